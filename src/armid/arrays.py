@@ -1,0 +1,39 @@
+"""Checks at the door: every public function that takes arrays passes them through here."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from armid.errors import NotFiniteError, ShapeError
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def samples(name: str, values: npt.ArrayLike, columns: int) -> FloatArray:
+    """A finite float64 array of shape [n_samples, columns]; one sample may be given as [columns]."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim == 1 and array.shape[0] == columns:
+        array = array[np.newaxis]
+    if array.ndim != 2 or array.shape[1] != columns:
+        raise ShapeError(name, array.shape, f"[n_samples, {columns}]")
+    return finite(name, array)
+
+
+def finite(name: str, array: FloatArray) -> FloatArray:
+    """The array itself, or an error that says where its first NaN or infinity stands."""
+    # One reduction instead of a mask: the sum of finite numbers is finite unless it overflows, which the mask then settles.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(array.sum()):
+            return array
+    bad = ~np.isfinite(array)
+    if bad.any():
+        raise NotFiniteError(name, int(bad.sum()), tuple(int(i) for i in np.argwhere(bad)[0]))
+    return array
+
+
+def read_only(array: npt.ArrayLike) -> FloatArray:
+    """A float64 copy that cannot be written to, for fields of frozen dataclasses."""
+    copy = np.array(array, dtype=np.float64)
+    copy.flags.writeable = False
+    return copy

@@ -1,0 +1,69 @@
+"""Errors. One base class; one class per cause, carrying the facts as fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+
+class ArmidError(Exception):
+    """Anything armid refuses to do. The message says what, which value, what was expected and what to try."""
+
+
+class InputError(ArmidError):
+    """A file or an argument that cannot be used.
+
+    Args:
+        where: file, and element or field inside it, in words a person can find again.
+        problem: what is wrong, with the offending value.
+        hint: what to try.
+    """
+
+    def __init__(self, where: str | Path, problem: str, hint: str = "") -> None:
+        self.where = str(where)
+        self.problem = problem
+        self.hint = hint
+        super().__init__(f"{self.where}: {problem}" + (f" ({hint})" if hint else ""))
+
+
+class RobotError(InputError):
+    """A robot description that is not a well-formed serial arm."""
+
+
+class UnknownNameError(ArmidError):
+    """A name that does not exist; the message lists those that do."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        self.kind = kind
+        self.name = name
+        self.known = tuple(known)
+        super().__init__(f"no {kind} named {name!r}; there are: {', '.join(self.known) or 'none'}")
+
+
+class ShapeError(ArmidError):
+    """An array whose shape does not fit the robot or the other arrays."""
+
+    def __init__(self, name: str, shape: tuple[int, ...], expected: str) -> None:
+        self.name = name
+        self.shape = shape
+        self.expected = expected
+        super().__init__(f"{name} has shape {list(shape)}, expected {expected}")
+
+
+class NotFiniteError(ArmidError):
+    """NaN or infinity where a number is needed."""
+
+    def __init__(self, name: str, count: int, first: tuple[int, ...]) -> None:
+        self.name = name
+        self.count = count
+        self.first = first
+        super().__init__(f"{name} holds {count} value(s) that are not finite, the first at index {list(first)}")
+
+
+class MissingDependencyError(ArmidError):
+    """An optional library that is not installed."""
+
+    def __init__(self, library: str, purpose: str, extra: str) -> None:
+        self.library = library
+        self.extra = extra
+        super().__init__(f"{purpose} needs {library}, which is not installed (try: pip install 'armid[{extra}]')")

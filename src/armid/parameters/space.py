@@ -1,0 +1,102 @@
+"""The standard parameter vector of a robot with given effects: names, units, order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from armid.errors import UnknownNameError
+from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
+from armid.parameters.inertial import INERTIAL_NAMES, INERTIAL_UNITS
+
+PAYLOAD = "payload"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One standard parameter.
+
+    Args:
+        owner: `link3`, `joint3` or `payload`.
+        quantity: `mass`, `Ixx`, `coulomb`, ...
+        unit: SI.
+        body: 0-based link or joint index; n_joints for the payload.
+    """
+
+    owner: str
+    quantity: str
+    unit: str
+    body: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.owner}.{self.quantity}"
+
+
+@dataclass(frozen=True)
+class ParameterSpace:
+    """The ordered standard parameters: for each joint ten inertial ones, rotor inertia, friction; then the payload.
+
+    Base parameters keep the lowest index of dependent columns, so this order decides their names.
+    """
+
+    parameters: tuple[Parameter, ...]
+    effects: Effects
+
+    def __len__(self) -> int:
+        return len(self.parameters)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return tuple(parameter.name for parameter in self.parameters)
+
+    @cached_property
+    def units(self) -> tuple[str, ...]:
+        return tuple(parameter.unit for parameter in self.parameters)
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.names)}
+
+    def index(self, name: str) -> int:
+        if name not in self._positions:
+            raise UnknownNameError("parameter", name, self.names)
+        return self._positions[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._positions
+
+
+def parameter_space(prismatic: Sequence[bool], effects: Effects) -> ParameterSpace:
+    """The standard parameters of an arm whose i-th joint is prismatic or not."""
+    out: list[Parameter] = []
+    for i, slides in enumerate(prismatic):
+        link, joint = f"link{i + 1}", f"joint{i + 1}"
+        if effects.torques is not TorqueSide.DIFFERENCE:
+            out += inertial_parameters(link, i)
+        out += [Parameter(joint, quantity, unit, i) for quantity, unit in drive_quantities(effects, slides)]
+    if effects.payload is not PayloadRuns.NONE and effects.torques is not TorqueSide.DIFFERENCE:
+        out += inertial_parameters(PAYLOAD, len(prismatic))
+    return ParameterSpace(tuple(out), effects)
+
+
+def inertial_parameters(owner: str, body: int) -> list[Parameter]:
+    """The ten parameters of one body."""
+    return [Parameter(owner, name, unit, body) for name, unit in zip(INERTIAL_NAMES, INERTIAL_UNITS, strict=True)]
+
+
+def drive_quantities(effects: Effects, prismatic: bool) -> list[tuple[str, str]]:
+    """Rotor inertia and friction of one joint, with units. Motor-side friction is separate when both sides are measured."""
+    inertia, viscous, torque = ("kg", "N s/m", "N") if prismatic else ("kg m^2", "N m s/rad", "N m")
+    units = {"viscous": viscous, "coulomb": torque, "offset": torque}
+    motor = [(f"motor_{name}", units[name]) for name in effects.friction]
+    joint = [(name, units[name]) for name in effects.friction]
+    rotor = [("rotor_inertia", inertia)] if effects.rotor_inertia or effects.measures_motor else []
+    match effects.torques:
+        case TorqueSide.LINK | TorqueSide.MOTOR:
+            return rotor + joint
+        case TorqueSide.BOTH:
+            return rotor + joint + motor
+        case TorqueSide.DIFFERENCE:
+            return rotor + motor

@@ -1,0 +1,68 @@
+"""Pose of any frame, and its derivative with respect to joint positions and to every constant of the chain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from armid.recursion.motion import Twist
+from armid.recursion.placement import Placement, elementary, identity
+from armid.recursion.scalars import Scalar, Scalars, Vector, add, cross, subtract
+from armid.robot.elementary import Elementary
+from armid.robot.robot import Frame, Robot
+
+
+def elements_to(robot: Robot, frame: Frame) -> list[tuple[Elementary, int | None]]:
+    """Every elementary transform from the base to the frame, with the joint whose variable it uses (or None)."""
+    out: list[tuple[Elementary, int | None]] = []
+    for i, joint in enumerate(robot.joints[: frame.link]):
+        out += [(element, i if element.variable else None) for element in joint.transforms]
+    return out + [(element, None) for element in frame.transforms]
+
+
+def pose(robot: Robot, q: Sequence[Scalar], frame: Frame, scalars: Scalars) -> Placement:
+    """T_base_frame at the geometric coordinates q."""
+    T = identity(scalars)
+    for element, joint in elements_to(robot, frame):
+        T = T.then(elementary(element, None if joint is None else q[joint], scalars))
+    return T
+
+
+def element_twists(
+    elements: Sequence[tuple[Elementary, int | None]], q: Sequence[Scalar], scalars: Scalars
+) -> tuple[Placement, list[Twist]]:
+    """The end pose, and for each element the twist of the end per unit of that element's value, in base axes.
+
+    Twist: angular part, and velocity of the end frame's origin. This is the geometric Jacobian with respect to
+    *every* number of the chain; the joint variables' columns are the usual one.
+    """
+    T = identity(scalars)
+    places: list[tuple[bool, Vector, Vector]] = []
+    for element, joint in elements:
+        axis = element.motion.axis
+        places.append((element.motion.is_rotation, (T.R[0][axis], T.R[1][axis], T.R[2][axis]), T.p))
+        T = T.then(elementary(element, None if joint is None else q[joint], scalars))
+    zero = scalars.constant(0.0)
+    still: Vector = (zero, zero, zero)
+    twists = [
+        Twist(axis, cross(axis, subtract(T.p, origin))) if rotates else Twist(still, axis)
+        for rotates, axis, origin in places
+    ]
+    return T, twists
+
+
+def jacobian(robot: Robot, q: Sequence[Scalar], frame: Frame, scalars: Scalars) -> list[Twist | None]:
+    """Twist of the frame per unit velocity of each geometric joint coordinate, in base axes at the frame's origin."""
+    elements = elements_to(robot, frame)
+    _, twists = element_twists(elements, q, scalars)
+    columns: list[Twist | None] = [None] * robot.n_joints
+    for (element, joint), twist in zip(elements, twists, strict=True):
+        if joint is not None:
+            columns[joint] = twist if element.sign > 0 else Twist(negated(twist.angular), negated(twist.linear))
+    return columns
+
+
+def negated(v: Vector) -> Vector:
+    return (-v[0], -v[1], -v[2])
+
+
+__all__ = ["add", "element_twists", "elements_to", "jacobian", "pose"]
