@@ -1,0 +1,29 @@
+"""The command line: one file per verb, in the order of the work."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import typer
+
+VERBS: tuple[str, ...] = ()
+"""Each is a module here with a `register(app)`; heavy imports happen inside the verb so that --help is instant."""
+
+
+def application() -> typer.Typer:
+    """The `armid` command with all its verbs."""
+    app = typer.Typer(
+        name="armid",
+        help="Lets a robot arm learn its own body from its own measurements.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    for name in VERBS:
+        import_module(f"armid.cli.{name}").register(app)
+    return app
+
+
+def main() -> None:
+    """Entry point of the `armid` command."""
+    application()()

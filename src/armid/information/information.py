@@ -1,0 +1,168 @@
+"""What an experiment can tell about the parameters, as one small triangular factor per channel.
+
+For the rows `y = A pi` of one channel, `[A y]` has the QR factor
+
+    [ R  z   ]
+    [ 0  rho ]
+
+and that factor, with the number of rows, is all that any estimator linear in the rows needs: `A^T A = R^T R`,
+`A^T y = R^T z`, and the smallest possible residual energy is rho^2. Information adds up over chunks, files,
+repetitions, machines and time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+import numpy as np
+import numpy.typing as npt
+
+from armid.arrays import FloatArray, read_only
+from armid.errors import ArmidError, UnknownNameError
+
+
+class IncompatibleInformationError(ArmidError):
+    """Two pieces of information about different parameters cannot be added."""
+
+
+@dataclass(frozen=True, eq=False)
+class ChannelInformation:
+    """The factor of one channel, over the columns that channel can see.
+
+    Args:
+        name: of the channel.
+        columns: indices into the parameter vector, ascending, shape [c]; all others are structurally zero here.
+        factor: upper triangular `[R z; 0 rho]`, shape [c + 1, c + 1].
+        count: number of rows it stands for (a float: forgetting shrinks it).
+    """
+
+    name: str
+    columns: npt.NDArray[np.intp]
+    factor: FloatArray
+    count: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "factor", read_only(self.factor))
+        columns = np.array(self.columns, dtype=np.intp)
+        columns.flags.writeable = False
+        object.__setattr__(self, "columns", columns)
+
+    @property
+    def R(self) -> FloatArray:
+        return self.factor[:-1, :-1]
+
+    @property
+    def z(self) -> FloatArray:
+        return self.factor[:-1, -1]
+
+    @property
+    def residual_energy(self) -> float:
+        """The smallest possible sum of squared residuals of this channel alone."""
+        return float(self.factor[-1, -1] ** 2)
+
+    def error_energy(self, pi: FloatArray) -> float:
+        """Sum of squared residuals of this channel for a full parameter vector pi."""
+        r = self.R @ pi[self.columns] - self.z
+        return float(r @ r) + self.residual_energy
+
+    def scaled(self, weight: float) -> ChannelInformation:
+        """The same rows multiplied by `weight`; the count stays."""
+        return replace(self, factor=self.factor * weight)
+
+
+@dataclass(frozen=True, eq=False)
+class Information:
+    """Channels over one parameter vector.
+
+    Args:
+        parameters: names of the columns.
+        channels: one factor each.
+    """
+
+    parameters: tuple[str, ...]
+    channels: tuple[ChannelInformation, ...]
+
+    @property
+    def n_parameters(self) -> int:
+        return len(self.parameters)
+
+    @property
+    def count(self) -> float:
+        """Rows over all channels."""
+        return sum(channel.count for channel in self.channels)
+
+    def channel(self, name: str) -> ChannelInformation:
+        for channel in self.channels:
+            if channel.name == name:
+                return channel
+        raise UnknownNameError("channel", name, (c.name for c in self.channels))
+
+    def __add__(self, other: Information) -> Information:
+        """Both experiments together: channels of the same name merge, others stand side by side."""
+        if self.parameters != other.parameters:
+            raise IncompatibleInformationError("the two experiments are about different parameters")
+        mine = {channel.name: channel for channel in self.channels}
+        for channel in other.channels:
+            mine[channel.name] = merged(mine[channel.name], channel) if channel.name in mine else channel
+        return replace(self, channels=tuple(mine.values()))
+
+    def weighted(self, weights: Mapping[str, float]) -> Information:
+        """Every channel's rows multiplied by its weight (1/sigma makes them unit variance)."""
+        return replace(self, channels=tuple(c.scaled(weights[c.name]) if c.name in weights else c for c in self.channels))
+
+    def select(self, columns: Sequence[int] | npt.NDArray[np.intp]) -> Information:
+        """Only these columns of the parameter vector; the others are taken to be zero."""
+        wanted = np.asarray(columns, dtype=np.intp)
+        place = {int(old): new for new, old in enumerate(wanted)}
+        parts = []
+        for c in self.channels:
+            kept = [k for k, old in enumerate(c.columns) if int(old) in place]
+            kept.sort(key=lambda k, c=c: place[int(c.columns[k])])  # type: ignore[misc]
+            # Dropping or permuting columns of a triangular factor leaves a few subdiagonals: one small QR mends it.
+            factor = triangular(c.factor[:, [*kept, len(c.columns)]])
+            parts.append(replace(c, columns=np.array([place[int(c.columns[k])] for k in kept], dtype=np.intp), factor=factor))
+        return Information(tuple(self.parameters[i] for i in wanted), tuple(parts))
+
+    def stacked(self) -> FloatArray:
+        """One factor `[R z; 0 rho]` over all parameters and channels, shape [p + 1, p + 1]."""
+        p = self.n_parameters
+        blocks = []
+        for c in self.channels:
+            block = np.zeros((len(c.columns) + 1, p + 1))
+            block[:, [*c.columns, p]] = c.factor
+            blocks.append(block)
+        return triangular(np.vstack(blocks)) if blocks else np.zeros((p + 1, p + 1))
+
+    def gram(self) -> FloatArray:
+        """A^T A over all channels, shape [p, p]. Loses half the digits: for variances, not for rank decisions."""
+        G = np.zeros((self.n_parameters, self.n_parameters))
+        for c in self.channels:
+            G[np.ix_(c.columns, c.columns)] += c.R.T @ c.R
+        return G
+
+
+def triangular(A: FloatArray) -> FloatArray:
+    """Square upper-triangular factor of A with a non-negative diagonal, padded with zero rows where A is short."""
+    columns = A.shape[1]
+    if A.shape[0] < columns:
+        A = np.vstack([A, np.zeros((columns - A.shape[0], columns))])
+    R = np.linalg.qr(A, mode="r")
+    return R * np.where(np.diag(R) < 0.0, -1.0, 1.0)[:, np.newaxis]
+
+
+def merged(a: ChannelInformation, b: ChannelInformation) -> ChannelInformation:
+    """Two factors of the same channel as one."""
+    columns = np.union1d(a.columns, b.columns)
+    blocks = []
+    for part in (a, b):
+        block = np.zeros((len(part.columns) + 1, len(columns) + 1))
+        block[:, [*np.searchsorted(columns, part.columns), len(columns)]] = part.factor
+        blocks.append(block)
+    return ChannelInformation(a.name, columns, triangular(np.vstack(blocks)), a.count + b.count)
+
+
+def total(parts: Iterable[Information]) -> Information:
+    """The sum of several; at least one."""
+    return reduce(lambda a, b: a + b, parts)
