@@ -22,7 +22,7 @@ def space_of(robot: Robot, effects: Effects) -> ParameterSpace:
     return parameter_space([joint.kind is JointKind.PRISMATIC for joint in robot.joints], effects)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class TorqueRows:
     """Rows of `tau = A(q, qd, qdd) pi`, one channel per drive (two when both sides are measured).
 

@@ -1,0 +1,116 @@
+"""LLVM on this machine: compile a module once, keep the object code on disk, call it by address.
+
+Object files are keyed by the module's text, the CPU and LLVM's version, written to a temporary name and moved into
+place, and carry their own digest: several processes may compile, read and write the same entry at the same time, and a
+damaged file is compiled anew.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import tempfile
+import threading
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+_DIGEST = 32
+_LOCK = threading.Lock()
+
+ENTRY = ctypes.CFUNCTYPE(
+    None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Compiled code; `call` releases the interpreter lock."""
+
+    call: Any
+    from_cache: bool
+    _keep: Any = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The CPU code is generated for."""
+
+    cpu: str
+    features: str
+    lanes: int
+    target: Any = field(repr=False)
+
+
+@cache
+def machine() -> Machine:
+    """This CPU, as LLVM sees it."""
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    cpu = llvm.get_host_cpu_name()
+    flags = llvm.get_host_cpu_features()
+    features = flags.flatten()
+    lanes = 8 if flags.get("avx512f") and flags.get("avx512dq") else 4 if flags.get("avx2") else 2
+    target = llvm.Target.from_default_triple().create_target_machine(
+        cpu=cpu, features=features, opt=2, reloc="pic", codemodel="small", jit=True
+    )
+    return Machine(cpu, features, lanes, target)
+
+
+def cache_directory() -> Path:
+    """Where compiled kernels are kept: `$ARMID_CACHE`, else the user's cache directory."""
+    chosen = os.environ.get("ARMID_CACHE")
+    if chosen:
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "armid"
+
+
+def load(text: str) -> Loaded:
+    """Machine code of a module with an entry point `kernel`, from disk when it is there."""
+    import llvmlite
+    import llvmlite.binding as llvm
+
+    host = machine()
+    key = hashlib.sha256("\0".join((text, host.cpu, host.features, llvmlite.__version__)).encode()).hexdigest()
+    path = cache_directory() / f"{key}.o"
+    code = read_object(path)
+    found = code is not None
+    # LLVM's target machine is not safe to use from two threads at once.
+    with _LOCK:
+        if code is None:
+            module = llvm.parse_assembly(text)
+            module.triple = host.target.triple
+            module.data_layout = str(host.target.target_data)
+            code = host.target.emit_object(module)
+            write_object(path, code)
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), host.target)
+        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        engine.finalize_object()
+        address = engine.get_function_address("kernel")
+    return Loaded(ENTRY(address), found, engine)
+
+
+def read_object(path: Path) -> bytes | None:
+    """Object code from disk; None when it is absent or damaged."""
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    digest, code = data[:_DIGEST], data[_DIGEST:]
+    return code if hashlib.sha256(code).digest() == digest else None
+
+
+def write_object(path: Path, code: bytes) -> None:
+    """Object code to disk. A cache that cannot be written is not an error: the code is compiled again next time."""
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+        with os.fdopen(handle, "wb") as file:
+            file.write(hashlib.sha256(code).digest() + code)
+        Path(name).replace(path)
+    except OSError:
+        return
