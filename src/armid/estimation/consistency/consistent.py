@@ -1,0 +1,187 @@
+"""Full standard parameters that belong to possible bodies: a convex program on the Information factor.
+
+    minimise  ||R pi - z||^2 + weight * divergence(pi, prior)
+    subject to  P_i(pi) >= margin * P_i(prior) for every body, and the bounds                      [Sousa2014], [Wensing2018]
+
+R and z are the triangular factor of the weighted rows, so the size of the program does not depend on the length of the log.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from armid.arrays import FloatArray, read_only
+from armid.errors import ShapeError
+from armid.estimation.consistency.bodies import Body, bodies_of
+from armid.estimation.consistency.bounds import Bounds
+from armid.estimation.consistency.prior import Prior
+from armid.estimation.consistency.program import ConicProgram, Solution
+from armid.estimation.consistency.regularisers import PullBack, Regulariser, relative_basis
+from armid.estimation.status import EstimationError, Status
+from armid.information.information import Information
+from armid.notes import Note
+from armid.parameters.inertial import pseudo_inertia
+
+DATA_SHARE = 0.9
+"""A parameter whose variance the data shrank by at least this share counts as determined by the data."""
+PRIOR_SHARE = 0.1
+"""And by less than this share, as determined by the prior."""
+
+
+@dataclass(frozen=True, eq=False)
+class ConsistentEstimate:
+    """Standard parameters of bodies that can exist. Regularised: not an unbiased estimate, and never to be mistaken for one.
+
+    Args:
+        names, units: of the standard parameters.
+        values: shape [p].
+        prior: what they were pulled towards.
+        data_share: 1 - posterior variance / prior variance per parameter, shape [p]: 1 seen by the data alone, 0 prior alone.
+        standard_deviations: posterior, of an equally strong Gaussian prior without the constraints, shape [p].
+        chi_square: weighted squared error of the rows at the solution.
+        chi_square_free: the smallest possible without constraints and prior.
+        regulariser: its name and weight.
+        status: how the solve ended.
+        iterations, seconds: of the conic solver.
+        notes: what a reader must know.
+    """
+
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    values: FloatArray
+    prior: Prior
+    data_share: FloatArray
+    standard_deviations: FloatArray
+    chi_square: float
+    chi_square_free: float
+    regulariser: str
+    status: Status
+    iterations: int
+    seconds: float
+    notes: tuple[Note, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("values", "data_share", "standard_deviations"):
+            object.__setattr__(self, name, read_only(getattr(self, name)))
+
+    @property
+    def bodies(self) -> tuple[Body, ...]:
+        return bodies_of(self.names)
+
+    @property
+    def determined_by(self) -> tuple[str, ...]:
+        """`data`, `prior` or `both` for every parameter."""
+        return tuple(
+            "data" if share >= DATA_SHARE else "prior" if share < PRIOR_SHARE else "both" for share in self.data_share
+        )
+
+    @property
+    def smallest_eigenvalues(self) -> dict[str, float]:
+        """Of every body's pseudo-inertia; all positive for possible bodies."""
+        return {
+            body.owner: float(np.linalg.eigvalsh(pseudo_inertia(body.of(self.values)))[0]) for body in self.bodies
+        }
+
+    @property
+    def is_physical(self) -> bool:
+        return all(value > 0.0 for value in self.smallest_eigenvalues.values())
+
+
+@dataclass(frozen=True, eq=False)
+class Consistency:
+    """Settings of the projection onto possible bodies.
+
+    Args:
+        regulariser: the pull towards the prior; weak by default, so that it decides only what the data cannot see.
+        bounds: further constraints.
+        error_budget: when given, the divergence alone is minimised subject to a weighted squared error of at most this
+            ([Lee2020] compares its regularisers so); by default both are added.
+        tolerance: of the conic solver.
+    """
+
+    regulariser: Regulariser = field(default_factory=PullBack)
+    bounds: Bounds = field(default_factory=Bounds)
+    error_budget: float | None = None
+    tolerance: float = 1e-8
+
+    def fit(self, information: Information, units: tuple[str, ...], prior: Prior) -> ConsistentEstimate:
+        """The nearest possible bodies.
+
+        Args:
+            information: over the full standard parameters, every channel already divided by its noise.
+            units: of the parameters.
+            prior: same names as the information.
+
+        Raises:
+            EstimationError: contradictory bounds, or the solver failed.
+        """
+        if information.parameters != prior.names:
+            raise ShapeError("prior", (len(prior.names),), f"the information's {information.n_parameters} parameters")
+        factor = information.stacked()
+        R, z, rest = factor[:-1, :-1], factor[:-1, -1], float(factor[-1, -1] ** 2)
+        solution, scale = self.solve(R, z, prior, rest)
+        values = solution.v[: len(scale)] * scale
+        share, deviations = shares(R, self.regulariser, prior)
+        free = R @ np.linalg.lstsq(R, z, rcond=None)[0] - z
+        error = R @ values - z
+        return ConsistentEstimate(
+            information.parameters, units, values, prior, share, deviations,
+            float(error @ error) + rest, float(free @ free) + rest,
+            f"{self.regulariser.name} {self.regulariser.weight:g}", solution.status, solution.iterations, solution.seconds,
+            prior.notes,
+        )  # fmt: skip
+
+    def solve(self, R: FloatArray, z: FloatArray, prior: Prior, rest: float) -> tuple[Solution, FloatArray]:
+        """The conic program in scaled variables; the scale with it."""
+        scale = parameter_scale(prior)
+        program = ConicProgram(len(scale))
+        bodies = prior.bodies
+        if self.error_budget is None:
+            program.add_squares(R * scale, z)
+        else:
+            room = self.error_budget - rest
+            if room < 0.0:
+                raise EstimationError(Status.INFEASIBLE, f"error budget {self.error_budget:g} is below the residual {rest:g}")
+            size = max(np.sqrt(room), 1e-12)
+            G = np.vstack([np.zeros((1, len(scale))), R * scale / size])
+            program.second_order(G, np.concatenate([[1.0], -z / size]))
+        for body in bodies:
+            columns = list(body.columns)
+            F = np.zeros((len(scale), 4, 4))
+            F[columns] = relative_basis(body.of(prior.values)) * scale[columns, np.newaxis, np.newaxis]
+            program.semidefinite(F, -self.bounds.margin * np.eye(4))
+        self.bounds.add_to(program, prior.names, bodies, scale)
+        self.regulariser.add_to(program, prior, scale)
+        solution = program.solve(tolerance=self.tolerance)
+        if solution.status is not Status.SOLVED:
+            why = self.bounds.contradiction(bodies) or f"consistent estimate ({solution.detail})"
+            raise EstimationError(solution.status, why)
+        return solution, scale
+
+
+def parameter_scale(prior: Prior) -> FloatArray:
+    """Natural units of every parameter: m, m l and m l^2 of the prior body; keeps the program well scaled."""
+    scale = np.array(prior.scale)
+    for body in prior.bodies:
+        ten = body.of(prior.values)
+        mass = float(ten[0])
+        length = float(np.sqrt(np.trace(pseudo_inertia(ten)[:3, :3]) / mass))
+        scale[list(body.columns)] = [mass, *[mass * length] * 3, *[mass * length**2] * 6]
+    return scale
+
+
+def shares(R: FloatArray, regulariser: Regulariser, prior: Prior) -> tuple[FloatArray, FloatArray]:
+    """Which share of each prior variance the data removed, and the posterior standard deviations, shape [p] each."""
+    # Everything in units of the prior scale: the raw matrices span twenty decades.
+    scale = parameter_scale(prior)
+    H = regulariser.weight * regulariser.curvature(prior) * np.outer(scale, scale)
+    L = np.linalg.cholesky(H)
+    # Generalised eigenvalues of data against prior, by SVD of R L^-T: no squaring of condition numbers.
+    _, s, Vt = np.linalg.svd(np.linalg.solve(L, (R * scale).T).T)
+    s = np.concatenate([s, np.zeros(len(Vt) - len(s))])
+    back = np.linalg.solve(L.T, Vt.T)
+    before = np.sum(back**2, axis=1)
+    after = np.sum((back / np.sqrt(1.0 + s**2)) ** 2, axis=1)
+    return 1.0 - after / before, np.sqrt(after) * scale

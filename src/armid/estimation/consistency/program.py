@@ -1,0 +1,129 @@
+"""A conic program, built constraint by constraint and handed to Clarabel directly.
+
+    minimise  1/2 v^T H v + f^T v   subject to   G_k v + h_k in K_k
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.estimation.status import Status
+
+ROOT2 = float(np.sqrt(2.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What the solver found.
+
+    Args:
+        v: the variables, shape [n].
+        status: solved, infeasible or failed.
+        iterations: of the interior-point method.
+        seconds: spent inside the solver.
+        detail: the solver's own word for its status.
+    """
+
+    v: FloatArray
+    status: Status
+    iterations: int
+    seconds: float
+    detail: str
+
+
+@dataclass(eq=False)
+class ConicProgram:
+    """The program under construction; `n` variables, more can be appended."""
+
+    n: int
+    H: FloatArray = field(init=False)
+    f: FloatArray = field(init=False)
+    _blocks: list[tuple[FloatArray, FloatArray, Any]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.H = np.zeros((self.n, self.n))
+        self.f = np.zeros(self.n)
+
+    def append_variables(self, count: int) -> int:
+        """Adds variables at the end; returns the index of the first."""
+        first = self.n
+        self.n += count
+        self.H = np.pad(self.H, (0, count))
+        self.f = np.pad(self.f, (0, count))
+        return first
+
+    def add_squares(self, A: FloatArray, b: FloatArray, weight: float = 1.0) -> None:
+        """weight ||A v - b||^2 to the objective; A may be narrower than v."""
+        k = A.shape[1]
+        self.H[:k, :k] += 2.0 * weight * A.T @ A
+        self.f[:k] -= 2.0 * weight * A.T @ b
+
+    def non_negative(self, G: FloatArray, h: FloatArray) -> None:
+        """G v + h >= 0, row by row."""
+        import clarabel
+
+        if len(h):
+            self._blocks.append((G, h, clarabel.NonnegativeConeT(len(h))))
+
+    def second_order(self, G: FloatArray, h: FloatArray) -> None:
+        """(G v + h)_0 >= norm of the rest."""
+        import clarabel
+
+        self._blocks.append((G, h, clarabel.SecondOrderConeT(len(h))))
+
+    def exponential(self, G: FloatArray, h: FloatArray) -> None:
+        """(x, y, z) = G v + h with y exp(x / y) <= z."""
+        import clarabel
+
+        self._blocks.append((G, h, clarabel.ExponentialConeT()))
+
+    def semidefinite(self, F: FloatArray, constant: FloatArray) -> None:
+        """sum_k v_k F[k] + constant positive semidefinite.
+
+        Args:
+            F: shape [n_columns, k, k]; may cover only the first variables.
+            constant: shape [k, k].
+        """
+        import clarabel
+
+        self._blocks.append((svec(F).T, svec(constant), clarabel.PSDTriangleConeT(constant.shape[0])))
+
+    def solve(self, *, tolerance: float = 1e-8) -> Solution:
+        """Clarabel's answer; never raises for an infeasible program."""
+        import clarabel
+        from scipy.sparse import csc_array, csc_matrix
+
+        G = np.vstack([np.pad(block, ((0, 0), (0, self.n - block.shape[1]))) for block, _, _ in self._blocks])
+        h = np.concatenate([constant for _, constant, _ in self._blocks])
+        settings = clarabel.DefaultSettings()
+        settings.verbose = False
+        settings.max_threads = 1
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
+        # The objective is scaled to order one, so that absolute tolerances mean the same for short and long logs.
+        size = max(float(np.median(np.diag(self.H)[np.diag(self.H) > 0.0])), 1e-300) if self.H.any() else 1.0
+        H = csc_matrix(csc_array(np.triu(self.H / size)))
+        cones = [cone for _, _, cone in self._blocks]
+        raw = clarabel.DefaultSolver(H, self.f / size, csc_matrix(csc_array(-G)), h, cones, settings).solve()
+        return Solution(
+            np.asarray(raw.x, dtype=np.float64), status_of(str(raw.status)), raw.iterations, raw.solve_time, str(raw.status)
+        )
+
+
+def status_of(word: str) -> Status:
+    """Our status for Clarabel's."""
+    if word in ("Solved", "AlmostSolved"):
+        return Status.SOLVED
+    if "Infeasible" in word:
+        return Status.INFEASIBLE
+    return Status.SOLVER_FAILED
+
+
+def svec(M: FloatArray) -> FloatArray:
+    """Upper triangle, column by column, off-diagonals times sqrt 2: Clarabel's order. Works on [..., k, k]."""
+    k = M.shape[-1]
+    columns, rows = np.tril_indices(k)
+    return M[..., rows, columns] * np.where(rows == columns, 1.0, ROOT2)
