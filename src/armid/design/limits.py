@@ -1,0 +1,118 @@
+"""What a motion may use: the robot's limits, less a margin, with stated values where the data sheet gives none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from armid.arrays import FloatArray, read_only
+from armid.errors import ArmidError, InputError
+from armid.notes import Note, Severity
+from armid.robot.robot import JointKind, Robot
+
+RISE_TIME = 0.25
+"""[s] from rest to full velocity where no acceleration limit is known: what industrial arms take at full load."""
+
+JERK_TIME = 0.1
+"""[s] from zero to full acceleration where no jerk limit is known: too slow to excite structural modes near 10 Hz."""
+
+FULL_TURN = 2.0 * np.pi
+"""[rad] used to either side of a revolute joint without position limits: cables do not like more."""
+
+SLIDE_TRAVEL = 1.0
+"""[m] used to either side of a prismatic joint without position limits."""
+
+DEFAULT_SPEED = 1.0
+"""[rad/s or m/s] where the description gives no velocity limit."""
+
+
+class InfeasibleError(ArmidError):
+    """A motion that cannot exist within the limits; says which constraint fails and by how much."""
+
+
+@dataclass(frozen=True, eq=False)
+class MotionLimits:
+    """Limits of all joints, each of shape [n_joints]; torque may be infinite.
+
+    Args:
+        lower, upper: positions [rad or m].
+        velocity, acceleration, jerk: magnitudes.
+        torque: magnitudes [N m or N].
+    """
+
+    lower: FloatArray
+    upper: FloatArray
+    velocity: FloatArray
+    acceleration: FloatArray
+    jerk: FloatArray
+    torque: FloatArray
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            object.__setattr__(self, field.name, read_only(getattr(self, field.name)))
+        for k, (low, high) in enumerate(zip(self.lower, self.upper, strict=True)):
+            if not low < high:
+                raise InfeasibleError(
+                    f"position limits of joint {k + 1} leave no room: lower {low:g}, upper {high:g}, {low - high:g} too little"
+                )
+        for name in ("velocity", "acceleration", "jerk", "torque"):
+            values = getattr(self, name)
+            if not (values > 0.0).all():
+                k = int(np.argmin(values))
+                raise InfeasibleError(
+                    f"{name} limit of joint {k + 1} is {values[k]:g}; it must be positive to move at all"
+                )
+
+    @property
+    def middle(self) -> FloatArray:
+        return (self.lower + self.upper) / 2
+
+    @property
+    def half_range(self) -> FloatArray:
+        return (self.upper - self.lower) / 2
+
+    def within(self, margin: float) -> MotionLimits:
+        """Every limit reduced by a fraction: ranges shrink about their middle, magnitudes are scaled."""
+        if not 0.0 <= margin < 1.0:
+            raise InputError("margin", f"{margin}", "a fraction between 0 and 1")
+        keep = 1.0 - margin
+        return MotionLimits(
+            self.middle - keep * self.half_range, self.middle + keep * self.half_range,
+            keep * self.velocity, keep * self.acceleration, keep * self.jerk, keep * self.torque,
+        )  # fmt: skip
+
+    def but(self, **values: FloatArray | float) -> MotionLimits:
+        """The same with some fields replaced; a number stands for all joints."""
+        full = {name: np.broadcast_to(np.asarray(v, dtype=np.float64), self.lower.shape) for name, v in values.items()}
+        return replace(self, **full)
+
+
+def motion_limits(robot: Robot) -> tuple[MotionLimits, tuple[Note, ...]]:
+    """The robot's limits, completed where the description is silent, and a note for each kind that was completed."""
+    notes: list[Note] = []
+    turns = np.array([joint.kind is JointKind.REVOLUTE for joint in robot.joints])
+    travel = np.where(turns, FULL_TURN, SLIDE_TRAVEL)
+    lower = completed(robot, "lower", -travel, notes)
+    upper = completed(robot, "upper", travel, notes)
+    velocity = completed(robot, "velocity", np.full(robot.n_joints, DEFAULT_SPEED), notes)
+    acceleration = completed(robot, "acceleration", velocity / RISE_TIME, notes)
+    jerk = completed(robot, "jerk", acceleration / JERK_TIME, notes)
+    return MotionLimits(lower, upper, velocity, acceleration, jerk, robot.limit("torque")), tuple(notes)
+
+
+def completed(robot: Robot, which: str, default: FloatArray, notes: list[Note]) -> FloatArray:
+    """One kind of limit; where it is infinite, the default, with a note that says so."""
+    values = robot.limit(which)
+    missing = ~np.isfinite(values)
+    if missing.any():
+        names = ", ".join(name for name, gone in zip(robot.joint_names, missing, strict=True) if gone)
+        used = ", ".join(f"{x:.3g}" for x in default[missing])
+        notes.append(
+            Note(
+                "limit-assumed", Severity.WARNING,
+                f"{robot.name} gives no {which} limit for {names}; {used} is used (state yours in the robot file)",
+                which,
+            )
+        )  # fmt: skip
+    return np.where(missing, default, values)
