@@ -113,11 +113,13 @@ class Link:
         name: unique within the robot.
         inertial: ten standard parameters about the link frame (order of `InertialIndex`), or None when unknown.
         geometry: shapes for collision and display, placed in the link frame.
+        suspect: a part merged into this link had impossible values, so their sum is not to be trusted either.
     """
 
     name: str
     inertial: FloatArray | None = None
     geometry: tuple[Geometry, ...] = ()
+    suspect: bool = False
 
     def __post_init__(self) -> None:
         if self.inertial is not None:
@@ -129,7 +131,7 @@ class Link:
     @property
     def is_sound(self) -> bool:
         """Whether the inertial values are those of a possible body, so that they may serve as a prior."""
-        return self.inertial is not None and inertial_problem(self.inertial) is None
+        return self.inertial is not None and not self.suspect and inertial_problem(self.inertial) is None
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,7 +267,8 @@ class Robot:
     def with_inertial(self, values: npt.ArrayLike) -> Robot:
         """The same arm with other inertial parameters [10 n]."""
         rows = np.asarray(values, dtype=np.float64).reshape(self.n_joints, N_INERTIAL)
-        return replace(self, links=tuple(replace(link, inertial=row) for link, row in zip(self.links, rows, strict=True)))
+        pairs = zip(self.links, rows, strict=True)
+        return replace(self, links=tuple(replace(link, inertial=row, suspect=False) for link, row in pairs))
 
     def with_gravity(self, gravity: npt.ArrayLike) -> Robot:
         """The same arm with another gravity vector in the base frame [m/s^2]."""
