@@ -1,0 +1,58 @@
+"""Gravity vectors as a source of rows: what a controller reports, or torque at rest without friction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from armid.experiments.link_columns import link_row
+from armid.experiments.torque import combined_row, space_of
+from armid.kernels.rows import Row
+from armid.parameters.effects import Effects
+from armid.parameters.space import ParameterSpace
+from armid.recursion.dynamics import regressor
+from armid.recursion.motion import geometric_coordinates
+from armid.recursion.scalars import Scalar, Scalars
+from armid.robot.robot import Robot
+
+
+@dataclass(frozen=True, eq=False)
+class GravityRows:
+    """Rows of `g(q) = A(q) pi`, one channel per drive; [Gaz2014] eq. 17.
+
+    Args:
+        robot: geometry, gravity, coupling.
+        effects: decides the parameter vector, so that other quantities can share it; nothing but the links enters.
+        loaded: whether the payload was there; only meaningful with a payload among the effects.
+    """
+
+    robot: Robot
+    effects: Effects = Effects()
+    loaded: bool = True
+
+    @cached_property
+    def space(self) -> ParameterSpace:
+        return space_of(self.robot, self.effects)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.space.names
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        return tuple(f"{name}:gravity" for name in self.robot.joint_names)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        return tuple(f"q{i + 1}" for i in range(self.robot.n_joints))
+
+    def rows(self, inputs: Sequence[Scalar], scalars: Scalars) -> list[Row]:
+        n, C = self.robot.n_joints, self.robot.coupling
+        rest = [scalars.constant(0.0)] * n
+        q = geometric_coordinates(self.robot, inputs, scalars)
+        rows = [
+            link_row(self.space, entries, loaded=self.loaded)
+            for entries in regressor(self.robot, q, rest, rest, scalars)
+        ]
+        return rows if C is None else [combined_row(C[:, i], rows, scalars) for i in range(n)]

@@ -1,0 +1,79 @@
+"""Inertia matrices as a source of rows: what a controller reports at a pose."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from armid.experiments.link_columns import link_row
+from armid.experiments.torque import combined_row, space_of
+from armid.kernels.rows import Row
+from armid.parameters.effects import Effects
+from armid.parameters.space import ParameterSpace
+from armid.recursion.dynamics import inertia_matrix_columns
+from armid.recursion.motion import geometric_coordinates
+from armid.recursion.scalars import Scalar, Scalars
+from armid.robot.robot import Robot
+
+
+@dataclass(frozen=True, eq=False)
+class InertiaMatrixRows:
+    """Rows of the upper triangle of `M(q) = A(q) pi`, one channel per entry; [Gaz2014] eq. 18.
+
+    With rotor inertia among the effects it is added to the diagonal.
+
+    Args:
+        robot: geometry and coupling.
+        effects: decides the parameter vector.
+        loaded: whether the payload was there; only meaningful with a payload among the effects.
+    """
+
+    robot: Robot
+    effects: Effects = Effects()
+    loaded: bool = True
+
+    @cached_property
+    def space(self) -> ParameterSpace:
+        return space_of(self.robot, self.effects)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.space.names
+
+    @property
+    def entries(self) -> tuple[tuple[int, int], ...]:
+        """Row and column of each channel, 0-based."""
+        n = self.robot.n_joints
+        return tuple((j, k) for j in range(n) for k in range(j, n))
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        return tuple(f"M_{j + 1}_{k + 1}" for j, k in self.entries)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        return tuple(f"q{i + 1}" for i in range(self.robot.n_joints))
+
+    def rows(self, inputs: Sequence[Scalar], scalars: Scalars) -> list[Row]:
+        M = inertia_matrix_rows(self.robot, self.space, inputs, scalars, loaded=self.loaded)
+        return [M[j][k] for j, k in self.entries]
+
+
+def inertia_matrix_rows(
+    robot: Robot, space: ParameterSpace, inputs: Sequence[Scalar], scalars: Scalars, *, loaded: bool
+) -> list[list[Row]]:
+    """Every entry of the drives' inertia matrix C^T M(C q) C, rotors on the diagonal where the space has them."""
+    n, C = robot.n_joints, robot.coupling
+    q = geometric_coordinates(robot, inputs, scalars)
+    M = [
+        [link_row(space, entry, loaded=loaded) for entry in row] for row in inertia_matrix_columns(robot, q, scalars)
+    ]
+    if C is not None:
+        half = [[combined_row(C[:, k], row, scalars) for k in range(n)] for row in M]
+        M = [[combined_row(C[:, j], [half[i][k] for i in range(n)], scalars) for k in range(n)] for j in range(n)]
+    for i in range(n):
+        name = f"joint{i + 1}.rotor_inertia"
+        if name in space:
+            M[i][i] = M[i][i] | {space.index(name): scalars.constant(1.0)}
+    return M

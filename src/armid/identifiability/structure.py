@@ -1,0 +1,82 @@
+"""The structural question: what could the best possible motion tell?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.errors import InputError
+from armid.identifiability.base import BaseParameters, base_parameters
+from armid.identifiability.errors import NothingIdentifiableError
+from armid.identifiability.rank import STRUCTURAL_TOLERANCE, checked_tolerance, decide_rank, scaled_columns
+from armid.kernels.evaluate import evaluate_rows
+from armid.kernels.rows import RowSource
+
+SEED = 20
+"""Of the random samples. Any other gives the same answer; a fixed one makes it repeatable to the last bit."""
+
+
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """What a kind of experiment can tell at best.
+
+    Args:
+        base: the base parameters.
+        per_channel: rank of each channel's own rows.
+    """
+
+    base: BaseParameters
+    per_channel: dict[str, int]
+
+
+def random_inputs(source: RowSource, count: int, rng: np.random.Generator) -> FloatArray:
+    """Samples with every number the source takes drawn from (-pi, pi): all angles, and lengths and rates of either sign."""
+    return rng.uniform(-np.pi, np.pi, size=(count, len(source.inputs)))
+
+
+def structural_rows(source: RowSource, *, seed: int = SEED) -> FloatArray:
+    """Rows at random samples, shape [n_samples, n_channels, n_columns], enough for any single channel to show its rank."""
+    count = 2 * len(source.columns) + 20
+    return evaluate_rows(source, random_inputs(source, count, np.random.default_rng(seed)))
+
+
+def structural_base(
+    *sources: RowSource, tolerance: float = STRUCTURAL_TOLERANCE, what: str = "the measured quantity", seed: int = SEED
+) -> BaseParameters:
+    """Base parameters of one or several experiments together, by rank of random samples.
+
+    Args:
+        sources: experiments over the same parameters (loaded and unloaded runs, gravity and inertia, ...).
+        tolerance: relative, in (0, 1).
+        what: the measured quantity, for messages.
+        seed: of the samples.
+    """
+    return structure(*sources, tolerance=tolerance, what=what, seed=seed).base
+
+
+def structure(
+    *sources: RowSource, tolerance: float = STRUCTURAL_TOLERANCE, what: str = "the measured quantity", seed: int = SEED
+) -> Structure:
+    """Base parameters and the rank of every channel's own rows."""
+    checked_tolerance(tolerance)
+    columns = sources[0].columns
+    if any(source.columns != columns for source in sources):
+        raise InputError("sources", "experiments over different parameters", "build them with the same effects")
+    if not columns:
+        raise NothingIdentifiableError(what, ())
+    blocks: dict[str, list[FloatArray]] = {}
+    for k, source in enumerate(sources):
+        A = structural_rows(source, seed=seed + k)
+        for c, channel in enumerate(source.channels):
+            blocks.setdefault(channel, []).append(A[:, c])
+    channels = {name: np.vstack(parts) for name, parts in blocks.items()}
+    why = "tolerance tied to double precision (random samples)"
+    base = base_parameters(
+        np.vstack(list(channels.values())), parameters=columns, tolerance=tolerance, why=why, what=what
+    )
+    ranks = {
+        name: decide_rank(scaled_columns(A)[0], tolerance=tolerance, why=why).rank for name, A in channels.items()
+    }
+    return Structure(base, ranks)
