@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from armid.errors import InputError
+from armid.kernels.rigid import rigid_rows
 from armid.kernels.rows import Row
 from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
 from armid.parameters.inertial import N_INERTIAL
 from armid.parameters.space import PAYLOAD, ParameterSpace, parameter_space
-from armid.recursion.dynamics import regressor
-from armid.recursion.motion import geometric_coordinates
 from armid.recursion.scalars import Scalar, Scalars
 from armid.robot.robot import JointKind, Robot
 
@@ -103,33 +102,16 @@ class TorqueRows:
 
     def rigid_rows(self, inputs: Sequence[Scalar], scalars: Scalars) -> list[Row]:
         """Inertial columns of every drive, payload included."""
-        n, C = self.robot.n_joints, self.robot.coupling
-        q, qd, qdd = (geometric_coordinates(self.robot, inputs[k * n : (k + 1) * n], scalars) for k in range(3))
-        geometric: list[Row] = []
-        for entries in regressor(self.robot, q, qd, qdd, scalars):
-            row: Row = {}
-            for link, ten in enumerate(entries):
-                if ten is None:
-                    continue
-                start = self.space.index(f"link{link + 1}.mass")
-                row |= {start + k: ten[k] for k in range(N_INERTIAL)}
-                if link == n - 1 and self.effects.payload is not PayloadRuns.NONE and self.loaded:
-                    start = self.space.index(f"{PAYLOAD}.mass")
-                    row |= {start + k: ten[k] for k in range(N_INERTIAL)}
-            geometric.append(row)
-        if C is None:
-            return geometric
-        return [combined_row(C[:, i], geometric, scalars) for i in range(n)]
-
-
-def combined_row(weights: Sequence[float], rows: Sequence[Row], scalars: Scalars) -> Row:
-    """Sum of weights times rows."""
-    out: Row = {}
-    for weight, row in zip(weights, rows, strict=True):
-        if weight == 0.0:
-            continue
-        factor = scalars.constant(float(weight))
-        for column, value in row.items():
-            term = value if weight == 1.0 else factor * value
-            out[column] = out[column] + term if column in out else term
-    return out
+        n = self.robot.n_joints
+        starts = [self.space.index(f"link{i + 1}.mass") for i in range(n)]
+        carries = self.effects.payload is not PayloadRuns.NONE and self.loaded
+        payload = self.space.index(f"{PAYLOAD}.mass") if carries else None
+        out: list[Row] = []
+        for rigid in rigid_rows(self.robot, inputs, scalars):
+            row = {starts[column // N_INERTIAL] + column % N_INERTIAL: value for column, value in rigid.items()}
+            if payload is not None:
+                # A payload is felt exactly as the last link is.
+                last = (n - 1) * N_INERTIAL
+                row |= {payload + column - last: value for column, value in rigid.items() if column >= last}
+            out.append(row)
+        return out

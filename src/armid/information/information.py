@@ -79,10 +79,12 @@ class Information:
     Args:
         parameters: names of the columns.
         channels: one factor each.
+        method: how the rows were folded in (`gram` or `qr`, joined by `+` when pieces differ).
     """
 
     parameters: tuple[str, ...]
     channels: tuple[ChannelInformation, ...]
+    method: str = ""
 
     @property
     def n_parameters(self) -> int:
@@ -106,7 +108,8 @@ class Information:
         mine = {channel.name: channel for channel in self.channels}
         for channel in other.channels:
             mine[channel.name] = merged(mine[channel.name], channel) if channel.name in mine else channel
-        return replace(self, channels=tuple(mine.values()))
+        methods = dict.fromkeys(m for part in (self, other) for m in part.method.split("+") if m)
+        return replace(self, channels=tuple(mine.values()), method="+".join(methods))
 
     def weighted(self, weights: Mapping[str, float]) -> Information:
         """Every channel's rows multiplied by its weight (1/sigma makes them unit variance)."""
@@ -123,7 +126,7 @@ class Information:
             # Dropping or permuting columns of a triangular factor leaves a few subdiagonals: one small QR mends it.
             factor = triangular(c.factor[:, [*kept, len(c.columns)]])
             parts.append(replace(c, columns=np.array([place[int(c.columns[k])] for k in kept], dtype=np.intp), factor=factor))
-        return Information(tuple(self.parameters[i] for i in wanted), tuple(parts))
+        return Information(tuple(self.parameters[i] for i in wanted), tuple(parts), self.method)
 
     def stacked(self) -> FloatArray:
         """One factor `[R z; 0 rho]` over all parameters and channels, shape [p + 1, p + 1]."""

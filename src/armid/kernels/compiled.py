@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.kernels.ir import BLOCK, Finish, Plan, module_text
+from armid.kernels.ir import BLOCK, STRIDE, Finish, Plan, gram_length, gram_matrix, module_text
 from armid.kernels.machine import Loaded, load, machine
 
 MINIMUM_BLOCKS_PER_THREAD = 8
@@ -66,6 +66,7 @@ class Kernel:
     def total(self, columns: Sequence[FloatArray], uniform: FloatArray | None = None) -> FloatArray:
         """Sum of each output column over the samples, shape [n_outputs]."""
         assert self.finish is Finish.TOTAL
+        assert len(self.sizes) == 1
         parts: list[FloatArray] = []
 
         def private() -> Callable[[int], FloatArray]:
@@ -74,7 +75,7 @@ class Kernel:
             return lambda first: address
 
         self._run(columns, uniform, private, thread_count())
-        return np.sum(parts, axis=0)
+        return np.sum(parts, axis=0)[: self.sizes[0]]
 
     def gram(self, columns: Sequence[FloatArray], uniform: FloatArray | None = None) -> list[FloatArray]:
         """For each group of columns W its Gram matrix W^T W, shape [size, size]."""
@@ -82,13 +83,14 @@ class Kernel:
         parts: list[list[FloatArray]] = []
 
         def private() -> Callable[[int], FloatArray]:
-            parts.append([np.zeros((width, width)) for width in self.widths])
+            parts.append([np.zeros(gram_length(width)) for width in self.widths])
             addresses = np.array([G.ctypes.data for G in parts[-1]], dtype=np.uintp)
             return lambda first: addresses
 
         self._run(columns, uniform, private, thread_count())
         return [
-            symmetric(np.sum([part[k] for part in parts], axis=0)[:size, :size]) for k, size in enumerate(self.sizes)
+            gram_matrix(np.sum([part[k] for part in parts], axis=0), width)[:size, :size]
+            for k, (size, width) in enumerate(zip(self.sizes, self.widths, strict=True))
         ]
 
     def _run(
@@ -117,7 +119,7 @@ class Kernel:
 
         def call(worker: int) -> None:
             start, end = bounds[worker], bounds[worker + 1]
-            scratch = np.zeros(max(self.slots, 1) * BLOCK)
+            scratch = aligned_zeros(self.slots * STRIDE)
             self._call(sources + np.uintp(8 * BLOCK * start), shared, scratch, targets[worker](BLOCK * start), end - start, BLOCK)
             if worker == workers - 1 and rest:
                 padded = [np.concatenate([c[blocks * BLOCK :], np.repeat(c[-1:], BLOCK - rest)]) for c in columns]
@@ -137,9 +139,12 @@ class Kernel:
         )
 
 
-def symmetric(upper: FloatArray) -> FloatArray:
-    """A symmetric matrix from its upper triangle."""
-    return np.triu(upper) + np.triu(upper, 1).T
+def aligned_zeros(count: int) -> FloatArray:
+    """Zeros that start on a cache line: a vector that straddles two lines takes twice as long to load."""
+    line = 64
+    room = np.zeros(count + line // 8)
+    start = (-room.ctypes.data % line) // 8
+    return room[start : start + count]
 
 
 def compile_plan(plan: Plan) -> Kernel:

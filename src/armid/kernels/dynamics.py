@@ -7,30 +7,95 @@ moves with `C q`, and torques are `C^T tau`, so power is the same on both sides.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray, samples
 from armid.errors import ShapeError
+from armid.kernels.evaluate import Restricted, evaluate_rows
+from armid.kernels.functions import over_samples
+from armid.kernels.rigid import RigidRows
 from armid.parameters.inertial import N_INERTIAL
 from armid.recursion import dynamics as recursion
 from armid.recursion.motion import drive_coordinates, geometric_coordinates
-from armid.recursion.scalars import ARRAYS
+from armid.recursion.scalars import Scalar, Scalars
 from armid.robot.robot import Robot
 
 
-def columns_of(robot: Robot, name: str, values: npt.ArrayLike) -> list[FloatArray]:
-    """The columns of a [n_samples, n_joints] array after checking it."""
-    return list(samples(name, values, robot.n_joints).T)
+@dataclass(frozen=True)
+class _Body:
+    """One quantity of one robot as a function of drive positions (and velocities, accelerations) and the inertial parameters."""
+
+    robot: Robot
+
+    def split(
+        self, inputs: Sequence[Scalar], shared: Sequence[Scalar], scalars: Scalars
+    ) -> tuple[list[list[Scalar]], list[Sequence[Scalar]]]:
+        """Geometric coordinates (q, qd, ... as many as there are) and ten parameters per link."""
+        n = self.robot.n_joints
+        kinds = [geometric_coordinates(self.robot, inputs[k : k + n], scalars) for k in range(0, len(inputs), n)]
+        return kinds, [shared[k : k + N_INERTIAL] for k in range(0, n * N_INERTIAL, N_INERTIAL)]
 
 
-def inertial_rows(robot: Robot, inertial: npt.ArrayLike | None) -> FloatArray:
-    """Parameters of each link, shape [n_joints, 10]; the robot's own when none are given."""
+class _Torque(_Body):
+    def __call__(self, inputs: Sequence[Scalar], shared: Sequence[Scalar], scalars: Scalars) -> Sequence[Scalar]:
+        (q, qd, qdd), pi = self.split(inputs, shared, scalars)
+        return drive_coordinates(
+            self.robot, recursion.inverse_dynamics(self.robot, q, qd, qdd, pi, scalars), scalars
+        )
+
+
+class _Gravity(_Body):
+    def __call__(self, inputs: Sequence[Scalar], shared: Sequence[Scalar], scalars: Scalars) -> Sequence[Scalar]:
+        (q,), pi = self.split(inputs, shared, scalars)
+        still = [scalars.constant(0.0)] * len(q)
+        torque = recursion.inverse_dynamics(self.robot, q, still, still, pi, scalars)
+        return drive_coordinates(self.robot, torque, scalars)
+
+
+class _Mass(_Body):
+    def __call__(self, inputs: Sequence[Scalar], shared: Sequence[Scalar], scalars: Scalars) -> Sequence[Scalar]:
+        (q,), pi = self.split(inputs, shared, scalars)
+        M = recursion.mass_matrix(self.robot, q, pi, scalars)
+        return [M[j][k] for j in range(len(q)) for k in range(len(q))]
+
+
+class _Coriolis(_Body):
+    def __call__(self, inputs: Sequence[Scalar], shared: Sequence[Scalar], scalars: Scalars) -> Sequence[Scalar]:
+        (q, qd), pi = self.split(inputs, shared, scalars)
+        C = recursion.coriolis_matrix(self.robot, q, qd, pi, scalars)
+        return [C[j][k] for j in range(len(q)) for k in range(len(q))]
+
+
+class _Kinetic(_Body):
+    def __call__(self, inputs: Sequence[Scalar], shared: Sequence[Scalar], scalars: Scalars) -> Sequence[Scalar]:
+        (q, qd), pi = self.split(inputs, shared, scalars)
+        return [recursion.kinetic_energy(self.robot, q, qd, pi, scalars)]
+
+
+class _Potential(_Body):
+    def __call__(self, inputs: Sequence[Scalar], shared: Sequence[Scalar], scalars: Scalars) -> Sequence[Scalar]:
+        (q,), pi = self.split(inputs, shared, scalars)
+        return [recursion.potential_energy(self.robot, q, pi, scalars)]
+
+
+def states(robot: Robot, **values: npt.ArrayLike) -> list[FloatArray]:
+    """Checked arrays [n_samples, n_joints] of one common length."""
+    arrays = [samples(name, value, robot.n_joints) for name, value in values.items()]
+    for name, array in zip(values, arrays, strict=True):
+        if len(array) != len(arrays[0]):
+            raise ShapeError(name, array.shape, f"[{len(arrays[0])}, {robot.n_joints}]")
+    return arrays
+
+
+def inertial_vector(robot: Robot, inertial: npt.ArrayLike | None) -> FloatArray:
+    """Standard inertial parameters, shape [10 n_joints]; the robot's own when none are given."""
     values = np.asarray(robot.inertial if inertial is None else inertial, dtype=np.float64)
     if values.size != robot.n_joints * N_INERTIAL:
         raise ShapeError("inertial", values.shape, f"[{robot.n_joints * N_INERTIAL}]")
-    return values.reshape(robot.n_joints, N_INERTIAL)
+    return values.reshape(-1)
 
 
 def inverse_dynamics(
@@ -53,12 +118,9 @@ def inverse_dynamics(
     Returns:
         Torque [N m or N], shape [n_samples, n_joints].
     """
-    x, v, a = (columns_of(robot, name, value) for name, value in (("q", q), ("qd", qd), ("qdd", qdd)))
-    pi = inertial_rows(robot, inertial)
-    geometric = (geometric_coordinates(robot, z, ARRAYS) for z in (x, v, a))
-    torque = drive_coordinates(robot, recursion.inverse_dynamics(robot, *geometric, pi, ARRAYS), ARRAYS)
-    tau = stacked(torque, len(x[0]))
-    return tau + drive_torque(robot, np.column_stack(v), np.column_stack(a)) if drives else tau
+    x, v, a = states(robot, q=q, qd=qd, qdd=qdd)
+    tau = over_samples(_Torque(robot), (x, v, a), inertial_vector(robot, inertial))
+    return tau + drive_torque(robot, v, a) if drives else tau
 
 
 def drive_torque(robot: Robot, qd: FloatArray, qdd: FloatArray) -> FloatArray:
@@ -71,58 +133,59 @@ def drive_torque(robot: Robot, qd: FloatArray, qdd: FloatArray) -> FloatArray:
     )
 
 
-def regressor(robot: Robot, q: npt.ArrayLike, qd: npt.ArrayLike, qdd: npt.ArrayLike) -> FloatArray:
-    """Rigid-body torque regressor Y with `inverse_dynamics = Y @ inertial`, shape [n_samples, n_joints, 10 n_joints]."""
-    x, v, a = (
-        geometric_coordinates(robot, columns_of(robot, name, value), ARRAYS)
-        for name, value in (("q", q), ("qd", qd), ("qdd", qdd))
-    )
-    n, count = robot.n_joints, len(x[0])
-    Y = np.zeros((count, n, n * N_INERTIAL))
-    for k, row in enumerate(recursion.regressor(robot, x, v, a, ARRAYS)):
-        for i, ten in enumerate(row):
-            if ten is not None:
-                Y[:, k, i * N_INERTIAL : (i + 1) * N_INERTIAL] = stacked(ten, count)
-    return Y if robot.coupling is None else np.einsum("kj,skc->sjc", robot.coupling, Y)
+def regressor(
+    robot: Robot,
+    q: npt.ArrayLike,
+    qd: npt.ArrayLike,
+    qdd: npt.ArrayLike,
+    *,
+    columns: Sequence[int] | None = None,
+    joints: Sequence[str] | None = None,
+) -> FloatArray:
+    """Rigid-body torque regressor Y with `inverse_dynamics = Y @ inertial`.
+
+    Args:
+        robot: the arm.
+        q, qd, qdd: shape [n_samples, n_joints].
+        columns: only these of the 10 n_joints columns, in this order; others are not even computed.
+        joints: only the rows of these drives, by name.
+
+    Returns:
+        Shape [n_samples, n_rows, n_columns].
+    """
+    source = RigidRows(robot, None if joints is None else tuple(joints))
+    inputs = np.concatenate([a.T for a in states(robot, q=q, qd=qd, qdd=qdd)]).T
+    return evaluate_rows(source if columns is None else Restricted(source, tuple(columns)), inputs)
 
 
 def mass_matrix(robot: Robot, q: npt.ArrayLike, *, inertial: npt.ArrayLike | None = None) -> FloatArray:
     """M(q) of the links without rotors, symmetric, shape [n_samples, n_joints, n_joints]."""
-    x = geometric_coordinates(robot, columns_of(robot, "q", q), ARRAYS)
-    M = recursion.mass_matrix(robot, x, inertial_rows(robot, inertial), ARRAYS)
-    return both_sides(robot, matrix(M, len(x[0])))
+    return both_sides(robot, over_samples(_Mass(robot), states(robot, q=q), inertial_vector(robot, inertial)))
 
 
 def coriolis_matrix(
     robot: Robot, q: npt.ArrayLike, qd: npt.ArrayLike, *, inertial: npt.ArrayLike | None = None
 ) -> FloatArray:
     """C(q, qd) from the Christoffel symbols: M_dot - 2 C is skew. Shape [n_samples, n_joints, n_joints]."""
-    x, v = (geometric_coordinates(robot, columns_of(robot, n, z), ARRAYS) for n, z in (("q", q), ("qd", qd)))
-    C = recursion.coriolis_matrix(robot, x, v, inertial_rows(robot, inertial), ARRAYS)
-    return both_sides(robot, matrix(C, len(x[0])))
+    C = over_samples(_Coriolis(robot), states(robot, q=q, qd=qd), inertial_vector(robot, inertial))
+    return both_sides(robot, C)
 
 
 def gravity(robot: Robot, q: npt.ArrayLike, *, inertial: npt.ArrayLike | None = None) -> FloatArray:
     """Torque that holds the arm still: g(q), shape [n_samples, n_joints]."""
-    x = samples("q", q, robot.n_joints)
-    zero = np.zeros_like(x)
-    return inverse_dynamics(robot, x, zero, zero, inertial=inertial)
+    return over_samples(_Gravity(robot), states(robot, q=q), inertial_vector(robot, inertial))
 
 
 def kinetic_energy(
     robot: Robot, q: npt.ArrayLike, qd: npt.ArrayLike, *, inertial: npt.ArrayLike | None = None
 ) -> FloatArray:
     """1/2 qd^T M(q) qd [J], shape [n_samples]."""
-    x, v = (geometric_coordinates(robot, columns_of(robot, n, z), ARRAYS) for n, z in (("q", q), ("qd", qd)))
-    energy = recursion.kinetic_energy(robot, x, v, inertial_rows(robot, inertial), ARRAYS)
-    return np.broadcast_to(energy, x[0].shape).astype(np.float64)
+    return over_samples(_Kinetic(robot), states(robot, q=q, qd=qd), inertial_vector(robot, inertial))[:, 0]
 
 
 def potential_energy(robot: Robot, q: npt.ArrayLike, *, inertial: npt.ArrayLike | None = None) -> FloatArray:
     """Potential energy [J] with its zero at the base frame's origin, shape [n_samples]; its gradient is `gravity`."""
-    x = geometric_coordinates(robot, columns_of(robot, "q", q), ARRAYS)
-    energy = recursion.potential_energy(robot, x, inertial_rows(robot, inertial), ARRAYS)
-    return np.broadcast_to(energy, x[0].shape).astype(np.float64)
+    return over_samples(_Potential(robot), states(robot, q=q), inertial_vector(robot, inertial))[:, 0]
 
 
 def forward_dynamics(
@@ -135,8 +198,7 @@ def forward_dynamics(
     drives: bool = False,
 ) -> FloatArray:
     """Acceleration under a given torque, the inverse of `inverse_dynamics`, shape [n_samples, n_joints]."""
-    x, v = samples("q", q, robot.n_joints), samples("qd", qd, robot.n_joints)
-    tau = samples("torque", torque, robot.n_joints)
+    x, v, tau = states(robot, q=q, qd=qd, torque=torque)
     bias = inverse_dynamics(robot, x, v, np.zeros_like(x), inertial=inertial, drives=drives)
     M = mass_matrix(robot, x, inertial=inertial)
     if drives:
@@ -144,23 +206,7 @@ def forward_dynamics(
     return np.linalg.solve(M, (tau - bias)[..., np.newaxis])[..., 0]
 
 
-def stacked(columns: Sequence[object], count: int) -> FloatArray:
-    """Columns, some of them constants, as one array [count, n_columns]."""
-    out = np.empty((count, len(columns)))
-    for i, column in enumerate(columns):
-        out[:, i] = column
-    return out
-
-
-def matrix(rows: Sequence[Sequence[object]], count: int) -> FloatArray:
-    """A matrix of columns as one array [count, n, n]."""
-    out = np.empty((count, len(rows), len(rows)))
-    for j, row in enumerate(rows):
-        for k, value in enumerate(row):
-            out[:, j, k] = value
-    return out
-
-
-def both_sides(robot: Robot, A: FloatArray) -> FloatArray:
-    """C^T A C with the robot's coupling C."""
+def both_sides(robot: Robot, entries: FloatArray) -> FloatArray:
+    """C^T A C with the robot's coupling C, for matrices A given row by row, shape [n_samples, n n]."""
+    A = entries.reshape(len(entries), robot.n_joints, robot.n_joints)
     return A if robot.coupling is None else robot.coupling.T @ A @ robot.coupling

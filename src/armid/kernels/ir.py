@@ -2,7 +2,7 @@
 
 A kernel works on blocks of `BLOCK` samples that stay in cache:
 
-1. *evaluate*: for every vector of lanes in the block, run the tape and put output k at `scratch[k * BLOCK + lane]`.
+1. *evaluate*: for every vector of lanes in the block, run the tape and put output k at `scratch[k * STRIDE + lane]`.
 2. *finish*: copy the columns out (`store`), add their sums (`total`), or add the Gram matrix of each group of columns (`gram`).
 
 Entry point of every kernel:
@@ -20,13 +20,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+import numpy as np
+
+from armid.arrays import FloatArray
 from armid.kernels.tape import Node, Op, Operation, Tape
 
 BLOCK = 128
 """Samples per block. Large enough that the horizontal sums of a Gram tile are noise, small enough for a core's L2 cache."""
 
+STRIDE = BLOCK + 8
+"""Doubles from one column of scratch to the next. One cache line more than the block: a power of two would put the
+same lanes of all columns into the same few sets of the first-level cache."""
+
 TILE = 4
 """Columns per side of a Gram tile: 16 accumulators and 8 operands fit the 32 registers of AVX-512, nearly the 16 of AVX2."""
+
+
+MOST_LANES = 8
+"""Doubles in the widest vector in use."""
 
 
 class Finish(StrEnum):
@@ -53,10 +64,9 @@ class Plan:
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """Columns of each group in scratch; a Gram pads them with zero columns to whole tiles."""
-        if self.finish is not Finish.GRAM:
-            return tuple(len(group) for group in self.groups)
-        return tuple(-(-len(group) // TILE) * TILE for group in self.groups)
+        """Columns of each group in scratch, padded with zero columns to what the finish takes at a time."""
+        unit = {Finish.STORE: 1, Finish.TOTAL: MOST_LANES, Finish.GRAM: TILE}[self.finish]
+        return tuple(-(-len(group) // unit) * unit for group in self.groups)
 
     @property
     def slots(self) -> int:
@@ -117,7 +127,6 @@ class _Emitter:
         return "\n".join(
             [
                 f"declare {v} @llvm.fma.{name}({v}, {v}, {v})",
-                f"declare double @llvm.vector.reduce.fadd.{name}(double, {v})",
                 "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
                 "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
                 # Without this some CPUs' tuning splits 512-bit vectors in two.
@@ -165,7 +174,7 @@ done:
         calls, start = [], 0
         for k, width in enumerate(plan.widths):
             calls.append(
-                f"  %from{k} = getelementptr double, ptr %scratch, i64 {start * BLOCK}\n"
+                f"  %from{k} = getelementptr double, ptr %scratch, i64 {start * STRIDE}\n"
                 f"  call void @finish(ptr %from{k}, i64 {width}, ptr %out, i64 {start}, i64 {k}, i64 %first, i64 %valid)"
             )
             start += width
@@ -186,7 +195,7 @@ loop:
   br i1 %short, label %clear, label %finish
 clear:
   %slot = phi i64 [ 0, %loop ], [ %slot1, %clear ]
-  %base = mul i64 %slot, {BLOCK}
+  %base = mul i64 %slot, {STRIDE}
   %from = add i64 %base, %valid
   %rest = sub i64 {BLOCK}, %valid
   %bytes = mul i64 %rest, 8
@@ -216,7 +225,7 @@ entry:
   br label %loop
 loop:
   %k = phi i64 [ 0, %entry ], [ %next, %loop ]
-  %offset = mul i64 %k, {BLOCK}
+  %offset = mul i64 %k, {STRIDE}
   %source = getelementptr double, ptr %from, i64 %offset
   %number = add i64 %slot, %k
   %place = getelementptr ptr, ptr %out, i64 %number
@@ -230,36 +239,80 @@ done:
   ret void
 }}"""
 
+    def sums(self, names: Sequence[str], prefix: str) -> tuple[list[str], str]:
+        """IR that turns as many vectors as there are lanes into one vector of their sums.
+
+        Neighbours are added pairwise, twice as many per vector each time: fewer operations than one horizontal sum each.
+        """
+        v, n = self.vector, self.lanes
+        lines: list[str] = []
+        current, level = list(names), 0
+        even = ", ".join(f"i32 {2 * k}" for k in range(n))
+        odd = ", ".join(f"i32 {2 * k + 1}" for k in range(n))
+        while len(current) > 1:
+            merged = []
+            for k in range(0, len(current), 2):
+                x, y, name = current[k], current[k + 1], f"%{prefix}{level}_{k}"
+                lines.append(f"  {name}e = shufflevector {v} {x}, {v} {y}, <{n} x i32> <{even}>")
+                lines.append(f"  {name}o = shufflevector {v} {x}, {v} {y}, <{n} x i32> <{odd}>")
+                lines.append(f"  {name} = fadd {v} {name}e, {name}o")
+                merged.append(name)
+            current, level = merged, level + 1
+        return lines, current[0]
+
+    def add_to_memory(self, names: Sequence[str], target: str) -> str:
+        """IR that adds the sum of each of these vectors to consecutive doubles at `target`."""
+        v, n = self.vector, self.lanes
+        lines: list[str] = []
+        for first in range(0, len(names), n):
+            more, value = self.sums(names[first : first + n], f"r{first}_")
+            lines += more
+            lines.append(f"  %rp{first} = getelementptr double, ptr {target}, i64 {first}")
+            lines.append(f"  %ro{first} = load {v}, ptr %rp{first}, align 8")
+            lines.append(f"  %rn{first} = fadd {v} %ro{first}, {value}")
+            lines.append(f"  store {v} %rn{first}, ptr %rp{first}, align 8")
+        return "\n".join(lines)
+
+    def loads(self, pointer: str, count: int) -> str:
+        """IR that loads the current lanes of `count` columns behind a pointer, as %<pointer>0, %<pointer>1, ..."""
+        return "\n".join(
+            f"  %at{pointer}{i} = getelementptr double, ptr %{pointer}, i64 %lane{i}\n"
+            f"  %{pointer}{i} = load {self.vector}, ptr %at{pointer}{i}, align 8"
+            for i in range(count)
+        )
+
+    def lane_offsets(self, count: int) -> str:
+        return "\n".join(f"  %lane{i} = add i64 %lane, {i * STRIDE}" for i in range(count))
+
     def total(self) -> str:
-        """out[0][slot] += sum of the column."""
-        v, name = self.vector, f"v{self.lanes}f64"
+        """out[0][slot] += sum of the column, as many columns at a time as there are lanes."""
+        v, n = self.vector, self.lanes
+        phis = "\n".join(f"  %s{i} = phi {v} [ zeroinitializer, %column ], [ %t{i}, %loop ]" for i in range(n))
+        additions = "\n".join(f"  %t{i} = fadd {v} %s{i}, %a{i}" for i in range(n))
         return f"""
 {self.FINISH}
 entry:
   %totals = load ptr, ptr %out
+  %own = getelementptr double, ptr %totals, i64 %slot
   br label %column
 column:
   %k = phi i64 [ 0, %entry ], [ %k1, %end ]
-  %offset = mul i64 %k, {BLOCK}
+  %offset = mul i64 %k, {STRIDE}
+  %a = getelementptr double, ptr %from, i64 %offset
   br label %loop
 loop:
   %lane = phi i64 [ 0, %column ], [ %next, %loop ]
-  %sum = phi {v} [ zeroinitializer, %column ], [ %sum1, %loop ]
-  %at = add i64 %offset, %lane
-  %p = getelementptr double, ptr %from, i64 %at
-  %x = load {v}, ptr %p, align 8
-  %sum1 = fadd {v} %sum, %x
-  %next = add i64 %lane, {self.lanes}
+{phis}
+{self.lane_offsets(n)}
+{self.loads("a", n)}
+{additions}
+  %next = add i64 %lane, {n}
   %more = icmp slt i64 %next, {BLOCK}
   br i1 %more, label %loop, label %end
 end:
-  %s = call reassoc double @llvm.vector.reduce.fadd.{name}(double 0.0, {v} %sum1)
-  %number = add i64 %slot, %k
-  %place = getelementptr double, ptr %totals, i64 %number
-  %old = load double, ptr %place
-  %new = fadd double %old, %s
-  store double %new, ptr %place
-  %k1 = add i64 %k, 1
+  %target = getelementptr double, ptr %own, i64 %k
+{self.add_to_memory([f"%t{i}" for i in range(n)], "%target")}
+  %k1 = add i64 %k, {n}
   %again = icmp slt i64 %k1, %width
   br i1 %again, label %column, label %done
 done:
@@ -267,34 +320,16 @@ done:
 }}"""
 
     def gram(self) -> str:
-        """out[group][i * width + j] += sum over the block of column i times column j, for tiles on and above the diagonal."""
+        """out[group] += sums over the block of products of columns, tile after tile on and above the diagonal.
+
+        The tile of columns i.. and j.. holds its TILE x TILE sums row by row; see `gram_matrix`.
+        """
         v, name = self.vector, f"v{self.lanes}f64"
         pairs = [(i, j) for i in range(TILE) for j in range(TILE)]
         phis = "\n".join(f"  %s{i}{j} = phi {v} [ zeroinitializer, %tile ], [ %t{i}{j}, %loop ]" for i, j in pairs)
-        loads = "\n".join(
-            f"  %at{side}{i} = getelementptr double, ptr %{side}, i64 %lane{i}\n"
-            f"  %{side}{i} = load {v}, ptr %at{side}{i}, align 8"
-            for side in "ab"
-            for i in range(TILE)
-        )
-        lanes = "\n".join(f"  %lane{i} = add i64 %lane, {i * BLOCK}" for i in range(TILE))
         products = "\n".join(
             f"  %t{i}{j} = call {v} @llvm.fma.{name}({v} %a{i}, {v} %b{j}, {v} %s{i}{j})" for i, j in pairs
         )
-        sums = "\n".join(
-            f"  %h{i}{j} = call reassoc double @llvm.vector.reduce.fadd.{name}(double 0.0, {v} %t{i}{j})\n"
-            f"  %p{i}{j} = getelementptr double, ptr %row{i}, i64 %cj{j}\n"
-            f"  %o{i}{j} = load double, ptr %p{i}{j}\n"
-            f"  %n{i}{j} = fadd double %o{i}{j}, %h{i}{j}\n"
-            f"  store double %n{i}{j}, ptr %p{i}{j}"
-            for i, j in pairs
-        )
-        rows = "\n".join(
-            f"  %ci{i} = add i64 %i, {i}\n  %ro{i} = mul i64 %ci{i}, %width\n"
-            f"  %row{i} = getelementptr double, ptr %G, i64 %ro{i}"
-            for i in range(TILE)
-        )
-        columns = "\n".join(f"  %cj{j} = add i64 %j, {j}" for j in range(TILE))
         return f"""
 {self.FINISH}
 entry:
@@ -303,27 +338,29 @@ entry:
   br label %outer
 outer:
   %i = phi i64 [ 0, %entry ], [ %i1, %outerend ]
-  %oi = mul i64 %i, {BLOCK}
+  %g0 = phi ptr [ %G, %entry ], [ %g2, %outerend ]
+  %oi = mul i64 %i, {STRIDE}
   %a = getelementptr double, ptr %from, i64 %oi
-{rows}
   br label %tile
 tile:
   %j = phi i64 [ %i, %outer ], [ %j1, %end ]
-  %oj = mul i64 %j, {BLOCK}
+  %g1 = phi ptr [ %g0, %outer ], [ %g2, %end ]
+  %oj = mul i64 %j, {STRIDE}
   %b = getelementptr double, ptr %from, i64 %oj
-{columns}
   br label %loop
 loop:
   %lane = phi i64 [ 0, %tile ], [ %next, %loop ]
 {phis}
-{lanes}
-{loads}
+{self.lane_offsets(TILE)}
+{self.loads("a", TILE)}
+{self.loads("b", TILE)}
 {products}
   %next = add i64 %lane, {self.lanes}
   %more = icmp slt i64 %next, {BLOCK}
   br i1 %more, label %loop, label %end
 end:
-{sums}
+{self.add_to_memory([f"%t{i}{j}" for i, j in pairs], "%g1")}
+  %g2 = getelementptr double, ptr %g1, i64 {TILE * TILE}
   %j1 = add i64 %j, {TILE}
   %againj = icmp slt i64 %j1, %width
   br i1 %againj, label %tile, label %outerend
@@ -334,6 +371,22 @@ outerend:
 done:
   ret void
 }}"""
+
+
+def gram_length(width: int) -> int:
+    """Doubles that the tiles of a Gram matrix of this (padded) width take."""
+    tiles = width // TILE
+    return tiles * (tiles + 1) // 2 * TILE * TILE
+
+
+def gram_matrix(tiles: FloatArray, width: int) -> FloatArray:
+    """The symmetric matrix [width, width] from its tiles, in the order the code writes them."""
+    G = np.zeros((width, width))
+    corners = [(i, j) for i in range(0, width, TILE) for j in range(i, width, TILE)]
+    for (i, j), tile in zip(corners, tiles.reshape(-1, TILE, TILE), strict=True):
+        G[i : i + TILE, j : j + TILE] = tile
+        G[j : j + TILE, i : i + TILE] = tile.T
+    return G
 
 
 class _Body:
@@ -390,7 +443,7 @@ class _Body:
 
     def store(self, index: int, slot: int) -> None:
         """One output to its place in the block."""
-        self.line(f"%so{index}_{slot} = add i64 %lane, {slot * BLOCK}")
+        self.line(f"%so{index}_{slot} = add i64 %lane, {slot * STRIDE}")
         self.line(f"%sp{index}_{slot} = getelementptr double, ptr %scratch, i64 %so{index}_{slot}")
         self.line(f"store {self.e.vector} {self.names[index]}, ptr %sp{index}_{slot}, align 8")
 

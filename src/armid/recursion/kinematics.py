@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from armid.recursion.motion import Twist
 from armid.recursion.placement import Placement, elementary, identity
-from armid.recursion.scalars import Scalar, Scalars, Vector, add, cross, subtract
+from armid.recursion.scalars import Scalar, Scalars, Vector, cross, subtract
 from armid.robot.elementary import Elementary
 from armid.robot.robot import Frame, Robot
 
@@ -19,10 +19,12 @@ def elements_to(robot: Robot, frame: Frame) -> list[tuple[Elementary, int | None
     return out + [(element, None) for element in frame.transforms]
 
 
-def pose(robot: Robot, q: Sequence[Scalar], frame: Frame, scalars: Scalars) -> Placement:
-    """T_base_frame at the geometric coordinates q."""
+def chain_pose(
+    elements: Sequence[tuple[Elementary, int | None]], q: Sequence[Scalar], scalars: Scalars
+) -> Placement:
+    """Pose at the end of a chain of elementary transforms at the geometric coordinates q."""
     T = identity(scalars)
-    for element, joint in elements_to(robot, frame):
+    for element, joint in elements:
         T = T.then(elementary(element, None if joint is None else q[joint], scalars))
     return T
 
@@ -48,21 +50,3 @@ def element_twists(
         for rotates, axis, origin in places
     ]
     return T, twists
-
-
-def jacobian(robot: Robot, q: Sequence[Scalar], frame: Frame, scalars: Scalars) -> list[Twist | None]:
-    """Twist of the frame per unit velocity of each geometric joint coordinate, in base axes at the frame's origin."""
-    elements = elements_to(robot, frame)
-    _, twists = element_twists(elements, q, scalars)
-    columns: list[Twist | None] = [None] * robot.n_joints
-    for (element, joint), twist in zip(elements, twists, strict=True):
-        if joint is not None:
-            columns[joint] = twist if element.sign > 0 else Twist(negated(twist.angular), negated(twist.linear))
-    return columns
-
-
-def negated(v: Vector) -> Vector:
-    return (-v[0], -v[1], -v[2])
-
-
-__all__ = ["add", "element_twists", "elements_to", "jacobian", "pose"]
