@@ -1,0 +1,210 @@
+"""Controllers: settings first, then a law bound to one arm and one reference, called at every tick.
+
+Every law sees the rotors' positions and velocities in drive coordinates, as a real drive does, and answers with the
+drives' torques.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import expm
+
+from armid.arrays import FloatArray
+from armid.errors import ShapeError
+from armid.robot.robot import Robot
+from armid.simulation.dynamics import RigidModel
+from armid.simulation.faults import GainError
+from armid.simulation.motions import Reference
+from armid.simulation.plant import Plant
+
+TorqueLaw = Callable[[int, FloatArray, FloatArray], FloatArray]
+"""(tick, theta [n], thetad [n]) -> torque [n]."""
+
+
+@dataclass(frozen=True)
+class Law:
+    """A controller bound to an arm and a reference.
+
+    Args:
+        torque: of the drives.
+        hand: torque of a person's hand on the joints, or None.
+        tracks: whether the arm is meant to stay near the reference.
+        stiffness, damping: what the law feeds back around a position [n], each of shape [n, n].
+    """
+
+    torque: TorqueLaw
+    hand: TorqueLaw | None
+    tracks: bool
+    stiffness: Callable[[FloatArray], FloatArray]
+    damping: Callable[[FloatArray], FloatArray]
+
+
+class Controller(Protocol):
+    """Settings of a controller."""
+
+    def law(self, robot: Robot, plant: Plant, reference: Reference, period: float) -> Law:
+        """The law that moves `plant` along `reference`; `robot` is the arm as declared, which the controller believes in."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class PdGravity:
+    """tau = Kp (q_ref - q) + Kd (qd_ref - qd) + g(q).
+
+    Args:
+        kp: [N m/rad or N/m], one number per joint; chosen from the mass matrix and `frequency_hz` when None.
+        kd: [N m s/rad or N s/m]; critically damped when None.
+        frequency_hz: of the closed loop, for gains that are chosen.
+        model: the arm the controller believes in; the declared one when None.
+    """
+
+    kp: tuple[float, ...] | None = None
+    kd: tuple[float, ...] | None = None
+    frequency_hz: float = 8.0
+    model: Robot | None = None
+
+    def law(self, robot: Robot, plant: Plant, reference: Reference, period: float) -> Law:
+        known = RigidModel(self.model or robot)
+        kp, kd = self.gains(known, plant, reference, period)
+        q_ref, qd_ref = reference.q, reference.qd
+        gravity = known.gravity
+
+        def torque(k: int, q: FloatArray, qd: FloatArray) -> FloatArray:
+            return kp * (q_ref[k] - q) + kd * (qd_ref[k] - qd) + gravity(q)
+
+        return Law(torque, None, True, lambda _: np.diag(kp), lambda _: np.diag(kd))
+
+    def gains(
+        self, known: RigidModel, plant: Plant, reference: Reference, period: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Those given, or critically damped ones at the highest frequency up to `frequency_hz` that is safely stable."""
+        n = plant.robot.n_joints
+        if self.kp is not None and self.kd is not None:
+            return per_joint("kp", self.kp, n), per_joint("kd", self.kd, n)
+        postures = spread(reference.q)
+        inertia = np.mean([np.diag(known.mass_matrix(q, rotors=True)) for q in postures], axis=0)
+        omega = 2.0 * np.pi * self.frequency_hz
+        while True:
+            kp = inertia * omega**2 if self.kp is None else per_joint("kp", self.kp, n)
+            kd = 2.0 * np.sqrt(kp * inertia) if self.kd is None else per_joint("kd", self.kd, n)
+            worst = max(closed_loop_radius(plant, q, np.diag(kp), np.diag(kd), period) for q in postures)
+            if worst <= 1.0 or self.kp is not None or omega < SLOWEST_LOOP:
+                return kp, kd
+            omega *= 0.7
+
+
+SLOWEST_LOOP = 2.0
+"""[rad/s] Slower than this an arm no longer follows; unstable gains are then left to the check that names them."""
+
+
+@dataclass(frozen=True, eq=False)
+class ComputedTorque:
+    """tau = M(q) (qdd_ref + 2 w (qd_ref - qd) + w^2 (q_ref - q)) + c(q, qd) + g(q) + drive torques, [Khosla1985].
+
+    Args:
+        frequency_hz: of the closed loop, critically damped.
+        model: the arm the controller believes in, right or wrong; the declared one when None.
+    """
+
+    frequency_hz: float = 8.0
+    model: Robot | None = None
+
+    def law(self, robot: Robot, plant: Plant, reference: Reference, period: float) -> Law:
+        believed = self.model or robot
+        known = RigidModel(believed)
+        omega = 2.0 * np.pi * self.frequency_hz
+        q_ref, qd_ref, qdd_ref = reference.q, reference.qd, reference.qdd
+        rotor, viscous = believed.drive("rotor_inertia"), believed.drive("viscous")
+        # Friction of the commanded motion, not of the measured one: its sign does not chatter at rest.
+        dry = believed.drive("coulomb") * np.sign(qd_ref) + believed.drive("offset") + viscous * qd_ref
+        inverse = known.inverse
+
+        def torque(k: int, q: FloatArray, qd: FloatArray) -> FloatArray:
+            a = qdd_ref[k] + 2.0 * omega * (qd_ref[k] - qd) + omega**2 * (q_ref[k] - q)
+            return inverse(q, qd, a) + rotor * a + dry[k]
+
+        def stiffness(q: FloatArray) -> FloatArray:
+            return omega**2 * known.mass_matrix(q, rotors=True)
+
+        return Law(torque, None, True, stiffness, lambda q: stiffness(q) * (2.0 / omega))
+
+
+@dataclass(frozen=True, eq=False)
+class HandGuiding:
+    """The drives carry the weight, tau = g(q) - D qd, and a person pulls the arm along the motion with a soft hand.
+
+    Args:
+        damping_hz: of the drives' damping, as a rate relative to the arm's own inertia [1/s].
+        hand_frequency_hz: how stiffly the hand holds on to the motion, as a frequency with the arm's own inertia.
+        model: the arm the controller believes in; the declared one when None.
+    """
+
+    damping_hz: float = 0.3
+    hand_frequency_hz: float = 1.0
+    model: Robot | None = None
+
+    def law(self, robot: Robot, plant: Plant, reference: Reference, period: float) -> Law:
+        known = RigidModel(self.model or robot)
+        inertia = np.mean([np.diag(known.mass_matrix(q, rotors=True)) for q in spread(reference.q)], axis=0)
+        drag = 2.0 * np.pi * self.damping_hz * inertia
+        omega = 2.0 * np.pi * self.hand_frequency_hz
+        pull, steady = inertia * omega**2, 2.0 * inertia * omega
+        q_ref, qd_ref = reference.q, reference.qd
+        gravity = known.gravity
+
+        def torque(_: int, q: FloatArray, qd: FloatArray) -> FloatArray:
+            return gravity(q) - drag * qd
+
+        def hand(k: int, q: FloatArray, qd: FloatArray) -> FloatArray:
+            return pull * (q_ref[k] - q) + steady * (qd_ref[k] - qd)
+
+        n = len(inertia)
+        return Law(torque, hand, False, lambda _: np.zeros((n, n)), lambda _: np.diag(drag))
+
+
+def per_joint(name: str, values: npt.ArrayLike, n: int) -> FloatArray:
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != (n,):
+        raise ShapeError(name, array.shape, f"[{n}], one gain per joint")
+    return array
+
+
+POSTURES_CHECKED = 8
+
+
+def spread(q: FloatArray) -> FloatArray:
+    """A few postures spread over a motion."""
+    return q[np.linspace(0, len(q) - 1, POSTURES_CHECKED).astype(int)]
+
+
+def closed_loop_radius(plant: Plant, q: FloatArray, Kp: FloatArray, Kd: FloatArray, period: float) -> float:
+    """Spectral radius of one control period around rest at q: torque held, arm linearised without gravity.
+
+    With x' = A x + B u between ticks and u = -K x at them, x_{k+1} = (Phi - Gamma K) x_k. Below 1 errors die out.
+    """
+    A, B = plant.linearised(q)
+    states, inputs = B.shape
+    held = np.zeros((states + inputs, states + inputs))
+    held[:states, :states], held[:states, states:] = A, B
+    step = expm(held * period)
+    free = ~plant.locked
+    K = np.hstack([Kp @ plant.motor_map, Kd @ plant.motor_map])[free]
+    closed = step[:states, :states] - step[:states, states:][:, free] @ K
+    return float(np.abs(np.linalg.eigvals(closed)).max())
+
+
+UNSTABLE_RADIUS = 1.0 + 1e-6
+"""Round-off of a loop that neither grows nor shrinks (a locked or hand-guided joint) stays below this."""
+
+
+def check_gains(law: Law, plant: Plant, reference: Reference, period: float) -> None:
+    """Refuses gains that cannot work at this rate, before anything moves."""
+    for q in spread(reference.q):
+        radius = closed_loop_radius(plant, q, law.stiffness(q), law.damping(q), period)
+        if not radius < UNSTABLE_RADIUS:
+            raise GainError(radius, period)

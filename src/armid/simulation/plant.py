@@ -1,0 +1,382 @@
+"""Any arm with standard parameters as a MuJoCo model. MuJoCo does the physics; nothing of our own recursion is used.
+
+Generalised coordinates x: one hinge or slide per joint (the links' side), and one more per elastic drive (its rotor).
+Two constant matrices say everything about transmissions:
+
+    q     = link_map  x      positions after the transmissions, drive coordinates
+    theta = motor_map x      positions of the rotors, drive coordinates; equal to q where a drive is rigid
+
+and by virtual work a torque acts as `motor_map^T tau`, an outer torque as `link_map^T tau`. With a coupling C the joints
+turn by C q, so link_map is C^-1 on the joints' coordinates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import mujoco
+import numpy as np
+import numpy.typing as npt
+
+from armid.arrays import FloatArray, read_only
+from armid.errors import InputError, RobotError
+from armid.parameters.inertial import N_INERTIAL, inertial_problem, tensor, to_centre_of_mass
+from armid.robot.elementary import Elementary, product
+from armid.robot.robot import Joint, JointKind, Robot
+from armid.simulation.shapes import add_shapes, overlapping_bodies, pose_fields
+
+BRAKE_INERTIA = 1e9
+"""[kg m^2] Rotor inertia of a locked drive: 100 N m moves it by 1e-7 rad/s^2, and the state is put back every step."""
+
+SMALLEST_MASS = 1e-12
+"""[kg, kg m^2] MuJoCo refuses a moving body without mass; this is far below what any arm could feel."""
+
+FRICTION_IMPEDANCE = 0.9999
+"""The hardest friction MuJoCo allows: a stuck joint creeps with 1e-4 of the acceleration it would have when free."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plant:
+    """An arm as MuJoCo sees it.
+
+    Args:
+        robot: the physical arm, whose inertial parameters and drives are the truth.
+        payload: ten standard parameters in the last link's frame, or None.
+        sensed_friction: share of friction and offset on the links' side of the joint torque sensor.
+        model: the compiled MuJoCo model.
+        link_map, motor_map: see above, shape [n_joints, n_coordinates].
+        elastic: which drives have a rotor coordinate of their own, shape [n_joints].
+        rotor_inertia: of each drive, a locked one's brake included [kg m^2 or kg], shape [n_joints].
+        locked: which drives are held by a brake, shape [n_joints].
+    """
+
+    robot: Robot
+    payload: FloatArray | None
+    sensed_friction: float
+    model: Any
+    link_map: FloatArray
+    motor_map: FloatArray
+    elastic: npt.NDArray[np.bool_]
+    rotor_inertia: FloatArray
+    locked: npt.NDArray[np.bool_]
+
+    @property
+    def n_coordinates(self) -> int:
+        return int(self.model.nv)
+
+    def at(self, q: FloatArray) -> FloatArray:
+        """Coordinates x of an arm standing at drive positions q with unloaded transmissions."""
+        x: FloatArray = np.linalg.lstsq(np.vstack([self.link_map, self.motor_map]), np.concatenate([q, q]), rcond=None)[0]
+        return x
+
+    def set_step(self, step: float) -> None:
+        """Integration step [s]. Friction sticks when it can stop the drive within one step, and slides otherwise."""
+        m = self.model
+        m.opt.timestep = step
+        for solref, solimp in ((m.dof_solref, m.dof_solimp), (m.tendon_solref_fri, m.tendon_solimp_fri)):
+            solref[:] = (2.0 * step, 1.0)
+            solimp[:, :2] = FRICTION_IMPEDANCE
+
+    def linearised(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """A and B of x'' for state (x, x') around rest at q, torque as input; gravity and dry friction left out.
+
+        Returns:
+            A, shape [2 n_coordinates, 2 n_coordinates], and B, shape [2 n_coordinates, n_joints].
+        """
+        m, nv, drive = self.model, self.n_coordinates, self.robot.drive
+        data = mujoco.MjData(m)
+        data.qpos[:] = self.at(q)
+        mujoco.mj_fwdPosition(m, data)
+        M = np.empty((nv, nv))
+        mujoco.mj_fullM(m, data, M)
+        spring = self.motor_map - self.link_map
+        stiffness = np.where(self.elastic, np.nan_to_num(drive("stiffness"), posinf=0.0), 0.0)
+        damping = np.where(self.elastic, drive("damping"), 0.0)
+        share = np.where(self.elastic, self.sensed_friction, 1.0)
+        viscous = (self.link_map.T * (share * drive("viscous"))) @ self.link_map
+        viscous = viscous + (self.motor_map.T * ((1.0 - share) * drive("viscous"))) @ self.motor_map
+        A = np.zeros((2 * nv, 2 * nv))
+        A[:nv, nv:] = np.eye(nv)
+        A[nv:, :nv] = -np.linalg.solve(M, (spring.T * stiffness) @ spring)
+        A[nv:, nv:] = -np.linalg.solve(M, (spring.T * damping) @ spring + viscous)
+        B = np.vstack([np.zeros((nv, self.robot.n_joints)), np.linalg.solve(M, self.motor_map.T)])
+        return A, B
+
+    def set_friction(self, viscous: FloatArray, coulomb: FloatArray) -> None:
+        """Friction of every drive, shape [n_joints], put on either side of the torque sensor."""
+        m, share = self.model, self.sensed_friction
+        # A brake leaves nothing for friction to do.
+        viscous, coulomb = (np.where(self.locked, 0.0, x) for x in (viscous, coulomb))
+        for i in range(self.robot.n_joints):
+            output = share if self.elastic[i] else 1.0
+            damping, loss, output_index = output_friction(self, i)
+            damping[output_index] = output * viscous[i]
+            loss[output_index] = output * coulomb[i]
+            if self.elastic[i]:
+                dof = int(m.joint(f"rotor{i}").dofadr[0])
+                m.dof_damping[dof] = (1.0 - share) * viscous[i]
+                m.dof_frictionloss[dof] = (1.0 - share) * coulomb[i]
+
+
+def output_friction(plant: Plant, i: int) -> tuple[FloatArray, FloatArray, int]:
+    """The arrays of damping and friction loss that act on drive i's output, and its place in them."""
+    m = plant.model
+    if plant.robot.coupling is None:
+        return m.dof_damping, m.dof_frictionloss, i
+    return m.tendon_damping, m.tendon_frictionloss, int(m.tendon(f"drive{i}").id)
+
+
+def build_plant(
+    robot: Robot,
+    *,
+    payload: npt.ArrayLike | None = None,
+    elastic: bool = False,
+    sensed_friction: float = 1.0,
+    locked: tuple[str, ...] = (),
+    collisions: bool = True,
+    step: float = 1e-3,
+) -> Plant:
+    """A MuJoCo model of the arm.
+
+    Args:
+        robot: geometry, gravity, coupling, inertial parameters, drives; every number is taken as true.
+        payload: ten standard parameters of a body fixed to the last link, in that link's frame.
+        elastic: give every drive of finite stiffness a rotor of its own behind a spring and a damper ([Gaz2014] eqs. 1-3:
+            the rotor's kinetic energy is that of its own spin).
+        sensed_friction: share of friction and offset on the links' side of the joint torque sensor, 0 to 1.
+        locked: names of joints held by a brake.
+        collisions: give the links the shapes of the description.
+        step: of the integration [s].
+
+    Raises:
+        RobotError: when the parameters are not those of an arm that can move.
+    """
+    if not 0.0 <= sensed_friction <= 1.0:
+        raise InputError("sensed_friction", f"{sensed_friction:g}", "a share between 0 and 1")
+    rotors = np.array([elastic and np.isfinite(joint.drive.stiffness) for joint in robot.joints], dtype=bool)
+    held = np.zeros(robot.n_joints, dtype=bool)
+    held[[robot.joint_index(name) for name in locked]] = True
+    load = None if payload is None else checked_payload(payload)
+    spec = arm_spec(robot, load, rotors, collisions=collisions)
+    spec.option.timestep = step
+    model = compiled(spec, robot)
+    link_map, motor_map = transmission_maps(robot, model, rotors)
+    inertia = np.where(held, BRAKE_INERTIA, robot.drive("rotor_inertia"))
+    plant = Plant(
+        robot, load, sensed_friction, model, read_only(link_map), read_only(motor_map), rotors, read_only(inertia), held
+    )
+    write_inertias(plant)
+    write_drives(plant)
+    mujoco.mj_setConst(model, mujoco.MjData(model))
+    # The friction solver's tolerance is relative to this; a brake's inertia must not loosen it.
+    model.stat.meaninertia = min(float(model.stat.meaninertia), 1.0)
+    check_mass_matrix(plant)
+    return plant
+
+
+def checked_payload(payload: npt.ArrayLike) -> FloatArray:
+    values = read_only(payload)
+    if values.shape != (N_INERTIAL,):
+        raise InputError("payload", f"{values.size} numbers", "ten standard parameters: mass mx my mz Ixx Ixy Ixz Iyy Iyz Izz")
+    problem = inertial_problem(values)
+    if problem:
+        raise InputError("payload", problem, "inertia is about the last link's origin, not the centre of mass")
+    return values
+
+
+def arm_spec(robot: Robot, payload: FloatArray | None, rotors: npt.NDArray[np.bool_], *, collisions: bool) -> Any:
+    """Bodies, joints, tendons and shapes; a body's frame stands at its joint's variable."""
+    spec = mujoco.MjSpec()
+    spec.option.gravity = robot.gravity
+    spec.option.integrator = mujoco.mjtIntegrator.mjINT_RK4
+    spec.option.tolerance = 1e-14
+    # MuJoCo's own recovery from a blow-up is a silent reset to the initial state.
+    spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
+    body, T_parent_link = spec.worldbody, np.eye(4)
+    if collisions:
+        add_shapes(spec, body, robot.geometry, np.eye(4))
+    for i, (joint, link) in enumerate(zip(robot.joints, robot.links, strict=True)):
+        before, after = around_variable(joint)
+        ten = inertial_of(robot, i)
+        body = body.add_body(name=f"link{i}", **pose_fields(T_parent_link @ before), **inertia_frame(ten, after))
+        add_joint(body, joint, f"joint{i}")
+        if collisions:
+            add_shapes(spec, body, link.geometry, after)
+        T_parent_link = after
+    body.add_site(name="tip", **pose_fields(T_parent_link @ robot.tip.T_link_frame))
+    if payload is not None:
+        body.add_body(name="payload", **inertia_frame(payload, T_parent_link))
+    for i in np.flatnonzero(rotors):
+        rotor = spec.worldbody.add_body(name=f"rotor{i}", mass=1.0, inertia=[1.0] * 3, explicitinertial=True)
+        kind = robot.joints[i].kind
+        rotor.add_joint(name=f"rotor{i}", type=joint_type(kind), axis=[0.0, 0.0, 1.0])
+    add_transmissions(spec, robot, rotors)
+    return spec
+
+
+def around_variable(joint: Joint) -> tuple[FloatArray, FloatArray]:
+    """T_parent_joint, with the constant part of the variable (it commutes), and T_joint_link."""
+    k = joint.variable_index
+    variable = joint.transforms[k]
+    before = product((*joint.transforms[:k], Elementary(variable.motion, variable.value)))
+    return before, product(joint.transforms[k + 1 :])
+
+
+def joint_type(kind: JointKind) -> Any:
+    return mujoco.mjtJoint.mjJNT_SLIDE if kind is JointKind.PRISMATIC else mujoco.mjtJoint.mjJNT_HINGE
+
+
+def add_joint(body: Any, joint: Joint, name: str) -> None:
+    variable = joint.transforms[joint.variable_index]
+    axis = np.zeros(3)
+    axis[variable.motion.axis] = variable.sign
+    body.add_joint(name=name, type=joint_type(joint.kind), axis=axis)
+
+
+def inertial_of(robot: Robot, i: int) -> FloatArray:
+    ten = robot.links[i].inertial
+    if ten is None:
+        raise RobotError(
+            f"link {robot.links[i].name!r}", "has no inertial parameters", "the simulated arm needs mass and inertia of every link"
+        )
+    return ten
+
+
+def centre_and_moments(ten: FloatArray) -> tuple[float, FloatArray, FloatArray, FloatArray]:
+    """Mass, centre of mass, principal moments and axes (columns, right-handed) of a body."""
+    if ten[0] == 0.0:
+        if ten[1:4].any():
+            raise InputError("inertial parameters", "a first moment without mass", "give the body a mass")
+        mass, centre, I = 0.0, np.zeros(3), tensor(ten[4:])
+    else:
+        mass, centre, I = to_centre_of_mass(ten)
+    moments, axes = np.linalg.eigh(I)
+    axes[:, 2] *= np.sign(np.linalg.det(axes))
+    return mass, centre, moments, axes
+
+
+def inertia_frame(ten: FloatArray, T_body_link: FloatArray) -> dict[str, Any]:
+    """Where the principal axes stand. Masses and moments are written after compilation, exactly as given."""
+    _, centre, _, axes = centre_and_moments(ten)
+    T = np.eye(4)
+    T[:3, :3], T[:3, 3] = axes, centre
+    place = pose_fields(T_body_link @ T)
+    return {"ipos": place["pos"], "iquat": place["quat"], "mass": 1.0, "inertia": [1.0] * 3, "explicitinertial": True}
+
+
+def add_transmissions(spec: Any, robot: Robot, rotors: npt.NDArray[np.bool_]) -> None:
+    """Coupled drives as fixed tendons of length q_i = (C^-1 x)_i, springs as tendons of length theta_i - q_i."""
+    n = robot.n_joints
+    C = np.eye(n) if robot.coupling is None else robot.coupling
+    D = np.linalg.inv(C)
+    for i in range(n):
+        weights = {f"joint{k}": float(D[i, k]) for k in range(n) if D[i, k] != 0.0}
+        if robot.coupling is not None:
+            fixed_tendon(spec, f"drive{i}", weights)
+        if rotors[i]:
+            spring = fixed_tendon(spec, f"spring{i}", {f"rotor{i}": 1.0} | {k: -w for k, w in weights.items()})
+            spring.springlength = [0.0, 0.0]
+
+
+def fixed_tendon(spec: Any, name: str, weights: dict[str, float]) -> Any:
+    tendon = spec.add_tendon(name=name)
+    for joint, weight in weights.items():
+        tendon.wrap_joint(joint, weight)
+    return tendon
+
+
+def compiled(spec: Any, robot: Robot) -> Any:
+    """The compiled model, without contact between bodies that overlap by design."""
+    try:
+        model = spec.compile()
+        if model.ngeom:
+            pairs = overlapping_bodies(model, *posture_range(robot, int(model.nv)))
+            pairs |= {(0, 1)}
+            for one, other in sorted(pairs):
+                spec.add_exclude(bodyname1=model.body(one).name, bodyname2=model.body(other).name)
+            model = spec.compile()
+    except ValueError as error:
+        raise RobotError(robot.name, f"MuJoCo cannot build this arm: {str(error).splitlines()[0]}") from None
+    return model
+
+
+def posture_range(robot: Robot, coordinates: int) -> tuple[FloatArray, FloatArray]:
+    """Positions to try when looking for overlapping shapes; rotors of elastic drives carry no shape."""
+    lower, upper = np.zeros(coordinates), np.zeros(coordinates)
+    n = robot.n_joints
+    reach = np.array([np.pi if joint.kind is JointKind.REVOLUTE else 0.5 for joint in robot.joints])
+    lower[:n] = np.maximum(robot.limit("lower"), -reach)
+    upper[:n] = np.maximum(np.minimum(robot.limit("upper"), reach), lower[:n])
+    return lower, upper
+
+
+def transmission_maps(robot: Robot, model: Any, rotors: npt.NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
+    n = robot.n_joints
+    link_map = np.zeros((n, int(model.nv)))
+    dofs = [int(model.joint(f"joint{i}").dofadr[0]) for i in range(n)]
+    assert dofs == list(range(n)), "joints come first"
+    link_map[:, :n] = np.eye(n) if robot.coupling is None else np.linalg.inv(robot.coupling)
+    motor_map = link_map.copy()
+    for i in np.flatnonzero(rotors):
+        motor_map[i] = 0.0
+        motor_map[i, int(model.joint(f"rotor{i}").dofadr[0])] = 1.0
+    return link_map, motor_map
+
+
+def write_inertias(plant: Plant) -> None:
+    """Masses and principal moments, exactly as given."""
+    m, robot = plant.model, plant.robot
+    bodies = {f"link{i}": inertial_of(robot, i) for i in range(robot.n_joints)}
+    if plant.payload is not None:
+        bodies["payload"] = plant.payload
+    for name, ten in bodies.items():
+        mass, _, moments, _ = centre_and_moments(ten)
+        body = m.body(name).id
+        m.body_mass[body] = mass
+        m.body_inertia[body] = moments
+    for i in np.flatnonzero(plant.elastic):
+        # Its inertia is the armature; the body itself weighs nothing.
+        body = m.body(f"rotor{i}").id
+        m.body_mass[body] = SMALLEST_MASS
+        m.body_inertia[body] = SMALLEST_MASS
+
+
+def write_drives(plant: Plant) -> None:
+    """Rotor inertia, stiffness and friction."""
+    m, robot = plant.model, plant.robot
+    for i, joint in enumerate(robot.joints):
+        if plant.elastic[i]:
+            m.dof_armature[int(m.joint(f"rotor{i}").dofadr[0])] = plant.rotor_inertia[i]
+            spring = m.tendon(f"spring{i}").id
+            m.tendon_stiffness[spring] = joint.drive.stiffness
+            m.tendon_damping[spring] = joint.drive.damping
+        elif robot.coupling is None:
+            m.dof_armature[i] = plant.rotor_inertia[i]
+        else:
+            m.tendon_armature[m.tendon(f"drive{i}").id] = plant.rotor_inertia[i]
+    plant.set_step(float(m.opt.timestep))
+    plant.set_friction(robot.drive("viscous"), robot.drive("coulomb"))
+
+
+POSTURES_TRIED = 10
+
+
+def check_mass_matrix(plant: Plant) -> None:
+    """An arm whose mass matrix is not positive definite cannot be moved; says which links are to blame."""
+    m = plant.model
+    rng = np.random.default_rng(0)
+    data = mujoco.MjData(m)
+    M = np.empty((m.nv, m.nv))
+    for _ in range(POSTURES_TRIED):
+        data.qpos[:] = rng.uniform(-np.pi, np.pi, m.nv)
+        mujoco.mj_fwdPosition(m, data)
+        mujoco.mj_fullM(m, data, M)
+        smallest = float(np.linalg.eigvalsh(M)[0])
+        if not smallest > 0.0:
+            bad = [link.name for link in plant.robot.links if not link.is_sound]
+            raise RobotError(
+                plant.robot.name,
+                f"its mass matrix is not positive definite (smallest eigenvalue {smallest:g})",
+                f"impossible inertial parameters of {', '.join(bad)}" if bad else "a joint moves no mass; give it a rotor inertia",
+            )
