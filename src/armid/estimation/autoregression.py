@@ -1,0 +1,93 @@
+"""Autoregressive models of residuals, fitted over segments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from armid.arrays import FloatArray, read_only
+
+
+@dataclass(frozen=True, eq=False)
+class Autoregression:
+    """e_t = innovation_t - sum_k a_k e_(t-k).
+
+    Args:
+        coefficients: (1, a_1, ..., a_m), shape [m + 1].
+        innovation: standard deviation of the innovations.
+    """
+
+    coefficients: FloatArray
+    innovation: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "coefficients", read_only(self.coefficients))
+
+    @property
+    def order(self) -> int:
+        return len(self.coefficients) - 1
+
+    @property
+    def gain(self) -> float:
+        """Standard deviation at zero frequency over that of the innovations: 1 / |a(1)|."""
+        return 1.0 / abs(float(self.coefficients.sum()))
+
+    def variance(self) -> float:
+        """Variance of the process: innovation variance times the energy of its impulse response."""
+        return self.innovation**2 * float(np.sum(impulse_response(self.coefficients) ** 2))
+
+    def correlation_length(self) -> float:
+        """Samples per independent sample: spectral density at zero over the variance; at least 1."""
+        return max((self.gain * self.innovation) ** 2 / max(self.variance(), 1e-300), 1.0)
+
+
+def impulse_response(coefficients: FloatArray, *, tolerance: float = 1e-6, longest: int = 1 << 17) -> FloatArray:
+    """Of 1 / a(z), long enough that what is cut off is negligible."""
+    from scipy.signal import lfilter
+
+    count = 256
+    while True:
+        pulse = np.zeros(count)
+        pulse[0] = 1.0
+        h = np.asarray(lfilter([1.0], coefficients, pulse))
+        if count >= longest or np.abs(h[-count // 4 :]).max() < tolerance * np.abs(h).max():
+            return h
+        count *= 4
+
+
+def fit_autoregression(segments: Sequence[FloatArray], *, max_order: int) -> Autoregression:
+    """Burg's recursion over several segments; the order minimises the Bayesian information criterion.
+
+    Args:
+        segments: residuals of uniform stretches, each shape [n].
+        max_order: highest order tried.
+    """
+    usable = [np.asarray(s, dtype=np.float64) for s in segments if len(s) > 2]
+    count = sum(len(s) for s in usable)
+    power = sum(float(s @ s) for s in usable) / max(count, 1)
+    if power == 0.0 or count < 8:
+        return Autoregression(np.array([1.0]), float(np.sqrt(power)))
+    longest = min(max_order, count // 4, min(len(s) for s in usable) - 2)
+    forward, backward = [s[1:] for s in usable], [s[:-1] for s in usable]
+    a, error = np.array([1.0]), power
+    best = (count * np.log(power), a, power)
+    for order in range(1, longest + 1):
+        cross = sum(float(f @ b) for f, b in zip(forward, backward, strict=True))
+        size = sum(float(f @ f) + float(b @ b) for f, b in zip(forward, backward, strict=True))
+        if size == 0.0:
+            break
+        k = -2.0 * cross / size
+        a = np.concatenate([a, [0.0]]) + k * np.concatenate([[0.0], a[::-1]])
+        error *= 1.0 - k * k
+        if error <= 1e-14 * power:
+            break
+        score = count * np.log(error) + order * np.log(count)
+        if score < best[0]:
+            best = (score, a, error)
+        forward, backward = (
+            [(f + k * b)[1:] for f, b in zip(forward, backward, strict=True)],
+            [(b + k * f)[:-1] for f, b in zip(forward, backward, strict=True)],
+        )
+    return Autoregression(best[1], float(np.sqrt(best[2])))

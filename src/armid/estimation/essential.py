@@ -1,0 +1,132 @@
+"""Essential parameters: backward elimination by a stated test, never by hand, with the cost of every removal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from armid.arrays import FloatArray
+from armid.estimation.estimate import Estimate
+from armid.estimation.factor import channel_energies, solve_factor
+from armid.estimation.least_squares import reduced
+from armid.information.information import Information
+from armid.notes import Note, Severity
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """One step of the elimination.
+
+    Args:
+        name: base parameter taken out.
+        statistic: its F statistic (squared t) against the noise, autocorrelation included.
+        p_value: of that statistic.
+        held_out_error: weighted root mean square error on the held-out motion after the removal, 1 = before any.
+    """
+
+    name: str
+    statistic: float
+    p_value: float
+    held_out_error: float
+
+
+@dataclass(frozen=True, eq=False)
+class EssentialParameters:
+    """What is left after the elimination.
+
+    Args:
+        estimate: same base parameters; those eliminated are exactly zero, with zero covariance.
+        kept: indices into the base parameters.
+        removals: in order.
+        stopped: why it ended.
+    """
+
+    estimate: Estimate
+    kept: npt.NDArray[np.intp]
+    removals: tuple[Removal, ...]
+    stopped: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.estimate.names[i] for i in self.kept)
+
+
+@dataclass(frozen=True, slots=True)
+class BackwardElimination:
+    """Removes the base parameter with the smallest F statistic while it is not significant and held-out error stays.
+
+    The statistic uses the estimate's covariance relative to its independent-noise one, so correlated residuals do not
+    make everything look significant.
+
+    Args:
+        level: a parameter stays when its p value is below this.
+        largest_cost: stop when held-out error would exceed this multiple of the full model's.
+    """
+
+    level: float = 0.05
+    largest_cost: float = 1.02
+
+    def fit(self, information: Information, estimate: Estimate, held_out: Information | None = None) -> EssentialParameters:
+        """Args:
+        information: the rows the estimate was fitted to.
+        estimate: with an honest covariance.
+        held_out: another motion, to price the removals; the training rows price themselves when none is given.
+        """
+        from scipy.stats import chi2
+
+        weights = {name: 1.0 / sigma for name, sigma in estimate.sigma.items()}
+        rows = reduced(information, estimate.base)
+        weighted = rows.weighted(weights)
+        test = reduced(held_out, estimate.base).weighted(weights) if held_out is not None else weighted
+        inflation = covariance_inflation(estimate, solve_factor(weighted.stacked(), estimate.names).inverse)
+        full = error(test, estimate.values)
+        kept, removals, stopped = list(range(len(estimate))), [], "nothing left to remove"
+        values, inverse = estimate.values, estimate.covariance
+        while len(kept) > 1:
+            F = values[kept] ** 2 / (np.diag(inverse))
+            weakest = int(np.argmin(F))
+            p = float(chi2.sf(F[weakest], 1))
+            if p < self.level:
+                stopped = f"every remaining parameter is significant at {self.level:g} (smallest F {F[weakest]:.2f})"
+                break
+            trial = [k for i, k in enumerate(kept) if i != weakest]
+            solution = solve_factor(weighted.select(trial).stacked(), tuple(estimate.names[i] for i in trial))
+            fresh = np.zeros(len(estimate))
+            fresh[trial] = solution.values
+            cost = error(test, fresh) / full
+            if cost > self.largest_cost:
+                stopped = f"removing {estimate.names[kept[weakest]]} would raise the held-out error to {cost:.3f} of the full model's"
+                break
+            removals.append(Removal(estimate.names[kept[weakest]], float(F[weakest]), p, cost))
+            kept, values = trial, fresh
+            inverse = solution.inverse * np.outer(inflation[trial], inflation[trial])
+        return self.finished(estimate, rows, kept, values, inverse, tuple(removals), stopped)
+
+    def finished(
+        self, estimate: Estimate, rows: Information, kept: list[int], values: FloatArray, inverse: FloatArray,
+        removals: tuple[Removal, ...], stopped: str,
+    ) -> EssentialParameters:  # fmt: skip
+        """The estimate over all base parameters with zeros where they were removed."""
+        covariance = np.zeros((len(estimate), len(estimate)))
+        covariance[np.ix_(kept, kept)] = inverse
+        energies = channel_energies(rows, values)
+        sigma: Mapping[str, float] = {c.name: float(np.sqrt(energies[c.name] / max(c.count - 1.0, 1.0))) for c in rows.channels}
+        note = Note("essential", Severity.INFO, f"{len(kept)} of {len(estimate)} base parameters are essential: {stopped}")
+        result = replace(
+            estimate, values=values, covariance=covariance, sigma=sigma, method=f"{estimate.method}, essential parameters",
+            notes=(*estimate.notes, note),
+        )  # fmt: skip
+        return EssentialParameters(result, np.array(kept, dtype=np.intp), removals, stopped)
+
+
+def covariance_inflation(estimate: Estimate, independent: FloatArray) -> FloatArray:
+    """Standard deviations of the estimate over those of independent noise, shape [r]."""
+    return np.sqrt(np.maximum(np.diag(estimate.covariance), 1e-300) / np.maximum(np.diag(independent), 1e-300))
+
+
+def error(information: Information, values: FloatArray) -> float:
+    """Root mean square of weighted residuals."""
+    return float(np.sqrt(sum(c.error_energy(values) for c in information.channels) / max(information.count, 1.0)))

@@ -1,0 +1,201 @@
+"""Ordinary and weighted least squares, ridge and Gaussian prior, torque-error model: all on the Information alone.
+
+Each is a frozen setting whose `fit` takes Information over the standard parameters and the base parameters to estimate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.errors import ShapeError
+from armid.estimation.estimate import Estimate
+from armid.estimation.factor import channel_sigmas, solve_factor
+from armid.estimation.status import EstimationError, Status
+from armid.identifiability.base import BaseParameters
+from armid.information.information import Information, triangular
+from armid.notes import Note, Severity
+
+TINY_SIGMA = 1e-9
+"""Relative to the measured size: a channel fitted better than this (noise-free simulation) must not get infinite weight."""
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianPrior:
+    """A belief about base parameters before the data.
+
+    Args:
+        values: centre, shape [r].
+        root: upper-triangular S with S^T S = inverse covariance, shape [r, r].
+        origin: where it comes from, for the record.
+    """
+
+    values: FloatArray
+    root: FloatArray
+    origin: str = ""
+
+    @staticmethod
+    def independent(values: FloatArray, standard_deviations: FloatArray, origin: str = "") -> GaussianPrior:
+        """Independent beliefs; an infinite deviation means none."""
+        return GaussianPrior(np.asarray(values), np.diag(1.0 / np.asarray(standard_deviations)), origin)
+
+    @staticmethod
+    def from_estimate(estimate: Estimate, *, inflation: float = 1.0) -> GaussianPrior:
+        """An earlier result as a prior; `inflation` widens its standard deviations (wear, temperature, another day)."""
+        root = np.linalg.cholesky(np.linalg.inv(estimate.covariance)).T / inflation
+        return GaussianPrior(estimate.values, root, f"earlier result ({estimate.method}), deviations times {inflation:g}")
+
+
+def reduced(information: Information, base: BaseParameters) -> Information:
+    """The rows of the base parameters: dependent columns are absorbed."""
+    if information.parameters != base.parameters:
+        raise ShapeError("base", (len(base.parameters),), f"the {information.n_parameters} parameters of the information")
+    if information.count < len(base):
+        raise EstimationError(Status.TOO_FEW_ROWS, f"{information.count:.0f} rows for {len(base)} parameters")
+    return information.select(base.independent)
+
+
+def with_prior(factor: FloatArray, prior: GaussianPrior | None) -> FloatArray:
+    """The factor after adding the prior's rows S b = S b0."""
+    if prior is None:
+        return factor
+    rows = np.column_stack([prior.root, prior.root @ prior.values])
+    return triangular(np.vstack([factor, rows]))
+
+
+@dataclass(frozen=True, slots=True)
+class OrdinaryLeastSquares:
+    """Every row counts the same: values minimise ||A b - y||^2; covariance sigma^2 (A^T A)^-1."""
+
+    def fit(self, information: Information, base: BaseParameters, units: tuple[str, ...] = ()) -> Estimate:
+        """The estimate with iid covariance; see `covariance` for honest ones."""
+        rows = reduced(information, base)
+        solution = solve_factor(rows.stacked(), base.names)
+        sigma2 = solution.energy / max(rows.count - len(base), 1.0)
+        sigmas = channel_sigmas(rows, solution.values, solution.inverse, {})
+        return Estimate(
+            base, units or ("",) * len(base), solution.values, sigma2 * solution.inverse, "iid", sigmas,
+            "ordinary least squares",
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedLeastSquares:
+    """Every channel counts by its own noise, estimated from its residuals and iterated; [Gautier1997].
+
+    Args:
+        iterations: at most so many.
+        tolerance: largest relative change of a channel's noise that counts as settled.
+    """
+
+    iterations: int = 20
+    tolerance: float = 1e-4
+
+    def fit(
+        self,
+        information: Information,
+        base: BaseParameters,
+        units: tuple[str, ...] = (),
+        *,
+        prior: GaussianPrior | None = None,
+    ) -> Estimate:
+        """The estimate with per-channel covariance."""
+        rows = reduced(information, base)
+        floor = noise_floor(rows)
+        sigmas = {name: 1.0 for name in floor}
+        solution, status, used = None, Status.NOT_CONVERGED, 0
+        for used in range(1, self.iterations + 1):
+            weights = {name: 1.0 / sigma for name, sigma in sigmas.items()}
+            solution = solve_factor(with_prior(rows.weighted(weights).stacked(), prior if used > 1 else None), base.names)
+            fresh = channel_sigmas(rows, solution.values, solution.inverse, weights)
+            fresh = {name: max(sigma, floor[name]) for name, sigma in fresh.items()}
+            change = max(abs(fresh[name] / sigmas[name] - 1.0) for name in fresh)
+            sigmas = fresh
+            if change < self.tolerance and used > 1:
+                status = Status.SOLVED
+                break
+        assert solution is not None
+        notes = () if status is Status.SOLVED else (Note("not-converged", Severity.WARNING, status.message),)
+        method = "weighted least squares" + (f" with prior: {prior.origin}" if prior else "")
+        return Estimate(
+            base, units or ("",) * len(base), solution.values, solution.inverse, "per-channel", sigmas, method,
+            status, used, notes,
+        )  # fmt: skip
+
+
+def noise_floor(rows: Information) -> dict[str, float]:
+    """The smallest noise a channel may be given: a fraction of its measured root mean square."""
+    out = {}
+    for channel in rows.channels:
+        energy = float(np.sum(channel.factor[:, -1] ** 2)) / max(channel.count, 1.0)
+        out[channel.name] = max(TINY_SIGMA * float(np.sqrt(energy)), 1e-300)
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class Ridge:
+    """Least squares with strength * ||(b - b0) / scale||^2 added; a Gaussian prior of deviation scale / sqrt(strength).
+
+    Args:
+        strength: dimensionless, against rows of unit noise.
+    """
+
+    strength: float = 1.0
+
+    def fit(
+        self,
+        information: Information,
+        base: BaseParameters,
+        nominal: FloatArray,
+        scale: FloatArray,
+        units: tuple[str, ...] = (),
+    ) -> Estimate:
+        """Values pulled towards nominal ones, shape [r]; `scale` is one unit of doubt for each."""
+        prior = GaussianPrior.independent(
+            nominal, np.asarray(scale) / np.sqrt(self.strength), f"nominal values, strength {self.strength:g}"
+        )
+        return WeightedLeastSquares().fit(information, base, units, prior=prior)
+
+
+@dataclass(frozen=True, slots=True)
+class TorqueError:
+    """The nominal torque-error model of [Khosla1985]: corrections to nominal values from the error of the nominal torque.
+
+    y - A b0 = A (b - b0). Without a prior it equals least squares on the torque itself; with one on the corrections it is
+    the natural place to say how far a robot may be from its data sheet.
+
+    Args:
+        relative_deviation: prior standard deviation of a correction relative to its nominal value; None for no prior.
+        smallest: standard deviation given to corrections of parameters whose nominal value is zero [SI].
+    """
+
+    relative_deviation: float | None = None
+    smallest: float = 1e-2
+
+    def fit(
+        self, information: Information, base: BaseParameters, nominal: FloatArray, units: tuple[str, ...] = ()
+    ) -> Estimate:
+        """Base values: nominal plus the estimated corrections; `nominal` are base values, shape [r]."""
+        errors = shifted(information, base.embedding @ nominal)
+        prior = None
+        if self.relative_deviation is not None:
+            doubt = np.maximum(self.relative_deviation * np.abs(nominal), self.smallest)
+            prior = GaussianPrior.independent(np.zeros(len(base)), doubt, f"corrections of {self.relative_deviation:.0%}")
+        corrections = WeightedLeastSquares().fit(errors, base, units, prior=prior)
+        return Estimate(
+            base, corrections.units, nominal + corrections.values, corrections.covariance, corrections.covariance_kind,
+            corrections.sigma, f"torque-error model, {corrections.method}", corrections.status, corrections.iterations,
+            corrections.notes,
+        )  # fmt: skip
+
+
+def shifted(information: Information, offset: FloatArray) -> Information:
+    """Information of y - A offset: the last column of every factor moves, nothing else."""
+    channels = []
+    for channel in information.channels:
+        factor = np.array(channel.factor)
+        factor[:, -1] -= factor[:, :-1] @ offset[channel.columns]
+        channels.append(replace(channel, factor=factor))
+    return Information(information.parameters, tuple(channels))

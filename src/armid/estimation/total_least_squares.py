@@ -1,0 +1,72 @@
+"""Total least squares: noise in the rows as well as in the measured values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.estimation.estimate import Estimate
+from armid.estimation.factor import solve_factor
+from armid.estimation.least_squares import WeightedLeastSquares, reduced
+from armid.estimation.status import EstimationError, Status
+from armid.identifiability.base import BaseParameters
+from armid.information.information import Information
+
+
+@dataclass(frozen=True, slots=True)
+class TotalLeastSquares:
+    """The smallest change of rows and values together that makes them fit, by the last singular vector of [A y].
+
+    Noise of a row entry is taken proportional to `row_noise`, that of a value to the channel's noise; columns with zero
+    row noise (offsets, signs) are exact and eliminated first: mixed LS-TLS, [VanHuffel1991] section 3.6.3.
+
+    With all row noise zero it is weighted least squares; as the noise of the values vanishes against the rows', it moves away.
+    """
+
+    def fit(
+        self, information: Information, base: BaseParameters, row_noise: FloatArray, units: tuple[str, ...] = ()
+    ) -> Estimate:
+        """Args:
+        information: over the standard parameters.
+        base: what to estimate.
+        row_noise: standard deviation of the entries of each base column, in units of the weighted rows
+            (value noise is 1 after weighting), shape [r].
+        units: of the base parameters.
+        """
+        start = WeightedLeastSquares().fit(information, base, units)
+        rows = reduced(information, base).weighted({name: 1.0 / s for name, s in start.sigma.items()})
+        values = mixed_total_least_squares(rows.stacked(), np.asarray(row_noise, dtype=np.float64))
+        inverse = solve_factor(rows.stacked(), base.names).inverse
+        # First-order covariance: the rows' noise adds to the values' through b.
+        factor = 1.0 + float(np.sum((np.asarray(row_noise) * values) ** 2))
+        return Estimate(
+            base, start.units, values, factor * inverse, "per-channel", start.sigma, "total least squares",
+            Status.SOLVED,
+        )  # fmt: skip
+
+
+def mixed_total_least_squares(factor: FloatArray, row_noise: FloatArray) -> FloatArray:
+    """Solution of [R z; 0 rho] with noise-free columns kept exact.
+
+    Raises:
+        EstimationError: the smallest singular value belongs to the rows alone (nongeneric problem).
+    """
+    noisy, exact = np.flatnonzero(row_noise > 0.0), np.flatnonzero(row_noise <= 0.0)
+    order = np.concatenate([exact, noisy, [factor.shape[1] - 1]])
+    T = np.linalg.qr(factor[:, order], mode="r")
+    e = len(exact)
+    values = np.zeros(factor.shape[1] - 1)
+    tail = T[e:, e:]
+    if len(noisy):
+        # In units of noise every entry has the same variance, which is what the SVD assumes.
+        D = np.concatenate([1.0 / row_noise[noisy], [1.0]])
+        v = np.linalg.svd(tail * D)[2][-1] * D
+        if abs(v[-1]) < 1e-10 * np.abs(v).max():
+            raise EstimationError(Status.RANK_DEFICIENT, "total least squares: the rows are as noisy as the values they explain")
+        values[noisy] = -v[:-1] / v[-1]
+    if e:
+        rhs = T[:e, -1] - T[:e, e:-1] @ values[noisy]
+        values[exact] = np.linalg.solve(T[:e, :e], rhs)
+    return values
