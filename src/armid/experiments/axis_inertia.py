@@ -15,7 +15,7 @@ from armid.recursion.scalars import Scalar, Scalars
 from armid.robot.robot import Robot
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class AxisInertiaRows:
     """Rows of `J_k(q) = M_kk(q) + rotor_inertia_k`, one channel per drive; seed 002 eq. 23.
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from armid.experiments.link_columns import link_row
-from armid.experiments.torque import combined_row, space_of
+from armid.experiments.torque import space_of
+from armid.kernels.rigid import combined_row
 from armid.kernels.rows import Row
 from armid.parameters.effects import Effects
 from armid.parameters.space import ParameterSpace
@@ -17,7 +18,7 @@ from armid.recursion.scalars import Scalar, Scalars
 from armid.robot.robot import Robot
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class GravityRows:
     """Rows of `g(q) = A(q) pi`, one channel per drive; [Gaz2014] eq. 17.
 

@@ -95,7 +95,7 @@ def natural_model(robot: Robot, frame: Frame) -> ErrorModel:
     return ErrorModel.DESCRIBED if len(elements_to(robot, frame)) == 4 * rows else ErrorModel.COMPLETE
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class PoseRows:
     """Rows of `deviation = A(q) errors`; [Kolyubin2017] eq. 8, as twists in base axes.
 

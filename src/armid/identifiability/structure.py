@@ -11,7 +11,7 @@ from armid.errors import InputError
 from armid.identifiability.base import BaseParameters, base_parameters
 from armid.identifiability.errors import NothingIdentifiableError
 from armid.identifiability.rank import STRUCTURAL_TOLERANCE, checked_tolerance, decide_rank, scaled_columns
-from armid.kernels.evaluate import evaluate_rows
+from armid.kernels.evaluate import reference_rows
 from armid.kernels.rows import RowSource
 
 SEED = 20
@@ -39,7 +39,7 @@ def random_inputs(source: RowSource, count: int, rng: np.random.Generator) -> Fl
 def structural_rows(source: RowSource, *, seed: int = SEED) -> FloatArray:
     """Rows at random samples, shape [n_samples, n_channels, n_columns], enough for any single channel to show its rank."""
     count = 2 * len(source.columns) + 20
-    return evaluate_rows(source, random_inputs(source, count, np.random.default_rng(seed)))
+    return reference_rows(source, random_inputs(source, count, np.random.default_rng(seed)))
 
 
 def structural_base(

@@ -1,0 +1,225 @@
+"""One link at a time: which bodies fixed to it might as well be fixed to the link before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.identifiability.base import base_parameters
+from armid.identifiability.errors import NothingIdentifiableError, UnsupportedClosedFormError
+from armid.identifiability.rank import ZERO_COLUMN
+from armid.kernels.rows import Row, RowSource
+from armid.parameters.inertial import N_INERTIAL, transformed
+from armid.parameters.space import PAYLOAD
+from armid.recursion.placement import Placement
+from armid.recursion.scalars import transpose_times
+from armid.recursion.symbols import FieldScalars, with_exact_angles
+from armid.robot.elementary import Elementary, product
+from armid.robot.robot import JointKind, Robot
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One link (or the payload) with its joint.
+
+    Args:
+        link_start: column of the link's mass, None when the vector has no inertial parameters.
+        parent_start: column of the previous link's mass, None at the base.
+        before: from the previous link's frame to the joint's own frame, the variable at q = 0.
+        after: from the joint's own frame to the link's frame.
+        drives: columns of the joint's rotor inertia, friction and offset.
+    """
+
+    link_start: int | None
+    parent_start: int | None
+    before: tuple[Elementary, ...]
+    after: tuple[Elementary, ...]
+    drives: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class NullVectors:
+    """A basis of D_i in reduced form.
+
+    Args:
+        pivots: the places where the basis is the identity.
+        basis: shape [dimension, 10 + drives].
+    """
+
+    pivots: tuple[int, ...]
+    basis: FloatArray
+
+
+def blocks_of(robot: Robot, parameters: Sequence[str]) -> list[Block]:
+    """Blocks from base to tip, the payload last, behind a rigid joint."""
+    place = {name: i for i, name in enumerate(parameters)}
+    out = []
+    for i, joint in enumerate(robot.joints):
+        k = joint.variable_index
+        variable = replace(joint.transforms[k], variable=False, sign=1)
+        drives = tuple(j for name, j in place.items() if name.startswith(f"joint{i + 1}."))
+        out.append(
+            Block(
+                place.get(f"link{i + 1}.mass"),
+                place.get(f"link{i}.mass"),
+                (*joint.transforms[:k], variable),
+                joint.transforms[k + 1 :],
+                drives,
+            )
+        )
+    if f"{PAYLOAD}.mass" in place:
+        start = place[f"{PAYLOAD}.mass"]
+        extra = tuple(j for name, j in place.items() if name.startswith(f"{PAYLOAD}.") and not 0 <= j - start < N_INERTIAL)
+        out.append(Block(start, place[f"link{robot.n_joints}.mass"], (), (), extra))
+    return out
+
+
+def change_of_frame(T: FloatArray) -> FloatArray:
+    """The 10 x 10 matrix that expresses a body's parameters in another frame."""
+    return np.column_stack([transformed(e, T) for e in np.eye(N_INERTIAL)])
+
+
+def block_null_vectors(block: Block, A: FloatArray) -> NullVectors:
+    """D_i from rows at random samples.
+
+    Args:
+        block: the link.
+        A: rows over all standard parameters, shape [m, p].
+    """
+    size = N_INERTIAL + len(block.drives)
+    B = np.zeros((len(A), size))
+    reference = 0.0
+    if block.link_start is not None:
+        T_link_axis = np.linalg.inv(product(block.after))
+        own = A[:, block.link_start : block.link_start + N_INERTIAL] @ change_of_frame(T_link_axis)
+        reference = float(np.linalg.norm(own, axis=0).max())
+        B[:, :N_INERTIAL] = own
+        if block.parent_start is not None:
+            parent = A[:, block.parent_start : block.parent_start + N_INERTIAL]
+            B[:, :N_INERTIAL] -= parent @ change_of_frame(product(block.before))
+    B[:, N_INERTIAL:] = A[:, list(block.drives)]
+    B[:, np.linalg.norm(B, axis=0) < ZERO_COLUMN * 10 * reference] = 0.0
+    try:
+        local = base_parameters(B)
+    except NothingIdentifiableError:
+        return NullVectors(tuple(range(size)), np.eye(size))
+    return NullVectors(tuple(int(i) for i in local.dependent), local.null_space.T)
+
+
+def inertial_transform(T: Placement, ten: Sequence[Any], *, inverse: bool) -> list[Any]:
+    """A body's parameters seen from the outer frame of T, or with `inverse` from the inner one, on any exact scalar.
+
+    m' = m, h' = R h + m p, I' = R I R^T + 2 (p . R h) 1 - p (R h)^T - (R h) p^T + m (p . p 1 - p p^T).
+    """
+    R, p = T.R, T.p
+    if inverse:
+        R = tuple(tuple(T.R[j][i] for j in range(3)) for i in range(3))  # type: ignore[assignment]
+        p = tuple(-x for x in transpose_times(T.R, T.p))  # type: ignore[assignment]
+    m, h = ten[0], ten[1:4]
+    xx, xy, xz, yy, yz, zz = ten[4:10]
+    I = ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
+    k = [sum((R[i][j] * h[j] for j in range(3)), start=0 * m) for i in range(3)]
+    trace = 2 * sum((p[i] * k[i] for i in range(3)), start=0 * m) + m * sum((x * x for x in p), start=0 * m)
+    out = [m, *(k[i] + m * p[i] for i in range(3))]
+    for a in range(3):
+        for b in range(a, 3):
+            turned = sum((R[a][i] * I[i][j] * R[b][j] for i in range(3) for j in range(3)), start=0 * m)
+            shifted = p[a] * k[b] + k[a] * p[b] + m * p[a] * p[b]
+            out.append(turned - shifted + (trace if a == b else 0 * m))
+    return out
+
+
+def exact_null_vectors(block: Block, sources: Sequence[Any], scalars: FieldScalars) -> list[list[Any]]:
+    """D_i by exact elimination with the lengths as symbols, at rational samples."""
+    size = N_INERTIAL + len(block.drives)
+    exact = [replace(source, robot=with_exact_angles(source.robot)) for source in sources]
+    rng = np.random.default_rng(11)
+    echelon: dict[int, dict[int, Any]] = {}
+    stale = 0
+    # Three samples in a row without a new direction: the chance that a direction hides from all of them is nil.
+    while stale < 3:
+        before = len(echelon)
+        for source in exact:
+            for row in source.rows(rational_inputs(source, rng, scalars), scalars):
+                insert(echelon, difference_row(block, row, scalars))
+        stale = stale + 1 if len(echelon) == before else 0
+    return kernel(echelon, size, scalars)
+
+
+def rational_inputs(source: RowSource, rng: np.random.Generator, scalars: FieldScalars) -> list[Any]:
+    """A sample with small rational numbers; positions of revolute joints as exact angles."""
+    robot: Robot = source.robot  # type: ignore[attr-defined]
+    if robot.coupling is not None:
+        raise UnsupportedClosedFormError(f"{robot.name}: drives that move several joints have no closed form here")
+    out = []
+    for name in source.inputs:
+        draw = Fraction(int(rng.integers(1, 9)) * int(rng.choice([-1, 1])), int(rng.integers(1, 9)))
+        turns = name.startswith("q") and name[1:].isdigit() and robot.joints[int(name[1:]) - 1].kind is JointKind.REVOLUTE
+        out.append(scalars.angle(draw) if turns else scalars.number(draw))
+    return out
+
+
+def difference_row(block: Block, row: Row, scalars: FieldScalars) -> dict[int, Any]:
+    """The row of `body on this link minus the same body on the link before`, over the joint's frame and the drives."""
+    zero = scalars.constant(0.0)
+    unit = [[scalars.constant(float(i == j)) for j in range(N_INERTIAL)] for i in range(N_INERTIAL)]
+    out: dict[int, Any] = {}
+    for c in range(N_INERTIAL):
+        total = zero
+        for start, elements, inverse in ((block.link_start, block.after, True), (block.parent_start, block.before, False)):
+            if start is not None:
+                body = inertial_transform(scalars.placement(elements), unit[c], inverse=inverse)
+                part = sum((row[start + k] * x for k, x in enumerate(body) if x and start + k in row), start=zero)
+                total = total + part if inverse else total - part
+        if total:
+            out[c] = total
+    return out | {N_INERTIAL + k: row[j] for k, j in enumerate(block.drives) if j in row and row[j]}
+
+
+def insert(echelon: dict[int, dict[int, Any]], row: dict[int, Any]) -> None:
+    """One more row of a reduced echelon form (pivot on the lowest index)."""
+    for pivot, other in echelon.items():
+        row = subtracted(row, pivot, other)
+    if not row:
+        return
+    pivot = min(row)
+    scale = row[pivot]
+    row = {i: x / scale for i, x in row.items()}
+    for p in echelon:
+        echelon[p] = subtracted(echelon[p], pivot, row)
+    echelon[pivot] = row
+
+
+def subtracted(row: dict[int, Any], pivot: int, other: dict[int, Any]) -> dict[int, Any]:
+    """The row with its entry at the pivot of another row removed."""
+    factor = row.get(pivot)
+    if not factor:
+        return row
+    out = dict(row)
+    for i, x in other.items():
+        value = out[i] - factor * x if i in out else -factor * x
+        if value:
+            out[i] = value
+        else:
+            out.pop(i, None)
+    return out
+
+
+def kernel(echelon: dict[int, dict[int, Any]], size: int, scalars: FieldScalars) -> list[list[Any]]:
+    """The null space of a reduced echelon form, one vector per free column."""
+    out = []
+    for free in range(size):
+        if free in echelon:
+            continue
+        vector = [scalars.constant(0.0)] * size
+        vector[free] = scalars.constant(1.0)
+        for pivot, row in echelon.items():
+            if free in row:
+                vector[pivot] = -row[free]
+        out.append(vector)
+    return out

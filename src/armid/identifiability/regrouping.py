@@ -1,0 +1,233 @@
+"""Regroupings in closed form for any serial arm, in symbols of the link lengths. Derived in docs/derivations.md.
+
+A body fixed to link i goes unnoticed there when its effect does not depend on joint i: then it might as well be fixed to link
+i-1, and the pair "add it to link i, take it from link i-1" changes no measurement. The bodies of link i of that kind form a
+space D_i, and the pairs made of all D_i span *all* unnoticed changes, the fixed base being link 0. For a joint in general
+position D_i is known: a mass on the axis, its first moment along it, a rod on it (revolute); any inertia without mass
+(prismatic). Near the base the links move less freely and D_i is larger; its extra dimensions are found from random samples
+and are constants in the joint's own frame unless lengths enter, which an exact elimination then settles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import sympy
+
+from armid.identifiability.base import BaseParameters
+from armid.identifiability.blocks import (
+    Block,
+    NullVectors,
+    block_null_vectors,
+    blocks_of,
+    exact_null_vectors,
+    inertial_transform,
+)
+from armid.identifiability.errors import UnsupportedClosedFormError
+from armid.identifiability.structure import structural_base, structural_rows
+from armid.kernels.rows import RowSource
+from armid.parameters.inertial import N_INERTIAL
+from armid.recursion.symbols import FieldScalars, exact_number, length_symbols
+from armid.robot.robot import Robot
+
+Vector = dict[int, Any]
+"""Sparse vector over the standard parameters, entries in the field of the lengths."""
+
+AGREEMENT = 1e-7
+"""Relative; symbolic coefficients at the arm's lengths against the numeric ones, whose own error is below 1e-9."""
+
+
+@runtime_checkable
+class ArmSource(RowSource, Protocol):
+    """A source of rows that belongs to an arm."""
+
+    @property
+    def robot(self) -> Robot: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Regrouping:
+    """Base parameters with their coefficients as expressions in the link lengths.
+
+    Args:
+        base: the same base parameters with numbers.
+        terms: for each base parameter, standard parameter -> coefficient, in the order of the parameter vector.
+        lengths: symbol -> value [m].
+    """
+
+    base: BaseParameters
+    terms: tuple[dict[str, sympy.Expr], ...]
+    lengths: dict[str, float]
+
+    def __getitem__(self, name: str) -> dict[str, sympy.Expr]:
+        return self.terms[self.base.index(name)]
+
+
+def regroup(*sources: ArmSource, base: BaseParameters | None = None) -> Regrouping:
+    """Closed forms of the base parameters of one or several experiments on the same arm.
+
+    Args:
+        sources: experiments over the same standard parameters.
+        base: the numeric answer when it is known already.
+
+    Raises:
+        UnsupportedClosedFormError: the rules do not cover this model (drives that move several joints, with their own
+            inertia in the model); the numeric base parameters hold all the same.
+    """
+    robot = sources[0].robot
+    base = structural_base(*sources) if base is None else base
+    scalars = FieldScalars(length_symbols(robot))
+    vectors: dict[int, Vector] = {}
+    draws = drawn(sources, scalars)
+    for i, block in enumerate(blocks_of(robot, base.parameters)):
+        basis = null_vectors(block, [draw[i] for draw in draws], sources, scalars)
+        reduce_block([lifted(block, v, scalars) for v in basis], vectors)
+    if set(vectors) != {int(i) for i in base.dependent}:
+        raise UnsupportedClosedFormError(
+            f"the closed-form rules find {len(vectors)} dependent parameters of {robot.name}, samples find "
+            f"{len(base.dependent)}; use the numeric base parameters"
+        )
+    out = Regrouping(base, symbolic_terms(base, vectors), {name: value_of(robot, name) for name in scalars.lengths})
+    check_agreement(out)
+    return out
+
+
+def value_of(robot: Robot, symbol: str) -> float:
+    """The length a symbol stands for."""
+    return next(e.value for joint in robot.joints for e in joint.transforms if e.symbol == symbol)
+
+
+def drawn(sources: Sequence[ArmSource], scalars: FieldScalars) -> list[list[NullVectors]]:
+    """All D_i at two random choices of the lengths (one when the arm has none)."""
+    rng = np.random.default_rng(7)
+    out = []
+    for _ in range(2 if scalars.lengths else 1):
+        lengths = {name: float(rng.uniform(0.2, 1.2)) for name in scalars.lengths}
+        moved = [replace(source, robot=with_lengths(source.robot, lengths)) for source in sources]  # type: ignore[type-var]
+        A = np.vstack([structural_rows(s).reshape(-1, len(s.columns)) for s in moved])
+        out.append([block_null_vectors(block, A) for block in blocks_of(moved[0].robot, moved[0].columns)])
+    return out
+
+
+def null_vectors(
+    block: Block, draws: Sequence[NullVectors], sources: Sequence[ArmSource], scalars: FieldScalars
+) -> list[list[Any]]:
+    """A basis of D_i in the joint's own frame, entries in the field.
+
+    Entries that agree at random choices of the lengths do not depend on them; otherwise they are found by exact
+    elimination with symbols.
+    """
+    first = draws[0]
+    if any(d.pivots != first.pivots or not np.allclose(d.basis, first.basis, rtol=0.0, atol=1e-8) for d in draws):
+        return exact_null_vectors(block, sources, scalars)
+    return [[scalars.number(exact_number(float(x))) for x in row] for row in first.basis]
+
+
+def with_lengths(robot: Robot, lengths: dict[str, float]) -> Robot:
+    """The same arm with other values for its named lengths."""
+
+    def element(e: Any) -> Any:
+        return replace(e, value=lengths[e.symbol]) if e.symbol in lengths and e.value != 0.0 else e
+
+    return replace(
+        robot, joints=tuple(replace(j, transforms=tuple(element(e) for e in j.transforms)) for j in robot.joints)
+    )
+
+
+def lifted(block: Block, vector: Sequence[Any], scalars: FieldScalars) -> Vector:
+    """The unnoticed change: the body added to the block's link, taken from the link before, with the drive's part."""
+    out: Vector = {}
+    ten = vector[:N_INERTIAL]
+    for start, elements, sign, inverse in (
+        (block.link_start, block.after, 1, True),
+        (block.parent_start, block.before, -1, False),
+    ):
+        if start is None:
+            continue
+        for k, value in enumerate(inertial_transform(scalars.placement(elements), ten, inverse=inverse)):
+            if value:
+                out[start + k] = value if sign > 0 else -value
+    for column, value in zip(block.drives, vector[N_INERTIAL:], strict=True):
+        if value:
+            out[column] = value
+    return out
+
+
+def reduce_block(own: list[Vector], vectors: dict[int, Vector]) -> None:
+    """Gauss-Jordan on the vectors of one block, pivots on the highest index; adds them to those of the blocks before.
+
+    Vectors of earlier blocks have no entry in this block's columns, so they stay reduced.
+    """
+    own = [reduced(v, vectors) for v in own]
+    pivots: dict[int, Vector] = {}
+    for vector in own:
+        v = reduced(vector, pivots)
+        if not v:
+            continue
+        pivot = max(v)
+        scale = v[pivot]
+        v = {i: x / scale for i, x in v.items()}
+        pivots = {p: minus(w, w.get(pivot), v) for p, w in pivots.items()} | {pivot: v}
+    vectors.update(pivots)
+
+
+def reduced(vector: Vector, pivots: dict[int, Vector]) -> Vector:
+    """The vector with zeros at all pivots."""
+    for pivot, w in pivots.items():
+        vector = minus(vector, vector.get(pivot), w)
+    return vector
+
+
+def minus(v: Vector, factor: Any, w: Vector) -> Vector:
+    """v - factor w without zeros."""
+    if not factor:
+        return v
+    out = dict(v)
+    for i, x in w.items():
+        value = out[i] - factor * x if i in out else -factor * x
+        if value:
+            out[i] = value
+        else:
+            out.pop(i, None)
+    return out
+
+
+def symbolic_terms(base: BaseParameters, vectors: dict[int, Vector]) -> tuple[dict[str, sympy.Expr], ...]:
+    """From unnoticed changes e_j - sum K_ij e_i to base parameters b_i = pi_i + sum K_ij pi_j."""
+    rows: dict[int, dict[int, sympy.Expr]] = {int(i): {int(i): sympy.Integer(1)} for i in base.independent}
+    for j, vector in vectors.items():
+        for i, value in vector.items():
+            if i != j:
+                rows[i][j] = sympy.factor((-value).as_expr())
+    return tuple(
+        {base.parameters[j]: rows[int(i)][j] for j in sorted(rows[int(i)])} for i in base.independent
+    )
+
+
+def check_agreement(regrouping: Regrouping) -> None:
+    """Symbolic and numeric coefficients are the same numbers.
+
+    Raises:
+        UnsupportedClosedFormError: they are not; lengths that happen to satisfy a relation can do that.
+    """
+    for i, terms in enumerate(regrouping.terms):
+        numeric = regrouping.base.terms(i)
+        at = {name: float(c.subs(regrouping.lengths)) for name, c in terms.items()}
+        for name in numeric.keys() | at.keys():
+            expected, value = numeric.get(name, 0.0), at.get(name, 0.0)
+            if abs(expected - value) > AGREEMENT * max(1.0, abs(expected)):
+                raise UnsupportedClosedFormError(
+                    f"{regrouping.base.names[i]}: the coefficient of {name} is {value:g} in closed form "
+                    f"but {expected:g} from samples; use the numeric base parameters"
+                )
+
+
+def numeric_terms(base: BaseParameters) -> tuple[dict[str, sympy.Expr], ...]:
+    """Coefficients as exact short numbers, for an arm whose closed form is out of reach."""
+    return tuple(
+        {name: sympy.Rational(*exact_number(value).as_integer_ratio()) for name, value in base.terms(i).items()}
+        for i in range(len(base))
+    )
