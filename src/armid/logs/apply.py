@@ -1,0 +1,81 @@
+"""Carries out a mapping: raw columns to joint quantities in SI units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.errors import InputError, UnknownNameError
+from armid.logs.log import Channel
+from armid.logs.mapping import ChannelMap
+from armid.logs.readers.table import Table, TableFile
+from armid.logs.units import factor
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Scaled:
+    """A channel with its columns looked up and all its factors in one matrix or one row.
+
+    Args:
+        channel: what it is.
+        file: key of the file.
+        columns: names as they stand in the file.
+        scale: per column, shape [columns].
+        matrix: applied after the scale, shape [n, columns]; None when it is the identity.
+        offset: added last, shape [n] or [1].
+    """
+
+    channel: Channel
+    file: str
+    columns: tuple[str, ...]
+    scale: FloatArray
+    matrix: FloatArray | None
+    offset: FloatArray
+
+    @staticmethod
+    def of(entry: ChannelMap, table: TableFile, where: str) -> Scaled:
+        """Looks up columns; a name that does not exist is an error that lists those that do."""
+        columns = tuple(column_of(table, name, where) for name in entry.columns) or table.names
+        gear = np.array(entry.gear_ratio)
+        # A gear makes the joint slower and stronger than the motor.
+        through = gear if entry.channel.is_torque or entry.channel is Channel.EXTERNAL_TORQUE else 1.0 / gear
+        scale = factor(entry.channel, entry.unit) * np.array(entry.sign) * np.array(entry.gain) * through
+        matrix = entry.matrix
+        if entry.inverse_matrix is not None:
+            inverse = np.linalg.inv(entry.inverse_matrix)
+            matrix = inverse if matrix is None else matrix @ inverse
+        return Scaled(entry.channel, entry.file, columns, scale, matrix, np.array(entry.offset))
+
+
+def channel_values(scaled: Scaled, table: Table, start: int, stop: int) -> FloatArray:
+    """Values of one channel, shape [rows, n_joints], columns contiguous."""
+    wide = [table[name] for name in scaled.columns]
+    raw = [column for values in wide for column in (values.T if values.ndim == 2 else values[np.newaxis])]
+    width = len(raw)
+    if len(scaled.scale) not in (1, width):
+        raise InputError(scaled.channel.value, f"{len(scaled.scale)} factors for {width} columns")
+    out = np.empty((width, stop - start))
+    scale = np.broadcast_to(scaled.scale, (width,))
+    for k, column in enumerate(raw):
+        np.multiply(column[start:stop], scale[k], out=out[k])
+    values = out.T
+    if scaled.matrix is not None:
+        if scaled.matrix.shape[1] != width:
+            raise InputError(scaled.channel.value, f"a matrix of shape {list(scaled.matrix.shape)} for {width} columns")
+        values = (scaled.matrix @ out).T
+    if scaled.offset.any():
+        if len(scaled.offset) not in (1, values.shape[1]):
+            raise InputError(scaled.channel.value, f"{len(scaled.offset)} offsets for {values.shape[1]} joints")
+        values = values + scaled.offset
+    return values
+
+
+def column_of(table: TableFile, name: str, where: str) -> str:
+    """A column by name, or by its number counted from 1."""
+    if name in table.names:
+        return name
+    if name.isdigit() and 0 < int(name) <= len(table.names):
+        return table.names[int(name) - 1]
+    raise UnknownNameError(f"column in {where}", name, table.names)

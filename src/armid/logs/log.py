@@ -1,0 +1,248 @@
+"""A recording as it was made: named channels over time, what the run was like, where the bytes came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+
+from armid.arrays import FloatArray, read_only
+from armid.errors import InputError, ShapeError, UnknownNameError
+from armid.notes import Note, Severity
+from armid.robot.robot import Robot
+
+
+class Channel(StrEnum):
+    """What a recorded channel is. Every channel has one column per joint, in SI units."""
+
+    POSITION = "position"
+    """Joint position [rad or m]."""
+    VELOCITY = "velocity"
+    """Joint velocity [rad/s or m/s]."""
+    ACCELERATION = "acceleration"
+    """Joint acceleration [rad/s^2 or m/s^2]; kept, but derived again when conditioning."""
+    MOTOR_POSITION = "position.motor"
+    """Motor-side position, scaled to the joint [rad or m]."""
+    COMMANDED_POSITION = "position.commanded"
+    """What the controller asked for [rad or m]."""
+    LINK_TORQUE = "torque.link"
+    """After the transmission: joint torque sensors [N m or N]."""
+    MOTOR_TORQUE = "torque.motor"
+    """Before the transmission, scaled to the joint [N m or N]."""
+    CURRENT = "torque.current"
+    """Motor current [A] (or permille of a rated torque): torque up to an unknown gain per joint."""
+    COMMANDED_TORQUE = "torque.commanded"
+    """What the controller asked the drive for [N m or N]."""
+    EXTERNAL_TORQUE = "torque.external"
+    """The controller's own estimate of external torque [N m or N]."""
+    TEMPERATURE = "temperature"
+    """[degrees Celsius]."""
+
+    @property
+    def is_torque(self) -> bool:
+        """Whether rows of the torque model can explain it."""
+        return self in MEASURED_TORQUES
+
+
+MEASURED_TORQUES = (Channel.LINK_TORQUE, Channel.MOTOR_TORQUE, Channel.CURRENT, Channel.COMMANDED_TORQUE)
+"""In the order of preference when several are there and none is asked for."""
+
+
+class Clock(StrEnum):
+    """What the time of a log rests on."""
+
+    COLUMN = "column"
+    """The file has a time column."""
+    STEP = "step"
+    """The user or a mapping gave a fixed step."""
+    INFERRED = "inferred"
+    """No clock; the step is the one that makes the velocity the derivative of the position."""
+    UNKNOWN = "unknown"
+    """No clock at all: `time` counts samples."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What the run was like.
+
+    Args:
+        payload: mass carried beyond the robot itself [kg]; None when nobody said, 0 when none.
+        payload_centre: its centre of mass in the flange frame [m], when known.
+        tool: name of the tool.
+        mounting: gravity in the base frame [m/s^2] if the robot was not mounted as its description says.
+        temperature: of the drives or the room [degrees Celsius].
+        remark: anything else.
+    """
+
+    payload: float | None = None
+    payload_centre: tuple[float, float, float] | None = None
+    tool: str = ""
+    mounting: tuple[float, float, float] | None = None
+    temperature: float | None = None
+    remark: str = ""
+
+    @property
+    def loaded(self) -> bool:
+        """Whether a payload was carried, as far as anybody said."""
+        return bool(self.payload)
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where the numbers came from.
+
+    Args:
+        files: paths as given, with the SHA-256 of their raw bytes.
+        reader: which reader and preset or mapping produced the channels.
+    """
+
+    files: tuple[tuple[str, str], ...] = ()
+    reader: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Log:
+    """A recording: raw, named, immutable.
+
+    Args:
+        name: of the recording, for messages.
+        joints: name of each column of the channels.
+        time: [s], shape [n_samples]; as recorded, so neither uniform nor even increasing for certain.
+        channels: one array per channel, shape [n_samples, n_joints], SI units.
+        named: whether the joint names come from the file (then they decide the order) or only count columns.
+        clock: what `time` rests on.
+        conditions: of the run.
+        source: provenance.
+        notes: what the reader guessed and what health checks found.
+    """
+
+    name: str
+    joints: tuple[str, ...]
+    time: FloatArray
+    channels: Mapping[Channel, FloatArray]
+    named: bool = False
+    clock: Clock = Clock.COLUMN
+    conditions: Conditions = field(default_factory=Conditions)
+    source: Provenance = field(default_factory=Provenance)
+    notes: tuple[Note, ...] = ()
+
+    def __post_init__(self) -> None:
+        time = frozen(self.time)
+        if time.ndim != 1:
+            raise ShapeError(f"{self.name}: time", time.shape, "[n_samples]")
+        twice = sorted({name for name in self.joints if self.joints.count(name) > 1})
+        if twice:
+            raise InputError(self.name, f"joint {twice[0]!r} appears twice")
+        channels = {}
+        for channel, values in self.channels.items():
+            array = frozen(values)
+            if array.shape != (len(time), len(self.joints)):
+                raise ShapeError(f"{self.name}: {channel.value}", array.shape, f"[{len(time)}, {len(self.joints)}]")
+            channels[Channel(channel)] = array
+        object.__setattr__(self, "time", time)
+        object.__setattr__(self, "channels", MappingProxyType(channels))
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def __getitem__(self, channel: Channel) -> FloatArray:
+        if channel not in self.channels:
+            raise UnknownNameError(f"channel in {self.name}", channel.value, [c.value for c in self.channels])
+        return self.channels[channel]
+
+    def __contains__(self, channel: object) -> bool:
+        return channel in self.channels
+
+    @property
+    def torques(self) -> tuple[Channel, ...]:
+        """The torque channels it has, preferred first."""
+        return tuple(channel for channel in MEASURED_TORQUES if channel in self.channels)
+
+    @property
+    def errors(self) -> tuple[Note, ...]:
+        """Notes that keep it from being used."""
+        return tuple(note for note in self.notes if note.severity is Severity.ERROR)
+
+    def with_notes(self, notes: tuple[Note, ...]) -> Log:
+        """The same log with further notes; one already there is not repeated."""
+        return replace(self, notes=(*self.notes, *(note for note in notes if note not in self.notes)))
+
+    def rows(self, start: int, stop: int) -> Log:
+        """Samples start..stop-1, everything else unchanged. No copy."""
+        return self.selected(slice(start, stop))
+
+    def selected(self, index: slice | npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> Log:
+        """The samples an index or mask picks."""
+        return replace(
+            self,
+            time=self.time[index],
+            channels={channel: values[index] for channel, values in self.channels.items()},
+        )
+
+    def split(self, fraction: float) -> tuple[Log, Log]:
+        """The part before and the part after `fraction` of the time, for holding out; a motion belongs to one only."""
+        if not 0.0 < fraction < 1.0:
+            raise InputError("fraction", f"{fraction} is not between 0 and 1")
+        if len(self) < 2:
+            raise InputError(self.name, f"{len(self)} sample(s) cannot be split")
+        # By elapsed recording time, so that gaps and jitter do not shift the boundary.
+        end = self.time[0] + fraction * (self.time[-1] - self.time[0])
+        cut = int(np.searchsorted(np.maximum.accumulate(self.time), end))
+        first, last = self.rows(0, cut), self.rows(cut, len(self))
+        return replace(first, name=f"{self.name} (first part)"), replace(last, name=f"{self.name} (last part)")
+
+
+def frozen(values: npt.ArrayLike) -> FloatArray:
+    """A read-only float64 array; copied only when somebody else could still write to it."""
+    array = np.asarray(values, dtype=np.float64)
+    if not array.flags.writeable and (array.base is None or is_read_only_view(array)):
+        return array
+    return read_only(array)
+
+
+def is_read_only_view(array: FloatArray) -> bool:
+    """Whether the owner of a view's memory is itself a read-only array."""
+    base = array.base
+    while isinstance(base, np.ndarray) and base.base is not None:
+        base = base.base
+    return isinstance(base, np.ndarray) and not base.flags.writeable
+
+
+def matched(log: Log, robot: Robot) -> Log:
+    """The log with its columns in the order of the robot's joints.
+
+    Names decide when the file has them; further joints in the file (a gripper, a second arm) are left out and named in
+    a note. Without names the columns must be as many as the joints and are taken in order.
+
+    Raises:
+        InputError: a joint of the robot is not in the log, or the number of columns differs.
+    """
+    if not log.named:
+        if len(log.joints) != robot.n_joints:
+            raise InputError(
+                log.name,
+                f"{len(log.joints)} columns per channel for the {robot.n_joints} joints of {robot.name}",
+                "name the joints and columns in a mapping file",
+            )
+        return replace(log, joints=robot.joint_names)
+    if log.joints == robot.joint_names:
+        return log
+    missing = [name for name in robot.joint_names if name not in log.joints]
+    if missing:
+        raise InputError(
+            log.name,
+            f"no joint named {missing[0]!r}; the file has {', '.join(log.joints)}",
+            "rename them with `joints:` in a mapping file",
+        )
+    order = [log.joints.index(name) for name in robot.joint_names]
+    extra = [name for name in log.joints if name not in robot.joint_names]
+    message = f"columns reordered by joint name: the file has {', '.join(log.joints)}"
+    if extra:
+        message += f"; {', '.join(extra)} left out"
+    note = Note("joint-order-by-name", Severity.INFO, message, log.name)
+    channels = {channel: read_only(values[:, order]) for channel, values in log.channels.items()}
+    return replace(log, joints=robot.joint_names, channels=channels).with_notes((note,))

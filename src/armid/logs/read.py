@@ -1,0 +1,338 @@
+"""Files to logs: open, map, deliver in pieces or as a whole."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.errors import InputError, UnknownNameError
+from armid.logs.apply import Scaled, channel_values, column_of
+from armid.logs.log import Channel, Clock, Log, Provenance, matched
+from armid.logs.mapping import TORQUE_SIDES, ClockMap, LogMap, is_mapping_file, read_mapping
+from armid.logs.presets import guessed_map
+from armid.logs.readers.files import existing, open_table, sha256_of
+from armid.logs.readers.table import Layout, Table, TableFile
+from armid.logs.readers.text import flat_table
+from armid.logs.timing import clock_guess
+from armid.logs.units import seconds
+from armid.notes import Note, Severity
+from armid.robot.robot import Robot
+
+DATA_ROOT = "ARMID_DATA"
+"""Environment variable: where mapping files find recordings that do not lie next to them."""
+
+HEAD_ROWS = 20_000
+"""Rows looked at to find out what the columns are: a minute at ordinary rates."""
+
+CHUNK_ROWS = 1 << 17
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """What the user says about a file that needs no mapping.
+
+    Args:
+        format: reader or preset; found out when None.
+        step: fixed sampling step [s], for files without a clock.
+        side: of the torque (`link`, `motor`, `current`, `commanded`), when the names do not say.
+        data_root: where a mapping's files are.
+        topic: of a ROS bag.
+    """
+
+    format: str | None = None
+    step: float | None = None
+    side: str | None = None
+    data_root: str | Path | None = None
+    topic: str | None = None
+
+
+def read_log(path: str | Path, robot: Robot | None = None, *, options: ReadOptions | None = None) -> Log:
+    """A recording from a data file or a mapping file.
+
+    Args:
+        path: data file of any known kind, the directory of a ROS 2 bag, or a mapping (.yaml).
+        robot: orders the columns by joint name; needed when the columns of the file have no names.
+        options: what the file does not say itself.
+
+    Raises:
+        InputError: unreadable, or not understood; never a traceback from a library.
+    """
+    stream = open_log(path, robot, options=options)
+    pieces = list(stream.chunks())
+    if not pieces:
+        raise InputError(path, "no samples")
+    first = pieces[0]
+    channels = {c: np.concatenate([p.channels[c] for p in pieces]) for c in first.channels}
+    time = np.concatenate([p.time for p in pieces])
+    for array in (time, *channels.values()):
+        array.flags.writeable = False
+    whole = replace(first, time=time, channels=channels, source=stream.provenance())
+    return whole.with_notes(stream.notes)
+
+
+def open_log(path: str | Path, robot: Robot | None = None, *, options: ReadOptions | None = None) -> LogStream:
+    """The same in pieces, for recordings larger than memory."""
+    options = options or ReadOptions()
+    if options.step is not None and not (np.isfinite(options.step) and options.step > 0.0):
+        raise InputError("step", f"{options.step} s", "expected a positive time")
+    if options.side is not None and options.side not in TORQUE_SIDES:
+        raise UnknownNameError("torque side", options.side, TORQUE_SIDES)
+    location = existing(path)
+    if is_mapping_file(location):
+        mapping, notes = mapped_files(location, options), ()
+        tables = {key: table_of(entry.path, entry.layout) for key, entry in mapping.files.items()}
+    else:
+        layout = Layout(format=options.format, topic=options.topic)
+        table = open_table(location, layout)
+        head = next(iter(table.chunks(HEAD_ROWS)), None)
+        if head is None:
+            raise InputError(path, "no samples")
+        mapping, notes = guessed_map(location, layout, table, head, robot)
+        tables = {"": table}
+    mapping, more = with_options(mapping, options)
+    mapping = replace(mapping, clock=resolved_clock(mapping, tables))
+    return LogStream(mapping, tables, robot, (*notes, *more))
+
+
+def mapped_files(location: Path, options: ReadOptions) -> LogMap:
+    """A mapping whose files exist: next to it, under the data root given, or under $ARMID_DATA."""
+    roots = [options.data_root] if options.data_root is not None else [location.parent, os.environ.get(DATA_ROOT)]
+    first: LogMap | None = None
+    for root in roots:
+        if root is not None:
+            mapping = read_mapping(location, data_root=root)
+            first = first or mapping
+            if all(entry.path.exists() for entry in mapping.files.values()):
+                return mapping
+    assert first is not None
+    missing = next(entry.path for entry in first.files.values() if not entry.path.exists())
+    raise InputError(
+        location, f"its file {missing} does not exist", f"put it there, or give --data-root or ${DATA_ROOT}"
+    )
+
+
+def with_options(mapping: LogMap, options: ReadOptions) -> tuple[LogMap, tuple[Note, ...]]:
+    """The mapping with what the user said on top; an assumed torque side is noted."""
+    if options.step is not None:
+        mapping = replace(mapping, clock=ClockMap(step=options.step))
+    kinds = [c.channel for c in mapping.channels]
+    if options.side is not None:
+        target = TORQUE_SIDES[options.side]
+        current = next((k for k in kinds if k.is_torque), None)
+        if current is not None and target not in kinds:
+            unit = "A" if target is Channel.CURRENT else ""
+            channels = tuple(
+                replace(c, channel=target, unit=unit or c.unit) if c.channel is current else c for c in mapping.channels
+            )
+            mapping = replace(mapping, channels=channels)
+        return mapping, ()
+    if Channel.LINK_TORQUE in kinds and not mapping.preset.startswith("mapping"):
+        text = (
+            "torque is taken as measured on the link side in N m: say otherwise with --side or a mapping if it is not"
+        )
+        return mapping, (Note("torque-side-assumed", Severity.INFO, text, mapping.name),)
+    return mapping, ()
+
+
+def resolved_clock(mapping: LogMap, tables: Mapping[str, TableFile]) -> ClockMap:
+    """The clock with its columns by the names they have in the file."""
+    clock = mapping.clock
+
+    def name(column: str | None) -> str | None:
+        return None if column is None else column_of(tables[clock.file], column, mapping.name)
+
+    return replace(clock, column=name(clock.column), nanoseconds=name(clock.nanoseconds))
+
+
+def table_of(path: Path, layout: Layout) -> TableFile:
+    return FlatTable(path, layout, layout.flat) if layout.flat else open_table(path, layout)
+
+
+@dataclass(eq=False)
+class FlatTable:
+    """A text file that lists the numbers of each sample one after another."""
+
+    path: Path
+    layout: Layout
+    width: int
+    names: tuple[str, ...] = ("1",)
+    named: bool = False
+    joints: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+    def chunks(self, rows: int, wanted: object = None) -> Iterator[Table]:
+        for values in flat_table(existing(self.path), self.layout, self.width):
+            yield {"1": values[:, 0] if self.width == 1 else values}
+
+
+@dataclass(eq=False)
+class LogStream:
+    """A recording that is delivered in pieces of bounded size.
+
+    Args:
+        mapping: what the columns mean.
+        tables: the open files, by key.
+        robot: for the joint order.
+        guesses: notes made when opening.
+    """
+
+    mapping: LogMap
+    tables: Mapping[str, TableFile]
+    robot: Robot | None
+    guesses: tuple[Note, ...]
+    timing: tuple[Note, ...] = ()
+    _hashes: Future[Provenance] | None = field(default=None, repr=False)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """Everything said so far; complete after the last piece."""
+        return (*(n for t in self.tables.values() for n in t.notes), *self.guesses, *self.timing)
+
+    @cached_property
+    def scaled(self) -> tuple[Scaled, ...]:
+        """Each channel with its columns looked up and its factors worked out."""
+        return tuple(Scaled.of(c, self.tables[c.file], self.mapping.name) for c in self.mapping.channels)
+
+    def start_hash(self) -> None:
+        """Hashes the raw bytes beside the reading."""
+        if self._hashes is None:
+            pool = ThreadPoolExecutor(1)
+            self._hashes = pool.submit(self.hashed)
+            pool.shutdown(wait=False)
+
+    def hashed(self) -> Provenance:
+        files = tuple((str(f.path), sha256_of(f.path)) for f in self.mapping.files.values())
+        return Provenance(files, self.mapping.preset)
+
+    def provenance(self) -> Provenance:
+        """Paths and SHA-256 of the raw bytes."""
+        self.start_hash()
+        assert self._hashes is not None
+        return self._hashes.result()
+
+    def chunks(self, rows: int = CHUNK_ROWS) -> Iterator[Log]:
+        """Pieces in order, each a Log of at most about `rows` samples."""
+        self.start_hash()
+        clock = self.mapping.clock
+        kind, unit, step = Clock.COLUMN, clock.unit, clock.step
+        offset, seen = 0, 0
+        for tables in self.aligned(rows):
+            count = len(next(iter(next(iter(tables.values())).values())))
+            start, stop = window(self.mapping.rows, seen, count)
+            seen += count
+            if start >= stop:
+                continue
+            channels = {s.channel: channel_values(s, tables[s.file], start, stop) for s in self.scaled}
+            time = clock_column(clock, tables, start, stop)
+            if offset == 0:
+                guess = clock_guess(clock, time, channels, self.mapping.name)
+                kind, unit, step, self.timing = guess.kind, guess.unit, guess.step, guess.notes
+            stamps = (
+                np.arange(offset, offset + stop - start) * (step or 1.0)
+                if time is None
+                else time * seconds(unit or "s")
+            )
+            offset += stop - start
+            yield self.log(stamps, channels, kind)
+        if offset == 0:
+            raise InputError(self.mapping.name, "no samples in the rows to use")
+
+    def log(self, time: FloatArray, channels: dict[Channel, FloatArray], clock: Clock) -> Log:
+        n = channels[Channel.POSITION].shape[1]
+        named = bool(self.mapping.joints)
+        if named and len(self.mapping.joints) != n:
+            raise InputError(self.mapping.name, f"{len(self.mapping.joints)} joint names for {n} position columns")
+        for array in (time, *channels.values()):
+            array.flags.writeable = False
+        log = Log(
+            self.mapping.name,
+            self.mapping.joints or tuple(f"joint{i + 1}" for i in range(n)),
+            time,
+            channels,
+            named=named,
+            clock=clock,
+            conditions=self.mapping.conditions,
+            source=Provenance(tuple((str(f.path), "") for f in self.mapping.files.values()), self.mapping.preset),
+            notes=(*self.guesses, *self.timing),
+        )
+        return matched(log, self.robot) if self.robot is not None else log
+
+    def wanted(self) -> dict[str, set[str]]:
+        """Columns needed of each file."""
+        out: dict[str, set[str]] = {key: set() for key in self.tables}
+        for scaled in self.scaled:
+            out[scaled.file] |= set(scaled.columns)
+        clock = self.mapping.clock
+        for name in (clock.column, clock.nanoseconds):
+            if name is not None:
+                out[clock.file].add(name)
+        return out
+
+    def aligned(self, rows: int) -> Iterator[dict[str, Table]]:
+        """Pieces of all files with the same rows in each."""
+        wanted = {key: names for key, names in self.wanted().items() if names}
+        if len(wanted) == 1:
+            key = next(iter(wanted))
+            yield from ({key: piece} for piece in self.tables[key].chunks(rows, wanted[key]) if piece)
+            return
+        streams = {key: regular(self.tables[key].chunks(rows, names), rows) for key, names in wanted.items()}
+        while True:
+            pieces = {key: next(stream, None) for key, stream in streams.items()}
+            lengths = {key: 0 if p is None else rows_of(p) for key, p in pieces.items()}
+            if len(set(lengths.values())) > 1:
+                what = ", ".join(f"{self.mapping.files[key].path.name} ends after {n}" for key, n in lengths.items())
+                raise InputError(self.mapping.name, f"the files have different numbers of rows: in one piece {what}")
+            full = {key: p for key, p in pieces.items() if p is not None}
+            if not full:
+                return
+            yield full
+
+
+def rows_of(table: Table) -> int:
+    return len(next(iter(table.values())))
+
+
+def regular(chunks: Iterator[Table], rows: int) -> Iterator[Table]:
+    """The same pieces cut to exactly `rows` rows, but for the last."""
+    held: list[Table] = []
+    count = 0
+    for chunk in chunks:
+        held.append(chunk)
+        count += rows_of(chunk)
+        while count >= rows:
+            whole = merged(held)
+            yield {name: values[:rows] for name, values in whole.items()}
+            held, count = [{name: values[rows:] for name, values in whole.items()}], count - rows
+    if count:
+        yield merged(held)
+
+
+def merged(tables: Sequence[Table]) -> Table:
+    return tables[0] if len(tables) == 1 else {k: np.concatenate([t[k] for t in tables]) for k in tables[0]}
+
+
+def window(rows: tuple[int, int | None] | None, seen: int, count: int) -> tuple[int, int]:
+    """The part of a piece that lies in the rows to use."""
+    if rows is None:
+        return 0, count
+    first, last = rows
+    return min(max(first - 1 - seen, 0), count), count if last is None else min(max(last - seen, 0), count)
+
+
+def clock_column(clock: ClockMap, tables: Mapping[str, Table], start: int, stop: int) -> FloatArray | None:
+    """The time column as it stands in the file; None with a fixed step or no clock."""
+    if clock.column is None:
+        return None
+    table = tables[clock.file]
+    time = table[clock.column]
+    if time.ndim != 1:
+        raise InputError(clock.column, f"the time column has shape {list(time.shape)}", "expected one number per row")
+    stamps = time[start:stop].astype(np.float64)
+    return stamps if clock.nanoseconds is None else stamps + table[clock.nanoseconds][start:stop] * 1e-9

@@ -1,0 +1,137 @@
+"""Parquet and Arrow: columns that stream."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.errors import InputError, MissingDependencyError
+from armid.logs.readers.table import Layout, Table
+from armid.notes import Note
+
+
+@dataclass(eq=False)
+class ArrowTable:
+    """A Parquet file or an Arrow stream or file, never held as a whole."""
+
+    path: Path
+    kind: str
+    names: tuple[str, ...]
+    named: bool = True
+    joints: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+    def chunks(self, rows: int, wanted: Collection[str] | None = None) -> Iterator[Table]:
+        import pyarrow as pa
+
+        names = [name for name in self.names if wanted is None or name in wanted]
+        try:
+            for batch in self.batches(pa, rows, names):
+                yield {name: column_values(self.path, name, batch.column(name)) for name in names}
+        except (pa.ArrowException, OSError) as error:
+            raise InputError(self.path, f"damaged {self.kind}: {first_line(error)}") from None
+
+    def batches(self, pa: Any, rows: int, names: list[str]) -> Iterator[Any]:
+        if self.kind == "parquet":
+            import pyarrow.parquet as pq
+
+            with pq.ParquetFile(self.path, memory_map=True) as file:
+                yield from file.iter_batches(batch_size=rows, columns=names, use_threads=True)
+            return
+        with pa.memory_map(str(self.path)) as source, open_ipc(pa, source) as reader:
+            batches = reader if hasattr(reader, "read_next_batch") else (
+                reader.get_batch(i) for i in range(reader.num_record_batches)
+            )  # fmt: skip
+            for batch in batches:
+                for start in range(0, batch.num_rows, rows):
+                    yield batch.slice(start, rows)
+
+
+def open_parquet(path: Path, layout: Layout) -> ArrowTable:
+    """A Parquet file."""
+    pa = required()
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path, memory_map=True) as file:
+            return ArrowTable(path, "parquet", numeric_names(pa, path, file.schema_arrow))
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(path, f"not a readable Parquet file: {first_line(error)}") from None
+
+
+def open_arrow(path: Path, layout: Layout) -> ArrowTable:
+    """An Arrow IPC file (Feather) or stream."""
+    pa = required()
+    try:
+        with pa.memory_map(str(path)) as source, open_ipc(pa, source) as reader:
+            return ArrowTable(path, "arrow", numeric_names(pa, path, reader.schema))
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(path, f"not a readable Arrow file: {first_line(error)}") from None
+
+
+def required() -> Any:
+    try:
+        import pyarrow
+    except ImportError:
+        raise MissingDependencyError("pyarrow", "reading Parquet and Arrow", "io") from None
+    return pyarrow
+
+
+def open_ipc(pa: Any, source: Any) -> Any:
+    try:
+        return pa.ipc.open_file(source)
+    except pa.ArrowInvalid:
+        source.seek(0)
+        return pa.ipc.open_stream(source)
+
+
+def numeric_names(pa: Any, path: Path, schema: Any) -> tuple[str, ...]:
+    """Columns of numbers, and of lists of numbers."""
+
+    def usable(kind: Any) -> bool:
+        if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+            return usable(kind.value_type)
+        return bool(
+            pa.types.is_integer(kind)
+            or pa.types.is_floating(kind)
+            or pa.types.is_timestamp(kind)
+            or pa.types.is_boolean(kind)
+            or pa.types.is_duration(kind)
+        )
+
+    names = tuple(field.name for field in schema if usable(field.type))
+    if not names:
+        raise InputError(path, "no column of numbers", f"its columns are {', '.join(schema.names) or 'none'}")
+    if len(set(names)) != len(names):
+        raise InputError(path, "two columns have the same name")
+    return names
+
+
+def column_values(path: Path, name: str, column: Any) -> FloatArray:
+    """One column as float64, [rows], or [rows, k] for lists of equal length; timestamps become seconds."""
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        flat = column.flatten().to_numpy(zero_copy_only=False).astype(np.float64)
+        if len(column) and len(flat) % len(column):
+            raise InputError(path, f"lists of different lengths in column {name!r}")
+        lengths = (
+            np.unique(column.value_lengths().to_numpy(zero_copy_only=False)) if hasattr(column, "value_lengths") else []
+        )
+        if len(lengths) > 1:
+            raise InputError(path, f"lists of different lengths in column {name!r}")
+        return flat.reshape(len(column), -1)
+    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+        scale = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}[kind.unit]
+        return column.cast(pa.int64()).to_numpy(zero_copy_only=False).astype(np.float64) * scale
+    return column.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
+
+
+def first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or ["unreadable"])[0][:200]

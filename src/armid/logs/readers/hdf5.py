@@ -1,0 +1,100 @@
+"""HDF5 datasets, streamed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.errors import InputError, MissingDependencyError
+from armid.logs.readers.table import Layout, Table
+from armid.notes import Note
+
+SIGNATURE = b"\x89HDF\r\n\x1a\n"
+USER_BLOCKS = (0, 512, 1024, 2048)
+"""Where the signature may stand: MATLAB puts 512 bytes of text before it."""
+
+
+def is_hdf5(path: Path) -> bool:
+    """Whether the file has the HDF5 signature at one of its places."""
+    with path.open("rb") as file:
+        for offset in USER_BLOCKS:
+            file.seek(offset)
+            if file.read(8) == SIGNATURE:
+                return True
+    return False
+
+
+@dataclass(eq=False)
+class Hdf5Table:
+    """Datasets of one length; `upright` says which have time along the rows."""
+
+    path: Path
+    upright: dict[str, bool]
+    length: int
+    named: bool = True
+    joints: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.upright)
+
+    def chunks(self, rows: int, wanted: Collection[str] | None = None) -> Iterator[Table]:
+        names = [name for name in self.names if wanted is None or name in wanted]
+        with opened(self.path) as file:
+            for start in range(0, self.length, rows):
+                stop = min(start + rows, self.length)
+                yield {name: self.piece(file[name.replace(".", "/")], name, start, stop) for name in names}
+
+    def piece(self, dataset: Any, name: str, start: int, stop: int) -> FloatArray:
+        try:
+            values = dataset[start:stop] if self.upright[name] else dataset[..., start:stop].T
+        except (OSError, RuntimeError, ValueError) as error:
+            raise InputError(self.path, f"damaged dataset {name}: {error}") from None
+        array = np.ascontiguousarray(values, dtype=np.float64)
+        return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+
+
+def open_hdf5(path: Path, layout: Layout) -> Hdf5Table:
+    """Numeric datasets by path with dots for slashes (`rec.time`); those of another length than the log are left out."""
+    import_h5py()
+    shapes: dict[str, tuple[int, ...]] = {}
+
+    def visit(name: str, item: Any) -> None:
+        kind, shape = getattr(item, "dtype", None), getattr(item, "shape", None)
+        if kind is not None and shape and kind.kind in "fiub" and len(shape) in (1, 2) and "#refs#" not in name:
+            shapes[name.replace("/", ".")] = tuple(int(k) for k in shape)
+
+    with opened(path) as file:
+        try:
+            file.visititems(visit)
+        except (OSError, RuntimeError, ValueError, KeyError) as error:
+            raise InputError(path, f"damaged HDF5 file: {error}") from None
+    sizes: dict[int, int] = {}
+    for shape in shapes.values():
+        sizes[max(shape)] = sizes.get(max(shape), 0) + int(np.prod(shape))
+    if not sizes:
+        raise InputError(path, "no numeric dataset of one or two dimensions")
+    length = max(sizes, key=lambda k: sizes[k])
+    upright = {name: shape[0] == length for name, shape in shapes.items() if max(shape) == length}
+    return Hdf5Table(path, upright, length)
+
+
+def import_h5py() -> Any:
+    try:
+        import h5py
+    except ImportError:
+        raise MissingDependencyError("h5py", "reading HDF5 and MATLAB 7.3 files", "io") from None
+    return h5py
+
+
+def opened(path: Path) -> Any:
+    try:
+        return import_h5py().File(path, "r")
+    except (OSError, RuntimeError, ValueError) as error:
+        raise InputError(path, f"not a readable HDF5 file: {error}") from None

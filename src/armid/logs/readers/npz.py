@@ -1,0 +1,89 @@
+"""NumPy files, without pickle and without trusting what their headers promise."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+from numpy.lib import format as npy
+
+from armid.arrays import FloatArray
+from armid.errors import InputError
+from armid.logs.readers.table import MAX_BYTES, MAX_RATIO, SMALL_BYTES, ArrayTable, Layout, along_time, numeric
+
+
+def open_npz(path: Path, layout: Layout) -> ArrayTable:
+    """Arrays of a .npz by name; those that are not as long as the log are left out.
+
+    Raises:
+        InputError: not a zip, pickled objects, or sizes that only a zip bomb has.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+            check_sizes(path, members)
+            columns = {}
+            for member in members:
+                if member.filename.endswith(".npy"):
+                    with archive.open(member) as file:
+                        values = array_of(path, member.filename, file, member.file_size)
+                    if values is not None:
+                        columns[member.filename.removesuffix(".npy")] = values
+    except (zipfile.BadZipFile, EOFError, OSError, NotImplementedError, RuntimeError, ValueError) as error:
+        raise InputError(path, f"not a readable .npz: {error}") from None
+    table = along_time(columns)
+    if not table:
+        raise InputError(path, "no numeric arrays of one or two dimensions")
+    return ArrayTable(table)
+
+
+def open_npy(path: Path, layout: Layout) -> ArrayTable:
+    """One array, [n_samples] or [n_samples, columns]; columns are counted from 1."""
+    try:
+        with path.open("rb") as file:
+            values = array_of(path, path.name, file, path.stat().st_size)
+    except (ValueError, EOFError, OSError) as error:
+        raise InputError(path, f"not a readable .npy: {error}") from None
+    if values is None or values.size == 0:
+        raise InputError(path, "no numeric array of one or two dimensions")
+    if layout.flat:
+        return ArrayTable({"1": values.reshape(-1)}, named=False)
+    if values.ndim == 1:
+        return ArrayTable({"1": values}, named=False)
+    upright = values if values.shape[0] >= values.shape[1] else values.T
+    return ArrayTable({str(i + 1): np.ascontiguousarray(upright[:, i]) for i in range(upright.shape[1])}, named=False)
+
+
+def check_sizes(path: Path, members: list[zipfile.ZipInfo]) -> None:
+    """Refuses an archive by its directory alone, before anything is expanded."""
+    total = sum(member.file_size for member in members)
+    packed = sum(member.compress_size for member in members)
+    if total > MAX_BYTES or (total > SMALL_BYTES and total > MAX_RATIO * max(packed, 1)):
+        raise InputError(
+            path, f"would expand from {packed} to {total} bytes", "save it uncompressed, or as Parquet, which streams"
+        )
+
+
+def array_of(path: Path, name: str, file: IO[bytes], size: int) -> FloatArray | None:
+    """One array of a .npy stream whose header is checked against the bytes that are really there."""
+    version = npy.read_magic(file)
+    header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+    shape, fortran, dtype = header(file)
+    if dtype.hasobject:
+        raise InputError(path, f"{name} holds Python objects", "save plain numeric arrays; pickled objects are refused")
+    count = 1
+    for length in shape:
+        count *= int(length)
+    if count < 0 or count * dtype.itemsize > size:
+        raise InputError(
+            path, f"{name} promises {count} values but holds {size} bytes", "the file is truncated or damaged"
+        )
+    if dtype.kind not in "fiub" or count == 0:
+        return None
+    raw = file.read(count * dtype.itemsize)
+    if len(raw) != count * dtype.itemsize:
+        raise InputError(path, f"{name} ends after {len(raw)} bytes", "the file is truncated")
+    values = np.frombuffer(raw, dtype=dtype).reshape(shape, order="F" if fortran else "C")
+    return numeric(path, name, values)

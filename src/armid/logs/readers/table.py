@@ -1,0 +1,146 @@
+"""What every reader delivers: named columns of numbers, in pieces of bounded size."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.errors import InputError
+from armid.notes import Note
+
+Table = Mapping[str, FloatArray]
+"""Column name -> values, shape [rows] or [rows, k]."""
+
+MAX_BYTES = 8 << 30
+"""Largest uncompressed size taken from a compressed container that must be expanded as a whole; more is an attack or a mistake."""
+
+MAX_RATIO = 200
+"""Compressed numbers shrink 2 to 20 times, constant columns more. Beyond this only a bomb does, once it is also large."""
+
+SMALL_BYTES = 64 << 20
+"""Below this an expansion does no harm, whatever its ratio."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How to read a file that does not say it itself; None means: find out.
+
+    Args:
+        format: name of the reader (`csv`, `npz`, ...).
+        delimiter: of a text file; a space stands for any white space.
+        decimal: `.` or `,`.
+        header: whether the first row of a text file names the columns.
+        flat: numbers per sample when a text file or array lists them one after another.
+        topic: of a ROS bag.
+    """
+
+    format: str | None = None
+    delimiter: str | None = None
+    decimal: str | None = None
+    header: bool | None = None
+    flat: int | None = None
+    topic: str | None = None
+
+
+class TableFile(Protocol):
+    """An open file of columns."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Column names; `1`, `2`, ... when the file has none."""
+
+    @property
+    def named(self) -> bool:
+        """Whether the file itself names its columns."""
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """Joint names of the two-dimensional columns, when the file has them."""
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What was guessed or skipped; complete once the last piece has been read."""
+
+    def chunks(self, rows: int, wanted: Collection[str] | None = None) -> Iterator[Table]:
+        """Pieces of at most `rows` rows, in order; only the wanted columns."""
+
+
+@dataclass(eq=False)
+class ArrayTable:
+    """Columns that are in memory as a whole: the small formats."""
+
+    columns: Mapping[str, FloatArray]
+    named: bool = True
+    joints: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.columns)
+
+    def chunks(self, rows: int, wanted: Collection[str] | None = None) -> Iterator[Table]:
+        chosen = {k: v for k, v in self.columns.items() if wanted is None or k in wanted}
+        count = max((len(v) for v in chosen.values()), default=0)
+        for start in range(0, count, rows):
+            yield {k: v[start : start + rows] for k, v in chosen.items()}
+
+
+@dataclass(eq=False)
+class Skipped:
+    """Counts what a tolerant reader had to leave out."""
+
+    rows: int = 0
+    first_row: int = 0
+    cells: int = 0
+    first_cell: int = 0
+    columns: list[str] = field(default_factory=list)
+
+    def row(self, number: int) -> None:
+        self.rows += 1
+        self.first_row = self.first_row or number
+
+    def cell(self, number: int) -> None:
+        self.cells += 1
+        self.first_cell = self.first_cell or number
+
+
+def numeric(path: Path, name: str, values: Any) -> FloatArray | None:
+    """A float64 array of one or two dimensions, or None when the values are not such numbers.
+
+    Raises:
+        InputError: an object array, which would need pickle.
+    """
+    array = np.asarray(values)
+    if array.dtype.hasobject:
+        raise InputError(path, f"{name} holds Python objects", "save plain numeric arrays; pickled objects are refused")
+    if array.dtype.kind not in "fiub":
+        return None
+    array = np.squeeze(array) if array.ndim > 2 else array
+    return array.astype(np.float64) if array.ndim in (1, 2) else None
+
+
+def along_time(columns: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+    """Arrays with time along the rows, as long as most of the numbers are.
+
+    MATLAB users store [n_joints, n_samples] as often as the transpose, and vectors as [1, n] or [n, 1].
+    Arrays of another length (parameters, settings) are left out.
+    """
+    lengths: dict[int, int] = {}
+    for values in columns.values():
+        length = max(values.shape)
+        lengths[length] = lengths.get(length, 0) + values.size
+    if not lengths:
+        return {}
+    longest = max(lengths, key=lambda k: lengths[k])
+    out = {}
+    for name, values in columns.items():
+        if max(values.shape) != longest:
+            continue
+        upright = values.T if values.ndim == 2 and values.shape[0] != longest else values
+        out[name] = np.ascontiguousarray(upright[:, 0] if upright.ndim == 2 and upright.shape[1] == 1 else upright)
+    return out
