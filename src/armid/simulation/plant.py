@@ -67,7 +67,9 @@ class Plant:
 
     def at(self, q: FloatArray) -> FloatArray:
         """Coordinates x of an arm standing at drive positions q with unloaded transmissions."""
-        x: FloatArray = np.linalg.lstsq(np.vstack([self.link_map, self.motor_map]), np.concatenate([q, q]), rcond=None)[0]
+        x: FloatArray = np.linalg.lstsq(np.vstack([self.link_map, self.motor_map]), np.concatenate([q, q]), rcond=None)[
+            0
+        ]
         return x
 
     def set_step(self, step: float) -> None:
@@ -178,7 +180,9 @@ def build_plant(
 def checked_payload(payload: npt.ArrayLike) -> FloatArray:
     values = read_only(payload)
     if values.shape != (N_INERTIAL,):
-        raise InputError("payload", f"{values.size} numbers", "ten standard parameters: mass mx my mz Ixx Ixy Ixz Iyy Iyz Izz")
+        raise InputError(
+            "payload", f"{values.size} numbers", "ten standard parameters: mass mx my mz Ixx Ixy Ixz Iyy Iyz Izz"
+        )
     problem = inertial_problem(values)
     if problem:
         raise InputError("payload", problem, "inertia is about the last link's origin, not the centre of mass")
@@ -207,7 +211,7 @@ def arm_spec(robot: Robot, payload: FloatArray | None, rotors: npt.NDArray[np.bo
     body.add_site(name="tip", **pose_fields(T_parent_link @ robot.tip.T_link_frame))
     if payload is not None:
         body.add_body(name="payload", **inertia_frame(payload, T_parent_link))
-    for i in np.flatnonzero(rotors):
+    for i in map(int, np.flatnonzero(rotors)):
         rotor = spec.worldbody.add_body(name=f"rotor{i}", mass=1.0, inertia=[1.0] * 3, explicitinertial=True)
         kind = robot.joints[i].kind
         rotor.add_joint(name=f"rotor{i}", type=joint_type(kind), axis=[0.0, 0.0, 1.0])
@@ -238,7 +242,9 @@ def inertial_of(robot: Robot, i: int) -> FloatArray:
     ten = robot.links[i].inertial
     if ten is None:
         raise RobotError(
-            f"link {robot.links[i].name!r}", "has no inertial parameters", "the simulated arm needs mass and inertia of every link"
+            f"link {robot.links[i].name!r}",
+            "has no inertial parameters",
+            "the simulated arm needs mass and inertia of every link",
         )
     return ten
 
@@ -378,5 +384,7 @@ def check_mass_matrix(plant: Plant) -> None:
             raise RobotError(
                 plant.robot.name,
                 f"its mass matrix is not positive definite (smallest eigenvalue {smallest:g})",
-                f"impossible inertial parameters of {', '.join(bad)}" if bad else "a joint moves no mass; give it a rotor inertia",
+                f"impossible inertial parameters of {', '.join(bad)}"
+                if bad
+                else "a joint moves no mass; give it a rotor inertia",
             )

@@ -52,7 +52,9 @@ def mesh_fields(spec: Any, path: Path, scale: tuple[float, float, float]) -> dic
     if path.suffix.lower() not in MESH_SUFFIXES or not path.is_file():
         return None
     name = f"mesh{len(spec.meshes)}"
-    spec.add_mesh(name=name, file=str(path.resolve()), scale=list(scale), inertia=mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL)
+    spec.add_mesh(
+        name=name, file=str(path.resolve()), scale=list(scale), inertia=mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL
+    )
     return {"type": mujoco.mjtGeom.mjGEOM_MESH, "meshname": name}
 
 

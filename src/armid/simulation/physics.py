@@ -1,0 +1,56 @@
+"""How the arm is simulated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.errors import InputError
+from armid.simulation.drift import FrictionDrift
+
+
+class OnFault(StrEnum):
+    """What to do when a motion has to be stopped."""
+
+    RAISE = "raise"
+    RECORD = "record"
+    """Keep what was measured until then, with the fault in the record."""
+
+
+@dataclass(frozen=True, eq=False)
+class Physics:
+    """How the arm is simulated.
+
+    Args:
+        step: longest integration step [s]; shortened to fit the control period a whole number of times, and further
+            when a transmission is so stiff that it would not be resolved.
+        control_rate_hz: of the controller and of the record.
+        elastic: simulate transmissions of finite stiffness.
+        sensed_friction: share of friction and offset on the links' side of the joint torque sensor, 0 to 1.
+        drift: how friction changes as the drives warm up.
+        payload: ten standard parameters of a body fixed to the last link, in its frame, or None.
+        locked: names of joints held by their brakes.
+        collisions: stop when links touch each other or the base.
+        tracking_limit: stop when a joint is further than this from its command [rad or m].
+        on_fault: raise, or keep the record until then.
+    """
+
+    step: float = 1e-3
+    control_rate_hz: float = 1000.0
+    elastic: bool = False
+    sensed_friction: float = 1.0
+    drift: FrictionDrift = field(default_factory=FrictionDrift)
+    payload: FloatArray | None = None
+    locked: tuple[str, ...] = ()
+    collisions: bool = True
+    tracking_limit: float = 0.5
+    on_fault: OnFault = OnFault.RAISE
+
+    def __post_init__(self) -> None:
+        for name in ("step", "control_rate_hz", "tracking_limit"):
+            value = getattr(self, name)
+            if not (np.isfinite(value) and value > 0.0):
+                raise InputError(name, f"{value}", "a positive number")

@@ -1,0 +1,81 @@
+"""Looks at every tick of a motion for reasons to stop it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.notes import Note
+from armid.simulation.controllers import Law
+from armid.simulation.faults import stopped
+from armid.simulation.motions import Reference
+from armid.simulation.physics import Physics
+from armid.simulation.plant import Plant
+
+
+class Watch:
+    """Looks at every tick for reasons to stop."""
+
+    POSITION_SLACK = 0.02
+    """[rad or m] An arm under control overshoots a limit by less than this."""
+    SPEED_FACTOR = 5.0
+    """A joint this many times faster than anything commanded, plus 10 rad/s, is out of control."""
+
+    def __init__(self, plant: Plant, law: Law, reference: Reference, settings: Physics) -> None:
+        robot = plant.robot
+        self.plant, self.names = plant, robot.joint_names
+        self.q_ref, self.time = reference.q, reference.time
+        self.lower, self.upper = robot.limit("lower") - self.POSITION_SLACK, robot.limit("upper") + self.POSITION_SLACK
+        self.reach = np.where(plant.locked, np.inf, settings.tracking_limit if law.tracks else np.inf)
+        self.speed = self.SPEED_FACTOR * float(np.abs(reference.qd).max()) + 10.0
+        self.collisions = settings.collisions and bool(plant.model.ngeom)
+
+    def fault(self, k: int, q: FloatArray, qd: FloatArray, data: Any) -> Note | None:
+        """The reason to stop at tick k, or None."""
+        # Written so that NaN fails every comparison.
+        with np.errstate(invalid="ignore"):
+            if (
+                ((q >= self.lower) & (q <= self.upper) & (np.abs(q - self.q_ref[k]) <= self.reach)).all()
+                and (np.abs(qd) <= self.speed).all()
+                and not (self.collisions and data.ncon)
+                and np.isfinite(data.qacc.sum())
+            ):
+                return None
+        return self.named_fault(k, q, qd, data)
+
+    def named_fault(self, k: int, q: FloatArray, qd: FloatArray, data: Any) -> Note:
+        finite = np.isfinite(q) & np.isfinite(qd)
+        if not finite.all() or not np.isfinite(data.qacc).all():
+            name = self.names[int(np.argmin(finite))]
+            return stopped("diverged", f"joint {name} has no finite state (unstable gains, or too long a step)", name)
+        if self.collisions and data.ncon:
+            return self.collision(data)
+        fast = int(np.argmax(np.abs(qd)))
+        if abs(qd[fast]) > self.speed:
+            return stopped(
+                "diverged",
+                f"joint {self.names[fast]} runs away at {qd[fast]:.3g} per s (unstable gains?)",
+                self.names[fast],
+            )
+        beyond = np.maximum(self.lower - q, q - self.upper)
+        worst = int(np.argmax(beyond))
+        if beyond[worst] > 0.0:
+            return stopped(
+                "position-limit", f"joint {self.names[worst]} left its limits: {q[worst]:.4g}", self.names[worst]
+            )
+        gap = np.abs(q - self.q_ref[k])
+        worst = int(np.argmax(gap - self.reach))
+        return stopped(
+            "tracking-lost",
+            f"joint {self.names[worst]} is {gap[worst]:.3g} away from its command "
+            "(gains too low, torque limit reached, or a wrong model)",
+            self.names[worst],
+        )
+
+    def collision(self, data: Any) -> Note:
+        bodies = self.plant.model.geom_bodyid[data.contact.geom[0]]
+        links = (self.plant.robot.base, *self.plant.robot.link_names)
+        one, other = (links[int(b)] if b < len(links) else "payload" for b in bodies)
+        return stopped("collision", f"{one} touches {other}", one)

@@ -1,0 +1,183 @@
+"""Logs to files, in the formats people's recorders write."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.errors import InputError, MissingDependencyError
+from armid.logs.log import Channel, Log
+
+
+class LogFormat(StrEnum):
+    """A kind of log file."""
+
+    CSV = "csv"
+    NPZ = "npz"
+    PARQUET = "parquet"
+    LIBFRANKA = "libfranka"
+    """CSV as libfranka's `logToCSV` writes it; time in ms, joint torque."""
+    RTDE = "rtde"
+    """Space-separated, as Universal Robots' recorder writes it; motor current when there is one."""
+    MCAP = "mcap"
+    """A ROS 2 bag of sensor_msgs/JointState."""
+
+
+COLUMNS: Mapping[Channel, str] = {
+    Channel.POSITION: "q",
+    Channel.VELOCITY: "qd",
+    Channel.LINK_TORQUE: "tau",
+    Channel.MOTOR_TORQUE: "tau_motor",
+    Channel.CURRENT: "current",
+    Channel.TEMPERATURE: "temperature",
+}
+"""Prefixes of plain tables: `q_<joint>`, ..."""
+
+
+def write_log(log: Log, path: Path, kind: LogFormat) -> Path:
+    """Writes a log.
+
+    Args:
+        log: what to write.
+        path: file to write; for MCAP the directory of the bag, which is replaced.
+        kind: in which format.
+
+    Returns:
+        The file written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return WRITERS[kind](log, path)
+    except OSError as error:
+        raise InputError(path, f"cannot be written: {error.strerror or error}") from None
+
+
+def plain_columns(log: Log) -> dict[str, FloatArray]:
+    """`time` and one column per channel and joint."""
+    columns = {"time": log.time}
+    for channel, prefix in COLUMNS.items():
+        if channel in log:
+            columns |= {f"{prefix}_{name}": log[channel][:, i] for i, name in enumerate(log.joints)}
+    return columns
+
+
+def write_table(path: Path, header: list[str], columns: list[FloatArray], delimiter: str) -> Path:
+    """Text with a header; numbers with all the digits that matter."""
+    np.savetxt(
+        path, np.column_stack(columns), fmt="%.12g", delimiter=delimiter, header=delimiter.join(header), comments=""
+    )
+    return path
+
+
+def write_csv(log: Log, path: Path) -> Path:
+    columns = plain_columns(log)
+    return write_table(path, list(columns), list(columns.values()), ",")
+
+
+def write_npz(log: Log, path: Path) -> Path:
+    """Arrays `time`, `q`, `qd`, `tau`, ... and the joints' names."""
+    arrays: dict[str, Any] = {prefix: log[channel] for channel, prefix in COLUMNS.items() if channel in log}
+    with path.open("wb") as file:
+        np.savez(file, time=log.time, joint_names=np.array(log.joints), **arrays)
+    return path
+
+
+def write_parquet(log: Log, path: Path) -> Path:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise MissingDependencyError("pyarrow", "writing Parquet", "io") from None
+    pq.write_table(pa.table({name: pa.array(np.ascontiguousarray(x)) for name, x in plain_columns(log).items()}), path)
+    return path
+
+
+def required(log: Log, channels: tuple[Channel, ...], kind: str) -> list[FloatArray]:
+    missing = [channel.value for channel in channels if channel not in log]
+    if missing:
+        raise InputError(log.name, f"no {missing[0]} to write", f"a {kind} log needs it; switch that sensor on")
+    return [log[channel] for channel in channels]
+
+
+def write_libfranka(log: Log, path: Path) -> Path:
+    """Columns of a RobotState: time [ms], q, q_d, dq, dq_d, tau_J, tau_ext_hat_filtered."""
+    n = len(log.joints)
+    q, qd, tau = required(log, (Channel.POSITION, Channel.VELOCITY, Channel.LINK_TORQUE), "libfranka")
+    command = log[Channel.COMMANDED_POSITION] if Channel.COMMANDED_POSITION in log else q
+    zero = np.zeros_like(q)
+    groups = {"q": q, "q_d": command, "dq": qd, "dq_d": np.gradient(command, log.time, axis=0), "tau_J": tau,
+              "tau_ext_hat_filtered": zero}  # fmt: skip
+    header = ["time", "success_rate", *(f"state.{name}[{i}]" for name in groups for i in range(n))]
+    return write_table(path, header, [np.round(log.time * 1e3, 3), np.ones(len(log)), *groups.values()], ",")
+
+
+def write_rtde(log: Log, path: Path) -> Path:
+    """Columns `timestamp`, `target_q_i`, `actual_q_i`, `actual_qd_i`, `actual_current_i`, `target_moment_i`."""
+    n = len(log.joints)
+    q, qd = required(log, (Channel.POSITION, Channel.VELOCITY), "rtde")
+    groups = {"actual_q": q, "actual_qd": qd}
+    optional = {
+        "target_q": Channel.COMMANDED_POSITION,
+        "actual_current": Channel.CURRENT,
+        "target_moment": Channel.MOTOR_TORQUE,
+    }
+    groups |= {name: log[channel] for name, channel in optional.items() if channel in log}
+    header = ["timestamp", *(f"{name}_{i}" for name in groups for i in range(n))]
+    return write_table(path, header, [log.time, *groups.values()], " ")
+
+
+TOPIC = "/joint_states"
+
+
+def write_mcap(log: Log, path: Path) -> Path:
+    """A bag directory holding one MCAP file and its metadata; effort is joint torque, or motor torque without it."""
+    try:
+        from rosbags.rosbag2 import StoragePlugin, Writer
+        from rosbags.typesys import Stores, get_typestore
+    except ImportError:
+        raise MissingDependencyError("rosbags", "writing a ROS 2 bag", "ros") from None
+    store = get_typestore(Stores.ROS2_JAZZY)
+    kinds = store.types
+    JointState, Header, Time = (
+        kinds[name] for name in ("sensor_msgs/msg/JointState", "std_msgs/msg/Header", "builtin_interfaces/msg/Time")
+    )
+    (q,) = required(log, (Channel.POSITION,), "ROS 2")
+    empty = np.zeros((len(log), 0))
+    qd = log[Channel.VELOCITY] if Channel.VELOCITY in log else empty
+    effort = log[log.torques[0]] if log.torques else empty
+    if path.exists():
+        shutil.rmtree(path)
+    names = list(log.joints)
+    with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+        connection = writer.add_connection(TOPIC, JointState.__msgtype__, typestore=store)
+        for stamp, *row in zip(np.round(log.time * 1e9).astype(np.int64), q, qd, effort, strict=True):
+            seconds, rest = divmod(int(stamp), 10**9)
+            position, velocity, torque = (np.array(x) for x in row)
+            message = JointState(Header(Time(seconds, rest), ""), names, position, velocity, torque)
+            writer.write(connection, int(stamp), store.serialize_cdr(message, JointState.__msgtype__))
+    return next(path.glob("*.mcap"))
+
+
+WRITERS: Mapping[LogFormat, Callable[[Log, Path], Path]] = {
+    LogFormat.CSV: write_csv,
+    LogFormat.NPZ: write_npz,
+    LogFormat.PARQUET: write_parquet,
+    LogFormat.LIBFRANKA: write_libfranka,
+    LogFormat.RTDE: write_rtde,
+    LogFormat.MCAP: write_mcap,
+}
+
+SUFFIXES: Mapping[LogFormat, str] = {
+    LogFormat.CSV: ".csv",
+    LogFormat.NPZ: ".npz",
+    LogFormat.PARQUET: ".parquet",
+    LogFormat.LIBFRANKA: ".libfranka.csv",
+    LogFormat.RTDE: ".rtde.csv",
+    LogFormat.MCAP: "_bag",
+}
