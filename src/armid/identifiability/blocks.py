@@ -139,6 +139,7 @@ def exact_null_vectors(block: Block, sources: Sequence[Any], scalars: FieldScala
     size = N_INERTIAL + len(block.drives)
     exact = [replace(source, robot=with_exact_angles(source.robot)) for source in sources]
     rng = np.random.default_rng(11)
+    frames = body_frames(block, scalars)
     echelon: dict[int, dict[int, Any]] = {}
     stale = 0
     # Three samples in a row without a new direction: the chance that a direction hides from all of them is nil.
@@ -146,7 +147,7 @@ def exact_null_vectors(block: Block, sources: Sequence[Any], scalars: FieldScala
         before = len(echelon)
         for source in exact:
             for row in source.rows(rational_inputs(source, rng, scalars), scalars):
-                insert(echelon, difference_row(block, row, scalars))
+                insert(echelon, difference_row(block, row, frames))
         stale = stale + 1 if len(echelon) == before else 0
     return kernel(echelon, size, scalars)
 
@@ -164,18 +165,26 @@ def rational_inputs(source: RowSource, rng: np.random.Generator, scalars: FieldS
     return out
 
 
-def difference_row(block: Block, row: Row, scalars: FieldScalars) -> dict[int, Any]:
-    """The row of `body on this link minus the same body on the link before`, over the joint's frame and the drives."""
-    zero = scalars.constant(0.0)
-    unit = [[scalars.constant(float(i == j)) for j in range(N_INERTIAL)] for i in range(N_INERTIAL)]
-    out: dict[int, Any] = {}
+def body_frames(block: Block, scalars: FieldScalars) -> list[list[tuple[int, Any]]]:
+    """For each of the ten parameters in the joint's frame, the columns and weights of the body on this link and off the one before."""
+    out: list[list[tuple[int, Any]]] = []
     for c in range(N_INERTIAL):
-        total = zero
-        for start, elements, inverse in ((block.link_start, block.after, True), (block.parent_start, block.before, False)):
+        unit = [scalars.constant(float(c == j)) for j in range(N_INERTIAL)]
+        weights: list[tuple[int, Any]] = []
+        for start, elements, own in ((block.link_start, block.after, True), (block.parent_start, block.before, False)):
             if start is not None:
-                body = inertial_transform(scalars.placement(elements), unit[c], inverse=inverse)
-                part = sum((row[start + k] * x for k, x in enumerate(body) if x and start + k in row), start=zero)
-                total = total + part if inverse else total - part
+                body = inertial_transform(scalars.placement(elements), unit, inverse=own)
+                weights += [(start + k, x if own else -x) for k, x in enumerate(body) if x]
+        out.append(weights)
+    return out
+
+
+def difference_row(block: Block, row: Row, frames: Sequence[Sequence[tuple[int, Any]]]) -> dict[int, Any]:
+    """The row of `body on this link minus the same body on the link before`, over the joint's frame and the drives."""
+    out: dict[int, Any] = {}
+    for c, weights in enumerate(frames):
+        parts = [row[j] * x for j, x in weights if j in row]
+        total = sum(parts[1:], start=parts[0]) if parts else None
         if total:
             out[c] = total
     return out | {N_INERTIAL + k: row[j] for k, j in enumerate(block.drives) if j in row and row[j]}

@@ -31,13 +31,17 @@ from armid.identifiability.structure import structural_base, structural_rows
 from armid.kernels.rows import RowSource
 from armid.parameters.inertial import N_INERTIAL
 from armid.recursion.symbols import FieldScalars, exact_number, length_symbols
+from armid.robot.elementary import Elementary
 from armid.robot.robot import Robot
 
 Vector = dict[int, Any]
 """Sparse vector over the standard parameters, entries in the field of the lengths."""
 
 AGREEMENT = 1e-7
-"""Relative; symbolic coefficients at the arm's lengths against the numeric ones, whose own error is below 1e-9."""
+"""Relative; symbolic coefficients at the arm's lengths against the numeric ones, whose own error is below 1e-9 unless
+leading columns are nearly dependent; then it grows with their condition number."""
+ROUND_OFF = 1e-14
+"""Error of a numeric coefficient per unit of that condition number."""
 
 
 @runtime_checkable
@@ -81,9 +85,9 @@ def regroup(*sources: ArmSource, base: BaseParameters | None = None) -> Regroupi
     base = structural_base(*sources) if base is None else base
     scalars = FieldScalars(length_symbols(robot))
     vectors: dict[int, Vector] = {}
-    draws = drawn(sources, scalars)
+    draws = [null_spaces(sources, lengths) for lengths in random_lengths(scalars.lengths)]
     for i, block in enumerate(blocks_of(robot, base.parameters)):
-        basis = null_vectors(block, [draw[i] for draw in draws], sources, scalars)
+        basis = null_vectors(i, block, [draw[i] for draw in draws], sources, scalars)
         reduce_block([lifted(block, v, scalars) for v in basis], vectors)
     if set(vectors) != {int(i) for i in base.dependent}:
         raise UnsupportedClosedFormError(
@@ -100,37 +104,51 @@ def value_of(robot: Robot, symbol: str) -> float:
     return next(e.value for joint in robot.joints for e in joint.transforms if e.symbol == symbol)
 
 
-def drawn(sources: Sequence[ArmSource], scalars: FieldScalars) -> list[list[NullVectors]]:
-    """All D_i at two random choices of the lengths (one when the arm has none)."""
+def random_lengths(names: Sequence[str]) -> list[dict[str, float]]:
+    """Two choices of the lengths that share no value, as short decimals."""
     rng = np.random.default_rng(7)
-    out = []
-    for _ in range(2 if scalars.lengths else 1):
-        lengths = {name: float(rng.uniform(0.2, 1.2)) for name in scalars.lengths}
-        moved = [replace(source, robot=with_lengths(source.robot, lengths)) for source in sources]  # type: ignore[type-var]
-        A = np.vstack([structural_rows(s).reshape(-1, len(s.columns)) for s in moved])
-        out.append([block_null_vectors(block, A) for block in blocks_of(moved[0].robot, moved[0].columns)])
-    return out
+    return [{name: round(float(rng.uniform(0.2, 1.2)), 3) for name in names} for _ in range(2)]
+
+
+def null_spaces(sources: Sequence[ArmSource], lengths: dict[str, float]) -> list[NullVectors]:
+    """All D_i at given lengths."""
+    moved = [replace(source, robot=with_lengths(source.robot, lengths)) for source in sources]  # type: ignore[type-var]
+    A = np.vstack([structural_rows(s).reshape(-1, len(s.columns)) for s in moved])
+    return [block_null_vectors(block, A) for block in blocks_of(moved[0].robot, moved[0].columns)]
 
 
 def null_vectors(
-    block: Block, draws: Sequence[NullVectors], sources: Sequence[ArmSource], scalars: FieldScalars
+    i: int, block: Block, draws: Sequence[NullVectors], sources: Sequence[ArmSource], scalars: FieldScalars
 ) -> list[list[Any]]:
     """A basis of D_i in the joint's own frame, entries in the field.
 
     Entries that agree at random choices of the lengths do not depend on them; otherwise they are found by exact
-    elimination with symbols.
+    elimination with those lengths as symbols that matter.
     """
-    first = draws[0]
-    if any(d.pivots != first.pivots or not np.allclose(d.basis, first.basis, rtol=0.0, atol=1e-8) for d in draws):
-        return exact_null_vectors(block, sources, scalars)
-    return [[scalars.number(exact_number(float(x))) for x in row] for row in first.basis]
+    if same(*draws):
+        return [[scalars.number(exact_number(float(x))) for x in row] for row in draws[0].basis]
+    first, second = random_lengths(scalars.lengths)
+    fixed = {
+        name: value
+        for name, value in first.items()
+        if same(draws[0], null_spaces(sources, {**first, name: second[name]})[i])
+    }
+    exact = [replace(s, robot=with_lengths(s.robot, fixed, forget=True)) for s in sources]  # type: ignore[type-var]
+    return exact_null_vectors(blocks_of(exact[0].robot, exact[0].columns)[i], exact, scalars)
 
 
-def with_lengths(robot: Robot, lengths: dict[str, float]) -> Robot:
-    """The same arm with other values for its named lengths."""
+def same(a: NullVectors, b: NullVectors) -> bool:
+    """Whether two bases are the same numbers up to round-off."""
+    return a.pivots == b.pivots and np.allclose(a.basis, b.basis, rtol=0.0, atol=1e-8)
 
-    def element(e: Any) -> Any:
-        return replace(e, value=lengths[e.symbol]) if e.symbol in lengths and e.value != 0.0 else e
+
+def with_lengths(robot: Robot, lengths: dict[str, float], *, forget: bool = False) -> Robot:
+    """The same arm with other values for named lengths, which lose their names with `forget`."""
+
+    def element(e: Elementary) -> Elementary:
+        if e.symbol not in lengths or e.value == 0.0 or e.motion.is_rotation:
+            return e
+        return replace(e, value=lengths[e.symbol], symbol=None if forget else e.symbol)
 
     return replace(
         robot, joints=tuple(replace(j, transforms=tuple(element(e) for e in j.transforms)) for j in robot.joints)
@@ -213,12 +231,14 @@ def check_agreement(regrouping: Regrouping) -> None:
     Raises:
         UnsupportedClosedFormError: they are not; lengths that happen to satisfy a relation can do that.
     """
+    weak = regrouping.base.weak
+    tolerance = max(AGREEMENT, ROUND_OFF / weak[0].ratio if weak else 0.0)
     for i, terms in enumerate(regrouping.terms):
         numeric = regrouping.base.terms(i)
         at = {name: float(c.subs(regrouping.lengths)) for name, c in terms.items()}
         for name in numeric.keys() | at.keys():
             expected, value = numeric.get(name, 0.0), at.get(name, 0.0)
-            if abs(expected - value) > AGREEMENT * max(1.0, abs(expected)):
+            if abs(expected - value) > tolerance * max(1.0, abs(expected)):
                 raise UnsupportedClosedFormError(
                     f"{regrouping.base.names[i]}: the coefficient of {name} is {value:g} in closed form "
                     f"but {expected:g} from samples; use the numeric base parameters"
