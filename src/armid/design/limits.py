@@ -54,7 +54,7 @@ class MotionLimits:
         for k, (low, high) in enumerate(zip(self.lower, self.upper, strict=True)):
             if not low < high:
                 raise InfeasibleError(
-                    f"position limits of joint {k + 1} leave no room: lower {low:g}, upper {high:g}, {low - high:g} too little"
+                    f"position limits of joint {k + 1} leave no room: {high - low:g} between {low:g} and {high:g}"
                 )
         for name in ("velocity", "acceleration", "jerk", "torque"):
             values = getattr(self, name)

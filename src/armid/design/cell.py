@@ -1,0 +1,143 @@
+"""The cell around the arm: obstacles, a floor, and where frames may be. `docs/formats.md` describes the file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.errors import InputError
+from armid.robot.document import Field, document
+from armid.robot.geometry import Geometry
+from armid.robot.shapes import POSE, SHAPES, read_pose, read_shape
+
+FORMAT = "armid-cell/1"
+
+DEFAULT_MARGIN = 0.02
+"""[m] kept between any two bodies: tracking error and cable bundles are of this size."""
+
+
+@dataclass(frozen=True, eq=False)
+class Obstacle:
+    """A solid no link may touch, placed in the base frame."""
+
+    name: str
+    geometry: Geometry
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """Where a frame may be, in the base frame.
+
+    Args:
+        frame: its name; the tip when None.
+        axis_distance: least distance from the base z axis [m].
+        lower, upper: bounds on x, y, z [m], infinite where free, shape [3].
+        camera: T_base_camera for the two angles below, shape [4, 4].
+        roll, pitch: lowest and highest fixed-axis angle of the frame seen from the camera [rad].
+    """
+
+    frame: str | None = None
+    axis_distance: float | None = None
+    lower: FloatArray = field(default_factory=lambda: np.full(3, -np.inf))
+    upper: FloatArray = field(default_factory=lambda: np.full(3, np.inf))
+    camera: FloatArray = field(default_factory=lambda: np.eye(4))
+    roll: tuple[float, float] | None = None
+    pitch: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """Everything around the arm.
+
+    Args:
+        obstacles: keep-out solids.
+        regions: where frames may be.
+        floor: height in the base frame no moving link goes below [m].
+        margin: distance kept from obstacles, the floor and the arm itself [m].
+        description: in words.
+    """
+
+    obstacles: tuple[Obstacle, ...] = ()
+    regions: tuple[Region, ...] = ()
+    floor: float | None = None
+    margin: float = DEFAULT_MARGIN
+    description: str = ""
+
+
+def load_cell(path: Path) -> Cell:
+    """Reads a cell from a YAML file.
+
+    Raises:
+        InputError: naming the field, what is wrong with it and what was expected.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise InputError(path, f"cannot be read: {problem}", "give a cell file (docs/formats.md)") from None
+    return parse_cell(text, str(path))
+
+
+def parse_cell(text: str, where: str = "cell") -> Cell:
+    """Reads a cell from the text of a YAML file."""
+    known = ("format", "description", "margin", "floor", "obstacles", "regions")
+    top = Field(document(text, where), f"{where}:").keys(known, required=("format",))
+    top["format"].choice((FORMAT,))
+    margin = top["margin"].number() if "margin" in top else DEFAULT_MARGIN
+    if margin < 0.0:
+        raise top["margin"].error(f"{margin:g} m", "a margin cannot be negative")
+    return Cell(
+        obstacles=tuple(obstacle(entry, k) for k, entry in enumerate(top["obstacles"].items()))
+        if "obstacles" in top
+        else (),
+        regions=tuple(region(entry) for entry in top["regions"].items()) if "regions" in top else (),
+        floor=top["floor"].number() if "floor" in top else None,
+        margin=margin,
+        description=top["description"].text() if "description" in top else "",
+    )
+
+
+def obstacle(entry: Field, index: int) -> Obstacle:
+    """A named shape with a pose in the base frame."""
+    fields = entry.keys(("name", *SHAPES, *POSE))
+    shape, T_pose_shape = read_shape(entry, fields)
+    name = fields["name"].name() if "name" in fields else f"obstacle{index + 1}"
+    return Obstacle(name, Geometry(shape, read_pose(fields) @ T_pose_shape))
+
+
+REGION_KEYS = ("frame", "axis_distance", "height", "inside", "camera", "roll_deg", "pitch_deg")
+
+
+def region(entry: Field) -> Region:
+    """Bounds on one frame; `height` is short for a lower bound on z."""
+    fields = entry.keys(REGION_KEYS)
+    if len(fields) == ("frame" in fields):
+        raise entry.error("a region without a bound", f"give one of {', '.join(REGION_KEYS[1:])}")
+    lower, upper = np.full(3, -np.inf), np.full(3, np.inf)
+    if "inside" in fields:
+        inner = fields["inside"].keys(("min", "max"), required=("min", "max"))
+        lower, upper = inner["min"].vector(3), inner["max"].vector(3)
+        if not (lower < upper).all():
+            raise fields["inside"].error("min is not below max in every coordinate")
+    if "height" in fields:
+        lower[2] = max(lower[2], fields["height"].number())
+    camera = np.eye(4)
+    if "camera" in fields:
+        camera = read_pose(fields["camera"].keys(POSE))
+    return Region(
+        frame=fields["frame"].name() if "frame" in fields else None,
+        axis_distance=fields["axis_distance"].number() if "axis_distance" in fields else None,
+        lower=lower, upper=upper, camera=camera,
+        roll=angles(fields["roll_deg"]) if "roll_deg" in fields else None,
+        pitch=angles(fields["pitch_deg"]) if "pitch_deg" in fields else None,
+    )  # fmt: skip
+
+
+def angles(entry: Field) -> tuple[float, float]:
+    """Two angles in degrees, the lower first, as radians."""
+    low, high = entry.vector(2)
+    if not low < high:
+        raise entry.error(f"[{low:g}, {high:g}]", "the lower angle comes first")
+    return float(np.radians(low)), float(np.radians(high))

@@ -1,0 +1,318 @@
+"""Forward kinematics, distances and their gradients for many poses, compiled with numba.
+
+Geometry comes in as flat arrays (`Scene` makes them). A *clearance* is one number per pose that must stay above zero:
+between two capsules, a capsule and a box, a capsule and the floor, or of a frame within a region.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+
+# Kinds of clearance; the meaning of the two indices and of the numbers that come with each.
+CAPSULE_CAPSULE = 0  # capsule a, capsule b
+CAPSULE_BOX = 1  # capsule a, box b
+CAPSULE_FLOOR = 2  # capsule a, -, height
+FRAME_AXIS = 3  # frame a, -, least distance from the base z axis
+FRAME_PLANE = 4  # frame a, -, offset, normal x y z: normal . p >= offset
+FRAME_ROLL = 5  # frame a, camera b, bound, +1 lower or -1 upper
+FRAME_PITCH = 6
+
+GOLDEN = 0.6180339887498949
+BOX_STEPS = 28
+"""Golden sections: 0.618^28 = 1e-6 of a link's length, micrometres."""
+
+TINY = 1e-12
+
+
+@njit(cache=True)
+def link_frames(q: Any, joints: Any, R: Any, p: Any, axes: Any, origins: Any) -> None:
+    """World rotation and origin of each link (base first), and axis direction and point of each joint.
+
+    Args:
+        q: geometric joint positions, shape [n].
+        joints: per joint rotation (9) and translation (3) before the variable, axis 0..2, sign, 1 if it turns,
+            rotation and translation after it; shape [n, 27].
+        R, p, axes, origins: outputs, shapes [n + 1, 3, 3], [n + 1, 3], [n, 3], [n, 3].
+    """
+    n = len(q)
+    for i in range(3):
+        for j in range(3):
+            R[0, i, j] = 1.0 if i == j else 0.0
+        p[0, i] = 0.0
+    A = np.empty((3, 3))
+    B = np.empty((3, 3))
+    for k in range(n):
+        row = joints[k]
+        for i in range(3):
+            origins[k, i] = p[k, i]
+            for j in range(3):
+                origins[k, i] += R[k, i, j] * row[9 + j]
+                A[i, j] = R[k, i, 0] * row[j] + R[k, i, 1] * row[3 + j] + R[k, i, 2] * row[6 + j]
+        axis = int(row[12])
+        sign = row[13]
+        for i in range(3):
+            axes[k, i] = sign * A[i, axis]
+            p[k + 1, i] = origins[k, i]
+        if row[14] > 0.5:
+            c, s = np.cos(q[k]), sign * np.sin(q[k])
+            j1, j2 = (axis + 1) % 3, (axis + 2) % 3
+            for i in range(3):
+                B[i, axis] = A[i, axis]
+                B[i, j1] = c * A[i, j1] + s * A[i, j2]
+                B[i, j2] = -s * A[i, j1] + c * A[i, j2]
+        else:
+            for i in range(3):
+                p[k + 1, i] += axes[k, i] * q[k]
+                for j in range(3):
+                    B[i, j] = A[i, j]
+        for i in range(3):
+            for j in range(3):
+                p[k + 1, i] += B[i, j] * row[24 + j]
+                R[k + 1, i, j] = B[i, 0] * row[15 + j] + B[i, 1] * row[18 + j] + B[i, 2] * row[21 + j]
+
+
+@njit(cache=True)
+def placed(R: Any, p: Any, local: Any, out: Any) -> None:
+    """`out = R local + p`."""
+    for i in range(3):
+        out[i] = p[i] + R[i, 0] * local[0] + R[i, 1] * local[1] + R[i, 2] * local[2]
+
+
+@njit(cache=True)
+def dot3(a: Any, b: Any) -> float:
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@njit(cache=True)
+def closest_on_segments(a0: Any, a1: Any, b0: Any, b1: Any, pa: Any, pb: Any) -> None:
+    """Closest points pa on a0-a1 and pb on b0-b1."""
+    ux, uy, uz = a1[0] - a0[0], a1[1] - a0[1], a1[2] - a0[2]
+    vx, vy, vz = b1[0] - b0[0], b1[1] - b0[1], b1[2] - b0[2]
+    wx, wy, wz = a0[0] - b0[0], a0[1] - b0[1], a0[2] - b0[2]
+    uu, vv = ux * ux + uy * uy + uz * uz, vx * vx + vy * vy + vz * vz
+    uv = ux * vx + uy * vy + uz * vz
+    uw, vw = ux * wx + uy * wy + uz * wz, vx * wx + vy * wy + vz * wz
+    s, t = 0.0, 0.0
+    if uu <= TINY and vv <= TINY:
+        s, t = 0.0, 0.0
+    elif uu <= TINY:
+        t = min(max(vw / vv, 0.0), 1.0)
+    elif vv <= TINY:
+        s = min(max(-uw / uu, 0.0), 1.0)
+    else:
+        denominator = uu * vv - uv * uv
+        # Parallel segments have many closest pairs; the middle of the first is as good as any.
+        s = min(max((uv * vw - uw * vv) / denominator, 0.0), 1.0) if denominator > TINY * uu * vv else 0.5
+        t = (uv * s + vw) / vv
+        if t < 0.0:
+            t = 0.0
+            s = min(max(-uw / uu, 0.0), 1.0)
+        elif t > 1.0:
+            t = 1.0
+            s = min(max((uv - uw) / uu, 0.0), 1.0)
+    pa[0], pa[1], pa[2] = a0[0] + s * ux, a0[1] + s * uy, a0[2] + s * uz
+    pb[0], pb[1], pb[2] = b0[0] + t * vx, b0[1] + t * vy, b0[2] + t * vz
+
+
+@njit(cache=True)
+def box_distance(x: float, y: float, z: float, half: Any) -> float:
+    """Signed distance of a point in box axes from a box with these half edges; negative inside."""
+    dx, dy, dz = abs(x) - half[0], abs(y) - half[1], abs(z) - half[2]
+    ox, oy, oz = max(dx, 0.0), max(dy, 0.0), max(dz, 0.0)
+    return np.sqrt(ox * ox + oy * oy + oz * oz) + min(max(dx, max(dy, dz)), 0.0)
+
+
+@njit(cache=True)
+def segment_to_box(a0: Any, a1: Any, box: Any, pa: Any, normal: Any) -> float:
+    """Least signed distance of a segment from a box, where it is (pa), and the direction away from the box.
+
+    The signed distance from a convex body is convex along a line, so golden sections find its minimum.
+
+    Args:
+        box: rotation world-from-box (9), centre (3), half edges (3).
+    """
+    l0, l1 = np.empty(3), np.empty(3)
+    half = box[12:15]
+    for j in range(3):
+        l0[j] = box[j] * (a0[0] - box[9]) + box[3 + j] * (a0[1] - box[10]) + box[6 + j] * (a0[2] - box[11])
+        l1[j] = box[j] * (a1[0] - box[9]) + box[3 + j] * (a1[1] - box[10]) + box[6 + j] * (a1[2] - box[11]) - l0[j]
+    low, high = 0.0, 1.0
+    s1, s2 = 1.0 - GOLDEN, GOLDEN
+    f1 = box_distance(l0[0] + s1 * l1[0], l0[1] + s1 * l1[1], l0[2] + s1 * l1[2], half)
+    f2 = box_distance(l0[0] + s2 * l1[0], l0[1] + s2 * l1[1], l0[2] + s2 * l1[2], half)
+    for _ in range(BOX_STEPS):
+        if f1 < f2:
+            high, s2, f2 = s2, s1, f1
+            s1 = high - GOLDEN * (high - low)
+            f1 = box_distance(l0[0] + s1 * l1[0], l0[1] + s1 * l1[1], l0[2] + s1 * l1[2], half)
+        else:
+            low, s1, f1 = s1, s2, f2
+            s2 = low + GOLDEN * (high - low)
+            f2 = box_distance(l0[0] + s2 * l1[0], l0[1] + s2 * l1[1], l0[2] + s2 * l1[2], half)
+    s = (low + high) / 2
+    x = l0 + s * l1
+    distance = box_distance(x[0], x[1], x[2], half)
+    away = np.zeros(3)
+    if distance > 0.0:
+        for j in range(3):
+            away[j] = (max(abs(x[j]) - half[j], 0.0) / distance) * (1.0 if x[j] > 0.0 else -1.0)
+    else:
+        deepest = 0
+        for j in range(1, 3):
+            if abs(x[j]) - half[j] > abs(x[deepest]) - half[deepest]:
+                deepest = j
+        away[deepest] = 1.0 if x[deepest] > 0.0 else -1.0
+    for i in range(3):
+        normal[i] = box[3 * i] * away[0] + box[3 * i + 1] * away[1] + box[3 * i + 2] * away[2]
+        pa[i] = a0[i] + s * (a1[i] - a0[i])
+    return distance
+
+
+@njit(cache=True)
+def pull(link: int, point: Any, force: Any, weight: float, axes: Any, origins: Any, turns: Any, out: Any) -> None:
+    """Adds `weight * force . d(point)/dq` for a point of a link to out."""
+    for k in range(link):
+        if turns[k]:
+            x, y, z = point[0] - origins[k, 0], point[1] - origins[k, 1], point[2] - origins[k, 2]
+            out[k] += weight * (
+                force[0] * (axes[k, 1] * z - axes[k, 2] * y)
+                + force[1] * (axes[k, 2] * x - axes[k, 0] * z)
+                + force[2] * (axes[k, 0] * y - axes[k, 1] * x)
+            )
+        else:
+            out[k] += weight * dot3(force, axes[k])
+
+
+@njit(cache=True)
+def turn(link: int, moment: Any, weight: float, axes: Any, turns: Any, out: Any) -> None:
+    """Adds `weight * moment . angular velocity of the link per joint velocity` to out."""
+    for k in range(link):
+        if turns[k]:
+            out[k] += weight * dot3(moment, axes[k])
+
+
+@njit(cache=True)
+def clearances(q: Any, joints: Any, turns: Any, capsules: Any, capsule_link: Any, boxes: Any, frames: Any,
+               frame_link: Any, cameras: Any, table: Any, weights: Any, values: Any, gradient: Any) -> None:  # fmt: skip
+    """All clearances at all poses, and the weighted sum of their gradients.
+
+    Args:
+        q: geometric positions, shape [n_samples, n].
+        joints: see `link_frames`.
+        turns: whether each joint is revolute, shape [n].
+        capsules: start (3), end (3), radius in the link frame, shape [n_capsules, 7].
+        capsule_link: link of each capsule.
+        boxes: rotation (9), centre (3), half edges (3), shape [n_boxes, 15].
+        frames: rotation (9) and translation (3) in the link frame, shape [n_frames, 12].
+        frame_link: link of each frame.
+        cameras: rotation camera-from-base (9), shape [n_cameras, 9].
+        table: kind, index a, index b, up to four numbers, shape [n_clearances, 7].
+        weights: shape [n_samples, n_clearances]; an empty array for values alone.
+        values: output, shape [n_samples, n_clearances].
+        gradient: output, shape [n_samples, n]; only written with weights.
+    """
+    n, m = q.shape[1], len(table)
+    R, p = np.empty((n + 1, 3, 3)), np.empty((n + 1, 3))
+    axes, origins = np.empty((n, 3)), np.empty((n, 3))
+    ends = np.empty((len(capsules), 2, 3))
+    pa, pb, normal, spot = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
+    M = np.empty((3, 3))
+    differentiate = weights.size > 0
+    for i in range(len(q)):
+        if differentiate:
+            any_weight = False
+            for c in range(m):
+                if weights[i, c] != 0.0:
+                    any_weight = True
+                    break
+            for k in range(n):
+                gradient[i, k] = 0.0
+            if not any_weight:
+                continue
+        link_frames(q[i], joints, R, p, axes, origins)
+        for c in range(len(capsules)):
+            link = capsule_link[c]
+            placed(R[link], p[link], capsules[c, 0:3], ends[c, 0])
+            placed(R[link], p[link], capsules[c, 3:6], ends[c, 1])
+        for c in range(m):
+            w = weights[i, c] if differentiate else 0.0
+            if differentiate and w == 0.0:
+                continue
+            kind, a, b = int(table[c, 0]), int(table[c, 1]), int(table[c, 2])
+            if kind == CAPSULE_CAPSULE:
+                closest_on_segments(ends[a, 0], ends[a, 1], ends[b, 0], ends[b, 1], pa, pb)
+                d = 0.0
+                for j in range(3):
+                    normal[j] = pa[j] - pb[j]
+                    d += normal[j] * normal[j]
+                d = np.sqrt(d)
+                values[i, c] = d - capsules[a, 6] - capsules[b, 6] - table[c, 3]
+                if differentiate and d > TINY:
+                    for j in range(3):
+                        normal[j] /= d
+                    pull(capsule_link[a], pa, normal, w, axes, origins, turns, gradient[i])
+                    pull(capsule_link[b], pb, normal, -w, axes, origins, turns, gradient[i])
+            elif kind == CAPSULE_BOX:
+                d = segment_to_box(ends[a, 0], ends[a, 1], boxes[b], pa, normal)
+                values[i, c] = d - capsules[a, 6] - table[c, 3]
+                if differentiate:
+                    pull(capsule_link[a], pa, normal, w, axes, origins, turns, gradient[i])
+            elif kind == CAPSULE_FLOOR:
+                lower = 0 if ends[a, 0, 2] < ends[a, 1, 2] else 1
+                values[i, c] = ends[a, lower, 2] - capsules[a, 6] - table[c, 3]
+                if differentiate:
+                    normal[0], normal[1], normal[2] = 0.0, 0.0, 1.0
+                    pull(capsule_link[a], ends[a, lower], normal, w, axes, origins, turns, gradient[i])
+            else:
+                link = frame_link[a]
+                placed(R[link], p[link], frames[a, 9:12], spot)
+                if kind == FRAME_AXIS:
+                    d = np.sqrt(spot[0] * spot[0] + spot[1] * spot[1])
+                    values[i, c] = d - table[c, 3]
+                    if differentiate and d > TINY:
+                        normal[0], normal[1], normal[2] = spot[0] / d, spot[1] / d, 0.0
+                        pull(link, spot, normal, w, axes, origins, turns, gradient[i])
+                elif kind == FRAME_PLANE:
+                    normal[0], normal[1], normal[2] = table[c, 4], table[c, 5], table[c, 6]
+                    values[i, c] = dot3(normal, spot) - table[c, 3]
+                    if differentiate:
+                        pull(link, spot, normal, w, axes, origins, turns, gradient[i])
+                else:
+                    side = table[c, 4]
+                    # M = camera-from-base @ link rotation @ frame rotation: the frame seen from the camera.
+                    for r in range(3):
+                        for s in range(3):
+                            M[r, s] = 0.0
+                            for u in range(3):
+                                for v in range(3):
+                                    M[r, s] += cameras[b, 3 * r + u] * R[link, u, v] * frames[a, 3 * v + s]
+                    angle = np.arctan2(M[2, 1], M[2, 2])
+                    if kind == FRAME_PITCH:
+                        angle = np.arctan2(-M[2, 0], np.hypot(M[2, 1], M[2, 2]))
+                    values[i, c] = side * (angle - table[c, 3])
+                    if differentiate:
+                        roll_pitch_moment(M, kind == FRAME_PITCH, pa)
+                        for j in range(3):
+                            normal[j] = cameras[b, j] * pa[0] + cameras[b, 3 + j] * pa[1] + cameras[b, 6 + j] * pa[2]
+                        turn(link, normal, w * side, axes, turns, gradient[i])
+
+
+@njit(cache=True)
+def roll_pitch_moment(M: Any, pitch: bool, out: Any) -> None:
+    """d(roll or pitch) per unit angular velocity in camera axes, of M = Rz(yaw) Ry(pitch) Rx(roll).
+
+    Angular velocity = yaw' z + pitch' Rz y + roll' Rz Ry x, inverted.
+    """
+    cp = np.hypot(M[2, 1], M[2, 2])
+    cy, sy = 1.0, 0.0
+    if cp > TINY:
+        cy, sy = M[0, 0] / cp, M[1, 0] / cp
+    if pitch:
+        out[0], out[1], out[2] = -sy, cy, 0.0
+    else:
+        safe = max(cp, 1e-6)
+        out[0], out[1], out[2] = cy / safe, sy / safe, 0.0

@@ -1,0 +1,81 @@
+"""Rows of one source on a fixed number of samples, over and over: buffers and addresses are set up once.
+
+An excitation search evaluates the same few hundred samples tens of thousands of times; allocating and looking
+up two hundred column addresses each time would cost several times the arithmetic.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from armid.arrays import FloatArray
+from armid.kernels.compiled import Kernel
+from armid.kernels.evaluate import CompiledRows, compiled_rows
+from armid.kernels.ir import BLOCK, STRIDE
+from armid.kernels.rows import RowSource
+
+
+class GridRows:
+    """Entries of A(x) on `count` samples and the gradient back to x, in buffers that are reused.
+
+    Args:
+        source: what is measured.
+        count: samples, a multiple of the kernels' block.
+
+    Attributes:
+        x: inputs, shape [n_inputs, count]; write to it, then call `evaluate`.
+        entries: structurally non-zero entries of A, shape [n_entries, count].
+        bar: cotangents of the entries, same shape; write to it, then call `pull_back`.
+        x_bar: gradient with respect to x, shape [n_inputs, count].
+    """
+
+    def __init__(self, source: RowSource, count: int) -> None:
+        assert count % BLOCK == 0, f"{count} samples are not whole blocks of {BLOCK}"
+        rows: CompiledRows = compiled_rows(source)
+        self.channel_columns = rows.channel_columns
+        self.blocks = count // BLOCK
+        n_in, n_entries = len(source.inputs), len(rows.entries)
+        self.x = np.zeros((n_in, count))
+        self.bar = np.zeros((n_entries, count))
+        self._forward = Call(rows._store, [self.x], count)
+        self._backward = Call(rows._adjoint, [self.x, self.bar], count)
+        self.entries = self._forward.output[:n_entries]
+        self.x_bar = self._backward.output[:n_in]
+
+    def evaluate(self) -> None:
+        """`entries` from `x`."""
+        self._forward.run(self.blocks)
+
+    def pull_back(self) -> None:
+        """`x_bar` from `x` and `bar`."""
+        self._backward.run(self.blocks)
+
+    @property
+    def channel_slices(self) -> list[slice]:
+        """For each channel the rows of `entries` that belong to it."""
+        ends = np.cumsum([0, *(len(columns) for columns in self.channel_columns)])
+        return [slice(int(a), int(b)) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+
+
+class Call:
+    """A storing kernel bound to its buffers; `output` has one row per output column, and padding rows after them."""
+
+    def __init__(self, kernel: Kernel, inputs: list[FloatArray], count: int) -> None:
+        self.output = np.zeros((kernel.slots, count))
+        self._keep = inputs
+        self._call = kernel.loaded.call
+        self._sources = np.concatenate([addresses(array) for array in inputs])
+        self._targets = addresses(self.output)
+        self._uniform = np.zeros(1)
+        self._scratch = np.zeros(max(kernel.slots, 1) * STRIDE)
+        self._pointers = tuple(a.ctypes.data for a in (self._sources, self._uniform, self._scratch, self._targets))
+
+    def run(self, blocks: int) -> None:
+        self._call(*self._pointers, blocks, BLOCK)
+
+
+def addresses(array: FloatArray) -> npt.NDArray[np.uintp]:
+    """Address of each row of a C-contiguous matrix."""
+    assert array.flags.c_contiguous
+    return np.arange(len(array), dtype=np.uintp) * np.uintp(array.strides[0]) + np.uintp(array.ctypes.data)

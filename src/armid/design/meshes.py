@@ -1,0 +1,71 @@
+"""Vertices of mesh files: STL (binary and text), OBJ, and Collada positions. Nothing but points is read."""
+
+from __future__ import annotations
+
+import re
+import struct
+from pathlib import Path
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.errors import InputError
+from armid.robot.geometry import Mesh
+
+MAX_BYTES = 200_000_000
+"""No collision mesh is larger; a file that is, is not one."""
+
+
+class MeshError(InputError):
+    """A mesh file that is missing or cannot be read."""
+
+
+def vertices(mesh: Mesh) -> FloatArray:
+    """Vertices in the mesh's own frame, scaled [m], shape [n, 3].
+
+    Raises:
+        MeshError: missing, too large, of an unknown kind, or not what its suffix says.
+    """
+    path = Path(mesh.path)
+    if not path.is_file():
+        raise MeshError(path, "mesh file not found", "capsules between the joints are used instead")
+    if path.stat().st_size > MAX_BYTES:
+        raise MeshError(path, f"larger than {MAX_BYTES} bytes")
+    readers = {".stl": stl_vertices, ".obj": obj_vertices, ".dae": dae_vertices}
+    reader = readers.get(path.suffix.lower())
+    if reader is None:
+        raise MeshError(path, f"suffix {path.suffix!r}", f"known: {', '.join(readers)}")
+    try:
+        points = reader(path.read_bytes())
+    except (ValueError, struct.error, IndexError) as problem:
+        raise MeshError(path, f"not a readable mesh: {problem}") from None
+    if len(points) < 4 or not np.isfinite(points).all():
+        raise MeshError(path, f"{len(points)} vertices, not all of them finite" if len(points) else "no vertices")
+    return points * np.asarray(mesh.scale)
+
+
+def stl_vertices(data: bytes) -> FloatArray:
+    """Corners of all facets, each point once."""
+    if len(data) >= 84:
+        count = struct.unpack_from("<I", data, 80)[0]
+        if len(data) == 84 + 50 * count:
+            facets = np.frombuffer(data, dtype=np.dtype([("f", "<f4", (4, 3)), ("a", "<u2")]), count=count, offset=84)
+            return np.unique(facets["f"][:, 1:].reshape(-1, 3).astype(np.float64), axis=0)
+    found = re.findall(rb"vertex\s+(\S+)\s+(\S+)\s+(\S+)", data)
+    return np.unique(np.array([[float(x) for x in row] for row in found]).reshape(-1, 3), axis=0)
+
+
+def obj_vertices(data: bytes) -> FloatArray:
+    """The `v x y z` lines."""
+    rows = [line.split()[1:4] for line in data.decode("utf-8", "replace").splitlines() if line.startswith("v ")]
+    return np.array([[float(x) for x in row] for row in rows]).reshape(-1, 3)
+
+
+def dae_vertices(data: bytes) -> FloatArray:
+    """Position arrays of a Collada file, in metres; node transforms other than the unit are not applied."""
+    text = data.decode("utf-8", "replace")
+    unit = re.search(r'<unit[^>]*\bmeter="([^"]+)"', text)
+    scale = float(unit.group(1)) if unit else 1.0
+    arrays = re.findall(r'<float_array[^>]*id="[^"]*position[^"]*"[^>]*>([^<]*)<', text, flags=re.IGNORECASE)
+    numbers = [float(x) for block in arrays for x in block.split()]
+    return scale * np.array(numbers).reshape(-1, 3)
