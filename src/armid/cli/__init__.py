@@ -6,7 +6,7 @@ from importlib import import_module
 
 import typer
 
-VERBS: tuple[str, ...] = ()
+VERBS: tuple[str, ...] = ("simulate",)
 """Each is a module here with a `register(app)`; heavy imports happen inside the verb so that --help is instant."""
 
 
@@ -19,9 +19,15 @@ def application() -> typer.Typer:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
+    # With a callback typer keeps the verb's name even while there is only one.
+    app.callback()(verbs)
     for name in VERBS:
         import_module(f"armid.cli.{name}").register(app)
     return app
+
+
+def verbs() -> None:
+    """Lets a robot arm learn its own body from its own measurements."""
 
 
 def main() -> None:

@@ -48,7 +48,7 @@ class Controller(Protocol):
     """Settings of a controller."""
 
     def law(self, robot: Robot, plant: Plant, reference: Reference, period: float) -> Law:
-        """The law that moves `plant` along `reference`; `robot` is the arm as declared, which the controller believes in."""
+        """The law that moves `plant` along `reference`; `robot` is the arm as declared, which it believes in."""
         ...
 
 
@@ -82,7 +82,7 @@ class PdGravity:
     def gains(
         self, known: RigidModel, plant: Plant, reference: Reference, period: float
     ) -> tuple[FloatArray, FloatArray]:
-        """Those given, or critically damped ones at the highest frequency up to `frequency_hz` that is safely stable."""
+        """Those given, or critically damped ones at the highest frequency up to `frequency_hz` that is stable."""
         n = plant.robot.n_joints
         if self.kp is not None and self.kd is not None:
             return per_joint("kp", self.kp, n), per_joint("kd", self.kd, n)

@@ -65,7 +65,7 @@ def measure(
         run: what the arm did.
         sensors: perfect by default.
         mistakes: made by whoever logged it; `upside_down` is about the arm itself and must be in the run already.
-        declared: the arm as described, whose gravity a gravity-compensating controller takes off; the run's own by default.
+        declared: the arm as described, whose gravity a compensating controller takes off; the run's own by default.
         seed: of everything random here.
     """
     if len(run.time) < 2:
@@ -118,6 +118,7 @@ def read_channels(
     if mistakes.gravity_compensated:
         weight = RigidModel(declared).gravities(run.q)
         link, motor = link - weight, motor - weight
+    channels[Channel.COMMANDED_TORQUE] = held(run.time, motor, true)
     link, motor = held(run.time, link, true - lag.torque), held(run.time, motor, true - lag.motor)
     if sensors.torque is not None:
         channels[Channel.LINK_TORQUE] = sensors.torque.read(link, rngs["torque"])
@@ -133,8 +134,9 @@ def held(time: FloatArray, values: FloatArray, at: FloatArray, slopes: FloatArra
 
     Args:
         time: even, shape [n].
-        values, slopes: shape [n, n_joints].
+        values: shape [n, n_joints].
         at: shape [m].
+        slopes: derivatives of the values, shape [n, n_joints].
     """
     step = float(time[1] - time[0])
     place = np.clip((at - time[0]) / step, 0.0, len(time) - 1.0)

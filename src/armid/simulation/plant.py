@@ -6,8 +6,8 @@ Two constant matrices say everything about transmissions:
     q     = link_map  x      positions after the transmissions, drive coordinates
     theta = motor_map x      positions of the rotors, drive coordinates; equal to q where a drive is rigid
 
-and by virtual work a torque acts as `motor_map^T tau`, an outer torque as `link_map^T tau`. With a coupling C the joints
-turn by C q, so link_map is C^-1 on the joints' coordinates.
+and by virtual work a torque acts as `motor_map^T tau`, an outer torque as `link_map^T tau`. With a coupling C the
+joints turn by C q, so link_map is C^-1 on the joints' coordinates.
 """
 
 from __future__ import annotations
@@ -144,8 +144,8 @@ def build_plant(
     Args:
         robot: geometry, gravity, coupling, inertial parameters, drives; every number is taken as true.
         payload: ten standard parameters of a body fixed to the last link, in that link's frame.
-        elastic: give every drive of finite stiffness a rotor of its own behind a spring and a damper ([Gaz2014] eqs. 1-3:
-            the rotor's kinetic energy is that of its own spin).
+        elastic: give every drive of finite stiffness a rotor of its own behind a spring and a damper
+            ([Gaz2014] eqs. 1-3: the rotor's kinetic energy is that of its own spin).
         sensed_friction: share of friction and offset on the links' side of the joint torque sensor, 0 to 1.
         locked: names of joints held by a brake.
         collisions: give the links the shapes of the description.

@@ -129,7 +129,7 @@ def evaluated(plant: Plant, reference: Reference, record: Record, settings: Phys
     link_torque = torque - plant.rotor_inertia * motor_qdd - friction_motor - (1.0 - share) * offset
     rigid = link_torque + hand - friction_link - share * offset
     if plant.locked.any():
-        # A brake's reaction is a small difference of huge numbers in the balance; MuJoCo's own recursion gives it exactly.
+        # A brake's reaction is a small difference of huge numbers in the balance; MuJoCo's recursion gives it exactly.
         qdd = np.where(plant.locked, 0.0, qdd)
         motor_qdd = np.where(plant.locked, 0.0, motor_qdd)
         model = RigidModel(robot, plant.payload)

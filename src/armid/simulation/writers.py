@@ -109,7 +109,7 @@ def write_libfranka(log: Log, path: Path) -> Path:
     """Columns of a RobotState: time [ms], q, q_d, dq, dq_d, tau_J, tau_ext_hat_filtered."""
     n = len(log.joints)
     q, qd, tau = required(log, (Channel.POSITION, Channel.VELOCITY, Channel.LINK_TORQUE), "libfranka")
-    command = log[Channel.COMMANDED_POSITION] if Channel.COMMANDED_POSITION in log else q
+    command = log.channels.get(Channel.COMMANDED_POSITION, q)
     zero = np.zeros_like(q)
     groups = {"q": q, "q_d": command, "dq": qd, "dq_d": np.gradient(command, log.time, axis=0), "tau_J": tau,
               "tau_ext_hat_filtered": zero}  # fmt: skip
@@ -125,7 +125,7 @@ def write_rtde(log: Log, path: Path) -> Path:
     optional = {
         "target_q": Channel.COMMANDED_POSITION,
         "actual_current": Channel.CURRENT,
-        "target_moment": Channel.MOTOR_TORQUE,
+        "target_moment": Channel.COMMANDED_TORQUE,
     }
     groups |= {name: log[channel] for name, channel in optional.items() if channel in log}
     header = ["timestamp", *(f"{name}_{i}" for name in groups for i in range(n))]
@@ -149,7 +149,7 @@ def write_mcap(log: Log, path: Path) -> Path:
     )
     (q,) = required(log, (Channel.POSITION,), "ROS 2")
     empty = np.zeros((len(log), 0))
-    qd = log[Channel.VELOCITY] if Channel.VELOCITY in log else empty
+    qd = log.channels.get(Channel.VELOCITY, empty)
     effort = log[log.torques[0]] if log.torques else empty
     if path.exists():
         shutil.rmtree(path)

@@ -1,0 +1,82 @@
+"""Experiments to files, one after the other or in parallel processes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+
+from armid.errors import InputError
+from armid.notes import Note
+from armid.robot.robot import Robot
+from armid.simulation.motions import Motion
+from armid.simulation.scenario import Experiment, Scenario, run_scenario
+from armid.simulation.truth import write_true_motion, write_truth
+from armid.simulation.writers import SUFFIXES, LogFormat, write_log
+
+
+def write_experiment(
+    experiment: Experiment, directory: Path, *, formats: Sequence[LogFormat] = (LogFormat.CSV,), name: str = "log"
+) -> list[Path]:
+    """Writes the log in every wanted format, `<name>.truth.json` and `<name>.truth.npz`.
+
+    Returns:
+        The files, logs first.
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(directory, f"cannot be created: {error.strerror or error}") from None
+    files = [write_log(experiment.log, directory / f"{name}{SUFFIXES[kind]}", kind) for kind in formats]
+    files.append(write_truth(experiment, directory / f"{name}.truth.json"))
+    files.append(write_true_motion(experiment, directory / f"{name}.truth.npz"))
+    return files
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """One experiment to run and write.
+
+    Args:
+        robot: as declared.
+        motion: commanded.
+        scenario: everything else.
+        directory: where files go.
+        name: their stem.
+        formats: of the log.
+    """
+
+    robot: Robot
+    motion: Motion
+    scenario: Scenario
+    directory: Path
+    name: str = "log"
+    formats: tuple[LogFormat, ...] = (LogFormat.CSV,)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a job left behind: files, what happened on the way, and how much was logged."""
+
+    files: tuple[Path, ...]
+    events: tuple[Note, ...]
+    samples: int
+    duration: float
+
+
+def run_job(job: Job) -> Outcome:
+    """Runs one experiment and writes it."""
+    experiment = run_scenario(job.robot, job.motion, job.scenario)
+    files = write_experiment(experiment, job.directory, formats=job.formats, name=job.name)
+    return Outcome(tuple(files), experiment.run.faults, len(experiment.log), float(experiment.run.time[-1]))
+
+
+def run_jobs(jobs: Sequence[Job], *, processes: int = 1) -> list[Outcome]:
+    """Runs experiments, several at a time when asked; the outcome does not depend on how many."""
+    if processes <= 1 or len(jobs) <= 1:
+        return [run_job(job) for job in jobs]
+    # A fresh interpreter per worker: forking one that has started threads is not safe.
+    with ProcessPoolExecutor(min(processes, len(jobs)), mp_context=get_context("spawn")) as pool:
+        return list(pool.map(run_job, jobs))

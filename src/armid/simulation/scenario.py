@@ -1,0 +1,106 @@
+"""A whole simulated experiment: which specimen, which controller, which sensors, which mistakes; and its outcome."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from armid.logs.log import Log
+from armid.robot.robot import Robot
+from armid.simulation.controllers import ComputedTorque, Controller, HandGuiding, PdGravity
+from armid.simulation.measure import Mistakes, hanging, measure, temperatures
+from armid.simulation.motions import Motion
+from armid.simulation.physics import Physics
+from armid.simulation.run import Run, simulate
+from armid.simulation.sensors import Sensors
+from armid.simulation.tracker import JointErrors, Tracker
+from armid.simulation.variation import varied
+
+
+@dataclass(frozen=True, eq=False)
+class Scenario:
+    """What is simulated, apart from the arm and its motion.
+
+    Args:
+        controller: how the arm is driven.
+        physics: what the arm is subject to.
+        sensors: what is logged, and how well; None for perfect ones.
+        mistakes: made by whoever logged it.
+        variation: how much the physical arm differs from its description, relative; see `variation.varied`.
+        model_variation: how much the controller's model differs from the description, relative.
+        tracker: what watches the tool, for measured poses.
+        joint_errors: compliance and encoder errors, for measured poses.
+        seed: of everything random.
+    """
+
+    controller: Controller = field(default_factory=PdGravity)
+    physics: Physics = field(default_factory=Physics)
+    sensors: Sensors = field(default_factory=Sensors)
+    mistakes: Mistakes = field(default_factory=Mistakes)
+    variation: float = 0.0
+    model_variation: float = 0.0
+    tracker: Tracker = field(default_factory=Tracker)
+    joint_errors: JointErrors = field(default_factory=JointErrors)
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Experiment:
+    """A simulated experiment.
+
+    Args:
+        declared: the arm as its users believe it to be.
+        scenario: what was simulated.
+        run: what really happened; `run.robot` is the physical arm.
+        log: what was logged.
+    """
+
+    declared: Robot
+    scenario: Scenario
+    run: Run
+    log: Log
+
+
+# Streams of chance besides the sensors' own, which are derived from the seed itself.
+SPECIMEN, MODEL = 1, 2
+
+
+def physical_robot(declared: Robot, scenario: Scenario) -> Robot:
+    """The specimen that is really there: varied parameters, and hanging when it was mounted wrongly."""
+    robot = declared
+    if scenario.variation:
+        robot = varied(robot, scenario.variation, np.random.default_rng([scenario.seed, SPECIMEN]))
+    return hanging(robot) if scenario.mistakes.upside_down else robot
+
+
+def with_model_error(controller: Controller, declared: Robot, scenario: Scenario) -> Controller:
+    """The controller with a model as wrong as the scenario says; the real mounting is known to it."""
+    believed = hanging(declared) if scenario.mistakes.upside_down else declared
+    if scenario.model_variation:
+        believed = varied(believed, scenario.model_variation, np.random.default_rng([scenario.seed, MODEL]))
+    if isinstance(controller, PdGravity | ComputedTorque | HandGuiding) and controller.model is None:
+        return replace(controller, model=believed)
+    return controller
+
+
+def run_scenario(declared: Robot, motion: Motion, scenario: Scenario | None = None) -> Experiment:
+    """Simulates an experiment: the specimen, the motion, the sensors, the mistakes. The same seed gives the same log.
+
+    Args:
+        declared: the arm as described.
+        motion: commanded, in drive coordinates.
+        scenario: everything else; a perfect arm of that description by default.
+    """
+    plan = scenario or Scenario()
+    run = simulate(
+        physical_robot(declared, plan),
+        motion,
+        controller=with_model_error(plan.controller, declared, plan),
+        physics=plan.physics,
+        declared=declared,
+    )
+    log = measure(run, plan.sensors, mistakes=plan.mistakes, declared=declared, seed=plan.seed)
+    if plan.physics.drift.active:
+        log = temperatures(plan.physics.drift, log)
+    return Experiment(declared, plan, run, log)

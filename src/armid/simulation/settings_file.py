@@ -1,0 +1,192 @@
+"""A scenario as a YAML file: the fields of the settings, by name; anything unknown is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from enum import Enum
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+import yaml
+
+from armid.arrays import FloatArray
+from armid.errors import ArmidError, InputError, UnknownNameError
+from armid.parameters.inertial import from_centre_of_mass, tensor
+from armid.robot.robot import Robot
+from armid.simulation.controllers import ComputedTorque, Controller, HandGuiding, PdGravity
+from armid.simulation.physics import Physics
+from armid.simulation.scenario import Scenario
+from armid.simulation.sensors import Sensors, typical_sensors
+
+CONTROLLERS: Mapping[str, type] = {"pd": PdGravity, "computed-torque": ComputedTorque, "hand": HandGuiding}
+
+MAX_SETTINGS_BYTES = 1_000_000
+
+
+def load_scenario(path: Path, robot: Robot) -> Scenario:
+    """Reads a scenario (docs/simulation.md); `robot` is needed for sensors given as `typical`."""
+    try:
+        if path.stat().st_size > MAX_SETTINGS_BYTES:
+            raise InputError(path, f"larger than {MAX_SETTINGS_BYTES} bytes", "is this a scenario?")
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as problem:
+        raise InputError(path, f"cannot be read: {problem}") from None
+    except (yaml.YAMLError, RecursionError) as problem:
+        raise InputError(path, f"not YAML: {' '.join(str(problem).split())}") from None
+    try:
+        return scenario_from(document if document is not None else {}, robot, str(path))
+    except InputError:
+        raise
+    except ArmidError as problem:
+        raise InputError(path, str(problem)) from None
+
+
+def scenario_from(document: Any, robot: Robot, where: str) -> Scenario:
+    """A scenario from plain values."""
+    values = dict(mapping(document, where))
+    special: dict[str, Any] = {}
+    if "controller" in values:
+        special["controller"] = controller_from(values.pop("controller"), f"{where}: controller")
+    if "sensors" in values:
+        special["sensors"] = sensors_from(values.pop("sensors"), robot, f"{where}: sensors")
+    if "physics" in values:
+        special["physics"] = physics_from(values.pop("physics"), f"{where}: physics")
+    return replace(built(Scenario, values, where), **special)
+
+
+def controller_from(document: Any, where: str) -> Controller:
+    values = {"kind": document} if isinstance(document, str) else dict(mapping(document, where))
+    kind = str(values.pop("kind", "pd"))
+    if kind not in CONTROLLERS:
+        raise UnknownNameError("controller", kind, CONTROLLERS)
+    model = values.pop("model", None)
+    controller: Controller = built(CONTROLLERS[kind], values, where)
+    if model is None:
+        return controller
+    from armid.robot.load import load_robot
+
+    return replace(controller, model=load_robot(str(model)))  # type: ignore[type-var]
+
+
+def sensors_from(document: Any, robot: Robot, where: str) -> Sensors:
+    """Given by fields, or `perfect` or `typical`; `like: typical` starts from those and changes some fields."""
+    values = {"like": document} if isinstance(document, str) else dict(mapping(document, where))
+    kinds = {"perfect": Sensors(), "typical": typical_sensors(robot.limit("torque"))}
+    like = str(values.pop("like", "perfect"))
+    if like not in kinds:
+        raise UnknownNameError("set of sensors", like, kinds)
+    given: Sensors = built(Sensors, values, where)
+    return replace(kinds[like], **{name: getattr(given, name) for name in values})
+
+
+def physics_from(document: Any, where: str) -> Physics:
+    values = dict(mapping(document, where))
+    payload = values.pop("payload", None)
+    physics: Physics = built(Physics, values, where)
+    return physics if payload is None else replace(physics, payload=payload_from(payload, f"{where}: payload"))
+
+
+def payload_from(document: Any, where: str) -> FloatArray:
+    """`mass` [kg], `centre` [m] and `inertia` about the centre (Ixx Ixy Ixz Iyy Iyz Izz) [kg m^2], in the last link."""
+    values = mapping(document, where)
+    unknown = set(values) - {"mass", "centre", "inertia"}
+    if unknown:
+        raise UnknownNameError(f"field in {where}", sorted(unknown)[0], ("mass", "centre", "inertia"))
+    mass = number(values.get("mass"), f"{where}: mass")
+    centre = numbers(values.get("centre", [0.0] * 3), 3, f"{where}: centre")
+    inertia = numbers(values.get("inertia", [0.0] * 6), 6, f"{where}: inertia")
+    return from_centre_of_mass(mass, centre, tensor(inertia))
+
+
+def mapping(document: Any, where: str) -> Mapping[str, Any]:
+    if not isinstance(document, Mapping):
+        raise InputError(where, f"{document!r} is not a set of named fields")
+    return {str(key): value for key, value in document.items()}
+
+
+def number(value: Any, where: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InputError(where, f"{value!r} is not a number")
+    return float(value)
+
+
+def numbers(value: Any, count: int, where: str) -> FloatArray:
+    if not isinstance(value, list) or len(value) != count:
+        raise InputError(where, f"{value!r}", f"a list of {count} numbers")
+    return np.array([number(item, where) for item in value])
+
+
+def built(kind: type, document: Any, where: str) -> Any:
+    """An object of a settings class from its fields."""
+    values = mapping(document, where)
+    hints = get_type_hints(kind)
+    known = {f.name for f in fields(kind)}
+    for name in values:
+        if name not in known:
+            raise UnknownNameError(f"field in {where}", name, sorted(known))
+    arguments = {name: converted(hints[name], value, f"{where}: {name}") for name, value in values.items()}
+    try:
+        return kind(**arguments)
+    except TypeError as problem:
+        raise InputError(where, str(problem).removeprefix(f"{kind.__name__}.__init__() ")) from None
+
+
+def converted(hint: Any, value: Any, where: str) -> Any:
+    """A plain value as the annotated type: numbers, words, tuples, matrices, nested settings, or one of several."""
+    origin = get_origin(hint)
+    if origin in (Union, UnionType):
+        return one_of(get_args(hint), value, where)
+    if origin is tuple:
+        return tuple_of(get_args(hint), value, where)
+    if origin is np.ndarray:
+        return np.array([numbers(row, 4, where) for row in value]) if isinstance(value, list) else one_row(value, where)
+    if hint is bool and isinstance(value, bool):
+        return value
+    if hint is int and isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if hint is float:
+        return number(value, where)
+    if hint is str and isinstance(value, str):
+        return value
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return word(hint, value, where)
+    if isinstance(hint, type) and is_dataclass(hint):
+        return built(hint, value, where)
+    raise InputError(where, f"{value!r}", f"expected {getattr(hint, '__name__', hint)}")
+
+
+def one_row(value: Any, where: str) -> FloatArray:
+    raise InputError(where, f"{value!r}", "a matrix as a list of four rows")
+
+
+def one_of(kinds: tuple[Any, ...], value: Any, where: str) -> Any:
+    """The first alternative that fits."""
+    if value is None and NoneType in kinds:
+        return None
+    rest = [kind for kind in kinds if kind is not NoneType]
+    for kind in rest[:-1]:
+        try:
+            return converted(kind, value, where)
+        except InputError:
+            continue
+    return converted(rest[-1], value, where)
+
+
+def tuple_of(kinds: tuple[Any, ...], value: Any, where: str) -> tuple[Any, ...]:
+    if not isinstance(value, list):
+        raise InputError(where, f"{value!r}", "a list")
+    if len(kinds) == 2 and kinds[1] is Ellipsis:
+        return tuple(converted(kinds[0], item, where) for item in value)
+    if len(value) != len(kinds):
+        raise InputError(where, f"{value!r}", f"a list of {len(kinds)}")
+    return tuple(converted(kind, item, where) for kind, item in zip(kinds, value, strict=True))
+
+
+def word(kind: type[Enum], value: Any, where: str) -> Enum:
+    for member in kind:
+        if member.value == value:
+            return member
+    raise UnknownNameError(f"choice for {where}", str(value), [str(member.value) for member in kind])

@@ -1,0 +1,140 @@
+"""The truth about a simulated experiment, in the words of the later stages, so that any of them can be scored."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.experiments.torque import space_of
+from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
+from armid.parameters.inertial import INERTIAL_NAMES
+from armid.robot.robot import Robot
+from armid.simulation.plant import Plant
+from armid.simulation.scenario import Experiment
+
+SCHEMA = "armid-simulation-truth"
+VERSION = 1
+
+
+def true_parameters(plant: Plant, side: TorqueSide) -> dict[str, float]:
+    """Standard parameters by name, as a perfect identification from torques of that side would find them.
+
+    A link-side sensor sees the share of friction and offset on its side of the transmission and no rotor; a motor-side
+    one sees all of it. With a payload, `payload.*` are listed apart from the last link.
+    """
+    robot = plant.robot
+    payload = PayloadRuns.NONE if plant.payload is None else PayloadRuns.LOADED
+    effects = Effects(viscous=True, coulomb=True, offset=True, torques=side, payload=payload)
+    space = space_of(robot, effects)
+    return {p.name: float(true_value(plant, side, p.owner, p.quantity, p.body)) for p in space.parameters}
+
+
+def true_value(plant: Plant, side: TorqueSide, owner: str, quantity: str, body: int) -> float:
+    if quantity in INERTIAL_NAMES:
+        ten = plant.payload if owner == "payload" else plant.robot.links[body].inertial
+        assert ten is not None, "a plant knows every body"
+        return float(ten[INERTIAL_NAMES.index(quantity)])
+    drive, share = plant.robot.joints[body].drive, plant.sensed_friction
+    if quantity == "rotor_inertia":
+        return drive.rotor_inertia
+    if quantity.startswith("motor_"):
+        return (1.0 - share) * float(getattr(drive, quantity.removeprefix("motor_")))
+    value = float(getattr(drive, quantity))
+    return value if side is TorqueSide.MOTOR else share * value
+
+
+def truth_of(experiment: Experiment) -> dict[str, Any]:
+    """Everything a later stage may be scored against, as plain JSON values."""
+    run, plan = experiment.run, experiment.scenario
+    plant = run.plant
+    return {
+        "format": SCHEMA,
+        "version": VERSION,
+        "robot": description(experiment.declared),
+        "seed": plan.seed,
+        "parameters": {side.value: true_parameters(plant, side) for side in TorqueSide},
+        "payload": None if plant.payload is None else plant.payload.tolist(),
+        "gravity": {"true": run.robot.gravity.tolist(), "declared": experiment.declared.gravity.tolist()},
+        "faults_injected": list(injected(experiment)),
+        "mistakes": plain(plan.mistakes),
+        "events": [fault.as_dict() for fault in run.faults],
+        "complete": run.complete,
+        "samples": len(experiment.log),
+        "duration": float(run.time[-1]),
+        "step": float(plant.model.opt.timestep),
+        "scenario": plain(plan),
+        "mujoco": mujoco.mj_versionString(),
+    }
+
+
+def injected(experiment: Experiment) -> tuple[str, ...]:
+    """Codes of everything that is wrong with the log on purpose."""
+    plan = experiment.scenario
+    sensors, physics = plan.sensors, plan.physics
+    lags = {getattr(sensors.lag, f.name) for f in fields(sensors.lag)}
+    flags = {
+        "clock-jitter": sensors.clock.jitter > 0.0,
+        "lag": len(lags) > 1,
+        "dropped-samples": sensors.packets.dropped > 0.0,
+        "repeated-samples": sensors.packets.repeated > 0.0,
+        "friction-drift": physics.drift.active,
+        "payload": physics.payload is not None,
+        "torque-gain": sensors.torque is not None and bool(np.any(np.asarray(sensors.torque.gain) != 1.0)),
+        "torque-offset": sensors.torque is not None and bool(np.any(np.asarray(sensors.torque.offset) != 0.0)),
+    }
+    return (*plan.mistakes.codes, *(code for code, is_on in flags.items() if is_on))
+
+
+def description(robot: Robot) -> dict[str, Any]:
+    return {
+        "name": robot.name,
+        "source": robot.source.path,
+        "sha256": robot.source.sha256,
+        "joints": list(robot.joint_names),
+        "links": list(robot.link_names),
+    }
+
+
+def plain(value: Any) -> Any:
+    """Settings as JSON values; an arm is named, not written out."""
+    if isinstance(value, Robot):
+        return value.name
+    if is_dataclass(value) and not isinstance(value, type):
+        inner = {f.name: plain(getattr(value, f.name)) for f in fields(value)}
+        return {"kind": type(value).__name__} | inner
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, tuple | list):
+        return [plain(item) for item in value]
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value
+
+
+def write_truth(experiment: Experiment, path: Path) -> Path:
+    """`truth.json`."""
+    path.write_text(json.dumps(truth_of(experiment), indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    return path
+
+
+TRUE_ARRAYS = (
+    "time", "q", "qd", "qdd", "motor_q", "motor_qd", "motor_qdd", "motor_torque", "link_torque", "rigid_torque",
+    "friction", "external_torque", "friction_scale",
+)  # fmt: skip
+
+
+def write_true_motion(experiment: Experiment, path: Path) -> Path:
+    """What really happened, tick by tick, as npz: the arrays of `Run` under their own names."""
+    arrays: dict[str, FloatArray] = {name: getattr(experiment.run, name) for name in TRUE_ARRAYS}
+    with path.open("wb") as file:
+        np.savez(file, **arrays)  # type: ignore[arg-type]
+    return path
