@@ -1,5 +1,7 @@
 """Recordings: read anything, trust nothing, condition properly."""
 
+from armid.logs.conditioning import Conditioning, Differentiator, VelocitySource, condition, detected_period
+from armid.logs.health.refuse import LogRefusedError
 from armid.logs.log import Channel, Clock, Conditions, Log, Provenance, matched
 from armid.logs.read import LogStream, ReadOptions, open_log, read_log
 from armid.logs.samples import Samples, Segment, concatenated
@@ -7,14 +9,20 @@ from armid.logs.samples import Samples, Segment, concatenated
 __all__ = [
     "Channel",
     "Clock",
+    "Conditioning",
     "Conditions",
+    "Differentiator",
     "Log",
+    "LogRefusedError",
     "LogStream",
     "Provenance",
     "ReadOptions",
     "Samples",
     "Segment",
+    "VelocitySource",
     "concatenated",
+    "condition",
+    "detected_period",
     "matched",
     "open_log",
     "read_log",

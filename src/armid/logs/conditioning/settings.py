@@ -1,0 +1,81 @@
+"""How a log is conditioned; every automatic choice can be overridden."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from armid.errors import InputError
+
+
+class Differentiator(StrEnum):
+    """How velocity and acceleration are derived from position."""
+
+    CENTRAL = "central"
+    """(x[k+1] - x[k-1]) / 2h, applied twice for the acceleration [thesis of seed 000]. Amplitude -(wh)^2/6."""
+    CENTRAL_8 = "central-8"
+    """Eighth-order central differences on nine points for both derivatives: exact for anything the low-pass leaves."""
+    LEAST_SQUARES = "least-squares"
+    """Slope of the parabola through five points [Khosla1985]; more smoothing, no delay."""
+    LEAST_SQUARES_CAUSAL = "least-squares-causal"
+    """The same on past samples only, two samples late; everything else is delayed along with it."""
+    SAVITZKY_GOLAY = "savitzky-golay"
+    """Derivatives of a local quartic over a window of about one period of the cut-off."""
+    SPECTRAL = "spectral"
+    """Exact for periodic motion: multiplication by i w in the Fourier domain. Needs whole periods."""
+    SPLINE = "spline"
+    """Derivatives of a cubic smoothing spline whose smoothing matches the cut-off."""
+
+
+class VelocitySource(StrEnum):
+    """Where velocity comes from."""
+
+    POSITION = "position"
+    """Derived from position, like the acceleration: consistent with it by construction."""
+    MEASURED = "measured"
+    """The recorded velocity, low-passed; the acceleration is its derivative."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conditioning:
+    """From a log to samples.
+
+    Args:
+        cutoff: of the zero-phase low-pass on the motion [Hz]; None: chosen from the spectrum; inf: no filter.
+        torque_cutoff: of the low-pass on torque [Hz]; None: the same, so that both sides of the model see one filter.
+        order: of the Butterworth filter, which runs forward and backward (so it acts twice); second-order sections.
+        differentiator: how derivatives are taken.
+        velocity: derived or measured.
+        rate: of the samples [Hz]; None: `OVERSAMPLING` times the cut-off; inf: the rate of the log.
+        period: of a motion that was repeated [s]; the repetitions are averaged. None: no averaging.
+        trim: cut from both ends of every segment [s]; None: as long as the filter's transient.
+        gap: a step in time longer than this many ordinary steps splits the log.
+        accept: codes of errors the user has looked at and accepts.
+    """
+
+    cutoff: float | None = None
+    torque_cutoff: float | None = None
+    order: int = 4
+    differentiator: Differentiator = Differentiator.CENTRAL_8
+    velocity: VelocitySource = VelocitySource.POSITION
+    rate: float | None = None
+    period: float | None = None
+    trim: float | None = None
+    gap: float = 10.0
+    accept: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("cutoff", "torque_cutoff", "rate", "period", "gap"):
+            value = getattr(self, name)
+            if value is not None and not value > 0.0:
+                raise InputError(name, f"{value}", "expected a positive number")
+        if self.trim is not None and not self.trim >= 0.0:
+            raise InputError("trim", f"{self.trim} s", "expected zero or more")
+        if not 1 <= self.order <= 40:
+            raise InputError("order", f"{self.order}", "expected 1 to 40")
+        if self.differentiator is Differentiator.SPECTRAL and self.period is None:
+            raise InputError("differentiator", "spectral differentiation of a motion without a period", "give the period")
+
+
+OVERSAMPLING = 8.0
+"""Output samples per period of the cut-off. Two would hold the motion, but products of it and friction reversals reach further."""

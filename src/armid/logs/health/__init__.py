@@ -1,0 +1,1 @@
+"""Health: does a log say what it claims?"""
