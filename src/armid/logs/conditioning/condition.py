@@ -140,7 +140,7 @@ def resolved_settings(parts: list[Uniform], settings: Conditioning) -> tuple[Con
     notes = []
     cutoff = settings.cutoff
     if cutoff is None:
-        choice = chosen_cutoff(longest.channels[Channel.POSITION], longest.rate, longest.log.joints)
+        choice = chosen_cutoff(longest.channels[Channel.POSITION], longest.rate)
         cutoff = choice.cutoff
         notes.append(replace(choice.note, subject=longest.log.name))
     torque_cutoff = settings.torque_cutoff if settings.torque_cutoff is not None else cutoff

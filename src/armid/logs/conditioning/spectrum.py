@@ -10,17 +10,20 @@ from armid.arrays import FloatArray
 from armid.notes import Note, Severity
 
 MOTION_SHARE = 0.99
-"""Share of the acceleration's power below the edge of the motion's band."""
+"""Share of the velocity's power, all joints together, below the edge of the motion's band."""
 
-BAND_FACTOR = 5.0
-"""Cut-off over band edge: products of joint motions and friction reversals put torque at multiples of the motion's frequencies;
-five keeps the fifth and costs under one percent of amplitude at the band edge with any order."""
+BAND_FACTOR = 10.0
+"""Cut-off over band edge, the rule of thumb of [Gautier1997]: products of joint motions and friction reversals put torque at
+multiples of the motion's frequencies, and the filter must leave the motion itself untouched."""
 
-SIGNAL_TO_NOISE = 4.0
-"""A line of the spectrum counts as motion when it stands this far above the noise floor (6 dB)."""
+SIGNAL_TO_NOISE = 10.0
+"""How far the peak of the velocity's spectrum must stand above its valley (10 dB) for anything to count as motion."""
 
-MIN_PERIODS = 4.0
-"""Segments of the averaged periodogram, at least."""
+SEGMENTS = 2.0
+"""Of the averaged periodogram: few, because the lines of slow motions lie close together."""
+
+SMOOTHING = 0.25
+"""Octaves over which the spectrum is smoothed before its valley is looked for."""
 
 MAX_CUTOFF = 0.4
 """Of the sampling rate: above, the filter's slope folds."""
@@ -56,7 +59,7 @@ def spectrum(values: FloatArray, rate: float) -> Spectrum:
     from scipy.signal import welch
 
     x = np.diff(values, n=2, axis=0)
-    length = int(min(len(x), max(256, 2 ** int(np.log2(max(len(x) / MIN_PERIODS, 2.0))))))
+    length = int(min(len(x), max(256, 2 ** int(np.log2(max(len(x) / SEGMENTS, 2.0))))))
     f, power = welch(x, fs=rate, nperseg=length, detrend="constant", axis=0)
     response = (2.0 * np.sin(np.pi * f / rate)) ** 4
     keep = f > 0.0
@@ -71,26 +74,28 @@ def noise_floor(f: FloatArray, power: FloatArray, rate: float) -> FloatArray:
     return np.median(upper, axis=0) if len(upper) else np.zeros(power.shape[1])
 
 
-def motion_band(s: Spectrum) -> FloatArray:
-    """Frequency below which `MOTION_SHARE` of each joint's acceleration lies [Hz]; zero for a joint that does not move."""
-    w4 = (2.0 * np.pi * s.frequency[:, np.newaxis]) ** 4
-    signal = np.where(contiguous(s.power > SIGNAL_TO_NOISE * s.floor), s.power - s.floor, 0.0) * w4
-    total = signal.sum(axis=0)
-    edge = np.zeros(s.power.shape[1])
-    for j in np.flatnonzero(total > 0.0):
-        share = np.cumsum(signal[:, j]) / total[j]
-        edge[j] = s.frequency[int(np.searchsorted(share, MOTION_SHARE))]
-    return edge
+def motion_band(s: Spectrum) -> tuple[float, float]:
+    """Edge of the motion's band, and the valley where noise takes over [Hz].
+
+    The velocity's spectrum falls with the motion and rises with the noise, whatever colour that has: what lies below the
+    lowest point in between is motion. Zero when nothing rises above the noise.
+    """
+    velocity = (s.power * (2.0 * np.pi * s.frequency[:, np.newaxis]) ** 2).sum(axis=1)
+    smooth = octave_smoothed(s.frequency, velocity)
+    peak = int(np.argmax(smooth[: max(1, len(smooth) // 2)]))
+    valley = peak + int(np.argmin(smooth[peak:]))
+    share = np.cumsum(velocity[: valley + 1])
+    if share[-1] <= 0.0 or smooth[peak] < SIGNAL_TO_NOISE * smooth[valley]:
+        return 0.0, float(s.frequency[valley])
+    return float(s.frequency[int(np.searchsorted(share, MOTION_SHARE * share[-1]))]), float(s.frequency[valley])
 
 
-def contiguous(mask: np.ndarray) -> np.ndarray:
-    """The lines from the lowest up to the last before a run of five that fail: a lone line above it is not motion."""
-    out = np.zeros_like(mask)
-    for j in range(mask.shape[1]):
-        bad = np.convolve(~mask[:, j], np.ones(5), mode="valid") >= 5
-        end = int(np.argmax(bad)) if bad.any() else len(mask)
-        out[:end, j] = mask[:end, j]
-    return out
+def octave_smoothed(frequency: FloatArray, power: FloatArray) -> FloatArray:
+    """Mean over a band of constant relative width around each line."""
+    total = np.concatenate([[0.0], np.cumsum(power)])
+    low = np.searchsorted(frequency, frequency * 2.0 ** (-SMOOTHING / 2.0), side="left")
+    high = np.searchsorted(frequency, frequency * 2.0 ** (SMOOTHING / 2.0), side="right")
+    return (total[high] - total[low]) / (high - low)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,22 +106,21 @@ class CutoffChoice:
     note: Note
 
 
-def chosen_cutoff(position: FloatArray, rate: float, joints: tuple[str, ...]) -> CutoffChoice:
-    """Cut-off from the spectrum of the positions: `BAND_FACTOR` times the widest joint's band.
+def chosen_cutoff(position: FloatArray, rate: float) -> CutoffChoice:
+    """Cut-off from the spectrum of the positions, shape [n_samples, n]: `BAND_FACTOR` times the motion's band.
 
-    Limited where acceleration would be noise and by the sampling rate.
+    Limited by the sampling rate only: between the valley and the cut-off acceleration is partly noise, but leaving it out
+    would flatten friction reversals in the torque.
     """
-    s = spectrum(position, rate)
-    band = motion_band(s)
-    moves = position.std(axis=0) > 10.0 * s.noise
-    if not (moves & (band > 0.0)).any():
+    edge, valley = motion_band(spectrum(position, rate))
+    if edge == 0.0:
         cutoff = MAX_CUTOFF * rate
         text = f"no joint moves above its noise: cut-off left at {cutoff:.3g} Hz"
         return CutoffChoice(cutoff, Note("cutoff-chosen", Severity.WARNING, text))
-    widest = int(np.argmax(np.where(moves, band, 0.0)))
-    cutoff = min(BAND_FACTOR * float(band[widest]), MAX_CUTOFF * rate)
+    cutoff = min(BAND_FACTOR * edge, MAX_CUTOFF * rate)
     text = (
-        f"cut-off {cutoff:.3g} Hz: {MOTION_SHARE:.0%} of the acceleration of {joints[widest]}, the fastest joint, lies below "
-        f"{band[widest]:.3g} Hz, and {BAND_FACTOR:g} times that keeps what products of motions and friction add"
+        f"cut-off {cutoff:.3g} Hz: {MOTION_SHARE:.0%} of the velocity's power lies below {edge:.3g} Hz, and "
+        f"{'the sampling rate allows no more' if cutoff < BAND_FACTOR * edge else f'{BAND_FACTOR:g} times that keeps'} "
+        f"what products of motions and friction reversals add (noise outweighs velocity above {valley:.3g} Hz)"
     )
     return CutoffChoice(cutoff, Note("cutoff-chosen", Severity.INFO, text))

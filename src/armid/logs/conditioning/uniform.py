@@ -141,7 +141,7 @@ def with_time_base(stretch: Stretch) -> tuple[Stretch, Note | None]:
     recorded = roughness_where(time[fresh], q[fresh], moving)
     even = roughness_where(counted[fresh], q[fresh], moving)
     jitter = float(np.std(time - counted))
-    if not even < SMOOTHER * recorded:
+    if jitter > step or not even < SMOOTHER * recorded:
         return stretch, None
     text = (
         f"the stamps jitter by {jitter * 1e3:.2g} ms around even sampling, but the motion is {recorded / max(even, 1e-300):.3g} times "
