@@ -20,7 +20,9 @@ from armid.errors import RobotError
 MAX_LENGTH = 200
 """Characters; the longest sensible expression is far shorter, and this bounds the recursion."""
 
-_TOKEN = re.compile(r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>[A-Za-z_]\w*)|(?P<sign>[-+*/()]))")
+_TOKEN = re.compile(
+    r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>[A-Za-z_]\w*)|(?P<sign>[-+*/()]))"
+)
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
 _NOT_FINITE = re.compile(r"\s*[-+]?\.?(nan|inf|infinity)\s*", re.IGNORECASE)
 
@@ -87,7 +89,9 @@ class _Reader:
             start = match.end()
         return out
 
-    def _error(self, problem: str, hint: str = "expected a number or an expression such as -pi/2, 0.5*d3") -> RobotError:
+    def _error(
+        self, problem: str, hint: str = "expected a number or an expression such as -pi/2, 0.5*d3"
+    ) -> RobotError:
         return RobotError(self.where, f"{self.text[:60]!r} {problem}", hint)
 
     def _next(self) -> str:

@@ -15,7 +15,7 @@ class Convention(StrEnum):
     STANDARD = "dh"
     """Rz(theta) Tz(d) Tx(a) Rx(alpha): the joint axis is z of the *previous* frame [Denavit1955]."""
     MODIFIED = "mdh"
-    """Rx(alpha) Tx(a) Rz(theta) Tz(d): the joint axis is z of the link's own frame [Khalil1986] (their d is our a, their r our d)."""
+    """Rx(alpha) Tx(a) Rz(theta) Tz(d): the axis is z of the link's own frame [Khalil1986]; their d, r are our a, d."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,18 +48,17 @@ def document(text: str, where: str) -> Any:
 
 
 def _check_events(text: str, where: str) -> None:
-    depth = nodes = 0
-    for event in yaml.parse(text, Loader=_Loader):
+    depth = 0
+    for nodes, event in enumerate(yaml.parse(text, Loader=_Loader)):
         place = f"{where}, line {event.start_mark.line + 1}"
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
             raise RobotError(place, "anchors and aliases (& and *) are not read", "write the value out")
         if getattr(event, "tag", None) not in (None, "!"):
-            raise RobotError(place, f"tag {event.tag!r} is not read", "plain values only")  # type: ignore[attr-defined]
+            raise RobotError(place, f"tag {event.tag!r} is not read", "plain values only")
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
-        nodes += 1
         if depth > MAX_DEPTH or nodes > MAX_NODES:
             raise RobotError(place, "nested too deeply" if depth > MAX_DEPTH else "too many values")
 

@@ -100,10 +100,13 @@ def from_matrix(T: FloatArray) -> tuple[Elementary, ...]:
 
 def rpy(R: FloatArray) -> tuple[float, float, float]:
     """Fixed-axis roll, pitch, yaw [rad]: R = Rz(yaw) Ry(pitch) Rx(roll); roll = 0 at the singularity."""
-    pitch = float(np.arctan2(-R[2, 0], np.hypot(R[0, 0], R[1, 0])))
-    if np.hypot(R[0, 0], R[1, 0]) < 1e-12:
-        return 0.0, pitch, float(np.arctan2(-R[0, 1], R[1, 1]))
-    return float(np.arctan2(R[2, 1], R[2, 2])), pitch, float(np.arctan2(R[1, 0], R[0, 0]))
+    flat = np.hypot(R[0, 0], R[1, 0])
+    pitch = float(np.arctan2(-R[2, 0], flat))
+    roll = 0.0 if flat < 1e-12 else float(np.arctan2(R[2, 1], R[2, 2]))
+    # Yaw from R Rx(-roll), whose y axis is (-sin yaw, cos yaw, 0): close to the singularity roll is ill-determined,
+    # and only so does yaw make up for it.
+    y = R[:, 1] * cos(roll) - R[:, 2] * sin(roll)
+    return roll, pitch, float(np.arctan2(-y[0], y[1]))
 
 
 def rotation_from_rpy(roll: float, pitch: float, yaw: float) -> FloatArray:

@@ -13,7 +13,7 @@ from armid.arrays import FloatArray, read_only
 from armid.errors import RobotError, UnknownNameError
 from armid.notes import Note
 from armid.parameters.inertial import N_INERTIAL, inertial_problem
-from armid.robot.elementary import Elementary, Motion, product
+from armid.robot.elementary import Elementary, product
 from armid.robot.geometry import Geometry
 
 STANDARD_GRAVITY = 9.81
@@ -93,7 +93,9 @@ class Joint:
         if len(variable) != 1:
             raise RobotError(f"joint {self.name!r}", f"{len(variable)} variable transforms", "exactly one is needed")
         if variable[0].motion.is_rotation != (self.kind is JointKind.REVOLUTE):
-            raise RobotError(f"joint {self.name!r}", f"a {self.kind} joint whose variable is {variable[0].motion.value}")
+            raise RobotError(
+                f"joint {self.name!r}", f"a {self.kind} joint whose variable is {variable[0].motion.value}"
+            )
 
     @property
     def variable_index(self) -> int:

@@ -18,7 +18,7 @@ class Symbols:
         self._values = dict(taken or {})
 
     def name(self, value: Amount, automatic: str | None) -> str | None:
-        """The name the file used, or a free automatic one; None for zero, which is structure, and where none is wanted."""
+        """The name the file used, or a free automatic one; None for zero, which is structure."""
         if value.constant == 0.0 or value.slope != 0.0:
             return None
         if value.symbol is not None or automatic is None:

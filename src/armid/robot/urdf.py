@@ -27,7 +27,12 @@ AXIS_SNAP = 1e-12
 
 
 def parse_urdf(
-    text: str, where: str = "robot.urdf", *, base: str | None = None, tip: str | None = None, source: Source | None = None
+    text: str,
+    where: str = "robot.urdf",
+    *,
+    base: str | None = None,
+    tip: str | None = None,
+    source: Source | None = None,
 ) -> Robot:
     """Read a serial arm from the text of a URDF file.
 
@@ -38,7 +43,8 @@ def parse_urdf(
     Args:
         text: the file's content.
         where: its name, for messages.
-        base, tip: names of links.
+        base: name of the link that stands still.
+        tip: name of the link where the arm ends.
         source: provenance to keep in the robot.
 
     Raises:
@@ -72,22 +78,30 @@ def path_between(urdf: Urdf, base: str, tip: str, where: str) -> list[UrdfJoint]
     for joint in path:
         element = f"{where}, line {joint.element.line}, <joint name={joint.name!r}>"
         if joint.moves and joint.kind not in MOVING:
-            raise RobotError(element, f"a {joint.kind} joint inside the arm", "an arm has revolute and prismatic joints; choose another base")
+            raise RobotError(
+                element,
+                f"a {joint.kind} joint inside the arm",
+                "an arm has revolute and prismatic joints; choose another base",
+            )
         if joint.mimic is not None:
             raise RobotError(element, f"a mimic joint (of {joint.mimic!r}) inside the arm", "choose a tip before it")
     return path[::-1]
 
 
 def default_tip(urdf: Urdf, base: str, where: str, notes: list[Note]) -> str:
-    """The end of the longest chain of moving joints; joints that mimic or are mimicked are a gripper's and do not count."""
+    """The end of the longest chain of moving joints; joints that mimic or are mimicked (a gripper's) do not count."""
     gripper = {name for joint in urdf.joints.values() if joint.mimic for name in (joint.name, joint.mimic)}
     best, ends = _longest(urdf, base, gripper)
     if best == 0:
-        raise RobotError(where, f"no moving joint from base {base!r} on", "an arm needs at least one revolute or prismatic joint")
+        raise RobotError(
+            where, f"no moving joint from base {base!r} on", "an arm needs at least one revolute or prismatic joint"
+        )
     tips = [_preferred(_fixed_leaves(urdf, end)) for end in ends]
     if len(tips) > 1:
         listed = ", ".join(tips[:12]) + (", ..." if len(tips) > 12 else "")
-        raise RobotError(where, f"{len(tips)} chains of {best} moving joints", f"name the tip of the arm, one of: {listed}")
+        raise RobotError(
+            where, f"{len(tips)} chains of {best} moving joints", f"name the tip of the arm, one of: {listed}"
+        )
     leaves = _fixed_leaves(urdf, ends[0])
     if len(leaves) > 1:
         others = ", ".join(leaf for leaf in leaves if leaf != tips[0])
@@ -98,7 +112,8 @@ def default_tip(urdf: Urdf, base: str, where: str, notes: list[Note]) -> str:
 
 def _longest(urdf: Urdf, base: str, gripper: set[str]) -> tuple[int, list[str]]:
     """The largest number of moving joints from base on, and the links moved by the last of them."""
-    best, ends = 0, []
+    best = 0
+    ends: list[str] = []
     todo = [(base, 0)]
     while todo:
         link, count = todo.pop(0)
@@ -114,8 +129,13 @@ def _longest(urdf: Urdf, base: str, gripper: set[str]) -> tuple[int, list[str]]:
 
 def _fixed_leaves(urdf: Urdf, link: str) -> list[str]:
     """Ends of the fixed links attached to one, or itself."""
-    inner = [leaf for joint in urdf.joints_from(link) if not joint.moves for leaf in _fixed_leaves(urdf, joint.child)]
-    return inner or [link]
+    leaves, todo = [], [link]
+    while todo:
+        name = todo.pop(0)
+        fixed = [joint.child for joint in urdf.joints_from(name) if not joint.moves]
+        todo = fixed + todo
+        leaves += [] if fixed else [name]
+    return leaves
 
 
 def _preferred(names: list[str]) -> str:
@@ -155,10 +175,10 @@ def _body(urdf: Urdf, root: str, on_arm: set[str], notes: list[Note] | None) -> 
         notes: collects what was wrong with the parts; None for the base, whose inertia never matters.
     """
     body = _Body()
-    todo: list[tuple[str, tuple[Elementary, ...], bool]] = [(root, (), True)]
+    todo: list[tuple[str, tuple[Elementary, ...], FloatArray, bool]] = [(root, (), np.eye(4), True)]
     while todo:
-        name, chain, rigid = todo.pop(0)
-        link, T = urdf.links[name], product(chain)
+        name, chain, T, rigid = todo.pop(0)
+        link = urdf.links[name]
         if link.inertial is not None:
             here = transformed(link.inertial, T)
             body.inertial = here if body.inertial is None else body.inertial + here
@@ -170,7 +190,8 @@ def _body(urdf: Urdf, root: str, on_arm: set[str], notes: list[Note] | None) -> 
             body.frames.append((name, chain))
         for joint in urdf.joints_from(name):
             if joint.name not in on_arm:
-                todo.append((joint.child, (*chain, *origin_elements(joint)), rigid and not joint.moves))
+                origin = origin_elements(joint)
+                todo.append((joint.child, (*chain, *origin), T @ product(origin), rigid and not joint.moves))
                 body.lumped += [joint.name] if joint.moves else []
     return body
 
@@ -178,8 +199,11 @@ def _body(urdf: Urdf, root: str, on_arm: set[str], notes: list[Note] | None) -> 
 def _robot(urdf: Urdf, path: list[UrdfJoint], base: str, tip: str, notes: list[Note], source: Source) -> Robot:
     on_arm = {joint.name for joint in path if joint.moves}
     if not on_arm:
-        raise RobotError(source.path, f"no moving joint between {base!r} and {tip!r}", "choose base and tip further apart")
-    joints, links = [], []
+        raise RobotError(
+            source.path, f"no moving joint between {base!r} and {tip!r}", "choose base and tip further apart"
+        )
+    joints: list[Joint] = []
+    links: list[Link] = []
     ground = _body(urdf, base, on_arm, None)
     bodies = [ground]
     symbols, pending = Symbols(), []
@@ -249,7 +273,7 @@ def variable_elements(axis: tuple[float, float, float], kind: JointKind) -> tupl
     """
     letter = "T" if kind is JointKind.PRISMATIC else "R"
     for i, name in enumerate("xyz"):
-        if abs(abs(axis[i]) - 1.0) < AXIS_SNAP and hypot(*np.delete(axis, i)) < AXIS_SNAP ** 0.5:
+        if abs(abs(axis[i]) - 1.0) < AXIS_SNAP and hypot(*np.delete(axis, i)) < AXIS_SNAP**0.5:
             return (Elementary(Motion(letter + name), variable=True, sign=1 if axis[i] > 0 else -1),)
     x, y, z = axis
     a, b = atan2(y, x), atan2(hypot(x, y), z)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property
 from math import isfinite, pi
 
 import numpy as np
@@ -26,9 +27,12 @@ TYPES = (*MOVING, "fixed", *UNSUPPORTED)
 RIGHT_ANGLE_TOLERANCE = 1e-9
 """[rad] Decimal text with nine or more digits of pi/2 means pi/2; a nanometre at a metre is no one's calibration."""
 NEAR_RIGHT_ANGLE = 1e-3
-"""[rad] `1.57` or `3.1416` was probably meant as a right angle too, but changes the arm measurably: kept, with a note."""
+"""[rad] `1.57` or `3.1416` was probably meant as a right angle too, but changes the arm: kept, with a note."""
 AXIS_TOLERANCE = 1e-3
 """How far from 1 the norm of a joint axis may be: three decimals of a unit vector."""
+
+MAX_BODIES = 2000
+"""Links, and joints; a humanoid has about a hundred. Bounds the time a hostile file can take."""
 
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 
@@ -99,11 +103,24 @@ class Urdf:
     root: str
     notes: tuple[Note, ...]
 
+    @cached_property
+    def _by_parent(self) -> dict[str, list[UrdfJoint]]:
+        out: dict[str, list[UrdfJoint]] = {name: [] for name in self.links}
+        for joint in self.joints.values():
+            out[joint.parent].append(joint)
+        return out
+
+    @cached_property
+    def _by_child(self) -> dict[str, UrdfJoint]:
+        return {joint.child: joint for joint in self.joints.values()}
+
     def joints_from(self, link: str) -> list[UrdfJoint]:
-        return [joint for joint in self.joints.values() if joint.parent == link]
+        """The joints whose parent is this link, in the order of the file."""
+        return self._by_parent[link]
 
     def joint_to(self, link: str) -> UrdfJoint | None:
-        return next((joint for joint in self.joints.values() if joint.child == link), None)
+        """The joint whose child is this link; None for the root."""
+        return self._by_child.get(link)
 
 
 def read_urdf(text: str, where: str) -> Urdf:
@@ -127,8 +144,8 @@ class _Reader:
         if root.tag != "robot":
             raise self.error(root, f"the outermost element is <{root.tag}>", "a URDF file starts with <robot name=...>")
         name = root.attributes.get("name", "robot").strip() or "robot"
-        links = {link.name: link for link in self.unique(root, "link", self.link)}
-        joints = {joint.name: joint for joint in self.unique(root, "joint", self.joint)}
+        links = {element.attributes["name"]: self.link(element) for element in self.unique(root, "link")}
+        joints = {element.attributes["name"]: self.joint(element) for element in self.unique(root, "joint")}
         if not links:
             raise self.error(root, "no <link>", "is this a URDF file?")
         self.check_references(links, joints)
@@ -140,16 +157,19 @@ class _Reader:
         label = f"<{element.tag}>" if name is None else f"<{element.tag} name={name[:80]!r}>"
         return RobotError(f"{self.where}, line {element.line}, {label}", problem, hint)
 
-    def unique(self, root: Element, tag: str, read: object) -> Iterator[UrdfLink | UrdfJoint]:
+    def unique(self, root: Element, tag: str) -> Iterator[Element]:
+        """The elements of that tag, each with a name of its own."""
         seen: set[str] = set()
-        for element in root.all(tag):
+        for count, element in enumerate(root.all(tag)):
+            if count >= MAX_BODIES:
+                raise self.error(element, f"more than {MAX_BODIES} <{tag}> elements", "is this one robot?")
             name = element.attributes.get("name", "")
             if not name.strip() or not name.isprintable():
                 raise self.error(element, "no usable name", f'write <{tag} name="...">')
             if name in seen:
                 raise self.error(element, f"{tag} {name!r} appears twice", "rename or remove one of them")
             seen.add(name)
-            yield read(element)  # type: ignore[operator]
+            yield element
 
     # --- links
 
@@ -254,8 +274,9 @@ class _Reader:
             if kind != "continuous":
                 self.note("limits-missing", f"{kind} joint {name!r} has no limits; none are assumed", name)
             return Limits()
-        given = {key: self.attribute(child, key) for key in ("lower", "upper") if key in child.attributes}
-        values = given if kind != "continuous" else {}
+        keys: tuple[str, ...] = ("lower", "upper")
+        given = {key: self.attribute(child, key) for key in keys if key in child.attributes}
+        values: dict[str, float] = given if kind != "continuous" else {}
         # The format's own default is 0; a joint locked at 0 would not be called moving.
         if values and values.get("lower", 0.0) == values.get("upper", 0.0):
             self.note("limits-empty", f"joint {name!r} has equal position limits; none are assumed", name)
@@ -285,7 +306,9 @@ class _Reader:
             self.note("element-twice", f"<{element.tag}> {name!r} has {len(found)} <{tag}>; the first one counts", name)
         return found[0] if found else None
 
-    def origin(self, element: Element, joint: str | None = None) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
+    def origin(
+        self, element: Element, joint: str | None = None
+    ) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
         child = self.only(element, "origin")
         if child is None:
             return (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
@@ -300,7 +323,9 @@ class _Reader:
         words = element.attributes.get(key, "").split()
         if len(words) != 3:
             comma = ": decimal points, not commas" if any("," in word for word in words) else ""
-            raise self.error(element, f"{key}={element.attributes.get(key, '')[:60]!r}", f"expected three numbers{comma}")
+            raise self.error(
+                element, f"{key}={element.attributes.get(key, '')[:60]!r}", f"expected three numbers{comma}"
+            )
         x, y, z = (self.number(element, key, word) for word in words)
         return x, y, z
 
@@ -347,7 +372,9 @@ class _Reader:
         children = {joint.child for joint in joints.values()}
         roots = [name for name in links if name not in children]
         if not roots:
-            raise self.error(element, "every link is the child of some joint: a closed loop", "one link must be the root")
+            raise self.error(
+                element, "every link is the child of some joint: a closed loop", "one link must be the root"
+            )
         if len(roots) > 1:
             listed = ", ".join(repr(name) for name in roots[:6])
             raise self.error(element, f"{len(roots)} links without parent: {listed}", "connect them by fixed joints")

@@ -1,4 +1,7 @@
-"""XML as a tree of elements that know where they stand in the text. Strict: no DTD, no entities, bounded size and depth."""
+"""XML as a tree of elements that know where they stand in the text.
+
+Strict: no document type, no entities, bounded size and depth, nothing fetched.
+"""
 
 from __future__ import annotations
 
@@ -44,8 +47,7 @@ class Element:
         line: where it starts, 1-based.
         start, start_end: bytes of its start tag in the UTF-8 text, `start_end` exclusive.
         end: byte after its last one.
-        children: elements inside it, in order; text is not kept.
-        text: character data directly inside it.
+        children: elements inside it, in order; text between them is not kept.
     """
 
     tag: str
@@ -55,7 +57,6 @@ class Element:
     start_end: int = -1
     end: int = -1
     children: list[Element] = field(default_factory=list)
-    text: str = ""
 
     def all(self, tag: str) -> list[Element]:
         return [child for child in self.children if child.tag == tag]
@@ -86,10 +87,8 @@ class _Builder:
         self.count = 0
         # The declaration's encoding no longer applies: the bytes are UTF-8 by now.
         self.parser = expat.ParserCreate("utf-8")
-        self.parser.buffer_text = True
         self.parser.StartElementHandler = self._start
         self.parser.EndElementHandler = self._end
-        self.parser.CharacterDataHandler = self._characters
         self.parser.StartDoctypeDeclHandler = self._doctype
         self.parser.EntityDeclHandler = self._entity
 
@@ -98,7 +97,9 @@ class _Builder:
             self.parser.Parse(self.data, True)
         except expat.ExpatError as error:
             reason = expat.ErrorString(error.code)
-            raise RobotError(f"{self.where}, line {error.lineno}", f"not well-formed XML: {reason}", _hint(self.data)) from None
+            raise RobotError(
+                f"{self.where}, line {error.lineno}", f"not well-formed XML: {reason}", _hint(self.data)
+            ) from None
         if self.root is None:
             raise RobotError(self.where, "no XML element")
         return self.root
@@ -124,15 +125,17 @@ class _Builder:
         closing = self.data[at : at + 2] == b"</"
         element.end = self.data.index(b">", at) + 1 if closing else element.start_end
 
-    def _characters(self, text: str) -> None:
-        if self.stack:
-            self.stack[-1].text += text
-
     def _doctype(self, name: str, *_: object) -> NoReturn:
-        raise RobotError(f"{self.where}, line {self.parser.CurrentLineNumber}", f"document type declaration {name!r}", "remove <!DOCTYPE ...>: it is never needed and can hide entities")
+        raise RobotError(
+            f"{self.where}, line {self.parser.CurrentLineNumber}",
+            f"document type declaration {name!r}",
+            "remove <!DOCTYPE ...>: it is never needed and can hide entities",
+        )
 
     def _entity(self, name: str, *_: object) -> NoReturn:
-        raise RobotError(f"{self.where}, line {self.parser.CurrentLineNumber}", f"entity declaration {name!r}", "write the text out")
+        raise RobotError(
+            f"{self.where}, line {self.parser.CurrentLineNumber}", f"entity declaration {name!r}", "write the text out"
+        )
 
 
 def _tag_end(data: bytes, start: int) -> int:

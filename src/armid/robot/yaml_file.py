@@ -16,7 +16,15 @@ from armid.robot.document import Field, document
 from armid.robot.elementary import Elementary, Motion, from_matrix, rotation_from_rpy
 from armid.robot.inertial_notes import inertial_notes
 from armid.robot.robot import (
-    STANDARD_GRAVITY, Drive, Frame, Joint, JointKind, Limits, Link, Robot, Source,
+    STANDARD_GRAVITY,
+    Drive,
+    Frame,
+    Joint,
+    JointKind,
+    Limits,
+    Link,
+    Robot,
+    Source,
 )  # fmt: skip
 from armid.robot.shapes import read_geometry, read_pose
 from armid.robot.symbols import Symbols
@@ -56,7 +64,7 @@ def parse_yaml(text: str, where: str = "robot", *, source: Source | None = None)
     base = _base(fields.get("base"))
     remark = fields["description"].text() if "description" in fields else ""
     given = source or Source(path=where)
-    robot = Robot(
+    return Robot(
         name=fields["name"].name(),
         joints=joints,
         links=links,
@@ -68,7 +76,6 @@ def parse_yaml(text: str, where: str = "robot", *, source: Source | None = None)
         source=Source(given.path, given.sha256, given.remark or remark),
         notes=tuple(note for link in links for note in inertial_notes(link.name, link.inertial)),
     )
-    return robot
 
 
 def _lengths(table: Field) -> dict[str, float]:
@@ -100,6 +107,7 @@ def _joint_and_link(entry: Field, index: int, symbols: Symbols) -> tuple[Joint, 
         name=fields["link"].name() if "link" in fields else f"link{index + 1}",
         inertial=_inertial(fields["inertial"]) if "inertial" in fields else None,
         geometry=read_geometry(fields["geometry"]) if "geometry" in fields else (),
+        suspect="inertial" in fields and _suspect(fields["inertial"]),
     )
     return joint, link
 
@@ -116,18 +124,20 @@ def _transforms(
 
 
 def _dh(
-    field: Field, convention: Convention, kind: JointKind | None, number: int, symbols: Symbols
+    field: Field, convention: Convention, kind: JointKind | None, number: int | None, symbols: Symbols
 ) -> tuple[Elementary, ...]:
     fields = field.keys(("alpha", "alpha_deg", "a", "d", "theta", "theta_deg", "sign"))
     sign = int(fields["sign"].choice(("1", "+1", "-1"))) if "sign" in fields else 1
-    lengths = {key: amount(fields[key].text(), fields[key].where, names=field.names) for key in ("a", "d") if key in fields}
+    lengths = {
+        key: amount(fields[key].text(), fields[key].where, names=field.names) for key in ("a", "d") if key in fields
+    }
     row = Row(
         alpha=_angle(fields, "alpha"),
         a=lengths["a"].constant if "a" in lengths else 0.0,
         d=lengths["d"].constant if "d" in lengths else 0.0,
         theta=_angle(fields, "theta"),
-        a_symbol=symbols.name(lengths["a"], f"a{number}") if "a" in lengths else None,
-        d_symbol=symbols.name(lengths["d"], f"d{number}") if "d" in lengths else None,
+        a_symbol=symbols.name(lengths["a"], None if number is None else f"a{number}") if "a" in lengths else None,
+        d_symbol=symbols.name(lengths["d"], None if number is None else f"d{number}") if "d" in lengths else None,
         sign=sign,
     )
     return transforms(row, convention, kind)
@@ -146,7 +156,7 @@ def _degrees(field: Field) -> float:
     return radians(field.number())
 
 
-def _chain(field: Field, number: int, symbols: Symbols, kind: JointKind | None) -> tuple[Elementary, ...]:
+def _chain(field: Field, number: int | None, symbols: Symbols, kind: JointKind | None) -> tuple[Elementary, ...]:
     """`[Tz(d1), Rz(q + pi/2), Rx(pi/2)]`; with a kind exactly one element holds q, without none."""
     elements = tuple(_element(item, number, symbols, variable=kind is not None) for item in field.items())
     count = sum(element.variable for element in elements)
@@ -159,17 +169,21 @@ def _chain(field: Field, number: int, symbols: Symbols, kind: JointKind | None) 
     return elements
 
 
-def _element(item: Field, number: int, symbols: Symbols, *, variable: bool) -> Elementary:
+def _element(item: Field, number: int | None, symbols: Symbols, *, variable: bool) -> Elementary:
     match = _ELEMENT.fullmatch(item.text())
     if match is None:
-        raise item.error(f"{item.text()[:60]!r} is not an elementary transform", "expected e.g. Tz(0.3), Rx(pi/2), Rz(q)")
+        raise item.error(
+            f"{item.text()[:60]!r} is not an elementary transform", "expected e.g. Tz(0.3), Rx(pi/2), Rz(q)"
+        )
     motion = Motion(match.group(1))
     value = amount(match.group(2), item.where, names=item.names, variable=variable)
     if value.slope == 0.0:
-        automatic = None if motion.is_rotation else f"d{number}{motion.value[1]}"
+        automatic = None if motion.is_rotation or number is None else f"d{number}{motion.value[1]}"
         return Elementary(motion, value.constant, symbols.name(value, automatic))
     if abs(value.slope) != 1.0:
-        raise item.error(f"the joint variable is multiplied by {value.slope:g}", "only q and -q; use coupling for gears")
+        raise item.error(
+            f"the joint variable is multiplied by {value.slope:g}", "only q and -q; use coupling for gears"
+        )
     return Elementary(motion, value.constant, variable=True, sign=int(value.slope))
 
 
@@ -217,9 +231,9 @@ def _drive(field: Field) -> Drive:
 
 def _inertial(field: Field) -> FloatArray:
     """Ten standard parameters, either given so or from mass, centre of mass and the inertia about it."""
-    fields = field.keys(("standard", "mass", "com", "inertia_at_com", "rpy", "rpy_deg"))
+    fields = field.keys(("standard", "mass", "com", "inertia_at_com", "rpy", "rpy_deg", "suspect"))
     if "standard" in fields:
-        if len(fields) != 1:
+        if set(fields) - {"standard", "suspect"}:
             raise field.error("standard together with other keys", "standard: [...] says everything")
         return fields["standard"].vector(10)
     for key in ("mass", "com", "inertia_at_com"):
@@ -230,6 +244,11 @@ def _inertial(field: Field) -> FloatArray:
     return from_centre_of_mass(fields["mass"].number(), fields["com"].vector(3), R @ I @ R.T)
 
 
+def _suspect(field: Field) -> bool:
+    """Whether the file marks these values as not to be trusted."""
+    return "suspect" in field.value and Field(field.value["suspect"], f"{field.where}.suspect").flag()
+
+
 def _rotation(fields: Mapping[str, Field]) -> FloatArray:
     return read_pose({key: value for key, value in fields.items() if key in ("rpy", "rpy_deg")})[:3, :3]
 
@@ -238,7 +257,9 @@ def _gravity(gravity: Field | None, mounting: Field | None) -> FloatArray:
     """Gravity in the base frame: a vector, or a magnitude and how the base stands in a world with z up."""
     if gravity is not None and isinstance(gravity.value, list):
         if mounting is not None:
-            raise gravity.error("a gravity vector together with mounting", "a vector is already in the base frame: give one")
+            raise gravity.error(
+                "a gravity vector together with mounting", "a vector is already in the base frame: give one"
+            )
         return gravity.vector(3)
     magnitude = STANDARD_GRAVITY if gravity is None else gravity.number()
     if magnitude < 0.0:
@@ -283,9 +304,9 @@ def _frame_transforms(entry: Field, fields: Mapping[str, Field]) -> tuple[Elemen
         raise entry.error(f"{' and '.join(given + posed)} together", "give a chain, a row or a pose")
     symbols = Symbols(entry.names)
     if given == ["chain"]:
-        return _chain(fields["chain"], 0, symbols, None)
+        return _chain(fields["chain"], None, symbols, None)
     if given:
-        return _dh(fields[given[0]], Convention(given[0]), None, 0, symbols)
+        return _dh(fields[given[0]], Convention(given[0]), None, None, symbols)
     return from_matrix(read_pose({key: fields[key] for key in posed}))
 
 
