@@ -78,6 +78,11 @@ def parameter_space(prismatic: Sequence[bool], effects: Effects) -> ParameterSpa
         out += [Parameter(joint, quantity, unit, i) for quantity, unit in drive_quantities(effects, slides)]
     if effects.payload is not PayloadRuns.NONE and effects.torques is not TorqueSide.DIFFERENCE:
         out += inertial_parameters(PAYLOAD, len(prismatic))
+        if effects.torques is TorqueSide.BOTH:
+            # [Kolyubin2017] counts the payload as one more link with all seventeen parameters of a link, 8 * 17 = 136.
+            # A body held rigidly has no drive: these columns are zero and come out as not identifiable.
+            quantities = drive_quantities(effects, prismatic=False)
+            out += [Parameter(PAYLOAD, quantity, unit, len(prismatic)) for quantity, unit in quantities]
     return ParameterSpace(tuple(out), effects)
 
 
