@@ -28,8 +28,8 @@ from armid.information.information import Information
 class Covariance(Protocol):
     """An assumption about the noise."""
 
-    def apply(self, estimate: Estimate, runs: Sequence[Run]) -> Estimate:
-        """The same values with the covariance this assumption gives."""
+    def apply(self, estimate: Estimate, runs: Sequence[Run], information: Information | None = None) -> Estimate:
+        """The same values with the covariance this assumption gives; `information` of the runs spares a pass."""
 
 
 def bread(rows: Information, sigma: Mapping[str, float]) -> FloatArray:
@@ -42,8 +42,8 @@ def bread(rows: Information, sigma: Mapping[str, float]) -> FloatArray:
 class IndependentNoise:
     """One variance for all rows: sigma^2 (A^T A)^-1 for ordinary least squares. Almost never true; shown for comparison."""
 
-    def apply(self, estimate: Estimate, runs: Sequence[Run]) -> Estimate:
-        rows = reduced(information_of(runs), estimate.base)
+    def apply(self, estimate: Estimate, runs: Sequence[Run], information: Information | None = None) -> Estimate:
+        rows = reduced(information or information_of(runs), estimate.base)
         B = bread(rows, dict.fromkeys(estimate.sigma, 1.0))
         energy = sum(channel.error_energy(estimate.values) for channel in rows.channels)
         return estimate.with_covariance(energy / max(rows.count - len(estimate), 1.0) * B, "iid")
@@ -53,8 +53,8 @@ class IndependentNoise:
 class PerChannelNoise:
     """Independent noise, one variance per channel: (A^T W A)^-1."""
 
-    def apply(self, estimate: Estimate, runs: Sequence[Run]) -> Estimate:
-        rows = reduced(information_of(runs), estimate.base)
+    def apply(self, estimate: Estimate, runs: Sequence[Run], information: Information | None = None) -> Estimate:
+        rows = reduced(information or information_of(runs), estimate.base)
         return estimate.with_covariance(bread(rows, estimate.sigma), "per-channel")
 
 
@@ -74,13 +74,13 @@ class AutocorrelatedNoise:
     max_order: int = 24
     corrections: int = 8
 
-    def apply(self, estimate: Estimate, runs: Sequence[Run]) -> Estimate:
+    def apply(self, estimate: Estimate, runs: Sequence[Run], information: Information | None = None) -> Estimate:
         """One pass for the residuals, one for the filtered rows."""
         residuals = [run.residuals(estimate.standard) for run in runs]
         channels = runs[0].channels
         models = [fit_channel(runs, residuals, c, self.max_order) for c in range(len(channels))]
         C = innovation_correlation(runs, residuals, models)
-        rows = reduced(information_of(runs), estimate.base)
+        rows = reduced(information or information_of(runs), estimate.base)
         B = bread(rows, estimate.sigma)
         own, meat = filtered_meats(estimate, runs, models, C)
         grow = self.growth(rows, estimate, B, own, models)
@@ -90,7 +90,12 @@ class AutocorrelatedNoise:
         return estimate.with_covariance(B @ meat @ B, "autocorrelation")
 
     def growth(
-        self, rows: Information, estimate: Estimate, B: FloatArray, own: Sequence[FloatArray], models: Sequence[Autoregression]
+        self,
+        rows: Information,
+        estimate: Estimate,
+        B: FloatArray,
+        own: Sequence[FloatArray],
+        models: Sequence[Autoregression],
     ) -> FloatArray:
         """How much larger each channel's noise variance is than its residuals', shape [channels].
 
@@ -112,9 +117,7 @@ class AutocorrelatedNoise:
 
 def fit_channel(runs: Sequence[Run], residuals: Sequence[FloatArray], channel: int, max_order: int) -> Autoregression:
     """The autoregression of one channel over all segments of all runs."""
-    pieces = [
-        r[start:stop, channel] for run, r in zip(runs, residuals, strict=True) for start, stop in run.segments
-    ]
+    pieces = [r[start:stop, channel] for run, r in zip(runs, residuals, strict=True) for start, stop in run.segments]
     return fit_autoregression(pieces, max_order=max_order)
 
 
@@ -128,7 +131,9 @@ def innovation_correlation(
     skip = max(model.order for model in models)
     for run, r in zip(runs, residuals, strict=True):
         for start, stop in run.segments:
-            white = np.column_stack([lfilter(m.coefficients, [1.0], r[start:stop, c]) for c, m in enumerate(models)])[skip:]
+            white = np.column_stack([lfilter(m.coefficients, [1.0], r[start:stop, c]) for c, m in enumerate(models)])[
+                skip:
+            ]
             total += white.T @ white
             count += len(white)
     deviation = np.sqrt(np.maximum(np.diag(total), 1e-300))
@@ -174,8 +179,8 @@ class BlockNoise:
 
     seconds: float | None = None
 
-    def apply(self, estimate: Estimate, runs: Sequence[Run]) -> Estimate:
-        rows = reduced(information_of(runs), estimate.base)
+    def apply(self, estimate: Estimate, runs: Sequence[Run], information: Information | None = None) -> Estimate:
+        rows = reduced(information or information_of(runs), estimate.base)
         B = bread(rows, estimate.sigma)
         meat = np.zeros_like(B)
         blocks = 0.0

@@ -69,7 +69,9 @@ class BackwardElimination:
     level: float = 0.05
     largest_cost: float = 1.02
 
-    def fit(self, information: Information, estimate: Estimate, held_out: Information | None = None) -> EssentialParameters:
+    def fit(
+        self, information: Information, estimate: Estimate, held_out: Information | None = None
+    ) -> EssentialParameters:
         """Args:
         information: the rows the estimate was fitted to.
         estimate: with an honest covariance.
@@ -113,8 +115,12 @@ class BackwardElimination:
         covariance = np.zeros((len(estimate), len(estimate)))
         covariance[np.ix_(kept, kept)] = inverse
         energies = channel_energies(rows, values)
-        sigma: Mapping[str, float] = {c.name: float(np.sqrt(energies[c.name] / max(c.count - 1.0, 1.0))) for c in rows.channels}
-        note = Note("essential", Severity.INFO, f"{len(kept)} of {len(estimate)} base parameters are essential: {stopped}")
+        sigma: Mapping[str, float] = {
+            c.name: float(np.sqrt(energies[c.name] / max(c.count - 1.0, 1.0))) for c in rows.channels
+        }
+        note = Note(
+            "essential", Severity.INFO, f"{len(kept)} of {len(estimate)} base parameters are essential: {stopped}"
+        )
         result = replace(
             estimate, values=values, covariance=covariance, sigma=sigma, method=f"{estimate.method}, essential parameters",
             notes=(*estimate.notes, note),

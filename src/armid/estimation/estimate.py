@@ -73,7 +73,7 @@ class Estimate:
 
     @cached_property
     def relative_standard_deviations(self) -> FloatArray:
-        """sigma / |value| as a fraction; infinite for a value of zero."""
+        """Sigma / |value| as a fraction; infinite for a value of zero."""
         size = np.abs(self.values)
         return np.divide(self.standard_deviations, size, out=np.full(len(self), np.inf), where=size > 0.0)
 
@@ -92,7 +92,9 @@ class Estimate:
             "relative-limit": rsd > RELATIVE_LIMIT,
             "interval-holds-zero": (low <= 0.0) & (high >= 0.0),
         }
-        return {rule: tuple(name for name, hit in zip(self.names, hits, strict=True) if hit) for rule, hits in rules.items()}
+        return {
+            rule: tuple(name for name, hit in zip(self.names, hits, strict=True) if hit) for rule, hits in rules.items()
+        }
 
     @property
     def standard(self) -> FloatArray:
@@ -120,7 +122,8 @@ def identification_notes(estimate: Estimate) -> tuple[Note, ...]:
         Note(
             "poorly-identified",
             Severity.INFO,
-            f"relative standard deviation {100 * rsd[name]:.0f} %" + (", interval contains zero" if name in flagged["interval-holds-zero"] else ""),
+            f"relative standard deviation {100 * rsd[name]:.0f} %"
+            + (", interval contains zero" if name in flagged["interval-holds-zero"] else ""),
             name,
         )
         for name in doubtful

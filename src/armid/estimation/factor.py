@@ -49,7 +49,9 @@ def solve_factor(factor: FloatArray, names: tuple[str, ...]) -> FactorSolution:
     if s[-1] <= SINGULAR * s[0]:
         weak = np.abs(Vt[-1])
         blamed = ", ".join(names[i] for i in np.argsort(-weak)[:4] if weak[i] > 0.2 * weak.max())
-        raise EstimationError(Status.RANK_DEFICIENT, f"{blamed} cannot be told apart (singular values {s[-1]:.1e} to {s[0]:.1e})")
+        raise EstimationError(
+            Status.RANK_DEFICIENT, f"{blamed} cannot be told apart (singular values {s[-1]:.1e} to {s[0]:.1e})"
+        )
     values = (Vt.T @ ((U.T @ z) / s)) / norms
     root = Vt.T / s / norms[:, np.newaxis]
     error = R @ values - z
@@ -75,7 +77,9 @@ def channel_leverages(information: Information, inverse: FloatArray, weights: Ma
     return out
 
 
-def channel_sigmas(information: Information, values: FloatArray, inverse: FloatArray, weights: Mapping[str, float]) -> dict[str, float]:
+def channel_sigmas(
+    information: Information, values: FloatArray, inverse: FloatArray, weights: Mapping[str, float]
+) -> dict[str, float]:
     """Unbiased residual standard deviation per channel under independent noise: energy / (rows - leverage)."""
     energies = channel_energies(information, values)
     leverages = channel_leverages(information, inverse, weights)

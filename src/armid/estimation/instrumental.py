@@ -39,7 +39,9 @@ class InstrumentalVariables:
     iterations: int = 10
     tolerance: float = 0.02
 
-    def fit(self, runs: Sequence[Run], base: BaseParameters, simulate: Simulate, units: tuple[str, ...] = ()) -> Estimate:
+    def fit(
+        self, runs: Sequence[Run], base: BaseParameters, simulate: Simulate, units: tuple[str, ...] = ()
+    ) -> Estimate:
         """Args:
         runs: measured motion.
         base: what to estimate.
@@ -48,16 +50,20 @@ class InstrumentalVariables:
         """
         check_rows(runs, len(base))
         start = WeightedLeastSquares().fit(information_of(runs), base, units)
-        values, sigma = start.values, dict(start.sigma)
-        covariance, status, used = start.covariance, Status.NOT_CONVERGED, 0
+        values: FloatArray = start.values
+        sigma = dict(start.sigma)
+        covariance: FloatArray = start.covariance
+        status, used = Status.NOT_CONVERGED, 0
         for used in range(1, self.iterations + 1):
             cross, target, power = moments(runs, [checked(simulate(values, run), run) for run in runs], base, sigma)
             condition = np.linalg.cond(cross / np.sqrt(np.outer(np.diag(power), np.diag(power))))
             if not np.isfinite(condition) or condition > 1e14:
-                raise EstimationError(Status.RANK_DEFICIENT, f"instrument and rows are unrelated (condition {condition:.1e})")
-            fresh = np.linalg.solve(cross, target)
-            inverse = np.linalg.inv(cross)
-            covariance = inverse @ power @ inverse.T
+                raise EstimationError(
+                    Status.RANK_DEFICIENT, f"instrument and rows are unrelated (condition {condition:.1e})"
+                )
+            inverse = np.asarray(np.linalg.inv(cross))
+            fresh = np.asarray(np.linalg.solve(cross, target))
+            covariance = np.asarray(inverse @ power @ inverse.T)
             step = np.abs(fresh - values) / np.sqrt(np.maximum(np.diag(covariance), 1e-300))
             values = fresh
             sigma = residual_sigmas(runs, base.embedding @ values)

@@ -45,13 +45,17 @@ class GaussianPrior:
     def from_estimate(estimate: Estimate, *, inflation: float = 1.0) -> GaussianPrior:
         """An earlier result as a prior; `inflation` widens its standard deviations (wear, temperature, another day)."""
         root = np.linalg.cholesky(np.linalg.inv(estimate.covariance)).T / inflation
-        return GaussianPrior(estimate.values, root, f"earlier result ({estimate.method}), deviations times {inflation:g}")
+        return GaussianPrior(
+            estimate.values, root, f"earlier result ({estimate.method}), deviations times {inflation:g}"
+        )
 
 
 def reduced(information: Information, base: BaseParameters) -> Information:
     """The rows of the base parameters: dependent columns are absorbed."""
     if information.parameters != base.parameters:
-        raise ShapeError("base", (len(base.parameters),), f"the {information.n_parameters} parameters of the information")
+        raise ShapeError(
+            "base", (len(base.parameters),), f"the {information.n_parameters} parameters of the information"
+        )
     if information.count < len(base):
         raise EstimationError(Status.TOO_FEW_ROWS, f"{information.count:.0f} rows for {len(base)} parameters")
     return information.select(base.independent)
@@ -108,7 +112,9 @@ class WeightedLeastSquares:
         solution, status, used = None, Status.NOT_CONVERGED, 0
         for used in range(1, self.iterations + 1):
             weights = {name: 1.0 / sigma for name, sigma in sigmas.items()}
-            solution = solve_factor(with_prior(rows.weighted(weights).stacked(), prior if used > 1 else None), base.names)
+            solution = solve_factor(
+                with_prior(rows.weighted(weights).stacked(), prior if used > 1 else None), base.names
+            )
             fresh = channel_sigmas(rows, solution.values, solution.inverse, weights)
             fresh = {name: max(sigma, floor[name]) for name, sigma in fresh.items()}
             change = max(abs(fresh[name] / sigmas[name] - 1.0) for name in fresh)
@@ -182,7 +188,9 @@ class TorqueError:
         prior = None
         if self.relative_deviation is not None:
             doubt = np.maximum(self.relative_deviation * np.abs(nominal), self.smallest)
-            prior = GaussianPrior.independent(np.zeros(len(base)), doubt, f"corrections of {self.relative_deviation:.0%}")
+            prior = GaussianPrior.independent(
+                np.zeros(len(base)), doubt, f"corrections of {self.relative_deviation:.0%}"
+            )
         corrections = WeightedLeastSquares().fit(errors, base, units, prior=prior)
         return Estimate(
             base, corrections.units, nominal + corrections.values, corrections.covariance, corrections.covariance_kind,

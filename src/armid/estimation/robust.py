@@ -143,5 +143,7 @@ def distrust_notes(runs: Sequence[Run], fit: RobustFit) -> tuple[Note, ...]:
             count = sum(b - a for a, b in stretches)
             a, b = max(stretches, key=lambda s: s[1] - s[0])
             text = f"{run.name}: {count} of {len(run)} rows distrusted, the longest stretch at samples {a} to {b - 1}"
-            notes.append(Note("distrusted-rows", Severity.WARNING if count > 0.05 * len(run) else Severity.INFO, text, channel))
+            notes.append(
+                Note("distrusted-rows", Severity.WARNING if count > 0.05 * len(run) else Severity.INFO, text, channel)
+            )
     return tuple(notes)

@@ -85,7 +85,7 @@ class Run:
         return out
 
     def residuals(self, standard: npt.ArrayLike) -> FloatArray:
-        """y - A pi, shape [n_samples, n_channels]."""
+        """Y - A pi, shape [n_samples, n_channels]."""
         return self.y - self.predicted(standard)
 
     def with_measured(self, y: FloatArray) -> Run:

@@ -12,7 +12,7 @@ from armid.estimation.factor import solve_factor
 from armid.estimation.least_squares import WeightedLeastSquares, reduced
 from armid.estimation.status import EstimationError, Status
 from armid.identifiability.base import BaseParameters
-from armid.information.information import Information
+from armid.information.information import Information, triangular
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class TotalLeastSquares:
     Noise of a row entry is taken proportional to `row_noise`, that of a value to the channel's noise; columns with zero
     row noise (offsets, signs) are exact and eliminated first: mixed LS-TLS, [VanHuffel1991] section 3.6.3.
 
-    With all row noise zero it is weighted least squares; as the noise of the values vanishes against the rows', it moves away.
+    With all row noise zero it is weighted least squares.
     """
 
     def fit(
@@ -55,7 +55,7 @@ def mixed_total_least_squares(factor: FloatArray, row_noise: FloatArray) -> Floa
     """
     noisy, exact = np.flatnonzero(row_noise > 0.0), np.flatnonzero(row_noise <= 0.0)
     order = np.concatenate([exact, noisy, [factor.shape[1] - 1]])
-    T = np.linalg.qr(factor[:, order], mode="r")
+    T = triangular(factor[:, order])
     e = len(exact)
     values = np.zeros(factor.shape[1] - 1)
     tail = T[e:, e:]
@@ -64,7 +64,7 @@ def mixed_total_least_squares(factor: FloatArray, row_noise: FloatArray) -> Floa
         D = np.concatenate([1.0 / row_noise[noisy], [1.0]])
         v = np.linalg.svd(tail * D)[2][-1] * D
         if abs(v[-1]) < 1e-10 * np.abs(v).max():
-            raise EstimationError(Status.RANK_DEFICIENT, "total least squares: the rows are as noisy as the values they explain")
+            raise EstimationError(Status.RANK_DEFICIENT, "total least squares: the rows are all noise")
         values[noisy] = -v[:-1] / v[-1]
     if e:
         rhs = T[:e, -1] - T[:e, e:-1] @ values[noisy]

@@ -63,7 +63,9 @@ class Bounds:
     def __post_init__(self) -> None:
         for owner, (low, high) in self.mass.items():
             if not low <= high:
-                raise InputError(f"bounds of {owner}", f"mass between {low:g} and {high:g} kg", "the lower bound comes first")
+                raise InputError(
+                    f"bounds of {owner}", f"mass between {low:g} and {high:g} kg", "the lower bound comes first"
+                )
         if self.total_mass is not None and not self.total_mass[0] <= self.total_mass[1]:
             raise InputError("bounds", f"total mass between {self.total_mass[0]:g} and {self.total_mass[1]:g} kg")
 
@@ -112,7 +114,7 @@ def indicator(columns: Sequence[int], scale: FloatArray) -> FloatArray:
 
 
 def add_interval(program: ConicProgram, row: FloatArray, low: float, high: float) -> None:
-    """low <= row v <= high, as far as finite."""
+    """Low <= row v <= high, as far as finite."""
     if np.isfinite(low):
         program.non_negative(row, np.array([-low]))
     if np.isfinite(high):

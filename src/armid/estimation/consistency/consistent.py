@@ -80,9 +80,7 @@ class ConsistentEstimate:
     @property
     def smallest_eigenvalues(self) -> dict[str, float]:
         """Of every body's pseudo-inertia; all positive for possible bodies."""
-        return {
-            body.owner: float(np.linalg.eigvalsh(pseudo_inertia(body.of(self.values)))[0]) for body in self.bodies
-        }
+        return {body.owner: float(np.linalg.eigvalsh(pseudo_inertia(body.of(self.values)))[0]) for body in self.bodies}
 
     @property
     def is_physical(self) -> bool:
@@ -143,7 +141,9 @@ class Consistency:
         else:
             room = self.error_budget - rest
             if room < 0.0:
-                raise EstimationError(Status.INFEASIBLE, f"error budget {self.error_budget:g} is below the residual {rest:g}")
+                raise EstimationError(
+                    Status.INFEASIBLE, f"error budget {self.error_budget:g} is below the residual {rest:g}"
+                )
             size = max(np.sqrt(room), 1e-12)
             G = np.vstack([np.zeros((1, len(scale))), R * scale / size])
             program.second_order(G, np.concatenate([[1.0], -z / size]))

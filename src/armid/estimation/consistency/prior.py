@@ -97,7 +97,19 @@ def nominal_prior(robot: Robot, names: Sequence[str], *, masses: FloatArray | No
     bodies = bodies_of(names)
     origin: dict[str, str] = {}
     sound = [usable_as_prior(link.inertial) for link in robot.links]
-    typical = float(np.median([link.inertial[0] for link, ok in zip(robot.links, sound, strict=True) if ok and link.inertial is not None])) if any(sound) else 1.0
+    typical = (
+        float(
+            np.median(
+                [
+                    link.inertial[0]
+                    for link, ok in zip(robot.links, sound, strict=True)
+                    if ok and link.inertial is not None
+                ]
+            )
+        )
+        if any(sound)
+        else 1.0
+    )
     for body in bodies:
         if body.owner.startswith("link"):
             i = int(body.owner[4:]) - 1

@@ -1,6 +1,6 @@
 """A conic program, built constraint by constraint and handed to Clarabel directly.
 
-    minimise  1/2 v^T H v + f^T v   subject to   G_k v + h_k in K_k
+minimise  1/2 v^T H v + f^T v   subject to   G_k v + h_k in K_k
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class ConicProgram:
         return first
 
     def add_squares(self, A: FloatArray, b: FloatArray, weight: float = 1.0) -> None:
-        """weight ||A v - b||^2 to the objective; A may be narrower than v."""
+        """Weight ||A v - b||^2 to the objective; A may be narrower than v."""
         k = A.shape[1]
         self.H[:k, :k] += 2.0 * weight * A.T @ A
         self.f[:k] -= 2.0 * weight * A.T @ b
@@ -109,7 +109,11 @@ class ConicProgram:
         cones = [cone for _, _, cone in self._blocks]
         raw = clarabel.DefaultSolver(H, self.f / size, csc_matrix(csc_array(-G)), h, cones, settings).solve()
         return Solution(
-            np.asarray(raw.x, dtype=np.float64), status_of(str(raw.status)), raw.iterations, raw.solve_time, str(raw.status)
+            np.asarray(raw.x, dtype=np.float64),
+            status_of(str(raw.status)),
+            raw.iterations,
+            raw.solve_time,
+            str(raw.status),
         )
 
 

@@ -151,5 +151,3 @@ class Entropic:
     def curvature(self, prior: Prior) -> FloatArray:
         # Second-order expansion of the divergence at the prior is exactly the pull-back form.
         return PullBack().curvature(prior)
-
-

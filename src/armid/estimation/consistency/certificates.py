@@ -1,0 +1,126 @@
+"""Evidence that a set of parameters is physical, and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.estimation.consistency.bodies import Body, bodies_of
+from armid.estimation.consistency.bounds import Bounds
+from armid.estimation.consistency.consistent import Consistency, ConsistentEstimate
+from armid.estimation.consistency.prior import Prior
+from armid.estimation.consistency.regularisers import PullBack
+from armid.estimation.estimate import Estimate
+from armid.estimation.status import EstimationError
+from armid.kernels.dynamics import mass_matrix
+from armid.parameters.inertial import N_INERTIAL, pseudo_inertia
+from armid.robot.robot import Robot
+
+CONFIGURATIONS = 2000
+"""Random configurations at which M(q) is checked."""
+WHOLE_TURN = np.pi
+"""Range used for joints without position limits [rad, or m]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Certificates:
+    """What was checked.
+
+    Args:
+        pseudo_inertia: smallest eigenvalue of each body's pseudo-inertia.
+        mass_matrix: smallest eigenvalue of M(q) (rotor inertias included) over the sampled configurations.
+        configurations: how many were sampled.
+        proven: M(q) is positive definite at *every* configuration: each body's spatial inertia is, and every joint moves one.
+        distance: squared Mahalanobis distance of the free estimate to the nearest physical one, with its covariance.
+        distance_limit: 95 % quantile of that distance for a physical robot (chi-square; conservative).
+        torque_cost: root mean square torque error of the consistent over that of the free estimate, minus one, per channel.
+    """
+
+    pseudo_inertia: Mapping[str, float]
+    mass_matrix: float
+    configurations: int
+    proven: bool
+    distance: float
+    distance_limit: float
+    torque_cost: Mapping[str, float]
+
+    @property
+    def free_estimate_is_physical(self) -> bool:
+        """Whether noise alone explains how far the free estimate is from possible bodies."""
+        return self.distance <= self.distance_limit
+
+    @property
+    def physical(self) -> bool:
+        return all(value > 0.0 for value in self.pseudo_inertia.values()) and self.mass_matrix > 0.0
+
+
+def certify(
+    robot: Robot, consistent: ConsistentEstimate, free: Estimate, torque_cost: Mapping[str, float], *, seed: int = 0
+) -> Certificates:
+    """All certificates of a consistent estimate against the free one it came from."""
+    from scipy.stats import chi2
+
+    eigenvalues = consistent.smallest_eigenvalues
+    return Certificates(
+        eigenvalues,
+        smallest_mass_matrix_eigenvalue(robot, consistent.names, consistent.values, seed=seed),
+        CONFIGURATIONS,
+        all(value > 0.0 for value in eigenvalues.values()),
+        distance_to_physical(free, consistent.prior),
+        float(chi2.ppf(0.95, len(free))),
+        dict(torque_cost),
+    )
+
+
+def random_configurations(robot: Robot, count: int, seed: int) -> FloatArray:
+    """Uniform within the position limits, shape [count, n_joints], in drive coordinates."""
+    lower, upper = robot.limit("lower"), robot.limit("upper")
+    lower = np.where(np.isfinite(lower), lower, -WHOLE_TURN)
+    upper = np.where(np.isfinite(upper), upper, WHOLE_TURN)
+    return np.random.default_rng(seed).uniform(lower, upper, size=(count, robot.n_joints))
+
+
+def smallest_mass_matrix_eigenvalue(
+    robot: Robot, names: tuple[str, ...], values: FloatArray, *, seed: int = 0, count: int = CONFIGURATIONS
+) -> float:
+    """Of M(q) with rotor inertias over random configurations within the limits; the payload rides on the last link."""
+    place = {name: i for i, name in enumerate(names)}
+    inertial = np.zeros(robot.n_joints * N_INERTIAL)
+    for body in bodies_of(names):
+        link = int(body.owner[4:]) - 1 if body.owner.startswith("link") else robot.n_joints - 1
+        inertial[link * N_INERTIAL : (link + 1) * N_INERTIAL] += body.of(values)
+    rotor = np.array(
+        [values[place[n]] if (n := f"joint{i + 1}.rotor_inertia") in place else 0.0 for i in range(robot.n_joints)]
+    )
+    M = mass_matrix(robot, random_configurations(robot, count, seed), inertial=inertial) + np.diag(rotor)
+    return float(np.linalg.eigvalsh(M)[:, 0].min())
+
+
+def distance_to_physical(free: Estimate, prior: Prior) -> float:
+    """Squared Mahalanobis distance of the free base estimate to the set of possible bodies; infinite if the solver fails.
+
+    minimise (b - P pi)^T C^-1 (b - P pi) over possible pi: a test of whether least squares was physical at all.
+    """
+    C = np.array(free.covariance)
+    scale = np.sqrt(np.maximum(np.diag(C), 1e-300))
+    correlation = C / np.outer(scale, scale)
+    values, vectors = np.linalg.eigh(correlation)
+    root = (vectors / np.sqrt(np.maximum(values, 1e-12))).T / scale
+    P = np.asarray(free.base.projection)
+    # The pull only picks one of the equally near bodies; a millionth of a standard deviation does not move the answer.
+    settings = Consistency(PullBack(1e-6), Bounds(margin=0.0))
+    try:
+        solution, units = settings.solve(root @ P, root @ free.values, prior, 0.0)
+    except EstimationError:
+        return inf
+    miss = root @ (free.values - P @ (solution.v[: len(units)] * units))
+    return float(miss @ miss)
+
+
+def body_eigenvalues(bodies: tuple[Body, ...], values: FloatArray) -> dict[str, float]:
+    """Smallest eigenvalue of every body's pseudo-inertia."""
+    return {body.owner: float(np.linalg.eigvalsh(pseudo_inertia(body.of(values)))[0]) for body in bodies}

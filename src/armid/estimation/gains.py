@@ -1,0 +1,140 @@
+"""Drive gains [N m/A] from runs with and without a known payload, [Gautier2014].
+
+The current of joint j obeys  i_j = kappa_j (A_j pi + tau_payload,j),  kappa_j = 1 / gain_j. Without a payload only pi / gain
+is known; the torque of a payload with known mass and centre sets the scale, and shared inertial parameters carry it to joints
+that hardly feel the payload. Bilinear in (pi, kappa): Gauss-Newton on the small factors of the channels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.errors import InputError
+from armid.estimation.estimate import Estimate
+from armid.estimation.extended import Column, extended
+from armid.estimation.run import Run, information_of
+from armid.estimation.status import EstimationError, Status
+from armid.identifiability.base import BaseParameters
+from armid.information.information import Information
+
+PAYLOAD_TORQUE = "payload.torque"
+
+
+@dataclass(frozen=True, eq=False)
+class DriveGains:
+    """Gains and the base parameters in torque units.
+
+    Args:
+        estimate: base parameters [SI], with joint covariance of the gains taken into account.
+        channels: names of the joints.
+        values: gain per joint [N m/A], shape [n].
+        standard_deviations: shape [n].
+        sigma: residual current per joint [A].
+        iterations: of Gauss-Newton.
+    """
+
+    estimate: Estimate
+    channels: tuple[str, ...]
+    values: FloatArray
+    standard_deviations: FloatArray
+    iterations: int
+
+
+def payload_column(run: Run, torque: FloatArray) -> Run:
+    """The run with the known payload's torque as one more column (zeros when it was not carried), shape [n_samples, n]."""
+    entries = tuple((name, torque[:, c]) for c, name in enumerate(run.channels))
+    return extended(run, [Column(PAYLOAD_TORQUE, entries)])
+
+
+@dataclass(frozen=True, slots=True)
+class DriveGainSearch:
+    """Gauss-Newton on base parameters and inverse gains together.
+
+    Args:
+        iterations: at most so many.
+        tolerance: largest relative change of a gain that counts as settled.
+    """
+
+    iterations: int = 50
+    tolerance: float = 1e-8
+
+    def fit(self, runs: Sequence[Run], base: BaseParameters, units: tuple[str, ...] = ()) -> DriveGains:
+        """Args:
+        runs: measured currents, each extended by `payload_column`; at least one with the payload and one without.
+        base: of the arm alone, over the columns before the payload's.
+        units: of the base parameters in torque units.
+        """
+        information = information_of(runs)
+        p = information.n_parameters - 1
+        if information.parameters[-1] != PAYLOAD_TORQUE:
+            raise InputError("runs", "no known payload torque among the columns", "extend them with payload_column")
+        rows = information.select([*base.independent, p])
+        sigma, kappa = self.start(rows, len(base))
+        values, inverse, used, status = self.iterate(rows, sigma, kappa)
+        if status is not Status.SOLVED:
+            raise EstimationError(status, "drive gains")
+        r, names = len(base), tuple(c.name for c in rows.channels)
+        gains = 1.0 / values[r:]
+        deviations = np.sqrt(np.diag(inverse)[r:]) * gains**2
+        torque_sigma = {name: sigma[name] * abs(gains[k]) for k, name in enumerate(names)}
+        estimate = Estimate(
+            base, units or ("",) * r, values[:r], inverse[:r, :r], "per-channel", torque_sigma,
+            "weighted least squares with drive gains", Status.SOLVED, used,
+        )  # fmt: skip
+        return DriveGains(estimate, names, gains, deviations, used)
+
+    def start(self, rows: Information, r: int) -> tuple[dict[str, float], FloatArray]:
+        """Each joint alone: current on its own columns and the payload's torque; the latter's coefficient is kappa."""
+        sigma, kappa = {}, []
+        for channel in rows.channels:
+            if int(channel.columns[-1]) != r:
+                raise EstimationError(Status.RANK_DEFICIENT, f"{channel.name} does not feel the payload at all")
+            solution, *_ = np.linalg.lstsq(channel.R, channel.z, rcond=1e-10)
+            error = channel.R @ solution - channel.z
+            energy = float(error @ error) + channel.residual_energy
+            sigma[channel.name] = float(np.sqrt(energy / max(channel.count - len(solution), 1.0)))
+            kappa.append(float(solution[-1]))
+        # A joint that hardly feels the payload may get any sign alone; the iteration needs a positive start.
+        typical = float(np.median([k for k in kappa if k > 0.0])) if any(k > 0.0 for k in kappa) else 0.1
+        return sigma, np.array([k if 0.2 * typical < k < 5.0 * typical else typical for k in kappa])
+
+    def iterate(
+        self, rows: Information, sigma: dict[str, float], kappa: FloatArray
+    ) -> tuple[FloatArray, FloatArray, int, Status]:
+        """Alternating start, then Gauss-Newton; returns (values and kappas, covariance, iterations, status)."""
+        r = rows.n_parameters - 1
+        pi = np.zeros(r)
+        inverse = np.eye(r + len(kappa))
+        for used in range(1, self.iterations + 1):
+            J, e = linearised(rows, sigma, pi, kappa, first=used == 1)
+            norms = np.maximum(np.linalg.norm(J, axis=0), 1e-300)
+            step = np.linalg.lstsq(J / norms, e, rcond=1e-12)[0] / norms
+            pi, kappa = pi + step[:r], kappa + step[r:]
+            if used > 1 and np.max(np.abs(step[r:] / kappa)) < self.tolerance:
+                root = np.linalg.pinv(J / norms) / norms[:, np.newaxis]
+                inverse = root @ root.T
+                return np.concatenate([pi, kappa]), inverse, used, Status.SOLVED
+        return np.concatenate([pi, kappa]), inverse, self.iterations, Status.NOT_CONVERGED
+
+
+def linearised(
+    rows: Information, sigma: dict[str, float], pi: FloatArray, kappa: FloatArray, *, first: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Jacobian and error of all channels' factors at (pi, kappa); the first step leaves the gains alone."""
+    r = len(pi)
+    blocks, errors = [], []
+    for k, channel in enumerate(rows.channels):
+        R = channel.R / sigma[channel.name]
+        inside = channel.columns[:-1]
+        tau = R[:, :-1] @ pi[inside] + R[:, -1]
+        J = np.zeros((len(R), r + len(kappa)))
+        J[:, inside] = kappa[k] * R[:, :-1]
+        if not first:
+            J[:, r + k] = tau
+        blocks.append(J)
+        errors.append(channel.z / sigma[channel.name] - kappa[k] * tau)
+    return np.vstack(blocks), np.concatenate(errors)
