@@ -41,7 +41,14 @@ class Machine:
     cpu: str
     features: str
     lanes: int
-    target: Any = field(repr=False)
+
+    def target(self) -> Any:
+        """A new LLVM target machine: an execution engine takes the one it is given for its own."""
+        import llvmlite.binding as llvm
+
+        return llvm.Target.from_default_triple().create_target_machine(
+            cpu=self.cpu, features=self.features, opt=2, reloc="pic", codemodel="small", jit=True
+        )
 
 
 @cache
@@ -55,10 +62,7 @@ def machine() -> Machine:
     flags = llvm.get_host_cpu_features()
     features = flags.flatten()
     lanes = 8 if flags.get("avx512f") and flags.get("avx512dq") else 4 if flags.get("avx2") else 2
-    target = llvm.Target.from_default_triple().create_target_machine(
-        cpu=cpu, features=features, opt=2, reloc="pic", codemodel="small", jit=True
-    )
-    return Machine(cpu, features, lanes, target)
+    return Machine(cpu, features, lanes)
 
 
 def cache_directory() -> Path:
@@ -79,15 +83,15 @@ def load(text: str) -> Loaded:
     path = cache_directory() / f"{key}.o"
     code = read_object(path)
     found = code is not None
-    # LLVM's target machine is not safe to use from two threads at once.
+    # LLVM's global context is not safe to use from two threads at once.
     with _LOCK:
         if code is None:
-            module = llvm.parse_assembly(text)
-            module.triple = host.target.triple
-            module.data_layout = str(host.target.target_data)
-            code = host.target.emit_object(module)
+            module, target = llvm.parse_assembly(text), host.target()
+            module.triple = target.triple
+            module.data_layout = str(target.target_data)
+            code = target.emit_object(module)
             write_object(path, code)
-        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), host.target)
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), host.target())
         engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         engine.finalize_object()
         address = engine.get_function_address("kernel")
