@@ -67,9 +67,7 @@ def inertia_matrix_rows(
     """Every entry of the drives' inertia matrix C^T M(C q) C, rotors on the diagonal where the space has them."""
     n, C = robot.n_joints, robot.coupling
     q = geometric_coordinates(robot, inputs, scalars)
-    M = [
-        [link_row(space, entry, loaded=loaded) for entry in row] for row in inertia_matrix_columns(robot, q, scalars)
-    ]
+    M = [[link_row(space, entry, loaded=loaded) for entry in row] for row in inertia_matrix_columns(robot, q, scalars)]
     if C is not None:
         half = [[combined_row(C[:, k], row, scalars) for k in range(n)] for row in M]
         M = [[combined_row(C[:, j], [half[i][k] for i in range(n)], scalars) for k in range(n)] for j in range(n)]

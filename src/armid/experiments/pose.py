@@ -17,6 +17,7 @@ from armid.recursion.kinematics import element_twists, elements_to
 from armid.recursion.motion import geometric_coordinates
 from armid.recursion.placement import Placement
 from armid.recursion.scalars import Scalar, Scalars, Vector, add, cross, dot, subtract, times
+from armid.robot.dh import row_of
 from armid.robot.elementary import Elementary, Motion
 from armid.robot.robot import Frame, Robot
 
@@ -90,9 +91,11 @@ def small_motions(owner: str) -> list[ChainElement]:
 
 
 def natural_model(robot: Robot, frame: Frame) -> ErrorModel:
-    """The description's own constants when it describes base and tool too, four numbers a row; otherwise the complete model."""
-    rows = frame.link + 2
-    return ErrorModel.DESCRIBED if len(elements_to(robot, frame)) == 4 * rows else ErrorModel.COMPLETE
+    """The description's own constants when they are Denavit-Hartenberg rows of base, joints and tool; else the complete model."""
+    elements = [element for element, _ in elements_to(robot, frame)]
+    groups = [tuple(elements[k : k + 4]) for k in range(0, len(elements), 4)]
+    described = len(groups) == frame.link + 2 and all(row_of(group) is not None for group in groups)
+    return ErrorModel.DESCRIBED if described else ErrorModel.COMPLETE
 
 
 @dataclass(frozen=True)

@@ -239,7 +239,10 @@ def cleaned(K: FloatArray, lengths: FloatArray) -> FloatArray:
         K: `K * length of the dependent column`, not yet divided by the lengths of the independent columns.
         lengths: of the independent columns.
     """
-    K = np.where(np.abs(K) < COEFFICIENT_ROUND_OFF * np.abs(K).max(axis=0, initial=0.0), 0.0, K) / lengths[:, np.newaxis]
+    K = (
+        np.where(np.abs(K) < COEFFICIENT_ROUND_OFF * np.abs(K).max(axis=0, initial=0.0), 0.0, K)
+        / lengths[:, np.newaxis]
+    )
     short = np.round(K, 9)
     return np.where(np.abs(K - short) <= COEFFICIENT_ROUND_OFF * 0.1 * np.maximum(1.0, np.abs(K)), short, K) + 0.0
 

@@ -74,7 +74,9 @@ def blocks_of(robot: Robot, parameters: Sequence[str]) -> list[Block]:
         )
     if f"{PAYLOAD}.mass" in place:
         start = place[f"{PAYLOAD}.mass"]
-        extra = tuple(j for name, j in place.items() if name.startswith(f"{PAYLOAD}.") and not 0 <= j - start < N_INERTIAL)
+        extra = tuple(
+            j for name, j in place.items() if name.startswith(f"{PAYLOAD}.") and not 0 <= j - start < N_INERTIAL
+        )
         out.append(Block(start, place[f"link{robot.n_joints}.mass"], (), (), extra))
     return out
 
@@ -160,7 +162,9 @@ def rational_inputs(source: RowSource, rng: np.random.Generator, scalars: FieldS
     out = []
     for name in source.inputs:
         draw = Fraction(int(rng.integers(1, 9)) * int(rng.choice([-1, 1])), int(rng.integers(1, 9)))
-        turns = name.startswith("q") and name[1:].isdigit() and robot.joints[int(name[1:]) - 1].kind is JointKind.REVOLUTE
+        turns = (
+            name.startswith("q") and name[1:].isdigit() and robot.joints[int(name[1:]) - 1].kind is JointKind.REVOLUTE
+        )
         out.append(scalars.angle(draw) if turns else scalars.number(draw))
     return out
 

@@ -56,11 +56,15 @@ def checked_tolerance(tolerance: float) -> float:
     return tolerance
 
 
-def scaled_columns(A: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Columns of unit length and their former lengths; columns that are zero up to round-off become exactly zero."""
+def scaled_columns(A: FloatArray, *, largest: float | None = None) -> tuple[FloatArray, FloatArray]:
+    """Columns of unit length and their former lengths; columns that are zero up to round-off become exactly zero.
+
+    Args:
+        A: shape [m, p].
+        largest: the length against which a column counts as zero; that of A's longest column by default.
+    """
     norms = np.linalg.norm(A, axis=0)
-    largest = float(norms.max(initial=0.0))
-    alive = norms > ZERO_COLUMN * largest
+    alive = norms > ZERO_COLUMN * (float(norms.max(initial=0.0)) if largest is None else largest)
     norms = np.where(alive, norms, 0.0)
     return np.where(alive, A, 0.0) / np.where(alive, norms, 1.0), norms
 

@@ -40,6 +40,8 @@ Vector = dict[int, Any]
 AGREEMENT = 1e-7
 """Relative; symbolic coefficients at the arm's lengths against the numeric ones, whose own error is below 1e-9 unless
 leading columns are nearly dependent; then it grows with their condition number."""
+BLOCK_SAMPLES = 40
+"""More than twice the columns of one link with everything in its drive."""
 ROUND_OFF = 1e-14
 """Error of a numeric coefficient per unit of that condition number."""
 
@@ -113,7 +115,7 @@ def random_lengths(names: Sequence[str]) -> list[dict[str, float]]:
 def null_spaces(sources: Sequence[ArmSource], lengths: dict[str, float]) -> list[NullVectors]:
     """All D_i at given lengths."""
     moved = [replace(source, robot=with_lengths(source.robot, lengths)) for source in sources]  # type: ignore[type-var]
-    A = np.vstack([structural_rows(s).reshape(-1, len(s.columns)) for s in moved])
+    A = np.vstack([structural_rows(s, count=BLOCK_SAMPLES).reshape(-1, len(s.columns)) for s in moved])
     return [block_null_vectors(block, A) for block in blocks_of(moved[0].robot, moved[0].columns)]
 
 
@@ -220,9 +222,7 @@ def symbolic_terms(base: BaseParameters, vectors: dict[int, Vector]) -> tuple[di
         for i, value in vector.items():
             if i != j:
                 rows[i][j] = sympy.factor((-value).as_expr())
-    return tuple(
-        {base.parameters[j]: rows[int(i)][j] for j in sorted(rows[int(i)])} for i in base.independent
-    )
+    return tuple({base.parameters[j]: rows[int(i)][j] for j in sorted(rows[int(i)])} for i in base.independent)
 
 
 def check_agreement(regrouping: Regrouping) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.errors import InputError
-from armid.identifiability.base import BaseParameters, base_parameters
+from armid.identifiability.base import BaseParameters, base_parameters, compressed
 from armid.identifiability.errors import NothingIdentifiableError
 from armid.identifiability.rank import STRUCTURAL_TOLERANCE, checked_tolerance, decide_rank, scaled_columns
 from armid.kernels.evaluate import reference_rows
@@ -36,10 +36,13 @@ def random_inputs(source: RowSource, count: int, rng: np.random.Generator) -> Fl
     return rng.uniform(-np.pi, np.pi, size=(count, len(source.inputs)))
 
 
-def structural_rows(source: RowSource, *, seed: int = SEED) -> FloatArray:
-    """Rows at random samples, shape [n_samples, n_channels, n_columns], enough for any single channel to show its rank."""
-    count = 2 * len(source.columns) + 20
-    return reference_rows(source, random_inputs(source, count, np.random.default_rng(seed)))
+def structural_rows(source: RowSource, *, count: int | None = None, seed: int = SEED) -> FloatArray:
+    """Rows at random samples, shape [n_samples, n_channels, n_columns].
+
+    By default more samples than columns, so that any single channel can show its full rank.
+    """
+    wanted = len(source.columns) + 20 if count is None else count
+    return reference_rows(source, random_inputs(source, wanted, np.random.default_rng(seed)))
 
 
 def structural_base(
@@ -71,12 +74,14 @@ def structure(
         A = structural_rows(source, seed=seed + k)
         for c, channel in enumerate(source.channels):
             blocks.setdefault(channel, []).append(A[:, c])
-    channels = {name: np.vstack(parts) for name, parts in blocks.items()}
+    channels = {name: compressed(np.vstack(parts)) for name, parts in blocks.items()}
     why = "tolerance tied to double precision (random samples)"
-    base = base_parameters(
-        np.vstack(list(channels.values())), parameters=columns, tolerance=tolerance, why=why, what=what
-    )
+    stacked = np.vstack(list(channels.values()))
+    base = base_parameters(stacked, parameters=columns, tolerance=tolerance, why=why, what=what)
+    # A channel that sees nothing holds round-off: what counts as zero is decided by the largest column of all channels.
+    largest = float(np.linalg.norm(stacked, axis=0).max())
     ranks = {
-        name: decide_rank(scaled_columns(A)[0], tolerance=tolerance, why=why).rank for name, A in channels.items()
+        name: decide_rank(scaled_columns(A, largest=largest)[0], tolerance=tolerance, why=why).rank
+        for name, A in channels.items()
     }
     return Structure(base, ranks)

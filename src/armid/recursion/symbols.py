@@ -44,9 +44,12 @@ def exact_number(value: float) -> Fraction:
 def exact_angle(value: float) -> tuple[Fraction, Fraction]:
     """Rational cosine and sine of an angle [rad] on the unit circle."""
     if is_right_angle(value):
-        return ((Fraction(1), Fraction(0)), (Fraction(0), Fraction(1)), (Fraction(-1), Fraction(0)), (Fraction(0), Fraction(-1)))[
-            round(value / (pi / 2)) % 4
-        ]
+        return (
+            (Fraction(1), Fraction(0)),
+            (Fraction(0), Fraction(1)),
+            (Fraction(-1), Fraction(0)),
+            (Fraction(0), Fraction(-1)),
+        )[round(value / (pi / 2)) % 4]
     half = tan(value / 2)
     return half_angle(Fraction(half).limit_denominator(ANGLE_DENOMINATOR))
 

@@ -1,0 +1,225 @@
+"""`armid inspect`: what can be identified."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from armid.cli.output import JsonOption, RobotArgument, console, emit, verb
+from armid.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from armid.experiments.inspection import Inspection, Quantity, Tracking
+    from armid.parameters.effects import Effects
+
+_POINTS = ((0.0, 0.0, 0.0), (0.1, 0.0, 0.0), (0.0, 0.1, 0.0))
+"""[m] In the tracked frame: one at its origin, further ones on its axes. Any three points off a line give the same ranks."""
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the verb."""
+    app.command("inspect")(verb(inspect))
+
+
+def inspect(
+    robot: RobotArgument,
+    friction: Annotated[str, typer.Option(help="Comma-separated: viscous, coulomb, offset.")] = "",
+    rotor_inertia: Annotated[bool, typer.Option("--rotor-inertia", help="Rotor inertia of every drive.")] = False,
+    payload: Annotated[str, typer.Option(help="none, loaded (every run carries it) or both.")] = "none",
+    torques: Annotated[str, typer.Option(help="Where torque is measured: link, motor, both or difference.")] = "link",
+    quantity: Annotated[
+        str, typer.Option(help="torque, gravity, inertia-matrix, axis-inertia or pose; several with commas.")
+    ] = "torque",
+    frame: Annotated[str | None, typer.Option(help="Tracked frame, for poses; the tip by default.")] = None,
+    measure: Annotated[str, typer.Option(help="For poses: pose, points or distance.")] = "pose",
+    points: Annotated[int, typer.Option(min=1, max=3, help="Number of tracked points, for points and distance.")] = 1,
+    errors: Annotated[
+        str | None, typer.Option(help="For poses: described (the description's constants) or complete (six per joint).")
+    ] = None,
+    tolerance: Annotated[float | None, typer.Option(help="Of the rank decision, relative, in (0, 1).")] = None,
+    closed_form: Annotated[
+        str, typer.Option(help="Comma-separated, with --out: gravity, inertia-matrix, coriolis, axis-inertia.")
+    ] = "",
+    latex: Annotated[bool, typer.Option("--latex", help="The regroupings in LaTeX on stdout.")] = False,
+    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where files are written.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """What can be identified: alone, in combination (and in which), not at all.
+
+    For example `armid inspect iiwa14 --friction viscous,coulomb`.
+    """
+    from armid.experiments.inspection import inspect as run
+    from armid.identifiability.rank import STRUCTURAL_TOLERANCE
+    from armid.robot.load import load_robot
+
+    found = run(
+        load_robot(robot),
+        chosen_quantities(quantity),
+        chosen_effects(friction, rotor_inertia, payload, torques),
+        tracking=chosen_tracking(frame, measure, points, errors),
+        tolerance=STRUCTURAL_TOLERANCE if tolerance is None else tolerance,
+    )
+    result = as_dict(found)
+    if closed_form and out is None:
+        raise InputError("--closed-form", "given without --out", "closed forms are written to files: add --out DIR")
+    if out is not None:
+        result["files"] = written(found, result, out, [name for name in closed_form.split(",") if name])
+    if latex:
+        result["latex"] = latex_document(found)
+        if not as_json:
+            typer.echo(result["latex"])
+    elif not as_json:
+        show(found)
+    emit(result, as_json=as_json)
+
+
+def one_of(flag: str, value: str, allowed: Any) -> Any:
+    """The member of an enum with this value, or an error that lists them."""
+    try:
+        return allowed(value)
+    except ValueError:
+        raise InputError(flag, f"{value!r} is not one of them", ", ".join(m.value for m in allowed)) from None
+
+
+def chosen_quantities(text: str) -> tuple[Quantity, ...]:
+    from armid.experiments.inspection import Quantity
+
+    return tuple(one_of("--quantity", part.strip(), Quantity) for part in text.split(","))
+
+
+def chosen_effects(friction: str, rotor_inertia: bool, payload: str, torques: str) -> Effects:
+    from armid.parameters.effects import FRICTION_NAMES, Effects, PayloadRuns, TorqueSide
+
+    names = [part.strip() for part in friction.split(",") if part.strip()]
+    for name in names:
+        if name not in FRICTION_NAMES:
+            raise InputError("--friction", f"{name!r} is not one of them", ", ".join(FRICTION_NAMES))
+    return Effects(
+        **{name: True for name in names},
+        rotor_inertia=rotor_inertia,
+        torques=one_of("--torques", torques, TorqueSide),
+        payload=one_of("--payload", payload, PayloadRuns),
+    )
+
+
+def chosen_tracking(frame: str | None, measure: str, points: int, errors: str | None) -> Tracking:
+    from armid.experiments.inspection import Tracking
+    from armid.experiments.pose import ErrorModel, PoseMeasure
+
+    return Tracking(
+        frame,
+        one_of("--measure", measure, PoseMeasure),
+        _POINTS[:points],
+        None if errors is None else one_of("--errors", errors, ErrorModel),
+    )
+
+
+def as_dict(found: Inspection) -> dict[str, Any]:
+    """The JSON object."""
+    from armid.identifiability.expressions import plain
+
+    base = found.base
+    return {
+        "robot": found.robot.name,
+        "quantity": [quantity.value for quantity in found.quantities],
+        "standard_parameters": len(base.parameters),
+        "base_parameters": len(base),
+        "unidentifiable": list(base.unidentifiable),
+        "base": [
+            {
+                "name": name,
+                "expression": plain(terms),
+                "terms": base.terms(i),
+                "symbolic_terms": {key: str(value) for key, value in terms.items()},
+            }
+            for i, (name, terms) in enumerate(zip(base.names, found.terms, strict=True))
+        ],
+        "per_channel": list(found.per_channel.values()),
+        "channels": list(found.per_channel),
+        "categories": {name: category.value for name, category in base.categories.items()},
+        "closed_form": found.closed_form,
+        "rank": {
+            "tolerance": base.decision.tolerance,
+            "gap": base.decision.gap,
+            "reason": base.decision.reason,
+            "singular_values": base.decision.singular_values,
+        },
+        "weak": [{"ratio": weak.ratio, "combination": dict(weak.combination)} for weak in base.weak],
+        "notes": [note.as_dict() for note in found.notes],
+    }
+
+
+_COLOURS = {"alone": "green", "in combination": "yellow", "not at all": "red"}
+
+
+def show(found: Inspection) -> None:
+    """The tables for people."""
+    base, screen = found.base, console()
+    screen.print(f"[bold]{found.robot.name}[/bold]: {' and '.join(found.quantities)}")
+    screen.print(f"{len(base)} base parameters out of {len(base.parameters)} standard ones")
+    screen.print(base_table(found))
+    for category, colour in _COLOURS.items():
+        names = [name for name, value in base.categories.items() if value == category]
+        screen.print(f"[{colour}]{category}[/{colour}] ({len(names)}): {', '.join(names) or '-'}")
+    ranks = ", ".join(f"{name} {rank}" for name, rank in found.per_channel.items())
+    screen.print(f"rank of each channel's own rows: {ranks}")
+    screen.print(f"[dim]{base.decision.reason}[/dim]")
+    for note in found.notes:
+        screen.print(f"[{'yellow' if note.severity == 'warning' else 'dim'}]{note.message}[/]")
+
+
+def base_table(found: Inspection) -> Table:
+    """One row per base parameter, coloured by whether it is a parameter alone or a combination."""
+    from rich.table import Table
+
+    from armid.identifiability.expressions import unicode
+
+    table = Table(show_edge=False, pad_edge=False)
+    table.add_column("base parameter")
+    table.add_column("combination of standard parameters", overflow="fold")
+    for name, terms in zip(found.base.names, found.terms, strict=True):
+        colour = _COLOURS["alone" if len(terms) == 1 else "in combination"]
+        table.add_row(f"[{colour}]{name}[/{colour}]", unicode(terms))
+    return table
+
+
+def latex_document(found: Inspection) -> str:
+    """An `align*` environment with one regrouping per line."""
+    from armid.identifiability.expressions import latex, latex_name
+
+    lines = [
+        rf"  {latex_name(name)}^{{\mathrm{{R}}}} &= {latex(terms)} \\"
+        for name, terms in zip(found.base.names, found.terms, strict=True)
+        if len(terms) > 1
+    ]
+    alone = [latex_name(name) for name, terms in zip(found.base.names, found.terms, strict=True) if len(terms) == 1]
+    return "\n".join(
+        [r"\begin{align*}", *lines, r"\end{align*}", rf"% alone: ${', '.join(alone)}$" if alone else "% none alone"]
+    )
+
+
+def written(found: Inspection, result: dict[str, Any], folder: Path, closed_forms: list[str]) -> list[str]:
+    """Writes the result, the LaTeX of the regroupings, and any closed forms asked for."""
+    import json
+
+    from armid.cli.output import jsonable
+
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = {
+        "inspect.json": json.dumps(jsonable(result), indent=1, ensure_ascii=False) + "\n",
+        "base_parameters.tex": latex_document(found) + "\n",
+    }
+    if closed_forms:
+        from armid.experiments.closed_form import CLOSED_FORMS, closed_form_files
+
+        for name in closed_forms:
+            if name not in CLOSED_FORMS:
+                raise InputError("--closed-form", f"{name!r} is not one of them", ", ".join(CLOSED_FORMS))
+            texts |= closed_form_files(found, name)
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return [str(folder / name) for name in texts]
