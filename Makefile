@@ -1,0 +1,42 @@
+# Two commands do everything: `make demo` and `make test`. Both install what they need into .venv.
+SHELL := /bin/bash
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
+
+.PHONY: demo test lint bench clean
+
+demo: $(VENV)/.run
+	$(BIN)/armid inspect iiwa14 --friction viscous,coulomb
+
+test: $(VENV)/.test lint
+	$(BIN)/python -m pytest --numprocesses 2
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.bench
+	$(BIN)/python -m bench
+
+$(VENV)/bin/python:
+	@test -n "$(PYTHON)" || { echo "armid: needs Python 3.11 or newer (Debian/Ubuntu: apt-get install python3.11)"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "armid: $$($(PYTHON) --version) is too old, Python 3.11 or newer is needed (set PYTHON=...)"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) 2>/dev/null || { rm -rf $(VENV); echo "armid: cannot create $(VENV) (Debian/Ubuntu: apt-get install python3-venv)"; exit 1; }
+
+$(VENV)/.run: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(PIP) --editable '.[test]'
+	@touch $@ $(VENV)/.run
+
+$(VENV)/.bench: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(PIP) --editable '.[bench]'
+	@touch $@ $(VENV)/.run
+
+clean:
+	rm -rf $(VENV) demo armid-out
