@@ -1,0 +1,118 @@
+"""Conditioned samples to runs: one run per log, its rows those of the torque model as the low-pass left them.
+
+Torque is low-passed before it is compared with the model. Smooth rows are hardly changed by that filter, but the jump of
+Coulomb friction is: it must pass the same filter, or every reversal leaves a residual that other parameters try to explain
+(parallel filtering, [Gautier1997]).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.estimation.run import Run
+from armid.experiments.torque import TorqueRows
+from armid.kernels.rows import Row
+from armid.logs.conditioning.filters import LowPass, low_pass
+from armid.logs.samples import Samples, Segment
+from armid.parameters.effects import Effects, PayloadRuns
+from armid.parameters.space import ParameterSpace
+from armid.recursion.scalars import Scalar, Scalars
+from armid.robot.robot import Robot
+
+
+@dataclass(frozen=True, eq=False)
+class FilteredTorqueRows:
+    """Torque rows whose Coulomb columns take the filtered sign of the velocity as further inputs.
+
+    Args:
+        torque: the rows otherwise.
+    """
+
+    torque: TorqueRows
+
+    @property
+    def robot(self) -> Robot:
+        return self.torque.robot
+
+    @property
+    def space(self) -> ParameterSpace:
+        return self.torque.space
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.torque.columns
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        return self.torque.channels
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        return (*self.torque.inputs, *(f"sign{i + 1}" for i in range(self.robot.n_joints)))
+
+    def rows(self, inputs: Sequence[Scalar], scalars: Scalars) -> list[Row]:
+        n = self.robot.n_joints
+        rows = []
+        for k, row in enumerate(self.torque.rows(inputs[: 3 * n], scalars)):
+            i = k % n
+            signs = {
+                self.space.index(name): inputs[3 * n + i]
+                for name in (f"joint{i + 1}.coulomb", f"joint{i + 1}.motor_coulomb")
+                if name in self.space and self.space.index(name) in row
+            }
+            rows.append({**row, **signs})
+        return rows
+
+
+def runs_of(samples: Samples, robot: Robot, effects: Effects) -> tuple[Run, ...]:
+    """One run per log.
+
+    Args:
+        samples: conditioned, joints in the robot's order.
+        robot: the arm.
+        effects: with payload `both`, each log's own conditions say whether it carried it.
+    """
+    runs = []
+    for (log, rate), group in groupby(samples.segments, key=lambda s: (s.log, s.rate)):
+        segments = list(group)
+        part = samples.window(segments[0].start, segments[-1].stop)
+        rows = TorqueRows(robot, effects, loaded=effects.payload is not PayloadRuns.BOTH or segments[0].conditions.loaded)
+        shifted = [replace(s, start=s.start - segments[0].start, stop=s.stop - segments[0].start) for s in segments]
+        inputs = part.inputs()
+        if effects.coulomb:
+            inputs = np.column_stack([inputs, filtered_signs(part, shifted)])
+        runs.append(
+            Run(
+                log,
+                FilteredTorqueRows(rows) if effects.coulomb else rows,
+                inputs,
+                part.torque(effects.torques),
+                tuple((s.start, s.stop) for s in shifted),
+                rate,
+                part.torque(effects.torques, raw=True) if part.raw_torques else None,
+            )
+        )
+    return tuple(runs)
+
+
+def filtered_signs(samples: Samples, segments: Sequence[Segment]) -> FloatArray:
+    """Sign of the velocity after the torque's low-pass, shape [n_samples, n_joints].
+
+    The sign is averaged over each sampling interval first (the velocity taken as linear there), so that a reversal
+    between two samples is placed where it happened.
+    """
+    out = np.empty(samples.qd.shape)
+    for s in segments:
+        qd, qdd = samples.qd[s.slice], samples.qdd[s.slice]
+        half_change = np.maximum(np.abs(qdd) * 0.5 / s.rate, 1e-12)
+        sign = np.clip(qd / half_change, -1.0, 1.0)
+        cutoff = samples.cutoff_hz
+        order = samples.settings.order if samples.settings is not None else 4
+        filter = LowPass(s.rate, cutoff if cutoff is not None else np.inf, order)
+        out[s.slice] = sign if filter.passes_all else low_pass(sign, filter)
+    return out
