@@ -54,28 +54,31 @@ class Controller(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class PdGravity:
-    """tau = Kp (q_ref - q) + Kd (qd_ref - qd) + g(q).
+    """tau = Kp (q_ref - q) + Kd (qd_ref - qd) + g(q) + friction of the commanded motion.
 
     Args:
         kp: [N m/rad or N/m], one number per joint; chosen from the mass matrix and `frequency_hz` when None.
         kd: [N m s/rad or N s/m]; critically damped when None.
         frequency_hz: of the closed loop, for gains that are chosen.
+        friction: feed the model's friction at the commanded velocity forward, as industrial controllers do.
         model: the arm the controller believes in; the declared one when None.
     """
 
     kp: tuple[float, ...] | None = None
     kd: tuple[float, ...] | None = None
-    frequency_hz: float = 8.0
+    frequency_hz: float = 10.0
+    friction: bool = True
     model: Robot | None = None
 
     def law(self, robot: Robot, plant: Plant, reference: Reference, period: float) -> Law:
         known = RigidModel(self.model or robot)
+        forward = friction_feedforward(known.robot, reference) if self.friction else np.zeros_like(reference.qd)
         kp, kd = self.gains(known, plant, reference, period)
         q_ref, qd_ref = reference.q, reference.qd
         gravity = known.gravity
 
         def torque(k: int, q: FloatArray, qd: FloatArray) -> FloatArray:
-            return kp * (q_ref[k] - q) + kd * (qd_ref[k] - qd) + gravity(q)
+            return kp * (q_ref[k] - q) + kd * (qd_ref[k] - qd) + gravity(q) + forward[k]
 
         return Law(torque, None, True, lambda _: np.diag(kp), lambda _: np.diag(kd))
 
@@ -119,14 +122,12 @@ class ComputedTorque:
         known = RigidModel(believed)
         omega = 2.0 * np.pi * self.frequency_hz
         q_ref, qd_ref, qdd_ref = reference.q, reference.qd, reference.qdd
-        rotor, viscous = believed.drive("rotor_inertia"), believed.drive("viscous")
-        # Friction of the commanded motion, not of the measured one: its sign does not chatter at rest.
-        dry = believed.drive("coulomb") * np.sign(qd_ref) + believed.drive("offset") + viscous * qd_ref
+        rotor, friction = believed.drive("rotor_inertia"), friction_feedforward(believed, reference)
         inverse = known.inverse
 
         def torque(k: int, q: FloatArray, qd: FloatArray) -> FloatArray:
             a = qdd_ref[k] + 2.0 * omega * (qd_ref[k] - qd) + omega**2 * (q_ref[k] - q)
-            return inverse(q, qd, a) + rotor * a + dry[k]
+            return inverse(q, qd, a) + rotor * a + friction[k]
 
         def stiffness(q: FloatArray) -> FloatArray:
             return omega**2 * known.mass_matrix(q, rotors=True)
@@ -165,6 +166,13 @@ class HandGuiding:
 
         n = len(inertia)
         return Law(torque, hand, False, lambda _: np.zeros((n, n)), lambda _: np.diag(drag))
+
+
+def friction_feedforward(robot: Robot, reference: Reference) -> FloatArray:
+    """Friction and offset of the commanded motion, not of the measured one: its sign does not chatter at rest."""
+    drive = robot.drive
+    forward: FloatArray = drive("viscous") * reference.qd + drive("coulomb") * np.sign(reference.qd) + drive("offset")
+    return forward
 
 
 def per_joint(name: str, values: npt.ArrayLike, n: int) -> FloatArray:

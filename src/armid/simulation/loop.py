@@ -56,7 +56,7 @@ def moved(plant: Plant, law: Law, reference: Reference, settings: Physics, subst
     data = mujoco.MjData(m)
     n_ticks, n = reference.q.shape
     record = Record(n_ticks, plant.n_coordinates, n)
-    record.scale[:] = settings.drift.scales(reference.time)
+    record.scale[:] = settings.drift.scales(reference.time[np.arange(n_ticks) // FRICTION_UPDATE * FRICTION_UPDATE])
     data.qpos[:] = plant.at(reference.q[0])
     data.qvel[:] = plant.at(np.where(plant.locked, 0.0, reference.qd[0]))
     torque_limit = np.where(np.isfinite(plant.robot.limit("torque")), plant.robot.limit("torque"), np.inf)

@@ -15,6 +15,7 @@ from armid.arrays import FloatArray
 from armid.experiments.torque import space_of
 from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
 from armid.parameters.inertial import INERTIAL_NAMES
+from armid.parameters.space import PAYLOAD
 from armid.robot.robot import Robot
 from armid.simulation.plant import Plant
 from armid.simulation.scenario import Experiment
@@ -38,9 +39,11 @@ def true_parameters(plant: Plant, side: TorqueSide) -> dict[str, float]:
 
 def true_value(plant: Plant, side: TorqueSide, owner: str, quantity: str, body: int) -> float:
     if quantity in INERTIAL_NAMES:
-        ten = plant.payload if owner == "payload" else plant.robot.links[body].inertial
+        ten = plant.payload if owner == PAYLOAD else plant.robot.links[body].inertial
         assert ten is not None, "a plant knows every body"
         return float(ten[INERTIAL_NAMES.index(quantity)])
+    if owner == PAYLOAD:
+        return 0.0  # a body held rigidly has no drive
     drive, share = plant.robot.joints[body].drive, plant.sensed_friction
     if quantity == "rotor_inertia":
         return drive.rotor_inertia
