@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import null_space
 
 from armid.arrays import FloatArray
@@ -41,7 +40,9 @@ class Basis(Protocol):
     def matrices(self, t: FloatArray) -> FloatArray:
         """phi_k and its first three derivatives at times t, shape [4, n_samples, size]."""
 
-    def trajectory(self, coefficients: FloatArray, joint_names: tuple[str, ...]) -> FourierTrajectory | SplineTrajectory:
+    def trajectory(
+        self, coefficients: FloatArray, joint_names: tuple[str, ...]
+    ) -> FourierTrajectory | SplineTrajectory:
         """The motion with these coefficients, shape [size, n_joints]."""
 
     def random(self, limits: MotionLimits, rng: np.random.Generator) -> FloatArray:
@@ -73,7 +74,9 @@ class FourierBasis:
         if not self.period > 0.0:
             raise InputError("period", f"{self.period} s", "must be positive")
         if self.size < 1:
-            raise InputError("harmonics", f"{self.harmonics}", "at least 2, so that a motion at rest at its start exists")
+            raise InputError(
+                "harmonics", f"{self.harmonics}", "at least 2, so that a motion at rest at its start exists"
+            )
 
     @property
     def size(self) -> int:
@@ -193,6 +196,6 @@ def scaled_to_limits(
     return stretched + np.outer(constant, limits.middle - (q.max(axis=0) + q.min(axis=0)) / 2)
 
 
-def search_grid(period: float, count: int) -> npt.NDArray[np.float64]:
+def search_grid(period: float, count: int) -> FloatArray:
     """Instants of a periodic motion, the end left out since it is the start again."""
-    return np.arange(count) * (period / count)
+    return np.linspace(0.0, period, count, endpoint=False)

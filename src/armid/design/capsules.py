@@ -148,7 +148,9 @@ def skeleton_points(robot: Robot) -> list[tuple[FloatArray, FloatArray]]:
         start = np.zeros(3)
         if link > 0:
             joint = robot.joints[link - 1]
-            start = np.linalg.inv(product(joint.transforms[joint.variable_index + 1 :]))[:3, 3]
+            start = np.asarray(
+                np.linalg.inv(product(joint.transforms[joint.variable_index + 1 :]))[:3, 3], dtype=np.float64
+            )
         if link < robot.n_joints:
             following = robot.joints[link]
             end = product(following.transforms[: following.variable_index])[:3, 3]

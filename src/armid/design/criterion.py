@@ -68,7 +68,9 @@ def smooth_condition(w: FloatArray, power: float) -> tuple[float, FloatArray]:
     half = power / 2
     large = (w / w[-1]) ** half
     value, slope = smooth_reciprocal(w, power)
-    return value + 0.5 * float(np.log(w[-1])) + float(np.log(large.sum())) / power, slope + 0.5 * large / (w * large.sum())
+    return value + 0.5 * float(np.log(w[-1])) + float(np.log(large.sum())) / power, slope + 0.5 * large / (
+        w * large.sum()
+    )
 
 
 def smooth_reciprocal(w: FloatArray, power: float) -> tuple[float, FloatArray]:

@@ -7,9 +7,11 @@ coefficients. Constraints enter as an augmented Lagrangian, so that one gradient
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.design.basis import N_DERIVATIVES, Basis, anchor_of, search_grid
@@ -25,6 +27,11 @@ from armid.robot.robot import Robot
 
 CLEARANCE_SCALE = 0.1
 """[m or rad] a clearance is divided by, so that its violations weigh like a tenth of a joint's range."""
+
+
+SIGN_WIDTH = 0.03
+"""Fraction of the velocity limit over which sign(qd) is rounded off inside the search. A jump has no slope: without
+rounding, line searches run into steps that the gradient did not announce. Reported figures use the true sign."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +127,8 @@ class ExcitationGrid:
         self.rows = GridRows(problem.source, count)
         self.slices, self.columns = self.rows.channel_slices, self.rows.channel_columns
         self.torque = GridRows(NominalTorque(problem.robot), count) if problem.needs_torque else None
+        self.signs = coulomb_entries(problem, self.columns)
+        self.width = SIGN_WIDTH * np.where(np.isfinite(limits.velocity), limits.velocity, 1.0)
         self.quality = problem.quality
         self.evaluations = 0
 
@@ -159,6 +168,11 @@ class ExcitationGrid:
                 rows.x[:] = motion[:3].reshape(3 * n, -1)
                 rows.evaluate()
 
+    def round_signs(self, motion: FloatArray) -> None:
+        """Replaces sign(qd) by tanh(qd / width) in the rows last evaluated."""
+        for entry, joint in self.signs:
+            np.tanh(motion[1, joint] / self.width[joint], out=self.rows.entries[entry])
+
     def gram(self) -> FloatArray:
         """A^T A / N of the weighted rows last evaluated, shape [r, r]."""
         r = len(self.problem.columns)
@@ -181,6 +195,7 @@ class ExcitationGrid:
         self.evaluations += 1
         motion = self.motion(y)
         self.load(motion)
+        self.round_signs(motion)
         value, S, by_torque = self.objective()
         bar = np.zeros_like(motion)
         self._pull_rows(S, bar)
@@ -199,6 +214,9 @@ class ExcitationGrid:
             np.matmul(scaled, self.rows.entries[part], out=self.rows.bar[part])
         self.rows.pull_back()
         bar[:3] += self.rows.x_bar.reshape(3, self.n, -1)
+        for entry, joint in self.signs:
+            slope = (1.0 - self.rows.entries[entry] ** 2) / self.width[joint]
+            bar[1, joint] += self.rows.bar[entry] * slope
 
     def _pull_usage(
         self, motion: FloatArray, prices: Multipliers, by_torque: FloatArray | None, bar: FloatArray
@@ -207,7 +225,12 @@ class ExcitationGrid:
         rho, n = prices.penalty, self.n
         shifted = self.usage(motion) + prices.usage / rho
         excess = shifted - np.clip(shifted, -1.0, 1.0)
-        value = rho / 2 / self.count * (float(np.vdot(excess, excess)) - float(np.vdot(prices.usage, prices.usage)) / rho**2)
+        value = (
+            rho
+            / 2
+            / self.count
+            * (float(np.vdot(excess, excess)) - float(np.vdot(prices.usage, prices.usage)) / rho**2)
+        )
         slope = (rho / self.count) * excess / self.scale
         bar += slope[: 4 * n].reshape(N_DERIVATIVES, n, -1)
         torque_slope = slope[4 * n :] if by_torque is None else slope[4 * n :] + by_torque
@@ -221,7 +244,12 @@ class ExcitationGrid:
         """Adds the price of clearances below zero."""
         rho, scene = prices.penalty, self.problem.scene
         short = np.maximum(prices.clearance / rho - scene.clearances(q.T) / CLEARANCE_SCALE, 0.0)
-        value = rho / 2 / self.count * (float(np.vdot(short, short)) - float(np.vdot(prices.clearance, prices.clearance)) / rho**2)
+        value = (
+            rho
+            / 2
+            / self.count
+            * (float(np.vdot(short, short)) - float(np.vdot(prices.clearance, prices.clearance)) / rho**2)
+        )
         if short.any():
             bar[0] += scene.gradient(q.T, (-rho / self.count / CLEARANCE_SCALE) * short).T
         return value
@@ -251,3 +279,15 @@ class ExcitationGrid:
         if len(self.problem.scene):
             clearance = float(self.problem.scene.clearances(motion[0].T).min())
         return Probe(condition_number(G), float(np.abs(self.usage(motion)).max()), clearance, objective)
+
+
+def coulomb_entries(problem: Excitation, columns: Sequence[npt.NDArray[np.intp]]) -> list[tuple[int, int]]:
+    """Which rows of the packed entries are sign(qd) of a joint, and of which joint."""
+    names, space = problem.source.columns, problem.rows.space
+    out, first = [], 0
+    for seen in columns:
+        for place, column in enumerate(seen):
+            if names[int(column)].endswith("coulomb"):
+                out.append((first + place, space.parameters[problem.columns[int(column)]].body))
+        first += len(seen)
+    return out

@@ -53,9 +53,7 @@ class Goals:
     def _weights(self) -> FloatArray:
         return np.abs(self.goals) if self.weights is None else self.weights
 
-    def combined(
-        self, log_condition: float, S: FloatArray, torque: FloatArray
-    ) -> tuple[float, FloatArray, FloatArray]:
+    def combined(self, log_condition: float, S: FloatArray, torque: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         """Smooth worst miss, its derivative by the Gram matrix and by the torques.
 
         Args:

@@ -32,7 +32,7 @@ class GridRows:
 
     def __init__(self, source: RowSource, count: int) -> None:
         assert count % BLOCK == 0, f"{count} samples are not whole blocks of {BLOCK}"
-        rows: CompiledRows = compiled_rows(source)
+        rows: CompiledRows = compiled_rows(source)  # type: ignore[arg-type]  # sources are frozen, hence hashable
         self.channel_columns = rows.channel_columns
         self.blocks = count // BLOCK
         n_in, n_entries = len(source.inputs), len(rows.entries)

@@ -15,7 +15,7 @@ from armid.recursion.scalars import Scalar, Scalars
 from armid.robot.robot import Robot
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class NominalTorque:
     """`tau(q, qd, qdd)` of the robot's own parameters and drives, one channel per drive, one column.
 
@@ -42,9 +42,9 @@ class NominalTorque:
     def rows(self, inputs: Sequence[Scalar], scalars: Scalars) -> list[Row]:
         n, robot = self.robot.n_joints, self.robot
         q, qd, qdd = (inputs[k * n : (k + 1) * n] for k in range(3))
-        geometric = (geometric_coordinates(robot, x, scalars) for x in (q, qd, qdd))
+        x, v, a = (geometric_coordinates(robot, values, scalars) for values in (q, qd, qdd))
         pi = [[scalars.constant(float(x)) for x in row] for row in np.reshape(robot.inertial, (n, N_INERTIAL))]
-        rigid = drive_coordinates(robot, inverse_dynamics(robot, *geometric, pi, scalars), scalars)
+        rigid = drive_coordinates(robot, inverse_dynamics(robot, x, v, a, pi, scalars), scalars)
         return [{0: rigid[i] + self.drive(i, qd[i], qdd[i], scalars)} for i in range(n)]
 
     def drive(self, i: int, qd: Scalar, qdd: Scalar, scalars: Scalars) -> Scalar:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,7 +11,7 @@ import numpy.typing as npt
 
 from armid.arrays import FloatArray, samples
 from armid.design import distance_kernels as kernels
-from armid.design.capsules import LinkCapsule, enclosing_capsule, link_capsules, skeleton_points
+from armid.design.capsules import LinkCapsule, enclosing_capsule, link_capsules
 from armid.design.cell import Cell, Region
 from armid.design.limits import motion_limits
 from armid.notes import Note, Severity
@@ -69,6 +70,10 @@ class Scene:
             np.ascontiguousarray(self.cameras.reshape(-1, 9)), np.ascontiguousarray(self.table.reshape(-1, 7)),
         )  # fmt: skip
 
+    def _run(self, x: FloatArray, weights: FloatArray, values: FloatArray, gradient: FloatArray) -> None:
+        kernel: Callable[..., None] = kernels.clearances
+        kernel(x, *self._arrays, weights, values, gradient)
+
     def geometric(self, q: npt.ArrayLike) -> FloatArray:
         """Joint positions of the arm itself from those of its drives, contiguous."""
         x = samples("q", q, self.robot.n_joints)
@@ -78,14 +83,14 @@ class Scene:
         """All clearances at drive positions q, shape [n_samples, n_clearances]."""
         x = self.geometric(q)
         values = np.empty((len(x), len(self)))
-        kernels.clearances(x, *self._arrays, np.empty((0, 0)), values, np.empty((0, 0)))
+        self._run(x, np.empty((0, 0)), values, np.empty((0, 0)))
         return values
 
     def gradient(self, q: npt.ArrayLike, weights: FloatArray) -> FloatArray:
         """Gradient of `sum(weights * clearances)` by q, shape [n_samples, n_joints]."""
         x = self.geometric(q)
         out = np.zeros_like(x)
-        kernels.clearances(x, *self._arrays, np.ascontiguousarray(weights), np.empty((len(x), len(self))), out)
+        self._run(x, np.ascontiguousarray(weights), np.empty((len(x), len(self))), out)
         return out if self.robot.coupling is None else out @ self.robot.coupling
 
     def is_free(self, q: npt.ArrayLike) -> npt.NDArray[np.bool_]:
@@ -260,7 +265,7 @@ def without_permanent_contacts(scene: Scene, with_cell: bool) -> tuple[Scene, tu
     limit = np.array([OFTEN if links_between(scene, r) == 1 else ALWAYS for r in scene.table])
     keep = touching < limit
     dropped = [name for name, kept in zip(scene.names, keep, strict=True) if not kept]
-    notes = ()
+    notes: tuple[Note, ...] = ()
     if dropped:
         notes = (
             Note("contact-ignored", Severity.INFO,
@@ -339,6 +344,3 @@ def reach_bounds(robot: Robot, link: int, beyond: float) -> FloatArray:
             length += max(abs(limits.lower[k]), abs(limits.upper[k])) + abs(joint.transforms[i].value)
         length += before
     return out
-
-
-__all__ = ["Scene", "build_scene", "skeleton_points"]

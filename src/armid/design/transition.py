@@ -21,6 +21,9 @@ PEAK_VELOCITY = 15.0 / 8.0
 PEAK_ACCELERATION = 10.0 / np.sqrt(3.0)
 PEAK_JERK = 60.0
 
+EASE = 1.002
+"""Slower than quickest by this factor: a limit touched exactly cannot be certified between samples."""
+
 SHORTEST = 1e-3
 """[s]: a transition between two equal poses still has a duration."""
 
@@ -92,4 +95,4 @@ def quickest_transition(
             np.cbrt(PEAK_JERK * step / limits.jerk),
         ]
     ).max(axis=1)
-    return TransitionTrajectory(joint_names, points, np.maximum(durations, SHORTEST))
+    return TransitionTrajectory(joint_names, points, np.maximum(EASE * durations, SHORTEST))

@@ -1,0 +1,225 @@
+"""One motion on its way through the search, and the three kinds of work done on it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.design.augmented import EXPLORE, POLISH, Schedule, minimised
+from armid.design.basis import Basis, FourierBasis
+from armid.design.certificate import Certificate, certify
+from armid.design.excitation import Excitation, ExcitationGrid
+from armid.design.fourier import FourierTrajectory
+from armid.design.spline import SplineTrajectory
+
+COARSE, FINE = 128, 256
+"""Instants on the grid while exploring and while polishing: 6 and 13 per second of a 20 s period, whose highest
+harmonic takes 2 s."""
+
+GUARD = 0.002
+"""Polishing keeps this fraction away from every limit, and this many metres from every clearance, so that what a
+finite number of rounds leaves over, and what happens between instants, still fits."""
+
+REPAIRS = 3
+"""Times a polished motion that misses its certificate is polished again with a wider guard."""
+
+
+class Work(StrEnum):
+    """What to do with a start."""
+
+    EXPLORE = "explore"
+    HOP = "hop"
+    POLISH = "polish"
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A motion and what is known about it.
+
+    Args:
+        start: number of the random start it stems from.
+        family: index of its basis.
+        coefficients: shape [size, n_joints].
+        objective: what the search minimises, with broken constraints added on.
+        condition_number: on the search's grid.
+        certificate: only after polishing.
+        evaluations: spent on it.
+    """
+
+    start: int
+    family: int
+    coefficients: FloatArray
+    objective: float = float("inf")
+    condition_number: float = float("inf")
+    certificate: Certificate | None = None
+    evaluations: int = 0
+
+    @property
+    def feasible(self) -> bool:
+        return self.certificate is not None and self.certificate.feasible
+
+
+@dataclass(frozen=True)
+class Task:
+    """One piece of work.
+
+    Args:
+        work: which kind.
+        start: number of the random start; seeds everything random in the task.
+        family: index of the basis.
+        origin: coefficients to go on from; none for a random start.
+        deadline: of the wall clock [s since the epoch], so that it means the same in every process.
+    """
+
+    work: Work
+    start: int
+    family: int
+    origin: FloatArray | None = None
+    deadline: float = float("inf")
+
+
+PENALTY_OF_RANKING = 5.0
+"""In the ranking of explored motions a limit missed by 1 % weighs like 5 % of the condition number."""
+
+HOP_SIZE = 0.15
+"""Random change of a good motion, relative to its own size, before it descends again: enough to leave its basin."""
+
+
+class Workshop:
+    """Grids and certificates of one problem; every process has its own.
+
+    Args:
+        problem: what is asked.
+        bases: families of motions, usually one per period.
+        seed: of everything random.
+    """
+
+    def __init__(self, problem: Excitation, bases: tuple[Basis, ...], seed: int) -> None:
+        self.problem, self.bases, self.seed = problem, bases, seed
+        self._grids: dict[tuple[int, int, float], ExcitationGrid] = {}
+
+    def grid(self, family: int, count: int, guard: float = 0.0) -> ExcitationGrid:
+        """The problem on a grid, with limits narrowed by a guard."""
+        key = (family, count, guard)
+        if key not in self._grids:
+            self._grids[key] = ExcitationGrid(guarded(self.problem, guard), self.bases[family], count)
+        return self._grids[key]
+
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        return self.problem.robot.joint_names
+
+    def do(self, task: Task) -> Candidate:
+        """The candidate after the work."""
+        deadline = time.monotonic() + (task.deadline - time.time())
+        if task.work is Work.POLISH:
+            assert task.origin is not None
+            return self.polished(Candidate(task.start, task.family, task.origin), deadline)
+        rng = np.random.default_rng([self.seed, task.start])
+        grid = self.grid(task.family, COARSE)
+        if task.origin is None:
+            origin = self.bases[task.family].random(self.problem.limits, rng)
+        else:
+            size = np.abs(task.origin).mean(axis=0)
+            origin = task.origin + HOP_SIZE * size * rng.normal(size=task.origin.shape)
+        return self.descended(Candidate(task.start, task.family, origin), grid, EXPLORE, deadline)
+
+    def descended(self, candidate: Candidate, grid: ExcitationGrid, schedule: Schedule, deadline: float) -> Candidate:
+        """A descent from a candidate, without certificate."""
+        before = grid.evaluations
+        end = minimised(grid, grid.variables(candidate.coefficients), schedule, deadline=deadline)
+        return replace(
+            candidate,
+            coefficients=grid.coefficients(end.variables),
+            objective=end.probe.objective + PENALTY_OF_RANKING * max(end.probe.violation, 0.0),
+            condition_number=end.probe.condition_number,
+            evaluations=candidate.evaluations + grid.evaluations - before,
+        )
+
+    def polished(self, candidate: Candidate, deadline: float) -> Candidate:
+        """Descends with a sharp criterion and tight constraints, then certifies; repairs what misses."""
+        guard = GUARD
+        best = self.certified(candidate)
+        for _ in range(REPAIRS):
+            refined = self.certified(
+                self.descended(candidate, self.grid(candidate.family, FINE, guard), POLISH, deadline)
+            )
+            refined = replace(refined, evaluations=refined.evaluations)
+            best = better(best, refined)
+            if refined.feasible or time.monotonic() > deadline:
+                break
+            # What is missing now is kept as additional distance in the next attempt.
+            assert refined.certificate is not None
+            guard += max(refined.certificate.worst - 1.0, -refined.certificate.clearance, GUARD)
+            candidate = refined
+        return best
+
+    def certified(self, candidate: Candidate) -> Candidate:
+        """With a certificate, after shrinking the motion just enough to fit its position and rate limits."""
+        problem, basis = self.problem, self.bases[candidate.family]
+        trajectory = basis.trajectory(candidate.coefficients, self._names)
+        proof = certify(trajectory, problem.robot, problem.limits, problem.scene)
+        if 1.0 < proof.kinematic_worst < 1.1:
+            coefficients = shrunk(basis, candidate.coefficients, problem, 1.0 / proof.kinematic_worst)
+            candidate = replace(candidate, coefficients=coefficients)
+            trajectory = basis.trajectory(coefficients, self._names)
+            proof = certify(trajectory, problem.robot, problem.limits, problem.scene)
+        grid = self.grid(candidate.family, FINE)
+        grid.sharpen(POLISH.powers[1])
+        probe = grid.probe(grid.variables(candidate.coefficients))
+        return replace(candidate, certificate=proof, objective=probe.objective, condition_number=probe.condition_number)
+
+    def trajectory(self, candidate: Candidate) -> FourierTrajectory | SplineTrajectory:
+        return self.bases[candidate.family].trajectory(candidate.coefficients, self._names)
+
+
+def better(a: Candidate, b: Candidate) -> Candidate:
+    """The feasible one with the smaller objective; of two infeasible ones the one that misses less."""
+    if a.feasible != b.feasible:
+        return a if a.feasible else b
+    if a.feasible:
+        return a if (a.objective, a.start) <= (b.objective, b.start) else b
+    return a if (missing(a), a.start) <= (missing(b), b.start) else b
+
+
+def missing(candidate: Candidate) -> float:
+    """By how much a candidate breaks its worst constraint; infinite without a certificate."""
+    if candidate.certificate is None:
+        return float("inf")
+    return max(candidate.certificate.worst - 1.0, -10.0 * candidate.certificate.clearance)
+
+
+def guarded(problem: Excitation, guard: float) -> Excitation:
+    """The same problem with narrower limits and wider clearances."""
+    if guard == 0.0:
+        return problem
+    scene = problem.scene
+    table = scene.table.copy()
+    if len(table):
+        sides = np.where(np.isin(table[:, 0], (5.0, 6.0)), table[:, 4], 1.0)
+        table[:, 3] += guard * sides
+    return replace(problem, limits=problem.limits.within(guard), scene=replace(scene, table=table))
+
+
+def shrunk(basis: Basis, coefficients: FloatArray, problem: Excitation, factor: float) -> FloatArray:
+    """The motion scaled towards the start pose, or towards the middle of the ranges where the start is free.
+
+    Velocities, accelerations and jerks shrink by the factor, and positions stay within their (convex) ranges.
+    """
+    if basis.start is not None:
+        return coefficients * factor
+    t = np.linspace(0.0, basis.period, 4 * basis.size + 1)
+    constant = np.linalg.lstsq(basis.matrices(t)[0], np.ones(len(t)), rcond=None)[0]
+    return factor * coefficients + np.outer(constant, (1.0 - factor) * problem.limits.middle)
+
+
+def families(
+    periods: tuple[float, ...], harmonics: int, start: FloatArray | None, *, at_rest: bool = True
+) -> tuple[Basis, ...]:
+    """A Fourier basis per period."""
+    return tuple(FourierBasis(period, harmonics, start, at_rest) for period in periods)

@@ -1,0 +1,398 @@
+"""Many starts in parallel processes, the best certified motion at any time.
+
+First random starts are explored; then the best are polished and certified; then good ones are shaken and descend
+again, and what comes out better is polished too. A search with a given number of starts repeats exactly for a seed; one
+with a time budget does as many of the same starts as the machine manages.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+
+import numpy as np
+
+from armid.design.basis import Basis
+from armid.design.candidate import Candidate, Task, Work, Workshop, better
+from armid.design.excitation import Excitation
+from armid.errors import ArmidError, InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How long to search.
+
+    Args:
+        seconds: of wall time; None for no limit.
+        starts: random starts to explore; None for as many as time allows. At least one of the two is needed.
+        workers: processes; 1 works in this one.
+    """
+
+    seconds: float | None = 60.0
+    starts: int | None = None
+    workers: int = 2
+
+    def __post_init__(self) -> None:
+        if self.seconds is None and self.starts is None:
+            raise InputError("budget", "neither seconds nor starts", "give at least one of them")
+        if self.seconds is not None and not self.seconds > 0.0:
+            raise InputError("budget", f"{self.seconds} s", "must be positive")
+        if self.workers < 1:
+            raise InputError("budget", f"{self.workers} workers", "at least one is needed")
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What a display may show.
+
+    Args:
+        seconds: since the start.
+        explored, polished: how many so far.
+        best: condition number of the best certified motion; infinite before there is one.
+        objective: its objective.
+    """
+
+    seconds: float
+    explored: int
+    polished: int
+    best: float
+    objective: float
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """What a search found.
+
+    Args:
+        best: certified if any is; otherwise the one that misses least.
+        explored, polished: how many motions.
+        evaluations: of value and gradient together.
+        seconds: wall time.
+        history: seconds and condition number at every improvement.
+        pool: good motions, best first, to go on from.
+        interrupted: whether a key press ended it.
+    """
+
+    best: Candidate
+    explored: int
+    polished: int
+    evaluations: int
+    seconds: float
+    history: tuple[tuple[float, float], ...]
+    pool: tuple[Candidate, ...]
+    interrupted: bool = False
+
+
+EXPLORING = 0.35
+"""Share of the time for random starts."""
+
+FIRST_POLISH = 0.08
+"""After this share one motion is polished, so that there is a certified one early."""
+
+POOL = 8
+"""Explored motions kept for polishing."""
+
+POLISHED_WITHOUT_TIME = 4
+"""Motions polished when a number of starts, not time, ends the search."""
+
+
+@dataclass(eq=False)
+class Plan:
+    """What has been done and what to do next."""
+
+    budget: Budget
+    families: int
+    next_start: int = 0
+    began: float = field(default_factory=time.time)
+    explored: list[Candidate] = field(default_factory=list)
+    polished: list[Candidate] = field(default_factory=list)
+    taken: set[int] = field(default_factory=set)
+    history: list[tuple[float, float]] = field(default_factory=list)
+    evaluations: int = 0
+    first_start: int = 0
+
+    @property
+    def elapsed(self) -> float:
+        return time.time() - self.began
+
+    @property
+    def share(self) -> float:
+        """Part of the time that is gone; zero without a time limit."""
+        return self.elapsed / self.budget.seconds if self.budget.seconds else 0.0
+
+    @property
+    def deadline(self) -> float:
+        return self.began + self.budget.seconds if self.budget.seconds else float("inf")
+
+    @property
+    def best(self) -> Candidate | None:
+        best: Candidate | None = None
+        for candidate in self.polished:
+            best = candidate if best is None else better(best, candidate)
+        return best
+
+    def waiting(self) -> list[Candidate]:
+        """Explored motions not yet polished, best first."""
+        left = [c for c in self.explored if c.start not in self.taken]
+        return sorted(left, key=lambda c: (c.objective, c.start))
+
+    def task(self) -> Task | None:
+        """The next piece of work; None when there is none to hand out."""
+        if self.share >= 1.0:
+            return None
+        if self.budget.starts is not None:
+            return self._counted()
+        if self.share < EXPLORING and not (self.share > FIRST_POLISH and not self.taken and self.explored):
+            return self._explore()
+        return self._improve()
+
+    def _counted(self) -> Task | None:
+        assert self.budget.starts is not None
+        if self.next_start - self.first_start < self.budget.starts:
+            return self._explore()
+        # Polishing waits until every start is explored, so that the choice does not depend on who finished first.
+        if len(self.explored) < self.budget.starts or len(self.taken) >= POLISHED_WITHOUT_TIME:
+            return None
+        return self._polish()
+
+    def _explore(self) -> Task:
+        start = self.next_start
+        self.next_start += 1
+        return Task(Work.EXPLORE, start, start % self.families, deadline=self.deadline)
+
+    def _polish(self) -> Task | None:
+        waiting = self.waiting()
+        if not waiting:
+            return None
+        chosen = waiting[0]
+        self.taken.add(chosen.start)
+        return Task(Work.POLISH, chosen.start, chosen.family, chosen.coefficients, self.deadline)
+
+    def _improve(self) -> Task | None:
+        """Polish while something promising waits; otherwise shake a good motion."""
+        waiting, best = self.waiting(), self.best
+        if len(self.taken) < 3 or best is None:
+            return self._polish() or self._explore()
+        # A shaken motion is worth polishing when exploring alone brought it near the best explored one so far.
+        reference = min(c.objective for c in self.explored)
+        if waiting and waiting[0].objective < reference + 0.02:
+            return self._polish()
+        good = sorted((c for c in self.polished if c.feasible), key=lambda c: c.objective) or [best]
+        start = self.next_start
+        self.next_start += 1
+        origin = good[start % min(3, len(good))]
+        return Task(Work.HOP, start, origin.family, origin.coefficients, self.deadline)
+
+    def record(self, task: Task, result: Candidate) -> None:
+        """Takes in a finished piece of work."""
+        self.evaluations += result.evaluations
+        if task.work is not Work.POLISH:
+            self.explored.append(result)
+            return
+        before = self.best
+        self.polished.append(result)
+        best = self.best
+        if best is not before and best is not None and best.feasible:
+            self.history.append((self.elapsed, best.condition_number))
+
+    def progress(self) -> Progress:
+        best = self.best
+        good = best is not None and best.feasible
+        return Progress(
+            self.elapsed, len(self.explored), len(self.polished),
+            best.condition_number if good and best else float("inf"), best.objective if good and best else float("inf"),
+        )  # fmt: skip
+
+
+Watcher = Callable[[Progress], None]
+
+
+def search(
+    problem: Excitation,
+    bases: tuple[Basis, ...],
+    budget: Budget,
+    *,
+    seed: int = 0,
+    watch: Watcher | None = None,
+    resume: Search | None = None,
+) -> Search:
+    """Searches for the best motion; a key press (Ctrl-C) ends it with the best so far.
+
+    Args:
+        problem: what is asked.
+        bases: families of motions, usually one per period to try.
+        budget: how long.
+        seed: of all random starts.
+        watch: called after every finished piece of work.
+        resume: an earlier search to go on from.
+    """
+    plan = Plan(budget, len(bases))
+    if resume is not None:
+        plan.next_start = plan.first_start = 1 + max(c.start for c in resume.pool)
+        plan.explored = [replace(c, certificate=None) for c in resume.pool]
+    interrupted = False
+    try:
+        if budget.workers == 1:
+            run_here(plan, Workshop(problem, bases, seed), watch)
+        else:
+            run_in_processes(plan, problem, bases, seed, watch)
+    except KeyboardInterrupt:
+        interrupted = True
+    return finished(plan, Workshop(problem, bases, seed), interrupted)
+
+
+def finished(plan: Plan, workshop: Workshop, interrupted: bool) -> Search:
+    """The outcome; certifies the best explored motion when nothing was polished in time."""
+    best = plan.best
+    if best is None:
+        waiting = plan.waiting()
+        if not waiting:
+            raise ArmidError("the search ended before a single motion was explored; give it more time")
+        best = workshop.certified(waiting[0])
+        plan.history.append((plan.elapsed, best.condition_number))
+    ranked = sorted(plan.polished, key=lambda c: (not c.feasible, c.objective, c.start))
+    pool = (*ranked, *(c for c in plan.waiting() if c.start not in {p.start for p in ranked}))[:POOL]
+    return Search(
+        best, len(plan.explored), len(plan.polished), plan.evaluations, plan.elapsed, tuple(plan.history),
+        pool or (best,), interrupted,
+    )  # fmt: skip
+
+
+def run_here(plan: Plan, workshop: Workshop, watch: Watcher | None) -> None:
+    """All work in this process."""
+    while (task := plan.task()) is not None:
+        plan.record(task, workshop.do(task))
+        if watch is not None:
+            watch(plan.progress())
+
+
+def serve(connection: Connection, problem: Excitation, bases: tuple[Basis, ...], seed: int) -> None:
+    """A worker process: tasks in, candidates out, until the other end closes."""
+    import signal
+
+    # The parent decides what a key press means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    workshop = Workshop(problem, bases, seed)
+    while True:
+        try:
+            task = connection.recv()
+        except EOFError:
+            return
+        connection.send(workshop.do(task))
+
+
+def run_in_processes(
+    plan: Plan, problem: Excitation, bases: tuple[Basis, ...], seed: int, watch: Watcher | None
+) -> None:
+    """Keeps every worker busy with one task."""
+    with workers(plan.budget.workers, problem, bases, seed) as connections:
+        busy: dict[Connection, Task] = {}
+        idle = list(connections)
+        while True:
+            still_idle = []
+            for connection in idle:
+                task = plan.task()
+                if task is None:
+                    still_idle.append(connection)
+                else:
+                    connection.send(task)
+                    busy[connection] = task
+            idle = still_idle
+            if not busy:
+                return
+            for ready in wait(list(busy)):
+                assert isinstance(ready, Connection)
+                try:
+                    result = ready.recv()
+                except EOFError:
+                    raise ArmidError("a search process died; run with one worker to see why") from None
+                plan.record(busy.pop(ready), result)
+                idle.append(ready)
+            if watch is not None:
+                watch(plan.progress())
+
+
+@contextmanager
+def workers(count: int, problem: Excitation, bases: tuple[Basis, ...], seed: int) -> Iterator[list[Connection]]:
+    """Processes of this search, ended with it."""
+    context = multiprocessing.get_context("spawn")
+    pipes = [context.Pipe() for _ in range(count)]
+    processes = []
+    with one_thread_each():
+        for _, theirs in pipes:
+            process = context.Process(target=serve, args=(theirs, problem, bases, seed), daemon=True)
+            process.start()
+            theirs.close()
+            processes.append(process)
+    try:
+        yield [ours for ours, _ in pipes]
+    finally:
+        for ours, _ in pipes:
+            ours.close()
+        for process in processes:
+            process.join(timeout=0.5)
+            if process.is_alive():
+                process.terminate()
+
+
+THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "ARMID_THREADS")
+
+
+@contextmanager
+def one_thread_each() -> Iterator[None]:
+    """Processes started meanwhile use one thread each: with one process per core more would only get in the way."""
+    before = {name: os.environ.get(name) for name in THREAD_SETTINGS}
+    os.environ.update(dict.fromkeys(THREAD_SETTINGS, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+FORMAT = "armid-search"
+
+
+def save_search(result: Search, path: Path) -> Path:
+    """Writes the pool of good motions, to resume from."""
+    pool = [
+        {"start": c.start, "family": c.family, "objective": c.objective, "condition_number": c.condition_number,
+         "coefficients": c.coefficients.tolist()}
+        for c in result.pool
+    ]  # fmt: skip
+    head = {"format": FORMAT, "version": 1, "explored": result.explored, "seconds": result.seconds}
+    path.write_text(json.dumps(head | {"history": result.history, "pool": pool}) + "\n", encoding="utf-8")
+    return path
+
+
+def load_search(path: Path, bases: tuple[Basis, ...], n_joints: int) -> Search:
+    """Reads what `save_search` wrote.
+
+    Raises:
+        InputError: not such a file, or of another family of motions.
+    """
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        pool = tuple(
+            Candidate(int(c["start"]), int(c["family"]), np.array(c["coefficients"], dtype=np.float64),
+                      float(c["objective"]), float(c["condition_number"]))
+            for c in values["pool"]
+        )  # fmt: skip
+    except (OSError, ValueError, KeyError, TypeError) as problem:
+        raise InputError(path, f"not a search to resume: {problem}") from None
+    for c in pool:
+        if c.family >= len(bases) or c.coefficients.shape != (bases[c.family].size, n_joints):
+            raise InputError(path, "a search with another period, number of harmonics or start pose", "start afresh")
+    if not pool:
+        raise InputError(path, "an empty search", "start afresh")
+    return Search(pool[0], 0, 0, 0, 0.0, (), pool)

@@ -1,0 +1,191 @@
+"""Locked-joint experiment plans: from the tip to the base, one more joint moves in each.
+
+[Khosla1985] section 3.1: with joints 1..i-1 locked, the torque of joint i contains only links i..n, and those beyond i are
+known from the experiments before. Each experiment is an excitation of the arm that is left, standing on the locked ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.design.cell import Cell
+from armid.design.design import Design, DesignSettings, checked, design_excitation
+from armid.design.fourier import FourierTrajectory
+from armid.design.limits import InfeasibleError, motion_limits
+from armid.design.scene import build_scene
+from armid.design.search import Budget
+from armid.errors import InputError
+from armid.experiments.torque import TorqueRows
+from armid.identifiability.errors import NothingIdentifiableError
+from armid.identifiability.structure import structural_base
+from armid.notes import Note
+from armid.robot.elementary import product
+from armid.robot.robot import Frame, Robot
+
+POSES_TRIED = 200
+"""Random poses of the locked joints among which the one that shows most parameters is taken."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """One experiment of the plan.
+
+    Args:
+        joint: the first joint that moves, 0-based.
+        locked: positions of the joints before it, shape [joint].
+        design: of the arm that is left.
+        trajectory: of all joints, the locked ones standing still.
+    """
+
+    joint: int
+    locked: FloatArray
+    design: Design
+    trajectory: FourierTrajectory
+
+
+def design_sequential(
+    robot: Robot, settings: DesignSettings, *, cell: Cell | None = None, budget: Budget | None = None, seed: int = 0
+) -> tuple[Stage, ...]:
+    """Experiments from the tip to the base.
+
+    Args:
+        robot: without coupling between drives.
+        settings: for every experiment; only Fourier series.
+        cell: obstacles and floor; regions are not carried over.
+        budget: shared by all experiments.
+        seed: of everything random.
+    """
+    if robot.coupling is not None:
+        raise InputError(
+            "--sequential", f"{robot.name} couples its drives", "locking one drive would not lock one joint"
+        )
+    if settings.knots is not None or settings.home is not None or settings.goal_reserve:
+        raise InputError("--sequential", "splines, a home pose or goals", "plans consist of bare Fourier series")
+    total = budget or Budget()
+    share = replace(total, seconds=None if total.seconds is None else total.seconds / robot.n_joints)
+    rng = np.random.default_rng([seed, 77])
+    stages = []
+    for joint in range(robot.n_joints - 1, -1, -1):
+        locked = locked_pose(robot, joint, settings, cell, rng)
+        stages.append(stage(robot, joint, locked, settings, cell, share, seed))
+    return tuple(stages)
+
+
+def stage(
+    robot: Robot,
+    joint: int,
+    locked: FloatArray,
+    settings: DesignSettings,
+    cell: Cell | None,
+    budget: Budget,
+    seed: int,
+) -> Stage:
+    """The experiment in which the joints from `joint` on move."""
+    arm = remaining_arm(robot, joint, locked)
+    start = None if settings.start is None else checked("start", settings.start, robot.n_joints)[joint:]
+    own = replace(settings, start=start, noise=None)
+    design = design_excitation(arm, own, cell=moved_cell(robot, joint, locked, cell), budget=budget, seed=seed)
+    part = design.excitation
+    assert isinstance(part, FourierTrajectory)
+    still = np.zeros((joint, part.n_harmonics))
+    full = FourierTrajectory(
+        robot.joint_names, part.period, np.concatenate([locked, part.offset]), np.vstack([still, part.sine]),
+        np.vstack([still, part.cosine]), settings.repetitions,
+    )  # fmt: skip
+    return Stage(joint, locked, design, full)
+
+
+def remaining_arm(robot: Robot, joint: int, locked: FloatArray) -> Robot:
+    """The joints from `joint` on, standing where the locked ones hold them; gravity turned accordingly."""
+    T = locked_placement(robot, joint, locked)
+    base = robot.link_names[joint - 1] if joint else robot.base
+    frames = tuple(replace(f, link=f.link - joint) for f in robot.frames if f.link >= joint)
+    return Robot(
+        name=f"{robot.name} from {robot.joint_names[joint]}",
+        joints=robot.joints[joint:], links=robot.links[joint:], frames=frames or (Frame("tip", robot.n_joints - joint),),
+        gravity=T[:3, :3].T @ robot.gravity, base=base,
+        geometry=robot.links[joint - 1].geometry if joint else robot.geometry, source=robot.source,
+    )  # fmt: skip
+
+
+def locked_placement(robot: Robot, joint: int, locked: FloatArray) -> FloatArray:
+    """T_base_link of the last locked link, shape [4, 4]."""
+    T = np.eye(4)
+    for k in range(joint):
+        T = T @ product(robot.joints[k].transforms, float(locked[k]))
+    return T
+
+
+def moved_cell(robot: Robot, joint: int, locked: FloatArray, cell: Cell | None) -> Cell | None:
+    """Obstacles, and the locked links, seen from the last locked link. A floor becomes a large box below it."""
+    from armid.design.capsules import link_capsules
+    from armid.design.cell import Obstacle
+    from armid.robot.geometry import Box, Capsule, Geometry
+    from armid.robot.shapes import pose_along
+
+    space = cell or Cell()
+    T = np.linalg.inv(locked_placement(robot, joint, locked))
+    solids = [Obstacle(o.name, Geometry(o.geometry.shape, T @ o.geometry.T_link_shape)) for o in space.obstacles]
+    if space.floor is not None:
+        below = np.eye(4)
+        below[2, 3] = space.floor - 2.0
+        solids.append(Obstacle("floor", Geometry(Box((20.0, 20.0, 4.0)), T @ below)))
+    for capsule in link_capsules(robot)[0]:
+        # The last locked link is the base of the arm that is left, and brings its own shapes.
+        if capsule.link < joint:
+            to_world = locked_placement(robot, capsule.link, locked[: capsule.link])
+            ends = [(T @ to_world @ np.append(p, 1.0))[:3] for p in (capsule.start, capsule.end)]
+            length = float(np.linalg.norm(ends[1] - ends[0]))
+            place = pose_along(*ends) if length > 0.0 else at(ends[0])
+            solids.append(Obstacle(capsule.name, Geometry(Capsule(capsule.radius, max(length, 1e-6)), place)))
+    return Cell(tuple(solids), (), None, space.margin, space.description)
+
+
+def at(point: FloatArray) -> FloatArray:
+    T = np.eye(4)
+    T[:3, 3] = point
+    return T
+
+
+def locked_pose(
+    robot: Robot, joint: int, settings: DesignSettings, cell: Cell | None, rng: np.random.Generator
+) -> FloatArray:
+    """A free pose of the joints before `joint` in which the rest shows the most parameters; shape [joint].
+
+    Which parameters gravity shows depends on how the remaining axes stand to it: about a vertical axis, none.
+    """
+    limits, _ = motion_limits(robot)
+    if settings.start is not None:
+        return checked("start", settings.start, robot.n_joints)[:joint]
+    scene = build_scene(robot, cell, self_collision=settings.self_collision)
+    poses = rng.uniform(limits.within(0.3).lower, limits.within(0.3).upper, size=(POSES_TRIED, robot.n_joints))
+    poses[0] = limits.middle
+    free = poses[scene.is_free(poses)]
+    if not len(free):
+        raise InfeasibleError(
+            f"none of {POSES_TRIED} poses is free of collision; {scene.worst(limits.middle)[1]} in the middle one"
+        )
+    counts = [shown(robot, joint, pose[:joint], settings) for pose in free[:20]]
+    best: FloatArray = free[int(np.argmax(counts))][:joint]
+    return best
+
+
+def shown(robot: Robot, joint: int, locked: FloatArray, settings: DesignSettings) -> int:
+    """How many base parameters the remaining arm has."""
+    arm = remaining_arm(robot, joint, locked)
+    try:
+        return len(structural_base(TorqueRows(arm, settings.effects)))
+    except NothingIdentifiableError:
+        return 0
+
+
+def stage_notes(stages: tuple[Stage, ...]) -> tuple[Note, ...]:
+    """All notes of all experiments, each once."""
+    seen: dict[str, Note] = {}
+    for one in stages:
+        for note in one.design.notes:
+            seen.setdefault(note.message, note)
+    return tuple(seen.values())
