@@ -18,7 +18,7 @@ MAX_BYTES = 2_000_000
 """A robot file is a few kilobytes; meshes are separate files."""
 MAX_DEPTH = 30
 """Levels of nesting; ours needs six. Deeper text would exhaust the parser's stack."""
-MAX_NODES = 100_000
+MAX_NODES = 30_000
 """Values in the document; bounds the time a hostile file can take."""
 
 
@@ -108,7 +108,8 @@ class Field:
         for key in required:
             if key not in self.value:
                 raise self.error(f"key {key!r} is missing", f"known keys: {', '.join(allowed)}")
-        return {key: Field(value, f"{self.where}.{key}", self.names) for key, value in self.value.items()}
+        dot = " " if self.where.endswith(":") else "."
+        return {key: Field(value, f"{self.where}{dot}{key}", self.names) for key, value in self.value.items()}
 
     def items(self) -> list[Field]:
         """The entries of a list."""

@@ -51,6 +51,8 @@ class _Update:
 
     def __init__(self, text: str, robot: Robot, original: Robot, where: str) -> None:
         self.robot, self.original = robot, original
+        # Frames the robot no longer names stay where the file has them.
+        self.frames = {frame.name: frame for frame in (*original.frames, *robot.frames)}
         self.urdf: Urdf = read_urdf(text, where)
         self.path = path_between(self.urdf, robot.base, robot.tip.name, where)
         self.edits = Edits(text)
@@ -101,13 +103,15 @@ class _Update:
         """T_urdflink_frame of a link or merged fixed link carried by robot link `link`."""
         if name == (self.robot.base, *self.robot.link_names)[link]:
             return np.eye(4)
-        found = next((f for f in self.robot.frames if f.name == name and f.link == link), None)
-        return None if found is None else _translation(self.shifts[link]) @ found.T_link_frame
+        found = self.frames.get(name)
+        if found is None or found.link != link:
+            return None
+        return _translation(self.shifts[link]) @ found.T_link_frame
 
     def _frames(self) -> None:
         """Fixed joints whose frames moved, or whose carrier's frame did."""
         old = {frame.name: frame for frame in self.original.frames}
-        for frame in self.robot.frames:
+        for frame in self.frames.values():
             entry = self.urdf.joint_to(frame.name)
             if entry is None or entry.moves or frame.name not in old:
                 continue
@@ -137,7 +141,7 @@ class _Update:
         ])  # fmt: skip
 
     def _same_place(self, frame: Frame, old: Frame, parent: str) -> bool:
-        above = next((f for f in self.robot.frames if f.name == parent), None)
+        above = self.frames.get(parent)
         above_old = next((f for f in self.original.frames if f.name == parent), None)
         unmoved = (above is None or above_old is None) or above.transforms == above_old.transforms
         carried = above is None and self.shifts[frame.link].any()

@@ -1,0 +1,291 @@
+"""Reading URDF: choices, merging, and each mistake by name."""
+
+from dataclasses import replace
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from robot_files import URDF, with_gripper
+
+from armid.errors import RobotError, UnknownNameError
+from armid.kernels.dynamics import inverse_dynamics
+from armid.kernels.kinematics import forward_kinematics
+from armid.notes import Severity
+from armid.robot import Box, Cylinder, JointKind, Mesh, Motion, Sphere, load_robot
+from armid.robot.urdf import parse_urdf
+from armid.robot.xml_tree import decoded
+
+
+def test_the_arm_and_its_fields():
+    robot = parse_urdf(URDF, "small.urdf")
+    assert robot.joint_names == ("turn", "slide")
+    assert robot.link_names == ("upper", "fore")
+    assert robot.base == "world"
+    assert [frame.name for frame in robot.frames] == ["base", "bracket", "tool0"]
+    assert robot.tip.name == "tool0"
+    turn, slide = robot.joints
+    assert (turn.kind, slide.kind) == (JointKind.REVOLUTE, JointKind.PRISMATIC)
+    assert (turn.limits.lower, turn.limits.upper, turn.limits.velocity, turn.limits.torque) == (-2, 2.5, 3, 80)
+    assert (turn.drive.viscous, turn.drive.coulomb) == (1.5, 0.7)
+    assert [type(g.shape) for g in robot.links[0].geometry] == [Mesh, Cylinder]
+    assert [g.collision for g in robot.links[0].geometry] == [False, True]
+    assert [type(g.shape) for g in robot.links[1].geometry] == [Box, Sphere]
+    assert robot.notes == ()
+
+
+def test_coordinate_axes_need_one_element_and_right_angles_are_exact():
+    turn, slide = parse_urdf(URDF).joints
+    variable = turn.transforms[-1]
+    assert (variable.motion, variable.sign) == (Motion.RZ, -1)
+    assert turn.transforms[-2].value == np.pi / 2
+    assert [e.motion.value for e in slide.transforms if e.variable] == ["Tz"]
+    np.testing.assert_allclose(slide.transform(0.5)[:3, :3], slide.transform(0.0)[:3, :3], atol=1e-15)
+
+
+def test_constant_lengths_have_names():
+    symbols = [e.symbol for joint in parse_urdf(URDF).joints for e in joint.transforms if e.symbol]
+    assert symbols == ["d1z", "d1x", "d1z_2", "d2y", "d2z", "d2x"]
+
+
+def compare_with_pinocchio(text, robot, rng, *, place=1e-12, torque=1e-12):
+    """Forward kinematics of every frame and inverse dynamics against Pinocchio's own URDF reader."""
+    model = pin.buildModelFromXML(text)
+    model.gravity.linear = np.array(robot.gravity)
+    data = model.createData()
+    index = [model.joints[model.getJointId(name)].idx_v for name in robot.joint_names]
+    width = [model.joints[model.getJointId(name)].nq for name in robot.joint_names]
+    T_world_base = np.eye(4)
+    for _ in range(5):
+        q, qd, qdd = rng.normal(size=(3, robot.n_joints))
+        full = pin.neutral(model)
+        v, a = np.zeros(model.nv), np.zeros(model.nv)
+        for k, name in enumerate(robot.joint_names):
+            at = model.joints[model.getJointId(name)].idx_q
+            full[at : at + width[k]] = q[k] if width[k] == 1 else (np.cos(q[k]), np.sin(q[k]))
+        v[index], a[index] = qd, qdd
+        pin.framesForwardKinematics(model, data, full)
+        T_world_base = data.oMf[model.getFrameId(robot.base)].homogeneous
+        for frame in (*(f.name for f in robot.frames), *robot.link_names):
+            expected = np.linalg.inv(T_world_base) @ data.oMf[model.getFrameId(frame)].homogeneous
+            np.testing.assert_allclose(forward_kinematics(robot, q, frame)[0], expected, rtol=0, atol=place)
+        expected = pin.rnea(model, data, full, v, a)[index]
+        ours = inverse_dynamics(robot, q, qd, qdd)[0]
+        np.testing.assert_allclose(ours, expected, rtol=0, atol=torque * max(1.0, np.abs(expected).max()))
+
+
+def test_small_arm_agrees_with_pinocchio():
+    # Pinocchio keeps 1.57079632679 as written, 5e-12 away from the right angle.
+    compare_with_pinocchio(URDF, parse_urdf(URDF), np.random.default_rng(0), place=1e-11, torque=1e-10)
+
+
+@pytest.mark.parametrize("axis", ["1 0 0", "0 -1 0", "0.6 0.8 0", "-0.36 0.48 0.8", "0 0.6 -0.8", "0.577 0.577 0.577"])
+def test_any_joint_axis_agrees_with_pinocchio(axis):
+    text = URDF.replace('<axis xyz="0 0 -1"/>', f'<axis xyz="{axis}"/>').replace("1.57079632679", "0.4")
+    unit = np.array([float(x) for x in axis.split()])
+    exact = " ".join(repr(float(x)) for x in unit / np.linalg.norm(unit))
+    compare_with_pinocchio(text.replace(f'"{axis}"', f'"{exact}"'), parse_urdf(text), np.random.default_rng(1))
+
+
+def test_a_gripper_is_lumped_and_said_so():
+    robot = parse_urdf(with_gripper())
+    assert robot.joint_names == ("turn", "slide")
+    lumped = [note for note in robot.notes if note.code == "branch-lumped"]
+    assert len(lumped) == 1
+    assert lumped[0].severity is Severity.WARNING
+    assert "finger1, finger2" in lumped[0].message
+    bare = parse_urdf(URDF)
+    assert robot.links[1].inertial[0] == pytest.approx(bare.links[1].inertial[0] + 0.2)
+    compare_with_pinocchio(with_gripper(), robot, np.random.default_rng(2), place=1e-11, torque=1e-10)
+
+
+def test_a_finger_can_be_the_tip_but_not_a_mimic():
+    robot = parse_urdf(with_gripper(), tip="left")
+    assert robot.joint_names == ("turn", "slide", "finger1")
+    with pytest.raises(
+        RobotError, match="'finger2'.*mimic joint .of 'finger1'. inside the arm.*choose a tip before it"
+    ):
+        parse_urdf(with_gripper(), tip="right")
+
+
+def test_base_and_tip_cut_the_arm():
+    robot = parse_urdf(URDF, base="base", tip="bracket")
+    assert robot.joint_names == ("turn",)
+    assert robot.base == "base"
+    assert "branch-lumped" in [note.code for note in robot.notes]
+    np.testing.assert_allclose(robot.joints[0].transform()[:3, 3], [0.1, 0, 0.2])
+    with pytest.raises(UnknownNameError, match="no link named 'nowhere'; there are: world, base"):
+        parse_urdf(URDF, tip="nowhere")
+    with pytest.raises(RobotError, match="tip 'world' does not hang from base 'fore'"):
+        parse_urdf(URDF, base="fore", tip="world")
+    with pytest.raises(RobotError, match="no moving joint between 'world' and 'base'"):
+        parse_urdf(URDF, tip="base")
+
+
+def second_arm() -> str:
+    extra = """
+  <joint name="turn2" type="revolute"><parent link="base"/><child link="upper2"/><limit lower="-1" upper="1"/></joint>
+  <link name="upper2"/>
+  <joint name="turn3" type="continuous"><parent link="upper2"/><child link="hand2"/></joint>
+  <link name="hand2"/>
+</robot>"""
+    return URDF.replace("</robot>", extra)
+
+
+def test_two_arms_need_a_tip():
+    with pytest.raises(RobotError, match="2 chains of 2 moving joints.*one of: .*hand2"):
+        parse_urdf(second_arm())
+    assert parse_urdf(second_arm(), tip="hand2").joint_names == ("turn2", "turn3")
+    assert parse_urdf(second_arm(), tip="tool0").joint_names == ("turn", "slide")
+
+
+def test_frames_on_the_last_link_are_chosen_by_name():
+    text = URDF.replace(
+        "</robot>",
+        '<joint name="c" type="fixed"><parent link="fore"/><child link="camera"/></joint><link name="camera"/></robot>',
+    )
+    robot = parse_urdf(text)
+    assert robot.tip.name == "tool0"
+    assert [(note.code, note.severity) for note in robot.notes] == [("tip-chosen", Severity.INFO)]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "subject"),
+    [
+        ('<mass value="3"/>', '<mass value="-3"/>', "upper"),
+        ('ixx="0.03"', 'ixx="0.3"', "upper"),
+        ('<mass value="0.5"/>', '<mass value="-0.5"/>', "bracket"),
+    ],
+)
+def test_impossible_inertia_loads_with_a_note(old, new, subject):
+    robot = parse_urdf(URDF.replace(old, new))
+    notes = [note for note in robot.notes if note.code == "inertial-impossible"]
+    assert [note.subject for note in notes] == [subject]
+    assert notes[0].severity is Severity.WARNING
+    assert not robot.links[0].is_sound
+    assert robot.links[1].is_sound
+
+
+def test_odd_but_readable_things_are_noted():
+    text = URDF.replace("1.57079632679", "1.5708").replace('effort="80"', 'effort="0"')
+    text = text.replace('<origin xyz="0.2 0 0"/>', '<origin xyz="0.2 0 0"/><origin xyz="9 9 9"/>')
+    text = text.replace('<limit lower="0" upper="0.4" velocity="1" effort="100"/>', "")
+    robot = parse_urdf(text)
+    codes = sorted(note.code for note in robot.notes)
+    assert codes == ["angle-rounded", "element-twice", "limits-empty", "limits-missing"]
+    assert robot.joints[0].transforms[-2].value == 1.5708
+    assert robot.joints[1].limits.upper == np.inf
+    assert robot.joints[0].limits.torque == np.inf
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("<robot name", "robot name", "line 3: not well-formed XML"),
+        ("</robot>", "", "not well-formed XML: no element found"),
+        ('<?xml version="1.0"?>\n', '<!DOCTYPE robot [<!ENTITY a "b">]>\n', "document type declaration 'robot'.*remove"),
+        ("<robot", "<mujoco", "mismatched tag|outermost element"),
+        ('<link name="fore">', '<link name="four">', "<joint name='slide'>: child link 'fore' does not exist"),
+        ('<link name="fore">', '<link name="upper">', "link 'upper' appears twice.*rename"),
+        ('<joint name="slide"', '<joint name="turn"', "joint 'turn' appears twice"),
+        ('<link name="fore">', "<link>", "no usable name"),
+        ('<parent link="bracket"/>', "", "<joint name='slide'>: no <parent link=...>"),
+        ('<child link="fore"/>', '<child link="upper"/>', "child of 'turn' too: a closed loop"),
+        ('<parent link="world"/>', '<parent link="fore"/>', "part of a closed loop"),
+        ('<axis xyz="0 0 -1"/>', '<axis xyz="0 0 0"/>', "<joint name='turn'>: axis is 0 0 0"),
+        ('<axis xyz="0 0 -1"/>', '<axis xyz="0 0 2"/>', "axis has length 2.*make it a unit vector: 0 0 1"),
+        ('<axis xyz="0 0 -1"/>', '<axis xyz="0 0"/>', "expected three numbers"),
+        ('xyz="0.1 0 0.2"', 'xyz="nan 0 0.2"', "'nan', which is not a finite number"),
+        ('xyz="0.1 0 0.2"', 'xyz="0.1 inf 0.2"', "'inf', which is not a finite number"),
+        ('xyz="0.1 0 0.2"', 'xyz="1e999 0 0.2"', "not a finite number"),
+        ('xyz="0.1 0 0.2"', 'xyz="0,1 0 0.2"', "'0,1'.*write a decimal point: 0.1"),
+        ('xyz="0.1 0 0.2"', 'xyz="0.1, 0, 0.2"', "'0.1,'.*not a finite number"),
+        ('xyz="0.1 0 0.2"', 'xyz="${x} 0 0.2"', "this is xacro: expand it first"),
+        ('type="revolute"', 'type="revolut"', "unknown joint type 'revolut'.*did you mean 'revolute'"),
+        ('type="revolute"', 'type="planar"', "a planar joint inside the arm|no moving joint|chains"),
+        ('lower="-2" upper="2.5"', 'lower="2.5" upper="-2"', "lower limit 2.5 is above upper limit -2.*swap"),
+        ('velocity="3"', 'velocity="-3"', "velocity limit -3 is negative"),
+        ('damping="1.5"', 'damping="-1.5"', "damping -1.5 or friction 0.7 is negative"),
+        ('<mass value="3"/>', "", "no <mass>"),
+        ('<mass value="3"/>', "<mass/>", "no attribute 'value'"),
+        ("</robot>", '<link name="island"/></robot>', "2 links without parent: 'world', 'island'"),
+    ],
+)  # fmt: skip
+def test_each_mistake_is_named(old, new, message):
+    assert old in URDF
+    with pytest.raises(RobotError, match=message) as caught:
+        parse_urdf(URDF.replace(old, new, 1), "small.urdf")
+    assert "small.urdf" in str(caught.value)
+
+
+def test_a_mimicked_joint_must_exist():
+    with pytest.raises(RobotError, match="mimics 'thumb', which does not exist"):
+        parse_urdf(with_gripper().replace('mimic joint="finger1"', 'mimic joint="thumb"'))
+
+
+def test_size_depth_and_count_are_bounded():
+    with pytest.raises(RobotError, match="nested too deeply"):
+        parse_urdf("<robot>" + "<a>" * 200 + "</a>" * 200 + "</robot>")
+    with pytest.raises(RobotError, match="too many elements"):
+        parse_urdf("<robot>" + "<a/>" * 200_001 + "</robot>")
+    with pytest.raises(RobotError, match="larger than"):
+        parse_urdf("<robot>" + " " * 20_000_001 + "</robot>")
+    with pytest.raises(RobotError, match="more than 2000 <link>"):
+        parse_urdf("<robot>" + "".join(f'<link name="l{i}"/>' for i in range(2001)) + "</robot>")
+
+
+def test_a_long_fixed_tail_does_not_exhaust_the_stack():
+    tail = "".join(
+        f'<link name="t{i}"/><joint name="f{i}" type="fixed"><parent link="{"fore" if i == 0 else f"t{i - 1}"}"/>'
+        f'<child link="t{i}"/><origin xyz="0 0 0.001"/></joint>'
+        for i in range(1500)
+    )
+    robot = parse_urdf(URDF.replace("</robot>", tail + "</robot>"), tip="t1499")
+    T = np.linalg.inv(forward_kinematics(robot, np.zeros(2), "fore")[0]) @ forward_kinematics(robot, np.zeros(2))[0]
+    np.testing.assert_allclose(T[:3, 3], [0, 0, 1.5], atol=1e-12)
+
+
+def test_files_are_found_by_path_and_catalogue_names_listed(tmp_path):
+    path = tmp_path / "small.urdf"
+    path.write_text(URDF)
+    robot = load_robot(path, gravity=[0, 0, 0])
+    assert robot.source.path == str(path)
+    assert len(robot.source.sha256) == 64
+    assert not robot.gravity.any()
+    with pytest.raises(UnknownNameError, match="'pandaa'; there are: .*panda"):
+        load_robot("pandaa")
+    with pytest.raises(RobotError, match="no such file.*catalogue name"):
+        load_robot(tmp_path / "missing.urdf")
+    with pytest.raises(RobotError, match="not a file"):
+        load_robot(tmp_path)
+
+
+def test_encodings():
+    text = URDF.replace("a small arm", "ein kleiner Arm für Müller")
+    assert decoded(text.encode(), "x") == text
+    assert decoded(b"\xef\xbb\xbf" + text.encode(), "x") == text
+    latin = text.replace('version="1.0"', 'version="1.0" encoding="iso-8859-1"')
+    assert parse_urdf(decoded(latin.encode("latin-1"), "x")).n_joints == 2
+    with pytest.raises(RobotError, match="not utf-8 text"):
+        decoded(text.encode("latin-1"), "x")
+    with pytest.raises(RobotError, match="zero bytes"):
+        decoded(b"a\x00b", "x")
+    with pytest.raises(RobotError, match="encoding 'utf-16' is not read"):
+        decoded(b'<?xml version="1.0" encoding="UTF-16"?>', "x")
+
+
+def test_another_frame_of_a_catalogue_arm_can_be_the_tip():
+    robot = load_robot("lwr4plus", tip="led_fixture")
+    assert robot.tip.name == "led_fixture"
+    assert robot.tip.T_link_frame[0, 3] == 0.0015
+    with pytest.raises(RobotError, match="starts at its own base"):
+        load_robot("panda", base="link3")
+
+
+def test_merging_is_the_sum_of_the_bodies():
+    robot = parse_urdf(URDF)
+    model = pin.buildModelFromXML(URDF)
+    joint = model.getJointId("turn")
+    expected = model.inertias[joint]
+    assert robot.links[0].inertial[0] == pytest.approx(expected.mass)
+    np.testing.assert_allclose(robot.links[0].inertial[1:4], expected.mass * expected.lever, atol=1e-14)
+    assert replace(robot, gravity=np.zeros(3)).links[0].is_sound

@@ -1,0 +1,206 @@
+"""Writing arms back: only what changed, and the same arm in other conventions."""
+
+import difflib
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from chains import random_inertial, random_robot
+from robot_files import URDF, with_gripper
+
+from armid.errors import RobotError
+from armid.kernels.dynamics import inverse_dynamics
+from armid.kernels.kinematics import forward_kinematics
+from armid.robot import Elementary, Motion, Robot, catalogue_names, load_robot
+from armid.robot.dh import Convention, row_of
+from armid.robot.dh_table import in_dh_frames
+from armid.robot.elementary import elementary_matrix, rotation_from_rpy, rpy
+from armid.robot.urdf import parse_urdf
+from armid.robot.urdf_update import updated_urdf
+from armid.robot.urdf_write import new_urdf
+from armid.robot.yaml_file import parse_yaml
+from armid.robot.yaml_write import to_yaml
+
+PLACE = 1e-12
+"""[m] and direction cosines: what the conversions promise."""
+
+
+def assert_same_arm(a: Robot, b: Robot, rng: np.random.Generator, *, torque: float = 1e-11) -> None:
+    q, qd, qdd = rng.normal(size=(3, 4, a.n_joints))
+    np.testing.assert_allclose(forward_kinematics(a, q), forward_kinematics(b, q), rtol=0, atol=PLACE)
+    expected = inverse_dynamics(a, q, qd, qdd)
+    np.testing.assert_allclose(inverse_dynamics(b, q, qd, qdd), expected, rtol=0, atol=torque * np.abs(expected).max())
+
+
+def changed_lines(old: str, new: str) -> list[str]:
+    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=0)
+    return [line for line in lines if line[0] in "+-" and line[:3] not in ("+++", "---")]
+
+
+# --- the same file
+
+
+@pytest.mark.parametrize("text", [URDF, with_gripper(), URDF.replace("\n", "\r\n")])
+def test_nothing_changed_is_the_same_text(text):
+    assert updated_urdf(text, parse_urdf(text)) == text
+
+
+def test_one_mass_changes_one_line():
+    robot = parse_urdf(URDF)
+    fore = robot.links[1]
+    heavier = fore.inertial.copy()
+    heavier[0] += 1.0  # The centre of mass is the origin, so nothing else follows.
+    new = updated_urdf(URDF, replace(robot, links=(robot.links[0], replace(fore, inertial=heavier))))
+    assert changed_lines(URDF, new) == [
+        '-    <inertial><mass value="2"/><inertia ixx="0.02" ixy="0" ixz="0" iyy="0.02" iyz="0" izz="0.02"/></inertial>',
+        '+    <inertial><mass value="3.0"/><inertia ixx="0.02" ixy="0" ixz="0" iyy="0.02" iyz="0" izz="0.02"/></inertial>',
+    ]
+
+
+def test_friction_changes_only_dynamics():
+    robot = parse_urdf(URDF)
+    turn, slide = robot.joints
+    drive = replace(turn.drive, coulomb=2.25)
+    new = updated_urdf(URDF, replace(robot, joints=(replace(turn, drive=drive), replace(slide, drive=drive))))
+    assert changed_lines(URDF, new) == [
+        '-    <dynamics damping="1.5" friction="0.7"/>',
+        '+    <dynamics damping="1.5" friction="2.25"/>',
+        '+    <dynamics damping="1.5" friction="2.25"/>',
+    ]
+    assert parse_urdf(new).joints[1].drive.coulomb == 2.25
+
+
+@pytest.mark.parametrize("text", [URDF, with_gripper()])
+def test_merged_inertia_reads_back(text):
+    rng = np.random.default_rng(0)
+    robot = parse_urdf(text)
+    target = robot.with_inertial([random_inertial(rng) * 5, random_inertial(rng) * 5])
+    new = updated_urdf(text, target)
+    np.testing.assert_allclose(parse_urdf(new).inertial, target.inertial, rtol=1e-12, atol=1e-13)
+    bracket = ET.fromstring(new).find("link[@name='bracket']/inertial/mass")
+    assert bracket.attrib["value"] == "0.5"
+    assert "<!-- a small arm -->" in new
+
+
+def test_a_body_lighter_than_its_bracket_takes_everything():
+    robot = parse_urdf(URDF)
+    light = robot.inertial.copy()
+    light[:10] *= 0.05
+    new = updated_urdf(URDF, robot.with_inertial(light))
+    again = parse_urdf(new)
+    np.testing.assert_allclose(again.inertial, light, rtol=1e-12, atol=1e-14)
+    assert again.links[0].is_sound
+    assert ET.fromstring(new).find("link[@name='bracket']/inertial/mass").attrib["value"] == "0"
+
+
+def test_a_link_without_inertia_gets_one():
+    text = URDF.replace('<link name="tool0"/>', '<link name="tool0"/>\n  <link name="hand"/>').replace(
+        "</robot>",
+        '  <joint name="roll" type="continuous"><parent link="tool0"/><child link="hand"/><axis xyz="0 0 1"/></joint>\n</robot>',
+    )
+    robot = parse_urdf(text)
+    assert robot.links[2].inertial is None
+    body = random_inertial(np.random.default_rng(1))
+    links = (*robot.links[:2], replace(robot.links[2], inertial=body))
+    again = parse_urdf(updated_urdf(text, replace(robot, links=links)))
+    np.testing.assert_allclose(again.links[2].inertial, body, rtol=1e-12)
+
+
+def moved(robot: Robot, rng: np.random.Generator, *, off_axis: bool) -> Robot:
+    """Every constant a little different, as a calibration leaves it."""
+    tail = (Elementary(Motion.TX, 2e-3), Elementary(Motion.RX, 3e-3)) if off_axis else ()
+
+    def jitter(elements):
+        return tuple(e if e.variable else replace(e, value=e.value + 1e-3 * float(rng.normal())) for e in elements)
+
+    joints = tuple(
+        replace(j, transforms=(Elementary(Motion.RY, 2e-3), *jitter(j.transforms), *tail)) for j in robot.joints
+    )
+    frames = tuple(replace(f, transforms=(*jitter(f.transforms), Elementary(Motion.TY, 1e-3))) for f in robot.frames)
+    return replace(robot, joints=joints, frames=frames)
+
+
+@pytest.mark.parametrize("off_axis", [False, True])
+@pytest.mark.parametrize("text", [URDF, with_gripper()])
+def test_calibrated_geometry_reads_back(text, off_axis):
+    rng = np.random.default_rng(3)
+    target = moved(parse_urdf(text), rng, off_axis=off_axis)
+    again = parse_urdf(updated_urdf(text, target), tip="tool0")
+    assert_same_arm(target, again, rng)
+    q = rng.normal(size=2)
+    for name in ("base", "bracket", "tool0"):
+        np.testing.assert_allclose(
+            forward_kinematics(again, q, name), forward_kinematics(target, q, name), rtol=0, atol=PLACE
+        )
+
+
+def test_an_arm_that_ends_off_its_last_axis_gets_a_tip():
+    text = URDF.replace('<joint name="tool_joint" type="fixed">', "<!--").replace('<link name="tool0"/>', "-->")
+    text = text.replace('<joint name="slide" type="prismatic">', '<joint name="slide" type="revolute">')
+    robot = parse_urdf(text)
+    assert robot.tip.name == "fore"
+    rng = np.random.default_rng(4)
+    target = moved(replace(robot, frames=()), rng, off_axis=True)
+    again = parse_urdf(updated_urdf(text, target), tip="fore_tip")
+    assert_same_arm(target, again, rng)
+
+
+def test_another_robot_is_refused():
+    with pytest.raises(RobotError, match="has the joints turn, slide, not"):
+        robot = parse_urdf(URDF)
+        updated_urdf(URDF, replace(robot, joints=(replace(robot.joints[0], name="x"), robot.joints[1])))
+
+
+# --- other conventions
+
+
+@pytest.mark.parametrize("name", catalogue_names())
+def test_catalogue_arms_survive_every_conversion(name):
+    rng = np.random.default_rng(5)
+    robot = replace(load_robot(name), coupling=None)
+    urdf = parse_urdf(new_urdf(robot), tip=robot.tip.name).with_gravity(robot.gravity)
+    assert_same_arm(robot, urdf, rng)
+    for convention in Convention:
+        table = in_dh_frames(urdf, convention)
+        assert all(row_of(joint.transforms) for joint in table.joints[1:])
+        assert_same_arm(robot, parse_yaml(to_yaml(table)), rng)
+        assert_same_arm(robot, parse_urdf(new_urdf(table), tip=robot.tip.name).with_gravity(robot.gravity), rng)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_chains_survive_every_conversion(seed):
+    rng = np.random.default_rng(seed)
+    robot = random_robot(rng, 1 + seed % 7)
+    urdf = parse_urdf(new_urdf(robot), tip="tool").with_gravity(robot.gravity)
+    assert_same_arm(robot, urdf, rng)
+    for convention in Convention:
+        assert_same_arm(robot, in_dh_frames(robot, convention), rng, torque=1e-10)
+
+
+def test_link_frames_off_the_axis_are_marked():
+    robot = load_robot("ur10e")
+    urdf = parse_urdf(new_urdf(robot), tip="tool0")
+    q = np.linspace(-1, 1, 6)
+    for name in robot.link_names[:-1]:
+        expected = forward_kinematics(robot, q, name)
+        np.testing.assert_allclose(forward_kinematics(urdf, q, f"{name}_frame"), expected, rtol=0, atol=PLACE)
+
+
+def test_panda_in_modified_frames_has_its_published_table():
+    table = in_dh_frames(load_robot("panda"), Convention.MODIFIED)
+    rows = [row_of(joint.transforms)[1] for joint in table.joints[1:]]
+    assert [abs(row.a) for row in rows] == pytest.approx([0, 0, 0.0825, 0.0825, 0, 0.088], abs=1e-12)
+    assert [abs(row.d) for row in rows] == pytest.approx([0, 0.316, 0, 0.384, 0, 0], abs=1e-12)
+    assert [abs(row.alpha) for row in rows] == pytest.approx([np.pi / 2] * 6)
+
+
+@pytest.mark.parametrize("pitch", [np.pi / 2, -np.pi / 2, np.pi / 2 - 1e-7, np.pi / 2 - 1e-11, 0.3, 3.0])
+def test_roll_pitch_yaw_is_exact_near_its_singularity(pitch):
+    rng = np.random.default_rng(6)
+    for roll, yaw in rng.uniform(-3, 3, (50, 2)):
+        R = (
+            elementary_matrix(Motion.RZ, yaw) @ elementary_matrix(Motion.RY, pitch) @ elementary_matrix(Motion.RX, roll)
+        )[:3, :3]
+        # Within 1e-12 of the singularity roll is set to zero by convention, which costs as much.
+        np.testing.assert_allclose(rotation_from_rpy(*rpy(R)), R, atol=2e-12)
