@@ -7,8 +7,6 @@ from dataclasses import replace
 import mujoco
 import numpy as np
 import pytest
-from chains import random_robot
-from motions import pendulum
 from scipy.integrate import solve_ivp
 
 from armid.errors import InputError, RobotError
@@ -20,6 +18,8 @@ from armid.robot.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Sphere
 from armid.robot.load import load_robot
 from armid.simulation.dynamics import RigidModel
 from armid.simulation.plant import build_plant
+from chains import random_robot
+from motions import pendulum
 
 PAYLOAD = from_centre_of_mass(1.5, [0.02, -0.03, 0.1], np.diag([0.01, 0.012, 0.008]))
 
@@ -141,13 +141,13 @@ def test_a_rod_and_a_point_are_bodies_too():
 
 def test_an_arm_that_cannot_move_is_refused():
     robot = pendulum()
-    with pytest.raises(RobotError, match="'arm'.*no inertial"):
+    with pytest.raises(RobotError, match=r"'arm'.*no inertial"):
         build_plant(replace(robot, links=(Link("arm"),)))
-    with pytest.raises(RobotError, match="not positive definite.*arm"):
+    with pytest.raises(RobotError, match=r"not positive definite.*arm"):
         build_plant(robot.with_inertial([2.0, 0, 0, 0, -0.5, 0, 0, 0.1, 0, 0.1]))
     with pytest.raises(RobotError, match="moves no mass"):
         build_plant(robot.with_inertial(np.zeros(10)))
-    with pytest.raises(InputError, match="payload.*negative"):
+    with pytest.raises(InputError, match=r"payload.*negative"):
         build_plant(robot, payload=[-1.0, *[0.0] * 9])
     with pytest.raises(InputError, match="ten standard parameters"):
         build_plant(robot, payload=[1.0])
@@ -172,7 +172,13 @@ def test_dry_friction_sticks_and_slides_with_exactly_the_coulomb_torque():
 
 
 def test_shapes_of_every_kind_reach_the_model(tmp_path):
-    shapes = (Box((0.1, 0.2, 0.3)), Sphere(0.05), Cylinder(0.03, 0.2), Capsule(0.03, 0.2), Mesh(str(tmp_path / "none.dae")))
+    shapes = (
+        Box((0.1, 0.2, 0.3)),
+        Sphere(0.05),
+        Cylinder(0.03, 0.2),
+        Capsule(0.03, 0.2),
+        Mesh(str(tmp_path / "none.dae")),
+    )
     robot = pendulum(geometry=tuple(Geometry(shape) for shape in shapes))
     model = build_plant(robot).model
     assert model.ngeom == 4  # a mesh that cannot be read is left out

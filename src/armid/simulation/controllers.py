@@ -22,6 +22,9 @@ from armid.simulation.faults import GainError
 from armid.simulation.motions import Reference
 from armid.simulation.plant import Plant
 
+UNSTABLE_RADIUS = 1.0 + 1e-6
+"""Round-off of a loop that neither grows nor shrinks (a locked or hand-guided joint) stays below this."""
+
 TorqueLaw = Callable[[int, FloatArray, FloatArray], FloatArray]
 """(tick, theta [n], thetad [n]) -> torque [n]."""
 
@@ -96,7 +99,7 @@ class PdGravity:
             kp = inertia * omega**2 if self.kp is None else per_joint("kp", self.kp, n)
             kd = 2.0 * np.sqrt(kp * inertia) if self.kd is None else per_joint("kd", self.kd, n)
             worst = max(closed_loop_radius(plant, q, np.diag(kp), np.diag(kd), period) for q in postures)
-            if worst <= 1.0 or self.kp is not None or omega < SLOWEST_LOOP:
+            if worst < UNSTABLE_RADIUS or self.kp is not None or omega < SLOWEST_LOOP:
                 return kp, kd
             omega *= 0.7
 
@@ -204,10 +207,6 @@ def closed_loop_radius(plant: Plant, q: FloatArray, Kp: FloatArray, Kd: FloatArr
     K = np.hstack([Kp @ plant.motor_map, Kd @ plant.motor_map])[free]
     closed = step[:states, :states] - step[:states, states:][:, free] @ K
     return float(np.abs(np.linalg.eigvals(closed)).max())
-
-
-UNSTABLE_RADIUS = 1.0 + 1e-6
-"""Round-off of a loop that neither grows nor shrinks (a locked or hand-guided joint) stays below this."""
 
 
 def check_gains(law: Law, plant: Plant, reference: Reference, period: float) -> None:

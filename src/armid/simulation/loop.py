@@ -50,54 +50,80 @@ FRICTION_UPDATE = 100
 """Ticks between updates of a drifting friction: temperatures change over minutes."""
 
 
-def moved(plant: Plant, law: Law, reference: Reference, settings: Physics, substeps: int) -> Record:
-    """The loop: read the rotors, ask the controller, step the physics, write down what happened."""
-    m = plant.model
-    data = mujoco.MjData(m)
-    n_ticks, n = reference.q.shape
-    record = Record(n_ticks, plant.n_coordinates, n)
-    record.scale[:] = settings.drift.scales(reference.time[np.arange(n_ticks) // FRICTION_UPDATE * FRICTION_UPDATE])
-    data.qpos[:] = plant.at(reference.q[0])
-    data.qvel[:] = plant.at(np.where(plant.locked, 0.0, reference.qd[0]))
-    torque_limit = np.where(np.isfinite(plant.robot.limit("torque")), plant.robot.limit("torque"), np.inf)
-    limited = bool(np.isfinite(torque_limit).any())
-    motor_map, constant = plant.motor_map, offset_force(plant)
-    direct = plant.n_coordinates == n and plant.robot.coupling is None
-    rest = plant.at(reference.q[0])
-    locked = plant.locked if plant.locked.any() else None
-    watch = Watch(plant, law, reference, settings)
-    viscous, coulomb = plant.robot.drive("viscous"), plant.robot.drive("coulomb")
-    forward, step, steps = mujoco.mj_forward, mujoco.mj_step, range(substeps)
-    qpos, qvel, qacc, applied, constraint = data.qpos, data.qvel, data.qacc, data.qfrc_applied, data.qfrc_constraint
-    for k in range(n_ticks):
-        if settings.drift.active and k % FRICTION_UPDATE == 0:
-            plant.set_friction(viscous * record.scale[k, 0], coulomb * record.scale[k, 1])
-        q, qd = (qpos, qvel) if direct else (motor_map @ qpos, motor_map @ qvel)
-        tau = law.torque(k, q, qd)
-        if locked is not None:
-            tau = np.where(locked, 0.0, tau)
-        if limited:
-            clipped = np.clip(tau, -torque_limit, torque_limit)
-            record.saturated += clipped != tau
-            tau = clipped
-        force = (tau if direct else motor_map.T @ tau) + constant
-        if law.hand is not None:
-            record.hand[k] = hand = law.hand(k, q, qd)
-            force = force + plant.link_map.T @ hand
-        applied[:] = force
-        forward(m, data)
-        record.x[k], record.v[k], record.a[k], record.constraint[k] = qpos, qvel, qacc, constraint
-        record.torque[k] = tau
-        fault = watch.fault(k, q, qd, data)
-        if fault is not None:
-            record.fault, record.ticks = fault, k
-            break
-        for _ in steps:
-            step(m, data)
-        if locked is not None:
-            held = np.abs(motor_map[locked]).sum(axis=0) > 0.0
-            qpos[held], qvel[held] = rest[held], 0.0
-    return record
+class Loop:
+    """One motion under way: read the rotors, ask the controller, step the physics, write down what happened."""
+
+    def __init__(self, plant: Plant, law: Law, reference: Reference, settings: Physics, substeps: int) -> None:
+        self.plant, self.law, self.settings, self.substeps = plant, law, settings, range(substeps)
+        self.ticks, n = reference.q.shape
+        self.data = mujoco.MjData(plant.model)
+        self.data.qpos[:] = plant.at(reference.q[0])
+        self.data.qvel[:] = plant.at(np.where(plant.locked, 0.0, reference.qd[0]))
+        self.torque_limit = plant.robot.limit("torque")
+        self.limited = bool(np.isfinite(self.torque_limit).any())
+        self.braked = bool(plant.locked.any())
+        self.brake_position = reference.q[0][plant.locked]
+        self.brake_map = np.linalg.pinv(plant.motor_map)[:, plant.locked]
+        self.offset = offset_force(plant)
+        # Without coupling and springs coordinates and drive positions are the same numbers.
+        self.direct = plant.n_coordinates == n and plant.robot.coupling is None
+        self.watch = Watch(plant, law, reference, settings)
+        self.record = Record(self.ticks, plant.n_coordinates, n)
+        updated = reference.time[np.arange(self.ticks) // FRICTION_UPDATE * FRICTION_UPDATE]
+        self.record.scale[:] = settings.drift.scales(updated)
+
+    def run(self) -> Record:
+        """The whole motion, or as much of it as goes well."""
+        m, data, record, S = self.plant.model, self.data, self.record, self.plant.motor_map
+        qpos, qvel, qacc, constraint = data.qpos, data.qvel, data.qacc, data.qfrc_constraint
+        forward, step = mujoco.mj_forward, mujoco.mj_step
+        drifting = self.settings.drift.active
+        for k in range(self.ticks):
+            if drifting and k % FRICTION_UPDATE == 0:
+                self.update_friction(k)
+            q, qd = (qpos, qvel) if self.direct else (S @ qpos, S @ qvel)
+            record.torque[k] = torque = self.drive_torque(k, q, qd)
+            data.qfrc_applied[:] = self.force(k, q, qd, torque)
+            forward(m, data)
+            record.x[k], record.v[k], record.a[k], record.constraint[k] = qpos, qvel, qacc, constraint
+            fault = self.watch.fault(k, q, qd, data)
+            if fault is not None:
+                record.fault, record.ticks = fault, k
+                break
+            for _ in self.substeps:
+                step(m, data)
+            if self.braked:
+                self.put_back()
+        return record
+
+    def drive_torque(self, k: int, q: FloatArray, qd: FloatArray) -> FloatArray:
+        """What the controller asks for, as far as the drives can give it."""
+        torque = self.law.torque(k, q, qd)
+        if self.braked:
+            torque = np.where(self.plant.locked, 0.0, torque)
+        if self.limited:
+            asked, torque = torque, np.clip(torque, -self.torque_limit, self.torque_limit)
+            self.record.saturated += asked != torque
+        return torque
+
+    def force(self, k: int, q: FloatArray, qd: FloatArray, torque: FloatArray) -> FloatArray:
+        """Generalised force of drives, offsets and a person's hand."""
+        force: FloatArray = (torque if self.direct else self.plant.motor_map.T @ torque) + self.offset
+        if self.law.hand is None:
+            return force
+        self.record.hand[k] = hand = self.law.hand(k, q, qd)
+        return force + self.plant.link_map.T @ hand
+
+    def update_friction(self, k: int) -> None:
+        viscous, coulomb = self.record.scale[k]
+        robot = self.plant.robot
+        self.plant.set_friction(viscous * robot.drive("viscous"), coulomb * robot.drive("coulomb"))
+
+    def put_back(self) -> None:
+        """Locked drives to where they stood: a brake does not creep."""
+        S, locked, data = self.plant.motor_map, self.plant.locked, self.data
+        data.qpos[:] += self.brake_map @ (self.brake_position - S[locked] @ data.qpos)
+        data.qvel[:] -= self.brake_map @ (S[locked] @ data.qvel)
 
 
 def offset_force(plant: Plant) -> FloatArray:

@@ -13,7 +13,7 @@ from armid.robot.robot import Robot
 from armid.simulation.controllers import Controller, PdGravity, check_gains
 from armid.simulation.dynamics import RigidModel
 from armid.simulation.faults import SimulationError, noticed, stopped
-from armid.simulation.loop import Record, moved, substeps_of
+from armid.simulation.loop import Loop, Record, substeps_of
 from armid.simulation.motions import Motion, Reference, sampled_reference
 from armid.simulation.physics import OnFault, Physics
 from armid.simulation.plant import Plant, build_plant
@@ -108,7 +108,7 @@ def simulate(
     plant.set_step(period / substeps)
     law = (controller or PdGravity()).law(believed, plant, reference, period)
     check_gains(law, plant, reference, period)
-    record = moved(plant, law, reference, settings, substeps)
+    record = Loop(plant, law, reference, settings, substeps).run()
     return evaluated(plant, reference, record, settings)
 
 
@@ -130,7 +130,7 @@ def evaluated(plant: Plant, reference: Reference, record: Record, settings: Phys
     rigid = link_torque + hand - friction_link - share * offset
     if plant.locked.any():
         # A brake's reaction is a small difference of huge numbers in the balance; MuJoCo's recursion gives it exactly.
-        qdd = np.where(plant.locked, 0.0, qdd)
+        qdd = np.where(plant.locked & ~plant.elastic, 0.0, qdd)
         motor_qdd = np.where(plant.locked, 0.0, motor_qdd)
         model = RigidModel(robot, plant.payload)
         reaction = np.array([model.inverse(*row) for row in zip(x @ L.T, qd, qdd, strict=True)]).reshape(qd.shape)

@@ -1,0 +1,121 @@
+"""`armid simulate` from outside."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from armid.cli import application
+from armid.design.trajectory import SampledTrajectory
+from armid.design.trajectory_files import save_csv, save_trajectory
+from armid.logs.log import Channel
+from armid.logs.read import read_log
+from armid.robot.load import load_robot
+from motions import sines
+
+RUNNER = CliRunner()
+
+
+@pytest.fixture(scope="module")
+def trajectory(tmp_path_factory):
+    robot = load_robot("panda")
+    time = np.linspace(0.0, 0.2, 41)
+    motion = SampledTrajectory(robot.joint_names, time, *sines(robot).sample(time))
+    folder = tmp_path_factory.mktemp("trajectory")
+    save_csv(motion, folder / "motion.csv", rate_hz=200.0)
+    return save_trajectory(motion, folder / "motion.json")
+
+
+def invoke(*arguments):
+    return RUNNER.invoke(application(), ["simulate", *(str(a) for a in arguments)])
+
+
+def result_of(*arguments):
+    done = invoke(*arguments, "--json")
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+def test_all_formats_and_the_truth(trajectory, tmp_path):
+    result = result_of("panda", trajectory, "--out", tmp_path, "--format", "all", "--seed", 4)
+    names = [Path(file).name for file in result["files"]]
+    assert names == ["log.csv", "log.npz", "log.parquet", "log.libfranka.csv", "log.rtde.csv", "log_bag.mcap",
+                     "log.truth.json", "log.truth.npz"]  # fmt: skip
+    assert all(Path(file).is_file() for file in result["files"])
+    truth = json.loads(Path(result["files"][-2]).read_text())
+    assert truth["seed"] == 4
+    with np.load(result["files"][-1]) as arrays:
+        log = read_log(result["files"][0], load_robot("panda"))
+        np.testing.assert_allclose(log[Channel.POSITION], arrays["q"], atol=1e-4)  # typical encoders
+        assert (log[Channel.LINK_TORQUE] != arrays["link_torque"]).any()
+
+
+def test_csv_trajectories_and_flags(trajectory, tmp_path):
+    result = result_of(
+        "panda", trajectory.with_suffix(".csv"), "--out", tmp_path, "--sensors", "perfect", "--rate-hz", 250,
+        "--controller", "computed-torque", "--lock", "joint1", "--payload-mass", 1.5, "--variation", 0.1,
+        "--control-rate-hz", 2000, "--mistake", "torque-sign=joint2", "--mistake", "degrees",
+    )  # fmt: skip
+    truth = json.loads(Path(result["files"][1]).read_text())
+    assert truth["payload"][0] == 1.5
+    assert truth["scenario"]["controller"]["kind"] == "ComputedTorque"
+    assert set(truth["faults_injected"]) == {"torque-sign", "degrees", "payload"}
+    assert truth["samples"] == 51
+    assert truth["step"] == pytest.approx(5e-4)
+
+
+def test_same_seed_same_bytes_and_several_runs(trajectory, tmp_path):
+    first = result_of("panda", trajectory, "--out", tmp_path / "a", "--runs", 2, "--seed", 1)
+    again = result_of("panda", trajectory, "--out", tmp_path / "b", "--seed", 2)
+    assert first["runs"] == 2
+    second = next(Path(f) for f in first["files"] if f.endswith("log2.csv"))
+    assert second.read_bytes() == Path(again["files"][0]).read_bytes()
+
+
+def test_tracked_poses_and_controller_models(tmp_path):
+    q = np.random.default_rng(0).uniform(-0.5, 0.5, size=(6, 7))
+    q[:, 3] -= 1.5
+    header = ",".join(f"q{i + 1}" for i in range(7))
+    np.savetxt(tmp_path / "postures.csv", q, delimiter=",", header=header, comments="")
+    (tmp_path / "s.yaml").write_text("tracker: {position_noise: 1.0e-4}\n")
+    poses = result_of("panda", tmp_path / "postures.csv", "--record", "tracker", "--out", tmp_path,
+                      "--scenario", tmp_path / "s.yaml")  # fmt: skip
+    assert Path(poses["files"][0]).read_text().startswith("q1,q2")
+    model = result_of("panda", tmp_path / "postures.csv", "--record", "controller-model", "--out", tmp_path)
+    with np.load(model["files"][0]) as arrays:
+        assert arrays["inertia"].shape == (6, 7, 7)
+    assert json.loads(Path(model["files"][1]).read_text())["inertial"][0] > 0.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("nobody", "TRAJECTORY"), "nobody"),
+        (("panda", "none.json"), "no such file"),
+        (("iiwa14", "TRAJECTORY", "--format", "floppy"), "no log format named 'floppy'"),
+        (("panda", "TRAJECTORY", "--mistake", "laziness"), "no mistake named 'laziness'"),
+        (("panda", "TRAJECTORY", "--mistake", "joint-order=joint1"), "two joint names"),
+        (("panda", "TRAJECTORY", "--lock", "elbow"), "elbow"),
+        (("panda", "TRAJECTORY", "--scenario", "none.yaml"), "none.yaml"),
+        (("panda", "TRAJECTORY", "--payload-mass", "-1"), "negative"),
+        (("tx40", "TRAJECTORY"), "7 joints"),
+        (("panda", "TRAJECTORY", "--control-rate-hz", "0"), "control_rate_hz"),
+        (("panda", "TRAJECTORY", "--record", "tracker"), "q1..q7"),
+    ],
+)
+def test_known_failures_are_one_line(trajectory, tmp_path, arguments, message):
+    done = invoke(*(trajectory if a == "TRAJECTORY" else a for a in arguments), "--out", tmp_path)
+    assert done.exit_code == 1, done.output
+    assert message in done.output
+    assert len(done.output.strip().splitlines()) == 1
+
+
+def test_people_see_what_happened(trajectory, tmp_path):
+    done = invoke("panda", trajectory, "--out", tmp_path)
+    assert done.exit_code == 0
+    assert "times real time" in done.stderr
+    assert done.stdout == ""
