@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from armid.parameters.effects import Effects
 
 _POINTS = ((0.0, 0.0, 0.0), (0.1, 0.0, 0.0), (0.0, 0.1, 0.0))
-"""[m] In the tracked frame: one at its origin, further ones on its axes. Any three points off a line give the same ranks."""
+"""[m] In the tracked frame: one at its origin, further ones on its axes. Any three points off a line do as well."""
 
 
 def register(app: typer.Typer) -> None:

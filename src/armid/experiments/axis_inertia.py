@@ -28,7 +28,7 @@ class AxisInertiaRows:
     """
 
     robot: Robot
-    effects: Effects = Effects()
+    effects: Effects = Effects()  # noqa: RUF009 -- immutable
     loaded: bool = True
 
     @cached_property

@@ -29,7 +29,7 @@ class GravityRows:
     """
 
     robot: Robot
-    effects: Effects = Effects()
+    effects: Effects = Effects()  # noqa: RUF009 -- immutable
     loaded: bool = True
 
     @cached_property
@@ -56,4 +56,4 @@ class GravityRows:
             link_row(self.space, entries, loaded=self.loaded)
             for entries in regressor(self.robot, q, rest, rest, scalars)
         ]
-        return rows if C is None else [combined_row(C[:, i], rows, scalars) for i in range(n)]
+        return rows if C is None else [combined_row(list(C[:, i]), rows, scalars) for i in range(n)]

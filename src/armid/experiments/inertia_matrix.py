@@ -31,7 +31,7 @@ class InertiaMatrixRows:
     """
 
     robot: Robot
-    effects: Effects = Effects()
+    effects: Effects = Effects()  # noqa: RUF009 -- immutable
     loaded: bool = True
 
     @cached_property
@@ -69,8 +69,8 @@ def inertia_matrix_rows(
     q = geometric_coordinates(robot, inputs, scalars)
     M = [[link_row(space, entry, loaded=loaded) for entry in row] for row in inertia_matrix_columns(robot, q, scalars)]
     if C is not None:
-        half = [[combined_row(C[:, k], row, scalars) for k in range(n)] for row in M]
-        M = [[combined_row(C[:, j], [half[i][k] for i in range(n)], scalars) for k in range(n)] for j in range(n)]
+        half = [[combined_row(list(C[:, k]), row, scalars) for k in range(n)] for row in M]
+        M = [[combined_row(list(C[:, j]), [half[i][k] for i in range(n)], scalars) for k in range(n)] for j in range(n)]
     for i in range(n):
         name = f"joint{i + 1}.rotor_inertia"
         if name in space:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from armid.errors import InputError
 from armid.experiments.axis_inertia import AxisInertiaRows
@@ -36,7 +36,7 @@ class Quantity(StrEnum):
     POSE = "pose"
 
 
-_DYNAMIC = {
+_DYNAMIC: dict[Quantity, Any] = {
     Quantity.TORQUE: TorqueRows,
     Quantity.GRAVITY: GravityRows,
     Quantity.INERTIA_MATRIX: InertiaMatrixRows,

@@ -91,7 +91,7 @@ def small_motions(owner: str) -> list[ChainElement]:
 
 
 def natural_model(robot: Robot, frame: Frame) -> ErrorModel:
-    """The description's own constants when they are Denavit-Hartenberg rows of base, joints and tool; else the complete model."""
+    """The described constants when they are Denavit-Hartenberg rows of base, joints and tool; else all errors."""
     elements = [element for element, _ in elements_to(robot, frame)]
     groups = [tuple(elements[k : k + 4]) for k in range(0, len(elements), 4)]
     described = len(groups) == frame.link + 2 and all(row_of(group) is not None for group in groups)
@@ -156,7 +156,8 @@ class PoseRows:
             if self.measure is PoseMeasure.POINTS:
                 out += [{c: v[i] for c, v in enumerate(moved)} for i in range(3)]
             else:
-                place: Vector = tuple(scalars.constant(x) for x in self.reference)  # type: ignore[assignment]
+                x, y, z = (scalars.constant(float(value)) for value in self.reference)
+                place: Vector = (x, y, z)
                 away = subtract(add(T.p, arm), place)
                 out.append({c: dot(away, v) for c, v in enumerate(moved)})
         return out
@@ -164,4 +165,5 @@ class PoseRows:
 
 def lever(T: Placement, point: Sequence[float], scalars: Scalars) -> Vector:
     """From the frame's origin to a point fixed to it, in base axes."""
-    return times(T.R, tuple(scalars.constant(float(x)) for x in point))  # type: ignore[arg-type]
+    x, y, z = (scalars.constant(float(value)) for value in point)
+    return times(T.R, (x, y, z))

@@ -98,7 +98,7 @@ class BaseParameters:
 
     @cached_property
     def embedding(self) -> FloatArray:
-        """E with `pi = E b` for one of the parameter vectors that b stands for (dependent ones zero); P E = 1. Shape [p, r]."""
+        """E with `pi = E b` for the one parameter vector whose dependent entries are zero; P E = 1. Shape [p, r]."""
         E = np.zeros((len(self.parameters), len(self)))
         E[self.independent, np.arange(len(self))] = 1.0
         return read_only(E)
@@ -139,7 +139,7 @@ class BaseParameters:
         }
 
     def values(self, pi: npt.ArrayLike) -> FloatArray:
-        """b of given standard parameters, shape [r] (or [..., r])."""
+        """Base parameters of given standard ones, shape [r] (or [..., r])."""
         return np.asarray(pi, dtype=np.float64) @ self.projection.T
 
 
@@ -153,8 +153,8 @@ def base_parameters(
 ) -> BaseParameters:
     """The base parameters of given rows.
 
-    Of dependent columns the one with the highest index is removed first ([Gautier1991]; seed 000 eq. 3.33): a column goes
-    exactly when those before it already span it, so the order of the parameter vector decides, never the numbers.
+    Of dependent columns the one with the highest index is removed first ([Gautier1991]; seed 000 eq. 3.33): a column
+    goes exactly when those before it already span it, so the order of the parameter vector decides, never the numbers.
 
     Args:
         source: information, or rows (or their R factor), shape [m, p].
@@ -189,7 +189,7 @@ def base_parameters(
 
 def compressed(A: FloatArray) -> FloatArray:
     """A triangular factor with the same singular values and dependencies, when A is tall."""
-    return np.linalg.qr(A, mode="r") if A.shape[0] > A.shape[1] else A
+    return np.asarray(np.linalg.qr(A, mode="r")) if A.shape[0] > A.shape[1] else A
 
 
 def leading_columns(scaled: FloatArray, decision: RankDecision) -> npt.NDArray[np.intp]:
@@ -229,7 +229,7 @@ def greedy_columns(scaled: FloatArray, threshold: float) -> list[int]:
 
 
 COEFFICIENT_ROUND_OFF = 1e-9
-"""Coefficients come out of a least-squares solve of a matrix with a condition number of at most some 1e4: noise below 1e-11."""
+"""Coefficients come out of a least-squares solve with a condition number of at most some 1e4: noise below 1e-11."""
 
 
 def cleaned(K: FloatArray, lengths: FloatArray) -> FloatArray:

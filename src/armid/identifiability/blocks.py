@@ -97,7 +97,7 @@ def block_null_vectors(block: Block, A: FloatArray) -> NullVectors:
     B = np.zeros((len(A), size))
     reference = 0.0
     if block.link_start is not None:
-        T_link_axis = np.linalg.inv(product(block.after))
+        T_link_axis: FloatArray = np.asarray(np.linalg.inv(product(block.after)), dtype=np.float64)
         own = A[:, block.link_start : block.link_start + N_INERTIAL] @ change_of_frame(T_link_axis)
         reference = float(np.linalg.norm(own, axis=0).max())
         B[:, :N_INERTIAL] = own
@@ -121,7 +121,8 @@ def inertial_transform(T: Placement, ten: Sequence[Any], *, inverse: bool) -> li
     R, p = T.R, T.p
     if inverse:
         R = tuple(tuple(T.R[j][i] for j in range(3)) for i in range(3))  # type: ignore[assignment]
-        p = tuple(-x for x in transpose_times(T.R, T.p))  # type: ignore[assignment]
+        x, y, z = transpose_times(T.R, T.p)
+        p = (-x, -y, -z)
     m, h = ten[0], ten[1:4]
     xx, xy, xz, yy, yz, zz = ten[4:10]
     I = ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
@@ -170,7 +171,7 @@ def rational_inputs(source: RowSource, rng: np.random.Generator, scalars: FieldS
 
 
 def body_frames(block: Block, scalars: FieldScalars) -> list[list[tuple[int, Any]]]:
-    """For each of the ten parameters in the joint's frame, the columns and weights of the body on this link and off the one before."""
+    """For each parameter of a body in the joint's frame: columns and weights of it on this link and off the one before."""
     out: list[list[tuple[int, Any]]] = []
     for c in range(N_INERTIAL):
         unit = [scalars.constant(float(c == j)) for j in range(N_INERTIAL)]
@@ -191,7 +192,7 @@ def difference_row(block: Block, row: Row, frames: Sequence[Sequence[tuple[int, 
         total = sum(parts[1:], start=parts[0]) if parts else None
         if total:
             out[c] = total
-    return out | {N_INERTIAL + k: row[j] for k, j in enumerate(block.drives) if j in row and row[j]}
+    return out | {N_INERTIAL + k: row[j] for k, j in enumerate(block.drives) if row.get(j)}
 
 
 def insert(echelon: dict[int, dict[int, Any]], row: dict[int, Any]) -> None:

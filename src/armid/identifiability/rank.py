@@ -14,7 +14,7 @@ STRUCTURAL_TOLERANCE = 1e-9
 largest singular value, and true singular values of column-scaled random rows stay above 1e-6."""
 
 ZERO_COLUMN = 1e-11
-"""A column this small against the largest one is round-off. Scaling it to unit length would make a parameter out of noise."""
+"""A column this small against the largest is round-off. Scaling it to unit length would make a parameter of noise."""
 
 WEAK = 1e-3
 """A direction whose singular value is below this fraction of the largest one is identifiable only by a hair:
@@ -78,7 +78,9 @@ def decide_rank(scaled: FloatArray, *, tolerance: float, why: str) -> RankDecisi
         why: what the tolerance is tied to, for the record.
     """
     live = scaled[:, np.any(scaled != 0.0, axis=0)]
-    values = np.linalg.svd(live, compute_uv=False) if live.size else np.zeros(0)
+    values: FloatArray = (
+        np.asarray(np.linalg.svd(live, compute_uv=False), dtype=np.float64) if live.size else np.zeros(0)
+    )
     largest = float(values[0]) if values.size else 0.0
     rank = int(np.count_nonzero(values > tolerance * largest))
     next_value = float(values[rank]) if rank < values.size else 0.0

@@ -1,11 +1,12 @@
 """Regroupings in closed form for any serial arm, in symbols of the link lengths. Derived in docs/derivations.md.
 
-A body fixed to link i goes unnoticed there when its effect does not depend on joint i: then it might as well be fixed to link
-i-1, and the pair "add it to link i, take it from link i-1" changes no measurement. The bodies of link i of that kind form a
-space D_i, and the pairs made of all D_i span *all* unnoticed changes, the fixed base being link 0. For a joint in general
-position D_i is known: a mass on the axis, its first moment along it, a rod on it (revolute); any inertia without mass
-(prismatic). Near the base the links move less freely and D_i is larger; its extra dimensions are found from random samples
-and are constants in the joint's own frame unless lengths enter, which an exact elimination then settles.
+A body fixed to link i goes unnoticed there when its effect does not depend on joint i: then it might as well be fixed
+to link i-1, and the pair "add it to link i, take it from link i-1" changes no measurement. The bodies of link i of that
+kind form a space D_i, and the pairs made of all D_i span *all* unnoticed changes, the fixed base being link 0. For a
+joint in general position D_i is known: a mass on the axis, its first moment along it, a rod on it (revolute); any
+inertia without mass (prismatic). Near the base the links move less freely and D_i is larger; its extra dimensions are
+found from random samples and are constants in the joint's own frame unless lengths enter, which an exact elimination
+then settles.
 """
 
 from __future__ import annotations
@@ -202,7 +203,7 @@ def reduced(vector: Vector, pivots: dict[int, Vector]) -> Vector:
 
 
 def minus(v: Vector, factor: Any, w: Vector) -> Vector:
-    """v - factor w without zeros."""
+    """The vector v - factor w without zeros."""
     if not factor:
         return v
     out = dict(v)

@@ -32,7 +32,7 @@ class Structure:
 
 
 def random_inputs(source: RowSource, count: int, rng: np.random.Generator) -> FloatArray:
-    """Samples with every number the source takes drawn from (-pi, pi): all angles, and lengths and rates of either sign."""
+    """Samples with every input drawn from (-pi, pi): all angles, and lengths and rates of either sign."""
     return rng.uniform(-np.pi, np.pi, size=(count, len(source.inputs)))
 
 

@@ -1,7 +1,7 @@
-"""Exact scalars: elements of a field of rational functions in the link lengths, and angles with rational sine and cosine.
+"""Exact scalars: rational functions of the link lengths, and angles with rational sine and cosine.
 
-A right angle is exact. Any other constant angle is replaced by one with a rational tangent of its half, closer to it than
-double precision can tell, so that cosine and sine still lie exactly on the unit circle and every rank is decided exactly.
+A right angle is exact. Any other constant angle is replaced by one with a rational tangent of its half, closer to it
+than double precision can tell, so that cosine and sine lie exactly on the unit circle and ranks are decided exactly.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ ANGLE_DENOMINATOR = 10**8
 """A fraction with this denominator comes within 1e-16 of any number."""
 LENGTH_DENOMINATOR = 10**12
 """Lengths are decimals in text; anything beyond a picometre is round-off of an earlier conversion."""
-_ANGLE = "angle:"
+ANGLE_PREFIX = "angle:"
+"""Marks a constant angle that is to be met as one exact `Angle`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ class FieldScalars:
         return self.field(QQ(value.numerator, value.denominator))
 
     def constant(self, value: float, symbol: str | None = None) -> Scalar:
-        if symbol is not None and symbol.startswith(_ANGLE):
+        if symbol is not None and symbol.startswith(ANGLE_PREFIX):
             c, s = exact_angle(value)
             return Angle(self.number(c), self.number(s))
         if symbol in self.generators and value != 0.0:
@@ -108,7 +109,7 @@ class FieldScalars:
                 step = Placement(rotation(axis, self.number(c), self.number(s), self), eye.p)
             else:
                 amount = self.constant(element.value, element.symbol)
-                step = Placement(eye.R, tuple(amount if i == axis else eye.p[i] for i in range(3)))  # type: ignore[arg-type]
+                step = Placement(eye.R, tuple(amount if i == axis else eye.p[i] for i in range(3)))
             total = total.then(step)
         return total
 
@@ -133,7 +134,7 @@ def with_exact_angles(robot: Robot) -> Robot:
     def parts(element: Elementary) -> list[Elementary]:
         if not element.motion.is_rotation:
             return [element]
-        constant = replace(element, symbol=f"{_ANGLE}{element.value!r}", variable=False, sign=1)
+        constant = replace(element, symbol=f"{ANGLE_PREFIX}{element.value!r}", variable=False, sign=1)
         if not element.variable:
             return [constant]
         return [constant, replace(element, value=0.0)] if element.value != 0.0 else [element]
