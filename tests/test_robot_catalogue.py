@@ -10,7 +10,8 @@ from armid.robot import Capsule, JointKind, Robot, catalogue_names, load_robot
 from armid.robot.dh import Convention, row_of
 
 EXPECTED = (
-    "cmu-dd-arm2", "cmu-dd-arm2-6", "cylindrical", "iiwa14", "lwr4-dh", "lwr4plus", "mabi-max100", "panda", "tx40", "ur10e",
+    "cmu-dd-arm2", "cmu-dd-arm2-6", "cylindrical", "iiwa14", "lwr4-dh", "lwr4plus", "mabi-max100", "panda",
+    "tx40", "ur10e",
 )  # fmt: skip
 
 HOME = {
@@ -110,11 +111,12 @@ def test_lwr4_has_the_gravity_coefficients_of_eq_29():
     values = load_robot("lwr4-dh").inertial.reshape(7, 10)
     m, (x, y, z) = values[:, 0], values[:, 1:4].T
     pi_g = [
-        y[6], x[6], x[5], z[5] + z[6], z[4] - y[5], x[4], y[4] + z[3] + 0.39 * m[4:].sum(), x[3], y[3] + z[2], x[1], x[2],
-        z[1] - y[2] + 0.4 * m[2:].sum(),
+        y[6], x[6], x[5], z[5] + z[6], z[4] - y[5], x[4], y[4] + z[3] + 0.39 * m[4:].sum(), x[3], y[3] + z[2],
+        x[1], x[2], z[1] - y[2] + 0.4 * m[2:].sum(),
     ]  # fmt: skip
     published = [
-        9.5457e-4, -2.9826e-4, 8.3524e-4, 0.0286, -0.0407, -6.5637e-4, 1.334, -0.0035, -4.7258e-4, 0.0014, 9.4532e-4, 3.4568,
+        9.5457e-4, -2.9826e-4, 8.3524e-4, 0.0286, -0.0407, -6.5637e-4, 1.334, -0.0035, -4.7258e-4,
+        0.0014, 9.4532e-4, 3.4568,
     ]  # fmt: skip
     np.testing.assert_allclose(pi_g, published, rtol=1e-4, atol=1e-8)
 

