@@ -7,21 +7,16 @@ that hardly feel the payload. Bilinear in (pi, kappa): Gauss-Newton on the small
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.errors import InputError
 from armid.estimation.estimate import Estimate
-from armid.estimation.extended import Column, extended
-from armid.estimation.run import Run, information_of
 from armid.estimation.status import EstimationError, Status
 from armid.identifiability.base import BaseParameters
-from armid.information.information import Information
-
-PAYLOAD_TORQUE = "payload.torque"
+from armid.information.information import ChannelInformation, Information, triangular
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,12 +39,6 @@ class DriveGains:
     iterations: int
 
 
-def payload_column(run: Run, torque: FloatArray) -> Run:
-    """The run with the known payload's torque as one more column (zeros when it was not carried), shape [n_samples, n]."""
-    entries = tuple((name, torque[:, c]) for c, name in enumerate(run.channels))
-    return extended(run, [Column(PAYLOAD_TORQUE, entries)])
-
-
 @dataclass(frozen=True, slots=True)
 class DriveGainSearch:
     """Gauss-Newton on base parameters and inverse gains together.
@@ -62,42 +51,51 @@ class DriveGainSearch:
     iterations: int = 50
     tolerance: float = 1e-8
 
-    def fit(self, runs: Sequence[Run], base: BaseParameters, units: tuple[str, ...] = ()) -> DriveGains:
+    def fit(
+        self, information: Information, base: BaseParameters, known: Mapping[str, float], units: tuple[str, ...] = ()
+    ) -> DriveGains:
         """Args:
-        runs: measured currents, each extended by `payload_column`; at least one with the payload and one without.
-        base: of the arm alone, over the columns before the payload's.
+        information: of measured currents, over the standard parameters of arm and payload; runs with and without it.
+        base: of both together.
+        known: values of payload parameters that somebody weighed (`payload.mass`, perhaps its first moments) [SI].
         units: of the base parameters in torque units.
+
+        Raises:
+            EstimationError: the known parameters do not show in any current, or the iteration did not settle.
         """
-        information = information_of(runs)
-        p = information.n_parameters - 1
-        if information.parameters[-1] != PAYLOAD_TORQUE:
-            raise InputError("runs", "no known payload torque among the columns", "extend them with payload_column")
-        rows = information.select([*base.independent, p])
-        sigma, kappa = self.start(rows, len(base))
+        free = [i for i, name in enumerate(base.names) if name not in known]
+        places = [base.names.index(name) for name in known if name in base.names]
+        if not places:
+            raise EstimationError(Status.RANK_DEFICIENT, "none of the known payload parameters shows in the currents")
+        reference = np.array([known[base.names[i]] for i in places])
+        rows = known_last(information.select(base.independent), free, places, reference)
+        sigma, kappa = self.start(rows)
         values, inverse, used, status = self.iterate(rows, sigma, kappa)
         if status is not Status.SOLVED:
             raise EstimationError(status, "drive gains")
-        r, names = len(base), tuple(c.name for c in rows.channels)
+        r, names = len(free), tuple(c.name for c in rows.channels)
         gains = 1.0 / values[r:]
         deviations = np.sqrt(np.diag(inverse)[r:]) * gains**2
+        full, covariance = np.zeros(len(base)), np.zeros((len(base), len(base)))
+        full[free], full[places] = values[:r], reference
+        covariance[np.ix_(free, free)] = inverse[:r, :r]
         torque_sigma = {name: sigma[name] * abs(gains[k]) for k, name in enumerate(names)}
         estimate = Estimate(
-            base, units or ("",) * r, values[:r], inverse[:r, :r], "per-channel", torque_sigma,
+            base, units or ("",) * len(base), full, covariance, "per-channel", torque_sigma,
             "weighted least squares with drive gains", Status.SOLVED, used,
         )  # fmt: skip
         return DriveGains(estimate, names, gains, deviations, used)
 
-    def start(self, rows: Information, r: int) -> tuple[dict[str, float], FloatArray]:
-        """Each joint alone: current on its own columns and the payload's torque; the latter's coefficient is kappa."""
+    def start(self, rows: Information) -> tuple[dict[str, float], FloatArray]:
+        """Each joint alone: current on its own columns and the known torque; the latter's coefficient is kappa."""
         sigma, kappa = {}, []
         for channel in rows.channels:
-            if int(channel.columns[-1]) != r:
-                raise EstimationError(Status.RANK_DEFICIENT, f"{channel.name} does not feel the payload at all")
             solution, *_ = np.linalg.lstsq(channel.R, channel.z, rcond=1e-10)
             error = channel.R @ solution - channel.z
             energy = float(error @ error) + channel.residual_energy
             sigma[channel.name] = float(np.sqrt(energy / max(channel.count - len(solution), 1.0)))
-            kappa.append(float(solution[-1]))
+            feels = int(channel.columns[-1]) == rows.n_parameters - 1
+            kappa.append(float(solution[-1]) if feels else 0.0)
         # A joint that hardly feels the payload may get any sign alone; the iteration needs a positive start.
         typical = float(np.median([k for k in kappa if k > 0.0])) if any(k > 0.0 for k in kappa) else 0.1
         return sigma, np.array([k if 0.2 * typical < k < 5.0 * typical else typical for k in kappa])
@@ -121,18 +119,33 @@ class DriveGainSearch:
         return np.concatenate([pi, kappa]), inverse, self.iterations, Status.NOT_CONVERGED
 
 
+def known_last(rows: Information, free: Sequence[int], places: Sequence[int], reference: FloatArray) -> Information:
+    """Free columns first, then one column with the torque of the known payload."""
+    p = rows.n_parameters
+    channels = []
+    for channel in rows.channels:
+        wide = np.zeros((len(channel.factor), p + 1))
+        wide[:, [*channel.columns, p]] = channel.factor
+        dense = np.column_stack([wide[:, list(free)], wide[:, list(places)] @ reference, wide[:, -1]])
+        seen = np.flatnonzero(np.any(dense[:, :-1] != 0.0, axis=0))
+        factor = triangular(dense[:, [*seen, dense.shape[1] - 1]])
+        channels.append(ChannelInformation(channel.name, seen, factor, channel.count))
+    return Information((*(rows.parameters[i] for i in free), "payload.known"), tuple(channels))
+
+
 def linearised(
     rows: Information, sigma: dict[str, float], pi: FloatArray, kappa: FloatArray, *, first: bool
 ) -> tuple[FloatArray, FloatArray]:
     """Jacobian and error of all channels' factors at (pi, kappa); the first step leaves the gains alone."""
     r = len(pi)
+    extended = np.concatenate([pi, [1.0]])
     blocks, errors = [], []
     for k, channel in enumerate(rows.channels):
         R = channel.R / sigma[channel.name]
-        inside = channel.columns[:-1]
-        tau = R[:, :-1] @ pi[inside] + R[:, -1]
+        tau = R @ extended[channel.columns]
         J = np.zeros((len(R), r + len(kappa)))
-        J[:, inside] = kappa[k] * R[:, :-1]
+        inside = channel.columns < r
+        J[:, channel.columns[inside]] = kappa[k] * R[:, inside]
         if not first:
             J[:, r + k] = tau
         blocks.append(J)

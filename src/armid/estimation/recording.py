@@ -81,7 +81,9 @@ def runs_of(samples: Samples, robot: Robot, effects: Effects) -> tuple[Run, ...]
     for (log, rate), group in groupby(samples.segments, key=lambda s: (s.log, s.rate)):
         segments = list(group)
         part = samples.window(segments[0].start, segments[-1].stop)
-        rows = TorqueRows(robot, effects, loaded=effects.payload is not PayloadRuns.BOTH or segments[0].conditions.loaded)
+        rows = TorqueRows(
+            robot, effects, loaded=effects.payload is not PayloadRuns.BOTH or segments[0].conditions.loaded
+        )
         shifted = [replace(s, start=s.start - segments[0].start, stop=s.stop - segments[0].start) for s in segments]
         inputs = part.inputs()
         if effects.coulomb:

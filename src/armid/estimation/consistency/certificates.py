@@ -11,7 +11,7 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.estimation.consistency.bodies import Body, bodies_of
 from armid.estimation.consistency.bounds import Bounds
-from armid.estimation.consistency.consistent import Consistency, ConsistentEstimate
+from armid.estimation.consistency.consistent import Consistency, ConsistentEstimate, honest_information
 from armid.estimation.consistency.prior import Prior
 from armid.estimation.consistency.regularisers import PullBack
 from armid.estimation.estimate import Estimate
@@ -105,19 +105,15 @@ def distance_to_physical(free: Estimate, prior: Prior) -> float:
 
     minimise (b - P pi)^T C^-1 (b - P pi) over possible pi: a test of whether least squares was physical at all.
     """
-    C = np.array(free.covariance)
-    scale = np.sqrt(np.maximum(np.diag(C), 1e-300))
-    correlation = C / np.outer(scale, scale)
-    values, vectors = np.linalg.eigh(correlation)
-    root = (vectors / np.sqrt(np.maximum(values, 1e-12))).T / scale
-    P = np.asarray(free.base.projection)
+    factor = honest_information(free).stacked()
+    R, z = factor[:-1, :-1], factor[:-1, -1]
     # The pull only picks one of the equally near bodies; a millionth of a standard deviation does not move the answer.
     settings = Consistency(PullBack(1e-6), Bounds(margin=0.0))
     try:
-        solution, units = settings.solve(root @ P, root @ free.values, prior, 0.0)
+        solution, units = settings.solve(R, z, prior, 0.0)
     except EstimationError:
         return inf
-    miss = root @ (free.values - P @ (solution.v[: len(units)] * units))
+    miss = R @ (solution.v[: len(units)] * units) - z
     return float(miss @ miss)
 
 

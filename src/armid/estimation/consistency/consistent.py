@@ -19,8 +19,9 @@ from armid.estimation.consistency.bounds import Bounds
 from armid.estimation.consistency.prior import Prior
 from armid.estimation.consistency.program import ConicProgram, Solution
 from armid.estimation.consistency.regularisers import PullBack, Regulariser, relative_basis
+from armid.estimation.estimate import Estimate
 from armid.estimation.status import EstimationError, Status
-from armid.information.information import Information
+from armid.information.information import ChannelInformation, Information, triangular
 from armid.notes import Note
 from armid.parameters.inertial import pseudo_inertia
 
@@ -28,6 +29,10 @@ DATA_SHARE = 0.9
 """A parameter whose variance the data shrank by at least this share counts as determined by the data."""
 PRIOR_SHARE = 0.1
 """And by less than this share, as determined by the prior."""
+
+
+EIGENVALUE_FLOOR = 1e-10
+"""Of a correlation matrix: smaller ones are round-off of nearly dependent parameters."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,6 +164,22 @@ class Consistency:
             why = self.bounds.contradiction(bodies) or f"consistent estimate ({solution.detail})"
             raise EstimationError(solution.status, why)
         return solution, scale
+
+
+def honest_information(estimate: Estimate) -> Information:
+    """Information whose only content is a free estimate and its covariance, over the standard parameters.
+
+    (b - P pi)^T C^-1 (b - P pi) counts correlated residuals once, where the rows' own squares would count them as if every
+    sample were news; the pull towards the prior then weighs what it says it does.
+    """
+    C = np.array(estimate.covariance)
+    deviations = np.sqrt(np.maximum(np.diag(C), 1e-300))
+    values, vectors = np.linalg.eigh(C / np.outer(deviations, deviations))
+    root = (vectors / np.sqrt(np.maximum(values, EIGENVALUE_FLOOR))).T / deviations
+    p = len(estimate.base.parameters)
+    factor = triangular(np.column_stack([root @ estimate.base.projection, root @ estimate.values]))
+    channel = ChannelInformation("estimate", np.arange(p), factor, float(len(estimate)))
+    return Information(estimate.base.parameters, (channel,))
 
 
 def parameter_scale(prior: Prior) -> FloatArray:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from armid.arrays import FloatArray, read_only
 from armid.estimation.consistency.bodies import Body, bodies_of, other_columns
+from armid.information.information import Information
 from armid.notes import Note, Severity
 from armid.parameters.inertial import InertialIndex, from_centre_of_mass, inertial_problem, pseudo_inertia
+from armid.robot.elementary import product
 from armid.robot.robot import Robot
 
 SMALLEST_EXTENT = 0.05
 """[m]; radius of gyration scale given to links whose frames coincide, about the size of a small joint module."""
 SLENDERNESS = 0.35
 """Half width over half length of the stand-in ellipsoid of a link with no known inertia: between a rod and a ball."""
+SMALLEST_SCALE = 0.05
+"""[kg per stand-in]; lighter links than this are no arm."""
 SINGULAR = 1e-6
 """Relative to the trace: a nominal pseudo-inertia with a smaller eigenvalue is a point or a rod, no use as a metric."""
 
@@ -65,24 +69,28 @@ def normalised(P: FloatArray) -> FloatArray:
 
 
 def stand_in_body(robot: Robot, link: int) -> FloatArray:
-    """A solid ellipsoid of 1 kg between the link's frame and the next joint's, for links without usable inertia.
+    """A solid ellipsoid of 1 kg between the link's own joint and the next, for links without usable inertia.
 
     Args:
         robot: geometry.
         link: 0-based.
     """
-    reach = np.zeros(3)
+    joint = robot.joints[link]
+    after = product(joint.transforms[joint.variable_index + 1 :])
+    start = -after[:3, :3].T @ after[:3, 3]
     if link + 1 < robot.n_joints:
-        reach = robot.joints[link + 1].transform(0.0)[:3, 3]
-    elif robot.frames and robot.tip.link == robot.n_joints:
-        reach = robot.tip.T_link_frame[:3, 3]
-    half = max(float(np.linalg.norm(reach)) / 2.0, SMALLEST_EXTENT)
+        following = robot.joints[link + 1]
+        end = product(following.transforms[: following.variable_index])[:3, 3]
+    else:
+        end = robot.tip.T_link_frame[:3, 3] if robot.tip.link == robot.n_joints else start
+    reach = float(np.linalg.norm(end - start))
+    half = max(reach / 2.0, SMALLEST_EXTENT)
     width = max(SLENDERNESS * half, SMALLEST_EXTENT)
-    axis = reach / np.linalg.norm(reach) if np.linalg.norm(reach) > 1e-9 else np.array([0.0, 0.0, 1.0])
+    axis = (end - start) / reach if reach > 1e-9 else np.array([0.0, 0.0, 1.0])
     along = np.outer(axis, axis)
     # Second moments of a solid ellipsoid are semi-axis^2 / 5 per unit mass; I = tr(Sigma) 1 - Sigma.
     Sigma = (half**2 * along + width**2 * (np.eye(3) - along)) / 5.0
-    return from_centre_of_mass(1.0, reach / 2.0, np.trace(Sigma) * np.eye(3) - Sigma)
+    return from_centre_of_mass(1.0, (start + end) / 2.0, np.trace(Sigma) * np.eye(3) - Sigma)
 
 
 def nominal_prior(robot: Robot, names: Sequence[str], *, masses: FloatArray | None = None) -> Prior:
@@ -97,19 +105,8 @@ def nominal_prior(robot: Robot, names: Sequence[str], *, masses: FloatArray | No
     bodies = bodies_of(names)
     origin: dict[str, str] = {}
     sound = [usable_as_prior(link.inertial) for link in robot.links]
-    typical = (
-        float(
-            np.median(
-                [
-                    link.inertial[0]
-                    for link, ok in zip(robot.links, sound, strict=True)
-                    if ok and link.inertial is not None
-                ]
-            )
-        )
-        if any(sound)
-        else 1.0
-    )
+    known = [link.inertial[0] for link, ok in zip(robot.links, sound, strict=True) if ok and link.inertial is not None]
+    typical = float(np.median(known)) if known else 1.0
     for body in bodies:
         if body.owner.startswith("link"):
             i = int(body.owner[4:]) - 1
@@ -125,6 +122,32 @@ def nominal_prior(robot: Robot, names: Sequence[str], *, masses: FloatArray | No
     for column in other_columns(names, bodies):
         values[column], scale[column] = drive_prior(robot, names[column], values, bodies)
     return Prior(tuple(names), values, scale, origin, prior_notes(origin))
+
+
+def scaled_to_data(prior: Prior, information: Information) -> Prior:
+    """The prior with its stand-in bodies multiplied by the one factor that fits the weighted rows best.
+
+    Friction and everything else outside the bodies is left free for this; bodies from the description stay as they are.
+    A factor that is not clearly positive says that gravity or the torque's sign is wrong; the prior then stays as it is.
+    """
+    made_up = [body for body in prior.bodies if prior.origin.get(body.owner) == "geometry"]
+    if not made_up:
+        return prior
+    factor = information.stacked()
+    R, z = factor[:, :-1], factor[:, -1]
+    shape, known = np.zeros(len(prior.names)), np.zeros(len(prior.names))
+    for body in prior.bodies:
+        target = shape if body in made_up else known
+        target[list(body.columns)] = body.of(prior.values)
+    others = other_columns(prior.names, prior.bodies)
+    solution = np.linalg.lstsq(np.column_stack([R @ shape, R[:, others]]), z - R @ known, rcond=1e-10)[0]
+    scale = float(solution[0])
+    if scale < SMALLEST_SCALE:
+        return prior
+    values = np.array(prior.values)
+    for body in made_up:
+        values[list(body.columns)] *= scale
+    return replace(prior, values=values)
 
 
 def drive_prior(robot: Robot, name: str, values: FloatArray, bodies: Sequence[Body]) -> tuple[float, float]:
@@ -149,7 +172,8 @@ def prior_notes(origin: dict[str, str]) -> tuple[Note, ...]:
         Note(
             "prior-from-geometry",
             Severity.INFO,
-            f"{', '.join(made_up)}: the description has no usable inertia, so a solid ellipsoid between neighbouring joints "
-            "stands in where the data cannot see; parameters marked 'prior' rest on it and not on measurement",
+            f"{', '.join(made_up)}: the description has no usable inertia, so solid ellipsoids between neighbouring "
+            "joints, scaled to the measured torque, stand in where the data cannot see; "
+            "parameters marked 'prior' rest on them and not on measurement",
         ),
     )
