@@ -10,7 +10,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pinocchio as pin
-from chains import pinocchio_model, random_robot
 
 from armid.experiments.torque import TorqueRows
 from armid.kernels.compiled import Kernel, contiguous_columns
@@ -21,6 +20,7 @@ from armid.parameters.effects import Effects
 from armid.robot import Robot
 from armid.robot.load import load_robot
 from bench.measure import best, table, threads
+from chains import pinocchio_model, random_robot
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def figaroh_builder(robot: Robot, inputs: np.ndarray) -> float:
 
 
 def start_up() -> tuple[float, float]:
-    """Seconds from nothing, and from a warm disk cache, to the first thousand rows, in a process of its own (interpreter excluded)."""
+    """Seconds from nothing, and from a warm disk cache, to the first thousand rows, each in its own process."""
     program = (
         "import time; t = time.perf_counter()\n"
         "import numpy as np\n"

@@ -24,11 +24,17 @@ def random_joint(rng: np.random.Generator, index: int) -> Joint:
         out = []
         for _ in range(count):
             motion = MOTIONS[int(rng.integers(0, 6))]
-            value = float(rng.choice([np.pi / 2, -np.pi / 2, np.pi, rng.normal()])) if motion.is_rotation else rng.normal(0, 0.4)
+            value = (
+                float(rng.choice([np.pi / 2, -np.pi / 2, np.pi, rng.normal()]))
+                if motion.is_rotation
+                else rng.normal(0, 0.4)
+            )
             out.append(Elementary(motion, float(value)))
         return tuple(out)
 
-    variable = Elementary(axis, float(rng.choice([0.0, np.pi / 2, rng.normal()])), variable=True, sign=int(rng.choice([1, -1])))
+    variable = Elementary(
+        axis, float(rng.choice([0.0, np.pi / 2, rng.normal()])), variable=True, sign=int(rng.choice([1, -1]))
+    )
     transforms = (*constants(int(rng.integers(0, 4))), variable, *constants(int(rng.integers(0, 3))))
     return Joint(
         f"j{index + 1}",
@@ -63,7 +69,9 @@ def pinocchio_model(robot: Robot) -> pin.Model:
         placement = before @ product((*joint.transforms[:k], constant))
         axis = np.zeros(3)
         axis[variable.motion.axis] = variable.sign
-        kind = pin.JointModelPrismaticUnaligned if joint.kind is JointKind.PRISMATIC else pin.JointModelRevoluteUnaligned
+        kind = (
+            pin.JointModelPrismaticUnaligned if joint.kind is JointKind.PRISMATIC else pin.JointModelRevoluteUnaligned
+        )
         parent = model.addJoint(parent, kind(axis), pin.SE3(placement), joint.name)
         after = product(joint.transforms[k + 1 :])
         mass, centre, inertia = to_centre_of_mass(link.inertial)

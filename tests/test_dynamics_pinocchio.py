@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 import pytest
-from chains import pinocchio_model, random_robot
 
 from armid.kernels import dynamics, kinematics
 from armid.robot import Robot
+from chains import pinocchio_model, random_robot
 
 TOLERANCE = 1e-10
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from chains import random_robot
 
 from armid.errors import InputError, NotFiniteError, ShapeError, UnknownNameError
 from armid.experiments.torque import TorqueRows
@@ -16,6 +15,7 @@ from armid.information.information import IncompatibleInformationError, Informat
 from armid.information.online import Window, forgotten
 from armid.kernels.evaluate import Restricted, evaluate_rows
 from armid.parameters.effects import Effects
+from chains import random_robot
 
 EFFECTS = Effects(viscous=True, coulomb=True)
 
@@ -27,7 +27,9 @@ def independent(A: np.ndarray) -> tuple[int, ...]:
     for k in range(A.shape[1]):
         if np.linalg.norm(A[:, k]) < 1e-9:
             continue
-        rest = scaled[:, k] - (scaled[:, kept] @ np.linalg.lstsq(scaled[:, kept], scaled[:, k], rcond=None)[0] if kept else 0.0)
+        rest = scaled[:, k] - (
+            scaled[:, kept] @ np.linalg.lstsq(scaled[:, kept], scaled[:, k], rcond=None)[0] if kept else 0.0
+        )
         if np.linalg.norm(rest) > 1e-9:
             kept.append(k)
     return tuple(kept)
@@ -220,7 +222,9 @@ def test_bad_input_is_named() -> None:
         accumulate(problem.source, problem.x, problem.y[:10])
     x = problem.x.copy()
     x[3, 2] = np.nan
-    with pytest.raises(NotFiniteError, match=r"inputs holds 1 value\(s\) that are not finite, the first at index \[3, 2\]"):
+    with pytest.raises(
+        NotFiniteError, match=r"inputs holds 1 value\(s\) that are not finite, the first at index \[3, 2\]"
+    ):
         accumulate(problem.source, x, problem.y)
     with pytest.raises(UnknownNameError, match="no channel named 'j9'; there are: j1, j2"):
         information.channel("j9")

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from chains import random_robot
 
 from armid.errors import ShapeError
 from armid.experiments.torque import TorqueRows
@@ -23,6 +22,7 @@ from armid.parameters.effects import Effects
 from armid.recursion import dynamics as recursion
 from armid.recursion.scalars import FLOATS
 from armid.robot import Robot
+from chains import random_robot
 
 EVERYTHING = Effects(viscous=True, coulomb=True, offset=True, rotor_inertia=True)
 TOLERANCE = 1e-10
@@ -64,7 +64,9 @@ def test_any_number_of_samples_and_threads(count: int, threads: str, monkeypatch
     b = rng.normal(size=len(source.columns))
     r = y - A @ b
     totals = code.correction_kernel.total(columns, b)
-    expected = np.concatenate([[*(A[:, k, seen].T @ r[:, k]), r[:, k] @ r[:, k]] for k, seen in enumerate(code.channel_columns)])
+    expected = np.concatenate(
+        [[*(A[:, k, seen].T @ r[:, k]), r[:, k] @ r[:, k]] for k, seen in enumerate(code.channel_columns)]
+    )
     assert relative(totals, expected) < TOLERANCE
 
 
@@ -116,7 +118,9 @@ def test_chosen_columns_and_joints_are_those_of_the_whole() -> None:
     robot = random_robot(rng, 4)
     q, qd, qdd = rng.normal(size=(3, 9, 4))
     Y = dynamics.regressor(robot, q, qd, qdd)
-    assert np.array_equal(dynamics.regressor(robot, q, qd, qdd, columns=[31, 2], joints=["j3", "j1"]), Y[:, [2, 0]][:, :, [31, 2]])
+    assert np.array_equal(
+        dynamics.regressor(robot, q, qd, qdd, columns=[31, 2], joints=["j3", "j1"]), Y[:, [2, 0]][:, :, [31, 2]]
+    )
 
 
 def test_coupling_preserves_power() -> None:

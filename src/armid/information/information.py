@@ -113,7 +113,9 @@ class Information:
 
     def weighted(self, weights: Mapping[str, float]) -> Information:
         """Every channel's rows multiplied by its weight (1/sigma makes them unit variance)."""
-        return replace(self, channels=tuple(c.scaled(weights[c.name]) if c.name in weights else c for c in self.channels))
+        return replace(
+            self, channels=tuple(c.scaled(weights[c.name]) if c.name in weights else c for c in self.channels)
+        )
 
     def select(self, columns: Sequence[int] | npt.NDArray[np.intp]) -> Information:
         """Only these columns of the parameter vector; the others are taken to be zero."""
@@ -125,7 +127,9 @@ class Information:
             kept.sort(key=lambda k, c=c: place[int(c.columns[k])])  # type: ignore[misc]
             # Dropping or permuting columns of a triangular factor leaves a few subdiagonals: one small QR mends it.
             factor = triangular(c.factor[:, [*kept, len(c.columns)]])
-            parts.append(replace(c, columns=np.array([place[int(c.columns[k])] for k in kept], dtype=np.intp), factor=factor))
+            parts.append(
+                replace(c, columns=np.array([place[int(c.columns[k])] for k in kept], dtype=np.intp), factor=factor)
+            )
         return Information(tuple(self.parameters[i] for i in wanted), tuple(parts), self.method)
 
     def stacked(self) -> FloatArray:
@@ -151,7 +155,7 @@ def triangular(A: FloatArray) -> FloatArray:
     columns = A.shape[1]
     if A.shape[0] < columns:
         A = np.vstack([A, np.zeros((columns - A.shape[0], columns))])
-    R = np.linalg.qr(A, mode="r")
+    R: FloatArray = np.asarray(np.linalg.qr(A, mode="r"))
     return R * np.where(np.diag(R) < 0.0, -1.0, 1.0)[:, np.newaxis]
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from armid.errors import InputError
 from armid.information.information import ChannelInformation, Information
@@ -23,7 +25,7 @@ def save(information: Information, path: Path) -> tuple[Path, Path]:
         "method": information.method,
         "channels": [{"name": c.name, "count": c.count} for c in information.channels],
     }
-    content = {}
+    content: dict[str, npt.NDArray[Any]] = {}
     for k, channel in enumerate(information.channels):
         content[f"columns{k}"] = channel.columns
         content[f"factor{k}"] = channel.factor
@@ -46,4 +48,6 @@ def load(path: Path) -> Information:
             )
         return Information(tuple(description["parameters"]), channels, str(description["method"]))
     except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
-        raise InputError(names, f"not stored information: {error}", "write it with armid.information.storage.save") from error
+        raise InputError(
+            names, f"not stored information: {error}", "write it with armid.information.storage.save"
+        ) from error

@@ -9,10 +9,13 @@ from dataclasses import dataclass, field
 from functools import cache
 
 import numpy as np
+import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.kernels.ir import BLOCK, STRIDE, Finish, Plan, gram_length, gram_matrix, module_text
 from armid.kernels.machine import Loaded, load, machine
+
+Addresses = npt.NDArray[np.uintp]
 
 MINIMUM_BLOCKS_PER_THREAD = 8
 """Below this, waking a thread costs more than the work."""
@@ -57,7 +60,7 @@ class Kernel:
         out = np.empty((self.slots, len(columns[0])))
         base, stride = out.ctypes.data, out.strides[0]
 
-        def targets(first: int) -> FloatArray:
+        def targets(first: int) -> Addresses:
             return np.arange(self.slots, dtype=np.uintp) * np.uintp(stride) + np.uintp(base + 8 * first)
 
         self._run(columns, uniform, lambda: targets, thread_count())
@@ -69,7 +72,7 @@ class Kernel:
         assert len(self.sizes) == 1
         parts: list[FloatArray] = []
 
-        def private() -> Callable[[int], FloatArray]:
+        def private() -> Callable[[int], Addresses]:
             parts.append(np.zeros(self.slots))
             address = np.array([parts[-1].ctypes.data], dtype=np.uintp)
             return lambda first: address
@@ -82,7 +85,7 @@ class Kernel:
         assert self.finish is Finish.GRAM
         parts: list[list[FloatArray]] = []
 
-        def private() -> Callable[[int], FloatArray]:
+        def private() -> Callable[[int], Addresses]:
             parts.append([np.zeros(gram_length(width)) for width in self.widths])
             addresses = np.array([G.ctypes.data for G in parts[-1]], dtype=np.uintp)
             return lambda first: addresses
@@ -97,7 +100,7 @@ class Kernel:
         self,
         columns: Sequence[FloatArray],
         uniform: FloatArray | None,
-        private: Callable[[], Callable[[int], FloatArray]],
+        private: Callable[[], Callable[[int], Addresses]],
         threads: int,
     ) -> None:
         """Splits the samples into one run of blocks per thread; the last, shorter block reads a padded copy.
@@ -120,7 +123,14 @@ class Kernel:
         def call(worker: int) -> None:
             start, end = bounds[worker], bounds[worker + 1]
             scratch = aligned_zeros(self.slots * STRIDE)
-            self._call(sources + np.uintp(8 * BLOCK * start), shared, scratch, targets[worker](BLOCK * start), end - start, BLOCK)
+            self._call(
+                sources + np.uintp(8 * BLOCK * start),
+                shared,
+                scratch,
+                targets[worker](BLOCK * start),
+                end - start,
+                BLOCK,
+            )
             if worker == workers - 1 and rest:
                 padded = [np.concatenate([c[blocks * BLOCK :], np.repeat(c[-1:], BLOCK - rest)]) for c in columns]
                 addresses = np.array([c.ctypes.data for c in padded], dtype=np.uintp)
@@ -132,7 +142,7 @@ class Kernel:
             list(_pool(workers).map(call, range(workers)))
 
     def _call(
-        self, sources: FloatArray, uniform: FloatArray, scratch: FloatArray, targets: FloatArray, blocks: int, last: int
+        self, sources: Addresses, uniform: FloatArray, scratch: FloatArray, targets: Addresses, blocks: int, last: int
     ) -> None:
         self.loaded.call(
             sources.ctypes.data, uniform.ctypes.data, scratch.ctypes.data, targets.ctypes.data, blocks, last

@@ -42,9 +42,7 @@ class _Body:
 class _Torque(_Body):
     def __call__(self, inputs: Sequence[Scalar], shared: Sequence[Scalar], scalars: Scalars) -> Sequence[Scalar]:
         (q, qd, qdd), pi = self.split(inputs, shared, scalars)
-        return drive_coordinates(
-            self.robot, recursion.inverse_dynamics(self.robot, q, qd, qdd, pi, scalars), scalars
-        )
+        return drive_coordinates(self.robot, recursion.inverse_dynamics(self.robot, q, qd, qdd, pi, scalars), scalars)
 
 
 class _Gravity(_Body):
@@ -203,7 +201,7 @@ def forward_dynamics(
     M = mass_matrix(robot, x, inertial=inertial)
     if drives:
         M = M + np.diag(robot.drive("rotor_inertia"))
-    return np.linalg.solve(M, (tau - bias)[..., np.newaxis])[..., 0]
+    return np.asarray(np.linalg.solve(M, (tau - bias)[..., np.newaxis])[..., 0], dtype=np.float64)
 
 
 def both_sides(robot: Robot, entries: FloatArray) -> FloatArray:

@@ -417,9 +417,7 @@ class _Body:
                 self.line(f"%a{index} = getelementptr double, ptr %uniform, i64 {operation.a}")
                 self.line(f"%u{index} = load double, ptr %a{index}")
                 self.line(f"%i{index} = insertelement {v} poison, double %u{index}, i32 0")
-                self.line(
-                    f"{x} = shufflevector {v} %i{index}, {v} poison, <{self.e.lanes} x i32> zeroinitializer"
-                )
+                self.line(f"{x} = shufflevector {v} %i{index}, {v} poison, <{self.e.lanes} x i32> zeroinitializer")
             case Op.ADD | Op.SUB | Op.MUL:
                 name = {Op.ADD: "fadd", Op.SUB: "fsub", Op.MUL: "fmul"}[operation.op]
                 self.line(f"{x} = {name} contract {v} {self.names[operation.a]}, {self.names[operation.b]}")

@@ -25,12 +25,17 @@ def rigid_rows(robot: Robot, inputs: Sequence[Scalar], scalars: Scalars) -> list
     n = robot.n_joints
     q, qd, qdd = (geometric_coordinates(robot, inputs[k * n : (k + 1) * n], scalars) for k in range(3))
     geometric: list[Row] = [
-        {link * N_INERTIAL + k: value for link, ten in enumerate(entries) if ten is not None for k, value in enumerate(ten)}
+        {
+            link * N_INERTIAL + k: value
+            for link, ten in enumerate(entries)
+            if ten is not None
+            for k, value in enumerate(ten)
+        }
         for entries in regressor(robot, q, qd, qdd, scalars)
     ]
     if robot.coupling is None:
         return geometric
-    return [combined_row(robot.coupling[:, i], geometric, scalars) for i in range(n)]
+    return [combined_row([float(w) for w in robot.coupling[:, i]], geometric, scalars) for i in range(n)]
 
 
 def combined_row(weights: Sequence[float], rows: Sequence[Row], scalars: Scalars) -> Row:

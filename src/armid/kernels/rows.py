@@ -18,6 +18,8 @@ class RowSource(Protocol):
     cached by what `rows` records, nothing else.
     """
 
+    def __hash__(self) -> int: ...
+
     @property
     def channels(self) -> tuple[str, ...]:
         """One name per row of a sample (`joint1`, `M_1_2`, ...)."""

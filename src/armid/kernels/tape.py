@@ -106,7 +106,7 @@ class Tape:
         return operation.value if operation.op is Op.CONSTANT else None
 
     def _negated(self, x: Node) -> Node | None:
-        """y when x is recorded as -y."""
+        """Y when x is recorded as -y."""
         operation = self.operations[x.index]
         return Node(self, operation.a) if operation.op is Op.NEG else None
 

@@ -114,9 +114,7 @@ def to_log_cholesky(inertial: npt.ArrayLike) -> FloatArray:
     U = np.linalg.cholesky(P[::-1, ::-1])[::-1, ::-1]
     scale = U[3, 3]
     V = U / scale
-    return np.array(
-        [np.log(scale), *np.log(np.diag(V)[:3]), V[0, 1], V[1, 2], V[0, 2], V[0, 3], V[1, 3], V[2, 3]]
-    )
+    return np.array([np.log(scale), *np.log(np.diag(V)[:3]), V[0, 1], V[1, 2], V[0, 2], V[0, 3], V[1, 3], V[2, 3]])
 
 
 def transformed(inertial: npt.ArrayLike, T_new_old: FloatArray) -> FloatArray:

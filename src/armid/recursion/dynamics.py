@@ -305,7 +305,7 @@ def potential_energy(
     T = identity(scalars)
     for joint, pi in zip(joint_placements(robot, q, scalars), inertial, strict=True):
         T = T.then(joint.placement)
-        total = total - dot(g, add(scale(pi[0], T.p), times(T.R, (pi[1], pi[2], pi[3]))))  # type: ignore[arg-type]
+        total = total - dot(g, add(scale(pi[0], T.p), times(T.R, (pi[1], pi[2], pi[3]))))
     return total
 
 

@@ -19,9 +19,7 @@ def elements_to(robot: Robot, frame: Frame) -> list[tuple[Elementary, int | None
     return out + [(element, None) for element in frame.transforms]
 
 
-def chain_pose(
-    elements: Sequence[tuple[Elementary, int | None]], q: Sequence[Scalar], scalars: Scalars
-) -> Placement:
+def chain_pose(elements: Sequence[tuple[Elementary, int | None]], q: Sequence[Scalar], scalars: Scalars) -> Placement:
     """Pose at the end of a chain of elementary transforms at the geometric coordinates q."""
     T = identity(scalars)
     for element, joint in elements:

@@ -30,7 +30,7 @@ def identity(scalars: Scalars) -> Placement:
 
 def unit(axis: int, scalars: Scalars) -> Vector:
     zero, one = scalars.constant(0.0), scalars.constant(1.0)
-    return tuple(one if i == axis else zero for i in range(3))  # type: ignore[return-value]
+    return tuple(one if i == axis else zero for i in range(3))
 
 
 def rotation(axis: int, c: Scalar, s: Scalar, scalars: Scalars) -> Matrix:
@@ -49,7 +49,7 @@ def elementary(element: Elementary, q: Scalar | None, scalars: Scalars) -> Place
         if element.variable:
             amount = amount + q if element.sign > 0 else amount - q
         p = tuple(amount if i == motion.axis else eye.p[i] for i in range(3))
-        return Placement(eye.R, p)  # type: ignore[arg-type]
+        return Placement(eye.R, p)
     if element.symbol is not None and not element.variable:
         angle = scalars.constant(element.value, element.symbol)
         return Placement(rotation(motion.axis, scalars.cos(angle), scalars.sin(angle), scalars), eye.p)

@@ -114,7 +114,7 @@ class TrigonometricScalars:
     def meaning(self, name: str) -> sympy.Expr:
         """What a generator stands for."""
         if name.startswith("length_"):
-            return sympy.Symbol(name.removeprefix("length_"), positive=True)
+            return sympy.Symbol(name.removeprefix("length_"))
         if name in self.rates or name[0] == "q":
             return sympy.Symbol(name, real=True)
         q = sympy.Symbol(f"q{name[1:]}", real=True)
