@@ -1,0 +1,100 @@
+"""One model fitted to one set of measurements: first the frames alone, then everything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from armid.calibration.build import kinematic_model
+from armid.calibration.measurement import Measurements
+from armid.calibration.model import ErrorModel, FrameModel, KinematicModel
+from armid.calibration.parameter import Owner
+from armid.calibration.solve import Solution, SolverSettings, solve
+from armid.calibration.start import StartFrames, start_frames
+from armid.robot.robot import Robot
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """How to fit.
+
+    Args:
+        solver: iterations, loss, noise.
+        setups, targets: frames parametrised by the caller instead of around closed-form start values.
+        fixed_frames: sensor and target frames are known; only the arm is fitted.
+    """
+
+    solver: SolverSettings = field(default_factory=SolverSettings)
+    setups: Mapping[str, FrameModel] = field(default_factory=dict)
+    targets: Mapping[str, FrameModel] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """The same model with nominal links and with everything fitted.
+
+    Args:
+        errors: what was allowed to differ.
+        model: the chain with its parameters.
+        before: only sensor and target frames fitted, which is what hand-eye calibration gives.
+        after: everything the data can tell.
+        settings: how it was done.
+    """
+
+    errors: ErrorModel
+    model: KinematicModel
+    before: Solution
+    after: Solution
+    settings: FitSettings
+
+
+def fit(
+    robot: Robot,
+    measurements: Measurements,
+    errors: ErrorModel | None = None,
+    *,
+    settings: FitSettings | None = None,
+    start: StartFrames | None = None,
+) -> Fit:
+    """Fit frames, then everything.
+
+    Args:
+        robot: nominal arm.
+        measurements: what was observed.
+        errors: what may differ from nominal.
+        settings: how to iterate, and frames with a parametrisation of their own.
+        start: start values of sensor and tool frames; closed form by default.
+    """
+    errors = ErrorModel() if errors is None else errors
+    settings = FitSettings() if settings is None else settings
+    given = set(settings.setups) >= set(measurements.setups) and set(settings.targets) >= set(measurements.targets)
+    setups: dict[str, FrameModel] = {}
+    targets: dict[str, FrameModel] = {}
+    if not given:
+        setups, targets = (start or start_frames(robot, measurements)).models(measurements)
+    model = kinematic_model(
+        robot, errors, setups={**setups, **settings.setups}, targets={**targets, **settings.targets}
+    )
+    frames = model.owned(Owner.SETUP, Owner.TARGET).astype(bool)
+    before = solve(model, measurements, allowed=frames, settings=settings.solver)
+    after = solve(model, measurements, start=before.values, noise=before.noise, settings=settings.solver)
+    return Fit(errors, model, before, after, settings)
+
+
+def refit(previous: Fit, measurements: Measurements) -> Fit:
+    """The same model on other measurements, starting from where the previous fit ended."""
+    model, solver = previous.model, previous.settings.solver
+    frames = model.owned(Owner.SETUP, Owner.TARGET).astype(bool)
+    before = solve(
+        model, measurements, start=previous.before.values, noise=previous.before.noise, allowed=frames, settings=solver
+    )
+    after = solve(model, measurements, start=previous.after.values, noise=previous.after.noise, settings=solver)
+    return replace(previous, before=before, after=after)
+
+
+def position_spread(measurements: Measurements) -> float:
+    """Root mean square distance of measured positions from their centre [m]; 0 without positions."""
+    found = [o.position for o in measurements.observations if o.position is not None and len(o)]
+    return float(max((np.sqrt(((p - p.mean(axis=0)) ** 2).sum(axis=1).mean()) for p in found), default=0.0))

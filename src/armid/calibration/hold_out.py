@@ -1,0 +1,111 @@
+"""Does it help where it was not fitted? Errors on configurations kept aside, before and after, and the verdict on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from armid.arrays import FloatArray
+from armid.calibration.errors import ErrorTable, by_group, error_table, joined_tables
+from armid.calibration.fit import Fit, refit
+from armid.calibration.measurement import Measurements
+from armid.calibration.residual import residuals
+
+LEAVE_ONE_OUT = 40
+"""Groups of configurations up to which each is left out once."""
+K_FOLD = 2000
+"""Groups up to which folds are used; above, one part is kept aside once."""
+FOLDS = 5
+ASIDE = 0.3
+"""Fraction kept aside when there are many."""
+SURE = 2.5
+"""Paired t statistic from which on a gain is believed. Errors of different folds share most of their data, which makes the
+plain statistic too bold by about sqrt(1 + 1/(FOLDS - 1)), hence above the usual 2."""
+WORTHWHILE = 0.05
+"""Relative gain below which nobody should touch a controller."""
+
+
+class Verdict(StrEnum):
+    """What to do with the result."""
+
+    TRUSTED = "trusted"
+    NO_GAIN = "no held-out gain"
+    UNTRUSTED = "untrusted"
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Errors on configurations that no part of the fit has seen.
+
+    Args:
+        method: how they were kept aside, in words.
+        before: nominal links, only sensor and tool frames fitted (on the other configurations).
+        after: the full model, fitted on the other configurations.
+        gain: relative reduction of the mean error.
+        t: paired t statistic of the reduction over groups of configurations.
+    """
+
+    method: str
+    before: ErrorTable
+    after: ErrorTable
+    gain: float
+    t: float
+
+    @property
+    def helps(self) -> bool:
+        return self.t > SURE and self.gain > WORTHWHILE
+
+
+Mask = npt.NDArray[np.bool_]
+
+
+def folds(measurements: Measurements, rng: np.random.Generator, count: int | None = None) -> tuple[str, list[Mask]]:
+    """Masks of configurations to keep aside, whole groups at a time, and how to call it."""
+    groups = np.unique(measurements.group)
+    n = len(groups)
+    if count is None:
+        count = n if n <= LEAVE_ONE_OUT else FOLDS if n <= K_FOLD else 1
+    shuffled = rng.permutation(groups)
+    if count == 1:
+        aside = shuffled[: max(1, round(ASIDE * n))]
+        return f"{len(aside)} of {n} configurations kept aside", [np.isin(measurements.group, aside)]
+    count = min(count, n)
+    how = f"leave-one-out over {n} configurations" if count == n else f"{count}-fold over {n} configurations"
+    return how, [np.isin(measurements.group, shuffled[k::count]) for k in range(count)]
+
+
+def cross_validate(fit: Fit, measurements: Measurements, parts: list[Mask], method: str) -> HeldOut:
+    """Refit without each part, and look at that part."""
+    before, after = [], []
+    for aside in parts:
+        again = refit(fit, measurements.subset(~aside))
+        test = measurements.subset(aside)
+        rows = np.flatnonzero(aside)
+        before.append(table_of(again, again.before.values, test, rows))
+        after.append(table_of(again, again.after.values, test, rows))
+    return compared(method, joined_tables(before), joined_tables(after), measurements)
+
+
+def table_of(fit: Fit, values: FloatArray, test: Measurements, rows: npt.NDArray[np.intp] | None = None) -> ErrorTable:
+    """Errors of given parameters on given measurements."""
+    none = np.zeros(len(values), dtype=bool)
+    return error_table(residuals(fit.model, values, test, wanted=none), rows)
+
+
+def compared(method: str, before: ErrorTable, after: ErrorTable, measurements: Measurements) -> HeldOut:
+    """The paired comparison, group by group."""
+    a, b = by_group(*before.main, measurements), by_group(*after.main, measurements)
+    gain = 1.0 - float(b.mean()) / float(a.mean()) if a.mean() > 0.0 else 0.0
+    return HeldOut(method, before, after, gain, paired_t(a, b))
+
+
+def paired_t(a: FloatArray, b: FloatArray) -> float:
+    """t statistic of the mean of a - b; 0 when it cannot be formed."""
+    d = a - b
+    if len(d) < 2 or not d.any():
+        return 0.0
+    spread = float(d.std(ddof=1)) / np.sqrt(len(d))
+    return float(d.mean()) / spread if spread > 0.0 else float(np.sign(d.mean()) * np.inf)

@@ -1,0 +1,81 @@
+"""Which parameters the measurements know better than the maker's tolerance does.
+
+Rows are whitened by the measurement noise and columns scaled by the tolerances, so that lengths are signal-to-noise
+ratios: a parameter whose column, after removing everything the kept parameters already explain, is shorter than one
+is known no better from the data than beforehand. It is held at nominal and named; that is what keeps a nearly frozen
+joint from asking for metres.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from armid.arrays import FloatArray
+from armid.calibration.model import KinematicModel
+
+WORTH_KNOWING = 1.0
+"""Signal-to-noise ratio from which on a parameter is fitted."""
+DEPENDENT = 1e-6
+"""Relative length below which what is left of a column is round-off, whatever the noise."""
+
+
+class Status(StrEnum):
+    """What became of a parameter."""
+
+    IDENTIFIED = "identified"
+    REDUNDANT = "redundant"
+    """Others already have the same effect at these configurations: held at nominal."""
+    WEAK = "weak"
+    """It has an effect, but below the noise: held at nominal."""
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """The decision for every parameter.
+
+    Args:
+        kept: mask, shape [p].
+        ratio: signal-to-noise ratio of what each parameter adds to those kept before it, shape [p].
+        status: shape [p].
+    """
+
+    kept: npt.NDArray[np.bool_]
+    ratio: FloatArray
+    status: tuple[Status, ...]
+
+
+def select(
+    model: KinematicModel, factor: FloatArray, allowed: npt.NDArray[np.bool_] | None = None
+) -> Selection:
+    """Decide for every parameter, frames first, then zeros, then lengths and axes, from tip to base.
+
+    Args:
+        model: for names, ranks and tolerances.
+        factor: any matrix with the same column products as the whitened rows, shape [m, p].
+        allowed: mask of the parameters that may be kept at all.
+    """
+    p = len(model.parameters)
+    columns = factor * model.tolerances
+    order = sorted(range(p), key=lambda i: (model.parameters[i].rank, -i))
+    basis = np.zeros((columns.shape[0], 0))
+    kept, ratio, status = np.zeros(p, dtype=bool), np.zeros(p), [Status.REDUNDANT] * p
+    for i in order:
+        if allowed is not None and not allowed[i]:
+            continue
+        column = columns[:, i]
+        left = column - basis @ (basis.T @ column)
+        left -= basis @ (basis.T @ left)
+        length, whole = float(np.linalg.norm(left)), float(np.linalg.norm(column))
+        ratio[i] = length
+        if length <= DEPENDENT * whole or whole == 0.0:
+            continue
+        if length < WORTH_KNOWING:
+            status[i] = Status.WEAK
+            continue
+        kept[i], status[i] = True, Status.IDENTIFIED
+        basis = np.column_stack([basis, left / length])
+    return Selection(kept, ratio, tuple(status))

@@ -1,0 +1,216 @@
+"""What measured the tool: rows of joint positions with what a tracker, camera, bar, socket or plane said about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from armid.arrays import FloatArray, finite, read_only
+from armid.errors import ArmidError, ShapeError
+
+IntArray = npt.NDArray[np.intp]
+
+
+class Quantity(StrEnum):
+    """What one observation says about one target on the tool."""
+
+    POSE = "pose"
+    """Position and orientation in the sensor frame."""
+    POSITION = "position"
+    """Three coordinates in the sensor frame."""
+    ORIENTATION = "orientation"
+    """Orientation in the sensor frame, no position."""
+    POINT = "point"
+    """The target touches one fixed, unknown point (ball in socket, pin tip)."""
+    PLANE = "plane"
+    """The target lies on one fixed, unknown plane."""
+    DISTANCE = "distance"
+    """Distance of the target from one fixed, unknown point (ball-bar, draw-wire)."""
+    LENGTH = "length"
+    """Distance between the target's positions at two configurations (a calibrated bar)."""
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """Names of the residual's components."""
+        return CHANNELS[self]
+
+    @property
+    def has_position(self) -> bool:
+        return self in (Quantity.POSE, Quantity.POSITION)
+
+    @property
+    def has_orientation(self) -> bool:
+        return self in (Quantity.POSE, Quantity.ORIENTATION)
+
+
+CHANNELS: dict[Quantity, tuple[str, ...]] = {
+    Quantity.POSE: ("x", "y", "z", "rx", "ry", "rz"),
+    Quantity.POSITION: ("x", "y", "z"),
+    Quantity.ORIENTATION: ("rx", "ry", "rz"),
+    Quantity.POINT: ("x", "y", "z"),
+    Quantity.PLANE: ("z",),
+    Quantity.DISTANCE: ("distance",),
+    Quantity.LENGTH: ("distance",),
+}
+
+
+class MeasurementError(ArmidError):
+    """Measurements that cannot be calibrated from; the message names the likely cause."""
+
+
+@dataclass(frozen=True, eq=False)
+class Observations:
+    """The same quantity of the same target in the same setup, for some of the configurations.
+
+    Args:
+        quantity: what was measured.
+        rows: configurations they belong to, shape [m].
+        position: of the target in the sensor frame [m], shape [m, 3]; for poses and positions.
+        rotation: of the target in the sensor frame, shape [m, 3, 3]; for poses and orientations.
+        distance: [m], shape [m]; for distances and lengths.
+        other_rows: the second configuration of each length, shape [m].
+        sigma: standard deviation of the instrument per channel [m or rad], shape [m, channels]; zero where unknown.
+        setup: name of the sensor placement; each has its own frame.
+        target: name of the point or frame on the tool; each has its own.
+    """
+
+    quantity: Quantity
+    rows: IntArray
+    position: FloatArray | None = None
+    rotation: FloatArray | None = None
+    distance: FloatArray | None = None
+    other_rows: IntArray | None = None
+    sigma: FloatArray | None = None
+    setup: str = "sensor"
+    target: str = "tool"
+
+    def __post_init__(self) -> None:
+        m = len(self.rows)
+        needed = {
+            "position": (self.quantity.has_position, (m, 3)),
+            "rotation": (self.quantity.has_orientation, (m, 3, 3)),
+            "distance": (self.quantity in (Quantity.DISTANCE, Quantity.LENGTH), (m,)),
+        }
+        for name, (wanted, shape) in needed.items():
+            value = getattr(self, name)
+            if wanted and (value is None or np.shape(value) != shape):
+                raise ShapeError(f"{self.quantity} {name}", np.shape(value), str(list(shape)))
+            if value is not None:
+                object.__setattr__(self, name, read_only(finite(name, np.asarray(value, dtype=np.float64))))
+        if (self.other_rows is not None) != (self.quantity is Quantity.LENGTH):
+            raise MeasurementError("lengths, and only they, need a second configuration for every row")
+        sigma = np.zeros((m, len(self.quantity.channels))) if self.sigma is None else np.asarray(self.sigma, float)
+        object.__setattr__(self, "sigma", read_only(np.broadcast_to(sigma, (m, len(self.quantity.channels)))))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def noise(self) -> FloatArray:
+        """The instrument's standard deviations, shape [m, channels]; zero where unknown."""
+        assert self.sigma is not None
+        return self.sigma
+
+    def take(self, kept: npt.NDArray[np.bool_], new_rows: IntArray) -> Observations:
+        """Those whose mask is true, with configurations renumbered by `new_rows`."""
+
+        def some(value: npt.NDArray[np.generic] | None) -> npt.NDArray[np.generic] | None:
+            return None if value is None else value[kept]
+
+        others = None if self.other_rows is None else new_rows[self.other_rows[kept]]
+        return replace(
+            self, rows=new_rows[self.rows[kept]], position=some(self.position), rotation=some(self.rotation),
+            distance=some(self.distance), sigma=some(self.sigma), other_rows=others,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Measurements:
+    """Configurations of one arm and everything that was observed there.
+
+    Args:
+        q: drive positions [rad or m], shape [n, n_joints].
+        observations: what was seen.
+        groups: configurations with the same number belong together and are never split between fitting and
+            checking, shape [n]; by default equal joint positions form a group.
+        labels: where each configuration came from (`file:line`).
+        conditions: further columns that came with the rows (`temperature`, `time`, ...), shape [n] each.
+    """
+
+    q: FloatArray
+    observations: tuple[Observations, ...]
+    groups: IntArray | None = None
+    labels: tuple[str, ...] = ()
+    conditions: Mapping[str, FloatArray] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "q", read_only(finite("q", np.asarray(self.q, dtype=np.float64))))
+        n = len(self.q)
+        if self.groups is None:
+            object.__setattr__(self, "groups", same_configuration(self.q))
+        if not self.labels:
+            object.__setattr__(self, "labels", tuple(f"row {i + 1}" for i in range(n)))
+
+    @property
+    def group(self) -> IntArray:
+        assert self.groups is not None
+        return self.groups
+
+    @property
+    def setups(self) -> tuple[str, ...]:
+        """Names of the sensor placements, in order of appearance."""
+        return tuple(dict.fromkeys(o.setup for o in self.observations if o.quantity is not Quantity.LENGTH))
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """Names of the targets, in order of appearance."""
+        return tuple(dict.fromkeys(o.target for o in self.observations))
+
+    @property
+    def n_equations(self) -> int:
+        return sum(len(o) * len(o.quantity.channels) for o in self.observations)
+
+    def subset(self, kept: npt.NDArray[np.bool_]) -> Measurements:
+        """Only these configurations (mask of shape [n]); a length stays when both its ends do."""
+        new_rows = np.cumsum(kept) - 1
+        parts = []
+        for o in self.observations:
+            mask = kept[o.rows] if o.other_rows is None else kept[o.rows] & kept[o.other_rows]
+            if mask.any():
+                parts.append(o.take(mask, new_rows))
+        index = np.flatnonzero(kept)
+        return Measurements(
+            self.q[kept], tuple(parts), self.group[kept], tuple(self.labels[i] for i in index),
+            {name: values[kept] for name, values in self.conditions.items()},
+        )  # fmt: skip
+
+
+def same_configuration(q: FloatArray) -> IntArray:
+    """A number per row, equal for rows with identical joint positions, in order of appearance."""
+    _, first, which = np.unique(q, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(np.argsort(first))
+    return np.asarray(order[np.ravel(which)], dtype=np.intp)
+
+
+def joined(parts: Iterable[Measurements]) -> Measurements:
+    """Several sets of measurements of the same arm as one; setups and targets of the same name are the same."""
+    sets = list(parts)
+    starts = np.cumsum([0, *(len(m.q) for m in sets)])
+    group_starts = np.cumsum([0, *(int(m.group.max(initial=-1)) + 1 for m in sets)])
+    observations = []
+    for m, start in zip(sets, starts, strict=False):
+        for o in m.observations:
+            others = None if o.other_rows is None else o.other_rows + start
+            observations.append(replace(o, rows=o.rows + start, other_rows=others))
+    shared = set.intersection(*(set(m.conditions) for m in sets)) if sets else set()
+    return Measurements(
+        np.concatenate([m.q for m in sets]),
+        tuple(observations),
+        np.concatenate([m.group + start for m, start in zip(sets, group_starts, strict=False)]),
+        tuple(label for m in sets for label in m.labels),
+        {name: np.concatenate([m.conditions[name] for m in sets]) for name in sorted(shared)},
+    )

@@ -1,0 +1,118 @@
+"""How far measurements stray: the instrument's own noise plus what the model leaves out, per sensor and kind.
+
+`sigma^2 = sigma_instrument^2 + sigma_model^2`. The first comes with the data (zero where unknown), the second is
+estimated from the residuals, one number per sensor and kind of channel, so that position is weighed against orientation
+by variances the data themselves show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+import numpy as np
+from scipy.stats import chi2
+
+from armid.arrays import FloatArray
+from armid.calibration.measurement import Observations, Quantity
+from armid.calibration.residual import Residual
+
+FLOOR = 1e-9
+"""[m or rad] Smallest standard deviation: far below any instrument, keeps noise-free simulations solvable."""
+
+Component = tuple[str, str]
+"""Sensor placement, and `position`, `orientation` or `distance`."""
+
+
+@dataclass(frozen=True)
+class NoiseModel:
+    """Estimated standard deviation of each component [m or rad]."""
+
+    model: Mapping[Component, float] = field(default_factory=dict)
+
+    def sigma(self, o: Observations) -> FloatArray:
+        """Total standard deviation per channel, shape [channels, m]."""
+        out = np.array(o.noise.T) ** 2
+        for part, channels in parts(o.quantity):
+            out[channels] += self.model.get((o.setup, part), 0.0) ** 2
+        return np.sqrt(np.maximum(out, FLOOR**2))
+
+
+def parts(quantity: Quantity) -> Sequence[tuple[str, slice]]:
+    """The vectors within a residual that belong together: kind and channels."""
+    match quantity:
+        case Quantity.POSE:
+            return (("position", slice(0, 3)), ("orientation", slice(3, 6)))
+        case Quantity.ORIENTATION:
+            return (("orientation", slice(0, 3)),)
+        case Quantity.POSITION | Quantity.POINT:
+            return (("position", slice(0, 3)),)
+        case Quantity.PLANE:
+            return (("position", slice(0, 1)),)
+        case Quantity.DISTANCE | Quantity.LENGTH:
+            return (("distance", slice(0, 1)),)
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Huber's loss on the length of each whitened vector: quadratic up to a threshold, linear beyond.
+
+    Args:
+        probability: of a Gaussian vector to exceed the threshold; 0 makes it plain least squares.
+    """
+
+    probability: float = 0.05
+
+    def threshold(self, dimension: int) -> float:
+        """Length of a whitened vector of that dimension where the loss turns linear."""
+        return threshold(self.probability, dimension)
+
+    def weights(self, length: FloatArray, dimension: int) -> FloatArray:
+        """Factor on each whitened vector: `min(1, k / length)` under the square root."""
+        k = self.threshold(dimension)
+        return np.sqrt(np.minimum(1.0, k / np.maximum(length, 1e-300)))
+
+    def cost(self, length: FloatArray, dimension: int) -> float:
+        k = self.threshold(dimension)
+        if np.isinf(k):
+            return float(length @ length)
+        return float(np.where(length <= k, length**2, 2.0 * k * length - k**2).sum())
+
+
+@cache
+def threshold(probability: float, dimension: int) -> float:
+    """Length that a unit Gaussian vector exceeds with this probability."""
+    return float(np.sqrt(chi2.isf(probability, dimension))) if probability > 0.0 else float("inf")
+
+
+@cache
+def clipped_mean(k: float, dimension: int) -> float:
+    """E[min(|z|, k)^2] of a unit Gaussian vector: makes the robust variance right when there are no outliers."""
+    if np.isinf(k):
+        return float(dimension)
+    return float(dimension * chi2.cdf(k**2, dimension + 2) + k**2 * chi2.sf(k**2, dimension))
+
+
+def estimated_noise(
+    residuals: Iterable[Residual], noise: NoiseModel, loss: Loss, *, n_parameters: int, n_equations: int
+) -> NoiseModel:
+    """The noise model that these residuals show (Huber's proposal 2, with the degrees of freedom the fit used up)."""
+    sums: dict[Component, list[float]] = {}
+    freedom = max(0.1, 1.0 - n_parameters / max(n_equations, 1))
+    for residual in residuals:
+        o = residual.observations
+        sigma = noise.sigma(o)
+        for part, channels in parts(o.quantity):
+            d = channels.stop - channels.start
+            k = loss.threshold(d)
+            z = np.linalg.norm(residual.r[channels] / sigma[channels], axis=0)
+            scale = np.mean(np.minimum(z, k) ** 2) / (clipped_mean(k, d) * freedom)
+            total = scale * np.mean(sigma[channels] ** 2) - np.mean(o.noise.T[channels] ** 2)
+            sums.setdefault((o.setup, part), []).append(max(float(total), 0.0) * len(o))
+            sums[(o.setup, part)].append(-float(len(o)))
+    out = {}
+    for key, values in sums.items():
+        counts = -sum(v for v in values[1::2])
+        out[key] = float(np.sqrt(sum(values[0::2]) / counts))
+    return NoiseModel(out)

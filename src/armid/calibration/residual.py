@@ -1,0 +1,118 @@
+"""Measured minus predicted, as vectors, and how it changes with every parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.calibration.measurement import Measurements, Observations, Quantity
+from armid.calibration.model import Basis, KinematicModel, pose_and_derivative
+from armid.calibration.rotations import right_jacobian_inverse, rotation_log
+from armid.kernels.dynamics import gravity
+
+
+@dataclass(frozen=True, eq=False)
+class Residual:
+    """One set of observations against the model.
+
+    Args:
+        observations: which.
+        r: measured minus predicted [m or rad], shape [channels, m].
+        D: derivative of the *prediction* by every parameter, shape [p, channels, m]; `r(x + dx) = r(x) - D^T dx`.
+    """
+
+    observations: Observations
+    r: FloatArray
+    D: FloatArray
+
+
+def gravity_torque(model: KinematicModel, q: FloatArray) -> FloatArray | None:
+    """Nominal gravity torque at the drives' positions, when some term of the model needs it."""
+    if any(term.basis is Basis.TORQUE for term in model.terms):
+        return gravity(model.robot, q)
+    return None
+
+
+def residuals(
+    model: KinematicModel, values: FloatArray, measurements: Measurements, *, wanted: FloatArray | None = None
+) -> Iterator[Residual]:
+    """Residual of every set of observations.
+
+    Position: difference in the sensor frame. Orientation: `log(R_measured R_predicted^T)`, the rotation vector that
+    takes the prediction to the measurement, in sensor axes. Distance: difference of lengths.
+
+    Args:
+        model, values: the arm and its parameters, shape [p].
+        measurements: what was observed.
+        wanted: mask of the parameters whose derivative is needed.
+    """
+    torque = gravity_torque(model, measurements.q)
+    for o in measurements.observations:
+        if o.quantity is Quantity.LENGTH:
+            yield length_residual(model, values, measurements, o, torque, wanted)
+            continue
+        R, p, J = pose_and_derivative(
+            model, values, measurements.q[o.rows], o.setup, o.target,
+            torque=None if torque is None else torque[o.rows], wanted=wanted,
+        )  # fmt: skip
+        yield Residual(o, *pose_residual(o, R, p, J))
+
+
+def pose_residual(o: Observations, R: FloatArray, p: FloatArray, J: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Residual and derivative of everything seen from a sensor frame."""
+    match o.quantity:
+        case Quantity.POINT:
+            return -p, J[:, :3]
+        case Quantity.PLANE:
+            return -p[2:], J[:, 2:3]
+        case Quantity.DISTANCE:
+            assert o.distance is not None
+            length = np.linalg.norm(p, axis=0)
+            return (o.distance - length)[np.newaxis], np.einsum("cm,pcm->pm", p / length, J[:, :3])[:, np.newaxis]
+    parts, columns = [], []
+    if o.quantity.has_position:
+        assert o.position is not None
+        parts.append(o.position.T - p)
+        columns.append(J[:, :3])
+    if o.quantity.has_orientation:
+        assert o.rotation is not None
+        e = rotation_log(o.rotation @ np.transpose(R, (2, 1, 0)))
+        parts.append(e.T)
+        columns.append(rotated(right_jacobian_inverse(e), J[:, 3:]))
+    if len(parts) == 1:
+        return parts[0], columns[0]
+    return np.concatenate(parts), np.concatenate(columns, axis=1)
+
+
+def rotated(matrices: FloatArray, J: FloatArray) -> FloatArray:
+    """`matrices[m] @ J[:, :, m]` for every sample, shape [m, 3, 3] and [p, 3, m] -> [p, 3, m]; contiguous in m."""
+    by_entry = np.ascontiguousarray(np.transpose(matrices, (1, 2, 0)))
+    out = np.empty_like(J)
+    for i in range(3):
+        np.multiply(J[:, 0], by_entry[i, 0], out=out[:, i])
+        for j in (1, 2):
+            out[:, i] += J[:, j] * by_entry[i, j]
+    return out
+
+
+def length_residual(
+    model: KinematicModel, values: FloatArray, measurements: Measurements, o: Observations,
+    torque: FloatArray | None, wanted: FloatArray | None,
+) -> Residual:  # fmt: skip
+    """Distance between the target's positions at two configurations; no sensor frame is involved."""
+    assert o.other_rows is not None
+    assert o.distance is not None
+    ends = [
+        pose_and_derivative(
+            model, values, measurements.q[rows], None, o.target,
+            torque=None if torque is None else torque[rows], wanted=wanted,
+        )
+        for rows in (o.rows, o.other_rows)
+    ]  # fmt: skip
+    d = ends[1][1] - ends[0][1]
+    length = np.linalg.norm(d, axis=0)
+    J = ends[1][2][:, :3] - ends[0][2][:, :3]
+    return Residual(o, (o.distance - length)[np.newaxis], np.einsum("cm,pcm->pm", d / length, J)[:, np.newaxis])

@@ -1,0 +1,228 @@
+"""Where the sensors stand and where the targets sit, before anything is known about them.
+
+For a target at X on the flange seen from a sensor at Z: `T_measured_i = Z T_flange_i X`. Rotations come from alternating
+means over many starts, which also works when all relative rotations share one axis (hand-eye formulas divide by zero
+there); positions from absolute orientation and a linear system whose undetermined directions stay at their nominal value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.calibration.measurement import Measurements, Observations, Quantity
+from armid.calibration.model import FrameModel
+from armid.calibration.rotations import inverse, nearest_rotation, rigid
+from armid.kernels.kinematics import forward_kinematics
+from armid.robot.elementary import Motion
+from armid.robot.robot import Frame, Robot
+
+ENOUGH = 200
+"""Configurations used for a start value; more change it by less than the first iteration does."""
+ROUNDS = 40
+"""Alternations between sensor and target; each contracts the error by the spread of orientations."""
+WEAK = 0.02
+"""Directions of the tool offset that move the target by less than this fraction are left at nominal."""
+
+ALL = (Motion.TX, Motion.TY, Motion.TZ, Motion.RX, Motion.RY, Motion.RZ)
+TRANSLATIONS = ALL[:3]
+SETUP_MOTIONS = {
+    Quantity.POINT: TRANSLATIONS,
+    Quantity.DISTANCE: TRANSLATIONS,
+    Quantity.PLANE: (Motion.TZ, Motion.RX, Motion.RY),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class StartFrames:
+    """Start values: T_sensor_base of every setup and T_link_target of every target."""
+
+    setups: dict[str, FloatArray]
+    targets: dict[str, FloatArray]
+
+    def models(self, measurements: Measurements) -> tuple[dict[str, FrameModel], dict[str, FrameModel]]:
+        """Frames around these values with the freedom that the observations can see."""
+        seen: dict[str, set[Quantity]] = {}
+        looked: dict[str, Quantity] = {}
+        for o in measurements.observations:
+            seen.setdefault(o.target, set()).add(o.quantity)
+            looked[o.setup] = o.quantity
+        setups = {
+            name: FrameModel.around(T, SETUP_MOTIONS.get(looked[name], ALL), outside=True) for name, T in self.setups.items()
+        }
+        targets = {
+            name: FrameModel.around(T, ALL if any(k.has_orientation for k in seen[name]) else TRANSLATIONS, outside=False)
+            for name, T in self.targets.items()
+        }
+        return setups, targets
+
+
+def start_frames(robot: Robot, measurements: Measurements) -> StartFrames:
+    """Closed-form start values for all sensors and targets; the robot's tip is the first guess of every target."""
+    setups: dict[str, FloatArray] = {}
+    targets: dict[str, FloatArray] = {}
+    nominal = robot.tip.T_link_frame if robot.tip.link == robot.n_joints else np.eye(4)
+    order = (Quantity.POSE, Quantity.POSITION, Quantity.ORIENTATION, Quantity.POINT, Quantity.DISTANCE, Quantity.PLANE)
+    waiting = sorted(
+        (o for o in measurements.observations if o.quantity is not Quantity.LENGTH), key=lambda o: order.index(o.quantity)
+    )
+    while waiting:
+        # Those that share a known frame come first: each fixes the other side.
+        k = next((k for k, o in enumerate(waiting) if o.setup in setups or o.target in targets), 0)
+        o = waiting.pop(k)
+        flange = flange_poses(robot, measurements.q, o)
+        Z, X = solve_frames(o, flange, setups.get(o.setup), targets.get(o.target), nominal)
+        setups.setdefault(o.setup, Z)
+        targets.setdefault(o.target, X)
+    for o in measurements.observations:
+        targets.setdefault(o.target, nominal)
+    return StartFrames(setups, targets)
+
+
+def chosen(o: Observations) -> slice:
+    """An even selection of at most `ENOUGH` rows."""
+    return slice(None, None, max(1, len(o) // ENOUGH))
+
+
+def flange_poses(robot: Robot, q: FloatArray, o: Observations) -> FloatArray:
+    """T_base_link of the last link at the chosen rows."""
+    return forward_kinematics(robot, q[o.rows[chosen(o)]], Frame("last", robot.n_joints))
+
+
+def solve_frames(
+    o: Observations, flange: FloatArray, Z: FloatArray | None, X: FloatArray | None, nominal: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """T_sensor_base and T_link_target from one set of observations; a known one is kept."""
+    R, p = flange[:, :3, :3], flange[:, :3, 3]
+    match o.quantity:
+        case Quantity.POINT:
+            return touch(R, p, Z, X, nominal)
+        case Quantity.PLANE:
+            X = nominal if X is None else X
+            return (plane(p + R @ X[:3, 3]) if Z is None else Z), X
+        case Quantity.DISTANCE:
+            X = nominal if X is None else X
+            assert o.distance is not None
+            return (sphere(p + R @ X[:3, 3], o.distance[chosen(o)]) if Z is None else Z), X
+    M = None if o.rotation is None else o.rotation[chosen(o)]
+    m = None if o.position is None else o.position[chosen(o)]
+    if m is not None and (M is None or len(m) < 3):
+        return from_positions(R, p, m, Z, X, nominal)
+    assert M is not None
+    Zr, Xr = from_rotations(R, M, Z, X)
+    if m is None:
+        return rigid(Zr, np.zeros(3)), rigid(Xr, nominal[:3, 3])
+    t, c = tool_offset(Zr, R, p, m, nominal[:3, 3] if X is None else X[:3, 3], fixed=X is not None)
+    return (rigid(Zr, c) if Z is None else Z), (rigid(Xr, t) if X is None else X)
+
+
+def cube_rotations() -> FloatArray:
+    """The 24 rotations of a cube: no rotation is further than 63 degrees from one of them."""
+    out = []
+    for perm in ((0, 1, 2), (1, 2, 0), (2, 0, 1), (0, 2, 1), (2, 1, 0), (1, 0, 2)):
+        for signs in np.ndindex(2, 2, 2):
+            M = np.zeros((3, 3))
+            M[range(3), perm] = 1.0 - 2.0 * np.array(signs)
+            if np.linalg.det(M) > 0:
+                out.append(M)
+    return np.array(out)
+
+
+def from_rotations(
+    R: FloatArray, M: FloatArray, Z: FloatArray | None, X: FloatArray | None
+) -> tuple[FloatArray, FloatArray]:
+    """Rotations with `M_i = Zr R_i Xr`, by alternating means from 24 starts at once."""
+    Zr = cube_rotations() if Z is None else Z[np.newaxis, :3, :3]
+    Xr = np.eye(3)[np.newaxis] if X is None else X[np.newaxis, :3, :3]
+    if Z is None and X is not None:
+        Zr = mean_rotation(np.einsum("nij,kj,nlk->nil", M, np.eye(3), R @ X[:3, :3]))[np.newaxis]
+    for _ in range(ROUNDS):
+        if X is None:
+            Xr = nearest_rotation(np.einsum("nji,skj,nkl->sil", R, Zr, M) / len(M))
+        if Z is None:
+            Zr = nearest_rotation(np.einsum("nij,skj,nlk->sil", M, Xr, R) / len(M))
+    Zr, Xr = np.broadcast_arrays(Zr, Xr)
+    misfit = ((np.einsum("sij,njk,skl->snil", Zr, R, Xr) - M) ** 2).sum(axis=(1, 2, 3))
+    best = int(np.argmin(misfit))
+    return Zr[best].copy(), Xr[best].copy()
+
+
+def mean_rotation(M: FloatArray) -> FloatArray:
+    """The rotation nearest to all of them."""
+    return nearest_rotation(M.mean(axis=0))
+
+
+def absolute_orientation(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Rotation Q with `b_i = Q a_i + c` in the least-squares sense ([Arun1987])."""
+    return nearest_rotation((b - b.mean(axis=0)).T @ (a - a.mean(axis=0)))
+
+
+def tool_offset(
+    Zr: FloatArray, R: FloatArray, p: FloatArray, m: FloatArray, nominal: FloatArray, *, fixed: bool = False
+) -> tuple[FloatArray, FloatArray]:
+    """t and c with `m_i = Zr (p_i + R_i t) + c`; directions of t that the orientations do not show stay nominal."""
+    seen = np.einsum("ji,nj->ni", Zr, m)
+    t = nominal
+    if not fixed:
+        A = (R - R.mean(axis=0)).reshape(-1, 3)
+        left = seen - p - R @ nominal
+        t = nominal + np.linalg.lstsq(A, (left - left.mean(axis=0)).ravel(), rcond=WEAK)[0]
+    c = Zr @ (seen - p - R @ t).mean(axis=0)
+    return t, c
+
+
+def from_positions(
+    R: FloatArray, p: FloatArray, m: FloatArray, Z: FloatArray | None, X: FloatArray | None, nominal: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Sensor frame and tool offset from positions alone: absolute orientation and a linear system, in turn."""
+    if Z is not None:
+        t, _ = tool_offset(Z[:3, :3], R, p, m, nominal[:3, 3])
+        return Z, rigid(nominal[:3, :3], t)
+    best: tuple[float, FloatArray, FloatArray] | None = None
+    starts = [absolute_orientation(p + R @ nominal[:3, 3], m)]
+    starts += [] if X is not None else list(cube_rotations())
+    for Zr in starts:
+        t = nominal[:3, 3] if X is None else X[:3, 3]
+        for _ in range(ROUNDS):
+            t, c = tool_offset(Zr, R, p, m, t if X is not None else nominal[:3, 3], fixed=X is not None)
+            Zr = absolute_orientation(p + R @ t, m)
+        t, c = tool_offset(Zr, R, p, m, t, fixed=True)
+        misfit = float((((p + R @ t) @ Zr.T + c - m) ** 2).sum())
+        if best is None or misfit < best[0]:
+            best = (misfit, rigid(Zr, c), rigid(nominal[:3, :3], t))
+    assert best is not None
+    return best[1], best[2] if X is None else X
+
+
+def touch(
+    R: FloatArray, p: FloatArray, Z: FloatArray | None, X: FloatArray | None, nominal: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """The touched point c and the tool offset t with `p_i + R_i t = c`."""
+    if X is None:
+        t, c = tool_offset(np.eye(3), R, p, np.zeros_like(p), nominal[:3, 3])
+        X = rigid(nominal[:3, :3], t)
+    if Z is None:
+        Z = rigid(np.eye(3), -(p + R @ X[:3, 3]).mean(axis=0))
+    return Z, X
+
+
+def plane(points: FloatArray) -> FloatArray:
+    """A frame whose z = 0 plane fits the points."""
+    centre = points.mean(axis=0)
+    _, _, Vt = np.linalg.svd(points - centre)
+    rotation = Vt if np.linalg.det(Vt) > 0 else np.diag([1.0, -1.0, 1.0]) @ Vt
+    return rigid(rotation, -rotation @ centre)
+
+
+def sphere(points: FloatArray, radius: FloatArray) -> FloatArray:
+    """A frame whose origin is at the given distances from the points: linear in the centre and its square."""
+    A = np.column_stack([2.0 * points, -np.ones(len(points))])
+    solution = np.linalg.lstsq(A, (points**2).sum(axis=1) - radius**2, rcond=1e-6)[0]
+    return rigid(np.eye(3), -solution[:3])
+
+
+def with_frames(T_sensor_target: FloatArray, Z: FloatArray, X: FloatArray) -> FloatArray:
+    """The flange pose that a measured pose stands for: `Z^-1 T X^-1`."""
+    return inverse(Z) @ T_sensor_target @ inverse(X)
