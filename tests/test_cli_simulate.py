@@ -114,6 +114,26 @@ def test_known_failures_are_one_line(trajectory, tmp_path, arguments, message):
     assert len(done.output.strip().splitlines()) == 1
 
 
+def test_an_approach_from_where_the_arm_stands(trajectory, tmp_path):
+    robot = load_robot("panda")
+    home = ",".join(str(x) for x in sines(robot).centre)
+    refused = invoke("panda", trajectory, "--out", tmp_path, "--start", home)
+    assert refused.exit_code == 1
+    assert "approach" in refused.output
+    result = result_of("panda", trajectory, "--out", tmp_path, f"--start={home}", "--approach-seconds", 0.5)
+    assert result["duration"] == pytest.approx(0.7)
+    for wrong in ("1,2", "a,b"):
+        assert invoke("panda", trajectory, "--out", tmp_path, "--start", wrong).exit_code == 1
+    assert invoke("panda", trajectory, "--out", tmp_path, "--approach-seconds", 1).exit_code == 1
+
+
+def test_a_motion_that_had_to_be_stopped_is_not_to_be_trusted(trajectory, tmp_path):
+    (tmp_path / "s.yaml").write_text("physics: {tracking_limit: 1.0e-4, on_fault: record}\n")
+    done = invoke("panda", trajectory, "--out", tmp_path, "--scenario", tmp_path / "s.yaml", "--json")
+    assert done.exit_code == 3
+    assert json.loads(done.stdout)["events"][-1]["code"] == "tracking-lost"
+
+
 def test_people_see_what_happened(trajectory, tmp_path):
     done = invoke("panda", trajectory, "--out", tmp_path)
     assert done.exit_code == 0

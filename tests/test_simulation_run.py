@@ -157,13 +157,19 @@ def test_coupled_elastic_drives_obey_the_equations():
 
 def test_elastic_transmissions_bend_by_torque_over_stiffness(panda):
     robot = with_drives(panda, stiffness=2e4, damping=30.0)
-    run = simulate(robot, Held(np.array([0.0, 0.3, 0.0, -1.5, 0.0, 1.0, 0.0]), 1.0), physics=Physics(elastic=True))
+    soft = Physics(elastic=True, stiffness=2e4, damping=(30.0,) * 7)
+    run = simulate(panda, Held(np.array([0.0, 0.3, 0.0, -1.5, 0.0, 1.0, 0.0]), 1.0), physics=soft)
     bend = run.motor_q[-1] - run.q[-1]
     np.testing.assert_allclose(bend, gravity(robot, run.q[-1:])[0] / 2e4, atol=2e-5)  # dry friction holds the rest
     run = simulate(robot, sines(robot, 0.3), physics=Physics(elastic=True, sensed_friction=0.3))
     np.testing.assert_allclose(run.rigid_torque, inverse_dynamics(robot, run.q, run.qd, run.qdd), atol=1e-6)
     spring = 2e4 * (run.motor_q - run.q) + 30.0 * (run.motor_qd - run.qd)
     np.testing.assert_allclose(run.link_torque, spring, atol=1e-6)
+
+
+def test_elastic_joints_need_a_stiffness(panda):
+    with pytest.raises(InputError, match="no drive has a finite stiffness"):
+        simulate(panda, sines(panda), physics=Physics(elastic=True))
 
 
 def test_a_transmission_too_stiff_to_simulate_is_named():

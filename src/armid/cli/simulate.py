@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.output import JsonOption, OutOption, RobotArgument, SeedOption, console, emit, verb
+from armid.cli.output import EXIT_UNTRUSTED, JsonOption, OutOption, RobotArgument, SeedOption, console, emit, verb
 
 if TYPE_CHECKING:
+    from armid.arrays import FloatArray
     from armid.robot.robot import Robot
+    from armid.simulation.files import Job
     from armid.simulation.scenario import Scenario
 
 
@@ -86,6 +88,13 @@ def simulate(
     ] = None,
     locked: Annotated[list[str] | None, typer.Option("--lock", metavar="JOINT", help="Held by its brake.")] = None,
     mistake: MistakeOption = None,
+    start: Annotated[
+        str | None,
+        typer.Option("--start", metavar="Q1,Q2,...", help="Where the arm stands; it must start there, at rest."),
+    ] = None,
+    approach: Annotated[
+        float | None, typer.Option("--approach-seconds", help="Time for a smooth way from --start into the motion.")
+    ] = None,
     runs: Annotated[int, typer.Option(min=1, help="Repetitions with seeds SEED, SEED+1, ...")] = 1,
     processes: Annotated[int, typer.Option(min=1, help="How many run at a time.")] = 1,
     out: OutOption = Path("simulation"),
@@ -95,19 +104,22 @@ def simulate(
     """Run the embedded robot along a motion; write its log and the truth."""
     from armid.robot.load import load_robot
 
-    start = perf_counter()
+    began = perf_counter()
     arm = load_robot(robot)
     plan = planned(arm, scenario, seed)
     plan = with_flags(arm, plan, controller, sensors, scenario is None)
     plan = with_physics(arm, plan, control_rate_hz, payload_mass, tuple(locked or ()))
     plan = with_logging(arm, plan, rate_hz, variation, mistake or [])
     if record is Recorded.LOG:
-        result = recorded_log(arm, trajectory, plan, formats or ["csv"], runs, processes, out)
+        jobs = planned_jobs(arm, trajectory, plan, start, approach, runs, formats or ["csv"], out)
+        result = recorded_log(jobs, processes)
     else:
         result = recorded_postures(arm, trajectory, plan, record, out)
-    result["seconds"] = perf_counter() - start
+    result["seconds"] = perf_counter() - began
     report(result)
     emit(result, as_json=as_json)
+    if any(event["severity"] == "error" for event in result["events"]):
+        raise typer.Exit(EXIT_UNTRUSTED)
 
 
 def planned(arm: Robot, path: Path | None, seed: int) -> Scenario:
@@ -186,25 +198,60 @@ def mistake_fields(arm: Robot, text: str) -> dict[str, Any]:
     )
 
 
-def recorded_log(
-    arm: Robot, trajectory: Path, plan: Scenario, formats: list[str], runs: int, processes: int, out: Path
-) -> dict[str, Any]:
+def planned_jobs(
+    arm: Robot,
+    trajectory: Path,
+    plan: Scenario,
+    start: str | None,
+    approach: float | None,
+    runs: int,
+    formats: list[str],
+    out: Path,
+) -> list[Job]:
+    """One job per run, with seeds counting up."""
     from armid.design.trajectory_files import load_trajectory
-    from armid.simulation.files import Job, run_jobs
+    from armid.errors import InputError
+    from armid.simulation.files import Job
+    from armid.simulation.motions import Approached, Motion, in_joint_order
 
-    motion = load_trajectory(trajectory)
+    motion: Motion = in_joint_order(load_trajectory(trajectory), arm)
+    stands = None if start is None else joint_values(start, arm)
+    if approach is not None:
+        if stands is None:
+            raise InputError("--approach-seconds", "an approach from nowhere", "say where the arm stands with --start")
+        motion = Approached(stands, approach, motion)
     kinds = chosen_formats(formats)
-    jobs = [
-        Job(arm, motion, replace(plan, seed=plan.seed + k), out, "log" if runs == 1 else f"log{k + 1}", kinds)
+    return [
+        Job(arm, motion, replace(plan, seed=plan.seed + k), out, "log" if runs == 1 else f"log{k + 1}", kinds, stands)
         for k in range(runs)
     ]
+
+
+def joint_values(text: str, arm: Robot) -> FloatArray:
+    """`0,0.5,...` as positions."""
+    import numpy as np
+
+    from armid.errors import InputError
+
+    try:
+        values = np.array([float(word) for word in text.split(",")])
+    except ValueError:
+        raise InputError("--start", f"{text!r}", "numbers separated by commas, in rad or m") from None
+    if len(values) != arm.n_joints:
+        raise InputError("--start", f"{len(values)} numbers", f"{arm.n_joints}, one per joint")
+    return values
+
+
+def recorded_log(jobs: list[Job], processes: int) -> dict[str, Any]:
+    from armid.simulation.files import run_jobs
+
     outcomes = run_jobs(jobs, processes=processes)
     return {
         "files": [file for outcome in outcomes for file in outcome.files],
         "samples": sum(outcome.samples for outcome in outcomes),
         "duration": sum(outcome.duration for outcome in outcomes),
-        "seed": plan.seed,
-        "runs": runs,
+        "seed": jobs[0].scenario.seed,
+        "runs": len(jobs),
         "events": [event.as_dict() for outcome in outcomes for event in outcome.events],
     }
 

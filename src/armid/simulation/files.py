@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 
+from armid.arrays import FloatArray
 from armid.errors import InputError
 from armid.notes import Note
 from armid.robot.robot import Robot
@@ -46,6 +47,7 @@ class Job:
         directory: where files go.
         name: their stem.
         formats: of the log.
+        start: where the arm stands at rest, shape [n_joints]; None when it is already in the motion's first state.
     """
 
     robot: Robot
@@ -54,6 +56,7 @@ class Job:
     directory: Path
     name: str = "log"
     formats: tuple[LogFormat, ...] = (LogFormat.CSV,)
+    start: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ class Outcome:
 
 def run_job(job: Job) -> Outcome:
     """Runs one experiment and writes it."""
-    experiment = run_scenario(job.robot, job.motion, job.scenario)
+    experiment = run_scenario(job.robot, job.motion, job.scenario, start=job.start)
     files = write_experiment(experiment, job.directory, formats=job.formats, name=job.name)
     return Outcome(tuple(files), experiment.run.faults, len(experiment.log), float(experiment.run.time[-1]))
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 import numpy as np
 
 from armid.arrays import FloatArray
 from armid.errors import InputError
+from armid.robot.robot import Robot
 from armid.simulation.drift import FrictionDrift
+from armid.simulation.sensors import PerJoint, per_joint
 
 
 class OnFault(StrEnum):
@@ -29,6 +31,8 @@ class Physics:
             when a transmission is so stiff that it would not be resolved.
         control_rate_hz: of the controller and of the record.
         elastic: simulate transmissions of finite stiffness.
+        stiffness: of the transmissions instead of the robot's own [N m/rad or N/m]; None leaves them.
+        damping: of the transmissions instead of the robot's own [N m s/rad or N s/m]; None leaves it.
         sensed_friction: share of friction and offset on the links' side of the joint torque sensor, 0 to 1.
         drift: how friction changes as the drives warm up.
         payload: ten standard parameters of a body fixed to the last link, in its frame, or None.
@@ -41,6 +45,8 @@ class Physics:
     step: float = 1e-3
     control_rate_hz: float = 1000.0
     elastic: bool = False
+    stiffness: PerJoint | None = None
+    damping: PerJoint | None = None
     sensed_friction: float = 1.0
     drift: FrictionDrift = field(default_factory=FrictionDrift)
     payload: FloatArray | None = None
@@ -54,3 +60,16 @@ class Physics:
             value = getattr(self, name)
             if not (np.isfinite(value) and value > 0.0):
                 raise InputError(name, f"{value}", "a positive number")
+
+    def transmissions(self, robot: Robot) -> Robot:
+        """The arm with the stiffness and damping asked for; refuses elastic joints of an arm that has none."""
+        for name in ("stiffness", "damping"):
+            given = getattr(self, name)
+            if given is not None:
+                values = per_joint(name, given, robot.n_joints)
+                joints = zip(robot.joints, values, strict=True)
+                changed = tuple(replace(j, drive=replace(j.drive, **{name: float(x)})) for j, x in joints)
+                robot = replace(robot, joints=changed)
+        if self.elastic and not np.isfinite(robot.drive("stiffness")).any():
+            raise InputError(robot.name, "no drive has a finite stiffness", "give `stiffness` beside `elastic`")
+        return robot

@@ -96,7 +96,7 @@ def simulate(
     period = 1.0 / settings.control_rate_hz
     reference = sampled_reference(motion, believed, settings.control_rate_hz, start)
     plant = build_plant(
-        robot,
+        settings.transmissions(robot),
         payload=settings.payload,
         elastic=settings.elastic,
         sensed_friction=settings.sensed_friction,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from armid.logs.log import Log
 from armid.robot.robot import Robot
@@ -84,13 +85,16 @@ def with_model_error(controller: Controller, declared: Robot, scenario: Scenario
     return controller
 
 
-def run_scenario(declared: Robot, motion: Motion, scenario: Scenario | None = None) -> Experiment:
+def run_scenario(
+    declared: Robot, motion: Motion, scenario: Scenario | None = None, *, start: npt.ArrayLike | None = None
+) -> Experiment:
     """Simulates an experiment: the specimen, the motion, the sensors, the mistakes. The same seed gives the same log.
 
     Args:
         declared: the arm as described.
         motion: commanded, in drive coordinates.
         scenario: everything else; a perfect arm of that description by default.
+        start: where the arm stands at rest, shape [n_joints]; by default it is already in the motion's first state.
     """
     plan = scenario or Scenario()
     run = simulate(
@@ -99,6 +103,7 @@ def run_scenario(declared: Robot, motion: Motion, scenario: Scenario | None = No
         controller=with_model_error(plan.controller, declared, plan),
         physics=plan.physics,
         declared=declared,
+        start=start,
     )
     log = measure(run, plan.sensors, mistakes=plan.mistakes, declared=declared, seed=plan.seed)
     if plan.physics.drift.active:
