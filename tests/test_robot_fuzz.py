@@ -69,13 +69,13 @@ def words_changed(draw, text):
 
 
 def survives(read) -> Robot | None:
-    start = time.perf_counter()
+    start = time.process_time()
     robot, message = None, ""
     try:
         robot = read()
     except ArmidError as error:
         message = str(error)
-    assert time.perf_counter() - start < SECONDS
+    assert time.process_time() - start < SECONDS
     assert len(message) < 3000
     return robot
 
@@ -149,7 +149,7 @@ BOMBS = {
 @pytest.mark.parametrize("name", BOMBS)
 def test_bombs_are_refused_quickly(name):
     for read in (parse_urdf, parse_yaml):
-        start = time.perf_counter()
+        start = time.process_time()
         with pytest.raises(ArmidError):
             read(BOMBS[name])
-        assert time.perf_counter() - start < 2 * SECONDS
+        assert time.process_time() - start < 2 * SECONDS

@@ -46,7 +46,6 @@ class Element:
         tag, attributes: as written.
         line: where it starts, 1-based.
         start, start_end: bytes of its start tag in the UTF-8 text, `start_end` exclusive.
-        end: byte after its last one.
         children: elements inside it, in order; text between them is not kept.
     """
 
@@ -54,8 +53,7 @@ class Element:
     attributes: dict[str, str]
     line: int
     start: int
-    start_end: int = -1
-    end: int = -1
+    start_end: int
     children: list[Element] = field(default_factory=list)
 
     def all(self, tag: str) -> list[Element]:
@@ -118,12 +116,8 @@ class _Builder:
             self.root = element
         self.stack.append(element)
 
-    def _end(self, tag: str) -> None:
-        element = self.stack.pop()
-        at = self.parser.CurrentByteIndex
-        # For `<a/>` expat reports the end at the start of the tag or just after it; for `<a></a>` at the closing tag.
-        closing = self.data[at : at + 2] == b"</"
-        element.end = self.data.index(b">", at) + 1 if closing else element.start_end
+    def _end(self, _tag: str) -> None:
+        self.stack.pop()
 
     def _doctype(self, name: str, *_: object) -> NoReturn:
         raise RobotError(
