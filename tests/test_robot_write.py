@@ -139,12 +139,14 @@ def test_calibrated_geometry_reads_back(text, off_axis):
 def test_an_arm_that_ends_off_its_last_axis_gets_a_tip():
     text = URDF.replace('<joint name="tool_joint" type="fixed">', "<!--").replace('<link name="tool0"/>', "-->")
     text = text.replace('<joint name="slide" type="prismatic">', '<joint name="slide" type="revolute">')
+    text = text.replace("\n", "\r\n") + "<!-- </robot> -->\r\n"
     robot = parse_urdf(text)
     assert robot.tip.name == "fore"
     rng = np.random.default_rng(4)
     target = moved(replace(robot, frames=()), rng, off_axis=True)
-    again = parse_urdf(updated_urdf(text, target), tip="fore_tip")
-    assert_same_arm(target, again, rng)
+    new = updated_urdf(text, target)
+    assert new.count("\n") == new.count("\r\n")
+    assert_same_arm(target, parse_urdf(new, tip="fore_tip"), rng)
 
 
 def test_another_robot_is_refused():

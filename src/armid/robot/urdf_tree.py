@@ -94,6 +94,7 @@ class Urdf:
         name: of the robot.
         links, joints: by name, in the order of the file.
         root: the one link that is no joint's child.
+        element: the outermost element.
         notes: what was odd but readable.
     """
 
@@ -101,6 +102,7 @@ class Urdf:
     links: dict[str, UrdfLink]
     joints: dict[str, UrdfJoint]
     root: str
+    element: Element
     notes: tuple[Note, ...]
 
     @cached_property
@@ -150,7 +152,7 @@ class _Reader:
             raise self.error(root, "no <link>", "is this a URDF file?")
         self.check_references(links, joints)
         self.note_rounded()
-        return Urdf(name, links, joints, self.find_root(root, links, joints), tuple(self.notes))
+        return Urdf(name, links, joints, self.find_root(root, links, joints), root, tuple(self.notes))
 
     def error(self, element: Element, problem: str, hint: str = "") -> RobotError:
         name = element.attributes.get("name")

@@ -131,7 +131,7 @@ class _Update:
         if np.allclose(T, np.eye(4), rtol=0.0, atol=UNCHANGED):
             return
         name = free_name(f"{tip.name}_tip", {*self.urdf.links, *self.urdf.joints})
-        self.edits.append([
+        self.edits.append(self.urdf.element, [
             f"<link name={quoteattr(name)}/>",
             f'<joint name={quoteattr(name + "_fixed")} type="fixed">',
             f"  <parent link={quoteattr(tip.name)}/>",

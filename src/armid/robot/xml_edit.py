@@ -20,7 +20,7 @@ class Edits:
     text: str
     _attributes: dict[int, tuple[Element, dict[str, str]]] = field(default_factory=dict)
     _children: dict[int, tuple[Element, list[list[str]]]] = field(default_factory=dict)
-    _last: list[str] = field(default_factory=list)
+    _last: list[tuple[Element, list[str]]] = field(default_factory=list)
 
     def set(self, element: Element, attribute: str, value: str) -> None:
         """Give an attribute a value, whether it was there or not."""
@@ -30,15 +30,16 @@ class Edits:
         """Put a new child, given as lines, before the other children of an element."""
         self._children.setdefault(parent.start, (parent, []))[1].append(lines)
 
-    def append(self, lines: list[str]) -> None:
-        """Put lines at the end of the outermost element."""
-        self._last += lines
+    def append(self, parent: Element, lines: list[str]) -> None:
+        """Put lines after the other children of an element that is not empty, normally the outermost one."""
+        self._last.append((parent, lines))
 
     def apply(self) -> str:
         data = self.text.encode("utf-8")
-        if self._last:
-            end = data.rindex(b"</")
-            data = data[:end] + "".join(f"  {line}\n" for line in self._last).encode("utf-8") + data[end:]
+        newline = "\r\n" if "\r\n" in self.text else "\n"
+        for parent, lines in self._last:
+            block = "".join(f"  {line}{newline}" for line in lines).encode("utf-8")
+            data = data[: parent.close] + block + data[parent.close :]
         starts = sorted({*self._attributes, *self._children}, reverse=True)
         # From the end to the start, so that earlier positions stay valid.
         for start in starts:
@@ -48,7 +49,7 @@ class Edits:
                 tag = with_attribute(tag, attribute, value)
             blocks = self._children.get(start, (element, []))[1]
             if blocks:
-                tag = with_children(tag, element, blocks, indentation(data, element))
+                tag = with_children(tag, element, blocks, newline + indentation(data, element))
             data = data[: element.start] + tag.encode("utf-8") + data[element.start_end :]
         return data.decode("utf-8")
 
@@ -65,10 +66,13 @@ def with_attribute(tag: str, attribute: str, value: str) -> str:
 
 
 def with_children(tag: str, element: Element, blocks: list[list[str]], indent: str) -> str:
-    """A start tag followed by new children; `<a/>` becomes `<a> ... </a>`."""
-    inner = "".join(f"\n{indent}  {line}" for lines in blocks for line in lines)
+    """A start tag followed by new children, each line after `indent` (a line break and white space).
+
+    `<a/>` becomes `<a> ... </a>`.
+    """
+    inner = "".join(f"{indent}  {line}" for lines in blocks for line in lines)
     if tag.endswith("/>"):
-        return f"{tag.removesuffix('/>').rstrip()}>{inner}\n{indent}</{element.tag}>"
+        return f"{tag.removesuffix('/>').rstrip()}>{inner}{indent}</{element.tag}>"
     return tag + inner
 
 

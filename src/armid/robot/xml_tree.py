@@ -46,6 +46,7 @@ class Element:
         tag, attributes: as written.
         line: where it starts, 1-based.
         start, start_end: bytes of its start tag in the UTF-8 text, `start_end` exclusive.
+        close: byte where its end tag starts; not meaningful for `<a/>`.
         children: elements inside it, in order; text between them is not kept.
     """
 
@@ -54,6 +55,7 @@ class Element:
     line: int
     start: int
     start_end: int
+    close: int = -1
     children: list[Element] = field(default_factory=list)
 
     def all(self, tag: str) -> list[Element]:
@@ -117,7 +119,7 @@ class _Builder:
         self.stack.append(element)
 
     def _end(self, _tag: str) -> None:
-        self.stack.pop()
+        self.stack.pop().close = self.parser.CurrentByteIndex
 
     def _doctype(self, name: str, *_: object) -> NoReturn:
         raise RobotError(
