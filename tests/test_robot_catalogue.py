@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from armid.kernels.dynamics import gravity, inverse_dynamics, mass_matrix
+from armid.kernels.dynamics import gravity, inverse_dynamics, mass_matrix, regressor
 from armid.kernels.kinematics import forward_kinematics
 from armid.parameters.inertial import pseudo_inertia
 from armid.robot import Capsule, JointKind, Robot, catalogue_names, load_robot
@@ -192,3 +192,24 @@ def test_panda_table():
     ]
     for row, (alpha, a, d) in zip(rows, table, strict=True):
         assert (np.degrees(row.alpha), row.a, row.d) == (pytest.approx(alpha), a, d)
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        ("iiwa14", 43),
+        ("lwr4plus", 43),
+        ("lwr4-dh", 43),
+        ("panda", 43),
+        ("cmu-dd-arm2", 11),
+        ("cylindrical", 5),
+        ("ur10e", 36),
+    ],
+)
+def test_as_many_base_parameters_as_known(name, count):
+    robot = load_robot(name)
+    rng = np.random.default_rng(3)
+    q, qd, qdd = rng.normal(size=(3, 60, robot.n_joints))
+    Y = regressor(robot, q, qd, qdd).reshape(-1, 10 * robot.n_joints)
+    # The gap between the last counted and the first zero singular value is over eight decades.
+    assert np.linalg.matrix_rank(Y, tol=1e-9 * np.linalg.norm(Y, 2)) == count

@@ -289,3 +289,18 @@ def test_merging_is_the_sum_of_the_bodies():
     assert robot.links[0].inertial[0] == pytest.approx(expected.mass)
     np.testing.assert_allclose(robot.links[0].inertial[1:4], expected.mass * expected.lever, atol=1e-14)
     assert replace(robot, gravity=np.zeros(3)).links[0].is_sound
+
+
+def test_meshes_beside_the_file_are_found(tmp_path):
+    meshes = tmp_path / "small" / "meshes"
+    meshes.mkdir(parents=True)
+    (tmp_path / "small" / "upper.stl").write_bytes(b"solid")
+    path = tmp_path / "small" / "urdf" / "small.urdf"
+    path.parent.mkdir()
+    path.write_text(URDF)
+    assert load_robot(path).links[0].geometry[0].shape.path == str(tmp_path / "small" / "upper.stl")
+    path.write_text(URDF.replace("package://small/", "../"))
+    assert load_robot(path).links[0].geometry[0].shape.path.endswith("upper.stl")
+    for nowhere in ("package://other/upper.stl", "x" * 5000, ""):
+        path.write_text(URDF.replace("package://small/upper.stl", nowhere))
+        assert load_robot(path).links[0].geometry[0].shape.path == nowhere

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from armid.errors import RobotError, UnknownNameError
 from armid.robot.catalogue import catalogue_bytes, catalogue_names
+from armid.robot.mesh_paths import with_found_meshes
 from armid.robot.robot import Robot, Source
 from armid.robot.urdf import parse_urdf
 from armid.robot.xml_tree import decoded
@@ -40,16 +41,18 @@ def load_robot(
 
 def _read(source: str | Path, base: str | None, tip: str | None) -> Robot:
     text = str(source)
-    if isinstance(source, str) and text in catalogue_names():
+    in_catalogue = isinstance(source, str) and text in catalogue_names()
+    if in_catalogue:
         data, where, path = catalogue_bytes(text), text, f"catalogue:{text}"
     else:
         data, where, path = _file(source), Path(source).name, text
     provenance = Source(path=path, sha256=hashlib.sha256(data).hexdigest())
     content = decoded(data, where)
     if content.lstrip().startswith("<") or Path(text).suffix.lower() in (".urdf", ".xml"):
-        return parse_urdf(content, where, base=base, tip=tip, source=provenance)
-    robot = parse_yaml(content, where, source=provenance)
-    return _ending_at(robot, base, tip, where)
+        robot = parse_urdf(content, where, base=base, tip=tip, source=provenance)
+    else:
+        robot = _ending_at(parse_yaml(content, where, source=provenance), base, tip, where)
+    return robot if in_catalogue else with_found_meshes(robot, Path(source).resolve().parent)
 
 
 def _ending_at(robot: Robot, base: str | None, tip: str | None, where: str) -> Robot:
