@@ -1,6 +1,7 @@
 """Recordings: read anything, trust nothing, condition properly."""
 
 from armid.logs.conditioning import Conditioning, Differentiator, VelocitySource, condition, detected_period
+from armid.logs.health.check import check_log
 from armid.logs.health.refuse import LogRefusedError
 from armid.logs.log import Channel, Clock, Conditions, Log, Provenance, matched
 from armid.logs.read import LogStream, ReadOptions, open_log, read_log
@@ -20,6 +21,7 @@ __all__ = [
     "Samples",
     "Segment",
     "VelocitySource",
+    "check_log",
     "concatenated",
     "condition",
     "detected_period",

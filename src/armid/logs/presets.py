@@ -272,15 +272,19 @@ def block_kinds(blocks: list[FloatArray]) -> dict[Channel, int]:
 
 
 def derivative_correlation(x: FloatArray, v: FloatArray) -> float:
-    """Median over joints of the correlation between the change of x and v at mid-step, over moving samples."""
-    out = []
-    for j in range(x.shape[1]):
-        # Over five samples, so that repeated rows and quantisation do not hide it.
-        change, mid = x[5:, j] - x[:-5, j], np.convolve(v[:, j], np.ones(6) / 6.0, mode="valid")
-        good = np.isfinite(change) & np.isfinite(mid)
-        if good.sum() > 10 and np.std(change[good]) > 0 and np.std(mid[good]) > 0:
-            out.append(float(np.corrcoef(change[good], mid[good])[0, 1]))
-    return float(np.median(out)) if out else 0.0
+    """Correlation between the change of x and v at mid-step, over all joints together, so that those that move decide."""
+    # Over five samples, so that repeated rows and quantisation do not hide it.
+    change = x[5:] - x[:-5]
+    kernel = np.ones(6) / 6.0
+    mid = np.column_stack([np.convolve(column, kernel, mode="valid") for column in v.T])
+    good = np.isfinite(change).all(axis=1) & np.isfinite(mid).all(axis=1)
+    if good.sum() < 10:
+        return 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        a, b = change[good] - change[good].mean(axis=0), mid[good] - mid[good].mean(axis=0)
+        size = float(np.sqrt((a * a).sum() * (b * b).sum()))
+        score = float((a * b).sum()) / size if size > 0.0 else 0.0
+    return score if np.isfinite(score) else 0.0
 
 
 def increasing(time: FloatArray) -> bool:

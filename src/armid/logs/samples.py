@@ -155,9 +155,7 @@ class Samples:
         )
         return self.with_arrays(lambda name, array: array[start:stop], segments=kept)
 
-    def with_arrays(
-        self, change: Callable[[str, FloatArray], FloatArray], segments: tuple[Segment, ...]
-    ) -> Samples:
+    def with_arrays(self, change: Callable[[str, FloatArray], FloatArray], segments: tuple[Segment, ...]) -> Samples:
         """Every per-sample array passed through `change(name, array)`, with new segments."""
 
         def each(kind: str, arrays: Mapping[Channel, FloatArray]) -> dict[Channel, FloatArray]:

@@ -81,7 +81,9 @@ def condition(log: Log, robot: Robot, settings: Conditioning | None = None) -> S
 def uniform_parts(log: Log, settings: Conditioning) -> tuple[list[Uniform], list[Note]]:
     """The stretches of a log on uniform grids."""
     if log.clock is Clock.UNKNOWN:
-        raise InputError(log.name, "no clock, so no derivatives", "give the sampling step: --step, or clock in a mapping")
+        raise InputError(
+            log.name, "no clock, so no derivatives", "give the sampling step: --step, or clock in a mapping"
+        )
     if not log.torques:
         raise InputError(log.name, "no torque channel", f"there are {', '.join(c.value for c in log.channels)}")
     usable = usable_rows(log)
@@ -92,7 +94,9 @@ def uniform_parts(log: Log, settings: Conditioning) -> tuple[list[Uniform], list
         raise InputError(log.name, f"no stretch of {MIN_STRETCH} samples without a gap among {len(log)} rows")
     if len(found) > 1:
         dropped = len(found) - len(long)
-        text = f"split at {len(found) - 1} gap(s)" + (f"; {dropped} piece(s) too short to use left out" if dropped else "")
+        text = f"split at {len(found) - 1} gap(s)" + (
+            f"; {dropped} piece(s) too short to use left out" if dropped else ""
+        )
         notes.append(Note("split-at-gaps", Severity.INFO, text, log.name))
     based = [with_time_base(s) for s in long]
     notes += [note for _, note in based if note is not None][:1]
@@ -111,6 +115,10 @@ def on_grid(stretch: Stretch, settings: Conditioning) -> Uniform:
         # No rows missing: keep the number of samples, so that uniform logs pass unchanged.
         step = span / (count - 1)
     grid = grid_of(stretch, step)
+    if settings.torque_delay != 0.0:
+        # Only where torque is known at the shifted time: no extrapolation.
+        first, last = stretch.time[0] - settings.torque_delay, stretch.time[-1] - settings.torque_delay
+        grid = grid[(grid >= first) & (grid <= last)]
     log = stretch.log
     stale = stale_rows(log[Channel.POSITION])
     channels = {}
@@ -120,7 +128,8 @@ def on_grid(stretch: Stretch, settings: Conditioning) -> Uniform:
             finite = np.isfinite(values).all(axis=1)
             if channel is Channel.VELOCITY and finite.mean() < 0.5:
                 continue
-            channels[channel] = resampled(stretch.time, values, grid, fresh & finite)
+            late = settings.torque_delay if channel.is_torque else 0.0
+            channels[channel] = resampled(stretch.time - late, values, grid, fresh & finite)
     return Uniform(log, grid, 1.0 / step, channels, {})
 
 
@@ -191,11 +200,19 @@ def motion_of(part: Uniform, filter: LowPass, settings: Conditioning) -> tuple[F
     return q, *derivatives(q, part.rate, method, cutoff=settings.cutoff, periodic=part.periodic)
 
 
+EDGE_SHARE = 0.05
+EDGE_SECONDS = 0.5
+"""Beyond the filter's own transient, this share of a stretch at each end, and at most this long, is left out: recorders
+filter too, and their transients at the ends of a recording look like motion without torque."""
+
+
 def trimmed_edge(part: Uniform, settings: Conditioning, transient: float) -> int:
     """Samples to leave out at each end; at most a quarter of the stretch unless the user says more."""
+    count = len(part.time)
     if settings.trim is not None:
-        return min(int(np.ceil(settings.trim * part.rate)), len(part.time) // 2)
-    return min(int(np.ceil(transient * part.rate)) + 4, len(part.time) // 4)
+        return min(int(np.ceil(settings.trim * part.rate)), count // 2)
+    seconds = max(transient, min(EDGE_SECONDS, EDGE_SHARE * count / part.rate))
+    return min(int(np.ceil(seconds * part.rate)) + 4, count // 4)
 
 
 def noise_levels(parts: list[Uniform]) -> dict[Channel, FloatArray]:

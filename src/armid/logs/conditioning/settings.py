@@ -48,7 +48,8 @@ class Conditioning:
         velocity: derived or measured.
         rate: of the samples [Hz]; None: `OVERSAMPLING` times the cut-off; inf: the rate of the log.
         period: of a motion that was repeated [s]; the repetitions are averaged. None: no averaging.
-        trim: cut from both ends of every segment [s]; None: as long as the filter's transient.
+        torque_delay: how late torque is against the motion [s]; it is moved earlier by this much.
+        trim: cut from both ends of every segment [s]; None: the filter's transient, or a twentieth of it up to half a second.
         gap: a step in time longer than this many ordinary steps splits the log.
         accept: codes of errors the user has looked at and accepts.
     """
@@ -60,6 +61,7 @@ class Conditioning:
     velocity: VelocitySource = VelocitySource.POSITION
     rate: float | None = None
     period: float | None = None
+    torque_delay: float = 0.0
     trim: float | None = None
     gap: float = 10.0
     accept: tuple[str, ...] = ()
@@ -71,11 +73,18 @@ class Conditioning:
                 raise InputError(name, f"{value}", "expected a positive number")
         if self.trim is not None and not self.trim >= 0.0:
             raise InputError("trim", f"{self.trim} s", "expected zero or more")
+        if not abs(self.torque_delay) < MAX_DELAY:
+            raise InputError("torque_delay", f"{self.torque_delay} s", f"expected less than {MAX_DELAY} s either way")
         if not 1 <= self.order <= 40:
             raise InputError("order", f"{self.order}", "expected 1 to 40")
         if self.differentiator is Differentiator.SPECTRAL and self.period is None:
-            raise InputError("differentiator", "spectral differentiation of a motion without a period", "give the period")
+            raise InputError(
+                "differentiator", "spectral differentiation of a motion without a period", "give the period"
+            )
 
 
 OVERSAMPLING = 8.0
 """Output samples per period of the cut-off. Two would hold the motion, but products of it and friction reversals reach further."""
+
+MAX_DELAY = 1.0
+"""[s] Two clocks further apart than this do not belong to one recording."""

@@ -24,7 +24,7 @@ SPIKE = 12.0
 """Times the local scatter. Gaussian noise never gets there; a flipped bit or a lost digit does."""
 
 SPIKE_JUMP = 6.0
-"""And times the larger of the local steps to the neighbours two samples away: fast motion is not a spike."""
+"""And times the distance between its two neighbours, and their own distances: fast motion is not a spike."""
 
 
 def usable_rows(log: Log) -> Mask:
@@ -38,8 +38,9 @@ def usable_rows(log: Log) -> Mask:
 
 
 def needed(log: Log) -> tuple[Channel, ...]:
-    """The channels identification uses."""
-    return tuple(c for c in (Channel.POSITION, *log.torques) if c in log)
+    """The channels identification uses: what a controller asked for matters only when nothing was measured."""
+    measured = [c for c in log.torques if c is not Channel.COMMANDED_TORQUE]
+    return tuple(c for c in (Channel.POSITION, *(measured or log.torques)) if c in log)
 
 
 def corrupt(values: FloatArray, limit: float) -> Mask:
@@ -51,26 +52,26 @@ def corrupt(values: FloatArray, limit: float) -> Mask:
 def spikes(values: FloatArray, good: Mask) -> Mask:
     """Single samples far off the line between their neighbours, by many times the ordinary distance from it.
 
-    The distance of a sample from the mean of its two neighbours is compared with the same distance two steps wide, so that real
-    steps (both sides differ) and fast motion do not count.
+    The neighbours must agree with each other, so that real steps and fast motion do not count.
     """
     out = np.zeros(values.shape, dtype=np.bool_)
-    if len(values) < 7:
+    if len(values) < 7 or not good.any():
         return out
     x = np.where(good[:, np.newaxis], values, 0.0) if not good.all() else values
-    bend = np.zeros_like(x)
-    bend[1:-1] = x[1:-1] - 0.5 * (x[:-2] + x[2:])
-    # A spike stands out from both neighbours alike: the neighbours agree with each other.
-    agree = np.zeros_like(x)
-    agree[1:-1] = np.abs(x[2:] - x[:-2])
-    size = np.abs(bend)
-    scatter = np.maximum(np.median(size, axis=0) * 1.4826, np.mean(size, axis=0) * 1.2533)
-    resolution = np.maximum(scatter, 1e-12 * np.abs(x).max(axis=0))
-    wide = np.zeros_like(x)
-    wide[2:-2] = np.abs(x[2:-2] - 0.5 * (x[:-4] + x[4:]))
-    near = np.zeros_like(x)
-    near[2:-2] = np.maximum(size[:-4], size[4:])
-    out[2:-2] = (
-        (size > SPIKE * resolution) & (size > SPIKE_JUMP * agree / 2.0) & (size > SPIKE_JUMP * near)
-    )[2:-2]  # fmt: skip
+    size = np.zeros_like(x)
+    size[1:-1] = np.abs(x[1:-1] - 0.5 * (x[:-2] + x[2:]))
+    apart = np.zeros_like(x)
+    apart[1:-1] = np.abs(x[2:] - x[:-2])
+    ordinary = np.maximum(np.median(size, axis=0) * 1.4826, resolution(x))
+    around = np.maximum(size[:-4], size[4:])
+    far = (size > SPIKE * ordinary) & (size > SPIKE_JUMP * apart)
+    out[2:-2] = far[2:-2] & (size[2:-2] > SPIKE_JUMP * around)
     return out & good[:, np.newaxis]
+
+
+def resolution(x: FloatArray) -> FloatArray:
+    """The smallest step of each column that is more than rounding: at rest a channel flickers by it."""
+    step = np.abs(np.diff(x, axis=0))
+    floor = 1e-9 * np.maximum(np.abs(x).max(axis=0), 1e-12)
+    smallest = np.where(step > floor, step, np.inf).min(axis=0)
+    return np.where(np.isfinite(smallest), smallest, 0.0)

@@ -1,0 +1,241 @@
+"""Numbers: are they there, alive, believable, fine enough?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.logs.conditioning.uniform import ordinary_step, stale_rows
+from armid.logs.health.findings import finding, share
+from armid.logs.health.rows import ABSURD, Mask, corrupt, needed, spikes
+from armid.logs.log import Channel, Log
+from armid.notes import Note, Severity
+from armid.robot.robot import JointKind, Robot
+
+FEW = 0.01
+"""Share of rows that may be left out without asking."""
+
+MANY = 0.05
+"""Share of spikes from which on a channel is unusable, not just disturbed."""
+
+REPEATED = 0.005
+"""Share of rows that repeat the one before, from which on it is worth saying."""
+
+FREEZE_SECONDS = 0.25
+FREEZE_SAMPLES = 20
+"""A value that stays the same to the last bit for this long, while the arm moves, is no measurement."""
+
+COARSE = 100
+"""Distinct values over the range of a channel, below which quantisation limits what can be identified."""
+
+AT_LIMIT = 0.98
+SATURATED = 0.005
+SATURATED_ERROR = 0.05
+"""Shares of samples at a limit or on a flat top: from the first on it is said, from the second on it spoils the fit."""
+
+
+def channel_findings(log: Log, robot: Robot) -> Iterator[Note]:
+    """Findings about single channels."""
+    for channel in (*needed(log), Channel.VELOCITY):
+        if channel in log:
+            yield from value_findings(log, channel)
+    yield from repeated_findings(log)
+    yield from frozen_findings(log)
+    for channel in log.torques[:2]:
+        yield from saturation_findings(log, channel, robot)
+    yield from resolution_findings(log, robot)
+
+
+def value_findings(log: Log, channel: Channel) -> Iterator[Note]:
+    """Missing numbers, absurd numbers, spikes."""
+    values = log[channel]
+    missing = np.isnan(values)
+    absurd = corrupt(values, ABSURD[channel]) & ~missing
+    used = channel is not Channel.VELOCITY
+    for code, mask, what in (("not-finite", missing, "missing"), ("corrupt-values", absurd, "absurd")):
+        for j in np.flatnonzero(mask.any(axis=0)):
+            fraction = float(mask[:, j].mean())
+            severe = used and fraction > FEW
+            first = int(np.argmax(mask[:, j]))
+            do = "mend the recording or leave the stretch out with `rows`" if severe else "those rows are left out"
+            yield finding(
+                code,
+                Severity.ERROR if severe else Severity.WARNING,
+                log.joints[j],
+                f"{share(fraction)} of {channel.value} is {what}, first in row {first + 1}",
+                do if used else "velocity is derived from position instead",
+            )
+    if not used:
+        return
+    found = spikes(values, ~(missing | absurd).any(axis=1))
+    for j in np.flatnonzero(found.any(axis=0)):
+        fraction = float(found[:, j].mean())
+        yield finding(
+            "spikes",
+            Severity.ERROR if fraction > MANY else Severity.WARNING,
+            log.joints[j],
+            f"{int(found[:, j].sum())} single samples of {channel.value} stand far off their neighbours, first in row "
+            f"{int(np.argmax(found[:, j])) + 1}",
+            "corrupt packets: those rows are left out",
+        )
+
+
+def repeated_findings(log: Log) -> Iterator[Note]:
+    """Rows that repeat the row before while the arm moves."""
+    q = log[Channel.POSITION]
+    moving = moving_rows(log)
+    stale = stale_rows(q) & moving
+    fraction = float(stale.sum() / max(1, moving.sum()))
+    if fraction > REPEATED:
+        everything = np.column_stack([q, *(log[c] for c in log.torques)])
+        whole = float(stale_rows(everything)[stale].mean())
+        what = "whole rows" if whole > 0.5 else "positions"
+        yield finding(
+            "repeated-rows",
+            Severity.WARNING,
+            log.name,
+            f"{share(fraction)} of the rows repeat the {what} of the row before while the arm moves",
+            "the recorder polls faster than the controller answers; repeats are left out before resampling",
+        )
+
+
+def moving_rows(log: Log) -> Mask:
+    """Rows during which some joint moves: the position changes over the surrounding samples by more than ever at rest."""
+    q = np.where(np.isfinite(log[Channel.POSITION]), log[Channel.POSITION], 0.0)
+    reach = min(10, (len(q) - 1) // 2)
+    if reach < 1:
+        return np.ones(len(q), dtype=np.bool_)
+    change = np.abs(q[2 * reach :] - q[: -2 * reach]) / np.maximum(q.std(axis=0), 1e-9)
+    fast = change.max(axis=1)
+    moving = fast > 0.1 * np.median(fast[fast > 0.0]) if (fast > 0.0).any() else np.zeros(len(fast), dtype=np.bool_)
+    return np.concatenate([np.repeat(moving[:1], reach), moving, np.repeat(moving[-1:], reach)])
+
+
+def frozen_findings(log: Log) -> Iterator[Note]:
+    """Channels that stop changing to the last bit."""
+    moving = moving_rows(log)
+    step = ordinary_step(log.time) or 1.0
+    long = max(FREEZE_SAMPLES, int(np.ceil(FREEZE_SECONDS / step)))
+    for channel in log.torques:
+        values = log[channel]
+        dead = (values == values[:1]).all(axis=0)
+        if dead.all():
+            yield finding(
+                "torque-dead",
+                Severity.ERROR,
+                log.name,
+                f"{channel.value} has the value {values[0, 0]:g} throughout",
+                "this controller does not report it: record another channel",
+            )
+            continue
+        for j in range(values.shape[1]):
+            yield from freeze(log, channel, j, long, moving, bool(dead[j]))
+    if Channel.VELOCITY in log:
+        for j in range(len(log.joints)):
+            yield from position_freeze(log, j, long)
+
+
+def freeze(log: Log, channel: Channel, j: int, long: int, moving: Mask, dead: bool) -> Iterator[Note]:
+    """A torque that holds one value while the arm moves, for much longer than it usually does."""
+    if dead:
+        yield finding(
+            "frozen", Severity.ERROR, log.joints[j], f"{channel.value} never changes", "its sensor or column is dead"
+        )
+        return
+    start, length, usual = longest_run(log[channel][:, j], moving)
+    if length >= max(long, 10 * usual):
+        fraction = length / len(log)
+        yield finding(
+            "frozen",
+            Severity.ERROR if fraction > FEW else Severity.WARNING,
+            log.joints[j],
+            f"{channel.value} holds one value for {length} samples from row {start + 1} while the arm moves",
+            "leave that stretch out with `rows`",
+        )
+
+
+def position_freeze(log: Log, j: int, long: int) -> Iterator[Note]:
+    """A position that holds one value while its own velocity says otherwise."""
+    q, qd = log[Channel.POSITION][:, j], log[Channel.VELOCITY][:, j]
+    if not np.isfinite(qd).any():
+        return
+    speed = np.abs(np.where(np.isfinite(qd), qd, 0.0))
+    fast = speed > max(0.2 * float(np.quantile(speed, 0.95)), 1e-3)
+    start, length, usual = longest_run(q, fast)
+    if length >= max(long, 10 * usual):
+        yield finding(
+            "frozen",
+            Severity.ERROR if length > FEW * len(log) else Severity.WARNING,
+            log.joints[j],
+            f"position holds one value for {length} samples from row {start + 1} while its velocity is not zero",
+            "its encoder or column is dead; leave that stretch out with `rows`",
+        )
+
+
+def longest_run(values: FloatArray, where: Mask) -> tuple[int, int, int]:
+    """Start and length of the longest run of equal values within the rows given, and a long but ordinary run."""
+    same = np.concatenate([[False], (values[1:] == values[:-1]) & where[1:]])
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]]).astype(np.int8)))
+    if len(edges) == 0:
+        return 0, 0, 1
+    starts, lengths = edges[::2], edges[1::2] - edges[::2]
+    best = int(np.argmax(lengths))
+    rest = np.delete(lengths, best)
+    usual = int(np.quantile(rest, 0.99)) + 1 if len(rest) else 1
+    return int(starts[best]) - 1, int(lengths[best]) + 1, usual
+
+
+def saturation_findings(log: Log, channel: Channel, robot: Robot) -> Iterator[Note]:
+    """Torque at the robot's limit, or cut off at a flat top of its own."""
+    values = log[channel]
+    limit = robot.limit("torque")
+    for j in range(values.shape[1]):
+        x = np.abs(values[:, j])
+        x = x[np.isfinite(x)]
+        if len(x) == 0 or x.max() == 0.0:
+            continue
+        top = float(x.max())
+        # A torque that goes beyond the limit of the description is not held by it.
+        known = channel is not Channel.CURRENT and np.isfinite(limit[j]) and top < 1.02 * limit[j]
+        near = top if not known else float(limit[j])
+        # A flat top: many samples exactly at the extreme, which a smooth signal touches but once.
+        flat = float(np.mean(x >= top * (1.0 - 1e-9)))
+        runs = longest_run(np.abs(values[:, j]), np.abs(values[:, j]) >= top * (1.0 - 1e-9))[1]
+        at = float(np.mean(np.abs(x - near) < (1.0 - AT_LIMIT) * near)) if known else 0.0
+        clipped = flat if flat > SATURATED and runs >= 5 else 0.0
+        if max(clipped, at) > SATURATED:
+            severe = max(clipped, at) > SATURATED_ERROR
+            yield finding(
+                "saturated",
+                Severity.ERROR if severe else Severity.WARNING,
+                log.joints[j],
+                f"{channel.value} stays at {near if at >= clipped else top:.4g} for {share(max(clipped, at))} of the samples",
+                "the drive or the sensor is at its limit: move slower, or carry less",
+            )
+
+
+def resolution_findings(log: Log, robot: Robot) -> Iterator[Note]:
+    """Channels whose steps are coarse against their range."""
+    for channel in (Channel.POSITION, *log.torques[:1]):
+        values = log[channel]
+        for j in range(values.shape[1]):
+            x = values[np.isfinite(values[:, j]), j]
+            span = float(np.ptp(x)) if len(x) else 0.0
+            if span <= 0.0 or (channel is Channel.POSITION and span < minimum_range(robot, j)):
+                continue
+            distinct = len(np.unique(x))
+            if distinct < min(COARSE, len(x) // 4):
+                yield finding(
+                    "quantised",
+                    Severity.WARNING,
+                    log.joints[j],
+                    f"{channel.value} has {distinct} distinct values over a range of {span:.3g}",
+                    "record with more digits, or expect its parameters to be uncertain",
+                )
+
+
+def minimum_range(robot: Robot, j: int) -> float:
+    """Range below which a joint counts as standing still [rad or m]."""
+    return 0.05 if robot.joints[j].kind is JointKind.REVOLUTE else 0.02

@@ -1,0 +1,100 @@
+"""Time: does it run, forwards, evenly, without holes?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from armid.logs.health.findings import finding, share
+from armid.logs.log import Clock, Log
+from armid.notes import Note, Severity
+
+MIN_ROWS = 50
+"""Below this no statistic below means anything, and neither would an estimate."""
+
+BACKWARDS_ERROR = 10.0
+"""Ordinary steps. A smaller step back is two packets swapped; a larger one is a restarted clock or two logs in one file."""
+
+DUPLICATES_ERROR = 0.3
+"""Share of duplicated stamps above which the clock does not tell the samples apart."""
+
+IRREGULAR = 0.02
+"""Standard deviation of the step over its mean. Real-time loops stay under one percent."""
+
+GAP = 10.0
+"""Ordinary steps; the default of conditioning."""
+
+
+def clock_findings(log: Log) -> Iterator[Note]:
+    """Findings about the time channel."""
+    count = len(log)
+    if count < MIN_ROWS:
+        yield finding("too-short", Severity.ERROR, log.name, f"{count} samples", f"at least {MIN_ROWS} are needed")
+        return
+    if log.clock is not Clock.COLUMN:
+        return
+    bad = ~np.isfinite(log.time)
+    if bad.any():
+        severity = Severity.ERROR if bad.mean() > 0.01 else Severity.WARNING
+        yield finding(
+            "time-not-finite", severity, log.name, f"{int(bad.sum())} stamps are not numbers", "those rows are left out"
+        )
+    time = log.time[~bad]
+    step = np.diff(time)
+    positive = step[step > 0.0]
+    if len(positive) < MIN_ROWS // 2:
+        yield finding("time-frozen", Severity.ERROR, log.name, "time does not advance", "name the right time column")
+        return
+    usual = float(np.median(positive))
+    yield from order_findings(log, step, usual)
+    yield from regularity_findings(log, step, usual)
+
+
+def order_findings(log: Log, step: np.ndarray, usual: float) -> Iterator[Note]:
+    """Steps back and steps of zero."""
+    back = step[step < 0.0]
+    if len(back):
+        severe = -back.min() > BACKWARDS_ERROR * usual or len(back) > 0.01 * len(step)
+        yield finding(
+            "time-backwards",
+            Severity.ERROR if severe else Severity.WARNING,
+            log.name,
+            f"time steps back {len(back)} time(s), by up to {-back.min():.4g} s",
+            "split the file where the clock restarts" if severe else "rows out of order are left out",
+        )
+    same = float(np.mean(step == 0.0))
+    if same > 0.0:
+        severe = same > DUPLICATES_ERROR
+        yield finding(
+            "time-duplicated",
+            Severity.ERROR if severe else Severity.WARNING,
+            log.name,
+            f"{share(same)} of the stamps repeat the one before",
+            "the clock is too coarse: use a finer one, or a fixed step" if severe else "the first row of each is kept",
+        )
+
+
+def regularity_findings(log: Log, step: np.ndarray, usual: float) -> Iterator[Note]:
+    """Jitter and gaps."""
+    ordinary = step[(step > 0.0) & (step < GAP * usual)]
+    mean, scatter = float(ordinary.mean()), float(ordinary.std())
+    if scatter > IRREGULAR * mean:
+        yield finding(
+            "clock-irregular",
+            Severity.WARNING,
+            log.name,
+            f"steps of {ordinary.min() * 1e3:.3g} to {ordinary.max() * 1e3:.3g} ms, {mean * 1e3:.4g} +- {scatter * 1e3:.2g} ms "
+            f"(about {1.0 / mean:.4g} Hz)",
+            "samples are put on an even grid before they are filtered",
+        )
+    gaps = step[step >= GAP * usual]
+    if len(gaps):
+        lost = float(gaps.sum() / (step[step > 0.0].sum()))
+        yield finding(
+            "time-gaps",
+            Severity.WARNING,
+            log.name,
+            f"{len(gaps)} gap(s), the longest {gaps.max():.3g} s, {share(lost)} of the time",
+            "the log is split there and no gap is bridged",
+        )

@@ -1,0 +1,205 @@
+"""Motion: in radians, within limits, enough of it, and velocity the derivative of position."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import pi
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.logs.conditioning.uniform import increasing_mask
+from armid.logs.health.channels import minimum_range
+from armid.logs.health.findings import finding, share
+from armid.logs.health.rows import ABSURD, corrupt
+from armid.logs.log import Channel, Clock, Log
+from armid.notes import Note, Severity
+from armid.robot.robot import JointKind, Robot
+
+TURNS = 4.0 * pi
+"""[rad] Two turns from zero: more than any jointed arm makes, while 12.6 degrees are quickly reached."""
+
+OVER_LIMIT = 0.02
+"""[rad or m] Calibration offsets and soft limits differ by about a degree."""
+
+FAR_OVER_LIMIT = 0.2
+"""[rad or m] More than this, for more than a tenth of the time: zero, sign or order of the joint is not the model's."""
+
+AGREES = 0.9
+"""Correlation of velocity with the derivative of position, and tolerance of their ratio around one."""
+
+
+def motion_findings(log: Log, robot: Robot) -> Iterator[Note]:
+    """Findings about positions and velocities."""
+    good = ~corrupt(log[Channel.POSITION], ABSURD[Channel.POSITION]).any(axis=1)
+    if good.sum() < 10:
+        return
+    q = log[Channel.POSITION][good]
+    degrees = list(degree_findings(log, q, robot))
+    yield from degrees
+    if not degrees:
+        yield from limit_findings(log, q, robot)
+    yield from range_findings(log, q, robot)
+    if Channel.VELOCITY in log:
+        yield from velocity_findings(log, robot)
+
+
+def degree_findings(log: Log, q: FloatArray, robot: Robot) -> Iterator[Note]:
+    """Angles that only make sense as degrees: beyond two turns, or far outside limits that they meet once converted."""
+    revolute = np.array([joint.kind is JointKind.REVOLUTE for joint in robot.joints])
+    low, high = robot.limit("lower"), robot.limit("upper")
+    reach = np.abs(q).max(axis=0)
+    width = np.where(np.isfinite(high - low), high - low, np.inf)
+    beyond = revolute & ((reach > TURNS) | (np.ptp(q, axis=0) > 1.5 * width))
+    converted = q * pi / 180.0
+    fits = (converted >= low - OVER_LIMIT).all(axis=0) & (converted <= high + OVER_LIMIT).all(axis=0)
+    if beyond.any() and fits[revolute].all():
+        j = int(np.argmax(np.where(beyond, reach, 0.0)))
+        yield finding(
+            "degrees",
+            Severity.ERROR,
+            log.joints[j],
+            f"positions reach {reach[j]:.4g}, which is {reach[j] / (2 * pi):.3g} turns in radians but fits as degrees",
+            "give `unit: deg` in a mapping",
+        )
+
+
+def limit_findings(log: Log, q: FloatArray, robot: Robot) -> Iterator[Note]:
+    low, high = robot.limit("lower"), robot.limit("upper")
+    for j, name in enumerate(log.joints):
+        over = np.maximum(low[j] - q[:, j], q[:, j] - high[j])
+        outside = float(np.mean(over > OVER_LIMIT))
+        if outside == 0.0:
+            continue
+        severe = float(np.mean(over > FAR_OVER_LIMIT)) > 0.1
+        yield finding(
+            "position-limits",
+            Severity.ERROR if severe else Severity.WARNING,
+            name,
+            f"{share(outside)} of the positions lie outside {low[j]:.4g}..{high[j]:.4g}, by up to {over.max():.3g}",
+            "check zero offset, sign, unit and joint order" if severe else "check the limits and the zero offset",
+        )
+
+
+def range_findings(log: Log, q: FloatArray, robot: Robot) -> Iterator[Note]:
+    """Joints that hardly move."""
+    still = np.array([np.ptp(q[:, j]) < minimum_range(robot, j) for j in range(q.shape[1])])
+    if still.all():
+        text = "no joint moves by more than a few hundredths"
+        yield finding("too-little-motion", Severity.ERROR, log.name, text, "record an exciting trajectory")
+        return
+    for j in np.flatnonzero(still):
+        yield finding(
+            "too-little-motion",
+            Severity.WARNING,
+            log.joints[j],
+            f"moves by {np.ptp(q[:, j]):.2g} only",
+            "its own inertia and friction cannot be identified from this log",
+        )
+
+
+def velocity_findings(log: Log, robot: Robot) -> Iterator[Note]:
+    """Recorded velocity against the derivative of position: same joint, same unit, same clock."""
+    if log.clock is Clock.UNKNOWN:
+        return
+    slopes, measured = derivative_and_velocity(log)
+    if len(slopes) < 20:
+        return
+    moving = slopes.std(axis=0) > 1e-3
+    if not moving.any():
+        return
+    match = correlations(slopes, measured)
+    ratio = np.array(
+        [
+            np.dot(slopes[:, j], measured[:, j]) / max(np.dot(slopes[:, j], slopes[:, j]), 1e-300)
+            for j in range(len(log.joints))
+        ]
+    )
+    own = np.diag(match)
+    swapped = [
+        (j, int(np.argmax(match[j])))
+        for j in np.flatnonzero(moving)
+        if own[j] < 0.5 and match[j].max() > 0.95 and int(np.argmax(match[j])) != j
+    ]
+    for j, k in swapped:
+        yield finding(
+            "joint-order",
+            Severity.ERROR,
+            log.joints[j],
+            f"its velocity column follows the position of {log.joints[k]} (correlation {match[j, k]:.2f}), not its own",
+            "name the joints in the order of the columns in a mapping",
+        )
+    if swapped:
+        return
+    yield from ratio_findings(log, moving, own, ratio)
+
+
+def ratio_findings(log: Log, moving: np.ndarray, own: FloatArray, ratio: FloatArray) -> Iterator[Note]:
+    """Velocity proportional to the derivative, but not equal to it."""
+    follows = moving & (own > AGREES)
+    common = float(np.median(ratio[follows])) if follows.any() else 1.0
+    if follows.sum() >= 2 and log.clock is Clock.COLUMN and not 0.2 < common < 5.0 and uniform_ratio(ratio[follows]):
+        if not is_degrees(common):
+            yield finding(
+                "clock-unit",
+                Severity.ERROR,
+                log.name,
+                f"the derivative of position is 1/{common:.4g} of the recorded velocity on every joint",
+                "the unit of time is wrong: name it in a mapping (clock: {unit: ms})",
+            )
+            return
+    for j in np.flatnonzero(moving):
+        if own[j] > AGREES and abs(ratio[j] - 1.0) <= 1.0 - AGREES:
+            continue
+        what = f"velocity is {ratio[j]:.3g} times the derivative of position (correlation {own[j]:.2f})"
+        if is_degrees(float(ratio[j])) and own[j] > AGREES:
+            what += ", which is the factor between degrees and radians"
+        yield finding(
+            "velocity-inconsistent",
+            Severity.WARNING,
+            log.joints[j],
+            what,
+            "it is derived from position instead; check unit, sign and clock of this channel",
+        )
+
+
+def uniform_ratio(ratio: FloatArray) -> bool:
+    return bool(np.abs(ratio / np.median(ratio) - 1.0).max() < 0.1)
+
+
+def is_degrees(ratio: float) -> bool:
+    factor = 180.0 / pi
+    return abs(ratio / factor - 1.0) < 0.1 or abs(ratio * factor - 1.0) < 0.1
+
+
+def derivative_and_velocity(log: Log) -> tuple[FloatArray, FloatArray]:
+    """Mean velocity over a few steps, derived and recorded, shape [n, n_joints]; thinned."""
+    q, qd = log[Channel.POSITION], log[Channel.VELOCITY]
+    good = np.isfinite(q).all(axis=1) & np.isfinite(qd).all(axis=1) & increasing_mask(log.time)
+    good &= ~corrupt(q, ABSURD[Channel.POSITION]).any(axis=1) & ~corrupt(qd, ABSURD[Channel.VELOCITY]).any(axis=1)
+    t, x, v = log.time[good], q[good], qd[good]
+    # A fiftieth of a second, so that quantisation and jitter do not matter, or a few steps of a slow log.
+    reach = int(np.clip(round(0.02 / max(float(np.median(np.diff(t))), 1e-6)), 4, 200)) if len(t) > 10 else 4
+    if len(t) <= reach + 1:
+        return np.empty((0, q.shape[1])), np.empty((0, q.shape[1]))
+    span = t[reach:] - t[:-reach]
+    # Trapezium rule over the same samples.
+    area = np.concatenate(
+        [np.zeros((1, v.shape[1])), np.cumsum((v[1:] + v[:-1]) / 2.0 * np.diff(t)[:, np.newaxis], axis=0)]
+    )
+    keep = span < 5.0 * np.median(span)
+    derived = (x[reach:] - x[:-reach])[keep] / span[keep, np.newaxis]
+    recorded = (area[reach:] - area[:-reach])[keep] / span[keep, np.newaxis]
+    every = max(1, len(derived) // 5000)
+    return derived[::every], recorded[::every]
+
+
+def correlations(x: FloatArray, y: FloatArray) -> FloatArray:
+    """Correlation of each column of y with each column of x, shape [columns of y, columns of x]."""
+
+    def unit(a: FloatArray) -> FloatArray:
+        b = a - a.mean(axis=0)
+        size = np.linalg.norm(b, axis=0)
+        return b / np.where(size > 0.0, size, np.inf)
+
+    return unit(y).T @ unit(x)

@@ -1,0 +1,88 @@
+"""Joint order: would another order of the columns make torque and weight agree?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.logs.health.findings import finding
+from armid.logs.health.probe import Probe
+from armid.logs.health.weight import WeightFit, weight_fit
+from armid.logs.samples import Samples
+from armid.notes import Note, Severity
+
+GOOD = 0.9
+"""Mean correlation with weight from which an order is believed."""
+
+GAIN = 0.25
+"""And how much better than the order of the file it must be."""
+
+Order = tuple[int, ...]
+
+
+def order_findings(view: Probe, fit: WeightFit, heavy: FloatArray) -> Iterator[Note]:
+    """The order of columns that fits the arm's weight, if it is another than the one assumed."""
+    n = len(view.log.joints)
+    present = score(fit, heavy)
+    best, found, torque_only = present, None, False
+    for order in candidate_orders(view.log.joints):
+        for only in (False, True):
+            value = order_score(view, order, torque_only=only)
+            if value > best + 1e-6:
+                best, found, torque_only = value, order, only
+    if found is None or best < GOOD or best < present + GAIN:
+        return
+    names = ", ".join(view.log.joints[k] for k in found)
+    what = "torque columns" if torque_only else "columns"
+    moved = next(i for i in range(n) if found[i] != i)
+    yield finding(
+        "joint-order",
+        Severity.ERROR,
+        view.log.joints[moved],
+        f"the {what} fit the arm's weight when taken as {names} (correlation {best:.2f} instead of {present:.2f})",
+        "give `joints` in the order of the columns in a mapping",
+    )
+
+
+def candidate_orders(names: tuple[str, ...]) -> list[Order]:
+    """Orders in which files come: two joints swapped, from tip to base, sorted by name, started elsewhere.
+
+    `order[i]` is the joint whose numbers stand in column i.
+    """
+    n = len(names)
+    identity = tuple(range(n))
+    out = {tuple(sorted(identity, key=lambda i: names[i])), identity[::-1]}
+    for i, j in combinations(range(n), 2):
+        swapped = list(identity)
+        swapped[i], swapped[j] = j, i
+        out.add(tuple(swapped))
+    for k in range(1, n):
+        out.add((*identity[k:], *identity[:k]))
+    out.discard(identity)
+    return sorted(out)
+
+
+def order_score(view: Probe, order: Order, *, torque_only: bool) -> float:
+    """The score if column i held joint order[i]."""
+    columns = np.argsort(order)
+    s = view.samples
+
+    def moved(name: str, array: FloatArray) -> FloatArray:
+        if array.ndim == 2 and (name.startswith(("torques", "raw", "variances")) or not torque_only):
+            return np.asfortranarray(array[:, columns])
+        return array
+
+    samples: Samples = s.with_arrays(moved, segments=s.segments)
+    fit = weight_fit(replace(view, samples=samples))
+    return score(fit, fit.weight_spread > np.maximum(0.05, 0.02 * fit.weight_spread.max()))
+
+
+def score(fit: WeightFit, heavy: FloatArray) -> float:
+    """Mean correlation with weight over the joints that carry some, in proportion to it."""
+    if not heavy.any():
+        return 0.0
+    return float(np.average(np.abs(fit.weight_correlation[heavy]), weights=fit.weight_spread[heavy]))

@@ -1,0 +1,87 @@
+"""The view of a log that the torque checks share: conditioned samples next to what a nominal arm would need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.kernels.dynamics import gravity, inverse_dynamics
+from armid.logs.conditioning.condition import conditioned, resolved_settings, uniform_parts
+from armid.logs.conditioning.settings import Conditioning
+from armid.logs.health.nominal import has_inertials, rods
+from armid.logs.log import Channel, Clock, Log
+from armid.logs.samples import Samples, concatenated
+from armid.robot.robot import Robot
+
+MAX_SAMPLES = 4000
+"""Enough for five unknowns per joint; keeps the checks in tens of milliseconds."""
+
+ASSUMED_STEP = 0.01
+"""[s] For a log without a clock: the signs of slopes do not depend on it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Probe:
+    """Measured torque and nominal torque of the same samples.
+
+    Args:
+        log: where it comes from.
+        robot: mounted as the log says.
+        samples: conditioned.
+        channel: the torque channel under test.
+        inertial: nominal parameters used, shape [10 n].
+        real: whether they come from the description; stand-in rods otherwise.
+    """
+
+    log: Log
+    robot: Robot
+    samples: Samples
+    channel: Channel
+    inertial: FloatArray
+    real: bool
+
+    @property
+    def torque(self) -> FloatArray:
+        return self.samples.torques[self.channel]
+
+    def weight(self) -> FloatArray:
+        """Nominal gravity torque, shape [n_samples, n_joints]."""
+        return gravity(self.robot, self.samples.q, inertial=self.inertial)
+
+    def inertia(self) -> FloatArray:
+        """Nominal torque of the motion without gravity, shape [n_samples, n_joints]."""
+        s, still = self.samples, self.robot.with_gravity(np.zeros(3))
+        return inverse_dynamics(still, s.q, s.qd, s.qdd, inertial=self.inertial)
+
+
+def probe(log: Log, robot: Robot, channel: Channel) -> Probe:
+    """Conditioned samples of the usable part of a log, thinned. Errors of the log do not matter here.
+
+    Raises:
+        InputError: nothing usable is left.
+    """
+    if log.conditions.mounting is not None:
+        robot = robot.with_gravity(log.conditions.mounting)
+    if log.clock is Clock.UNKNOWN:
+        log = replace(log, time=np.arange(len(log)) * ASSUMED_STEP, clock=Clock.STEP)
+    parts, _ = uniform_parts(log, Conditioning())
+    settings, _ = resolved_settings(parts, Conditioning())
+    pieces = [conditioned(part, settings) for part in parts if longer_than_filter(len(part.time), part.rate, settings)]
+    samples = concatenated([piece for piece in pieces if len(piece)])
+    every = -(-len(samples) // MAX_SAMPLES)
+    real = has_inertials(robot)
+    inertial = robot.inertial if real else rods(robot)
+    return Probe(log, robot, thinned(samples, every), channel, inertial, real)
+
+
+def longer_than_filter(count: int, rate: float, settings: Conditioning) -> bool:
+    """Whether a stretch is long enough for the cut-off chosen on the longest one."""
+    assert settings.cutoff is not None
+    return count / rate * settings.cutoff >= 3.0
+
+
+def thinned(samples: Samples, every: int) -> Samples:
+    """Every k-th sample; for checks only, segments are given up."""
+    return samples if every == 1 else samples.with_arrays(lambda _, array: array[::every], segments=())
