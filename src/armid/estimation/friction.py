@@ -18,6 +18,7 @@ from armid.estimation.estimate import Estimate
 from armid.estimation.extended import Column, extended
 from armid.estimation.factor import solve_factor
 from armid.estimation.least_squares import WeightedLeastSquares
+from armid.estimation.recording import torque_source
 from armid.estimation.run import Run, information_of
 from armid.experiments.torque import TorqueRows
 from armid.identifiability.base import BaseParameters, base_parameters
@@ -194,14 +195,6 @@ def energy(information: Information, columns: Sequence[int]) -> float:
     keep = base_parameters(factor[:, :-1], parameters=[str(c) for c in columns], tolerance=1e-7).independent
     small = triangular(factor[:, [*keep, factor.shape[1] - 1]])
     return solve_factor(small, tuple(str(c) for c in keep)).energy
-
-
-def torque_source(runs: Sequence[Run]) -> TorqueRows:
-    """The torque rows behind the runs."""
-    source = runs[0].source
-    if not isinstance(source, TorqueRows):
-        raise InputError("runs", f"friction shapes need torque rows, not {type(source).__name__}")
-    return source
 
 
 def rigid_part(source: TorqueRows, estimate: Estimate) -> FloatArray:

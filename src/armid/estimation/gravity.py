@@ -17,8 +17,8 @@ from armid.estimation.consistency.consistent import Consistency
 from armid.estimation.consistency.prior import nominal_prior
 from armid.estimation.extended import Column, extended
 from armid.estimation.factor import solve_factor
-from armid.estimation.friction import torque_source
 from armid.estimation.least_squares import WeightedLeastSquares
+from armid.estimation.recording import torque_source, with_torque_source
 from armid.estimation.run import Run, information_of
 from armid.estimation.status import Status
 from armid.identifiability.base import BaseParameters
@@ -141,7 +141,7 @@ def tangents(gravity: FloatArray) -> FloatArray:
 def with_gravity(run: Run, gravity: FloatArray) -> Run:
     """The same run under another gravity."""
     source = torque_source([run])
-    return replace(run, source=replace(source, robot=source.robot.with_gravity(gravity)))
+    return with_torque_source(run, replace(source, robot=source.robot.with_gravity(gravity)))
 
 
 def with_tangents(run: Run, base: BaseParameters, values: FloatArray, T: FloatArray) -> Run:

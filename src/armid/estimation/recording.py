@@ -14,6 +14,7 @@ from itertools import groupby
 import numpy as np
 
 from armid.arrays import FloatArray
+from armid.errors import InputError
 from armid.estimation.run import Run
 from armid.experiments.torque import TorqueRows
 from armid.kernels.rows import Row
@@ -67,6 +68,22 @@ class FilteredTorqueRows:
             }
             rows.append({**row, **signs})
         return rows
+
+
+def torque_source(runs: Sequence[Run]) -> TorqueRows:
+    """The torque rows behind the runs."""
+    source = runs[0].source
+    if isinstance(source, FilteredTorqueRows):
+        return source.torque
+    if not isinstance(source, TorqueRows):
+        raise InputError("runs", f"rows of {type(source).__name__}", "this needs torque rows")
+    return source
+
+
+def with_torque_source(run: Run, source: TorqueRows) -> Run:
+    """The same motion and torque with other torque rows."""
+    filtered = isinstance(run.source, FilteredTorqueRows)
+    return replace(run, source=FilteredTorqueRows(source) if filtered else source)
 
 
 def runs_of(samples: Samples, robot: Robot, effects: Effects) -> tuple[Run, ...]:

@@ -1,0 +1,281 @@
+"""`armid identify`: robot and logs in, a judged result folder out."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from armid.cli.output import EXIT_UNTRUSTED, JsonOption, OutOption, RobotArgument, SeedOption, console, emit, verb
+from armid.cli.variadic import VariadicCommand
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from armid.estimation.result import Result
+    from armid.logs.log import Log
+    from armid.logs.read import ReadOptions
+    from armid.robot.robot import Robot
+
+HELD_OUT = 0.4
+"""Fraction of the time of every log that is kept aside when no validation log is given."""
+
+DEFAULT_FRICTION = "viscous,coulomb,offset"
+
+LogsArgument = Annotated[
+    list[str], typer.Argument(metavar="LOG...", help="Recordings: any known format, or mapping files (.yaml).")
+]
+FrictionOption = Annotated[
+    str, typer.Option("--friction", metavar="LIST", help="Of viscous, coulomb, offset; 'none' for none.")
+]
+RotorOption = Annotated[
+    bool, typer.Option("--rotor-inertia", help="Estimate rotor inertias (always so on the motor side).")
+]
+PayloadOption = Annotated[
+    str, typer.Option("--payload", metavar="none|loaded|both", help="Which runs carried a payload.")
+]
+TorquesOption = Annotated[
+    str, typer.Option("--torques", metavar="link|motor|both|difference", help="Where torque was measured.")
+]
+DataRootOption = Annotated[
+    Path | None, typer.Option("--data-root", metavar="DIR", help="Where mapping files find recordings.")
+]
+StepOption = Annotated[
+    float | None, typer.Option("--step", metavar="SECONDS", help="Sampling step of files without a clock.")
+]
+CutoffOption = Annotated[
+    float | None, typer.Option("--cutoff-hz", help="Low-pass on motion and torque; chosen by default.")
+]
+VelocityOption = Annotated[
+    str, typer.Option("--velocity", metavar="auto|position|measured", help="Derived from position, or as recorded.")
+]
+AcceptOption = Annotated[
+    list[str] | None, typer.Option("--accept", metavar="CODE", help="Log error to accept; repeatable.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    app.command("identify", cls=VariadicCommand)(identify)
+
+
+@verb
+def identify(
+    robot: RobotArgument,
+    logs: LogsArgument,
+    validate: Annotated[
+        list[str] | None, typer.Option("--validate", metavar="LOG", help="Held-out recording; repeatable.")
+    ] = None,
+    prior: Annotated[
+        Path | None, typer.Option("--prior", metavar="RESULT", help="Start from an earlier result.")
+    ] = None,
+    friction: FrictionOption = DEFAULT_FRICTION,
+    rotor_inertia: RotorOption = False,
+    payload: PayloadOption = "none",
+    torques: TorquesOption = "link",
+    cutoff_hz: CutoffOption = None,
+    torque_cutoff_hz: Annotated[
+        float | None, typer.Option("--torque-cutoff-hz", help="Another low-pass on torque.")
+    ] = None,
+    velocity: VelocityOption = "auto",
+    gravity: Annotated[
+        str | None,
+        typer.Option("--gravity", metavar="X,Y,Z", help="In the base frame [m/s^2]; the description's by default."),
+    ] = None,
+    prior_weight: Annotated[
+        float,
+        typer.Option("--prior-weight", help="Pull towards the prior bodies; 1 doubts each by about its own size."),
+    ] = 1.0,
+    step: StepOption = None,
+    data_root: DataRootOption = None,
+    accept: AcceptOption = None,
+    out: OutOption = Path("identified"),
+    seed: SeedOption = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Estimate the arm's parameters, make them physical, test them on held-out motion."""
+    from time import perf_counter
+
+    started = perf_counter()
+    from armid.estimation.result import load_result, save_result
+    from armid.robot.load import load_robot
+    from armid.validation import identification as library
+
+    with progress() as tell:
+        tell("reading")
+        arm = load_robot(robot, gravity=numbers(gravity) if gravity else None)
+        options = read_options(step, data_root)
+        train, held_out = training_and_held_out(arm, logs, validate or [], options)
+        effects = library.payload_effects(effects_of(friction, rotor_inertia, payload, torques), [*train, *held_out])
+        settings = library.Identification(
+            effects=effects,
+            conditioning=conditioning_of(cutoff_hz, torque_cutoff_hz, accept),
+            velocity=velocity_of(velocity),
+            regulariser=pull(prior_weight),
+            prior=load_result(prior) if prior else None,
+            seed=seed,
+        )
+        result = library.identify(arm, train, held_out, settings, progress=tell)
+        tell("writing")
+        files = save_result(result, out)
+    summary = contract(result, files, perf_counter() - started)
+    show(result, out)
+    emit(summary, as_json=as_json)
+    if result.verdict != "trusted":
+        raise typer.Exit(EXIT_UNTRUSTED)
+
+
+@contextmanager
+def progress() -> Iterator[Callable[[str], None]]:
+    """A spinner that says what is being done; silent when stderr is not a terminal."""
+    screen = console()
+    if not screen.is_terminal:
+        yield lambda _: None
+        return
+    with screen.status("starting") as status:
+        yield lambda text: status.update(text)
+
+
+def read_options(step: float | None, data_root: Path | None) -> ReadOptions:
+    from armid.logs.read import ReadOptions
+
+    return ReadOptions(step=step, data_root=data_root)
+
+
+def training_and_held_out(
+    arm: Robot, logs: list[str], validate: list[str], options: ReadOptions
+) -> tuple[list[Log], list[Log]]:
+    """Checked logs; without validation logs the last part of the time of each is held out."""
+    read = [checked_log(path, arm, options) for path in logs]
+    if validate:
+        return read, [checked_log(path, arm, options) for path in validate]
+    pairs = [log.split(1.0 - HELD_OUT) for log in read]
+    return [a for a, _ in pairs], [b for _, b in pairs]
+
+
+def checked_log(path: str, arm: Robot, options: ReadOptions) -> Log:
+    """A log with the notes of its health checks."""
+    from armid.logs import read_log
+    from armid.logs.health.check import check_log
+
+    return check_log(read_log(path, arm, options=options), arm)
+
+
+def numbers(text: str) -> list[float]:
+    """Comma-separated numbers.
+
+    Raises:
+        InputError: something else.
+    """
+    from armid.errors import InputError
+
+    try:
+        values = [float(part) for part in text.split(",")]
+    except ValueError:
+        values = []
+    if len(values) != 3:
+        raise InputError("--gravity", repr(text), "expected three numbers, for example 0,0,-9.81")
+    return values
+
+
+def effects_of(friction: str, rotor_inertia: bool, payload: str, torques: str) -> Any:
+    """Effects from the words of the command line.
+
+    Raises:
+        UnknownNameError: a word that does not exist; lists those that do.
+    """
+    from armid.errors import UnknownNameError
+    from armid.parameters.effects import FRICTION_NAMES, Effects, PayloadRuns, TorqueSide
+
+    chosen = [] if friction == "none" else [word.strip() for word in friction.split(",") if word.strip()]
+    for word in chosen:
+        if word not in FRICTION_NAMES:
+            raise UnknownNameError("friction effect", word, (*FRICTION_NAMES, "none"))
+    for kind, word, known in (("payload", payload, PayloadRuns), ("torques", torques, TorqueSide)):
+        if word not in [item.value for item in known]:
+            raise UnknownNameError(kind, word, [item.value for item in known])
+    return Effects(
+        **{name: name in chosen for name in FRICTION_NAMES},
+        rotor_inertia=rotor_inertia,
+        torques=TorqueSide(torques),
+        payload=PayloadRuns(payload),
+    )
+
+
+def conditioning_of(cutoff_hz: float | None, torque_cutoff_hz: float | None, accept: list[str] | None) -> Any:
+    from armid.logs.conditioning import Conditioning
+
+    return Conditioning(cutoff=cutoff_hz, torque_cutoff=torque_cutoff_hz, accept=tuple(accept or ()))
+
+
+def velocity_of(word: str) -> Any:
+    """None for `auto`."""
+    from armid.errors import UnknownNameError
+    from armid.logs.conditioning import VelocitySource
+
+    if word == "auto":
+        return None
+    if word not in [item.value for item in VelocitySource]:
+        raise UnknownNameError("velocity source", word, ("auto", *(item.value for item in VelocitySource)))
+    return VelocitySource(word)
+
+
+def pull(weight: float) -> Any:
+    from armid.errors import InputError
+    from armid.estimation.consistency.regularisers import PullBack
+
+    if not weight > 0.0:
+        raise InputError("--prior-weight", f"{weight}", "expected a positive number")
+    return PullBack(weight)
+
+
+def contract(result: Result, files: tuple[Path, ...], seconds: float) -> dict[str, Any]:
+    """The keys checks from outside rely on, and a few more."""
+    return {
+        "base_parameters": len(result.estimate),
+        "condition_number": result.condition_number,
+        "condition_number_scaled": result.condition_number_scaled,
+        "joints": [joint.as_dict() for joint in result.joints],
+        "joints_raw": [joint.as_dict() for joint in result.joints_raw],
+        "relative_error_train": result.relative_error["train"],
+        "relative_error_held_out": result.relative_error["held_out"],
+        "physically_consistent": result.certificates.physical,
+        "verdict": result.verdict,
+        "reasons": list(result.reasons),
+        "conditioning": dict(result.conditioning),
+        "gains": {name: {"value": k, "standard_deviation": s} for name, (k, s) in result.gains.items()},
+        "notes": [note.as_dict() for note in result.notes],
+        "seconds": seconds,
+        "peak_memory_mb": result.peak_memory_mb,
+        "files": [str(path) for path in files],
+    }
+
+
+def show(result: Result, out: Path) -> None:
+    """A table for people."""
+    from rich.table import Table
+
+    screen = console()
+    cutoff = result.conditioning.get("torque_cutoff_hz")
+    table = Table(
+        title=f"{result.robot.name}: {len(result.estimate)} base parameters, condition number {result.condition_number:.4g}"
+    )
+    for column in ("joint", "train RMSE", "held-out RMSE", "held-out raw", "relative", "unconstrained"):
+        table.add_column(column, justify="left" if column == "joint" else "right")
+    for joint, raw in zip(result.joints, result.joints_raw, strict=True):
+        table.add_row(
+            joint.name,
+            *(f"{value:.4g}" for value in (joint.train.rmse, joint.held_out.rmse, joint.held_out.rmse_raw)),
+            f"{100 * joint.held_out.relative:.1f} %",
+            f"{raw.held_out.rmse:.4g}",
+        )
+    screen.print(table)
+    if cutoff:
+        screen.print(
+            f"torque in N m (N for prismatic joints), low-passed at {cutoff:.3g} Hz; 'raw' is against the unfiltered torque"
+        )
+    colour = "green" if result.verdict == "trusted" else "red"
+    screen.print(f"[bold {colour}]{result.verdict}[/] -> {out}")
+    for reason in result.reasons:
+        screen.print(f"  - {reason}", markup=False)

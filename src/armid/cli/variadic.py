@@ -1,0 +1,33 @@
+"""Options that take several values, as in `--validate A B C`."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import typer.core
+from click import Context
+
+
+class VariadicCommand(typer.core.TyperCommand):
+    """A command whose `variadic` options take every word up to the next option."""
+
+    variadic: ClassVar[tuple[str, ...]] = ("--validate",)
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, repeated(args, self.variadic))
+
+
+def repeated(args: list[str], options: tuple[str, ...]) -> list[str]:
+    """`--validate a b` as `--validate a --validate b`."""
+    out: list[str] = []
+    current = ""
+    for word in args:
+        if word.startswith("-") and word != "-":
+            current = word if word in options else ""
+            if not current:
+                out.append(word)
+        elif current:
+            out += [current, word]
+        else:
+            out.append(word)
+    return out

@@ -1,0 +1,63 @@
+"""Held-out numbers of a stored result on other logs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import nan
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.estimation.errors import JointErrors, TorqueErrors, stacked_relative_error, torque_errors
+from armid.estimation.run import Run
+from armid.parameters.inertial import N_INERTIAL
+from armid.robot.robot import Robot
+
+MOST_TRACE_SAMPLES = 20_000
+"""Per run in a result folder: enough to see anything, small enough to keep."""
+
+
+def held_out_errors(runs: Sequence[Run], standard: FloatArray, train: Sequence[JointErrors]) -> tuple[JointErrors, ...]:
+    """Errors on new runs beside the training errors that are already known."""
+    known = {joint.name: joint.train for joint in train}
+    return tuple(
+        JointErrors(name, known.get(name, TorqueErrors()), errors)
+        for name, errors in torque_errors(runs, standard).items()
+    )
+
+
+def nominal_standard(robot: Robot, names: Sequence[str]) -> FloatArray:
+    """The description's own parameters in the order of the names; zero where it says nothing."""
+    inertial = robot.inertial.reshape(robot.n_joints, N_INERTIAL)
+    values = np.zeros(len(names))
+    seen: dict[str, int] = {}
+    for i, name in enumerate(names):
+        owner, quantity = name.split(".", 1)
+        if owner.startswith("link"):
+            place = seen.get(owner, 0)
+            values[i] = inertial[int(owner[4:]) - 1, place]
+            seen[owner] = place + 1
+        elif owner.startswith("joint"):
+            values[i] = getattr(robot.joints[int(owner[5:]) - 1].drive, quantity.removeprefix("motor_"), 0.0)
+    return values
+
+
+def nominal_error(runs: Sequence[Run], robot: Robot, names: Sequence[str]) -> float:
+    """Stacked relative error of the description's parameters; NaN when it has no masses."""
+    if not runs or not all(link.inertial is not None and link.inertial[0] > 0.0 for link in robot.links[1:]):
+        return nan
+    return stacked_relative_error(runs, nominal_standard(robot, names))
+
+
+def traces(runs: Sequence[Run], standard: FloatArray, free: FloatArray) -> dict[str, FloatArray]:
+    """Torque over time of held-out runs, for reports: measured, raw, predicted by the consistent and the free estimate."""
+    out: dict[str, FloatArray] = {}
+    for k, run in enumerate(runs):
+        every = max(1, -(-len(run) // MOST_TRACE_SAMPLES))
+        out[f"run{k}.time"] = np.arange(len(run))[::every] / run.rate
+        out[f"run{k}.measured"] = run.y[::every]
+        if run.y_raw is not None:
+            out[f"run{k}.raw"] = run.y_raw[::every]
+        out[f"run{k}.consistent"] = run.predicted(standard)[::every]
+        out[f"run{k}.free"] = run.predicted(free)[::every]
+    return out

@@ -1,0 +1,151 @@
+"""The conditions of the gate that concern estimation, as data. A result is trusted when every decisive one holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isfinite, isnan
+
+from armid.estimation.consistency.certificates import Certificates
+from armid.estimation.errors import JointErrors
+from armid.estimation.estimate import Estimate
+from armid.estimation.result import Check
+from armid.estimation.status import Status
+from armid.notes import Note, Severity
+
+LARGEST_RELATIVE_ERROR = 0.15
+"""Of held-out torque, all joints stacked. Seed 000 draws its band at 10 %; drives with unmodelled friction reach 10 to 13 %."""
+NO_BETTER_THAN_ZERO = 1.0
+"""Relative error of a single joint at which predicting nothing would be as good."""
+LARGEST_GROWTH = 2.5
+"""Held-out over training error of a joint: beyond this the training motion was memorised, not understood."""
+LARGEST_CONSISTENCY_COST = 3.0
+"""Training error of possible bodies over that of the free estimate; a wrong sign or mounting costs five and more."""
+NOTABLE_CONSISTENCY_COST = 1.3
+REVERSED_IS_BETTER = 1.2
+"""Consistent error as described over that with gravity reversed."""
+
+
+def judge(
+    estimate: Estimate,
+    certificates: Certificates,
+    joints: Sequence[JointErrors],
+    joints_raw: Sequence[JointErrors],
+    *,
+    structural_rank: int,
+    relative_error: Mapping[str, float],
+    nominal_error: float,
+    gravity_error: Mapping[str, float],
+    log_notes: Sequence[Note],
+) -> tuple[Check, ...]:
+    """All conditions with their outcome.
+
+    Args:
+        estimate: unconstrained.
+        certificates: of the consistent estimate.
+        joints, joints_raw: errors of the consistent and of the unconstrained estimate.
+        structural_rank: base parameters a perfect motion would determine.
+        relative_error: stacked, `train` and `held_out`, of the consistent estimate.
+        nominal_error: stacked held-out error of the description's own parameters; NaN when it has none.
+        gravity_error: consistent error by hypothesis (`as described`, `reversed`).
+        log_notes: what health checks said.
+    """
+    return (
+        rank_check(estimate, structural_rank),
+        *convergence_checks(estimate),
+        *held_out_checks(joints, relative_error),
+        *nominal_checks(relative_error, nominal_error),
+        *physical_checks(certificates, joints, joints_raw),
+        *gravity_checks(gravity_error),
+        *log_checks(log_notes),
+    )
+
+
+def rank_check(estimate: Estimate, structural_rank: int) -> Check:
+    found = len(estimate)
+    text = f"the motion determines {found} of {structural_rank} base parameters"
+    if found < structural_rank:
+        text += ": excite all joints (armid design)"
+    return Check("rank", found >= structural_rank, found, structural_rank, text)
+
+
+def convergence_checks(estimate: Estimate) -> tuple[Check, ...]:
+    if estimate.status is Status.SOLVED:
+        return ()
+    return (Check("convergence", False, estimate.iterations, 0.0, estimate.status.message),)
+
+
+def held_out_checks(joints: Sequence[JointErrors], relative_error: Mapping[str, float]) -> tuple[Check, ...]:
+    """Torque the fit never saw."""
+    error = relative_error.get("held_out", float("nan"))
+    if isnan(error):
+        return (
+            Check(
+                "held-out", False, error, LARGEST_RELATIVE_ERROR, "no held-out motion: nothing shows that it predicts"
+            ),
+        )
+    text = f"held-out torque error {100 * error:.1f} % of the torque (limit {100 * LARGEST_RELATIVE_ERROR:.0f} %)"
+    out = [Check("held-out", error <= LARGEST_RELATIVE_ERROR, error, LARGEST_RELATIVE_ERROR, text)]
+    for joint in joints:
+        relative, growth = joint.held_out.relative, joint.held_out.rmse / max(joint.train.rmse, 1e-300)
+        if not relative < NO_BETTER_THAN_ZERO:
+            text = f"{joint.name}: held-out error {100 * relative:.0f} % of its torque, no better than predicting zero"
+            out.append(Check("joint-unexplained", False, relative, NO_BETTER_THAN_ZERO, text, joint.name))
+        if not growth <= LARGEST_GROWTH:
+            text = f"{joint.name}: held-out error {growth:.1f} times the training error; the motion was memorised, record a richer one"
+            out.append(Check("joint-overfitted", False, growth, LARGEST_GROWTH, text, joint.name))
+    return tuple(out)
+
+
+def nominal_checks(relative_error: Mapping[str, float], nominal_error: float) -> tuple[Check, ...]:
+    """It must beat what was known before."""
+    if not isfinite(nominal_error):
+        return ()
+    error = relative_error.get("held_out", float("nan"))
+    text = f"held-out error {100 * error:.1f} % against {100 * nominal_error:.1f} % of the description's own parameters"
+    return (Check("better-than-nominal", error < nominal_error, error, nominal_error, text),)
+
+
+def physical_checks(
+    certificates: Certificates, joints: Sequence[JointErrors], joints_raw: Sequence[JointErrors]
+) -> tuple[Check, ...]:
+    """Possible bodies, and what they cost in torque."""
+    smallest = min(certificates.pseudo_inertia.values(), default=float("inf"))
+    out = [
+        Check("physical", certificates.physical, smallest, 0.0, f"smallest pseudo-inertia eigenvalue {smallest:.2g}, of M(q) {certificates.mass_matrix:.2g}"),
+        Check(
+            "free-estimate-physical", certificates.free_estimate_is_physical, certificates.distance, certificates.distance_limit,
+            f"unconstrained estimate {certificates.distance:.3g} from the nearest possible bodies (squared deviations; noise allows "
+            f"{certificates.distance_limit:.3g})", decisive=False,
+        ),
+    ]  # fmt: skip
+    for joint, raw in zip(joints, joints_raw, strict=True):
+        cost = joint.train.rmse / max(raw.train.rmse, 1e-300)
+        if cost > NOTABLE_CONSISTENCY_COST:
+            text = f"{joint.name}: possible bodies fit {cost:.1f} times worse than free parameters"
+            bad = cost > LARGEST_CONSISTENCY_COST
+            if bad:
+                text += "; check the sign of its torque, the mounting and the joint order"
+            out.append(
+                Check("consistency-cost", not bad, cost, LARGEST_CONSISTENCY_COST, text, joint.name, decisive=bad)
+            )
+    return tuple(out)
+
+
+def gravity_checks(errors: Mapping[str, float]) -> tuple[Check, ...]:
+    """Least squares fits a reversed mounting almost as well; possible bodies do not."""
+    if not {"as described", "reversed"} <= set(errors):
+        return ()
+    ratio = errors["as described"] / max(errors["reversed"], 1e-300)
+    text = f"possible bodies fit {1 / ratio:.2g} times better with gravity as described than reversed"
+    if ratio > REVERSED_IS_BETTER:
+        text = f"possible bodies fit {ratio:.2g} times better with gravity reversed: correct the mounting or the torque's sign"
+    return (Check("gravity-direction", ratio <= REVERSED_IS_BETTER, ratio, REVERSED_IS_BETTER, text),)
+
+
+def log_checks(notes: Sequence[Note]) -> tuple[Check, ...]:
+    """Errors of the logs that somebody accepted still count against the result."""
+    return tuple(
+        Check(f"log-{note.code}", False, 1.0, 0.0, note.message, note.subject)
+        for note in notes
+        if note.severity is Severity.ERROR
+    )
