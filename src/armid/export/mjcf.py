@@ -1,0 +1,176 @@
+"""An arm as MJCF text.
+
+Written by us rather than by MuJoCo's own exporter, so that inertias stand as full tensors to all digits. Traps that are
+avoided: `balanceinertia` and `boundmass` would silently change an inertia, a default `inertiafromgeom` would replace it,
+degrees are MuJoCo's default angle unit, and a body's frame must stand at its joint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import isfinite
+from xml.sax.saxutils import escape, quoteattr
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.parameters.inertial import six, to_centre_of_mass
+from armid.robot.elementary import Elementary, product
+from armid.robot.geometry import Box, Capsule, Cylinder, Geometry, Sphere
+from armid.robot.robot import Joint, JointKind, Robot
+
+_TENSOR_ORDER = (0, 3, 5, 1, 2, 4)
+"""MJCF's fullinertia lists xx yy zz xy xz yz."""
+
+
+def mjcf_text(robot: Robot, *, comments: Sequence[str] = ()) -> str:
+    """The robot as a MuJoCo model: armature, friction loss, damping, full inertias, gravity of its mounting.
+
+    Args:
+        robot: with inertial parameters for every link.
+        comments: written at the top.
+    """
+    lines = [
+        *(f"<!-- {escape(line).replace('--', '- -')} -->" for line in comments),
+        f"<mujoco model={quoteattr(robot.name)}>",
+        '  <compiler angle="radian" autolimits="true" balanceinertia="false" boundmass="0" boundinertia="0"'
+        ' inertiafromgeom="false"/>',
+        f'  <option gravity="{_numbers(robot.gravity)}" integrator="implicitfast"/>',
+        "  <worldbody>",
+        *(f"    {_geom(shape, np.eye(4))}" for shape in robot.geometry if _geom(shape, np.eye(4))),
+    ]
+    T_body_link = np.eye(4)
+    for i, (joint, link) in enumerate(zip(robot.joints, robot.links, strict=True)):
+        before, after = around_variable(joint)
+        indent = "    " + "  " * i
+        lines.append(f"{indent}<body name={quoteattr(link.name)} {_place(T_body_link @ before)}>")
+        lines += [f"{indent}  {line}" for line in (_inertial(link.inertial, after), _joint(robot, joint))]
+        lines += [f"{indent}  {geom}" for geom in (_geom(shape, after) for shape in link.geometry) if geom]
+        T_body_link = after
+    deepest = "    " + "  " * robot.n_joints
+    lines += [
+        f"{deepest}<site name={quoteattr(frame.name)} {_place(T_body_link @ frame.T_link_frame)}/>"
+        for frame in robot.frames
+        if frame.link == robot.n_joints
+    ]
+    lines += ["    " + "  " * i + "</body>" for i in reversed(range(robot.n_joints))]
+    lines += ["  </worldbody>", *_coupling(robot), "</mujoco>", ""]
+    return "\n".join(lines)
+
+
+def around_variable(joint: Joint) -> tuple[FloatArray, FloatArray]:
+    """T_parent_joint with the constant part of the variable (it commutes), and T_joint_link."""
+    k = joint.variable_index
+    variable = joint.transforms[k]
+    before = product((*joint.transforms[:k], Elementary(variable.motion, variable.value)))
+    return before, product(joint.transforms[k + 1 :])
+
+
+def not_in_mjcf(robot: Robot) -> tuple[str, ...]:
+    """What the format cannot hold of this robot, in words."""
+    missing = []
+    if np.any(robot.drive("offset") != 0.0):
+        missing.append("torque offsets (a constant per joint): subtract them from the measured torque yourself")
+    if np.isfinite(robot.drive("stiffness")).any():
+        missing.append("joint elasticity: the exported joints are rigid")
+    if any(np.isfinite(robot.limit(which)).any() for which in ("velocity", "acceleration", "jerk")):
+        missing.append("velocity, acceleration and jerk limits")
+    return tuple(missing)
+
+
+def _numbers(values: Iterable[float]) -> str:
+    return " ".join(repr(float(v) + 0.0) for v in values)
+
+
+def _place(T: FloatArray) -> str:
+    return f'pos="{_numbers(T[:3, 3])}" quat="{_numbers(quaternion(T[:3, :3]))}"'
+
+
+def quaternion(R: FloatArray) -> FloatArray:
+    """Unit quaternion (w, x, y, z) of a rotation matrix, w not negative; from the largest component, so never singular."""
+    candidates = np.array(
+        [
+            1.0 + R[0, 0] + R[1, 1] + R[2, 2],
+            1.0 + R[0, 0] - R[1, 1] - R[2, 2],
+            1.0 - R[0, 0] + R[1, 1] - R[2, 2],
+            1.0 - R[0, 0] - R[1, 1] + R[2, 2],
+        ]
+    )
+    k = int(np.argmax(candidates))
+    products = np.array(
+        [
+            [candidates[0], R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]],
+            [R[2, 1] - R[1, 2], candidates[1], R[1, 0] + R[0, 1], R[0, 2] + R[2, 0]],
+            [R[0, 2] - R[2, 0], R[1, 0] + R[0, 1], candidates[2], R[2, 1] + R[1, 2]],
+            [R[1, 0] - R[0, 1], R[0, 2] + R[2, 0], R[2, 1] + R[1, 2], candidates[3]],
+        ]
+    )[k]
+    q = products / np.linalg.norm(products)
+    return q if q[0] >= 0.0 else -q
+
+
+def _inertial(inertial: FloatArray | None, T_body_link: FloatArray) -> str:
+    mass, centre, I = to_centre_of_mass(np.zeros(10) if inertial is None else inertial)
+    R = T_body_link[:3, :3]
+    position = T_body_link[:3, 3] + R @ centre
+    full = six(R @ I @ R.T)[list(_TENSOR_ORDER)]
+    return f'<inertial mass="{mass!r}" pos="{_numbers(position)}" fullinertia="{_numbers(full)}"/>'
+
+
+def _joint(robot: Robot, joint: Joint) -> str:
+    variable = joint.transforms[joint.variable_index]
+    axis = [0.0, 0.0, 0.0]
+    axis[variable.motion.axis] = float(variable.sign)
+    kind = "slide" if joint.kind is JointKind.PRISMATIC else "hinge"
+    attributes = [f"name={quoteattr(joint.name)}", f'type="{kind}"', f'axis="{_numbers(axis)}"']
+    if robot.coupling is None:
+        drive = joint.drive
+        attributes += [
+            f'armature="{drive.rotor_inertia!r}"',
+            f'damping="{drive.viscous!r}"',
+            f'frictionloss="{drive.coulomb!r}"',
+        ]
+    limits = joint.limits
+    if isfinite(limits.lower) and isfinite(limits.upper):
+        attributes.append(f'range="{_numbers((limits.lower, limits.upper))}"')
+    if isfinite(limits.torque):
+        attributes.append(f'actuatorfrcrange="{_numbers((-limits.torque, limits.torque))}"')
+    return f"<joint {' '.join(attributes)}/>"
+
+
+def _coupling(robot: Robot) -> list[str]:
+    """Coupled drives as fixed tendons that carry the drives' rotor inertia and friction."""
+    if robot.coupling is None:
+        return []
+    D = np.linalg.inv(robot.coupling)
+    lines = ["  <tendon>"]
+    for i, joint in enumerate(robot.joints):
+        drive = joint.drive
+        lines.append(
+            f'    <fixed name={quoteattr("drive_" + joint.name)} armature="{drive.rotor_inertia!r}"'
+            f' damping="{drive.viscous!r}" frictionloss="{drive.coulomb!r}">'
+        )
+        for k, other in enumerate(robot.joints):
+            if D[i, k] != 0.0:
+                lines.append(f'      <joint joint={quoteattr(other.name)} coef="{float(D[i, k])!r}"/>')
+        lines.append("    </fixed>")
+    return [*lines, "  </tendon>"]
+
+
+def _geom(geometry: Geometry, T_body_link: FloatArray) -> str:
+    """One shape; meshes are left out, because MJCF must find their files beside it."""
+    place = _place(T_body_link @ geometry.T_link_shape)
+    shape = geometry.shape
+    match shape:
+        case Box():
+            kind, size = "box", [0.5 * s for s in shape.size]
+        case Sphere():
+            kind, size = "sphere", [shape.radius]
+        case Cylinder():
+            kind, size = "cylinder", [shape.radius, 0.5 * shape.length]
+        case Capsule():
+            kind, size = "capsule", [shape.radius, 0.5 * shape.length]
+        case _:
+            return ""
+    collides = "" if geometry.collision else ' contype="0" conaffinity="0"'
+    return f'<geom type="{kind}" size="{_numbers(size)}" {place}{collides}/>'

@@ -1,0 +1,67 @@
+"""MJCF text, loaded by MuJoCo itself: the same torques, the same numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import mujoco
+import numpy as np
+import pytest
+
+from armid.export.mjcf import mjcf_text, not_in_mjcf, quaternion
+from armid.kernels import dynamics
+from armid.robot import Robot
+from armid.robot.catalogue import catalogue_names
+from armid.robot.elementary import rotation_from_rpy
+from armid.robot.load import load_robot
+from chains import random_robot
+
+
+def torque(model: mujoco.MjModel, robot: Robot, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> np.ndarray:
+    """Inverse dynamics with rotors and viscous friction, in drive coordinates."""
+    data = mujoco.MjData(model)
+    C = np.eye(robot.n_joints) if robot.coupling is None else robot.coupling
+    data.qpos[:], data.qvel[:], data.qacc[:] = C @ q, C @ qd, C @ qdd
+    mujoco.mj_inverse(model, data)
+    return C.T @ data.qfrc_inverse
+
+
+def without_dry_friction(robot: Robot) -> Robot:
+    # MuJoCo treats friction loss as a constraint; what it does at rest is not a function of velocity alone.
+    joints = tuple(replace(j, drive=replace(j.drive, coulomb=0.0, offset=0.0)) for j in robot.joints)
+    return replace(robot, joints=joints, geometry=(), links=tuple(replace(link, geometry=()) for link in robot.links))
+
+
+@pytest.mark.parametrize("name", [*catalogue_names(), "random"])
+def test_mujoco_computes_our_torque(name: str) -> None:
+    rng = np.random.default_rng(0)
+    robot = without_dry_friction(random_robot(rng, 5, coupled=True) if name == "random" else load_robot(name))
+    robot = replace(robot, joints=tuple(replace(j, limits=replace(j.limits, lower=-np.inf)) for j in robot.joints))
+    model = mujoco.MjModel.from_xml_string(mjcf_text(robot))
+    for _ in range(5):
+        q, qd, qdd = rng.uniform(-1, 1, size=(3, robot.n_joints))
+        expected = dynamics.inverse_dynamics(robot, q, qd, qdd, drives=True)[0]
+        assert np.abs(torque(model, robot, q, qd, qdd) - expected).max() < 1e-9 * max(1.0, np.abs(expected).max())
+
+
+def test_friction_and_limits_arrive() -> None:
+    robot = load_robot("panda")
+    model = mujoco.MjModel.from_xml_string(mjcf_text(robot, comments=["from -- a test"]))
+    assert np.allclose(model.dof_frictionloss, robot.drive("coulomb"))
+    assert np.allclose(model.dof_damping[:], robot.drive("viscous"))
+    assert np.allclose(model.dof_armature, robot.drive("rotor_inertia"))
+    assert np.allclose(model.jnt_range[:, 0], robot.limit("lower"))
+
+
+def test_says_what_it_cannot_hold() -> None:
+    robot = load_robot("panda")
+    offset = replace(robot, joints=tuple(replace(j, drive=replace(j.drive, offset=0.1)) for j in robot.joints))
+    assert any("offset" in line for line in not_in_mjcf(offset))
+
+
+@pytest.mark.parametrize("angles", [(0, 0, 0), (np.pi, 0, 0), (0, np.pi, 0), (0, 0, np.pi), (1.0, -0.4, 2.0)])
+def test_quaternion(angles: tuple[float, float, float]) -> None:
+    R = rotation_from_rpy(*angles)
+    back = np.zeros(9)
+    mujoco.mju_quat2Mat(back, quaternion(R))
+    assert np.abs(back.reshape(3, 3) - R).max() < 1e-14
