@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import typer.core
-from click import Context
 
 
 class VariadicCommand(typer.core.TyperCommand):
@@ -13,7 +12,7 @@ class VariadicCommand(typer.core.TyperCommand):
 
     variadic: ClassVar[tuple[str, ...]] = ("--validate",)
 
-    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         return super().parse_args(ctx, repeated(args, self.variadic))
 
 
