@@ -11,11 +11,9 @@ from armid.errors import ArmidError
 from armid.robot import Robot
 from armid.robot.load import load_robot
 from armid.robot.urdf import parse_urdf
-from armid.robot.urdf_update import updated_urdf
-from armid.robot.urdf_write import new_urdf
+from armid.robot.urdf_write import new_urdf, updated_urdf
 from armid.robot.xml_tree import decoded
-from armid.robot.yaml_file import parse_yaml
-from armid.robot.yaml_write import to_yaml
+from armid.robot.yaml_file import parse_yaml, to_yaml
 from robot_files import URDF, YAML, with_gripper
 
 SECONDS = 5.0

@@ -12,8 +12,7 @@ from armid.kernels.kinematics import forward_kinematics
 from armid.parameters.inertial import to_centre_of_mass
 from armid.robot import Capsule, Elementary, JointKind, Motion, catalogue_names, load_robot
 from armid.robot.dh import Convention, Row, row_of, transforms
-from armid.robot.yaml_file import parse_yaml
-from armid.robot.yaml_write import to_yaml
+from armid.robot.yaml_file import parse_yaml, to_yaml
 from chains import random_robot
 from robot_files import YAML
 

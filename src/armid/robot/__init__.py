@@ -1,5 +1,6 @@
 """The description of an arm and the files it comes from."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from armid.robot.elementary import Elementary, Motion
@@ -8,22 +9,32 @@ from armid.robot.robot import Drive, Frame, Joint, JointKind, Limits, Link, Robo
 
 if TYPE_CHECKING:
     from armid.robot.catalogue import catalogue_names
+    from armid.robot.dh_table import in_dh_frames
     from armid.robot.load import load_robot
+    from armid.robot.urdf import parse_urdf
+    from armid.robot.urdf_write import new_urdf, updated_urdf
+    from armid.robot.yaml_file import parse_yaml, to_yaml
 
 __all__ = [
     "Box", "Capsule", "Cylinder", "Drive", "Elementary", "Frame", "Geometry", "Joint", "JointKind",
-    "Limits", "Link", "Mesh", "Motion", "Robot", "Source", "Sphere", "catalogue_names", "load_robot",
+    "Limits", "Link", "Mesh", "Motion", "Robot", "Source", "Sphere",
+    "catalogue_names", "in_dh_frames", "load_robot", "new_urdf", "parse_urdf", "parse_yaml", "to_yaml", "updated_urdf",
 ]  # fmt: skip
+
+# The readers bring in YAML and XML parsers, which nothing that only computes needs: loaded when first used.
+_LATER = {
+    "catalogue_names": "catalogue",
+    "in_dh_frames": "dh_table",
+    "load_robot": "load",
+    "new_urdf": "urdf_write",
+    "parse_urdf": "urdf",
+    "parse_yaml": "yaml_file",
+    "to_yaml": "yaml_file",
+    "updated_urdf": "urdf_write",
+}
 
 
 def __getattr__(name: str) -> Any:
-    # The readers bring in YAML and XML parsers, which nothing that only computes needs.
-    if name == "load_robot":
-        from armid.robot.load import load_robot
-
-        return load_robot
-    if name == "catalogue_names":
-        from armid.robot.catalogue import catalogue_names
-
-        return catalogue_names
-    raise AttributeError(name)
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)

@@ -1,18 +1,21 @@
-"""A new URDF file for any arm."""
+"""Arms as URDF files: a new one for any arm, or the file it came from with new values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from math import isfinite
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.parameters.inertial import tensor, to_centre_of_mass, transformed
-from armid.robot.elementary import Elementary, product, rpy
+from armid.parameters.inertial import transformed
+from armid.robot.elementary import Elementary, product
 from armid.robot.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Sphere
 from armid.robot.robot import Joint, JointKind, Limits, Link, Robot
+from armid.robot.urdf_text import free_name, inertial_lines, numbers, origin_tag
+from armid.robot.urdf_update import updated_urdf
+
+__all__ = ["new_urdf", "updated_urdf"]
 
 SAME = 1e-12
 """Entries of two homogeneous matrices closer than this are the same pose up to round-off."""
@@ -70,16 +73,6 @@ def _frames(robot: Robot, T_urdf_link: list[FloatArray], used: set[str]) -> list
     return lines
 
 
-def free_name(wish: str, used: set[str]) -> str:
-    """The wish, or the wish with a number; taken from then on."""
-    name, count = wish, 1
-    while name in used:
-        count += 1
-        name = f"{wish}_{count}"
-    used.add(name)
-    return name
-
-
 def _joint(joint: Joint, parent: str, child: str, origin: FloatArray) -> list[str]:
     variable = joint.transforms[joint.variable_index]
     axis = [0.0, 0.0, 0.0]
@@ -118,29 +111,6 @@ def _link(link: Link, T_urdf_link: FloatArray) -> list[str]:
     return [*lines, "  </link>"] if len(lines) > 1 else [f"  <link name={quoteattr(link.name)}/>"]
 
 
-def inertial_lines(inertial: FloatArray) -> list[str]:
-    """An `<inertial>` element of ten standard parameters."""
-    mass, centre, I = centred(inertial)
-    six = " ".join(f'{key}="{float(I[i, j])!r}"' for key, (i, j) in INERTIA_ATTRIBUTES.items())
-    return [
-        "<inertial>",
-        f'  <origin xyz="{numbers(centre)}" rpy="0 0 0"/>',
-        f'  <mass value="{mass!r}"/>',
-        f"  <inertia {six}/>",
-        "</inertial>",
-    ]
-
-
-INERTIA_ATTRIBUTES = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
-
-
-def centred(inertial: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-    """Mass, centre and inertia about it; without mass everything about the origin."""
-    if float(inertial[0]) == 0.0:
-        return 0.0, np.zeros(3), tensor(inertial[4:])
-    return to_centre_of_mass(inertial)
-
-
 def _geometry(geometry: Geometry, T: FloatArray) -> list[str]:
     tag = "collision" if geometry.collision else "visual"
     shapes = _shape_tags(geometry)
@@ -167,12 +137,3 @@ def _shape_tags(geometry: Geometry) -> list[tuple[str, float]]:
     assert isinstance(shape, Capsule)
     ball = f'<sphere radius="{shape.radius!r}"/>'
     return [cylinder, (ball, 0.5 * shape.length), (ball, -0.5 * shape.length)]
-
-
-def origin_tag(T: FloatArray) -> str:
-    return f'<origin xyz="{numbers(T[:3, 3])}" rpy="{numbers(rpy(T[:3, :3]))}"/>'
-
-
-def numbers(values: Iterable[float]) -> str:
-    """Numbers separated by spaces, each the shortest text that reads back as the same float."""
-    return " ".join(repr(float(value) + 0.0) for value in values)

@@ -28,8 +28,9 @@ from armid.robot.robot import (
 )  # fmt: skip
 from armid.robot.shapes import read_geometry, read_pose
 from armid.robot.symbols import Symbols
+from armid.robot.yaml_write import FORMAT, to_yaml
 
-FORMAT = "armid-robot/1"
+__all__ = ["FORMAT", "parse_yaml", "to_yaml"]
 
 _TOP = ("format", "name", "description", "lengths", "gravity", "mounting", "base", "joints", "frames", "coupling")
 _JOINT = ("name", "type", "dh", "mdh", "chain", "link", "limits", "drive", "inertial", "geometry")

@@ -13,7 +13,8 @@ from armid.robot.dh import row_of
 from armid.robot.elementary import Elementary, rpy
 from armid.robot.geometry import Box, Geometry, Mesh, Sphere
 from armid.robot.robot import Drive, Frame, Joint, JointKind, Limits, Link, Robot
-from armid.robot.yaml_file import FORMAT
+
+FORMAT = "armid-robot/1"
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
