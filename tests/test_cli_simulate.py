@@ -84,10 +84,10 @@ def test_tracked_poses_and_controller_models(tmp_path):
     (tmp_path / "s.yaml").write_text("tracker: {position_noise: 1.0e-4}\n")
     poses = result_of("panda", tmp_path / "postures.csv", "--record", "tracker", "--out", tmp_path,
                       "--scenario", tmp_path / "s.yaml")  # fmt: skip
-    assert Path(poses["files"][0]).read_text().startswith("q1,q2")
+    assert Path(poses["files"][0]).read_text().startswith("joint1,joint2")
     model = result_of("panda", tmp_path / "postures.csv", "--record", "controller-model", "--out", tmp_path)
     with np.load(model["files"][0]) as arrays:
-        assert arrays["inertia"].shape == (6, 7, 7)
+        assert arrays["M"].shape == (6, 7, 7)
     assert json.loads(Path(model["files"][1]).read_text())["inertial"][0] > 0.0
 
 

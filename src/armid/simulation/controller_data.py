@@ -65,7 +65,7 @@ def read_controller(
 
 
 def write_controller_data(data: ControllerData, path: Path) -> Path:
-    """An npz with `q`, `gravity`, `inertia` and `joint_names`."""
+    """An npz with `q`, `g`, `M` and `joint_names`."""
     with path.open("wb") as file:
-        np.savez(file, q=data.q, gravity=data.gravity, inertia=data.inertia, joint_names=np.array(data.joint_names))
+        np.savez(file, q=data.q, g=data.gravity, M=data.inertia, joint_names=np.array(data.joint_names))
     return path

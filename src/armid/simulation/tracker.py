@@ -153,10 +153,9 @@ def quaternion(R: FloatArray) -> FloatArray:
 
 
 def write_poses(poses: TrackedPoses, path: Path) -> Path:
-    """CSV with `q1..qn,x,y,z,qw,qx,qy,qz` and the tracker's standard deviations `std_x..std_rz`, SI units."""
-    n = poses.q.shape[1]
+    """CSV: joint positions by joint name, `x,y,z,qw,qx,qy,qz`, and standard deviations `std_x..std_rz`; SI units."""
     sigma = [poses.position_noise] * 3 + [poses.orientation_noise] * 3
-    header = [f"q{i + 1}" for i in range(n)] + ["x", "y", "z", "qw", "qx", "qy", "qz"]
+    header = [*poses.joint_names, "x", "y", "z", "qw", "qx", "qy", "qz"]
     known = any(sigma)
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
