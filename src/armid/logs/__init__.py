@@ -2,6 +2,7 @@
 
 from armid.logs.conditioning import Conditioning, Differentiator, VelocitySource, condition, detected_period
 from armid.logs.health.check import check_log
+from armid.logs.health.file import check_file
 from armid.logs.health.refuse import LogRefusedError
 from armid.logs.log import Channel, Clock, Conditions, Log, Provenance, matched
 from armid.logs.read import LogStream, ReadOptions, open_log, read_log
@@ -21,6 +22,7 @@ __all__ = [
     "Samples",
     "Segment",
     "VelocitySource",
+    "check_file",
     "check_log",
     "concatenated",
     "condition",

@@ -68,13 +68,22 @@ def read_log(path: str | Path, robot: Robot | None = None, *, options: ReadOptio
     pieces = list(stream.chunks())
     if not pieces:
         raise InputError(path, "no samples")
+    whole = joined_logs(pieces)
+    return replace(whole, source=stream.provenance()).with_notes(stream.notes)
+
+
+def joined_logs(pieces: Sequence[Log]) -> Log:
+    """Pieces of one recording after one another."""
     first = pieces[0]
-    channels = {c: np.concatenate([p.channels[c] for p in pieces]) for c in first.channels}
+    if len(pieces) == 1:
+        return first
+    channels = {c: np.concatenate([p.channels[c].T for p in pieces], axis=1).T for c in first.channels}
     time = np.concatenate([p.time for p in pieces])
     for array in (time, *channels.values()):
+        owner = array if array.base is None else array.base
+        owner.flags.writeable = False
         array.flags.writeable = False
-    whole = replace(first, time=time, channels=channels, source=stream.provenance())
-    return whole.with_notes(stream.notes)
+    return replace(first, time=time, channels=channels)
 
 
 def open_log(path: str | Path, robot: Robot | None = None, *, options: ReadOptions | None = None) -> LogStream:
