@@ -1,92 +1,105 @@
-"""A small arm, an exciting motion and its torque, for estimation tests."""
+"""Arms of papers and textbooks, for tests."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from math import pi
 
 import numpy as np
-from chains import random_inertial
-from scipy.signal import lfilter
 
-from armid.estimation.run import Run
-from armid.experiments.torque import TorqueRows
-from armid.identifiability.base import BaseParameters
-from armid.identifiability.structure import structural_base
-from armid.kernels.evaluate import evaluate_rows
-from armid.parameters.effects import Effects
-from armid.robot import Drive, Elementary, Joint, JointKind, Link, Motion, Robot
+from armid.robot import Elementary, Frame, Joint, JointKind, Link, Motion, Robot
+from armid.robot.dh import Convention, Row, transforms
 
-FRICTION = Effects(viscous=True, coulomb=True, offset=True)
+IIWA_LENGTHS = {"d1": 0.1575, "d2": 0.2025, "d3": 0.2045, "d4": 0.2155, "d5": 0.1845, "d6": 0.2155, "d7": 0.081}
 
 
-def elbow_arm(rng: np.random.Generator, **fields: object) -> Robot:
-    """Axes z, y, y with offsets: the first three joints of most industrial arms."""
-    turns = (
-        (Elementary(Motion.TZ, 0.3), Elementary(Motion.RZ, 0.0, variable=True)),
-        (Elementary(Motion.TX, 0.1), Elementary(Motion.RY, 0.0, variable=True)),
-        (Elementary(Motion.TZ, 0.4), Elementary(Motion.RY, 0.0, variable=True)),
-    )
-    drives = [Drive(0.0, *(float(x) for x in rng.uniform(0.5, 2.0, 2)), offset=float(rng.normal())) for _ in turns]
-    joints = tuple(Joint(f"j{i + 1}", JointKind.REVOLUTE, t, drive=d) for i, (t, d) in enumerate(zip(turns, drives)))
-    links = tuple(Link(f"l{i + 1}", random_inertial(rng) * 2.0) for i in range(3))
-    return Robot(name="elbow", joints=joints, links=links, **fields)  # type: ignore[arg-type]
+def arm(name: str, joints: list[Joint], **more: object) -> Robot:
+    links = tuple(Link(f"link_{i + 1}") for i in range(len(joints)))
+    return Robot(name, tuple(joints), links, **more)  # type: ignore[arg-type]
 
 
-def fourier_motion(rng: np.random.Generator, n: int, count: int, rate: float, *, harmonics: int = 5) -> np.ndarray:
-    """(q, qd, qdd) of a random Fourier motion, shape [count, 3 n]."""
-    t = np.arange(count) / rate
-    w = 2.0 * np.pi * np.arange(1, harmonics + 1) * 0.15
-    a, phase = rng.normal(size=(n, harmonics)) * 1.2 / np.sqrt(np.arange(1, harmonics + 1)), rng.uniform(0, 7, (n, harmonics))
-    angle = w * t[:, None, None] + phase
-    parts = [a * np.sin(angle), a * w * np.cos(angle), -a * w**2 * np.sin(angle)]
-    return np.hstack([part.sum(axis=2) for part in parts])
+def seed_iiwa() -> Robot:
+    """Seed 000 table 3.1: Ty Tz Rz Rx Rz, hanging."""
+    table = [
+        (None, "d1", 0, 0), (None, "d2", -pi, pi / 2), ("d3", None, pi, pi / 2), (None, "d4", 0, pi / 2),
+        ("d5", None, pi, pi / 2), (None, "d6", 0, pi / 2), ("d7", None, pi, pi / 2),
+    ]  # fmt: skip
+    joints = []
+    for i, (dy, dz, phi, theta) in enumerate(table):
+        chain = (
+            Elementary(Motion.TY, IIWA_LENGTHS.get(dy or "", 0.0), dy),
+            Elementary(Motion.TZ, IIWA_LENGTHS.get(dz or "", 0.0), dz),
+            Elementary(Motion.RZ, phi),
+            Elementary(Motion.RX, theta),
+            Elementary(Motion.RZ, variable=True),
+        )
+        joints.append(Joint(f"j{i + 1}", JointKind.REVOLUTE, chain))
+    return arm("iiwa", joints, gravity=np.array([0, 0, 9.81]))
 
 
-def standard_values(robot: Robot, source: TorqueRows) -> np.ndarray:
-    """The robot's own parameters in the order of the source's columns."""
-    values = []
-    for name in source.columns:
-        owner, quantity = name.split(".")
-        index = int(owner[4:] if owner.startswith("link") else owner[5:]) - 1
-        if owner.startswith("link"):
-            values.append(robot.links[index].inertial[source.columns.index(name) - source.columns.index(f"{owner}.mass")])
-        else:
-            values.append(getattr(robot.joints[index].drive, quantity))
-    return np.array(values)
+def rows_arm(name: str, rows: list[Row], convention: Convention, kinds: str) -> Robot:
+    """An arm from a Denavit-Hartenberg table; `kinds` holds R or P per joint."""
+    joints = []
+    for i, (row, kind) in enumerate(zip(rows, kinds, strict=True)):
+        which = JointKind.REVOLUTE if kind == "R" else JointKind.PRISMATIC
+        joints.append(Joint(f"j{i + 1}", which, transforms(row, convention, which)))
+    return arm(name, joints)
 
 
-@dataclass
-class Case:
-    """A run with known truth."""
-
-    robot: Robot
-    source: TorqueRows
-    base: BaseParameters
-    inputs: np.ndarray
-    rows: np.ndarray
-    standard: np.ndarray
-    clean: np.ndarray
-    rate: float
-
-    @property
-    def truth(self) -> np.ndarray:
-        return self.base.values(self.standard)
-
-    def run(self, noise: np.ndarray | float = 0.0, name: str = "motion") -> Run:
-        return Run(name, self.source, self.inputs, self.clean + noise, rate=self.rate)
+def seed_lwr() -> Robot:
+    """Seed 003 table I: standard rows, lengths d1 = 0.4 m and d2 = 0.39 m only."""
+    alphas = (pi / 2, -pi / 2, -pi / 2, pi / 2, pi / 2, -pi / 2, 0.0)
+    rows = [Row(alpha=a) for a in alphas]
+    rows[2] = Row(alpha=alphas[2], d=0.4, d_symbol="d1")
+    rows[4] = Row(alpha=alphas[4], d=0.39, d_symbol="d2")
+    return rows_arm("lwr", rows, Convention.STANDARD, "R" * 7)
 
 
-def case(seed: int = 3, *, count: int = 1500, rate: float = 50.0, effects: Effects = FRICTION, robot: Robot | None = None) -> Case:
-    rng = np.random.default_rng(seed)
-    arm = elbow_arm(rng) if robot is None else robot
-    source = TorqueRows(arm, effects)
-    inputs = fourier_motion(rng, arm.n_joints, count, rate)
-    rows = evaluate_rows(source, inputs)
-    standard = standard_values(arm, source)
-    return Case(arm, source, structural_base(source), inputs, rows, standard, rows @ standard, rate)
+def scara() -> Robot:
+    """Three vertical revolute axes and a vertical slide."""
+    rows = [Row(), Row(a=0.4, a_symbol="L1"), Row(a=0.3, a_symbol="L2"), Row()]
+    return rows_arm("scara", rows, Convention.MODIFIED, "RRRP")
 
 
-def coloured(rng: np.random.Generator, shape: tuple[int, int], sigma: np.ndarray | float, a=(1.0, -0.9)) -> np.ndarray:
-    """Autoregressive noise; stationary from the first sample."""
-    warm = 400
-    return lfilter([1.0], a, rng.normal(size=(shape[0] + warm, shape[1])) * sigma, axis=0)[warm:]
+def rx90() -> Robot:
+    """Puma-like arm of Khalil and Dombre (Staubli RX-90): shoulder, elbow D3, forearm RL4, spherical wrist."""
+    alphas = (0, pi / 2, 0, -pi / 2, pi / 2, -pi / 2)
+    rows = [Row(alpha=a) for a in alphas]
+    rows[2] = Row(alpha=0, a=0.45, a_symbol="D3")
+    rows[3] = Row(alpha=-pi / 2, d=0.45, d_symbol="RL4")
+    return rows_arm("rx90", rows, Convention.MODIFIED, "R" * 6)
+
+
+def camera_lwr(tool_offset: float) -> Robot:
+    """Seed 004 table 2, nominal: camera row, seven joints, tool row; nine rows of four numbers."""
+    base = transforms(Row(alpha=0, a=0, theta=1.55, d=-4.3), Convention.MODIFIED, None)
+    table = [
+        Row(alpha=1.5, a=0.1, theta=-0.79, d=-0.14), Row(alpha=pi / 2), Row(alpha=-pi / 2, d=0.4), Row(alpha=-pi / 2),
+        Row(alpha=pi / 2, d=0.39), Row(alpha=pi / 2), Row(alpha=-pi / 2),
+    ]  # fmt: skip
+    joints = []
+    for i, row in enumerate(table):
+        chain = transforms(row, Convention.MODIFIED, JointKind.REVOLUTE)
+        joints.append(Joint(f"j{i + 1}", JointKind.REVOLUTE, (*base, *chain) if i == 0 else chain))
+    tool = Frame("tool", 7, transforms(Row(a=tool_offset, theta=0.79, d=0.093), Convention.MODIFIED, None))
+    return arm("camera-lwr", joints, frames=(tool,))
+
+
+def zyyxyx() -> Robot:
+    """A 6R arm with axes z y y x y x, a shoulder offset and an elbow offset (seed 002's structure)."""
+    shape = [
+        ((Motion.TZ, 0.45),), ((Motion.TX, 0.3), (Motion.TZ, 0.25)), ((Motion.TZ, 0.9),), ((Motion.TZ, 0.15),),
+        ((Motion.TX, 0.95),), ((Motion.TX, 0.1),),
+    ]  # fmt: skip
+    axes = (Motion.RZ, Motion.RY, Motion.RY, Motion.RX, Motion.RY, Motion.RX)
+    joints = []
+    for i, (offsets, axis) in enumerate(zip(shape, axes, strict=True)):
+        constants = tuple(Elementary(m, v, f"l{i + 1}{m.value[1]}") for m, v in offsets)
+        joints.append(Joint(f"j{i + 1}", JointKind.REVOLUTE, (*constants, Elementary(axis, variable=True))))
+    return arm("zyyxyx", joints)
+
+
+def generic_6r() -> Robot:
+    """Six revolute joints in general position."""
+    rng = np.random.default_rng(1)
+    rows = [Row(alpha=a, a=l, d=d) for a, l, d in rng.uniform(0.3, 1.0, size=(6, 3))]
+    return rows_arm("generic", rows, Convention.MODIFIED, "R" * 6)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from armid.experiments.inspection import Inspection, Quantity, Tracking
     from armid.parameters.effects import Effects
 
-_POINTS = ((0.0, 0.0, 0.0), (0.1, 0.0, 0.0), (0.0, 0.1, 0.0))
-"""[m] In the tracked frame: one at its origin, further ones on its axes. Any three points off a line do as well."""
+_POINTS = ((0.1, 0.05, 0.02), (-0.05, 0.1, 0.03), (0.02, -0.08, 0.1))
+"""[m] In the tracked frame. Off its axes, because a target on the last joint's axis does not see that joint turn."""
 
 
 def register(app: typer.Typer) -> None:

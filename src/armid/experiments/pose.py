@@ -118,6 +118,9 @@ class PoseRows:
     points: tuple[tuple[float, float, float], ...] = ((0.0, 0.0, 0.0),)
     reference: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "measure", PoseMeasure(self.measure))
+
     @cached_property
     def chain(self) -> tuple[ChainElement, ...]:
         frame = self.robot.frame(self.frame)

@@ -171,7 +171,7 @@ def rational_inputs(source: RowSource, rng: np.random.Generator, scalars: FieldS
 
 
 def body_frames(block: Block, scalars: FieldScalars) -> list[list[tuple[int, Any]]]:
-    """For each parameter of a body in the joint's frame: columns and weights of it on this link and off the one before."""
+    """Per parameter of a body in the joint's frame: columns and weights of it on this link and off the one before."""
     out: list[list[tuple[int, Any]]] = []
     for c in range(N_INERTIAL):
         unit = [scalars.constant(float(c == j)) for j in range(N_INERTIAL)]

@@ -51,16 +51,21 @@ def decimal(x: sympy.Expr) -> sympy.Expr:
     return x.xreplace(long)
 
 
+def text_of(x: sympy.Expr) -> str:
+    """An expression in SymPy's own syntax, decimals without trailing zeros."""
+    return str(sympy.sstr(decimal(x), full_prec=False))
+
+
 def plain(terms: Terms) -> str:
     """`link2.my + d3*link3.mass + (d3 + d4)*(link4.mass + link5.mass)`."""
-    return joined(terms, str, lambda c: str(decimal(c)).replace("**", "^"), "*")
+    return joined(terms, str, lambda c: text_of(c).replace("**", "^"), "*")
 
 
 def unicode(terms: Terms) -> str:
     """`my₂ + d₃ m₃ + (d₃ + d₄) (m₄ + m₅)`."""
 
     def number(c: sympy.Expr) -> str:
-        text = str(decimal(c)).replace("*", "\0")
+        text = text_of(c).replace("*", "\0")
         text = "".join(unicode_symbol(part) if part.isidentifier() else part for part in _split(text))
         for digit, raised in _SUPERSCRIPTS.items():
             text = text.replace(f"\0\0{digit}", raised)
@@ -97,7 +102,7 @@ def unicode_name(parameter: str) -> str:
 
 def latex(terms: Terms) -> str:
     """The same for LaTeX."""
-    return joined(terms, latex_name, lambda c: str(sympy.latex(decimal(c))), r"\,")
+    return joined(terms, latex_name, lambda c: str(sympy.latex(decimal(c), full_prec=False)), r"\,")
 
 
 def latex_name(parameter: str) -> str:

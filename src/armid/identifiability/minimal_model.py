@@ -73,7 +73,7 @@ class MinimalModel:
         """
         x = samples("q", q, len(self.inputs))
         generators = numeric_generators(self.scalars, dict(zip(self.inputs, x.T, strict=True)))
-        lengths = {sympy.Symbol(k, positive=True): v for k, v in lengths_of(self.scalars.robot).items()}
+        lengths = {sympy.Symbol(k): v for k, v in lengths_of(self.scalars.robot).items()}
         products = {m: polynomial_values(self.monomial(m), generators, len(x)) for f in self.functions for m in f}
         columns = [
             sum((float(weight.subs(lengths)) * products[m] for m, weight in function.items()), start=np.zeros(len(x)))
@@ -117,7 +117,7 @@ def minimal_model(form: ClosedForm, channel: int | str) -> MinimalModel:
 def length_field(scalars: TrigonometricScalars) -> tuple[Any, list[sympy.Symbol]]:
     """The field of rational functions in the lengths, and the symbols of its generators."""
     names = list(scalars.lengths) or ["unused"]
-    return field(names, QQ)[0], [sympy.Symbol(name, positive=True) for name in names]
+    return field(names, QQ)[0], [sympy.Symbol(name) for name in names]
 
 
 def monomial_forms(row: Mapping[int, Any], scalars: TrigonometricScalars, F: Any) -> dict[tuple[int, ...], LinearForm]:
