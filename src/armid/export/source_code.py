@@ -54,7 +54,9 @@ def model_functions(robot: Robot) -> tuple[Function, ...]:
     return (
         _function(robot, "torque", ("q", "qd", "qdd"), "torque [N m or N] of the drives, friction included", _torque),
         _function(robot, "mass_matrix", ("q",), "mass matrix, rotors included, row by row", _mass),
-        _function(robot, "coriolis_matrix", ("q", "qd"), "Coriolis matrix of the Christoffel symbols, row by row", _coriolis),
+        _function(
+            robot, "coriolis_matrix", ("q", "qd"), "Coriolis matrix of the Christoffel symbols, row by row", _coriolis
+        ),
         _function(robot, "gravity", ("q",), "torque [N m or N] that holds the arm still, without friction", _gravity),
     )
 
@@ -126,7 +128,10 @@ def source_code(robot: Robot, language: Language, *, name: str = "arm", header: 
         case Language.PYTHON:
             return {f"{name}.py": _python(functions, robot, header)}
         case Language.C:
-            return {f"{name}.c": _c(functions, robot, name, header), f"{name}.h": _c_header(functions, robot, name, header)}
+            return {
+                f"{name}.c": _c(functions, robot, name, header),
+                f"{name}.h": _c_header(functions, robot, name, header),
+            }
         case Language.MATLAB:
             return {f"{name}_{f.name}.m": _matlab(f, robot, name, header) for f in functions}
 
@@ -184,14 +189,18 @@ def _python(functions: Sequence[Function], robot: Robot, header: Sequence[str]) 
         value = f"[{rows[0]}]" if len(function.shape) == 1 else "[" + ", ".join(f"[{row}]" for row in rows) + "]"
         arguments = ", ".join(function.arguments)
         parts.append(
-            f'def {function.name}({arguments}):\n    """{function.summary}."""\n' + "\n".join([*lines, f"    return {value}"])
+            f'def {function.name}({arguments}):\n    """{function.summary}."""\n'
+            + "\n".join([*lines, f"    return {value}"])
         )
     return "\n\n\n".join(parts) + "\n"
 
 
 def _c(functions: Sequence[Function], robot: Robot, name: str, header: Sequence[str]) -> str:
     syntax = _Syntax(
-        lambda v, i: f"{v}[{i}]", "  const double {name} = {value};", lambda a: f"(double)(({a} > 0) - ({a} < 0))", ("sin", "cos")
+        lambda v, i: f"{v}[{i}]",
+        "  const double {name} = {value};",
+        lambda a: f"(double)(({a} > 0) - ({a} < 0))",
+        ("sin", "cos"),
     )
     parts = [_c_comment(robot, header), f'#include <math.h>\n\n#include "{name}.h"']
     for function in functions:

@@ -1,0 +1,80 @@
+"""`armid export`: an identified arm as URDF, MJCF, JSON or source code, behind the gate."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from armid.cli.output import JsonOption, console, emit, verb
+
+
+class Target(StrEnum):
+    """Mirrors `armid.export.export.Format` without importing it."""
+
+    urdf = "urdf"
+    mjcf = "mjcf"
+    json = "json"
+    python = "python"
+    c = "c"
+    matlab = "matlab"
+
+
+class Values(StrEnum):
+    """Mirrors `armid.export.export.Parameters`."""
+
+    consistent = "consistent"
+    base = "base"
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the verb."""
+    app.command("export")(export)
+
+
+@verb
+def export(
+    result: Annotated[Path, typer.Argument(metavar="RESULT", help="Folder written by armid identify.")],
+    to: Annotated[Target, typer.Option("--to", help="File format.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Where to write; the result's folder by default.")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", help="File name without suffix; the robot's by default.")
+    ] = None,
+    parameters: Annotated[
+        Values, typer.Option("--parameters", help="Consistent bodies, or base parameters as estimated (code only).")
+    ] = Values.consistent,
+    force: Annotated[bool, typer.Option("--force", help="Write an untrusted result too, marked UNVALIDATED.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Write the identified arm to a file; an untrusted result is refused."""
+    from armid.estimation.result import load_result
+    from armid.export.export import Format, Parameters, export_result
+
+    stored = load_result(result)
+    folder = out or (result.parent if result.name == "result.json" else result)
+    done = export_result(
+        stored, Format(to.value), folder, force=force, parameters=Parameters(parameters.value), name=name
+    )
+    screen = console()
+    for path in done.files:
+        screen.print(f"wrote {path}")
+    for check in done.reloads:
+        screen.print(
+            f"[dim]{check.program} reads it back with the same torques (difference {check.difference:.1e})[/dim]"
+        )
+    for line in done.missing:
+        screen.print(f"[yellow]not in this format:[/yellow] {line}")
+    emit(
+        {
+            "file": done.files[0],
+            "files": done.files,
+            "verdict": done.verdict,
+            "missing": done.missing,
+            "reloads": {check.program: check.difference for check in done.reloads},
+        },
+        as_json=as_json,
+    )

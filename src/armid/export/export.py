@@ -1,0 +1,222 @@
+"""A result becomes a file, if it may."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from armid.errors import InputError
+from armid.estimation.result import Result, finite, summary
+from armid.estimation.robot_record import record
+from armid.export.gate import RefusedError, Reload, reload_checks
+from armid.export.mjcf import mjcf_text, not_in_mjcf
+from armid.export.source_code import Language, source_code
+from armid.parameters.inertial import INERTIAL_NAMES, N_INERTIAL
+from armid.robot.robot import Robot
+from armid.robot.urdf_update import updated_urdf
+from armid.robot.urdf_write import new_urdf
+
+UNVALIDATED = "UNVALIDATED"
+
+
+class Format(StrEnum):
+    """What can be written."""
+
+    URDF = "urdf"
+    MJCF = "mjcf"
+    JSON = "json"
+    PYTHON = "python"
+    C = "c"
+    MATLAB = "matlab"
+
+
+class Parameters(StrEnum):
+    """Which values go into the file."""
+
+    CONSISTENT = "consistent"
+    """Standard parameters of possible bodies: for simulators, and for anything that inverts M."""
+    BASE = "base"
+    """The base parameters as estimated, in the leading columns: exactly what the data say. Only for generated code."""
+
+
+@dataclass(frozen=True)
+class Export:
+    """What was written.
+
+    Args:
+        files: all of them; the first is the main one.
+        verdict: of the result.
+        missing: what the format cannot hold, in words.
+        reloads: programs that read the file back, with the largest relative difference of torques.
+    """
+
+    files: tuple[Path, ...]
+    verdict: str
+    missing: tuple[str, ...]
+    reloads: tuple[Reload, ...]
+
+
+def export_result(
+    result: Result,
+    target: Format,
+    folder: Path,
+    *,
+    force: bool = False,
+    parameters: Parameters = Parameters.CONSISTENT,
+    name: str | None = None,
+) -> Export:
+    """Writes an identified arm to a folder.
+
+    Args:
+        result: of an identification.
+        target: the format.
+        folder: where to write; created when missing.
+        force: write an untrusted result too, with UNVALIDATED in its name and inside.
+        parameters: which values, for generated code.
+        name: of the file without suffix; the robot's by default.
+
+    Raises:
+        RefusedError: the result is untrusted and `force` was not given.
+        InputError: the robot file it was identified with has changed since.
+        ReloadError: another program reads the written file differently.
+    """
+    if result.verdict != "trusted" and not force:
+        raise RefusedError(result.reasons)
+    if parameters is Parameters.BASE and target not in (Format.PYTHON, Format.C, Format.MATLAB):
+        raise InputError(f"--to {target}", "base parameters are not bodies", "only generated code can use them")
+    trusted = result.verdict == "trusted"
+    stem = (name or safe_name(result.robot.name)) + ("" if trusted else f"_{UNVALIDATED}")
+    robot = base_robot(result) if parameters is Parameters.BASE else result.identified_robot()
+    texts, reloads = rendered(result, robot, target, stem, comments_for(result, parameters))
+    files = written(folder, texts)
+    return Export(files, result.verdict, not_in_format(robot, target), reloads)
+
+
+def safe_name(name: str) -> str:
+    """A file name, and an identifier for generated code."""
+    text = "".join(c if c.isalnum() and c.isascii() else "_" for c in name)
+    return text if text and not text[0].isdigit() else f"arm_{text}"
+
+
+def comments_for(result: Result, parameters: Parameters) -> list[str]:
+    """What the file says about itself."""
+    provenance = result.provenance
+    lines = [
+        f"Identified by armid {provenance.get('armid', '')}".rstrip()
+        + f"; {parameters} parameters; verdict: {result.verdict}."
+    ]
+    if result.verdict != "trusted":
+        lines += [f"{UNVALIDATED}: do not use on a robot.", *(f"{UNVALIDATED}: {reason}" for reason in result.reasons)]
+    return lines
+
+
+def base_robot(result: Result) -> Robot:
+    """The arm with the unconstrained base estimate in the leading standard parameters and zeros elsewhere."""
+    values: Mapping[str, float] = dict(zip(result.estimate.base.parameters, result.estimate.standard, strict=True))
+    n = result.robot.n_joints
+    inertial = np.zeros((n, N_INERTIAL))
+    joints = []
+    for i, joint in enumerate(result.robot.joints):
+        owned = {
+            key.split(".")[1]: v for key, v in values.items() if key.split(".")[0] in (f"link{i + 1}", f"joint{i + 1}")
+        }
+        inertial[i] = [owned.get(quantity, 0.0) for quantity in INERTIAL_NAMES]
+        found = {q: float(owned.get(q, 0.0)) for q in ("rotor_inertia", "viscous", "coulomb", "offset")}
+        joints.append(replace(joint, drive=replace(joint.drive, **found)))
+    return replace(result.robot.with_inertial(inertial), joints=tuple(joints))
+
+
+def rendered(
+    result: Result, robot: Robot, target: Format, stem: str, comments: list[str]
+) -> tuple[dict[str, str], tuple[Reload, ...]]:
+    """Texts by file name, and what other programs made of them."""
+    match target:
+        case Format.URDF:
+            text = urdf_of(result, robot, comments)
+            return {f"{stem}.urdf": text}, reload_checks(robot, text, mjcf=False)
+        case Format.MJCF:
+            text = mjcf_text(robot, comments=comments)
+            return {f"{stem}.xml": text}, reload_checks(robot, text, mjcf=True)
+        case Format.JSON:
+            return {f"{stem}.json": json.dumps(finite(everything(result, robot)), indent=1, allow_nan=False) + "\n"}, ()
+        case _:
+            return source_code(robot, Language(target.value), name=safe_name(stem), header=comments), ()
+
+
+def urdf_of(result: Result, robot: Robot, comments: list[str]) -> str:
+    """The original file with new values, or a new one for an arm that did not come from a URDF."""
+    path = Path(result.robot.source.path)
+    if path.suffix.lower() not in (".urdf", ".xml"):
+        text = new_urdf(robot)
+    else:
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise InputError(path, f"cannot be read: {error.strerror}", "the export changes this file's text") from None
+        if hashlib.sha256(data).hexdigest() != result.robot.source.sha256:
+            raise InputError(path, "has changed since the identification", "identify again with the file as it is now")
+        text = updated_urdf(data.decode("utf-8"), robot, where=path.name)
+    return with_comments(text, comments)
+
+
+def with_comments(text: str, comments: list[str]) -> str:
+    """Comments just before the root element."""
+    start = text.find("<robot")
+    block = "".join(f"<!-- {line.replace('--', '- -')} -->\n" for line in comments)
+    return text[:start] + block + text[start:]
+
+
+def everything(result: Result, robot: Robot) -> dict[str, Any]:
+    """The stored summary with the covariance and the identified arm in full."""
+    return summary(result) | {
+        "covariance": result.estimate.covariance,
+        "identified_robot": record(robot),
+        UNVALIDATED: result.verdict != "trusted",
+    }
+
+
+def not_in_format(robot: Robot, target: Format) -> tuple[str, ...]:
+    """What the format cannot hold of this robot, in words."""
+    if target is Format.MJCF:
+        return not_in_mjcf(robot)
+    if target is not Format.URDF:
+        return ()
+    missing = []
+    if np.any(robot.drive("rotor_inertia") != 0.0):
+        missing.append("rotor inertia: URDF has no element for it (MJCF's armature has)")
+    if np.any(robot.drive("offset") != 0.0):
+        missing.append("torque offsets (a constant per joint)")
+    if robot.coupling is not None:
+        missing.append("joint coupling: positions in the URDF are those of the geometry, not of the drives")
+    if not np.allclose(robot.gravity[:2], 0.0) or robot.gravity[2] > 0.0:
+        missing.append("the mounting: URDF leaves the direction of gravity to the reader")
+    return tuple(missing)
+
+
+def written(folder: Path, texts: Mapping[str, str]) -> tuple[Path, ...]:
+    """All files, each moved into place when complete."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        done = []
+        for name, text in texts.items():
+            handle, temporary = tempfile.mkstemp(dir=folder, prefix=f".{name}-")
+            try:
+                with os.fdopen(handle, "w", encoding="utf-8") as file:
+                    file.write(text)
+                Path(temporary).chmod(0o644)
+                Path(temporary).replace(folder / name)
+            finally:
+                Path(temporary).unlink(missing_ok=True)
+            done.append(folder / name)
+    except OSError as error:
+        raise InputError(folder, f"cannot be written: {error.strerror}") from None
+    return tuple(done)

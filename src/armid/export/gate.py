@@ -1,0 +1,160 @@
+"""What an exported file must show before anyone may use it: that other programs compute the same torques from it."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.errors import ArmidError
+from armid.kernels.dynamics import inverse_dynamics
+from armid.robot.robot import Robot
+from armid.robot.urdf import parse_urdf
+
+RELOAD_TOLERANCE = 1e-9
+"""Largest difference of torques, relative to the largest torque: decimal text with 17 digits loses nothing that shows here."""
+
+RELOAD_STATES = 20
+
+
+class RefusedError(ArmidError):
+    """A result that is not to be trusted is not exported."""
+
+    def __init__(self, reasons: tuple[str, ...]) -> None:
+        self.reasons = reasons
+        super().__init__(
+            "the result is untrusted and is not exported: "
+            + "; ".join(reasons)
+            + " (--force writes it, marked UNVALIDATED)"
+        )
+
+
+class ReloadError(ArmidError):
+    """An exported file that another program reads differently."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reload:
+    """One program that read the file back.
+
+    Args:
+        program: which one.
+        difference: largest relative difference of torques; 0 when nothing moves.
+    """
+
+    program: str
+    difference: float
+
+
+Torque = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
+"""Torque of one state in geometric coordinates, rigid links only."""
+
+
+def reload_checks(robot: Robot, text: str, *, mjcf: bool) -> tuple[Reload, ...]:
+    """Reads an exported description back with every program that is here and compares rigid-body torques.
+
+    Args:
+        robot: what the file should say.
+        text: of the file.
+        mjcf: MJCF rather than URDF.
+
+    Raises:
+        ReloadError: a program refuses the file, or computes other torques from it.
+    """
+    readers: dict[str, Callable[[], Torque | None]] = {"MuJoCo": lambda: mujoco_torque(robot, text)}
+    if not mjcf:
+        readers |= {"armid": lambda: own_torque(robot, text), "Pinocchio": lambda: pinocchio_torque(robot, text)}
+    checks = []
+    for program, reader in readers.items():
+        torque = reader()
+        if torque is not None:
+            checks.append(Reload(program, largest_difference(robot, torque)))
+    for check in checks:
+        if not check.difference <= RELOAD_TOLERANCE:
+            raise ReloadError(
+                f"{check.program} computes torques from the exported file that differ by {check.difference:.2g} of the largest"
+            )
+    return tuple(checks)
+
+
+def largest_difference(robot: Robot, torque: Torque) -> float:
+    """Over random states, relative to the largest torque."""
+    rng = np.random.default_rng(0)
+    q, qd, qdd = rng.uniform(-1.0, 1.0, size=(3, RELOAD_STATES, robot.n_joints))
+    expected = inverse_dynamics(replace(robot, coupling=None), q, qd, qdd)
+    found = np.array([torque(q[s], qd[s], qdd[s]) for s in range(RELOAD_STATES)])
+    return float(np.abs(found - expected).max() / max(float(np.abs(expected).max()), 1e-12))
+
+
+def own_torque(robot: Robot, text: str) -> Torque:
+    again = parse_urdf(text, "exported file", base=robot.base, tip=robot.tip.name).with_gravity(robot.gravity)
+    return lambda q, qd, qdd: inverse_dynamics(again, q, qd, qdd)[0]
+
+
+def without_shapes(text: str) -> str:
+    """The description without meshes and shapes, whose files a reader might not find and dynamics does not need."""
+    root = ElementTree.fromstring(text)  # noqa: S314 - text of our own writing
+    for link in root.iter("link"):
+        for tag in ("visual", "collision"):
+            for element in link.findall(tag):
+                link.remove(element)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def mujoco_torque(robot: Robot, text: str) -> Torque:
+    """MuJoCo's inverse dynamics with everything but the links switched off."""
+    import mujoco
+
+    try:
+        model = mujoco.MjModel.from_xml_string(without_shapes(text))
+    except ValueError as error:
+        raise ReloadError(f"MuJoCo refuses the exported file: {str(error).splitlines()[0]}") from None
+    model.opt.gravity[:] = robot.gravity
+    model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
+    model.dof_damping[:] = 0.0
+    model.dof_armature[:] = 0.0
+    if model.ntendon:
+        model.tendon_damping[:] = 0.0
+        model.tendon_armature[:] = 0.0
+    data = mujoco.MjData(model)
+    places = [int(model.joint(name).qposadr[0]) for name in robot.joint_names]
+    speeds = [int(model.joint(name).dofadr[0]) for name in robot.joint_names]
+
+    def torque(q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
+        data.qpos[:], data.qvel[:], data.qacc[:] = 0.0, 0.0, 0.0
+        data.qpos[places], data.qvel[speeds], data.qacc[speeds] = q, qd, qdd
+        mujoco.mj_inverse(model, data)
+        return np.array(data.qfrc_inverse[speeds])
+
+    return torque
+
+
+def pinocchio_torque(robot: Robot, text: str) -> Torque | None:
+    """Pinocchio's recursive Newton-Euler; None when Pinocchio is not installed."""
+    try:
+        import pinocchio as pin
+    except ImportError:
+        return None
+    try:
+        model = pin.buildModelFromXML(without_shapes(text))
+    except ValueError as error:
+        raise ReloadError(f"Pinocchio refuses the exported file: {error}") from None
+    model.gravity.linear = np.array(robot.gravity)
+    data = model.createData()
+    neutral = pin.neutral(model)
+    ids = [model.getJointId(name) for name in robot.joint_names]
+
+    def torque(q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
+        x, v, a = neutral.copy(), np.zeros(model.nv), np.zeros(model.nv)
+        for k, index in enumerate(ids):
+            place, speed = model.idx_qs[index], model.idx_vs[index]
+            # A continuous joint is stored as cosine and sine.
+            x[place : place + model.nqs[index]] = [q[k]] if model.nqs[index] == 1 else [np.cos(q[k]), np.sin(q[k])]
+            v[speed], a[speed] = qd[k], qdd[k]
+        tau = pin.rnea(model, data, x, v, a)
+        return np.array([tau[model.idx_vs[index]] for index in ids])
+
+    return torque
