@@ -1,0 +1,118 @@
+"""`armid inspect` as a person and a program use it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from armid.cli import application
+
+
+def run(*arguments: str) -> tuple[int, str, str]:
+    result = CliRunner().invoke(application(), ["inspect", *arguments])
+    return result.exit_code, result.stdout, result.stderr
+
+
+def as_json(*arguments: str) -> dict:
+    code, out, err = run(*arguments, "--json")
+    assert code == 0, err
+    return json.loads(out)
+
+
+def test_the_contract() -> None:
+    found = as_json("iiwa14", "--friction", "viscous,coulomb")
+    assert found["standard_parameters"] == 84
+    assert found["base_parameters"] == 57 == len(found["base"])
+    assert "link1.mass" in found["unidentifiable"]
+    assert found["per_channel"] == [40, 44, 37, 30, 23, 16, 9]
+    entry = next(b for b in found["base"] if b["name"] == "link3.Iyz")
+    assert entry["expression"] == "link3.Iyz + d4*link4.mz"
+    assert entry["terms"] == pytest.approx({"link3.Iyz": 1.0, "link4.mz": 0.2155})
+    assert found["categories"]["link2.mx"] == "alone"
+    assert found["categories"]["link2.my"] == "in combination"
+    assert found["categories"]["link1.mx"] == "not at all"
+    assert found["rank"]["gap"] > 1e9
+
+
+@pytest.mark.parametrize(
+    ("arguments", "standard", "base"),
+    [
+        (("lwr4plus", "--friction", "viscous,coulomb,offset", "--torques", "both", "--payload", "both"), 136, 102),
+        (("lwr4plus", "--friction", "viscous,coulomb,offset", "--torques", "both", "--payload", "loaded"), 136, 92),
+        (("lwr4-dh", "--quantity", "gravity"), 70, 12),
+        (("lwr4-dh", "--quantity", "inertia-matrix"), 70, 39),
+        (("lwr4-dh", "--quantity", "gravity,inertia-matrix"), 70, 43),
+        (("mabi-max100", "--quantity", "axis-inertia"), 66, 32),
+        (("mabi-max100", "--quantity", "pose"), 42, 30),
+        (("mabi-max100", "--quantity", "pose", "--measure", "points"), 42, 27),
+        (("mabi-max100", "--quantity", "pose", "--measure", "points", "--points", "2"), 42, 29),
+        (("cylindrical",), 30, 5),
+        (("cmu-dd-arm2",), 30, 11),
+        (("panda", "--torques", "difference", "--friction", "viscous"), 14, 14),
+    ],
+)
+def test_counts(arguments: tuple[str, ...], standard: int, base: int) -> None:
+    found = as_json(*arguments)
+    assert (found["standard_parameters"], found["base_parameters"]) == (standard, base)
+
+
+def test_people_get_a_table_on_stderr() -> None:
+    code, out, err = run("cylindrical")
+    assert code == 0
+    assert out == ""
+    assert "5 base parameters out of 30" in err
+    assert "not at all" in err
+    assert "Izz₁" in err
+
+
+def test_latex_and_files(tmp_path: Path) -> None:
+    code, out, _ = run("iiwa14", "--latex", "--out", str(tmp_path), "--closed-form", "gravity")
+    assert code == 0
+    assert out.startswith(r"\begin{align*}")
+    assert {p.name for p in tmp_path.iterdir()} == {
+        "inspect.json", "base_parameters.tex", "gravity.tex", "gravity.py", "gravity.sympy"
+    }  # fmt: skip
+    assert json.loads((tmp_path / "inspect.json").read_text())["base_parameters"] == 43
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("iiwa14", "--friction", "stribeck"), "viscous, coulomb, offset"),
+        (("iiwa14", "--quantity", "current"), "axis-inertia"),
+        (("iiwa14", "--torques", "left"), "difference"),
+        (("iiwa14", "--payload", "maybe"), "loaded"),
+        (("iiwa14", "--tolerance", "2"), "outside (0, 1)"),
+        (("iiwa14", "--quantity", "pose,torque"), "inspected apart"),
+        (("iiwa14", "--closed-form", "gravity"), "--out"),
+        (("no-such-robot",), "no-such-robot"),
+    ],
+)
+def test_bad_input_is_one_line(arguments: tuple[str, ...], message: str) -> None:
+    code, out, err = run(*arguments)
+    assert code == 1
+    assert out == ""
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_a_robot_without_a_moving_joint(tmp_path: Path) -> None:
+    path = tmp_path / "stiff.urdf"
+    path.write_text("<robot name='stiff'><link name='base'/></robot>")
+    code, _, err = run(str(path))
+    assert code == 1
+    assert "joint" in err
+
+
+def test_a_quantity_that_identifies_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "flat.urdf"
+    path.write_text(
+        "<robot name='flat'><link name='base'/><link name='arm'/>"
+        "<joint name='j' type='continuous'><parent link='base'/><child link='arm'/><axis xyz='0 0 1'/></joint></robot>"
+    )
+    code, _, err = run(str(path), "--quantity", "gravity")
+    assert code == 1
+    assert "gravity identifies nothing" in err
