@@ -245,14 +245,16 @@ def test_a_motor_that_pushes_the_wrong_way_is_stopped_not_exploded():
     assert np.isfinite(run.q).all()
 
 
-def test_nan_torque_is_a_fault():
+def test_nan_torque_is_a_fault(tmp_path, monkeypatch):
     class Nan:
         def law(self, robot, plant, reference, period):
             nothing = lambda q: np.zeros((1, 1))  # noqa: E731
             return Law(lambda k, q, qd: np.full(1, np.nan if k > 10 else 0.0), None, False, nothing, nothing)
 
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(SimulationError, match="no finite state"):
         simulate(pendulum(), Held(np.zeros(1), 1.0), controller=Nan())
+    assert not list(tmp_path.iterdir())  # no MUJOCO_LOG.TXT
 
 
 def test_torque_beyond_the_limit_saturates_and_is_recorded(panda):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -153,6 +154,17 @@ def test_a_settings_file_reaches_every_field(panda, tmp_path):
     assert plan.mistakes.swapped == (("joint1", "joint2"),)
     assert plan.tracker.T_tracker_base[0, 3] == 1.0
     assert run_scenario(panda, sines(panda, 0.05), plan).log.joints == panda.joint_names
+
+
+def test_the_documented_scenario_is_one(panda, tmp_path):
+    text = (Path(__file__).parents[1] / "docs" / "simulation.md").read_text(encoding="utf-8")
+    path = tmp_path / "documented.yaml"
+    path.write_text(text.split("```yaml\n")[1].split("```")[0], encoding="utf-8")
+    plan = load_scenario(path, panda)
+    assert plan.sensors.packets.repeated == 0.05
+    assert plan.physics.drift.end == 45.0
+    done = run_scenario(panda, sines(panda, 0.05), plan)
+    assert done.run.complete
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from armid.errors import InputError, RobotError
 from armid.parameters.inertial import N_INERTIAL, inertial_problem
 from armid.robot.robot import Robot
 from armid.simulation.arm_spec import arm_spec, centre_and_moments, compiled, inertial_of
+from armid.simulation.engine import engine_warnings
 
 BRAKE_INERTIA = 1e9
 """[kg m^2] Rotor inertia of a locked drive: 100 N m moves it by 1e-7 rad/s^2, and the state is put back every step."""
@@ -169,10 +170,11 @@ def build_plant(
     )
     write_inertias(plant)
     write_drives(plant)
-    mujoco.mj_setConst(model, mujoco.MjData(model))
-    # The friction solver's tolerance is relative to this; a brake's inertia must not loosen it.
-    model.stat.meaninertia = min(float(model.stat.meaninertia), 1.0)
-    check_mass_matrix(plant)
+    with engine_warnings():
+        mujoco.mj_setConst(model, mujoco.MjData(model))
+        # The friction solver's tolerance is relative to this; a brake's inertia must not loosen it.
+        model.stat.meaninertia = min(float(model.stat.meaninertia), 1.0)
+        check_mass_matrix(plant)
     return plant
 
 

@@ -12,6 +12,7 @@ from armid.notes import Note, Severity
 from armid.robot.robot import Robot
 from armid.simulation.controllers import Controller, PdGravity, check_gains
 from armid.simulation.dynamics import RigidModel
+from armid.simulation.engine import engine_warnings
 from armid.simulation.faults import SimulationError, noticed, stopped
 from armid.simulation.loop import Loop, Record, substeps_of
 from armid.simulation.motions import Motion, Reference, sampled_reference
@@ -108,7 +109,8 @@ def simulate(
     plant.set_step(period / substeps)
     law = (controller or PdGravity()).law(believed, plant, reference, period)
     check_gains(law, plant, reference, period)
-    record = Loop(plant, law, reference, settings, substeps).run()
+    with engine_warnings():  # a state that is not finite is a fault of ours with a name
+        record = Loop(plant, law, reference, settings, substeps).run()
     return evaluated(plant, reference, record, settings)
 
 

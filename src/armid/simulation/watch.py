@@ -29,20 +29,22 @@ class Watch:
         self.q_ref, self.time = reference.q, reference.time
         self.lower, self.upper = robot.limit("lower") - self.POSITION_SLACK, robot.limit("upper") + self.POSITION_SLACK
         self.reach = np.where(plant.locked, np.inf, settings.tracking_limit if law.tracks else np.inf)
+        self.lowest = np.maximum(self.lower, reference.q - self.reach)
+        self.highest = np.minimum(self.upper, reference.q + self.reach)
         self.speed = self.SPEED_FACTOR * float(np.abs(reference.qd).max()) + 10.0
         self.collisions = settings.collisions and bool(plant.model.ngeom)
 
     def fault(self, k: int, q: FloatArray, qd: FloatArray, data: Any) -> Note | None:
         """The reason to stop at tick k, or None."""
         # Written so that NaN fails every comparison.
-        with np.errstate(invalid="ignore"):
-            if (
-                ((q >= self.lower) & (q <= self.upper) & (np.abs(q - self.q_ref[k]) <= self.reach)).all()
-                and (np.abs(qd) <= self.speed).all()
-                and not (self.collisions and data.ncon)
-                and np.isfinite(data.qacc.sum())
-            ):
-                return None
+        if (
+            (q >= self.lowest[k]).all()
+            and (q <= self.highest[k]).all()
+            and np.abs(qd).max() <= self.speed
+            and not (self.collisions and data.ncon)
+            and np.isfinite(data.qacc).all()
+        ):
+            return None
         return self.named_fault(k, q, qd, data)
 
     def named_fault(self, k: int, q: FloatArray, qd: FloatArray, data: Any) -> Note:
