@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
-from armid.kernels.rows import Row
+from armid.kernels.rows import Row as LinearRow
 from armid.recursion.kinematics import element_twists, elements_to
 from armid.recursion.motion import geometric_coordinates
 from armid.recursion.placement import Placement
 from armid.recursion.scalars import Scalar, Scalars, Vector, add, cross, dot, subtract, times
-from armid.robot.dh import row_of
+from armid.robot.dh import Convention, Row, row_of, transforms
 from armid.robot.elementary import Elementary, Motion
 from armid.robot.robot import Frame, Robot
 
@@ -63,15 +63,52 @@ def error_chain(robot: Robot, frame: Frame, model: ErrorModel) -> tuple[ChainEle
     Names are `joint3.Rx`, `tool.Tz`; a second transform of the same kind in one joint is `joint3.Rx2`.
     """
     if model is ErrorModel.DESCRIBED:
-        out: list[ChainElement] = []
-        for i, joint in enumerate(robot.joints[: frame.link]):
-            out += named(f"joint{i + 1}", [(e, i if e.variable else None) for e in joint.transforms])
-        return tuple(out + named("tool", [(e, None) for e in frame.transforms]))
+        return described_chain(robot, frame)
     out = small_motions("base")
     for i, joint in enumerate(robot.joints[: frame.link]):
         out += [ChainElement(e, i if e.variable else None, None) for e in joint.transforms]
         out += small_motions(f"joint{i + 1}")
     return (*out, *(ChainElement(e, None, None) for e in frame.transforms))
+
+
+INSTRUMENT = (Row(theta=1.55, d=-4.3), Row(alpha=1.5, a=0.1, theta=-0.79, d=-0.14))
+"""Two modified rows from an instrument across the room to the first joint, the start values of seed 004 table 2.
+What can be identified is the same for any place of the instrument in general position."""
+
+
+def described_chain(robot: Robot, frame: Frame) -> tuple[ChainElement, ...]:
+    """The description's own constants, joint offsets included.
+
+    An arm in modified rows gets a row for the instrument in front of the first joint and one for the tool behind the
+    last, as in [Kolyubin2017] eq. 3: four numbers a row, n + 2 rows. When the description already holds rows for base
+    and tool, or is of another form, it is taken as it stands.
+    """
+    joints = [joint.transforms for joint in robot.joints[: frame.link]]
+    tool = tool_row(frame)
+    out: list[ChainElement] = []
+    if tool is not None and all(is_modified_row(chain) for chain in joints):
+        row, first = row_of(joints[0])[1], INSTRUMENT[1]  # type: ignore[index]
+        placed = replace(row, alpha=first.alpha, a=first.a, theta=row.theta + first.theta, d=row.d + first.d)
+        joints[0] = transforms(placed, Convention.MODIFIED, robot.joints[0].kind)
+        out += named("base", [(e, None) for e in transforms(INSTRUMENT[0], Convention.MODIFIED, None)])
+    for i, chain in enumerate(joints):
+        out += named(f"joint{i + 1}", [(e, i if e.variable else None) for e in chain])
+    return tuple(out + named("tool", [(e, None) for e in tool or frame.transforms]))
+
+
+def is_modified_row(chain: tuple[Elementary, ...]) -> bool:
+    found = row_of(chain)
+    return found is not None and found[0] is Convention.MODIFIED
+
+
+def tool_row(frame: Frame) -> tuple[Elementary, ...] | None:
+    """The frame as one modified row: as described, or when it only turns about and moves along the last z axis."""
+    if is_modified_row(frame.transforms):
+        return frame.transforms
+    if any(e.motion not in (Motion.RZ, Motion.TZ) for e in frame.transforms):
+        return None
+    theta, d = (sum(e.value for e in frame.transforms if e.motion is m) for m in (Motion.RZ, Motion.TZ))
+    return transforms(Row(theta=theta, d=d), Convention.MODIFIED, None)
 
 
 def named(owner: str, elements: Sequence[tuple[Elementary, int | None]]) -> list[ChainElement]:
@@ -144,7 +181,7 @@ class PoseRows:
     def inputs(self) -> tuple[str, ...]:
         return tuple(f"q{i + 1}" for i in range(self.robot.n_joints))
 
-    def rows(self, inputs: Sequence[Scalar], scalars: Scalars) -> list[Row]:
+    def rows(self, inputs: Sequence[Scalar], scalars: Scalars) -> list[LinearRow]:
         q = geometric_coordinates(self.robot, inputs, scalars)
         T, twists = element_twists([(part.element, part.joint) for part in self.chain], q, scalars)
         wanted = [twist for part, twist in zip(self.chain, twists, strict=True) if part.name is not None]
@@ -152,7 +189,7 @@ class PoseRows:
             return [{c: t.linear[i] for c, t in enumerate(wanted)} for i in range(3)] + [
                 {c: t.angular[i] for c, t in enumerate(wanted)} for i in range(3)
             ]
-        out: list[Row] = []
+        out: list[LinearRow] = []
         for point in self.points:
             arm = lever(T, point, scalars)
             moved = [add(t.linear, cross(t.angular, arm)) for t in wanted]
