@@ -23,6 +23,9 @@ ABSURD = {
 SPIKE = 12.0
 """Times the local scatter. Gaussian noise never gets there; a flipped bit or a lost digit does."""
 
+USUAL = 0.98
+"""Quantile of distances that is still ordinary; 2.5 standard deviations of Gaussian noise."""
+
 SPIKE_JUMP = 6.0
 """And times the distance between its two neighbours, and their own distances: fast motion is not a spike."""
 
@@ -62,7 +65,9 @@ def spikes(values: FloatArray, good: Mask) -> Mask:
     size[1:-1] = np.abs(x[1:-1] - 0.5 * (x[:-2] + x[2:]))
     apart = np.zeros_like(x)
     apart[1:-1] = np.abs(x[2:] - x[:-2])
-    ordinary = np.maximum(np.median(size, axis=0) * 1.4826, resolution(x))
+    # Heavy tails and friction reversals bend a torque, too: the largest ordinary distances set the scale as well.
+    ordinary = np.maximum(np.median(size, axis=0) * 1.4826, np.quantile(size, USUAL, axis=0) / 2.5)
+    ordinary = np.maximum(ordinary, resolution(x))
     around = np.maximum(size[:-4], size[4:])
     far = (size > SPIKE * ordinary) & (size > SPIKE_JUMP * apart)
     out[2:-2] = far[2:-2] & (size[2:-2] > SPIKE_JUMP * around)

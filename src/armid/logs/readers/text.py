@@ -114,11 +114,13 @@ class TextTable:
                 null_values=["", "nan", "NaN", "NA", "null", "None", "-nan", "-nan(ind)"],
             ),
         )
-        for batch in reader:
-            yield {
-                name: batch.column(i).to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
-                for i, name in enumerate(names)
-            }
+        # Closed even when the caller stops after the first piece: its threads must not outlive us.
+        with reader:
+            for batch in reader:
+                yield {
+                    name: batch.column(i).to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
+                    for i, name in enumerate(names)
+                }
 
     def line_chunks(self, rows: int, names: list[str], after: int = 0) -> Iterator[Table]:
         """By lines: for white space, other encodings, and cells that are not numbers."""
