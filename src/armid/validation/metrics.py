@@ -50,11 +50,12 @@ def nominal_error(runs: Sequence[Run], robot: Robot, names: Sequence[str]) -> fl
 
 
 def traces(runs: Sequence[Run], standard: FloatArray, free: FloatArray) -> dict[str, FloatArray]:
-    """Torque over time of held-out runs, for reports: measured, raw, predicted by the consistent and the free estimate."""
+    """Motion and torque over time of held-out runs, for reports: measured, raw, predicted by the consistent and the free estimate."""
     out: dict[str, FloatArray] = {}
     for k, run in enumerate(runs):
         every = max(1, -(-len(run) // MOST_TRACE_SAMPLES))
         out[f"run{k}.time"] = np.arange(len(run))[::every] / run.rate
+        out[f"run{k}.inputs"] = run.inputs[::every]
         out[f"run{k}.measured"] = run.y[::every]
         if run.y_raw is not None:
             out[f"run{k}.raw"] = run.y_raw[::every]

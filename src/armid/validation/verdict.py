@@ -18,6 +18,9 @@ NO_BETTER_THAN_ZERO = 1.0
 """Relative error of a single joint at which predicting nothing would be as good."""
 LARGEST_GROWTH = 2.5
 """Held-out over training error of a joint: beyond this the training motion was memorised, not understood."""
+NEGLIGIBLE_ERROR = 0.02
+"""Relative held-out error of a joint below which its growth over the training error does not matter: sign changes of velocity
+differ from motion to motion, and a fit to clean torque leaves almost nothing to grow from."""
 LARGEST_CONSISTENCY_COST = 3.0
 """Training error of possible bodies over that of the free estimate; a wrong sign or mounting costs five and more."""
 NOTABLE_CONSISTENCY_COST = 1.3
@@ -90,7 +93,7 @@ def held_out_checks(joints: Sequence[JointErrors], relative_error: Mapping[str, 
         if not relative < NO_BETTER_THAN_ZERO:
             text = f"{joint.name}: held-out error {100 * relative:.0f} % of its torque, no better than predicting zero"
             out.append(Check("joint-unexplained", False, relative, NO_BETTER_THAN_ZERO, text, joint.name))
-        if not growth <= LARGEST_GROWTH:
+        if not (growth <= LARGEST_GROWTH or relative <= NEGLIGIBLE_ERROR):
             text = f"{joint.name}: held-out error {growth:.1f} times the training error; the motion was memorised, record a richer one"
             out.append(Check("joint-overfitted", False, growth, LARGEST_GROWTH, text, joint.name))
     return tuple(out)
