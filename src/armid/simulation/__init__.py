@@ -1,1 +1,84 @@
 """The embedded robot: MuJoCo physics, a controller, sensors with stated errors, logs and the truth."""
+
+from armid.simulation.controller_data import ControllerData, read_controller, write_controller_data
+from armid.simulation.controllers import ComputedTorque, HandGuiding, PdGravity
+from armid.simulation.drift import FrictionDrift
+from armid.simulation.faults import CommandError, GainError, SimulationError
+from armid.simulation.files import Job, Outcome, run_jobs, write_experiment
+from armid.simulation.measure import Mistakes, measure
+from armid.simulation.motions import Approached, Held, Motion
+from armid.simulation.physics import OnFault, Physics
+from armid.simulation.plant import Plant, build_plant
+from armid.simulation.run import Run, simulate
+from armid.simulation.scenario import Experiment, Scenario, run_scenario
+from armid.simulation.sensors import (
+    Clock,
+    CurrentSensor,
+    Lag,
+    Packets,
+    PositionSensor,
+    Sensors,
+    Side,
+    TorqueSensor,
+    VelocitySensor,
+    VelocitySource,
+    typical_sensors,
+)
+from armid.simulation.settings_file import load_scenario
+from armid.simulation.tracker import JointErrors, TrackedPoses, Tracker, track_poses, write_poses
+from armid.simulation.truth import true_parameters, truth_of
+from armid.simulation.variation import varied
+from armid.simulation.writers import LogFormat, write_log
+
+__all__ = [
+    "Approached",
+    "Clock",
+    "CommandError",
+    "ComputedTorque",
+    "ControllerData",
+    "CurrentSensor",
+    "Experiment",
+    "FrictionDrift",
+    "GainError",
+    "HandGuiding",
+    "Held",
+    "Job",
+    "JointErrors",
+    "Lag",
+    "LogFormat",
+    "Mistakes",
+    "Motion",
+    "OnFault",
+    "Outcome",
+    "Packets",
+    "PdGravity",
+    "Physics",
+    "Plant",
+    "PositionSensor",
+    "Run",
+    "Scenario",
+    "Sensors",
+    "Side",
+    "SimulationError",
+    "TorqueSensor",
+    "TrackedPoses",
+    "Tracker",
+    "VelocitySensor",
+    "VelocitySource",
+    "build_plant",
+    "load_scenario",
+    "measure",
+    "read_controller",
+    "run_jobs",
+    "run_scenario",
+    "simulate",
+    "track_poses",
+    "true_parameters",
+    "truth_of",
+    "typical_sensors",
+    "varied",
+    "write_controller_data",
+    "write_experiment",
+    "write_log",
+    "write_poses",
+]
