@@ -7,7 +7,14 @@ import pytest
 
 from armid.errors import ShapeError
 from armid.experiments.torque import TorqueRows
-from armid.identifiability.criteria import Criterion, base_factor, evaluate, quality, standard_deviations
+from armid.identifiability.criteria import (
+    Criterion,
+    base_factor,
+    evaluate,
+    predicted_deviation,
+    quality,
+    standard_deviations,
+)
 from armid.identifiability.structure import random_inputs, structural_base
 from armid.information.accumulate import accumulate
 from armid.kernels.evaluate import evaluate_rows
@@ -63,6 +70,19 @@ def test_doubling_the_data_halves_the_variance() -> None:
     A = np.random.default_rng(5).normal(size=(20, 4))
     np.testing.assert_allclose(standard_deviations(np.vstack([A, A])), standard_deviations(A) / np.sqrt(2))
     np.testing.assert_allclose(standard_deviations(A, 0.3), 0.3 * np.sqrt(np.diag(np.linalg.inv(A.T @ A))))
+
+
+def test_predicted_deviation_and_its_gradient() -> None:
+    rng = np.random.default_rng(8)
+    A, dA = rng.normal(size=(2, 15, 4))
+    step = 1e-6
+    for j in range(4):
+        found = predicted_deviation(A, j, 0.7)
+        assert found.value == pytest.approx(standard_deviations(A, 0.7)[j])
+        slope = (
+            predicted_deviation(A + step * dA, j, 0.7).value - predicted_deviation(A - step * dA, j, 0.7).value
+        ) / (2 * step)
+        assert float((A @ found.G * dA).sum()) == pytest.approx(slope, rel=1e-6)
 
 
 def test_rank_deficient_rows() -> None:

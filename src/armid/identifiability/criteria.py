@@ -152,6 +152,25 @@ def standard_deviations_of(factor: FloatArray, norms: FloatArray) -> FloatArray:
     return out
 
 
+def predicted_deviation(R: npt.ArrayLike, which: int, noise: float = 1.0) -> Evaluation:
+    """The predicted standard deviation of one parameter and its gradient.
+
+    s = noise sqrt(C_jj), C = (A^T A)^-1, so ds = <A G, dA> with G = -noise^2 c_j c_j^T / s.
+
+    Args:
+        R: factor or rows of the base columns, shape [m, r].
+        which: index of the parameter.
+        noise: standard deviation of the measurement.
+    """
+    factor = checked_factor(R)
+    _, sigma, Vt = np.linalg.svd(factor, full_matrices=False)
+    if sigma[-1] <= np.finfo(float).eps * sigma[0]:
+        return Evaluation(float("inf"), np.zeros((factor.shape[1],) * 2))
+    column = (Vt.T / sigma**2) @ Vt[:, which]
+    value = noise * float(np.sqrt(column[which]))
+    return Evaluation(value, read_only(-(noise**2) * np.outer(column, column) / value))
+
+
 def checked_factor(R: npt.ArrayLike) -> FloatArray:
     """A finite matrix with at least as many rows as columns."""
     factor = finite("R", np.asarray(R, dtype=np.float64))
