@@ -21,6 +21,7 @@ from armid.robot.load import load_robot
 from armid.simulation.controllers import ComputedTorque, HandGuiding, Law, PdGravity
 from armid.simulation.drift import FrictionDrift
 from armid.simulation.faults import CommandError, GainError, SimulationError
+from armid.simulation.feedback import Encoders, Feedback
 from armid.simulation.motions import Approached, Held
 from armid.simulation.physics import OnFault, Physics
 from armid.simulation.run import simulate
@@ -104,6 +105,32 @@ def test_control_rates_from_one_to_eight_kilohertz(panda, rate):
     run = simulate(panda, sines(panda, 0.1), physics=Physics(control_rate_hz=rate))
     assert len(run.time) == round(0.1 * rate) + 1
     assert np.abs(run.q - run.command.q).max() < 0.05
+
+
+def test_encoders_in_the_loop_make_the_torque_rough_and_the_seed_decides_how(panda):
+    motion = sines(panda, 0.3)
+    smooth = simulate(panda, motion)
+    noisy = Feedback(resolution=1e-5, noise=2e-5, seed=1)
+    one, same = (simulate(panda, motion, physics=Physics(feedback=noisy)) for _ in range(2))
+    other = simulate(panda, motion, physics=Physics(feedback=replace(noisy, seed=2)))
+
+    def roughness(run):
+        return np.abs(np.diff(run.motor_torque, n=2, axis=0)).mean()
+
+    assert roughness(one) > 5.0 * roughness(smooth)
+    np.testing.assert_array_equal(one.q, same.q)
+    assert (one.q != other.q).any()
+    assert np.abs(one.q - one.command.q).max() < 0.05
+    np.testing.assert_allclose(one.rigid_torque, inverse_dynamics(panda, one.q, one.qd, one.qdd), atol=1e-6)
+    with pytest.raises(InputError, match="cutoff_hz"):
+        Feedback(cutoff_hz=0.0)
+
+
+def test_encoders_filter_the_difference_of_what_they_show():
+    encoders = Encoders(Feedback(cutoff_hz=50.0), np.zeros(1), np.zeros(1), 400, 1e-3)
+    seen = [encoders.read(k, np.array([2e-3 * k]))[1][0] for k in range(400)]  # a ramp of 2 rad/s
+    expected = 2.0 * (1.0 - np.exp(-2.0 * np.pi * 50.0 * 1e-3 * np.arange(400)))
+    np.testing.assert_allclose(seen, expected, atol=1e-12)
 
 
 def test_a_control_period_longer_than_the_step_is_divided(panda):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.output import EXIT_UNTRUSTED, JsonOption, OutOption, RobotArgument, SeedOption, console, emit, verb
+from armid.cli.output import EXIT_UNTRUSTED, JsonOption, OutOption, RobotArgument, console, emit, verb
 
 if TYPE_CHECKING:
     from armid.arrays import FloatArray
@@ -98,7 +98,9 @@ def simulate(
     runs: Annotated[int, typer.Option(min=1, help="Repetitions with seeds SEED, SEED+1, ...")] = 1,
     processes: Annotated[int, typer.Option(min=1, help="How many run at a time.")] = 1,
     out: OutOption = Path("simulation"),
-    seed: SeedOption = 0,
+    seed: Annotated[
+        int | None, typer.Option("--seed", help="Seed of everything random; the scenario's by default.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Run the embedded robot along a motion; write its log and the truth."""
@@ -122,13 +124,13 @@ def simulate(
         raise typer.Exit(EXIT_UNTRUSTED)
 
 
-def planned(arm: Robot, path: Path | None, seed: int) -> Scenario:
-    """The scenario of a file, or the default one; a seed on the command line counts when the file gives none."""
+def planned(arm: Robot, path: Path | None, seed: int | None) -> Scenario:
+    """The scenario of a file, or the default one; a seed on the command line comes first."""
     from armid.simulation.scenario import Scenario
     from armid.simulation.settings_file import load_scenario
 
     plan = Scenario() if path is None else load_scenario(path, arm)
-    return replace(plan, seed=seed) if seed or path is None else plan
+    return plan if seed is None else replace(plan, seed=seed)
 
 
 def with_flags(

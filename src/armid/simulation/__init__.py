@@ -4,6 +4,7 @@ from armid.simulation.controller_data import ControllerData, read_controller, wr
 from armid.simulation.controllers import ComputedTorque, HandGuiding, PdGravity
 from armid.simulation.drift import FrictionDrift
 from armid.simulation.faults import CommandError, GainError, SimulationError
+from armid.simulation.feedback import Feedback
 from armid.simulation.files import Job, Outcome, run_jobs, write_experiment
 from armid.simulation.measure import Mistakes, measure
 from armid.simulation.motions import Approached, Held, Motion
@@ -38,6 +39,7 @@ __all__ = [
     "ControllerData",
     "CurrentSensor",
     "Experiment",
+    "Feedback",
     "FrictionDrift",
     "GainError",
     "HandGuiding",

@@ -9,6 +9,7 @@ from armid.arrays import FloatArray
 from armid.errors import InputError
 from armid.notes import Note
 from armid.simulation.controllers import Law, spread
+from armid.simulation.feedback import Encoders
 from armid.simulation.motions import Reference
 from armid.simulation.physics import Physics
 from armid.simulation.plant import Plant
@@ -67,6 +68,12 @@ class Loop:
         self.offset = offset_force(plant)
         # Without coupling and springs coordinates and drive positions are the same numbers.
         self.direct = plant.n_coordinates == n and plant.robot.coupling is None
+        period = 1.0 / settings.control_rate_hz
+        self.encoders = (
+            None
+            if settings.feedback is None
+            else Encoders(settings.feedback, reference.q[0], reference.qd[0], self.ticks, period)
+        )
         self.watch = Watch(plant, law, reference, settings)
         self.record = Record(self.ticks, plant.n_coordinates, n)
         updated = reference.time[np.arange(self.ticks) // FRICTION_UPDATE * FRICTION_UPDATE]
@@ -82,7 +89,8 @@ class Loop:
             if drifting and k % FRICTION_UPDATE == 0:
                 self.update_friction(k)
             q, qd = (qpos, qvel) if self.direct else (S @ qpos, S @ qvel)
-            record.torque[k] = torque = self.drive_torque(k, q, qd)
+            seen = (q, qd) if self.encoders is None else self.encoders.read(k, q)
+            record.torque[k] = torque = self.drive_torque(k, *seen)
             data.qfrc_applied[:] = self.force(k, q, qd, torque)
             forward(m, data)
             record.x[k], record.v[k], record.a[k], record.constraint[k] = qpos, qvel, qacc, constraint

@@ -11,6 +11,7 @@ from armid.arrays import FloatArray
 from armid.errors import InputError
 from armid.robot.robot import Robot
 from armid.simulation.drift import FrictionDrift
+from armid.simulation.feedback import Feedback
 from armid.simulation.sensors import PerJoint, per_joint
 
 
@@ -39,6 +40,7 @@ class Physics:
         locked: names of joints held by their brakes.
         collisions: stop when links touch each other or the base.
         tracking_limit: stop when a joint is further than this from its command [rad or m].
+        feedback: encoders inside the control loop; the controller sees the true rotors when None.
         on_fault: raise, or keep the record until then.
     """
 
@@ -53,6 +55,7 @@ class Physics:
     locked: tuple[str, ...] = ()
     collisions: bool = True
     tracking_limit: float = 0.5
+    feedback: Feedback | None = None
     on_fault: OnFault = OnFault.RAISE
 
     def __post_init__(self) -> None:

@@ -85,6 +85,14 @@ def with_model_error(controller: Controller, declared: Robot, scenario: Scenario
     return controller
 
 
+def with_seed(physics: Physics, seed: int) -> Physics:
+    """The physics with its encoders' noise drawn from the scenario's seed as well as their own."""
+    if physics.feedback is None:
+        return physics
+    own = int(np.random.SeedSequence([seed, physics.feedback.seed]).generate_state(1)[0])
+    return replace(physics, feedback=replace(physics.feedback, seed=own))
+
+
 def run_scenario(
     declared: Robot, motion: Motion, scenario: Scenario | None = None, *, start: npt.ArrayLike | None = None
 ) -> Experiment:
@@ -101,7 +109,7 @@ def run_scenario(
         physical_robot(declared, plan),
         motion,
         controller=with_model_error(plan.controller, declared, plan),
-        physics=plan.physics,
+        physics=with_seed(plan.physics, plan.seed),
         declared=declared,
         start=start,
     )
