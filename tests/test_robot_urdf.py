@@ -165,6 +165,12 @@ def test_impossible_inertia_loads_with_a_note(old, new, subject):
     assert robot.links[1].is_sound
 
 
+def test_huge_limits_are_none():
+    text = URDF.replace('lower="-2" upper="2.5"', 'lower="-1e16" upper="1e16"').replace('effort="80"', 'effort="1e16"')
+    limits = parse_urdf(text).joints[0].limits
+    assert (limits.lower, limits.upper, limits.torque) == (-np.inf, np.inf, np.inf)
+
+
 def test_odd_but_readable_things_are_noted():
     text = URDF.replace("1.57079632679", "1.5708").replace('effort="80"', 'effort="0"')
     text = text.replace('<origin xyz="0.2 0 0"/>', '<origin xyz="0.2 0 0"/><origin xyz="9 9 9"/>')
@@ -197,6 +203,7 @@ def test_odd_but_readable_things_are_noted():
         ('xyz="0.1 0 0.2"', 'xyz="nan 0 0.2"', "'nan', which is not a finite number"),
         ('xyz="0.1 0 0.2"', 'xyz="0.1 inf 0.2"', "'inf', which is not a finite number"),
         ('xyz="0.1 0 0.2"', 'xyz="1e999 0 0.2"', "not a finite number"),
+        ('xyz="0.1 0 0.2"', 'xyz="1e15 0 0.2"', "'1e15', more than 1e.12.*SI units"),
         ('xyz="0.1 0 0.2"', 'xyz="0,1 0 0.2"', "'0,1'.*write a decimal point: 0.1"),
         ('xyz="0.1 0 0.2"', 'xyz="0.1, 0, 0.2"', "'0.1,'.*not a finite number"),
         ('xyz="0.1 0 0.2"', 'xyz="${x} 0 0.2"', "this is xacro: expand it first"),

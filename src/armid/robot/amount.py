@@ -17,6 +17,9 @@ from math import isfinite, pi
 
 from armid.errors import RobotError
 
+LARGEST = 1e12
+"""No quantity of a robot in SI units is larger, and sums of products of three such numbers still are finite."""
+
 MAX_LENGTH = 200
 """Characters; the longest sensible expression is far shorter, and this bounds the recursion."""
 
@@ -64,6 +67,8 @@ def amount(text: str, where: str, *, names: Mapping[str, float] | None = None, v
     result = _Reader(text, where, known).read()
     if not (isfinite(result.constant) and isfinite(result.slope)):
         raise RobotError(where, f"{text!r} is not a finite number")
+    if abs(result.constant) > LARGEST:
+        raise RobotError(where, f"{text[:60]!r} is larger than {LARGEST:g}", "is this in SI units?")
     return result
 
 

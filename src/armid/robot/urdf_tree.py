@@ -15,6 +15,7 @@ from armid.arrays import FloatArray
 from armid.errors import RobotError
 from armid.notes import Note, Severity
 from armid.parameters.inertial import from_centre_of_mass, tensor
+from armid.robot.amount import LARGEST
 from armid.robot.elementary import rotation_from_rpy
 from armid.robot.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Shape, Sphere
 from armid.robot.robot import Limits
@@ -296,7 +297,8 @@ class _Reader:
                 values[ours] = value
             elif key in child.attributes:
                 self.note("limits-empty", f"joint {name!r} has {key} limit 0; none is assumed", name)
-        return Limits(**values)
+        # Exporters write 1e16 for "none".
+        return Limits(**{key: value for key, value in values.items() if abs(value) < LARGEST})
 
     # --- attributes
 
@@ -342,6 +344,8 @@ class _Reader:
         value = float(word) if _NUMBER.fullmatch(word) else None
         if value is None or not isfinite(value):
             raise self.error(element, f"{key} holds {word[:40]!r}, which is not a finite number", _number_hint(word))
+        if abs(value) > LARGEST and element.tag != "limit":
+            raise self.error(element, f"{key} holds {word[:40]!r}, more than {LARGEST:g}", "is this in SI units?")
         return value
 
     def note(self, code: str, message: str, subject: str = "", severity: Severity = Severity.WARNING) -> None:
