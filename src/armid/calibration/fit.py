@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from armid.calibration.build import kinematic_model
 from armid.calibration.measurement import Measurements
 from armid.calibration.model import ErrorModel, FrameModel, KinematicModel
@@ -23,7 +21,6 @@ class FitSettings:
     Args:
         solver: iterations, loss, noise.
         setups, targets: frames parametrised by the caller instead of around closed-form start values.
-        fixed_frames: sensor and target frames are known; only the arm is fitted.
     """
 
     solver: SolverSettings = field(default_factory=SolverSettings)
@@ -77,7 +74,7 @@ def fit(
     model = kinematic_model(
         robot, errors, setups={**setups, **settings.setups}, targets={**targets, **settings.targets}
     )
-    frames = model.owned(Owner.SETUP, Owner.TARGET).astype(bool)
+    frames = model.owned(Owner.SETUP, Owner.TARGET)
     before = solve(model, measurements, allowed=frames, settings=settings.solver)
     after = solve(model, measurements, start=before.values, noise=before.noise, settings=settings.solver)
     return Fit(errors, model, before, after, settings)
@@ -86,15 +83,9 @@ def fit(
 def refit(previous: Fit, measurements: Measurements) -> Fit:
     """The same model on other measurements, starting from where the previous fit ended."""
     model, solver = previous.model, previous.settings.solver
-    frames = model.owned(Owner.SETUP, Owner.TARGET).astype(bool)
+    frames = model.owned(Owner.SETUP, Owner.TARGET)
     before = solve(
         model, measurements, start=previous.before.values, noise=previous.before.noise, allowed=frames, settings=solver
     )
     after = solve(model, measurements, start=previous.after.values, noise=previous.after.noise, settings=solver)
     return replace(previous, before=before, after=after)
-
-
-def position_spread(measurements: Measurements) -> float:
-    """Root mean square distance of measured positions from their centre [m]; 0 without positions."""
-    found = [o.position for o in measurements.observations if o.position is not None and len(o)]
-    return float(max((np.sqrt(((p - p.mean(axis=0)) ** 2).sum(axis=1).mean()) for p in found), default=0.0))

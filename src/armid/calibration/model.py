@@ -14,6 +14,7 @@ from enum import StrEnum
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.calibration.parameter import KinematicParameter, Owner, Tolerances
@@ -158,9 +159,9 @@ class KinematicModel:
             raise UnknownNameError("kinematic parameter", name, self.names)
         return self.names.index(name)
 
-    def owned(self, *owners: Owner) -> FloatArray:
+    def owned(self, *owners: Owner) -> npt.NDArray[np.bool_]:
         """Mask of the parameters of these owners, shape [p]."""
-        return np.array([p.owner in owners for p in self.parameters])
+        return np.array([p.owner in owners for p in self.parameters], dtype=bool)
 
     @cached_property
     def arm(self) -> tuple[Slot, ...]:
@@ -220,7 +221,7 @@ def pose_and_derivative(
     target: str,
     *,
     torque: FloatArray | None = None,
-    wanted: FloatArray | None = None,
+    wanted: npt.NDArray[np.bool_] | None = None,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Where the target is and how it moves with every parameter.
 
@@ -232,7 +233,7 @@ def pose_and_derivative(
         wanted: mask of the parameters whose derivative is needed; all by default.
 
     Returns:
-        R [3, 3, n], p [3, n], and J [p, 6, n]: rows vx vy vz wx wy wz in sensor axes; zero for parameters not wanted.
+        R [3, 3, n], p [3, n], and J [c, 6, n] over the wanted parameters: rows vx vy vz wx wy wz in sensor axes.
         Samples come last, so that each entry is one contiguous vector.
     """
     n = len(q)
@@ -245,25 +246,30 @@ def pose_and_derivative(
         p[i] = as_number(T.p[i])
         for j in range(3):
             R[i, j] = as_number(T.R[i][j])
-    J = np.zeros((len(model.parameters), 6, n))
-    for k, parameter, basis in moved_elements(model, slots, q, torque):
-        if wanted is None or wanted[parameter]:
-            for i, entry in enumerate((*twists[k].linear, *twists[k].angular)):
-                if not isinstance(entry, Zero):
-                    J[parameter, i] += as_number(entry) * basis
+    place = np.cumsum(np.ones(len(values), bool) if wanted is None else wanted) - 1
+    J = np.zeros((int(place[-1]) + 1, 6, n))
+    for k, parameter, basis in moved_elements(model, slots, q, torque, wanted):
+        column = J[place[parameter]]
+        for i, entry in enumerate((*twists[k].linear, *twists[k].angular)):
+            if not isinstance(entry, Zero):
+                column[i] += as_number(entry) * basis
     return R, p, J
 
 
 def moved_elements(
-    model: KinematicModel, slots: Sequence[Slot], q: FloatArray, torque: FloatArray | None
+    model: KinematicModel,
+    slots: Sequence[Slot],
+    q: FloatArray,
+    torque: FloatArray | None,
+    wanted: npt.NDArray[np.bool_] | None = None,
 ) -> Iterator[tuple[int, int, FloatArray | float]]:
-    """(element of the chain, parameter, factor) of every way a parameter moves the chain."""
+    """(element of the chain, parameter, factor) of every way a wanted parameter moves the chain."""
     for k, slot in enumerate(slots):
-        if slot.parameter is not None:
+        if slot.parameter is not None and (wanted is None or wanted[slot.parameter]):
             yield k, slot.parameter, 1.0
         if slot.joint is not None:
             for term in model.terms:
-                if term.joint == slot.joint:
+                if term.joint == slot.joint and (wanted is None or wanted[term.parameter]):
                     yield k, term.parameter, slot.element.sign * basis_values(term, q, torque)
 
 

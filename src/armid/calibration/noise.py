@@ -94,6 +94,14 @@ def clipped_mean(k: float, dimension: int) -> float:
     return float(dimension * chi2.cdf(k**2, dimension + 2) + k**2 * chi2.sf(k**2, dimension))
 
 
+def lengths(vectors: FloatArray) -> FloatArray:
+    """Euclidean lengths of vectors stored as columns, shape [d, m] -> [m]."""
+    total = vectors[0] ** 2
+    for row in vectors[1:]:
+        total += row**2
+    return np.sqrt(total)
+
+
 def estimated_noise(
     residuals: Iterable[Residual], noise: NoiseModel, loss: Loss, *, n_parameters: int, n_equations: int
 ) -> NoiseModel:
@@ -106,7 +114,7 @@ def estimated_noise(
         for part, channels in parts(o.quantity):
             d = channels.stop - channels.start
             k = loss.threshold(d)
-            z = np.linalg.norm(residual.r[channels] / sigma[channels], axis=0)
+            z = lengths(residual.r[channels] / sigma[channels])
             scale = np.mean(np.minimum(z, k) ** 2) / (clipped_mean(k, d) * freedom)
             total = scale * np.mean(sigma[channels] ** 2) - np.mean(o.noise.T[channels] ** 2)
             sums.setdefault((o.setup, part), []).append(max(float(total), 0.0) * len(o))

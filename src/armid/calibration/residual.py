@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.calibration.measurement import Measurements, Observations, Quantity
 from armid.calibration.model import Basis, KinematicModel, pose_and_derivative
 from armid.calibration.rotations import right_jacobian_inverse, rotation_log
 from armid.kernels.dynamics import gravity
+
+Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +24,7 @@ class Residual:
     Args:
         observations: which.
         r: measured minus predicted [m or rad], shape [channels, m].
-        D: derivative of the *prediction* by every parameter, shape [p, channels, m]; `r(x + dx) = r(x) - D^T dx`.
+        D: derivative of the *prediction* by the wanted parameters, shape [c, channels, m]; `r(x + dx) = r(x) - D^T dx`.
     """
 
     observations: Observations
@@ -37,7 +40,7 @@ def gravity_torque(model: KinematicModel, q: FloatArray) -> FloatArray | None:
 
 
 def residuals(
-    model: KinematicModel, values: FloatArray, measurements: Measurements, *, wanted: FloatArray | None = None
+    model: KinematicModel, values: FloatArray, measurements: Measurements, *, wanted: Mask | None = None
 ) -> Iterator[Residual]:
     """Residual of every set of observations.
 
@@ -72,19 +75,17 @@ def pose_residual(o: Observations, R: FloatArray, p: FloatArray, J: FloatArray) 
             assert o.distance is not None
             length = np.linalg.norm(p, axis=0)
             return (o.distance - length)[np.newaxis], np.einsum("cm,pcm->pm", p / length, J[:, :3])[:, np.newaxis]
-    parts, columns = [], []
-    if o.quantity.has_position:
+    if o.quantity is Quantity.POSITION:
         assert o.position is not None
-        parts.append(o.position.T - p)
-        columns.append(J[:, :3])
-    if o.quantity.has_orientation:
-        assert o.rotation is not None
-        e = rotation_log(o.rotation @ np.transpose(R, (2, 1, 0)))
-        parts.append(e.T)
-        columns.append(rotated(right_jacobian_inverse(e), J[:, 3:]))
-    if len(parts) == 1:
-        return parts[0], columns[0]
-    return np.concatenate(parts), np.concatenate(columns, axis=1)
+        return o.position.T - p, J[:, :3]
+    assert o.rotation is not None
+    e = rotation_log(o.rotation @ np.ascontiguousarray(np.transpose(R, (2, 1, 0))))
+    turned = rotated(right_jacobian_inverse(e), J[:, 3:])
+    if o.quantity is Quantity.ORIENTATION:
+        return e.T, turned
+    assert o.position is not None
+    J[:, 3:] = turned
+    return np.concatenate([o.position.T - p, e.T]), J
 
 
 def rotated(matrices: FloatArray, J: FloatArray) -> FloatArray:
@@ -100,7 +101,7 @@ def rotated(matrices: FloatArray, J: FloatArray) -> FloatArray:
 
 def length_residual(
     model: KinematicModel, values: FloatArray, measurements: Measurements, o: Observations,
-    torque: FloatArray | None, wanted: FloatArray | None,
+    torque: FloatArray | None, wanted: Mask | None,
 ) -> Residual:  # fmt: skip
     """Distance between the target's positions at two configurations; no sensor frame is involved."""
     assert o.other_rows is not None

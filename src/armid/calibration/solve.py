@@ -12,7 +12,7 @@ from armid.arrays import FloatArray
 from armid.calibration.identifiable import Selection, select
 from armid.calibration.measurement import Measurements
 from armid.calibration.model import KinematicModel
-from armid.calibration.noise import Loss, NoiseModel, estimated_noise, parts
+from armid.calibration.noise import Loss, NoiseModel, estimated_noise, lengths, parts
 from armid.calibration.residual import Residual, residuals
 from armid.information.information import triangular
 
@@ -102,11 +102,11 @@ def linearise(
         weight = 1.0 / noise.sigma(residual.observations)
         for _, channels in parts(residual.observations.quantity):
             d = channels.stop - channels.start
-            length = np.linalg.norm(residual.r[channels] * weight[channels], axis=0)
+            length = lengths(residual.r[channels] * weight[channels])
             cost += loss.cost(length, d)
             weight[channels] *= loss.weights(length, d)
         A = np.empty((len(columns) + 1, residual.r.size))
-        np.multiply(residual.D[columns], weight, out=A[:-1].reshape(len(columns), *weight.shape))
+        np.multiply(residual.D, weight, out=A[:-1].reshape(len(columns), *weight.shape))
         A[-1] = (residual.r * weight).ravel()
         blocks.append(factor_of(A))
         kept.append(residual)
@@ -162,20 +162,21 @@ def decrement(model: KinematicModel, at: Linearisation, move: FloatArray) -> flo
 
 def descend(
     model: KinematicModel,
-    values: FloatArray,
+    at: Linearisation,
     measurements: Measurements,
     noise: NoiseModel,
     kept: Mask,
     settings: SolverSettings,
+    *,
+    enough: float,
 ) -> tuple[Linearisation, list[float], bool]:
-    """Iterate with given weights until the step vanishes."""
+    """Iterate with given weights until a step would gain less than `enough`."""
     damped = settings.method is Method.LEVENBERG_MARQUARDT
     damping = FIRST_DAMPING if damped else 0.0
-    at = linearise(model, values, measurements, noise, settings.loss, kept)
     costs = [at.cost]
     for _ in range(settings.iterations):
         move = step(model, at, kept, damping)
-        if decrement(model, at, move) < settings.converged:
+        if decrement(model, at, move) < enough:
             return at, costs, True
         trial = linearise(model, at.values + move, measurements, noise, settings.loss, kept)
         if trial.cost < at.cost or not damped:
@@ -196,6 +197,7 @@ def solve(
     noise: NoiseModel | None = None,
     allowed: Mask | None = None,
     settings: SolverSettings | None = None,
+    hold: bool = False,
 ) -> Solution:
     """Parameters that explain the measurements, given the tolerances.
 
@@ -208,6 +210,7 @@ def solve(
         noise: to begin with; by default so large that only the frames and the strongest errors are fitted first.
         allowed: mask of the parameters that may be fitted; all by default.
         settings: how to iterate.
+        hold: parameters that are not allowed keep their start values instead of nominal.
     """
     settings = SolverSettings() if settings is None else settings
     allowed = np.ones(len(model.parameters), dtype=bool) if allowed is None else allowed
@@ -216,29 +219,37 @@ def solve(
     if noise is None:
         first = tuple(residuals(model, values, measurements, wanted=np.zeros_like(allowed)))
         noise = estimated_noise(first, NoiseModel(dict.fromkeys(components(first), 1.0)), Loss(0.0), n_parameters=0, n_equations=1)
-    iterations, selection = 0, None
+    iterations, selection, settled = 0, None, False
     for _ in range(settings.rounds):
         at = linearise(model, values, measurements, noise, loss, allowed)
         chosen = select(model, at.factor[:, :-1], allowed)
-        values = np.where(chosen.kept, values, 0.0)
-        at, costs, converged = descend(model, values, measurements, noise, chosen.kept, settings)
-        values = at.values
+        held = np.where(chosen.kept | (hold & ~allowed), values, 0.0)
+        if not np.array_equal(held, values):
+            at = linearise(model, held, measurements, noise, loss, chosen.kept)
+        same = selection is not None and np.array_equal(chosen.kept, selection.kept)
+        last = settled and same
+        at, costs, converged = descend(
+            model, at, measurements, noise, chosen.kept, settings, enough=settings.converged if last else ROUGHLY
+        )
+        values, selection = at.values, chosen
         iterations += len(costs) - 1
-        settled = selection is not None and np.array_equal(chosen.kept, selection.kept)
-        selection = chosen
+        if last:
+            break
         if not settings.estimate_noise:
-            if settled:
-                break
+            settled = True
             continue
         before, noise = noise, estimated_noise(
             at.residuals, noise, loss, n_parameters=int(chosen.kept.sum()), n_equations=measurements.n_equations
         )
-        if settled and alike(before, noise):
-            break
+        settled = alike(before, noise)
     assert selection is not None
     return Solution(
         values, selection, noise, covariance(model, at, selection.kept), at.residuals, iterations, converged, tuple(costs)
     )
+
+
+ROUGHLY = 1e-2
+"""Gain below which iterating is pointless while the weights are still to change."""
 
 
 def components(first: tuple[Residual, ...]) -> list[tuple[str, str]]:

@@ -138,14 +138,16 @@ def from_rotations(
     Xr = np.eye(3)[np.newaxis] if X is None else X[np.newaxis, :3, :3]
     if Z is None and X is not None:
         Zr = mean_rotation(np.einsum("nij,kj,nlk->nil", M, np.eye(3), R @ X[:3, :3]))[np.newaxis]
+    # All that the alternation needs of the data: the 81 sums of products of entries.
+    sums = np.einsum("nab,ncd->abcd", R, M) / len(M)
     for _ in range(ROUNDS):
         if X is None:
-            Xr = nearest_rotation(np.einsum("nji,skj,nkl->sil", R, Zr, M) / len(M))
+            Xr = nearest_rotation(np.einsum("jikl,skj->sil", sums, Zr))
         if Z is None:
-            Zr = nearest_rotation(np.einsum("nij,skj,nlk->sil", M, Xr, R) / len(M))
+            Zr = nearest_rotation(np.einsum("lkij,skj->sil", sums, Xr))
     Zr, Xr = np.broadcast_arrays(Zr, Xr)
-    misfit = ((np.einsum("sij,njk,skl->snil", Zr, R, Xr) - M) ** 2).sum(axis=(1, 2, 3))
-    best = int(np.argmin(misfit))
+    fitted = np.einsum("sij,jkil,skl->s", Zr, sums, Xr, optimize=True)
+    best = int(np.argmax(fitted))
     return Zr[best].copy(), Xr[best].copy()
 
 

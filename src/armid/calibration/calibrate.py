@@ -1,0 +1,278 @@
+"""Measurements in, calibrated arm out: fit, choose among error models on held-out data, judge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.calibration.calibrated import calibrated_robot
+from armid.calibration.diagnose import check_misfit, diagnose, misfit_notes
+from armid.calibration.errors import ErrorTable, by_group, error_table
+from armid.calibration.fit import Fit, FitSettings, fit
+from armid.calibration.hold_out import SURE, HeldOut, Verdict, compared, cross_validate, folds, paired_t, table_of
+from armid.calibration.identifiable import Status
+from armid.calibration.measurement import MeasurementError, Measurements, joined
+from armid.calibration.model import ErrorModel, Geometry, Term
+from armid.calibration.noise import parts, threshold
+from armid.calibration.parameter import Owner, Tolerances
+from armid.calibration.solve import solve
+from armid.calibration.start import StartFrames, start_frames
+from armid.notes import Note, Severity
+from armid.robot.robot import Robot
+
+OUTLIER = 1e-5
+"""Probability of a Gaussian residual beyond which a row is named an outlier."""
+MANY_NAMED = 20
+"""Outliers listed by name in a note; the residual file has them all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outlier:
+    """One measurement far from what the others say.
+
+    Args:
+        label: file and line.
+        target: which target.
+        kind: `position`, `orientation` or `distance`.
+        error: length of the residual [m or rad].
+        sigmas: the same in standard deviations.
+    """
+
+    label: str
+    target: str
+    kind: str
+    error: float
+    sigmas: float
+
+
+@dataclass(frozen=True)
+class CalibrationSettings:
+    """How to calibrate.
+
+    Args:
+        candidates: error models, simplest first; a richer one is taken only when held-out errors clearly ask for it.
+        fit: iterations, loss, noise, frames.
+        folds: number of parts for the held-out test; by default it depends on how many configurations there are.
+        seed: of the split.
+    """
+
+    candidates: tuple[ErrorModel, ...]
+    fit: FitSettings = field(default_factory=FitSettings)
+    folds: int | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """What was found, and whether to believe it.
+
+    Args:
+        nominal: the arm as described.
+        measurements: all that was fitted.
+        fit: the chosen model.
+        geometric: the simplest candidate, whose corrections a robot description can hold.
+        held_out: errors of the chosen model where it was not fitted.
+        held_out_geometric: the same of the simplest candidate.
+        outliers: measurements far from the rest.
+        verdict, reasons: what to do with it, and why.
+        notes: everything else a reader must know.
+    """
+
+    nominal: Robot
+    measurements: Measurements
+    fit: Fit
+    geometric: Fit
+    held_out: HeldOut
+    held_out_geometric: HeldOut
+    outliers: tuple[Outlier, ...]
+    verdict: Verdict
+    reasons: tuple[str, ...]
+    notes: tuple[Note, ...]
+
+    @property
+    def robot(self) -> Robot:
+        """The calibrated arm for everything downstream: identification, planning, a controller."""
+        return calibrated_robot(self.geometric.model, self.geometric.after.values)
+
+    @property
+    def errors_before(self) -> ErrorTable:
+        return error_table(self.fit.before.residuals)
+
+    @property
+    def errors_after(self) -> ErrorTable:
+        return error_table(self.fit.after.residuals)
+
+    @property
+    def identified(self) -> tuple[str, ...]:
+        """Names of the fitted parameters."""
+        model = self.fit.model
+        return tuple(n for n, kept in zip(model.names, self.fit.after.selection.kept, strict=True) if kept)
+
+    def held_at_nominal(self, status: Status) -> tuple[str, ...]:
+        """Names of the parameters not fitted for this reason."""
+        pairs = zip(self.fit.model.names, self.fit.after.selection.status, strict=True)
+        return tuple(name for name, s in pairs if s is status)
+
+
+def default_candidates(
+    robot: Robot, *, geometry: Geometry = Geometry.COMPLETE, tolerances: Tolerances | None = None
+) -> tuple[ErrorModel, ...]:
+    """Geometry and joint zeros; the same with eccentricity, and compliance where masses are known."""
+    simple = ErrorModel(geometry, frozenset({Term.OFFSET}), (), tolerances or Tolerances())
+    rich = {Term.OFFSET, Term.ECCENTRICITY} | ({Term.COMPLIANCE} if robot.inertial.any() else set())
+    return simple, replace(simple, terms=frozenset(rich))
+
+
+def calibrate(
+    robot: Robot,
+    measurements: Measurements,
+    *,
+    validate: Measurements | None = None,
+    settings: CalibrationSettings | None = None,
+) -> Calibration:
+    """Find where joints and links really are.
+
+    Args:
+        robot: nominal arm.
+        measurements: what was observed.
+        validate: further measurements for the held-out test; without them part of the first is kept aside in turn.
+        settings: error models to choose from and how to fit.
+
+    Raises:
+        MeasurementError: the measurements cannot be what they claim to be; the message names the likely cause.
+    """
+    settings = settings or CalibrationSettings(default_candidates(robot))
+    notes = diagnose(robot, measurements)
+    start = None if settings.fit.setups else start_frames(robot, measurements)
+    fits: list[Fit] = []
+    for errors in settings.candidates:
+        fits.append(fit(robot, measurements, errors, settings=settings.fit, start=start))
+        check_misfit(robot, measurements, fits[0].before)
+    notes += misfit_notes(fits[0], measurements)
+    method, splits = folds(measurements, np.random.default_rng(settings.seed), settings.folds)
+    tested = [cross_validate(f, measurements, splits, method) for f in fits]
+    best = choose([t.after for t in tested], measurements)
+    chosen, held_out, simple = fits[best], tested[best], tested[0]
+    if validate is not None:
+        held_out, simple = (validated(f, validate) for f in (chosen, fits[0]))
+    outliers = outlying(chosen, measurements)
+    notes += parameter_notes(chosen) + outlier_notes(outliers, measurements) + comparison_notes(fits, tested, best)
+    verdict, reasons = judged(chosen, held_out, notes)
+    return Calibration(
+        robot, measurements, chosen, fits[0], held_out, simple, tuple(outliers), verdict, reasons, tuple(notes)
+    )
+
+
+def choose(tables: Sequence[ErrorTable], measurements: Measurements) -> int:
+    """The last candidate that is clearly better, on held-out errors, than the best simpler one."""
+    best = 0
+    for k in range(1, len(tables)):
+        a, b = (by_group(*tables[i].main, measurements) for i in (best, k))
+        if paired_t(a, b) > SURE:
+            best = k
+    return best
+
+
+def validated(fit: Fit, validate: Measurements) -> HeldOut:
+    """Errors on other measurements. Their sensor and tool frames are theirs: fitted there when they are new names."""
+    known = set(validate.setups) <= set(fit.model.setups) and set(validate.targets) <= set(fit.model.targets)
+    if known:
+        before, after = (table_of(fit, s.values, validate) for s in (fit.before, fit.after))
+        return compared(f"{len(validate.q)} other configurations", before, after, validate)
+    moved = moved_frames(fit, validate)
+    before, after = (error_table(solution) for solution in moved)
+    return compared(f"{len(validate.q)} other configurations, sensor and tool frames of their own", before, after, validate)
+
+
+def moved_frames(fit: Fit, validate: Measurements) -> list[tuple]:  # type: ignore[type-arg]
+    """Residuals on measurements from a new setup: only its frames are fitted, links stay as they were found."""
+    out = []
+    for solution in (fit.before, fit.after):
+        arm = calibrated_robot(fit.model, solution.values)
+        start = start_frames(arm, validate)
+        again = fit_frames(fit, solution.values, validate, start)
+        out.append(again)
+    return out
+
+
+def fit_frames(previous: Fit, values: FloatArray, validate: Measurements, start: StartFrames) -> tuple:  # type: ignore[type-arg]
+    """Residuals with links at given values and frames fitted."""
+    from armid.calibration.build import kinematic_model
+
+    setups, targets = start.models(validate)
+    model = kinematic_model(previous.model.robot, previous.errors, setups=setups, targets=targets)
+    begin = np.zeros(len(model.parameters))
+    for k, name in enumerate(model.names):
+        if model.parameters[k].owner in (Owner.LINK, Owner.JOINT):
+            begin[k] = values[previous.model.index(name)]
+    frames = model.owned(Owner.SETUP, Owner.TARGET)
+    solution = solve(model, validate, start=begin, allowed=frames, settings=previous.settings.solver, hold=True)
+    return solution.residuals
+
+
+def outlying(fit: Fit, measurements: Measurements) -> list[Outlier]:
+    """Measurements whose residual a Gaussian of the estimated width would not produce."""
+    out = []
+    for residual in fit.after.residuals:
+        o = residual.observations
+        sigma = fit.after.noise.sigma(o)
+        for part, channels in parts(o.quantity):
+            z = np.linalg.norm(residual.r[channels] / sigma[channels], axis=0)
+            for i in np.flatnonzero(z > threshold(OUTLIER, channels.stop - channels.start)):
+                size = float(np.linalg.norm(residual.r[channels, i]))
+                out.append(Outlier(measurements.labels[o.rows[i]], o.target, part, size, float(z[i])))
+    return sorted(out, key=lambda x: -x.sigmas)
+
+
+def outlier_notes(outliers: Sequence[Outlier], measurements: Measurements) -> list[Note]:
+    """One note that names the worst rows."""
+    if not outliers:
+        return []
+    worst = ", ".join(f"{x.label} ({x.target} {x.kind}, {x.sigmas:.0f} sigma)" for x in outliers[:MANY_NAMED])
+    more = f" and {len(outliers) - MANY_NAMED} more" if len(outliers) > MANY_NAMED else ""
+    return [Note("outliers", Severity.WARNING, f"{len(outliers)} measurements far from the rest, weighted down: {worst}{more}")]
+
+
+def parameter_notes(fit: Fit) -> list[Note]:
+    """Which parameters stayed at nominal and why."""
+    notes = []
+    weak = [n for n, s in zip(fit.model.names, fit.after.selection.status, strict=True) if s is Status.WEAK]
+    if weak:
+        notes.append(Note(
+            "weak-parameters", Severity.INFO,
+            f"held at nominal because these configurations show them no better than the tolerance does: {', '.join(weak)}",
+        ))  # fmt: skip
+    if not fit.after.converged:
+        notes.append(Note("not-converged", Severity.WARNING, "the iteration stopped before its step vanished"))
+    return notes
+
+
+def comparison_notes(fits: Sequence[Fit], tested: Sequence[HeldOut], best: int) -> list[Note]:
+    """How the candidates compared on held-out data."""
+    if len(fits) < 2:
+        return []
+    told = "; ".join(
+        f"{'+'.join(sorted(f.errors.terms)) or 'no joint terms'}: {1e3 * t.after.main[0].mean():.3f} "
+        f"{'mm' if len(t.after.position) else 'mrad'}"
+        for f, t in zip(fits, tested, strict=True)
+    )
+    return [Note("error-models", Severity.INFO, f"held-out mean by error model: {told}; taken: number {best + 1}")]
+
+
+def judged(fit: Fit, held_out: HeldOut, notes: Sequence[Note]) -> tuple[Verdict, tuple[str, ...]]:
+    """The verdict on a calibration."""
+    reasons = [note.message for note in notes if note.severity is Severity.ERROR]
+    if reasons:
+        return Verdict.UNTRUSTED, tuple(reasons)
+    told = f"mean held-out error changes by {-100 * held_out.gain:+.1f} % (paired t = {held_out.t:.1f}; {held_out.method})"
+    if not held_out.helps:
+        return Verdict.NO_GAIN, (f"no held-out gain: {told}; keep the nominal links",)
+    return Verdict.TRUSTED, (told,)
+
+
+__all__ = [
+    "Calibration", "CalibrationSettings", "MeasurementError", "Outlier", "Verdict", "calibrate", "default_candidates", "joined",
+]  # fmt: skip

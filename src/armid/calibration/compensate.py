@@ -1,0 +1,73 @@
+"""Joint targets for a controller that only knows the nominal arm: what to command so that the tool goes where it was meant to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from armid.arrays import FloatArray, samples
+from armid.calibration.calibrated import calibrated_robot, predicted_poses
+from armid.calibration.model import KinematicModel
+from armid.calibration.rotations import rotation_log
+from armid.kernels.kinematics import forward_kinematics, jacobian
+
+REACHED = 1e-10
+"""[m, rad] Residual of a target that counts as reached: a thousandth of any encoder step."""
+ITERATIONS = 30
+
+
+@dataclass(frozen=True, eq=False)
+class CompensatedTargets:
+    """What to command.
+
+    Args:
+        q: joint targets, shape [n, n_joints].
+        position_error, orientation_error: what is left to each target [m, rad], shape [n]; not zero where an arm with
+            fewer than six joints cannot reach the pose exactly.
+        within_limits: whether every joint stays within its limits, shape [n].
+    """
+
+    q: FloatArray
+    position_error: FloatArray
+    orientation_error: FloatArray
+    within_limits: npt.NDArray[np.bool_]
+
+
+def compensated_targets(
+    model: KinematicModel,
+    values: FloatArray,
+    q_nominal: npt.ArrayLike,
+    *,
+    poses: FloatArray | None = None,
+) -> CompensatedTargets:
+    """Joint positions at which the real arm is where the nominal one would be at `q_nominal`.
+
+    Newton's iteration on the calibrated model with the Jacobian of its geometry; terms a description cannot hold
+    (eccentricity, compliance) enter the pose and change that Jacobian by less than a thousandth.
+
+    Args:
+        model, values: the calibrated arm.
+        q_nominal: what would be commanded to a nominal arm, shape [n, n_joints]; the start of the iteration.
+        poses: T_base_tip to reach instead, shape [n, 4, 4].
+    """
+    q = np.array(samples("q_nominal", q_nominal, model.robot.n_joints))
+    wanted = forward_kinematics(model.robot, q) if poses is None else np.asarray(poses, dtype=np.float64)
+    arm = calibrated_robot(model, values)
+    for _ in range(ITERATIONS):
+        e = twist_to(predicted_poses(model, values, q), wanted)
+        if np.abs(e).max(initial=0.0) < REACHED:
+            break
+        J = jacobian(arm, q)
+        q = q + (np.linalg.pinv(J, rcond=1e-8) @ e[..., np.newaxis])[..., 0]
+    e = twist_to(predicted_poses(model, values, q), wanted)
+    lower, upper = model.robot.limit("lower"), model.robot.limit("upper")
+    inside = ((q >= lower) & (q <= upper)).all(axis=1)
+    return CompensatedTargets(q, np.linalg.norm(e[:, :3], axis=1), np.linalg.norm(e[:, 3:], axis=1), inside)
+
+
+def twist_to(T: FloatArray, wanted: FloatArray) -> FloatArray:
+    """Position difference and rotation vector from T to the wanted pose, in base axes, shape [n, 6]."""
+    turn = rotation_log(wanted[:, :3, :3] @ np.swapaxes(T[:, :3, :3], 1, 2))
+    return np.hstack([wanted[:, :3, 3] - T[:, :3, 3], turn])

@@ -1,0 +1,320 @@
+"""Is the file what it claims to be? Wrong units, orders and conventions leave a pattern; here it gets a name.
+
+With nominal links and freely placed sensor and tool, even a badly built arm fits to a per cent of its reach. If it does
+not, the numbers mean something else, and the reading under which they do fit says what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.calibration.build import kinematic_model
+from armid.calibration.errors import error_table
+from armid.calibration.fit import Fit
+from armid.calibration.measurement import MeasurementError, Measurements, Observations, Quantity
+from armid.calibration.rotations import (
+    inverse, matrix_from_euler, matrix_from_quaternion, quaternion_from_matrix, rigid, rotation_exp, rotation_log,
+)  # fmt: skip
+from armid.calibration.model import ErrorModel, Geometry
+from armid.calibration.residual import Residual
+from armid.calibration.solve import Solution, SolverSettings, solve
+from armid.calibration.start import start_frames
+from armid.notes import Note, Severity
+from armid.robot.elementary import rpy
+from armid.robot.robot import JointKind, Robot
+
+TOO_FAR = 0.03
+"""Median position misfit, as a fraction of the arm's reach, that no manufacturing error explains."""
+TOO_TURNED = 0.06
+"""[rad] The same for orientation."""
+CLEARLY_BETTER = 0.25
+"""A reading must reduce the misfit to this fraction to be named as the cause."""
+FULL_TURNS = 4 * np.pi
+"""[rad] No common arm turns further; joint angles beyond it are degrees."""
+MILLIMETRES = 30.0
+"""Ratio of measured spread to the arm's reach from which on positions are millimetres."""
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """Median length of residuals with nominal links: position [m] and orientation [rad]; NaN where not measured."""
+
+    position: float
+    orientation: float
+
+    def suspicious(self, reach: float) -> bool:
+        """Whether no real arm of that reach [m] would be this far off."""
+        return bool(self.position > TOO_FAR * reach or self.orientation > TOO_TURNED)
+
+    def relative_to(self, other: Misfit) -> float:
+        """The larger of the two ratios."""
+        ratios = [a / b for a, b in ((self.position, other.position), (self.orientation, other.orientation)) if b > 0.0]
+        return max((r for r in ratios if np.isfinite(r)), default=1.0)
+
+
+def misfit(robot: Robot, measurements: Measurements) -> Misfit:
+    """How badly nominal links fit with the best placement of sensors and tools."""
+    setups, targets = start_frames(robot, measurements).models(measurements)
+    frames_only = ErrorModel(Geometry.NONE, frozenset())
+    model = kinematic_model(robot, frames_only, setups=setups, targets=targets)
+    return misfit_of(solve(model, measurements, settings=SolverSettings(iterations=20, rounds=4)).residuals)
+
+
+def misfit_of(residuals: Iterable[Residual]) -> Misfit:
+    """Typical lengths of residual vectors; medians keep a few outliers from condemning a good file."""
+    table = error_table(residuals)
+    return Misfit(*(float(np.median(x)) if len(x) else float("nan") for x in (table.position, table.orientation)))
+
+
+def diagnose(robot: Robot, measurements: Measurements) -> list[Note]:
+    """Notes on the measurements; raises when they cannot be used, naming the likely cause."""
+    check_counts(robot, measurements)
+    check_units(robot, measurements)
+    return duplicate_notes(measurements)
+
+
+def check_misfit(robot: Robot, measurements: Measurements, before: Solution) -> None:
+    """Refuse measurements that nominal links with fitted frames miss by more than any real arm would."""
+    found = misfit_of(before.residuals)
+    if found.suspicious(arm_reach(robot)):
+        raise MeasurementError(explained(robot, measurements, found))
+
+
+def explained(robot: Robot, measurements: Measurements, found: Misfit) -> str:
+    """What is wrong, and under which other reading the measurements fit."""
+    away = "" if np.isnan(found.position) else f"{1e3 * found.position:.0f} mm"
+    turned = "" if np.isnan(found.orientation) else f"{np.degrees(found.orientation):.1f} deg"
+    found = misfit(robot, thinned(measurements))
+    text = f"the measurements miss the nominal arm by {' and '.join(x for x in (away, turned) if x)} however sensor and tool are placed"
+    causes = [
+        (other.relative_to(found), cause)
+        for cause, other_robot, reading in readings(robot, thinned(measurements))
+        if (other := misfit(other_robot, reading)).relative_to(found) < CLEARLY_BETTER
+    ]
+    if not causes:
+        return f"{text}; no common mistake explains it: is this the right robot, in the right joint order?"
+    causes.sort(key=lambda c: c[0])
+    best = causes[0]
+    also = [cause for ratio, cause in causes[1:3] if ratio < 2.0 * best[0]]
+    more = f" (or: {'; '.join(also)})" if also else ""
+    return f"{text}; they fit {1.0 / best[0]:.0f} times better if {best[1]}{more}"
+
+
+Change = Callable[[Observations], Observations]
+
+ENOUGH = 60
+"""Rows used to try other readings."""
+
+
+def thinned(measurements: Measurements) -> Measurements:
+    """An even selection of configurations."""
+    kept = np.zeros(len(measurements.q), dtype=bool)
+    kept[:: max(1, len(kept) // ENOUGH)] = True
+    return measurements.subset(kept)
+
+
+def readings(robot: Robot, measurements: Measurements) -> Iterator[tuple[str, Robot, Measurements]]:
+    """Other ways to read the same numbers, each with the words for it."""
+    for cause, change in orientation_readings():
+        changed = tuple(change(o) if o.rotation is not None else o for o in measurements.observations)
+        if any(o.rotation is not None for o in measurements.observations):
+            yield cause, robot, replace(measurements, observations=changed)
+    if any(o.quantity is Quantity.POSE for o in measurements.observations):
+        turned = tuple(inverted(o) if o.quantity is Quantity.POSE else o for o in measurements.observations)
+        yield (
+            "the camera rides on the arm and sees a fixed target, or poses are of the sensor in the target frame "
+            "(use --sensor hand)", robot, replace(measurements, observations=turned),
+        )  # fmt: skip
+    q = measurements.q
+    names = robot.joint_names
+    for i, j in combinations(range(robot.n_joints), 2):
+        swapped = np.array(q)
+        swapped[:, [i, j]] = q[:, [j, i]]
+        yield f"joints {names[i]} and {names[j]} are swapped", robot, replace(measurements, q=swapped)
+    for i in range(robot.n_joints):
+        flipped = np.array(q)
+        flipped[:, i] *= -1.0
+        yield f"joint {names[i]} has the opposite sign", robot, replace(measurements, q=flipped)
+    yield "joint angles are in degrees (use --angles deg)", robot, replace(measurements, q=np.radians(q))
+    if robot.coupling is None and robot.n_joints >= 3:
+        yield from couplings(robot, measurements)
+    else:
+        yield "the joints are not coupled", replace(robot, coupling=None), measurements
+
+
+def couplings(robot: Robot, measurements: Measurements) -> Iterator[tuple[str, Robot, Measurements]]:
+    """Joint 3 measured against the floor (or not), as Fanuc and parallelogram arms do."""
+    for sign in (1.0, -1.0):
+        C = np.eye(robot.n_joints)
+        C[2, 1] = sign
+        word = "+" if sign > 0 else "-"
+        yield f"joint 3 is coupled: geometric J3 = J3 {word} J2 (add `coupling` to the robot file)", replace(robot, coupling=C), measurements
+
+
+def inverted(o: Observations) -> Observations:
+    assert o.rotation is not None
+    assert o.position is not None
+    T = inverse(rigid(o.rotation, o.position))
+    return replace(o, rotation=T[:, :3, :3], position=T[:, :3, 3])
+
+
+def orientation_readings() -> Iterator[tuple[str, Change]]:
+    """Other conventions for the same three or four orientation numbers, undone and redone."""
+
+    def requat(order: tuple[int, ...]) -> Change:
+        def change(o: Observations) -> Observations:
+            quaternion = quaternion_from_matrix(np.asarray(o.rotation))
+            return replace(o, rotation=matrix_from_quaternion(quaternion[:, order]))
+
+        return change
+
+    yield "quaternions are in the order x y z w (use --orientation quaternion-xyzw)", requat((3, 0, 1, 2))
+    yield "quaternions are in the order w x y z (use --orientation quaternion-wxyz)", requat((1, 2, 3, 0))
+    yield "orientations are those of the sensor in the target frame", transposed
+
+    def euler(order: str, source: str) -> Change:
+        def change(o: Observations) -> Observations:
+            angles = rotation_log(np.asarray(o.rotation)) if source == "vector" else rpy_angles(np.asarray(o.rotation))
+            return replace(o, rotation=matrix_from_euler(angles, order))
+
+        return change
+
+    for order in ("zyx", "zyz", "ZYZ", "xzy", "yxz", "yzx", "zxy"):
+        kind = "moving" if order.isupper() else "fixed"
+        yield f"Euler angles are about {kind} axes {order.lower()} (use --orientation euler-{order})", euler(order, "rpy")
+    yield "the three angles are a rotation vector (use --orientation rotation-vector)", vector_from_rpy
+    for order in ("xyz", "zyx"):
+        yield f"the rotation vector is really Euler angles (use --orientation euler-{order})", euler(order, "vector")
+
+
+def transposed(o: Observations) -> Observations:
+    return replace(o, rotation=np.swapaxes(np.asarray(o.rotation), 1, 2))
+
+
+def vector_from_rpy(o: Observations) -> Observations:
+    return replace(o, rotation=rotation_exp(rpy_angles(np.asarray(o.rotation))))
+
+
+def rpy_angles(R: FloatArray) -> FloatArray:
+    """Fixed-axis roll, pitch, yaw of rotation matrices, shape [n, 3]."""
+    return np.array([rpy(matrix) for matrix in R])
+
+
+def check_counts(robot: Robot, measurements: Measurements) -> None:
+    """Enough equations to place sensor and tool at all."""
+    if measurements.q.shape[1] != robot.n_joints:
+        raise MeasurementError(f"the measurements have {measurements.q.shape[1]} joints, the robot {robot.n_joints}")
+    frames = 6 * len(measurements.setups) + sum(
+        6 if any(o.quantity.has_orientation for o in measurements.observations if o.target == name) else 3
+        for name in measurements.targets
+    )
+    groups = len(np.unique(measurements.group))
+    if measurements.n_equations <= frames or groups < 3:
+        raise MeasurementError(
+            f"{measurements.n_equations} equations from {groups} configurations cannot even place sensor and tool "
+            f"({frames} unknowns), let alone the arm: measure at least {max(3, -(-frames // 3))} different configurations, "
+            "better five times as many as joints"
+        )
+
+
+def check_units(robot: Robot, measurements: Measurements) -> None:
+    """Degrees for radians and millimetres for metres show in the size of the numbers."""
+    for i, joint in enumerate(robot.joints):
+        largest = float(np.abs(measurements.q[:, i]).max())
+        if joint.kind is JointKind.REVOLUTE and largest > FULL_TURNS:
+            rows = np.flatnonzero(np.abs(measurements.q[:, i]) > FULL_TURNS)
+            part = "all rows" if len(rows) > 0.5 * len(measurements.q) else f"{len(rows)} rows, the first {measurements.labels[rows[0]]}"
+            mixed = "" if len(rows) > 0.5 * len(measurements.q) else "; units are mixed within the file"
+            raise MeasurementError(
+                f"joint {joint.name} reaches {largest:.4g} rad ({part}): these are degrees (use --angles deg){mixed}"
+            )
+    reach = arm_reach(robot)
+    for o in measurements.observations:
+        if o.position is None or len(o) < 3:
+            continue
+        centre = np.median(o.position, axis=0)
+        away = np.linalg.norm(o.position - centre, axis=1)
+        typical = float(np.median(away))
+        if typical > MILLIMETRES * reach:
+            raise MeasurementError(
+                f"positions of {o.target} spread over {typical:.4g} m, the arm reaches {reach:.2f} m: "
+                "these are millimetres (use --lengths mm)"
+            )
+        far = np.flatnonzero(away > MILLIMETRES * reach)
+        if len(far):
+            raise MeasurementError(
+                f"{len(far)} positions of {o.target} are {away[far].max():.4g} m from the others, the first at "
+                f"{measurements.labels[o.rows[far[0]]]}: units are mixed within the file (millimetres among metres?)"
+            )
+
+
+def arm_reach(robot: Robot) -> float:
+    """Sum of all link offsets [m]: no point of the arm is further from its base."""
+    total = sum(abs(e.value) for j in robot.joints for e in j.transforms if not e.motion.is_rotation)
+    slides = sum(
+        max(abs(j.limits.lower), abs(j.limits.upper)) if np.isfinite(j.limits.lower) and np.isfinite(j.limits.upper) else 1.0
+        for j in robot.joints
+        if j.kind is JointKind.PRISMATIC
+    )
+    return max(total + slides, 0.1)
+
+
+def duplicate_notes(measurements: Measurements) -> list[Note]:
+    """The same target value at different joint positions: a frozen sensor, or a copied line."""
+    notes = []
+    for o in measurements.observations:
+        if o.position is None or len(o) < 2:
+            continue
+        _, first, which = np.unique(o.position, axis=0, return_index=True, return_inverse=True)
+        original = first[np.ravel(which)]
+        moved = np.abs(measurements.q[o.rows] - measurements.q[o.rows[original]]).max(axis=1) > 1e-3
+        stale = np.flatnonzero(moved)
+        if len(stale):
+            where = ", ".join(measurements.labels[o.rows[i]] for i in stale[:5])
+            severity = Severity.ERROR if len(stale) > 0.1 * len(o) else Severity.WARNING
+            notes.append(Note(
+                "duplicated-target", severity,
+                f"{len(stale)} measurements of {o.target} repeat an earlier position to the last digit although the joints "
+                f"moved (a sensor that froze, or copied lines): {where}", o.target,
+            ))  # fmt: skip
+    same = len(measurements.q) - len(np.unique(np.column_stack([measurements.q, signature(measurements)]), axis=0))
+    if same:
+        notes.append(Note("duplicated-rows", Severity.WARNING, f"{same} rows are copies of others: they count twice without knowing more"))
+    return notes
+
+
+def signature(measurements: Measurements) -> FloatArray:
+    """Numbers that differ when the observations of two rows do, shape [n, k]."""
+    out = np.zeros((len(measurements.q), 4))
+    for k, o in enumerate(measurements.observations):
+        scale = np.sqrt(2.0 + k)
+        if o.position is not None:
+            out[o.rows, :3] += scale * o.position
+        if o.distance is not None:
+            out[o.rows, 3] += scale * o.distance
+        out[o.rows, 3] += scale
+    return out
+
+
+def misfit_notes(fit: Fit, measurements: Measurements) -> list[Note]:
+    """Fewer equations than parameters, and joints that never moved."""
+    notes = []
+    wanted = int(np.count_nonzero([p.rank < 3 for p in fit.model.parameters]))
+    if measurements.n_equations < wanted:
+        notes.append(Note(
+            "few-equations", Severity.WARNING,
+            f"{measurements.n_equations} equations for {wanted} parameters: the prior decides the rest; measure more configurations",
+        ))  # fmt: skip
+    span = np.ptp(measurements.q, axis=0)
+    still = [name for name, s in zip(fit.model.robot.joint_names, span, strict=True) if s < 1e-3]
+    if still:
+        notes.append(Note(
+            "frozen-joints", Severity.WARNING,
+            f"{', '.join(still)} never moved: nothing beyond the tool frame can be said about them", still[0],
+        ))  # fmt: skip
+    return notes

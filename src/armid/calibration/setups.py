@@ -1,0 +1,46 @@
+"""Several files: one setup, or each with its own sensor and tool?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from armid.calibration.diagnose import misfit, thinned
+from armid.calibration.measurement import Measurements, joined
+from armid.robot.robot import Robot
+
+MUCH_WORSE = 3.0
+"""A shared frame that fits this much worse than separate ones was not shared."""
+
+
+def renamed(measurements: Measurements, prefix: str) -> Measurements:
+    """The same measurements with setups and targets of their own."""
+    return replace(
+        measurements,
+        observations=tuple(
+            replace(o, setup=f"{prefix}.{o.setup}", target=f"{prefix}.{o.target}") for o in measurements.observations
+        ),
+    )
+
+
+def share_frames(robot: Robot, parts: Sequence[Measurements]) -> bool:
+    """Whether the measurements fit about as well with common frames as with separate ones."""
+    few = [thinned(part) for part in parts]
+    together = misfit(robot, joined(few))
+    apart = misfit(robot, joined([renamed(part, str(i)) for i, part in enumerate(few)]))
+    return together.relative_to(apart) < MUCH_WORSE
+
+
+def combined(robot: Robot, parts: Mapping[str, Measurements], setups: str) -> Measurements:
+    """All parts as one.
+
+    Args:
+        robot: nominal arm.
+        parts: measurements by name.
+        setups: `shared`, `per-file`, or `auto` to let the data decide.
+    """
+    if len(parts) == 1 and setups != "per-file":
+        return next(iter(parts.values()))
+    if setups == "shared" or (setups == "auto" and share_frames(robot, list(parts.values()))):
+        return joined(parts.values())
+    return joined([renamed(part, name) for name, part in parts.items()])
