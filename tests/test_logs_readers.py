@@ -67,7 +67,9 @@ def test_text_without_pyarrow_reads_the_same(tmp_path, monkeypatch):
 
 def test_text_with_comments_quotes_bom_and_windows_ends(tmp_path):
     path = tmp_path / "log.txt"
-    text = "# recorded on a rainy day\n" + csv_text({f'"{k}"': v for k, v in {"time [s]": T, **numbered(q=Q, tau=TAU)}.items()})
+    text = "# recorded on a rainy day\n" + csv_text(
+        {f'"{k}"': v for k, v in {"time [s]": T, **numbered(q=Q, tau=TAU)}.items()}
+    )
     path.write_bytes(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode())
     agree(read_log(path))
 
@@ -141,7 +143,9 @@ def test_parquet_with_list_columns_and_timestamps(tmp_path):
 
 def test_matlab_5_struct_with_time_along_columns(tmp_path):
     path = tmp_path / "log.mat"
-    scipy.io.savemat(path, {"rec": {"time_cont": T, "act_pos_deg": np.degrees(Q).T, "torque_nm": TAU.T}, "para": {"u": np.ones(4)}})
+    scipy.io.savemat(
+        path, {"rec": {"time_cont": T, "act_pos_deg": np.degrees(Q).T, "torque_nm": TAU.T}, "para": {"u": np.ones(4)}}
+    )
     agree(read_log(path))
 
 
@@ -248,7 +252,11 @@ def test_rtde_recorder(tmp_path):
 
 
 def test_fri_recorder(tmp_path):
-    columns = {"Zeit": T, **{f"MsrJntPos{i + 1}": Q[:, i] for i in range(4)}, **{f"MsrJntTrq{i + 1}": TAU[:, i] for i in range(4)}}
+    columns = {
+        "Zeit": T,
+        **{f"MsrJntPos{i + 1}": Q[:, i] for i in range(4)},
+        **{f"MsrJntTrq{i + 1}": TAU[:, i] for i in range(4)},
+    }
     path = tmp_path / "log.txt"
     path.write_text(csv_text(columns, "\t", ","))
     log = read_log(path)
@@ -504,11 +512,17 @@ def test_damaged_bytes_never_end_in_a_traceback(tmp_path, data):
         case "arrow":
             pyarrow.feather.write_feather(pa.table({"t": T, **numbered(q=Q, tau=TAU)}), path)
         case "jsonl":
-            path.write_text("\n".join(json.dumps({"time": t, "position": list(q), "effort": list(q)}) for t, q in zip(T, Q, strict=True)))
+            path.write_text(
+                "\n".join(
+                    json.dumps({"time": t, "position": list(q), "effort": list(q)}) for t, q in zip(T, Q, strict=True)
+                )
+            )
         case _:
             path.write_text(csv_text({"t": T, **numbered(q=Q, tau=TAU)}))
     content = bytearray(path.read_bytes())
-    for place, value in data.draw(st.lists(st.tuples(st.integers(0, len(content) - 1), st.integers(0, 255)), min_size=1, max_size=8)):
+    for place, value in data.draw(
+        st.lists(st.tuples(st.integers(0, len(content) - 1), st.integers(0, 255)), min_size=1, max_size=8)
+    ):
         content[place] = value
     path.write_bytes(bytes(content))
     try:

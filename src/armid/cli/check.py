@@ -81,9 +81,14 @@ def summary(checked: list[Log]) -> dict[str, Any]:
     from armid.notes import Severity
 
     problems = [
-        {**note.as_dict(), "log": log.name} for log in checked for note in log.notes if note.severity is not Severity.INFO
+        {**note.as_dict(), "log": log.name}
+        for log in checked
+        for note in log.notes
+        if note.severity is not Severity.INFO
     ]
-    guesses = [{**note.as_dict(), "log": log.name} for log in checked for note in log.notes if note.severity is Severity.INFO]
+    guesses = [
+        {**note.as_dict(), "log": log.name} for log in checked for note in log.notes if note.severity is Severity.INFO
+    ]
     return {
         "ok": not any(problem["severity"] == "error" for problem in problems),
         "problems": problems,
@@ -134,6 +139,8 @@ def write(result: dict[str, Any], out: Path) -> None:
 
     try:
         out.mkdir(parents=True, exist_ok=True)
-        (out / "check.json").write_text(json.dumps(jsonable(result), indent=2, allow_nan=False) + "\n", encoding="utf-8")
+        (out / "check.json").write_text(
+            json.dumps(jsonable(result), indent=2, allow_nan=False) + "\n", encoding="utf-8"
+        )
     except OSError as error:
         raise InputError(out, f"cannot be written: {error.strerror or error}") from None

@@ -44,7 +44,7 @@ class Scaled:
         scale = factor(entry.channel, entry.unit) * np.array(entry.sign) * np.array(entry.gain) * through
         matrix = entry.matrix
         if entry.inverse_matrix is not None:
-            inverse = np.linalg.inv(entry.inverse_matrix)
+            inverse: FloatArray = np.linalg.inv(entry.inverse_matrix).astype(np.float64)
             matrix = inverse if matrix is None else matrix @ inverse
         return Scaled(entry.channel, entry.file, columns, scale, matrix, np.array(entry.offset))
 

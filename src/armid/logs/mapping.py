@@ -250,16 +250,20 @@ def channel_maps(value: Any, files: Mapping[str, FileMap], where: Path, width: i
         what = f"channel {key!r}"
         unit = canonical(text(own.get("unit", DEFAULT_UNITS[channel]), where, f"unit of {what}"))
         factor(channel, unit)
+        factors = {
+            name: per_joint(own.get(name, default), where, f"{name} of {what}", width)
+            for name, default in (("sign", 1.0), ("gain", 1.0), ("gear_ratio", 1.0), ("offset", 0.0))
+        }
         out.append(
             ChannelMap(
                 channel,
                 column_names(own.get("columns"), where, what, width),
                 file_key(own.get("file"), files, where, what),
                 unit,
-                *(
-                    per_joint(own.get(name, default), where, f"{name} of {what}", width)
-                    for name, default in (("sign", 1.0), ("gain", 1.0), ("gear_ratio", 1.0), ("offset", 0.0))
-                ),
+                sign=factors["sign"],
+                gain=factors["gain"],
+                gear_ratio=factors["gear_ratio"],
+                offset=factors["offset"],
                 matrix=matrix(own.get("matrix"), where, f"matrix of {what}"),
                 inverse_matrix=matrix(own.get("inverse_matrix"), where, f"inverse_matrix of {what}", square=True),
             )

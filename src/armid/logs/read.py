@@ -94,8 +94,9 @@ def open_log(path: str | Path, robot: Robot | None = None, *, options: ReadOptio
     if options.side is not None and options.side not in TORQUE_SIDES:
         raise UnknownNameError("torque side", options.side, TORQUE_SIDES)
     location = existing(path)
+    notes: tuple[Note, ...] = ()
     if is_mapping_file(location):
-        mapping, notes = mapped_files(location, options), ()
+        mapping = mapped_files(location, options)
         tables = {key: table_of(entry.path, entry.layout) for key, entry in mapping.files.items()}
     else:
         layout = Layout(format=options.format, topic=options.topic)
@@ -243,11 +244,8 @@ class LogStream:
             if offset == 0:
                 guess = clock_guess(clock, time, channels, self.mapping.name)
                 kind, unit, step, self.timing = guess.kind, guess.unit, guess.step, guess.notes
-            stamps = (
-                np.arange(offset, offset + stop - start) * (step or 1.0)
-                if time is None
-                else time * seconds(unit or "s")
-            )
+            counted = np.arange(float(offset), float(offset + stop - start))
+            stamps: FloatArray = counted * (step or 1.0) if time is None else time * seconds(unit or "s")
             offset += stop - start
             yield self.log(stamps, channels, kind)
         if offset == 0:

@@ -13,7 +13,15 @@ from armid.logs.conditioning.filters import LowPass, check_length, low_pass
 from armid.logs.conditioning.periods import averaged
 from armid.logs.conditioning.settings import OVERSAMPLING, Conditioning, Differentiator, VelocitySource
 from armid.logs.conditioning.spectrum import chosen_cutoff, spectrum
-from armid.logs.conditioning.uniform import Stretch, grid_of, resampled, stale_rows, stretches, with_time_base
+from armid.logs.conditioning.uniform import (
+    Stretch,
+    even_step,
+    grid_of,
+    resampled,
+    stale_rows,
+    stretches,
+    with_time_base,
+)
 from armid.logs.health.refuse import refuse_errors
 from armid.logs.health.rows import usable_rows
 from armid.logs.log import Channel, Clock, Log, matched
@@ -108,12 +116,9 @@ def uniform_parts(log: Log, settings: Conditioning) -> tuple[list[Uniform], list
 
 def on_grid(stretch: Stretch, settings: Conditioning) -> Uniform:
     """Channels resampled; a period becomes a whole number of steps."""
-    count = len(stretch.time)
-    span = float(stretch.time[-1] - stretch.time[0])
-    step = stretch.step if settings.period is None else settings.period / max(1, round(settings.period / stretch.step))
-    if settings.period is None and span > 0.0 and abs(span / (count - 1) - step) < 1e-3 * step:
-        # No rows missing: keep the number of samples, so that uniform logs pass unchanged.
-        step = span / (count - 1)
+    step = even_step(stretch)
+    if settings.period is not None:
+        step = settings.period / max(1, round(settings.period / step))
     grid = grid_of(stretch, step)
     if settings.torque_delay != 0.0:
         # Only where torque is known at the shifted time: no extrapolation.

@@ -165,6 +165,13 @@ def roughness_where(time: FloatArray, values: FloatArray, moving: Mask) -> float
     return float(np.median(np.abs(residual) / spread))
 
 
+def even_step(stretch: Stretch) -> float:
+    """Step of the uniform grid [s]: the span over the number of steps, missing rows counted, so that even logs pass unchanged."""
+    steps = np.diff(stretch.time)
+    exact = float(steps.sum() / np.maximum(1.0, np.rint(steps / stretch.step)).sum())
+    return exact if abs(exact - stretch.step) < UNIFORM_JITTER * stretch.step else stretch.step
+
+
 def grid_of(stretch: Stretch, step: float) -> FloatArray:
     """Uniform time from the first to the last sample."""
     count = int(np.floor((stretch.time[-1] - stretch.time[0]) / step * (1.0 + 1e-12))) + 1

@@ -69,7 +69,7 @@ def value_findings(log: Log, channel: Channel) -> Iterator[Note]:
             )
     if not used:
         return
-    found = spikes(values, ~(missing | absurd).any(axis=1))
+    found = spikes(values, np.asarray(~(missing | absurd).any(axis=1)))
     for j in np.flatnonzero(found.any(axis=0)):
         fraction = float(found[:, j].mean())
         yield finding(

@@ -132,7 +132,7 @@ def weighted_lag(
     mean = -float(late @ left) / power
     each = np.column_stack([np.where(joint == j, z, 0.0) * w for j in range(n)])
     each -= Q @ (Q.T @ each)
-    per_joint = -np.linalg.lstsq(each, left, rcond=1e-9)[0]
+    per_joint = -np.asarray(np.linalg.lstsq(each, left, rcond=1e-9)[0], dtype=np.float64)
     share = np.array([float(column @ column) for column in each.T])
     share /= share.sum()
     variance = float(((left + mean * late) ** 2).sum()) / (len(y) - Q.shape[1] - 1)

@@ -52,7 +52,7 @@ def degree_findings(log: Log, q: FloatArray, robot: Robot) -> Iterator[Note]:
     width = np.where(np.isfinite(high - low), high - low, np.inf)
     beyond = revolute & ((reach > TURNS) | (np.ptp(q, axis=0) > 1.5 * width))
     converted = q * pi / 180.0
-    fits = (converted >= low - OVER_LIMIT).all(axis=0) & (converted <= high + OVER_LIMIT).all(axis=0)
+    fits = np.asarray(((converted >= low - OVER_LIMIT) & (converted <= high + OVER_LIMIT)).all(axis=0))
     if beyond.any() and fits[revolute].all():
         j = int(np.argmax(np.where(beyond, reach, 0.0)))
         yield finding(

@@ -11,6 +11,7 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.logs.health.findings import finding
 from armid.logs.health.probe import Probe
+from armid.logs.health.rows import Mask
 from armid.logs.health.weight import WeightFit, weight_fit
 from armid.logs.samples import Samples
 from armid.notes import Note, Severity
@@ -18,13 +19,13 @@ from armid.notes import Note, Severity
 GOOD = 0.9
 """Mean correlation with weight from which an order is believed."""
 
-GAIN = 0.25
-"""And how much better than the order of the file it must be."""
+GAIN = 0.4
+"""And what may be left of the distance to perfect correlation that the order of the file has."""
 
 Order = tuple[int, ...]
 
 
-def order_findings(view: Probe, fit: WeightFit, heavy: FloatArray) -> Iterator[Note]:
+def order_findings(view: Probe, fit: WeightFit, heavy: Mask) -> Iterator[Note]:
     """The order of columns that fits the arm's weight, if it is another than the one assumed."""
     n = len(view.log.joints)
     present = score(fit, heavy)
@@ -34,7 +35,7 @@ def order_findings(view: Probe, fit: WeightFit, heavy: FloatArray) -> Iterator[N
             value = order_score(view, order, torque_only=only)
             if value > best + 1e-6:
                 best, found, torque_only = value, order, only
-    if found is None or best < GOOD or best < present + GAIN:
+    if found is None or best < GOOD or 1.0 - best > GAIN * (1.0 - present):
         return
     names = ", ".join(view.log.joints[k] for k in found)
     what = "torque columns" if torque_only else "columns"
@@ -81,7 +82,7 @@ def order_score(view: Probe, order: Order, *, torque_only: bool) -> float:
     return score(fit, fit.weight_spread > np.maximum(0.05, 0.02 * fit.weight_spread.max()))
 
 
-def score(fit: WeightFit, heavy: FloatArray) -> float:
+def score(fit: WeightFit, heavy: Mask) -> float:
     """Mean correlation with weight over the joints that carry some, in proportion to it."""
     if not heavy.any():
         return 0.0

@@ -65,7 +65,7 @@ def probe(log: Log, robot: Robot, channel: Channel) -> Probe:
     if log.conditions.mounting is not None:
         robot = robot.with_gravity(log.conditions.mounting)
     if log.clock is Clock.UNKNOWN:
-        log = replace(log, time=np.arange(len(log)) * ASSUMED_STEP, clock=Clock.STEP)
+        log = replace(log, time=np.arange(float(len(log))) * ASSUMED_STEP, clock=Clock.STEP)
     parts, _ = uniform_parts(log, Conditioning())
     settings, _ = resolved_settings(parts, Conditioning())
     pieces = [conditioned(part, settings) for part in parts if longer_than_filter(len(part.time), part.rate, settings)]

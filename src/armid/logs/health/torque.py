@@ -11,8 +11,9 @@ from armid.errors import ArmidError
 from armid.kernels.dynamics import gravity
 from armid.logs.health.findings import finding
 from armid.logs.health.lag import torque_lag
-from armid.logs.health.order import order_findings
+from armid.logs.health.order import GOOD, order_findings, score
 from armid.logs.health.probe import Probe, probe
+from armid.logs.health.rows import Mask
 from armid.logs.health.weight import WeightFit, weight_fit
 from armid.logs.log import Channel, Clock, Log
 from armid.notes import Note, Severity
@@ -30,6 +31,9 @@ DECISIVE = 0.7
 ABSENT = 0.3
 """Partial correlation below which weight is not in the torque."""
 
+COMPENSATED = 0.2
+"""Scale of the weight over the scale of the inertia in the torque, below which the weight has been taken out."""
+
 UNIT_DOUBT = 2.5
 UNIT_WRONG = 5.0
 """Factor between measured and nominal weight. Descriptions are wrong by up to a half; amperes and millinewtons by more."""
@@ -45,7 +49,8 @@ LAG_CONFIDENCE = 5.0
 
 def torque_findings(log: Log, robot: Robot) -> Iterator[Note]:
     """Findings about the torque channels a fit would use."""
-    sides = [c for c in log.torques if c is not Channel.COMMANDED_TORQUE] or list(log.torques)
+    measured = tuple(c for c in log.torques if c is not Channel.COMMANDED_TORQUE)
+    sides: tuple[Channel, ...] = measured or log.torques
     for channel in sides:
         if channel is Channel.CURRENT:
             yield current_note(log)
@@ -72,7 +77,7 @@ def current_note(log: Log) -> Note:
     )
 
 
-def weight_joints(fit: WeightFit) -> FloatArray:
+def weight_joints(fit: WeightFit) -> Mask:
     """Joints whose weight changes enough during this motion to be looked for."""
     return fit.weight_spread > np.maximum(MIN_WEIGHT, MIN_WEIGHT_SHARE * fit.weight_spread.max())
 
@@ -85,12 +90,14 @@ def weight_findings(view: Probe, fit: WeightFit) -> Iterator[Note]:
     c = fit.weight_correlation
     believed = heavy & (np.abs(c) > DECISIVE)
     agreeing = heavy & (c > DECISIVE)
-    if not believed.any() or np.average(np.abs(c[heavy]), weights=fit.weight_spread[heavy]) < DECISIVE:
-        found = list(order_findings(view, fit, heavy)) or list(direction_findings(view, fit))
+    overall = score(fit, heavy)
+    if overall < GOOD:
+        found = list(order_findings(view, fit, heavy))
+        if not found and (overall < DECISIVE or not believed.any()):
+            found = list(compensation_findings(view, fit, heavy)) or list(direction_findings(view))
         yield from found
-        if not found:
-            yield from compensation_findings(view, fit, heavy)
-        return
+        if found or overall < DECISIVE:
+            return
     reversed_ = believed & (c < 0.0)
     if reversed_.any():
         yield from reversal_findings(view, fit, reversed_, bool(agreeing.any()))
@@ -98,7 +105,7 @@ def weight_findings(view: Probe, fit: WeightFit) -> Iterator[Note]:
     yield from unit_findings(view, fit, agreeing)
 
 
-def reversal_findings(view: Probe, fit: WeightFit, reversed_: FloatArray, partly: bool) -> Iterator[Note]:
+def reversal_findings(view: Probe, fit: WeightFit, reversed_: Mask, partly: bool) -> Iterator[Note]:
     """All of it reversed: torque or gravity, decided by friction and inertia. Some joints only: their torque."""
     motion = motion_sign(fit)
     names = [name for name, yes in zip(view.log.joints, reversed_, strict=True) if yes]
@@ -134,7 +141,7 @@ def motion_sign(fit: WeightFit) -> float:
     return float(np.sign(votes)) if abs(votes) > 0.5 else 0.0
 
 
-def direction_findings(view: Probe, fit: WeightFit) -> Iterator[Note]:
+def direction_findings(view: Probe) -> Iterator[Note]:
     """Gravity that points elsewhere in the base frame: a wall, a slope, a ceiling.
 
     Weight is linear in the gravity vector, so three numbers shared by all joints are fitted next to each joint's own friction.
@@ -173,26 +180,29 @@ def fitted_gravity(view: Probe) -> tuple[FloatArray, float]:
             normal, right, before = normal + G.T @ G / power, right + G.T @ y / power, before + 1.0
     if before == 0.0:
         return np.zeros(3), 0.0
-    fitted = np.linalg.lstsq(normal, right, rcond=1e-9)[0]
+    fitted = np.asarray(np.linalg.lstsq(normal, right, rcond=1e-9)[0], dtype=np.float64)
     return fitted, float(right @ fitted) / before
 
 
-def compensation_findings(view: Probe, fit: WeightFit, heavy: FloatArray) -> Iterator[Note]:
-    """Torque from which the controller has taken the weight."""
+def compensation_findings(view: Probe, fit: WeightFit, heavy: Mask) -> Iterator[Note]:
+    """Torque from which the controller has taken the weight: inertia is there in full, weight is not."""
     strong = heavy & (fit.weight_spread > 0.2 * fit.weight_spread.max())
-    if (np.abs(fit.weight_correlation[strong]) < ABSENT).all() and (fit.torque_spread[strong] > 0.0).all():
+    uncorrelated = np.abs(fit.weight_correlation) < ABSENT
+    # A scale common to both, as of amperes, cancels in the ratio.
+    outweighed = (np.abs(fit.weight) < COMPENSATED * np.abs(fit.inertia)) & (fit.inertia_correlation > 0.5)
+    if (uncorrelated | outweighed)[strong].all() and (fit.torque_spread[strong] > 0.0).all():
         j = int(np.argmax(fit.weight_spread))
         yield finding(
             "gravity-compensated",
             Severity.ERROR,
             view.log.joints[j],
-            f"{view.channel.value} does not follow the arm's weight (correlation {fit.weight_correlation[j]:.2f}, where it should "
-            f"change by {fit.weight_spread[j]:.3g} N m)",
+            f"{view.channel.value} does not follow the arm's weight (correlation {fit.weight_correlation[j]:.2f}, where it "
+            f"should change by {fit.weight_spread[j]:.3g} N m)",
             "the controller has subtracted gravity: record the total torque, or another channel",
         )
 
 
-def unit_findings(view: Probe, fit: WeightFit, agreeing: FloatArray) -> Iterator[Note]:
+def unit_findings(view: Probe, fit: WeightFit, agreeing: Mask) -> Iterator[Note]:
     """Torque in proportion to the weight, but not equal to it."""
     if not view.real or view.channel is Channel.CURRENT:
         return

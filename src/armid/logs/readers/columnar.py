@@ -115,15 +115,14 @@ def numeric_names(pa: Any, path: Path, schema: Any) -> tuple[str, ...]:
 def column_values(path: Path, name: str, column: Any) -> FloatArray:
     """One column as float64, [rows], or [rows, k] for lists of equal length; timestamps become seconds."""
     import pyarrow as pa
+    import pyarrow.compute
 
     kind = column.type
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         flat = column.flatten().to_numpy(zero_copy_only=False).astype(np.float64)
         if len(column) and len(flat) % len(column):
             raise InputError(path, f"lists of different lengths in column {name!r}")
-        lengths = (
-            np.unique(column.value_lengths().to_numpy(zero_copy_only=False)) if hasattr(column, "value_lengths") else []
-        )
+        lengths = np.unique(pa.compute.list_value_length(column).to_numpy(zero_copy_only=False))
         if len(lengths) > 1:
             raise InputError(path, f"lists of different lengths in column {name!r}")
         return flat.reshape(len(column), -1)
