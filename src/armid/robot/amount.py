@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from math import isfinite, pi
 
@@ -19,6 +19,9 @@ from armid.errors import RobotError
 
 LARGEST = 1e12
 """No quantity of a robot in SI units is larger, and sums of products of three such numbers still are finite."""
+
+SMALLEST = 1e-100
+"""Closer to zero than this is zero: such numbers come from broken exporters, and dividing by one overflows."""
 
 MAX_LENGTH = 200
 """Characters; the longest sensible expression is far shorter, and this bounds the recursion."""
@@ -69,7 +72,7 @@ def amount(text: str, where: str, *, names: Mapping[str, float] | None = None, v
         raise RobotError(where, f"{text!r} is not a finite number")
     if abs(result.constant) > LARGEST:
         raise RobotError(where, f"{text[:60]!r} is larger than {LARGEST:g}", "is this in SI units?")
-    return result
+    return result if abs(result.constant) >= SMALLEST else replace(result, constant=0.0)
 
 
 class _Reader:

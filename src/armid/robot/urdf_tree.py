@@ -15,7 +15,7 @@ from armid.arrays import FloatArray
 from armid.errors import RobotError
 from armid.notes import Note, Severity
 from armid.parameters.inertial import from_centre_of_mass, tensor
-from armid.robot.amount import LARGEST
+from armid.robot.amount import LARGEST, SMALLEST
 from armid.robot.elementary import rotation_from_rpy
 from armid.robot.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Shape, Sphere
 from armid.robot.robot import Limits
@@ -346,7 +346,7 @@ class _Reader:
             raise self.error(element, f"{key} holds {word[:40]!r}, which is not a finite number", _number_hint(word))
         if abs(value) > LARGEST and element.tag != "limit":
             raise self.error(element, f"{key} holds {word[:40]!r}, more than {LARGEST:g}", "is this in SI units?")
-        return value
+        return value if abs(value) >= SMALLEST else 0.0
 
     def note(self, code: str, message: str, subject: str = "", severity: Severity = Severity.WARNING) -> None:
         self.notes.append(Note(code, severity, message, subject))
