@@ -44,6 +44,10 @@ _DYNAMIC: dict[Quantity, Any] = {
 }
 
 
+GEOMETRIC_NOTES = ("angle-rounded", "tip-chosen", "branch-lumped")
+"""What a reader of a description says that decides what can be identified."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tracking:
     """How a pose is measured.
@@ -133,7 +137,7 @@ def inspect(
     sources = sources_for(robot, quantities, effects, tracking)
     found = structure(*sources, tolerance=tolerance, what=" and ".join(quantities))
     terms, closed, notes = closed_terms(sources, found.base)
-    notes += weak_notes(found.base)
+    notes += weak_notes(found.base) + [note for note in robot.notes if note.code in GEOMETRIC_NOTES]
     return Inspection(robot, tuple(quantities), effects, found.base, terms, closed, found.per_channel, tuple(notes))
 
 

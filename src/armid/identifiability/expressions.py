@@ -31,7 +31,7 @@ def grouped(terms: Terms) -> list[tuple[sympy.Expr, list[str]]]:
 def joined(terms: Terms, name: Callable[[str], str], number: Callable[[sympy.Expr], str], times: str) -> str:
     """A sum written with the given ways to write names and coefficients."""
     text = ""
-    for coefficient, names in grouped(terms):
+    for coefficient, names in grouped({name: decimal(value) for name, value in terms.items()}):
         negative = coefficient.could_extract_minus_sign()
         factor = -coefficient if negative else coefficient
         body = " + ".join(name(n) for n in names)
@@ -47,8 +47,13 @@ def joined(terms: Terms, name: Callable[[str], str], number: Callable[[sympy.Exp
 
 def decimal(x: sympy.Expr) -> sympy.Expr:
     """Fractions whose decimals are long as decimals of seven digits; short ones stay as they are."""
-    long = {r: sympy.Float(r, 7) for r in x.atoms(sympy.Rational) if r.q > 12}
-    return x.xreplace(long)
+    return x.xreplace({r: short_number(r) for r in x.atoms(sympy.Rational) if r.q > 12})
+
+
+def short_number(r: sympy.Rational) -> sympy.Expr:
+    """Seven digits, or the integer they come to."""
+    value = float(f"{float(r):.7g}")
+    return sympy.Integer(round(value)) if value == round(value) else sympy.Float(value, 7)
 
 
 def text_of(x: sympy.Expr) -> str:

@@ -18,7 +18,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import sympy
 
-from armid.identifiability.base import BaseParameters
+from armid.identifiability.base import COEFFICIENT_ROUND_OFF, BaseParameters
 from armid.identifiability.blocks import (
     Block,
     NullVectors,
@@ -97,9 +97,17 @@ def regroup(*sources: ArmSource, base: BaseParameters | None = None) -> Regroupi
             f"the closed-form rules find {len(vectors)} dependent parameters of {robot.name}, samples find "
             f"{len(base.dependent)}; use the numeric base parameters"
         )
-    out = Regrouping(base, symbolic_terms(base, vectors), {name: value_of(robot, name) for name in scalars.lengths})
+    lengths = {name: value_of(robot, name) for name in scalars.lengths}
+    out = Regrouping(base, symbolic_terms(base, vectors), lengths)
     check_agreement(out)
-    return out
+    return replace(out, terms=tuple(without_round_off(terms, lengths) for terms in out.terms))
+
+
+def without_round_off(terms: dict[str, sympy.Expr], lengths: dict[str, float]) -> dict[str, sympy.Expr]:
+    """Terms whose coefficient is more than what an angle written with few decimals leaves behind (1.5708 for pi/2)."""
+    size = {name: abs(float(value.subs(lengths))) for name, value in terms.items()}
+    floor = COEFFICIENT_ROUND_OFF * max(size.values())
+    return {name: value for name, value in terms.items() if size[name] == 0.0 or size[name] > floor}
 
 
 def value_of(robot: Robot, symbol: str) -> float:
