@@ -17,7 +17,13 @@ _SECOND_8 = (8.0 / 5.0, -1.0 / 5.0, 8.0 / 315.0, -1.0 / 560.0)
 
 
 def derivatives(
-    x: FloatArray, rate: float, method: Differentiator, *, cutoff: float = np.inf, periodic: bool = False
+    x: FloatArray,
+    rate: float,
+    method: Differentiator,
+    *,
+    cutoff: float = np.inf,
+    periodic: bool = False,
+    keep: slice = slice(None),
 ) -> Derivatives:
     """First and second derivative of each column.
 
@@ -27,18 +33,20 @@ def derivatives(
         method: how.
         cutoff: of what is in the signal [Hz]; window and smoothing of the local fits follow it.
         periodic: the last sample is followed by the first.
+        keep: samples wanted; far fewer are computed where the method allows it.
 
     Returns:
-        x' and x'', same shape. `LEAST_SQUARES_CAUSAL` returns both four samples late.
+        x' and x'' at the samples kept. `LEAST_SQUARES_CAUSAL` returns both four samples late.
     """
     if method is Differentiator.SPECTRAL:
-        return spectral(x, rate)
+        first, second = spectral(x, rate)
+        return first[keep], second[keep]
+    if method is Differentiator.CENTRAL_8 and len(x) > 8:
+        return central_8(extended(x, 4, periodic), rate, range(len(x))[keep])
     function: Callable[[FloatArray, float], Derivatives]
     match method:
         case Differentiator.CENTRAL:
             function, reach = central, 2
-        case Differentiator.CENTRAL_8:
-            function, reach = central_8, 4
         case Differentiator.LEAST_SQUARES:
             function, reach = least_squares, 4
         case Differentiator.LEAST_SQUARES_CAUSAL:
@@ -46,12 +54,14 @@ def derivatives(
         case Differentiator.SAVITZKY_GOLAY:
             window = savitzky_golay_window(rate, cutoff, len(x))
             function, reach = (lambda y, r: savitzky_golay(y, r, window)), window
+        case Differentiator.CENTRAL_8:
+            function, reach = central, 2  # too short for nine points
         case _:
             function, reach = (lambda y, r: spline(y, r, cutoff)), int(4 * rate / cutoff) if cutoff < rate else 16
     reach = min(reach, len(x) - 1)
     wide = extended(x, reach, periodic)
     first, second = function(wide, rate)
-    return first[reach:-reach], second[reach:-reach]
+    return first[reach:-reach][keep], second[reach:-reach][keep]
 
 
 def extended(x: FloatArray, reach: int, periodic: bool) -> FloatArray:
@@ -67,20 +77,23 @@ def central(x: FloatArray, rate: float) -> Derivatives:
     return first, np.gradient(first, 1.0 / rate, axis=0)
 
 
-def central_8(x: FloatArray, rate: float) -> Derivatives:
-    """Eighth-order central differences; the four samples at each end are left at zero."""
-    first, second = np.zeros_like(x), np.zeros_like(x)
-    middle = slice(4, -4)
-    second[middle] = (-205.0 / 72.0) * x[middle]
+def central_8(wide: FloatArray, rate: float, at: range) -> Derivatives:
+    """Eighth-order central differences at some samples of a signal continued by four at both ends."""
+
+    def shifted(k: int) -> FloatArray:
+        return wide[at.start + 4 + k : at.stop + 4 + k : at.step]
+
+    first = np.zeros_like(shifted(0))
+    second = (-205.0 / 72.0) * shifted(0)
     for k, (a, b) in enumerate(zip(_FIRST_8, _SECOND_8, strict=True), start=1):
-        ahead, behind = x[4 + k : len(x) - 4 + k], x[4 - k : len(x) - 4 - k]
-        first[middle] += a * (ahead - behind)
-        second[middle] += b * (ahead + behind)
+        ahead, behind = shifted(k), shifted(-k)
+        first += a * (ahead - behind)
+        second += b * (ahead + behind)
     return first * rate, second * rate**2
 
 
 def least_squares(x: FloatArray, rate: float) -> Derivatives:
-    """f' = (-2 f[-2] - f[-1] + f[1] + 2 f[2]) / 10 T, twice: slope of the least-squares parabola [Khosla1985]."""
+    """Slope (-2 f[-2] - f[-1] + f[1] + 2 f[2]) / 10 T, twice: of the least-squares parabola [Khosla1985]."""
     first = five_point(x, rate)
     return first, five_point(first, rate)
 
@@ -98,7 +111,7 @@ def five_point(x: FloatArray, rate: float) -> FloatArray:
 
 
 def delayed(x: FloatArray, by: int) -> FloatArray:
-    """x some samples later; the first value is held before it."""
+    """The signal some samples later; the first value is held before it."""
     return np.concatenate([np.repeat(x[:1], by, axis=0), x[:-by]])
 
 

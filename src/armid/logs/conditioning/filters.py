@@ -8,22 +8,12 @@ from functools import cached_property
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.errors import InputError
 
 SETTLED = 1e-9
 """What is left of a filter's impulse response is negligible below this fraction."""
 
 MAX_NYQUIST = 0.95
 """Fraction of the Nyquist frequency above which a low-pass does nothing useful."""
-
-
-@dataclass(frozen=True, slots=True, eq=True)
-class LowPassKey:
-    """What determines a low-pass."""
-
-    rate: float
-    cutoff: float
-    order: int
 
 
 @dataclass(frozen=True)
@@ -84,11 +74,3 @@ def low_pass(values: FloatArray, filter: LowPass, *, periodic: bool = False) -> 
     else:
         out = sosfiltfilt(filter.sections, columns, axis=-1, padlen=max(0, min(count - 2, filter.settling)))
     return np.asarray(out).T.reshape(values.shape)
-
-
-def check_length(name: str, count: int, filter: LowPass) -> None:
-    """A signal shorter than the filter's memory cannot be filtered."""
-    if count * filter.cutoff / filter.rate < 3.0:
-        raise InputError(
-            name, f"{count / filter.rate:.3g} s is shorter than three periods of the {filter.cutoff:g} Hz cut-off"
-        )

@@ -87,11 +87,11 @@ def stale_rows(values: FloatArray) -> Mask:
         return same
     edges = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]]).astype(np.int8)))
     starts, stops = edges[::2], edges[1::2]
-    out = np.zeros_like(same)
-    for start, stop in zip(starts, stops, strict=True):
-        if stop - start <= MAX_STALE_RUN:
-            out[start:stop] = True
-    return out
+    short = stops - starts <= MAX_STALE_RUN
+    change = np.zeros(len(same) + 1, dtype=np.int64)
+    np.add.at(change, starts[short], 1)
+    np.add.at(change, stops[short], -1)
+    return np.asarray(np.cumsum(change[:-1]) > 0)
 
 
 def is_uniform(time: FloatArray, step: float) -> bool:
@@ -103,22 +103,6 @@ def counted_time(time: FloatArray, step: float) -> FloatArray:
     count = np.concatenate([[0.0], np.cumsum(np.maximum(1.0, np.rint(np.diff(time) / step)))])
     slope, start = np.polyfit(count, time - time[0], 1)
     return time[0] + start + slope * count
-
-
-def roughness(time: FloatArray, values: FloatArray) -> FloatArray:
-    """Median distance of each sample from the cubic through its four neighbours, per column, in units of white noise."""
-    t0, t1, t2, t3, t4 = (time[k : len(time) - 4 + k] for k in range(5))
-    nodes = (t0, t1, t3, t4)
-    prediction = np.zeros((len(t2), values.shape[1]))
-    gain = np.ones(len(t2))
-    for k, own in zip((0, 1, 3, 4), nodes, strict=True):
-        weight = np.ones(len(t2))
-        for other in nodes:
-            if other is not own:
-                weight = weight * (t2 - other) / (own - other)
-        prediction += weight[:, np.newaxis] * values[k : len(values) - 4 + k]
-        gain += weight**2
-    return np.median(np.abs(values[2:-2] - prediction) / np.sqrt(gain)[:, np.newaxis], axis=0)
 
 
 def with_time_base(stretch: Stretch) -> tuple[Stretch, Note | None]:

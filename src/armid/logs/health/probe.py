@@ -8,8 +8,10 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.kernels.dynamics import gravity, inverse_dynamics
-from armid.logs.conditioning.condition import conditioned, resolved_settings, uniform_parts
+from armid.logs.conditioning.condition import resolved_settings
+from armid.logs.conditioning.parts import uniform_parts
 from armid.logs.conditioning.settings import Conditioning
+from armid.logs.conditioning.window import conditioned, is_long_enough
 from armid.logs.health.nominal import has_inertials, rods
 from armid.logs.log import Channel, Clock, Log
 from armid.logs.samples import Samples, concatenated
@@ -68,18 +70,12 @@ def probe(log: Log, robot: Robot, channel: Channel) -> Probe:
         log = replace(log, time=np.arange(float(len(log))) * ASSUMED_STEP, clock=Clock.STEP)
     parts, _ = uniform_parts(log, Conditioning())
     settings, _ = resolved_settings(parts, Conditioning())
-    pieces = [conditioned(part, settings) for part in parts if longer_than_filter(len(part.time), part.rate, settings)]
+    pieces = [conditioned(part, settings) for part in parts if is_long_enough(part, settings)]
     samples = concatenated([piece for piece in pieces if len(piece)])
     every = -(-len(samples) // MAX_SAMPLES)
     real = has_inertials(robot)
     inertial = robot.inertial if real else rods(robot)
     return Probe(log, robot, thinned(samples, every), channel, inertial, real)
-
-
-def longer_than_filter(count: int, rate: float, settings: Conditioning) -> bool:
-    """Whether a stretch is long enough for the cut-off chosen on the longest one."""
-    assert settings.cutoff is not None
-    return count / rate * settings.cutoff >= 3.0
 
 
 def thinned(samples: Samples, every: int) -> Samples:

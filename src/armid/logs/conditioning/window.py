@@ -1,0 +1,99 @@
+"""One uniform stretch: filter, differentiate, trim, decimate."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.errors import InputError
+from armid.logs.conditioning.differentiate import derivatives
+from armid.logs.conditioning.filters import LowPass, low_pass
+from armid.logs.conditioning.parts import Uniform
+from armid.logs.conditioning.settings import Conditioning, Differentiator, VelocitySource
+from armid.logs.log import Channel
+from armid.logs.samples import Samples, Segment
+
+MIN_PERIODS = 3.0
+"""Of the cut-off: a shorter stretch has not let the filter settle."""
+
+EDGE_SHARE = 0.05
+EDGE_SECONDS = 0.5
+"""Beyond the filter's own transient, this share of a stretch at each end, and at most this long, is left out: recorders
+filter too, and their transients at the ends of a recording look like motion without torque."""
+
+CAUSAL_DELAY = 4
+"""Samples by which derivatives of the causal differentiator are late."""
+
+
+def is_long_enough(part: Uniform, settings: Conditioning) -> bool:
+    """Whether the filter settles within a stretch."""
+    assert settings.cutoff is not None
+    motion = LowPass(part.rate, settings.cutoff, settings.order)
+    return part.periodic or motion.passes_all or len(part.time) / part.rate * settings.cutoff >= MIN_PERIODS
+
+
+def conditioned(part: Uniform, settings: Conditioning) -> Samples:
+    """A whole stretch. Settings are resolved."""
+    count = len(part.time)
+    edge = 0 if part.periodic else trimmed_edge(count, part.rate, settings)
+    return conditioned_range(part, settings, edge, count - edge)
+
+
+def conditioned_range(part: Uniform, settings: Conditioning, start: int, stop: int) -> Samples:
+    """Samples start, start + every, ... before stop of a stretch that may reach further on both sides."""
+    assert settings.torque_cutoff is not None
+    torque = LowPass(part.rate, settings.torque_cutoff, settings.order)
+    delay = CAUSAL_DELAY if settings.differentiator is Differentiator.LEAST_SQUARES_CAUSAL else 0
+    every = decimation(part.rate, settings)
+    keep = slice(start, stop - delay, every)
+    q, qd, qdd = motion_of(part, settings, keep, delay)
+    torques = {c: low_pass(part.channels[c], torque, periodic=part.periodic)[keep] for c in part.log.torques}
+    time, rate = part.time[keep], part.rate / every
+    return Samples(
+        joints=part.log.joints,
+        time=time,
+        q=q,
+        qd=qd,
+        qdd=qdd,
+        torques=torques,
+        raw_torques={c: part.channels[c][keep] for c in torques},
+        variances={c: v[keep] for c, v in part.variances.items()},
+        segments=(Segment(0, len(time), part.log.name, rate, part.log.conditions),) if len(time) else (),
+        rate=rate,
+        settings=settings,
+    )
+
+
+def decimation(rate: float, settings: Conditioning) -> int:
+    """Samples of the log per sample kept."""
+    assert settings.rate is not None
+    return max(1, round(rate / settings.rate)) if np.isfinite(settings.rate) else 1
+
+
+def motion_of(
+    part: Uniform, settings: Conditioning, keep: slice, delay: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Position, velocity and acceleration at the samples kept, filtered."""
+    assert settings.cutoff is not None
+    motion = LowPass(part.rate, settings.cutoff, settings.order)
+    late = slice(keep.start + delay, keep.stop + delay, keep.step)
+    q = low_pass(part.channels[Channel.POSITION], motion, periodic=part.periodic)
+    source = q
+    if settings.velocity is VelocitySource.MEASURED:
+        if Channel.VELOCITY not in part.channels:
+            raise InputError(part.log.name, "no usable velocity was recorded", "derive it from position")
+        source = low_pass(part.channels[Channel.VELOCITY], motion, periodic=part.periodic)
+    first, second = derivatives(
+        source, part.rate, settings.differentiator, cutoff=settings.cutoff, periodic=part.periodic, keep=late
+    )
+    return (q[keep], source[keep], first) if source is not q else (q[keep], first, second)
+
+
+def trimmed_edge(count: int, rate: float, settings: Conditioning) -> int:
+    """Samples to leave out at each end; at most a quarter of the stretch unless the user says more."""
+    assert settings.cutoff is not None and settings.torque_cutoff is not None  # noqa: PT018
+    if settings.trim is not None:
+        return min(int(np.ceil(settings.trim * rate)), count // 2)
+    transient = max(LowPass(rate, f, settings.order).transient for f in (settings.cutoff, settings.torque_cutoff))
+    seconds = max(transient, min(EDGE_SECONDS, EDGE_SHARE * count / rate))
+    return min(int(np.ceil(seconds * rate)) + 4, count // 4)
