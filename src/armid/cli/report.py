@@ -1,0 +1,36 @@
+"""`armid report`: one HTML file from a result folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from armid.cli.output import JsonOption, console, emit, verb
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the verb."""
+    app.command("report")(report)
+
+
+@verb
+def report(
+    result: Annotated[Path, typer.Argument(metavar="RESULT", help="Folder written by armid identify.")],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Where to write report.html; the result's folder by default."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write one self-contained HTML page with everything needed to trust the result, or not."""
+    from armid.estimation.result import load_result
+    from armid.report.identification import identification_report
+    from armid.report.render import write_report
+
+    stored = load_result(result, traces=True)
+    folder = out or (result.parent if result.name == "result.json" else result)
+    path = write_report(identification_report(stored), folder / "report.html")
+    console().print(f"{stored.verdict}; wrote {path}")
+    emit({"report": path, "verdict": stored.verdict}, as_json=as_json)

@@ -1,0 +1,110 @@
+"""What held-out residuals still contain: correlation in time, friction shape, load dependence, spectrum."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from armid.arrays import FloatArray
+
+LAGS_SECONDS = 1.0
+"""Autocorrelation is looked at this far."""
+BINS = 25
+"""Of velocity or load, with equal numbers of samples."""
+FEWEST_PER_BIN = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Binned:
+    """Mean and spread of residuals over bins of something else.
+
+    Args:
+        centre: mean of that something in each bin.
+        mean: of the residual [N m or N].
+        spread: standard deviation of the residual within the bin.
+    """
+
+    centre: FloatArray
+    mean: FloatArray
+    spread: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualDiagnostics:
+    """One channel's held-out residual.
+
+    Args:
+        name: of the channel.
+        lag: [s].
+        autocorrelation: at those lags; 1 at lag zero.
+        correlation_time: sum of the autocorrelation up to its first zero, times the step [s]; samples closer than this
+            are not independent.
+        frequency: [Hz].
+        spectrum: amplitude density of the residual [N m/sqrt(Hz)].
+        torque_spectrum: of the measured torque, for comparison.
+        against_velocity, against_load: residual over drive velocity, and over the predicted torque.
+    """
+
+    name: str
+    lag: FloatArray
+    autocorrelation: FloatArray
+    correlation_time: float
+    frequency: FloatArray
+    spectrum: FloatArray
+    torque_spectrum: FloatArray
+    against_velocity: Binned
+    against_load: Binned
+
+
+def diagnose(
+    name: str, time: FloatArray, residual: FloatArray, torque: FloatArray, velocity: FloatArray, load: FloatArray
+) -> ResidualDiagnostics:
+    """All diagnostics of one channel of one run of uniform sampling."""
+    step = float(np.median(np.diff(time))) if len(time) > 1 else 1.0
+    lag, correlation, correlation_time = autocorrelation(residual, step)
+    frequency, spectrum = amplitude_density(residual, step)
+    return ResidualDiagnostics(
+        name, lag, correlation, correlation_time, frequency, spectrum, amplitude_density(torque, step)[1],
+        binned(velocity, residual), binned(load, residual),
+    )  # fmt: skip
+
+
+def autocorrelation(x: FloatArray, step: float) -> tuple[FloatArray, FloatArray, float]:
+    """Lags [s], autocorrelation there, and the correlation time [s]."""
+    centred = x - x.mean()
+    count = max(2, min(len(x) - 1, int(LAGS_SECONDS / step) + 1))
+    size = 1 << (2 * len(x) - 1).bit_length()
+    power = np.abs(np.fft.rfft(centred, size)) ** 2
+    covariance = np.fft.irfft(power, size)[:count]
+    if covariance[0] <= 0.0:
+        return np.arange(count) * step, np.zeros(count), 0.0
+    r = covariance / covariance[0]
+    negative = np.flatnonzero(r <= 0.0)
+    end = int(negative[0]) if negative.size else count
+    return np.arange(count) * step, r, float(step * (2.0 * r[1:end].sum() + 1.0))
+
+
+def amplitude_density(x: FloatArray, step: float) -> tuple[FloatArray, FloatArray]:
+    """Welch's estimate with half-overlapping Hann windows: frequency [Hz], root of the power density."""
+    from scipy.signal import welch
+
+    frequency, power = welch(x, 1.0 / step, nperseg=min(len(x), 1024), detrend="constant")
+    return np.asarray(frequency[1:]), np.sqrt(np.asarray(power[1:]))
+
+
+def binned(over: FloatArray, residual: FloatArray) -> Binned:
+    """Mean and spread of the residual in bins of equal population."""
+    order = np.argsort(over, kind="stable")
+    pieces = np.array_split(order, max(1, min(BINS, len(order) // FEWEST_PER_BIN)))
+    return Binned(
+        np.array([over[p].mean() for p in pieces]),
+        np.array([residual[p].mean() for p in pieces]),
+        np.array([residual[p].std() for p in pieces]),
+    )
+
+
+def run_names(traces: Mapping[str, FloatArray]) -> tuple[str, ...]:
+    """The runs stored in a result's traces."""
+    return tuple(dict.fromkeys(key.split(".")[0] for key in traces))
