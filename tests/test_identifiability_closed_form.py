@@ -143,6 +143,17 @@ def test_a_quantity_that_does_not_determine_the_form_brings_its_own_parameters()
     assert len(arm_form(found, "inertia-matrix").base) == 5
 
 
+def test_coupled_drives_get_the_form_of_the_joints() -> None:
+    robot = load_robot("tx40")
+    arm = arm_form(inspect(robot), "inertia-matrix")
+    drives = np.random.default_rng(5).normal(size=(4, 6))
+    C = robot.coupling
+    M = np.zeros((4, 6, 6))
+    rows, columns = np.triu_indices(6)
+    M[:, rows, columns] = M[:, columns, rows] = arm.form.evaluate(drives @ C.T, arm.base.values(robot.inertial))
+    np.testing.assert_allclose(C.T @ M @ C, dynamics.mass_matrix(robot, drives), atol=1e-10)
+
+
 def test_coupled_drives_are_refused() -> None:
     robot = load_robot("tx40")
     with pytest.raises(UnsupportedClosedFormError, match="several joints"):

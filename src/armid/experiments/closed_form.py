@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -44,16 +44,23 @@ class ArmForm:
 
 
 def arm_form(found: Inspection, name: str) -> ArmForm:
-    """One of `CLOSED_FORMS` over the inspected base parameters, or over its own when those do not determine it."""
+    """One of `CLOSED_FORMS` over the inspected base parameters, or over its own when those do not determine it.
+
+    With drives that move several joints, g, M and C are those of the joints themselves (`q = coupling @ q_drive`,
+    torques `coupling^T tau`); axis inertias belong to drives and are refused.
+    """
     if name not in CLOSED_FORMS:
         raise InputError("closed form", f"{name!r} is not one of them", ", ".join(CLOSED_FORMS))
     if Quantity.POSE in found.quantities:
         raise InputError("closed form", "asked for kinematic parameters", "inspect a quantity of the dynamics")
     effects = Effects(rotor_inertia=any(p.endswith(".rotor_inertia") for p in found.base.parameters))
+    robot = found.robot
+    if robot.coupling is not None and name != "axis-inertia":
+        robot, effects = replace(robot, coupling=None), Effects()
     source: Any = {
-        "gravity": GravityRows(found.robot, effects),
-        "axis-inertia": AxisInertiaRows(found.robot, effects),
-    }.get(name, InertiaMatrixRows(found.robot, effects))
+        "gravity": GravityRows(robot, effects),
+        "axis-inertia": AxisInertiaRows(robot, effects),
+    }.get(name, InertiaMatrixRows(robot, effects))
     base, terms = found.base, found.terms
     if not determines(base, source):
         base = structural_base(source)
