@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -54,15 +55,21 @@ def verdict_section(result: Result) -> Section:
         ("joint", "train", "held out", "held out, raw", "relative", "nominal model", "unconstrained"),
         tuple(
             (
-                joint.name, joint.train.rmse, joint.held_out.rmse, joint.held_out.rmse_raw,
-                f"{100 * joint.held_out.relative:.2f} %", nominal.held_out.rmse, raw.held_out.rmse,
+                joint.name,
+                joint.train.rmse,
+                joint.held_out.rmse,
+                joint.held_out.rmse_raw,
+                f"{100 * joint.held_out.relative:.2f} %",
+                nominal.held_out.rmse,
+                raw.held_out.rmse,
             )
             for joint, nominal, raw in zip(result.joints, result.joints_nominal, result.joints_raw, strict=True)
         ),
         caption="Root mean square torque error of the consistent estimate [N m, N for prismatic joints], low-passed at "
-        f"{result.conditioning.get('torque_cutoff_hz', float('nan')):.3g} Hz; 'raw' is against the unfiltered torque; 'nominal' is the "
+        f"{result.conditioning.get('torque_cutoff_hz', float('nan')):.3g} Hz; 'raw' is against the unfiltered torque; "
+        "'nominal' is the "
         "description before identification.",
-    )  # fmt: skip
+    )
     checks = Table(
         ("condition", "about", "outcome", "in words"),
         tuple(
@@ -114,7 +121,7 @@ def excitation_section(result: Result) -> Section:
         ({"type": "bar", "x": names, "y": plots.short(np.minimum(rsd[order], 1e3)), "marker": {"color": colours}},),
         plots.axes("", "relative standard deviation [%]", yaxis_type="log", showlegend=False)
         | {"yaxis": {"type": "log", "title": {"text": "relative standard deviation [%]"}}},
-        "Sorted; orange is above 15 %. A parameter can be uncertain simply because it is nearly zero: look at its interval below.",
+        "Sorted; orange is above 15 %. A parameter can be uncertain simply because it is nearly zero: see its interval below.",
     )
     text = (
         f"Condition number {result.condition_number:.4g} in SI units, {result.condition_number_scaled:.4g} with columns scaled "
@@ -144,14 +151,20 @@ def torque_section(result: Result) -> Section:
             Figure(
                 f"torque-{run}-{k}",
                 (
-                    plots.band(t, measured - half, measured + half, f"±{100 * BAND:.0f} % of the largest torque", "rgba(128,128,128,0.18)"),
+                    plots.band(
+                        t,
+                        measured - half,
+                        measured + half,
+                        f"±{100 * BAND:.0f} % of the largest torque",
+                        "rgba(128,128,128,0.18)",
+                    ),
                     plots.line(t, measured, "measured", plots.BLUE),
                     plots.line(t, predicted, "predicted", plots.ORANGE, dash="dash"),
                     plots.line(t, measured - predicted, "residual", plots.GREEN, width=1.0),
                 ),
                 plots.axes("time [s]", "torque [N m]", title={"text": f"{name} ({run})"}),
             )
-        )  # fmt: skip
+        )
     lead = Paragraph(
         "Motion no part of which was used for any choice. Predicted by the physically consistent estimate."
     )
@@ -201,7 +214,7 @@ def parameter_section(result: Result) -> Section:
             )
         ),
         tuple("faint" if name in flagged else "" for name in e.names),
-        caption=f"Base parameters, {e.method}; intervals from {e.covariance_kind} covariance. Faint rows: zero lies in the interval.",
+        caption=f"Base parameters, {e.method}; intervals from {e.covariance_kind} covariance. Faint: zero lies in the interval.",
     )
     standard = Table(
         ("parameter", "value", "nominal", "std. dev.", "unit", "determined by", "share of data"),
@@ -245,14 +258,19 @@ def correlation_section(result: Result) -> Section:
         "correlation",
         (
             {
-                "type": "heatmap", "z": [plots.short(row, 2) for row in matrix], "x": list(e.names), "y": list(e.names),
-                "zmin": -1, "zmax": 1, "colorscale": [[0, plots.ORANGE], [0.5, "#f7f7f7"], [1, plots.BLUE]],
+                "type": "heatmap",
+                "z": [plots.short(row, 2) for row in matrix],
+                "x": list(e.names),
+                "y": list(e.names),
+                "zmin": -1,
+                "zmax": 1,
+                "colorscale": [[0, plots.ORANGE], [0.5, "#f7f7f7"], [1, plots.BLUE]],
             },
         ),
         {"xaxis": {"showticklabels": False}, "yaxis": {"showticklabels": False, "autorange": "reversed"}},
         "Correlation of the base estimates: off-diagonal entries near ±1 are pairs the motion can hardly tell apart.",
         height=520,
-    )  # fmt: skip
+    )
     strong = np.argwhere(np.triu(np.abs(matrix) > 0.95, 1))
     pairs = "; ".join(f"{e.names[i]} and {e.names[j]} ({matrix[i, j]:+.2f})" for i, j in strong[:12])
     text = f"Correlated above 0.95: {pairs}." if pairs else "No pair is correlated above 0.95."
@@ -295,10 +313,17 @@ def consistency_section(result: Result) -> Section:
     figure = Figure(
         "ellipsoids",
         tuple(surfaces),
-        {"scene": {"aspectmode": "data", "xaxis": {"title": {"text": "x [m]"}}, "yaxis": {"title": {"text": "y [m]"}}, "zaxis": {"title": {"text": "z [m]"}}}},
-        "Each link as the solid ellipsoid of uniform density with its mass, centre and inertia, at zero joint positions, in the base frame.",
+        {
+            "scene": {
+                "aspectmode": "data",
+                "xaxis": {"title": {"text": "x [m]"}},
+                "yaxis": {"title": {"text": "y [m]"}},
+                "zaxis": {"title": {"text": "z [m]"}},
+            }
+        },
+        "Each link as the solid ellipsoid of uniform density with its mass, centre and inertia; joints at zero, base frame.",
         height=520,
-    )  # fmt: skip
+    )
     return Section("consistency", "Physical consistency", (Paragraph(text), margins, figure))
 
 
@@ -333,8 +358,22 @@ def residual_section(result: Result) -> Section:
             Figure(
                 f"shape-{run}-{d.name}",
                 (
-                    with_spread(d.against_velocity.centre, d.against_velocity.mean, d.against_velocity.spread, "over velocity [rad/s]", plots.BLUE, ""),
-                    with_spread(d.against_load.centre, d.against_load.mean, d.against_load.spread, "over torque [N m]", plots.ORANGE, "x2"),
+                    with_spread(
+                        d.against_velocity.centre,
+                        d.against_velocity.mean,
+                        d.against_velocity.spread,
+                        "over velocity [rad/s]",
+                        plots.BLUE,
+                        "",
+                    ),
+                    with_spread(
+                        d.against_load.centre,
+                        d.against_load.mean,
+                        d.against_load.spread,
+                        "over torque [N m]",
+                        plots.ORANGE,
+                        "x2",
+                    ),
                 ),
                 {
                     "xaxis": {"domain": [0, 0.47], "title": {"text": "velocity [rad/s]"}},
@@ -342,10 +381,10 @@ def residual_section(result: Result) -> Section:
                     "yaxis": {"title": {"text": "residual [N m]"}},
                     "showlegend": False,
                 },
-                "A slope or step on the left is friction the model does not have; a slope on the right is a gain or a load-dependent loss.",
+                "A slope or step on the left is friction the model lacks; on the right, a gain or a load-dependent loss.",
                 height=260,
             )
-        )  # fmt: skip
+        )
     if not blocks:
         blocks.append(Paragraph("No held-out torque is stored with this result.", "faint"))
     return Section("residuals", "What the residuals still contain", tuple(blocks))
@@ -353,12 +392,17 @@ def residual_section(result: Result) -> Section:
 
 def with_spread(
     x: FloatArray, mean: FloatArray, spread: FloatArray, name: str, colour: str, axis: str
-) -> dict[str, object]:
+) -> dict[str, Any]:
     return {
-        "type": "scatter", "mode": "lines+markers", "x": plots.short(x), "y": plots.short(mean), "name": name,
+        "type": "scatter",
+        "mode": "lines+markers",
+        "x": plots.short(x),
+        "y": plots.short(mean),
+        "name": name,
         "error_y": {"type": "data", "array": plots.short(spread), "thickness": 1, "width": 0},
-        "line": {"color": colour}, "marker": {"size": 4},
-    } | ({"xaxis": axis} if axis else {})  # fmt: skip
+        "line": {"color": colour},
+        "marker": {"size": 4},
+    } | ({"xaxis": axis} if axis else {})
 
 
 def sensitivity_section(result: Result) -> Section:

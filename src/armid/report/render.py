@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from armid.errors import InputError
-from armid.report.section import Report
+from armid.report.section import Figure, Report
 
 
 def render(report: Report) -> str:
@@ -30,7 +30,7 @@ def render(report: Report) -> str:
         block.name: {"data": block.data, "layout": block.layout}
         for section in report.sections
         for block in section.blocks
-        if block.kind == "figure"
+        if isinstance(block, Figure)
     }
     return environment.get_template("report.html").render(
         report=report, figures=script_json(figures), plotly=plotting_library() if figures else ""

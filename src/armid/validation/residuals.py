@@ -75,15 +75,16 @@ def autocorrelation(x: FloatArray, step: float) -> tuple[FloatArray, FloatArray,
     """Lags [s], autocorrelation there, and the correlation time [s]."""
     centred = x - x.mean()
     count = max(2, min(len(x) - 1, int(LAGS_SECONDS / step) + 1))
+    lag: FloatArray = np.arange(count, dtype=np.float64) * step
     size = 1 << (2 * len(x) - 1).bit_length()
     power = np.abs(np.fft.rfft(centred, size)) ** 2
-    covariance = np.fft.irfft(power, size)[:count]
+    covariance: FloatArray = np.asarray(np.fft.irfft(power, size)[:count], dtype=np.float64)
     if covariance[0] <= 0.0:
-        return np.arange(count) * step, np.zeros(count), 0.0
+        return lag, np.zeros(count), 0.0
     r = covariance / covariance[0]
     negative = np.flatnonzero(r <= 0.0)
     end = int(negative[0]) if negative.size else count
-    return np.arange(count) * step, r, float(step * (2.0 * r[1:end].sum() + 1.0))
+    return lag, r, float(step * (2.0 * r[1:end].sum() + 1.0))
 
 
 def amplitude_density(x: FloatArray, step: float) -> tuple[FloatArray, FloatArray]:
