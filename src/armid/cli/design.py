@@ -44,7 +44,7 @@ def design(
     limits: Annotated[
         str, typer.Option(help="Limits that count, with commas.")
     ] = "position,velocity,acceleration,jerk,torque",
-    cell: Annotated[Path | None, typer.Option(help="Cell file: obstacles, floor, regions.")] = None,
+    cell: Annotated[str | None, typer.Option(help="Cell file, or the name of one that comes along.")] = None,
     self_collision: Annotated[bool, typer.Option(help="Keep the arm clear of itself.")] = True,
     resonance_hz: Annotated[float | None, typer.Option(help="The highest harmonic stays below it.")] = None,
     criterion: Annotated[str, typer.Option(help="condition, log-det, smallest or worst-deviation.")] = "condition",
@@ -75,7 +75,7 @@ def design(
     For example `armid design iiwa14 --seconds 20 --home 0,0,0,0,0,0,0`. Ctrl-C keeps the best motion so far.
     """
     from armid.cli.inspect import chosen_effects, one_of
-    from armid.design.cell import load_cell
+    from armid.cli.poses import named_cell
     from armid.design.criterion import Criterion
     from armid.design.design import DesignSettings, design_excitation, with_payload
     from armid.design.search import Budget
@@ -100,8 +100,8 @@ def design(
         goal_weights=None if goal_weights is None else numbers("--goal-weights", goal_weights, None),
         repetitions=repeat,
     )  # fmt: skip
-    surroundings = None if cell is None else load_cell(cell)
-    budget = Budget(seconds=seconds or None, starts=starts, workers=workers or cores())
+    surroundings = named_cell(cell)
+    budget = Budget(seconds=seconds or None, starts=starts, workers=workers or default_workers(seconds))
     if sequential:
         from armid.design.sequential import design_sequential
 
@@ -119,6 +119,15 @@ def design(
         if not as_json:
             show(found, result)
     emit(result, as_json=as_json)
+
+
+START_UP = 10.0
+"""[s] A search shorter than this is over before further processes have started: it runs in this one."""
+
+
+def default_workers(seconds: float) -> int:
+    """One process per core when the search is long enough to use them."""
+    return 1 if 0.0 < seconds < START_UP else cores()
 
 
 def cores() -> int:
@@ -233,7 +242,7 @@ def design_result(found: Design, files: list[str]) -> dict[str, Any]:
         "condition_number_scaled": found.condition_number_scaled,
         "base_parameters": len(found.base),
         "feasible": proof.feasible,
-        "limit_usage": {name: float(values.max()) for name, values in proof.usage.items()},
+        "limit_usage": found.limit_usage,
         "margin": found.settings.margin,
         "clearance": proof.clearance,
         "closest": proof.closest,

@@ -14,8 +14,8 @@ from armid.robot.robot import Robot
 EDGE_STEP = 0.02
 """[rad or m] between poses checked along an edge; the certificate of the motion looks in between."""
 
-TREE_NODES = 3000
-"""Random poses tried before a way is declared not found."""
+TREE_NODES = 1500
+"""Random directions tried before a way is declared not found."""
 
 SLOWDOWN = 1.25
 """A transition that asks for too much torque is slowed by this factor until it does not."""
@@ -47,45 +47,45 @@ def safe_waypoints(
             )
     if edge_is_free(scene, start, goal):
         return np.vstack([start, goal])
-    trees = (Tree(start), Tree(goal))
+    trees = (Tree(start, limits), Tree(goal, limits))
     for k in range(TREE_NODES):
         growing, other = trees[k % 2], trees[1 - k % 2]
-        node = growing.extend(rng.uniform(limits.lower, limits.upper), scene)
+        node = growing.grow(rng.uniform(limits.lower, limits.upper), scene)
         if node is None:
             continue
-        near = other.nearest(growing.poses[node])
-        if edge_is_free(scene, growing.poses[node], other.poses[near]):
-            path = [*growing.path(node), *reversed(other.path(near))]
+        met = other.grow(growing.poses[node], scene)
+        if met is not None and np.array_equal(other.poses[met], growing.poses[node]):
+            path = [*growing.path(node), *reversed(other.path(met))]
             return shortened(scene, np.array(path if k % 2 == 0 else path[::-1]), rng)
     raise NoTransitionError(
-        f"no free way from {np.round(start, 3).tolist()} to {np.round(goal, 3).tolist()} among {TREE_NODES} way-points; "
-        "widen the cell or give an intermediate pose"
+        f"no free way from {np.round(start, 3).tolist()} to {np.round(goal, 3).tolist()} after {TREE_NODES} random "
+        "directions; widen the cell or give an intermediate pose"
     )
 
 
 class Tree:
-    """Poses connected by free edges, grown from a root."""
+    """Poses connected by free edges, grown from a root; [Kuffner2000]."""
 
-    STEP = 0.8
-    """[rad or m] an edge may be long: short enough to slip past obstacles, long enough to get somewhere."""
-
-    def __init__(self, root: FloatArray) -> None:
-        self.poses: list[FloatArray] = [root]
-        self.parents: list[int] = [-1]
+    def __init__(self, root: FloatArray, limits: MotionLimits) -> None:
+        self.poses = root[np.newaxis]
+        self.parents = [-1]
+        self.scale = 1.0 / limits.half_range
 
     def nearest(self, pose: FloatArray) -> int:
-        return int(np.argmin(np.linalg.norm(np.array(self.poses) - pose, axis=1)))
+        return int(np.argmin((((self.poses - pose) * self.scale) ** 2).sum(axis=1)))
 
-    def extend(self, towards: FloatArray, scene: Scene) -> int | None:
-        """Adds a step from the nearest node towards a pose when it is free; its index."""
+    def grow(self, towards: FloatArray, scene: Scene) -> int | None:
+        """From the nearest node straight towards a pose as far as the way is free; the new node's index."""
         parent = self.nearest(towards)
-        step = towards - self.poses[parent]
-        pose = self.poses[parent] + step * min(1.0, self.STEP / max(float(np.linalg.norm(step)), 1e-12))
-        if not edge_is_free(scene, self.poses[parent], pose):
+        count = max(int(np.ceil(np.abs(towards - self.poses[parent]).max() / EDGE_STEP)), 1)
+        way = self.poses[parent] + np.linspace(0.0, 1.0, count + 1)[1:, np.newaxis] * (towards - self.poses[parent])
+        free = scene.is_free(way)
+        reached = count if free.all() else int(np.argmin(free))
+        if reached == 0:
             return None
-        self.poses.append(pose)
+        self.poses = np.vstack([self.poses, towards if reached == count else way[reached - 1]])
         self.parents.append(parent)
-        return len(self.poses) - 1
+        return len(self.parents) - 1
 
     def path(self, node: int) -> list[FloatArray]:
         """From the root to a node."""

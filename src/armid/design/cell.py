@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.errors import InputError
 from armid.robot.document import Field, document
-from armid.robot.geometry import Geometry
+from armid.robot.geometry import Geometry, Mesh
 from armid.robot.shapes import POSE, SHAPES, read_pose, read_shape
 
 FORMAT = "armid-cell/1"
@@ -77,11 +77,11 @@ def load_cell(path: Path) -> Cell:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:
         raise InputError(path, f"cannot be read: {problem}", "give a cell file (docs/formats.md)") from None
-    return parse_cell(text, str(path))
+    return parse_cell(text, str(path), folder=path.parent)
 
 
-def parse_cell(text: str, where: str = "cell") -> Cell:
-    """Reads a cell from the text of a YAML file."""
+def parse_cell(text: str, where: str = "cell", *, folder: Path = Path()) -> Cell:
+    """Reads a cell from the text of a YAML file; mesh paths are relative to `folder`."""
     known = ("format", "description", "margin", "floor", "obstacles", "regions")
     top = Field(document(text, where), f"{where}:").keys(known, required=("format",))
     top["format"].choice((FORMAT,))
@@ -89,7 +89,7 @@ def parse_cell(text: str, where: str = "cell") -> Cell:
     if margin < 0.0:
         raise top["margin"].error(f"{margin:g} m", "a margin cannot be negative")
     return Cell(
-        obstacles=tuple(obstacle(entry, k) for k, entry in enumerate(top["obstacles"].items()))
+        obstacles=tuple(obstacle(entry, k, folder) for k, entry in enumerate(top["obstacles"].items()))
         if "obstacles" in top
         else (),
         regions=tuple(region(entry) for entry in top["regions"].items()) if "regions" in top else (),
@@ -99,11 +99,13 @@ def parse_cell(text: str, where: str = "cell") -> Cell:
     )
 
 
-def obstacle(entry: Field, index: int) -> Obstacle:
+def obstacle(entry: Field, index: int, folder: Path) -> Obstacle:
     """A named shape with a pose in the base frame."""
     fields = entry.keys(("name", *SHAPES, *POSE))
     shape, T_pose_shape = read_shape(entry, fields)
     name = fields["name"].name() if "name" in fields else f"obstacle{index + 1}"
+    if isinstance(shape, Mesh):
+        shape = replace(shape, path=str(folder / shape.path))
     return Obstacle(name, Geometry(shape, read_pose(fields) @ T_pose_shape))
 
 

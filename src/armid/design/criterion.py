@@ -62,6 +62,20 @@ class Quality:
                 return worst_deviation(w, V, self.power, self.scale)
         return value, (V * slope) @ V.T
 
+    def values(self, G: FloatArray) -> FloatArray:
+        """Values alone of many matrices at once, shape [k, r, r] -> [k]; for trying exchanges."""
+        if self.criterion is Criterion.WORST_DEVIATION:
+            return np.array([self(one)[0] for one in G])
+        w = np.linalg.eigvalsh(G)
+        w = np.maximum(w, FLOOR * w[:, -1:])
+        if self.criterion is Criterion.LOG_DET:
+            return np.asarray(-0.5 * np.log(w).mean(axis=1))
+        half = self.power / 2
+        value = np.log(((w[:, :1] / w) ** half).sum(axis=1)) / self.power - 0.5 * np.log(w[:, 0])
+        if self.criterion is Criterion.CONDITION:
+            value += np.log(((w / w[:, -1:]) ** half).sum(axis=1)) / self.power + 0.5 * np.log(w[:, -1])
+        return np.asarray(value)
+
 
 def smooth_condition(w: FloatArray, power: float) -> tuple[float, FloatArray]:
     """log(||A||_p ||A^+||_p) from ascending squared singular values, and its derivative by each."""

@@ -96,7 +96,8 @@ class Design:
         base: the parameters it excites.
         condition_number: 2-norm, SI units, of the stacked base regressor at `REPORT_RATE_HZ`.
         condition_number_scaled: with columns scaled to unit norm.
-        certificate: of `trajectory`.
+        certificate: of `trajectory`, against `limits`.
+        limit_usage: worst ratio to each of the robot's own limits, margins included and whether they counted or not.
         limits: that were kept, margins taken off.
         scene: clearances that were kept.
         deviations: predicted standard deviation of each base parameter for one period, shape [r].
@@ -113,6 +114,7 @@ class Design:
     condition_number: float
     condition_number_scaled: float
     certificate: Certificate
+    limit_usage: dict[str, float]
     limits: MotionLimits
     scene: Scene
     deviations: FloatArray
@@ -296,11 +298,18 @@ def described(
     trajectory = complete(problem, settings, excitation, np.random.default_rng([seed, 1_000_003]))
     information = excitation_information(problem.rows, excitation)
     condition, scaled = condition_numbers(information, base)
+    proof = certify(trajectory, problem.robot, problem.limits, problem.scene)
+    own = certify(trajectory, problem.robot, motion_limits(problem.robot)[0], without_clearances(problem.scene))
     return Design(
-        problem.robot, settings, trajectory, excitation, base, condition, scaled,
-        certify(trajectory, problem.robot, problem.limits, problem.scene), problem.limits, problem.scene,
+        problem.robot, settings, trajectory, excitation, base, condition, scaled, proof,
+        {name: float(values.max()) for name, values in own.usage.items()}, problem.limits, problem.scene,
         predicted_deviations(problem, excitation), attained(problem, excitation, condition), found, notes,
     )  # fmt: skip
+
+
+def without_clearances(scene: Scene) -> Scene:
+    """The same arm in empty space, allowed to touch itself."""
+    return replace(scene, table=np.zeros((0, 7)), names=())
 
 
 def complete(

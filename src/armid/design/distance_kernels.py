@@ -28,7 +28,7 @@ BOX_STEPS = 28
 TINY = 1e-12
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def link_frames(q: Any, joints: Any, R: Any, p: Any, axes: Any, origins: Any) -> None:
     """World rotation and origin of each link (base first), and axis direction and point of each joint.
 
@@ -75,19 +75,19 @@ def link_frames(q: Any, joints: Any, R: Any, p: Any, axes: Any, origins: Any) ->
                 R[k + 1, i, j] = B[i, 0] * row[15 + j] + B[i, 1] * row[18 + j] + B[i, 2] * row[21 + j]
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def placed(R: Any, p: Any, local: Any, out: Any) -> None:
     """`out = R local + p`."""
     for i in range(3):
         out[i] = p[i] + R[i, 0] * local[0] + R[i, 1] * local[1] + R[i, 2] * local[2]
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def dot3(a: Any, b: Any) -> float:
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def closest_on_segments(a0: Any, a1: Any, b0: Any, b1: Any, pa: Any, pb: Any) -> None:
     """Closest points pa on a0-a1 and pb on b0-b1."""
     ux, uy, uz = a1[0] - a0[0], a1[1] - a0[1], a1[2] - a0[2]
@@ -118,7 +118,7 @@ def closest_on_segments(a0: Any, a1: Any, b0: Any, b1: Any, pa: Any, pb: Any) ->
     pb[0], pb[1], pb[2] = b0[0] + t * vx, b0[1] + t * vy, b0[2] + t * vz
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def box_distance(x: float, y: float, z: float, half: Any) -> float:
     """Signed distance of a point in box axes from a box with these half edges; negative inside."""
     dx, dy, dz = abs(x) - half[0], abs(y) - half[1], abs(z) - half[2]
@@ -126,7 +126,7 @@ def box_distance(x: float, y: float, z: float, half: Any) -> float:
     return np.sqrt(ox * ox + oy * oy + oz * oz) + min(max(dx, max(dy, dz)), 0.0)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def segment_to_box(a0: Any, a1: Any, box: Any, pa: Any, normal: Any) -> float:
     """Least signed distance of a segment from a box, where it is (pa), and the direction away from the box.
 
@@ -172,7 +172,7 @@ def segment_to_box(a0: Any, a1: Any, box: Any, pa: Any, normal: Any) -> float:
     return distance
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def pull(link: int, point: Any, force: Any, weight: float, axes: Any, origins: Any, turns: Any, out: Any) -> None:
     """Adds `weight * force . d(point)/dq` for a point of a link to out."""
     for k in range(link):
@@ -187,7 +187,7 @@ def pull(link: int, point: Any, force: Any, weight: float, axes: Any, origins: A
             out[k] += weight * dot3(force, axes[k])
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def turn(link: int, moment: Any, weight: float, axes: Any, turns: Any, out: Any) -> None:
     """Adds `weight * moment . angular velocity of the link per joint velocity` to out."""
     for k in range(link):
@@ -195,7 +195,7 @@ def turn(link: int, moment: Any, weight: float, axes: Any, turns: Any, out: Any)
             out[k] += weight * dot3(moment, axes[k])
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def clearances(q: Any, joints: Any, turns: Any, capsules: Any, capsule_link: Any, boxes: Any, frames: Any,
                frame_link: Any, cameras: Any, table: Any, weights: Any, values: Any, gradient: Any) -> None:  # fmt: skip
     """All clearances at all poses, and the weighted sum of their gradients.
@@ -301,7 +301,7 @@ def clearances(q: Any, joints: Any, turns: Any, capsules: Any, capsule_link: Any
                         turn(link, normal, w * side, axes, turns, gradient[i])
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def roll_pitch_moment(M: Any, pitch: bool, out: Any) -> None:
     """d(roll or pitch) per unit angular velocity in camera axes, of M = Rz(yaw) Ry(pitch) Rx(roll).
 

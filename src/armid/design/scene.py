@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -104,6 +104,12 @@ class Scene:
         values = self.clearances(q)
         k = int(np.argmin(values.min(axis=0)))
         return float(values[:, k].min()), self.names[k]
+
+    def contacts(self) -> Scene:
+        """The same without regions: what a motion between measurements must keep."""
+        kept = self.table[:, 0] < kernels.FRAME_AXIS
+        names = tuple(name for name, keep in zip(self.names, kept, strict=True) if keep)
+        return replace(self, table=self.table[kept], names=names)
 
     @cached_property
     def rates(self) -> FloatArray:
