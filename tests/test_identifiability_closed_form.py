@@ -168,3 +168,19 @@ def test_full_inertia_matrix_of_seven_joints_is_fast() -> None:
     form = closed_form(InertiaMatrixRows(robot), structural_base(TorqueRows(robot)).names)
     assert len(form.expressions()) == 28
     assert time.process_time() - start < 60.0  # asked: two minutes; takes about two seconds
+
+
+def test_gravity_keeps_its_magnitude_as_a_symbol() -> None:
+    robot = load_robot("cmu-dd-arm2")
+    base = structural_base(GravityRows(robot))
+    form = closed_form(GravityRows(robot), base.names)
+    q3, g = sympy.Symbol("q3", real=True), sympy.Symbol("g")
+    x, z = (sympy.Symbol(f"link3_{name}", real=True) for name in ("mx", "mz"))
+    expected = {sympy.expand(g * (x * a + z * b)) for a, b in signed_pairs(sympy.cos(q3), sympy.sin(q3))}
+    assert sympy.expand(form.expression(2)) in expected
+    assert form.expression(0) == form.expression(1) == 0
+
+
+def signed_pairs(c: sympy.Expr, s: sympy.Expr) -> list[tuple[sympy.Expr, sympy.Expr]]:
+    """The four quarter turns: which one depends on where the zero of the joint was chosen."""
+    return [(c, s), (-s, c), (-c, -s), (s, -c), (c, -s), (s, c), (-c, s), (-s, -c)]

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from armid.experiments.link_columns import link_row
 from armid.experiments.torque import space_of
 from armid.kernels.rigid import combined_row
@@ -14,7 +16,7 @@ from armid.parameters.effects import Effects
 from armid.parameters.space import ParameterSpace
 from armid.recursion.dynamics import regressor
 from armid.recursion.motion import geometric_coordinates
-from armid.recursion.scalars import Scalar, Scalars
+from armid.recursion.scalars import GRAVITY, Scalar, Scalars
 from armid.robot.robot import Robot
 
 
@@ -48,12 +50,20 @@ class GravityRows:
     def inputs(self) -> tuple[str, ...]:
         return tuple(f"q{i + 1}" for i in range(self.robot.n_joints))
 
+    def gravity(self, scalars: Scalars) -> list[Scalar]:
+        """Gravity as direction times a magnitude that closed forms may keep as a symbol."""
+        magnitude = float(np.linalg.norm(self.robot.gravity))
+        if magnitude == 0.0:
+            return [scalars.constant(0.0)] * 3
+        g = scalars.constant(magnitude, GRAVITY)
+        return [scalars.constant(float(x) / magnitude) * g for x in self.robot.gravity]
+
     def rows(self, inputs: Sequence[Scalar], scalars: Scalars) -> list[Row]:
         n, C = self.robot.n_joints, self.robot.coupling
         rest = [scalars.constant(0.0)] * n
         q = geometric_coordinates(self.robot, inputs, scalars)
         rows = [
             link_row(self.space, entries, loaded=self.loaded)
-            for entries in regressor(self.robot, q, rest, rest, scalars)
+            for entries in regressor(self.robot, q, rest, rest, scalars, gravity=self.gravity(scalars))
         ]
         return rows if C is None else [combined_row(list(C[:, i]), rows, scalars) for i in range(n)]

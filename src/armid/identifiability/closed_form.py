@@ -15,6 +15,7 @@ from armid.arrays import FloatArray, samples
 from armid.errors import ShapeError, UnknownNameError
 from armid.identifiability.errors import UnsupportedClosedFormError
 from armid.identifiability.regrouping import ArmSource
+from armid.recursion.scalars import GRAVITY
 from armid.recursion.symbols import length_symbols, with_exact_angles
 from armid.recursion.trigonometry import TrigonometricScalars
 from armid.robot.robot import Robot
@@ -162,7 +163,9 @@ def numeric_generators(scalars: TrigonometricScalars, inputs: Mapping[str, Float
     out: list[Any] = []
     for g in scalars.ring.gens:
         name = str(g)
-        if name.startswith("length_"):
+        if name == GRAVITY:
+            out.append(float(np.linalg.norm(scalars.robot.gravity)))
+        elif name.startswith("length_"):
             out.append(lengths[name.removeprefix("length_")])
         elif name in inputs:
             out.append(inputs[name])
@@ -191,10 +194,14 @@ def latex_text(name: str) -> str:
 def numpy_module(form: ClosedForm) -> str:
     """Source of a module whose `evaluate(x, b)` gives all channels; common parts are computed once."""
     printer = NumPyPrinter({"fully_qualified_modules": False})
-    parts, results = sympy.cse(form.expressions(), symbols=sympy.numbered_symbols("t"), optimizations="basic")
-    name = form.name or "quantity"
+    constants = named_constants(form)
+    own = {sympy.Symbol(name): sympy.Symbol(argument) for name, (argument, _) in constants.items()}
+    parts, results = sympy.cse(
+        [expression.xreplace(own) for expression in form.expressions()], symbols=sympy.numbered_symbols("_t")
+    )
+    arguments = ", ".join(["x", "b", *(f"{argument}={value!r}" for argument, value in constants.values())])
     lines = [
-        f'"""{name} of {form.scalars.robot.name} in closed form, written by armid.',
+        f'"""{form.name or "quantity"} of {form.scalars.robot.name} in closed form, written by armid.',
         "",
         f"channels: {', '.join(form.channels)}",
         f"base parameters: {', '.join(form.parameters)}",
@@ -204,12 +211,10 @@ def numpy_module(form: ClosedForm) -> str:
         "from numpy import cos, sin",
         "",
         "",
-        f"def evaluate(x, b, {', '.join(f'{k}={v!r}' for k, v in lengths_of(form.scalars.robot).items())}):".replace(
-            ", )", ")"
-        ),
+        f"def evaluate({arguments}):",
         f'    """x: [n_samples, {len(form.inputs)}] ({", ".join(form.inputs)}); b: [{len(form.parameters)}]."""',
-        f"    {', '.join(form.inputs)}, = np.asarray(x, dtype=float).T",
-        f"    {', '.join(str(s) for s in form.symbols)}, = b",
+        f"    ({', '.join(form.inputs)},) = np.asarray(x, dtype=float).T",
+        f"    ({', '.join(str(s) for s in form.symbols)},) = b",
     ]
     lines += [f"    {symbol} = {printer.doprint(value)}" for symbol, value in parts]
     lines += [
@@ -218,6 +223,14 @@ def numpy_module(form: ClosedForm) -> str:
         "    return y",
     ]
     return "\n".join(lines) + "\n"
+
+
+def named_constants(form: ClosedForm) -> dict[str, tuple[str, float]]:
+    """Name in expressions -> name as an argument of generated code, and value, of gravity and of every length."""
+    robot = form.scalars.robot
+    taken = {"x", "b", "y", "np", "cos", "sin", *form.inputs, *(str(s) for s in form.symbols)}
+    values = {"g": float(np.linalg.norm(robot.gravity))} | lengths_of(robot)
+    return {name: (f"{name}_" if name in taken else name, value) for name, value in values.items()}
 
 
 def lengths_of(robot: Robot) -> dict[str, float]:

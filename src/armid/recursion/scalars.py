@@ -18,6 +18,9 @@ Scalar = Any
 Vector = tuple[Scalar, Scalar, Scalar]
 Matrix = tuple[Vector, Vector, Vector]
 
+GRAVITY = "gravity"
+"""Symbol under which the magnitude of gravity is offered to scalars that keep names."""
+
 
 class Scalars(Protocol):
     """The functions a recursion needs beyond arithmetic."""

@@ -10,7 +10,7 @@ import sympy
 from sympy.polys.domains import QQ
 from sympy.polys.rings import ring
 
-from armid.recursion.scalars import Scalar
+from armid.recursion.scalars import GRAVITY, Scalar
 from armid.recursion.symbols import ANGLE_PREFIX, Angle, exact_angle, exact_number, length_symbols
 from armid.robot.robot import JointKind, Robot
 
@@ -32,7 +32,7 @@ class TrigonometricScalars:
         self.rates = tuple(name for name in inputs if not is_position(name))
         # Lengths may be called s1 or c1 too: generators are told apart by a prefix that never shows.
         self.lengths = length_symbols(robot)
-        self.ring: Any = ring([*names, *self.rates, *(f"length_{name}" for name in self.lengths)], QQ)[0]
+        self.ring: Any = ring([*names, *self.rates, GRAVITY, *(f"length_{name}" for name in self.lengths)], QQ)[0]
         self.place = {str(g): i for i, g in enumerate(self.ring.gens)}
         self.sines = [
             (self.place[f"s{i}"], self.place[f"c{i}"]) for i, turns in enumerate(self.turning, start=1) if turns
@@ -48,6 +48,8 @@ class TrigonometricScalars:
         if symbol is not None and symbol.startswith(ANGLE_PREFIX):
             c, s = exact_angle(value)
             return Angle(self.number(c), self.number(s))
+        if symbol == GRAVITY:
+            return self.generator(GRAVITY)
         if symbol in self.lengths and value != 0.0:
             return self.generator(f"length_{symbol}")
         return self.number(exact_number(value))
@@ -115,6 +117,8 @@ class TrigonometricScalars:
         """What a generator stands for."""
         if name.startswith("length_"):
             return sympy.Symbol(name.removeprefix("length_"))
+        if name == GRAVITY:
+            return sympy.Symbol("g")
         if name in self.rates or name[0] == "q":
             return sympy.Symbol(name, real=True)
         q = sympy.Symbol(f"q{name[1:]}", real=True)
