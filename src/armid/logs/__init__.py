@@ -1,6 +1,7 @@
 """Recordings: read anything, trust nothing, condition properly."""
 
 from armid.logs.conditioning import Conditioning, Differentiator, VelocitySource, condition, detected_period
+from armid.logs.conditioning.stream import condition_stream
 from armid.logs.health.check import check_log
 from armid.logs.health.file import check_file
 from armid.logs.health.refuse import LogRefusedError
@@ -26,6 +27,7 @@ __all__ = [
     "check_log",
     "concatenated",
     "condition",
+    "condition_stream",
     "detected_period",
     "matched",
     "open_log",

@@ -93,7 +93,12 @@ def trimmed_edge(count: int, rate: float, settings: Conditioning) -> int:
     """Samples to leave out at each end; at most a quarter of the stretch unless the user says more."""
     assert settings.cutoff is not None and settings.torque_cutoff is not None  # noqa: PT018
     if settings.trim is not None:
-        return min(int(np.ceil(settings.trim * rate)), count // 2)
+        return min(whole(settings.trim * rate), count // 2)
     transient = max(LowPass(rate, f, settings.order).transient for f in (settings.cutoff, settings.torque_cutoff))
     seconds = max(transient, min(EDGE_SECONDS, EDGE_SHARE * count / rate))
-    return min(int(np.ceil(seconds * rate)) + 4, count // 4)
+    return min(whole(seconds * rate) + 4, count // 4)
+
+
+def whole(samples: float) -> int:
+    """Rounded up, but not for a millionth: rates differ in their last digits."""
+    return int(np.ceil(samples - 1e-6))

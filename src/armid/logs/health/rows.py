@@ -26,6 +26,9 @@ SPIKE = 12.0
 USUAL = 0.98
 """Quantile of distances that is still ordinary; 2.5 standard deviations of Gaussian noise."""
 
+SCALE_SAMPLES = 5000
+"""Samples from which the scale is taken; a long log needs no more."""
+
 SPIKE_JUMP = 6.0
 """And times the distance between its two neighbours, and their own distances: fast motion is not a spike."""
 
@@ -63,15 +66,23 @@ def spikes(values: FloatArray, good: Mask) -> Mask:
     x = np.where(good[:, np.newaxis], values, 0.0) if not good.all() else values
     size = np.zeros_like(x)
     size[1:-1] = np.abs(x[1:-1] - 0.5 * (x[:-2] + x[2:]))
+    # Heavy tails and friction reversals bend a torque, too: the largest ordinary distances set the scale as well.
+    thin = size[1 : -1 : max(1, len(size) // SCALE_SAMPLES)]
+    ordinary = np.maximum(np.median(thin, axis=0) * 1.4826, np.quantile(thin, USUAL, axis=0) / 2.5)
+    ordinary = np.maximum(ordinary, resolution(x))
+    far = size > SPIKE * ordinary
+    if far.any():
+        around = np.maximum(size[:-4], size[4:])
+        far &= size > SPIKE_JUMP * apart_of(x)
+        out[2:-2] = far[2:-2] & (size[2:-2] > SPIKE_JUMP * around)
+    return out & good[:, np.newaxis]
+
+
+def apart_of(x: FloatArray) -> FloatArray:
+    """Distance between the two neighbours of each sample."""
     apart = np.zeros_like(x)
     apart[1:-1] = np.abs(x[2:] - x[:-2])
-    # Heavy tails and friction reversals bend a torque, too: the largest ordinary distances set the scale as well.
-    ordinary = np.maximum(np.median(size, axis=0) * 1.4826, np.quantile(size, USUAL, axis=0) / 2.5)
-    ordinary = np.maximum(ordinary, resolution(x))
-    around = np.maximum(size[:-4], size[4:])
-    far = (size > SPIKE * ordinary) & (size > SPIKE_JUMP * apart)
-    out[2:-2] = far[2:-2] & (size[2:-2] > SPIKE_JUMP * around)
-    return out & good[:, np.newaxis]
+    return apart
 
 
 def resolution(x: FloatArray) -> FloatArray:

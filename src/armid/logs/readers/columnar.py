@@ -40,7 +40,8 @@ class ArrowTable:
         if self.kind == "parquet":
             import pyarrow.parquet as pq
 
-            with pq.ParquetFile(self.path, memory_map=True) as file:
+            # Buffered reading, not a memory map: pages of a map would count as ours while they last.
+            with pq.ParquetFile(self.path, buffer_size=1 << 20, pre_buffer=False) as file:
                 yield from file.iter_batches(batch_size=rows, columns=names, use_threads=True)
             return
         with pa.memory_map(str(self.path)) as source, open_ipc(pa, source) as reader:
