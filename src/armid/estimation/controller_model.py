@@ -184,7 +184,7 @@ Fit = tuple[Estimate, tuple[SilentChannel, ...], int, Information]
 def fit(robot: Robot, samples: ControllerSamples, sources: Mapping[str, RowSource]) -> Fit:
     """Base parameters from some of the quantities: estimate, silent channels, free parameters, the rows used."""
     found = structure(*sources.values(), what="controller data")
-    part = replace(samples, **{name: None for name in ("gravity", "inertia") if name not in sources})
+    part = samples.only(*sources)
     information = part.information(robot)
     silent = silent_channels(robot, part, found.per_channel, found.base)
     left_out = {s.channel for s in silent if s.kind is not Silence.CONSTRAINT}
@@ -215,7 +215,7 @@ def silent_channels(
 def implied(rows: FloatArray, names: Sequence[str]) -> tuple[Mapping[str, float], ...]:
     """What must vanish so that rows b = 0 for all rows: reduced echelon form of their row space."""
     E = echelon(rows)
-    return tuple({names[i]: float(row[i]) for i in np.flatnonzero(row)} for row in E)
+    return tuple({names[int(i)]: float(row[i]) for i in np.flatnonzero(row)} for row in E)
 
 
 def echelon(rows: FloatArray) -> FloatArray:
@@ -304,7 +304,7 @@ def disagreements(samples: ControllerSamples, apart: Mapping[str, Fit], joint: E
     """Gravity and inertia that no single arm has: a reversed sign, or a tool only one of them knows of."""
     out = []
     for name, (alone, *_) in apart.items():
-        part = replace(samples, **{other: None for other in ("gravity", "inertia") if other != name})
+        part = samples.only(name)
         own, shared = (sum(e.mean_square for e in errors(robot, part, fit)) for fit in (alone, joint))
         size = sum(e.size**2 for e in errors(robot, part, joint))
         if shared > DISAGREEMENT**2 * own and shared > MODEL_SHARE * size:
@@ -337,5 +337,7 @@ def random_poses(robot: Robot, count: int, rng: np.random.Generator) -> FloatArr
     lower, upper = robot.limit("lower"), robot.limit("upper")
     if not (np.isfinite(lower) & np.isfinite(upper)).all():
         name = robot.joint_names[int(np.argmin(np.isfinite(lower) & np.isfinite(upper)))]
-        raise InputError(f"joint {name!r}", "has no position limits to draw poses from", "add limits to the description")
+        raise InputError(
+            f"joint {name!r}", "has no position limits to draw poses from", "add limits to the description"
+        )
     return rng.uniform(lower, upper, size=(count, robot.n_joints))

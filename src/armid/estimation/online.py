@@ -231,7 +231,11 @@ class RecursiveEstimator:
         solution = solve_factor(self.factor, self.names)
         factor = solution.energy / max(self.count - len(self.base), 1.0)
         spread = max(factor, np.finfo(float).tiny) ** 0.5
-        note = Note("recursive", Severity.INFO, f"{self.samples} samples, of which the equivalent of {self.count:.0f} rows count")
+        note = Note(
+            "recursive",
+            Severity.INFO,
+            f"{self.samples} samples, of which the equivalent of {self.count:.0f} rows count",
+        )
         return Estimate(
             self.base, units or ("",) * len(self.base), solution.values, factor * solution.inverse, "recursive",
             {name: value * spread for name, value in self.sigma.items()}, "recursive least squares", notes=(note,),

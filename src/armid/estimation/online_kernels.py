@@ -25,7 +25,9 @@ QUAD = 4
 
 
 @njit(cache=True, fastmath=_FAST)
-def scatter(A: FloatArray, packed: FloatArray, place: npt.NDArray[np.intp], weighted: FloatArray, y: FloatArray) -> None:
+def scatter(
+    A: FloatArray, packed: FloatArray, place: npt.NDArray[np.intp], weighted: FloatArray, y: FloatArray
+) -> None:
     """Dense weighted rows `[A y]` of one sample from the entries that are not structurally zero.
 
     Args:
@@ -46,7 +48,7 @@ def scatter(A: FloatArray, packed: FloatArray, place: npt.NDArray[np.intp], weig
 
 @njit(cache=True, fastmath=_FAST)
 def innovations(A: FloatArray, values: FloatArray, out: FloatArray) -> None:
-    """y - A b for every row, shape [m4]; the padding gives zero."""
+    """Y - A b for every row, shape [m4]; the padding gives zero."""
     p = len(values)
     out[:] = A[p]
     for c in range(p):
@@ -237,7 +239,12 @@ def descend(B: FloatArray, cosines: FloatArray, sines: FloatArray, c: int, last:
 
 @njit(cache=True, fastmath=_FAST)
 def solve(
-    F: FloatArray, values: FloatArray, frozen: npt.NDArray[np.bool_], lengths: FloatArray, x: FloatArray, threshold: float
+    F: FloatArray,
+    values: FloatArray,
+    frozen: npt.NDArray[np.bool_],
+    lengths: FloatArray,
+    x: FloatArray,
+    threshold: float,
 ) -> None:
     """Back-substitution; a parameter whose column the others explain keeps its value.
 

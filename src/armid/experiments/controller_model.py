@@ -62,12 +62,23 @@ class ControllerSamples:
 
     def rows(self, index: slice) -> ControllerSamples:
         """Some of the poses."""
-        parts = {f: None if (v := getattr(self, f)) is None else v[index] for f in ("q", "gravity", "inertia", "time")}
-        return replace(self, **parts)
+        g, M, t = self.gravity, self.inertia, self.time
+        return ControllerSamples(
+            self.name,
+            self.q[index],
+            None if g is None else g[index],
+            None if M is None else M[index],
+            None if t is None else t[index],
+        )
+
+    def only(self, *quantities: str) -> ControllerSamples:
+        """`gravity` or `inertia` without the other."""
+        gravity = self.gravity if "gravity" in quantities else None
+        return replace(self, gravity=gravity, inertia=self.inertia if "inertia" in quantities else None)
 
     def held_out(self, share: float) -> tuple[ControllerSamples, ControllerSamples]:
         """The first poses for training and the last for validation."""
-        cut = len(self) - int(round(share * len(self)))
+        cut = len(self) - round(share * len(self))
         if not 0 < cut < len(self):
             raise InputError(self.name, f"{len(self)} poses cannot be split", "give more poses, or --validate")
         return self.rows(slice(0, cut)), self.rows(slice(cut, None))
@@ -154,7 +165,7 @@ def checked(path: Path, robot: Robot, arrays: Mapping[str, Any]) -> ControllerSa
     check_positions(path, robot, found["q"])
     if "inertia" in found:
         check_inertia(path, robot, found["inertia"])
-    return ControllerSamples(path.name, **found)  # type: ignore[arg-type]
+    return ControllerSamples(path.name, **found)
 
 
 def joint_order(path: Path, robot: Robot, arrays: Mapping[str, Any]) -> list[int]:

@@ -11,9 +11,10 @@ import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.kernels.evaluate import compiled_rows
-from armid.kernels.ir import Node, Tape, _Body, _Emitter
+from armid.kernels.ir import _Body, _Emitter
 from armid.kernels.machine import load
 from armid.kernels.rows import RowSource
+from armid.kernels.tape import Node, Tape
 
 LANES = 2
 """The narrowest vector the emitter writes: one sample fills one lane, and wider ones would only be wasted."""
@@ -34,7 +35,9 @@ class SingleRows:
         self.columns: npt.NDArray[np.intp] = np.array([c for _, c in entries], dtype=np.intp)
         self._inputs = np.zeros((len(source.inputs), LANES))
         self._packed = np.zeros(len(entries))
-        self._sources = self._inputs.ctypes.data + np.arange(len(source.inputs), dtype=np.uintp) * self._inputs.strides[0]
+        self._sources = (
+            self._inputs.ctypes.data + np.arange(len(source.inputs), dtype=np.uintp) * self._inputs.strides[0]
+        )
         self._loaded = load(single_text(tape, recorded._nodes))
         self._first = self._inputs[:, 0]
         self._call = self._loaded.call

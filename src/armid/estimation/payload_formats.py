@@ -1,0 +1,54 @@
+"""A load as the controllers of three makers want it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from armid.estimation.payload import Payload
+
+
+def kuka_load_data(payload: Payload) -> str:
+    """KUKA `$LOAD`: mass [kg], centre X Y Z [mm] with the angles A B C [deg] of the principal axes, moments JX JY JZ [kg m^2]."""
+    moments, axes = principal_axes(payload.inertia)
+    x, y, z = 1e3 * payload.centre
+    # KUKA turns about z, then the new y, then the new x: R = Rz(A) Ry(B) Rx(C).
+    a = np.rad2deg(np.arctan2(axes[1, 0], axes[0, 0]))
+    b = np.rad2deg(np.arctan2(-axes[2, 0], np.hypot(axes[0, 0], axes[1, 0])))
+    c = np.rad2deg(np.arctan2(axes[2, 1], axes[2, 2]))
+    centre = f"X {x:.1f},Y {y:.1f},Z {z:.1f},A {a:.2f},B {b:.2f},C {c:.2f}"
+    inertia = ",".join(f"{name} {value:.5f}" for name, value in zip(("X", "Y", "Z"), moments, strict=True))
+    return f"{{M {payload.mass:.3f},CM {{{centre}}},J {{{inertia}}}}}"
+
+
+def ur_set_target_payload(payload: Payload) -> str:
+    """URScript `set_target_payload(m, cog, inertia)`: kg, m, and (Ixx, Iyy, Izz, Ixy, Ixz, Iyz) about the centre."""
+    I = payload.inertia
+    six = (I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2])
+    return f"set_target_payload({payload.mass:.4f}, {listed(payload.centre)}, {listed(six)})"
+
+
+def franka_set_load(payload: Payload) -> str:
+    """Libfranka `setLoad(mass, F_x_Cload, load_inertia)`: kg, m, and the inertia about the centre, column by column."""
+    return f"setLoad({payload.mass:.4f}, {{{bare(payload.centre)}}}, {{{bare(payload.inertia.T.ravel())}}})"
+
+
+def principal_axes(I: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Principal moments and a right-handed rotation to their axes, each axis as near to the frame's as can be."""
+    moments, axes = np.linalg.eigh(I)
+    order, left = [], [0, 1, 2]
+    for row in range(3):
+        best = max(left, key=lambda k: abs(axes[row, k]))
+        order.append(best)
+        left.remove(best)
+    axes = axes[:, order] * np.where(np.diag(axes[:, order]) < 0.0, -1.0, 1.0)
+    if np.linalg.det(axes) < 0.0:
+        axes[:, 2] = -axes[:, 2]
+    return moments[order], axes
+
+
+def listed(values: np.ndarray | tuple[float, ...]) -> str:
+    return f"[{bare(values)}]"
+
+
+def bare(values: np.ndarray | tuple[float, ...]) -> str:
+    return ", ".join(f"{float(value):.6g}" for value in values)

@@ -1,0 +1,107 @@
+"""Mass and centre of a load from a few poses at rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from armid.arrays import FloatArray, samples
+from armid.errors import InputError
+from armid.estimation.payload import COLUMNS, Arm, Payload, PayloadSearch
+from armid.estimation.run import Run
+from armid.experiments.torque import TorqueRows
+from armid.logs.log import Channel, Log
+from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
+
+RESTING_VELOCITY = 2e-3
+"""[rad/s or m/s] Slower than this a joint is at rest: a tenth of a degree per second, above the noise of good encoders."""
+
+SHORTEST_REST = 0.3
+"""[s] Torque is averaged over at least so long."""
+
+SETTLING = 0.15
+"""[s] Left out at the start of a rest: the arm still swings."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rest:
+    """Poses at rest.
+
+    Args:
+        q: [rad or m], shape [n_poses, n_joints].
+        torque: mean at each, shape [n_poses, n_joints].
+    """
+
+    q: FloatArray
+    torque: FloatArray
+
+
+def static_payload(arm: Arm, effects: Effects, rest: Rest, *, frame: str | None = None) -> Payload:
+    """Mass and centre of mass of a load from torque at rest.
+
+    At rest friction can hold any torque up to the Coulomb level, and nobody knows which: each joint counts with that level as
+    its noise. Approaching every pose from both sides makes it cancel.
+
+    Args:
+        arm: identified without the load.
+        effects: of that identification.
+        rest: at least two poses.
+        frame: the load is given in; the tip frame by default.
+    """
+    q = samples("q", rest.q, arm.robot.n_joints)
+    torque = samples("torque", rest.torque, arm.robot.n_joints)
+    if len(q) < 2:
+        raise InputError("poses", f"{len(q)} at rest", "mass and centre need at least two poses that differ in tilt")
+    loaded = Effects(
+        viscous=effects.viscous, coulomb=effects.coulomb, offset=effects.offset, rotor_inertia=effects.rotor_inertia,
+        torques=TorqueSide.LINK if effects.torques is TorqueSide.LINK else TorqueSide.MOTOR, payload=PayloadRuns.LOADED,
+    )  # fmt: skip
+    source = TorqueRows(arm.robot, loaded)
+    still = np.zeros_like(q)
+    run = Run("poses at rest", source, np.hstack([q, still, still]), torque)
+    check_poses(run)
+    return PayloadSearch(correlated=False, parameters=4).fit(arm, [run], frame=frame)
+
+
+def check_poses(run: Run) -> None:
+    """Refuses poses that cannot tell mass from centre."""
+    information = run.information()
+    wanted = [run.source.columns.index(name) for name in COLUMNS[:4]]
+    R = information.select(wanted).stacked()[:-1, :-1]
+    s = np.linalg.svd(R / np.maximum(np.linalg.norm(R, axis=0), 1e-300), compute_uv=False)
+    if s[-1] < 1e-3 * s[0]:
+        raise InputError(
+            "poses", f"{len(run)} poses at rest do not tell mass from centre of mass", "tilt the flange between poses"
+        )
+
+
+def poses_at_rest(log: Log, channel: Channel) -> Rest:
+    """The stretches of a log in which every joint stands still, each as one pose with its mean torque.
+
+    Raises:
+        InputError: no such stretch.
+    """
+    time, q = log.time, log[Channel.POSITION]
+    velocity = np.abs(np.gradient(smoothed(q), time, axis=0)).max(axis=1)
+    still = velocity < RESTING_VELOCITY
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], still.astype(int), [0]])))
+    poses, torques = [], []
+    for start, stop in edges.reshape(-1, 2):
+        inside = slice(int(np.searchsorted(time, time[start] + SETTLING)), stop)
+        if time[stop - 1] - time[start] >= SHORTEST_REST + SETTLING:
+            poses.append(q[inside].mean(axis=0))
+            torques.append(log[channel][inside].mean(axis=0))
+    if not poses:
+        raise InputError(
+            log.name, f"no stretch of {SHORTEST_REST + SETTLING:.2g} s at rest", "hold each pose for half a second"
+        )
+    return Rest(np.array(poses), np.array(torques))
+
+
+def smoothed(q: FloatArray, width: int = 9) -> FloatArray:
+    """Moving average over nine samples, so that encoder noise does not look like motion."""
+    kernel: npt.NDArray[np.float64] = np.ones(width) / width
+    padded = np.pad(q, ((width // 2, width // 2), (0, 0)), mode="edge")
+    return np.stack([np.convolve(column, kernel, mode="valid") for column in padded.T], axis=1)
