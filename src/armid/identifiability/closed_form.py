@@ -57,7 +57,7 @@ class ClosedForm:
     def expression(self, channel: int | str) -> sympy.Expr:
         """One channel as a SymPy expression, collected by base parameter."""
         row = self.entries[self.channel(channel) if isinstance(channel, str) else channel]
-        shortest = {j: self.scalars.expression(self.scalars.shortened(p)) for j, p in row.items()}
+        shortest = {j: self.scalars.factored(self.scalars.shortened(p)) for j, p in row.items()}
         return sympy.Add(*(f * self.symbols[j] for j, f in shortest.items()))
 
     def expressions(self) -> tuple[sympy.Expr, ...]:

@@ -113,6 +113,11 @@ class TrigonometricScalars:
         """As a SymPy expression in q1, qd1, ..., and the link lengths."""
         return p.as_expr(*(self.meaning(str(g)) for g in self.ring.gens))
 
+    def factored(self, p: Scalar) -> sympy.Expr:
+        """The same with what all terms share in front."""
+        shared, rest = p.terms_gcd()
+        return self.expression(self.ring({shared: QQ(1)})) * self.expression(rest)
+
     def meaning(self, name: str) -> sympy.Expr:
         """What a generator stands for."""
         if name.startswith("length_"):
