@@ -115,8 +115,11 @@ class TrigonometricScalars:
 
     def factored(self, p: Scalar) -> sympy.Expr:
         """The same with what all terms share in front."""
-        shared, rest = p.terms_gcd()
-        return self.expression(self.ring({shared: QQ(1)})) * self.expression(rest)
+        shared = tuple(min(powers) for powers in zip(*p, strict=True))
+        if not any(shared):
+            return self.expression(p)
+        rest = {tuple(a - b for a, b in zip(m, shared, strict=True)): c for m, c in p.terms()}
+        return self.expression(self.ring({shared: QQ(1)})) * self.expression(self.ring(rest))
 
     def meaning(self, name: str) -> sympy.Expr:
         """What a generator stands for."""
