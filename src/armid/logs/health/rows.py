@@ -29,17 +29,23 @@ USUAL = 0.98
 SCALE_SAMPLES = 5000
 """Samples from which the scale is taken; a long log needs no more."""
 
+STRETCH = 1000
+"""Consecutive samples of one look at the resolution."""
+
 SPIKE_JUMP = 6.0
 """And times the distance between its two neighbours, and their own distances: fast motion is not a spike."""
 
 
 def usable_rows(log: Log) -> Mask:
     """Rows whose position and torques are finite, believable and not spikes."""
-    good = np.isfinite(log.time)
+    good: Mask = np.isfinite(log.time)
     for channel in needed(log):
-        good &= ~corrupt(log[channel], ABSURD[channel]).any(axis=1)
+        if not within(log[channel], ABSURD[channel]):
+            good &= ~corrupt(log[channel], ABSURD[channel]).any(axis=1)
     for channel in needed(log):
-        good &= ~spikes(log[channel], good).any(axis=1)
+        found = spikes(log[channel], good)
+        if found.any():
+            good &= ~found.any(axis=1)
     return good
 
 
@@ -47,6 +53,11 @@ def needed(log: Log) -> tuple[Channel, ...]:
     """The channels identification uses: what a controller asked for matters only when nothing was measured."""
     measured = [c for c in log.torques if c is not Channel.COMMANDED_TORQUE]
     return tuple(c for c in (Channel.POSITION, *(measured or log.torques)) if c in log)
+
+
+def within(values: FloatArray, limit: float) -> bool:
+    """Whether nothing is missing or absurd; two reductions, which a long log passes in no time."""
+    return len(values) == 0 or bool(np.all(values.max(axis=0) < limit) and np.all(values.min(axis=0) > -limit))
 
 
 def corrupt(values: FloatArray, limit: float) -> Mask:
@@ -63,31 +74,37 @@ def spikes(values: FloatArray, good: Mask) -> Mask:
     out = np.zeros(values.shape, dtype=np.bool_)
     if len(values) < 7 or not good.any():
         return out
-    x = np.where(good[:, np.newaxis], values, 0.0) if not good.all() else values
-    size = np.zeros_like(x)
-    size[1:-1] = np.abs(x[1:-1] - 0.5 * (x[:-2] + x[2:]))
-    # Heavy tails and friction reversals bend a torque, too: the largest ordinary distances set the scale as well.
-    thin = size[1 : -1 : max(1, len(size) // SCALE_SAMPLES)]
-    ordinary = np.maximum(np.median(thin, axis=0) * 1.4826, np.quantile(thin, USUAL, axis=0) / 2.5)
-    ordinary = np.maximum(ordinary, resolution(x))
-    far = size > SPIKE * ordinary
-    if far.any():
-        around = np.maximum(size[:-4], size[4:])
-        far &= size > SPIKE_JUMP * apart_of(x)
-        out[2:-2] = far[2:-2] & (size[2:-2] > SPIKE_JUMP * around)
+    x = values if good.all() else np.where(good[:, np.newaxis], values, 0.0)
+    # |x[k] - (x[k-1] + x[k+1]) / 2| for all but the two ends, in place.
+    size = x[:-2] + x[2:]
+    size *= -0.5
+    size += x[1:-1]
+    np.abs(size, out=size)
+    limit = SPIKE * ordinary_distance(x, size)
+    if (size.max(axis=0) <= limit).all():
+        return out
+    apart = np.abs(x[2:] - x[:-2])
+    far = (size > limit) & (size > SPIKE_JUMP * apart)
+    around = np.maximum(size[:-4], size[4:]) if len(size) > 4 else np.full_like(size[:0], np.inf)
+    out[3:-3] = far[2:-2] & (size[2:-2] > SPIKE_JUMP * around)
     return out & good[:, np.newaxis]
 
 
-def apart_of(x: FloatArray) -> FloatArray:
-    """Distance between the two neighbours of each sample."""
-    apart = np.zeros_like(x)
-    apart[1:-1] = np.abs(x[2:] - x[:-2])
-    return apart
+def ordinary_distance(x: FloatArray, size: FloatArray) -> FloatArray:
+    """How far samples usually stand off the line between their neighbours, per column.
+
+    Heavy tails and friction reversals bend a torque, too: the largest ordinary distances set the scale as well, and a channel at
+    rest flickers by its resolution.
+    """
+    thin = size[:: max(1, len(size) // SCALE_SAMPLES)]
+    scale = np.maximum(np.median(thin, axis=0) * 1.4826, np.quantile(thin, USUAL, axis=0) / 2.5)
+    return np.maximum(scale, resolution(x))
 
 
 def resolution(x: FloatArray) -> FloatArray:
-    """The smallest step of each column that is more than rounding: at rest a channel flickers by it."""
-    step = np.abs(np.diff(x, axis=0))
-    floor = 1e-9 * np.maximum(np.abs(x).max(axis=0), 1e-12)
+    """The smallest step of each column that is more than rounding, from a few stretches of it."""
+    starts = np.linspace(0, max(0, len(x) - STRETCH), 1 if len(x) <= STRETCH else 8).astype(int)
+    step = np.abs(np.concatenate([np.diff(x[k : k + STRETCH], axis=0) for k in starts]))
+    floor = 1e-9 * np.maximum(np.abs(x[::100]).max(axis=0), 1e-12)
     smallest = np.where(step > floor, step, np.inf).min(axis=0)
     return np.where(np.isfinite(smallest), smallest, 0.0)
