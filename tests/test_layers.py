@@ -14,7 +14,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "armid"
 ORDER = (
     "errors", "notes", "arrays", "parameters", "robot", "recursion", "kernels", "information", "identifiability",
     "design", "logs", "experiments", "estimation", "calibration", "planning", "simulation", "validation", "export",
-    "report", "cli",
+    "report", "demo", "cli",
 )  # fmt: skip
 """From the bottom up. A module may import its own package and those before it."""
 

@@ -101,8 +101,13 @@ def on_grid(stretch: Stretch, settings: Conditioning) -> Uniform:
 
 
 def averaged_part(part: Uniform, period: float) -> Uniform:
-    """The mean period, with the variance of the mean torque."""
+    """The mean period, with the variance of the mean torque.
+
+    A motion that was run only once stays as it is: it began and ended at rest, so its end is not followed by its beginning.
+    """
     per_period = round(period * part.rate)
+    if len(part.time) < 2 * per_period:
+        return part
     means = {channel: averaged(values, per_period) for channel, values in part.channels.items()}
     repetitions = means[Channel.POSITION].repetitions
     variances = {c: a.variance for c, a in means.items() if c.is_torque and repetitions > 1}
