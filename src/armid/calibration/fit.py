@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from armid.calibration.build import kinematic_model
 from armid.calibration.measurement import Measurements
 from armid.calibration.model import ErrorModel, FrameModel, KinematicModel
 from armid.calibration.parameter import Owner
-from armid.calibration.solve import Solution, SolverSettings, solve
+from armid.calibration.solve import Mask, Solution, SolverSettings, solve
 from armid.calibration.start import StartFrames, start_frames
 from armid.robot.robot import Robot
 
@@ -21,11 +23,20 @@ class FitSettings:
     Args:
         solver: iterations, loss, noise.
         setups, targets: frames parametrised by the caller instead of around closed-form start values.
+        fixed: names of parameters that stay at nominal whatever the data say.
     """
 
     solver: SolverSettings = field(default_factory=SolverSettings)
     setups: Mapping[str, FrameModel] = field(default_factory=dict)
     targets: Mapping[str, FrameModel] = field(default_factory=dict)
+    fixed: frozenset[str] = frozenset()
+
+    def allowed(self, model: KinematicModel) -> tuple[Mask, Mask]:
+        """Masks of the parameters of the frames, and of all, without the fixed ones."""
+        for name in self.fixed:
+            model.index(name)
+        free = np.array([name not in self.fixed for name in model.names], dtype=bool)
+        return model.owned(Owner.SETUP, Owner.TARGET) & free, free
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,18 +85,22 @@ def fit(
     model = kinematic_model(
         robot, errors, setups={**setups, **settings.setups}, targets={**targets, **settings.targets}
     )
-    frames = model.owned(Owner.SETUP, Owner.TARGET)
+    frames, free = settings.allowed(model)
     before = solve(model, measurements, allowed=frames, settings=settings.solver)
-    after = solve(model, measurements, start=before.values, noise=before.noise, settings=settings.solver)
+    after = solve(
+        model, measurements, start=before.values, noise=before.noise, allowed=free, settings=settings.solver
+    )
     return Fit(errors, model, before, after, settings)
 
 
 def refit(previous: Fit, measurements: Measurements) -> Fit:
     """The same model on other measurements, starting from where the previous fit ended."""
     model, solver = previous.model, previous.settings.solver
-    frames = model.owned(Owner.SETUP, Owner.TARGET)
+    frames, free = previous.settings.allowed(model)
     before = solve(
         model, measurements, start=previous.before.values, noise=previous.before.noise, allowed=frames, settings=solver
     )
-    after = solve(model, measurements, start=previous.after.values, noise=previous.after.noise, settings=solver)
+    after = solve(
+        model, measurements, start=previous.after.values, noise=previous.after.noise, allowed=free, settings=solver
+    )
     return replace(previous, before=before, after=after)

@@ -6,7 +6,10 @@ chain. The recursion stays as it is written; only the numbers it runs on are cle
 
 from __future__ import annotations
 
+import math
 from typing import Any
+
+import numpy as np
 
 from armid.recursion.scalars import ArrayScalars, Scalar
 from armid.robot.elementary import snapped
@@ -84,6 +87,14 @@ class StructuralScalars(ArrayScalars):
     def constant(self, value: float, symbol: str | None = None) -> Scalar:
         value = snapped(value)
         return ZERO if value == 0.0 else ONE if value == 1.0 else value
+
+    def sin(self, x: Scalar) -> Scalar:
+        x = as_number(x)
+        return self.constant(math.sin(x)) if isinstance(x, float) else np.sin(x)
+
+    def cos(self, x: Scalar) -> Scalar:
+        x = as_number(x)
+        return self.constant(math.cos(x)) if isinstance(x, float) else np.cos(x)
 
 
 STRUCTURAL = StructuralScalars()
