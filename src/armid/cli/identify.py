@@ -85,8 +85,8 @@ def identify(
     ] = None,
     prior_weight: Annotated[
         float,
-        typer.Option("--prior-weight", help="Pull towards the prior bodies; 1 doubts each by about its own size."),
-    ] = 1.0,
+        typer.Option("--prior-weight", help="Pull towards the prior bodies: 1 / (relative doubt)^2."),
+    ] = 0.1,
     step: StepOption = None,
     data_root: DataRootOption = None,
     accept: AcceptOption = None,

@@ -15,6 +15,7 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.errors import InputError
+from armid.estimation.presliding import contact_state
 from armid.estimation.run import Run
 from armid.experiments.torque import TorqueRows
 from armid.kernels.rows import Row
@@ -86,25 +87,28 @@ def with_torque_source(run: Run, source: TorqueRows) -> Run:
     return replace(run, source=FilteredTorqueRows(source) if filtered else source)
 
 
-def runs_of(samples: Samples, robot: Robot, effects: Effects) -> tuple[Run, ...]:
+def runs_of(
+    samples: Samples, robot: Robot, effects: Effects, *, presliding: Sequence[float] | None = None
+) -> tuple[Run, ...]:
     """One run per log.
 
     Args:
         samples: conditioned, joints in the robot's order.
         robot: the arm.
         effects: with payload `both`, each log's own conditions say whether it carried it.
+        presliding: distance over which each joint's Coulomb friction turns around [rad or m]; zero for at once.
     """
     runs = []
     for (log, rate), group in groupby(samples.segments, key=lambda s: (s.log, s.rate)):
         segments = list(group)
-        part = samples.window(segments[0].start, segments[-1].stop)
-        rows = TorqueRows(
-            robot, effects, loaded=effects.payload is not PayloadRuns.BOTH or segments[0].conditions.loaded
-        )
-        shifted = [replace(s, start=s.start - segments[0].start, stop=s.stop - segments[0].start) for s in segments]
+        start = segments[0].start
+        part = samples.window(start, segments[-1].stop)
+        loaded = effects.payload is not PayloadRuns.BOTH or segments[0].conditions.loaded
+        rows = TorqueRows(robot, effects, loaded=loaded)
+        shifted = [replace(s, start=s.start - start, stop=s.stop - start) for s in segments]
         inputs = part.inputs()
         if effects.coulomb:
-            inputs = np.column_stack([inputs, filtered_signs(part, shifted)])
+            inputs = np.column_stack([inputs, filtered_signs(part, shifted, presliding)])
         runs.append(
             Run(
                 log,
@@ -119,19 +123,26 @@ def runs_of(samples: Samples, robot: Robot, effects: Effects) -> tuple[Run, ...]
     return tuple(runs)
 
 
-def filtered_signs(samples: Samples, segments: Sequence[Segment]) -> FloatArray:
-    """Sign of the velocity after the torque's low-pass, shape [n_samples, n_joints].
-
-    The sign is averaged over each sampling interval first (the velocity taken as linear there), so that a reversal
-    between two samples is placed where it happened.
-    """
+def filtered_signs(samples: Samples, segments: Sequence[Segment], presliding: Sequence[float] | None) -> FloatArray:
+    """Direction of Coulomb friction after the torque's low-pass, shape [n_samples, n_joints]."""
     out = np.empty(samples.qd.shape)
+    distances = np.zeros(samples.n_joints) if presliding is None else np.asarray(presliding, dtype=np.float64)
+    order = samples.settings.order if samples.settings is not None else 4
+    cutoff = samples.cutoff_hz if samples.cutoff_hz is not None else np.inf
     for s in segments:
-        qd, qdd = samples.qd[s.slice], samples.qdd[s.slice]
-        half_change = np.maximum(np.abs(qdd) * 0.5 / s.rate, 1e-12)
-        sign = np.clip(qd / half_change, -1.0, 1.0)
-        cutoff = samples.cutoff_hz
-        order = samples.settings.order if samples.settings is not None else 4
-        filter = LowPass(s.rate, cutoff if cutoff is not None else np.inf, order)
+        q, qd, qdd = samples.q[s.slice], samples.qd[s.slice], samples.qdd[s.slice]
+        sign = averaged_sign(qd, qdd, s.rate)
+        for j in np.flatnonzero(distances > 0.0):
+            sign[:, j] = contact_state(q[:, j], qd[:, j], s.rate, float(distances[j]))
+        filter = LowPass(s.rate, cutoff, order)
         out[s.slice] = sign if filter.passes_all else low_pass(sign, filter)
     return out
+
+
+def averaged_sign(qd: FloatArray, qdd: FloatArray, rate: float) -> FloatArray:
+    """Sign of the velocity averaged over each sampling interval, the velocity taken as linear there.
+
+    A reversal between two samples is so placed where it happened.
+    """
+    half_change = np.maximum(np.abs(qdd) * 0.5 / rate, 1e-12)
+    return np.clip(qd / half_change, -1.0, 1.0)

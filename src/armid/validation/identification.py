@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from armid.arrays import FloatArray
 from armid.errors import InputError
 from armid.estimation.consistency.bounds import Bounds
 from armid.estimation.consistency.certificates import certify
-from armid.estimation.consistency.consistent import Consistency, ConsistentEstimate, honest_information
+from armid.estimation.consistency.consistent import Consistency, ConsistentEstimate
 from armid.estimation.consistency.prior import Prior, nominal_prior, scaled_to_data
 from armid.estimation.consistency.regularisers import PullBack, Regulariser
-from armid.estimation.covariance import AutocorrelatedNoise, Covariance
+from armid.estimation.covariance import AutocorrelatedNoise, Covariance, PerChannelNoise
 from armid.estimation.errors import joint_errors, stacked_relative_error
 from armid.estimation.estimate import Estimate, identification_notes, units_of
 from armid.estimation.factor import solve_factor
@@ -26,6 +27,7 @@ from armid.estimation.folds import leave_one_out
 from armid.estimation.gains import DriveGains, DriveGainSearch
 from armid.estimation.gravity import GravityDirection
 from armid.estimation.least_squares import GaussianPrior, WeightedLeastSquares, reduced
+from armid.estimation.presliding import CANDIDATES, chosen_distances
 from armid.estimation.recording import runs_of
 from armid.estimation.result import Result
 from armid.estimation.run import Run, check_rows, information_of
@@ -43,8 +45,12 @@ from armid.robot.robot import Robot
 from armid.validation.metrics import nominal_error, nominal_standard, traces
 from armid.validation.verdict import judge
 
-PRACTICAL_RANK = 1e-6
-"""Relative singular value of the column-scaled rows below which a direction is not excited: sensor noise moves rows more."""
+PRACTICAL_RANK = 1e-4
+"""Relative singular value of the column-scaled rows below which a direction is not excited. Useful motions stay above 5e-3;
+this far down, noise in the rows themselves outweighs the direction."""
+
+PRIOR_WEIGHT = 0.1
+"""Of the pull towards the prior bodies, see `Identification`: weak, it decides what the data leave open."""
 
 Progress = Callable[[str], None]
 
@@ -58,10 +64,12 @@ class Identification:
         conditioning: of the logs; open choices are made on the training motion.
         velocity: derived from position or as recorded; None: whichever explains the training torque better.
         covariance: how the noise is modelled.
-        regulariser: pull towards the prior in the consistent estimate; weight 1 doubts every body by about its own size.
+        regulariser: pull towards the prior in the consistent estimate; its weight is one over the squared
+            relative doubt, so 0.1 doubts every body by three times its own size.
         bounds: further constraints on the bodies.
         prior: an earlier result to start from.
         prior_inflation: how much wider than its own deviations the earlier result is believed.
+        presliding: look for a distance over which Coulomb friction turns around, joint by joint, on the training motion.
         sensitivity: also report what another cut-off and leaving out each file would change.
         seed: of sampled certificates.
     """
@@ -70,10 +78,11 @@ class Identification:
     conditioning: Conditioning = field(default_factory=Conditioning)
     velocity: VelocitySource | None = None
     covariance: Covariance = field(default_factory=AutocorrelatedNoise)
-    regulariser: Regulariser = field(default_factory=lambda: PullBack(1.0))
+    regulariser: Regulariser = field(default_factory=lambda: PullBack(PRIOR_WEIGHT))
     bounds: Bounds = field(default_factory=Bounds)
     prior: Result | None = None
     prior_inflation: float = 5.0
+    presliding: bool = True
     sensitivity: bool = True
     seed: int = 0
 
@@ -86,6 +95,7 @@ class Data:
     held_out: tuple[Run, ...]
     conditioning: Conditioning
     samples: Samples
+    presliding: tuple[float, ...]
     notes: tuple[Note, ...]
 
 
@@ -167,9 +177,28 @@ def prepared(robot: Robot, train: Sequence[Log], held_out: Sequence[Log], settin
     if len(options) > 1:
         text = f"velocity taken {'as recorded' if resolved.velocity is VelocitySource.MEASURED else 'from position'}: it explains the training torque better"
         notes.append(Note("velocity-source", Severity.INFO, text))
+    distances = presliding_of(robot, samples, settings)
+    if any(distances):
+        shown = ", ".join(f"{name} {1e3 * d:g}" for name, d in zip(samples.joints, distances, strict=True) if d)
+        notes.append(
+            Note("presliding", Severity.INFO, f"Coulomb friction turns around over a distance [mrad or mm]: {shown}")
+        )
     held = [condition(log, robot, resolved) for log in held_out]
-    held_runs = tuple(run for part in held for run in runs_of(part, robot, settings.effects))
-    return Data(runs_of(samples, robot, settings.effects), held_runs, resolved, samples, tuple(notes))
+    train_runs, *held_runs = (runs_of(part, robot, settings.effects, presliding=distances) for part in (samples, *held))
+    return Data(
+        train_runs, tuple(run for runs in held_runs for run in runs), resolved, samples, distances, tuple(notes)
+    )
+
+
+def presliding_of(robot: Robot, samples: Samples, settings: Identification) -> tuple[float, ...]:
+    """Presliding distance per joint, zero where it does not pay."""
+    n = robot.n_joints
+    if not (settings.effects.coulomb and settings.presliding):
+        return (0.0,) * n
+    sigma = np.array([residual_noise(robot, samples, settings.effects, (d,) * n) for d in (0.0, *CANDIDATES)])
+    # With both sides measured every joint has two channels; their geometric mean decides.
+    sigma = np.exp(np.log(np.maximum(sigma, 1e-12)).reshape(len(sigma), -1, n).mean(axis=1))
+    return tuple(float(d) for d in chosen_distances(sigma))
 
 
 def conditioned(robot: Robot, logs: Sequence[Log], settings: Conditioning) -> tuple[Samples, Conditioning]:
@@ -183,11 +212,17 @@ def conditioned(robot: Robot, logs: Sequence[Log], settings: Conditioning) -> tu
 
 def misfit(robot: Robot, samples: Samples, effects: Effects) -> float:
     """Sum over channels of the logarithm of the residual noise, for comparing choices on the same torque."""
-    runs = runs_of(samples, robot, effects)
+    return float(np.sum(np.log(np.maximum(residual_noise(robot, samples, effects, None), 1e-12))))
+
+
+def residual_noise(
+    robot: Robot, samples: Samples, effects: Effects, presliding: tuple[float, ...] | None
+) -> FloatArray:
+    """Standard deviation of the residuals of the free fit per channel."""
+    runs = runs_of(samples, robot, effects, presliding=presliding)
     information = information_of(runs)
     base, _ = usable_base(runs, information)
-    sigma = WeightedLeastSquares().fit(information, base).sigma
-    return float(np.sum(np.log(np.maximum(list(sigma.values()), 1e-12))))
+    return np.array(list(WeightedLeastSquares().fit(information, base).sigma.values()))
 
 
 def usable_base(runs: Sequence[Run], information: Information) -> tuple[BaseParameters, BaseParameters]:
@@ -263,9 +298,20 @@ def fitted(robot: Robot, runs: tuple[Run, ...], settings: Identification) -> Fit
         estimate = WeightedLeastSquares().fit(information, base, units_of(base, units), prior=belief[1])
     prior = consistent_prior(robot, names, information, estimate, settings)
     consistency = Consistency(settings.regulariser, settings.bounds)
-    consistent = consistency.fit(honest_information(estimate), units, prior)
+    consistent = consistency.fit(effective_information(information, estimate), units, prior)
     notes = (*estimate.notes, *identification_notes(estimate), *consistent.notes)
     return Fit(information, structural, estimate, consistent, notes)
+
+
+def effective_information(information: Information, estimate: Estimate) -> Information:
+    """The rows in units of their noise, counted as many times as there are independent samples among them.
+
+    Residuals of sampled motion are correlated, so a plain sum of squares would overrule any prior. The honest deviations
+    over those for independent noise say how much news a row is.
+    """
+    naive = PerChannelNoise().apply(estimate, (), information).standard_deviations
+    inflation = max(1.0, float(np.median(estimate.standard_deviations / np.maximum(naive, 1e-300))))
+    return information.weighted({name: 1.0 / (sigma * inflation) for name, sigma in estimate.sigma.items()})
 
 
 def earlier_base(settings: Identification, names: tuple[str, ...]) -> tuple[BaseParameters, GaussianPrior] | None:
@@ -362,6 +408,7 @@ def conditioning_of(data: Data) -> dict[str, Any]:
         "velocity": c.velocity.value,
         "differentiator": c.differentiator.value,
         "torque": [channel.value for channel in data.samples.torques],
+        "presliding": list(data.presliding),
         "samples_train": sum(len(run) for run in data.train),
         "samples_held_out": sum(len(run) for run in data.held_out),
     }
@@ -388,7 +435,7 @@ def sensitivities(
                 data.conditioning, cutoff=cutoff * factor, rate=None,
                 torque_cutoff=None if data.conditioning.torque_cutoff is None else data.conditioning.torque_cutoff * factor,
             )  # fmt: skip
-            out["cutoff"].append(other_cutoff(robot, train, changed, settings, fit, gains))
+            out["cutoff"].append(other_cutoff(robot, train, changed, settings, fit, gains, data.presliding))
     if len(data.train) > 1 and settings.prior is None:
         try:
             folds = leave_one_out(data.train, fit.estimate)
@@ -413,12 +460,13 @@ def other_cutoff(
     settings: Identification,
     fit: Fit,
     gains: DriveGains | None,
+    presliding: tuple[float, ...],
 ) -> dict[str, Any]:
     """Shift of the base parameters under another cut-off."""
     entry: dict[str, Any] = {"cutoff_hz": conditioning.cutoff, "largest_shift": None, "parameter": None}
     try:
         samples, _ = conditioned(robot, logs, conditioning)
-        runs = runs_of(samples, robot, settings.effects)
+        runs = runs_of(samples, robot, settings.effects, presliding=presliding)
         if gains is not None:
             runs = tuple(replace(run, y=run.y * gains.values) for run in runs)
         values = WeightedLeastSquares().fit(information_of(runs), fit.estimate.base).values
