@@ -1,0 +1,124 @@
+"""Is the mass matrix positive definite? Along a motion, and over the whole joint space ([Halper2024] section 4.3).
+
+Possible bodies make M(q) positive definite everywhere. Base parameters estimated without constraints need not; there
+the question is worth asking, and a search is the only answer: M(q) is too large an expression for a proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from armid.arrays import FloatArray, samples
+from armid.kernels.dynamics import mass_matrix
+from armid.parameters.inertial import INERTIAL_NAMES, N_INERTIAL
+from armid.robot.robot import Robot
+
+SAMPLES = 2000
+"""Random configurations the search starts with: enough for seven joints to land near every basin that is not tiny."""
+KEPT = 8
+"""Worst configurations that are followed downhill."""
+TRIES = 24
+"""Random neighbours of each of them per round."""
+ROUNDS = 14
+SHRINKAGE = 0.65
+"""Of the neighbourhood per round: after all rounds it is a four hundredth of the joint range."""
+WHOLE_TURN = np.pi
+"""Range searched of joints without position limits [rad or m]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Positivity:
+    """The worst that was found.
+
+    Args:
+        smallest: eigenvalue of M(q) [kg m^2; kg or kg m for prismatic joints].
+        configuration: where, drive coordinates [rad or m], shape [n_joints].
+        configurations: how many were looked at.
+    """
+
+    smallest: float
+    configuration: FloatArray
+    configurations: int
+
+    @property
+    def positive(self) -> bool:
+        return self.smallest > 0.0
+
+
+def positivity_along(robot: Robot, q: npt.ArrayLike) -> Positivity:
+    """Smallest eigenvalue of M(q), rotors included, along a motion.
+
+    Args:
+        robot: with the parameters in question.
+        q: drive positions [rad or m], shape [n_samples, n_joints].
+    """
+    positions = samples("q", q, robot.n_joints)
+    values = smallest_eigenvalues(robot, positions)
+    worst = int(np.argmin(values))
+    return Positivity(float(values[worst]), positions[worst].copy(), len(positions))
+
+
+def positivity_over(robot: Robot, *, seed: int = 0) -> Positivity:
+    """Searches the joint range for the smallest eigenvalue of M(q): random configurations, the worst followed downhill.
+
+    Args:
+        robot: with the parameters in question; joints without limits are searched over a turn either way.
+        seed: of the random configurations.
+    """
+    rng = np.random.default_rng(seed)
+    lower, upper = joint_range(robot)
+    q = rng.uniform(lower, upper, size=(SAMPLES, robot.n_joints))
+    values = smallest_eigenvalues(robot, q)
+    kept = np.argsort(values)[:KEPT]
+    best, height, count = q[kept], values[kept], SAMPLES
+    radius = 0.5 * (upper - lower)
+    for _ in range(ROUNDS):
+        radius = SHRINKAGE * radius
+        near = best[:, np.newaxis] + radius * rng.uniform(-1.0, 1.0, size=(len(best), TRIES, robot.n_joints))
+        near = np.clip(near, lower, upper)
+        found = smallest_eigenvalues(robot, near.reshape(-1, robot.n_joints)).reshape(len(best), TRIES)
+        count += found.size
+        choice = np.argmin(found, axis=1)
+        lowest = found[np.arange(len(best)), choice]
+        better = lowest < height
+        best = np.where(better[:, np.newaxis], near[np.arange(len(best)), choice], best)
+        height = np.where(better, lowest, height)
+    worst = int(np.argmin(height))
+    return Positivity(float(height[worst]), best[worst], count)
+
+
+def smallest_eigenvalues(robot: Robot, q: FloatArray) -> FloatArray:
+    """Of M(q) with rotor inertias at every configuration, shape [n_samples]."""
+    M = mass_matrix(robot, q) + np.diag(robot.drive("rotor_inertia"))
+    return np.asarray(np.linalg.eigvalsh(M)[:, 0])
+
+
+def joint_range(robot: Robot) -> tuple[FloatArray, FloatArray]:
+    """Position limits, with a turn either way where there are none."""
+    lower, upper = robot.limit("lower"), robot.limit("upper")
+    return np.where(np.isfinite(lower), lower, -WHOLE_TURN), np.where(np.isfinite(upper), upper, WHOLE_TURN)
+
+
+def with_standard(robot: Robot, values: Mapping[str, float]) -> Robot:
+    """The arm with exactly these standard parameters, zero where none is named; a payload rides on the last link.
+
+    Base parameters in their leading columns move the arm as the true bodies do, although no body has such values.
+    """
+    inertial = np.zeros((robot.n_joints, N_INERTIAL))
+    joints = list(robot.joints)
+    for name, value in values.items():
+        owner, quantity = name.split(".", 1)
+        if quantity in INERTIAL_NAMES:
+            link = robot.n_joints if owner == "payload" else int(owner.removeprefix("link"))
+            inertial[link - 1, INERTIAL_NAMES.index(quantity)] += value
+    for i, joint in enumerate(joints):
+        drive = {q: float(values.get(f"joint{i + 1}.{q}", 0.0)) for q in DRIVE_QUANTITIES}
+        joints[i] = replace(joint, drive=replace(joint.drive, **drive))
+    return replace(robot.with_inertial(inertial), joints=tuple(joints))
+
+
+DRIVE_QUANTITIES = ("rotor_inertia", "viscous", "coulomb", "offset")
