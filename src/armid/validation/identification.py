@@ -42,7 +42,7 @@ from armid.notes import Note, Severity
 from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
 from armid.parameters.inertial import transformed
 from armid.robot.robot import Robot
-from armid.validation.metrics import nominal_error, nominal_standard, traces
+from armid.validation.metrics import against_nominal, nominal_standard, traces
 from armid.validation.verdict import judge
 
 PRACTICAL_RANK = 1e-4
@@ -349,9 +349,9 @@ def judged(robot: Robot, data: Data, fit: Fit, settings: Identification, gains: 
     relative = {"train": stacked_relative_error(data.train, values)}
     relative["held_out"] = stacked_relative_error(data.held_out, values) if data.held_out else float("nan")
     checks = judge(
-        fit.estimate, certificates, joints, raw,
+        fit.estimate, fit.consistent, certificates, joints, raw,
         structural_rank=len(fit.structural), relative_error=relative,
-        nominal_error=nominal_error(data.held_out, robot, fit.information.parameters),
+        against_nominal=against_nominal(data.held_out, robot, values, fit.information.parameters),
         gravity_error=gravity_errors(data.train, settings), log_notes=data.notes,
     )  # fmt: skip
     condition_number, scaled = condition_numbers(fit)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import nan
 
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.estimation.errors import JointErrors, TorqueErrors, stacked_relative_error, torque_errors
+from armid.estimation.errors import JointErrors, TorqueErrors, torque_errors
 from armid.estimation.run import Run
 from armid.parameters.inertial import N_INERTIAL
 from armid.robot.robot import Robot
+from armid.validation.comparison import Comparison, compared
 
 MOST_TRACE_SAMPLES = 20_000
 """Per run in a result folder: enough to see anything, small enough to keep."""
@@ -42,15 +42,24 @@ def nominal_standard(robot: Robot, names: Sequence[str]) -> FloatArray:
     return values
 
 
-def nominal_error(runs: Sequence[Run], robot: Robot, names: Sequence[str]) -> float:
-    """Stacked relative error of the description's parameters; NaN when it has no masses."""
-    if not runs or not all(link.inertial is not None and link.inertial[0] > 0.0 for link in robot.links[1:]):
-        return nan
-    return stacked_relative_error(runs, nominal_standard(robot, names))
+def against_nominal(
+    runs: Sequence[Run], robot: Robot, standard: FloatArray, names: Sequence[str]
+) -> tuple[Comparison, ...]:
+    """Parameters beside the description's own on held-out runs, per joint; empty when the description has no masses.
+
+    Args:
+        runs: nothing of which was used for estimation.
+        robot: as described.
+        standard: parameters judged, in the order of the names.
+        names: of the standard parameters.
+    """
+    if not all(link.inertial is not None and link.inertial[0] > 0.0 for link in robot.links[1:]):
+        return ()
+    return compared(runs, standard, nominal_standard(robot, names))
 
 
 def traces(runs: Sequence[Run], standard: FloatArray, free: FloatArray) -> dict[str, FloatArray]:
-    """Motion and torque over time of held-out runs, for reports: measured, raw, predicted by the consistent and the free estimate."""
+    """Motion and torque over time of held-out runs, for reports: measured, raw, and predicted by both estimates."""
     out: dict[str, FloatArray] = {}
     for k, run in enumerate(runs):
         every = max(1, -(-len(run) // MOST_TRACE_SAMPLES))

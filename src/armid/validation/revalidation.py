@@ -15,7 +15,7 @@ from armid.estimation.result import Check, Result
 from armid.estimation.run import Run
 from armid.logs.conditioning import Conditioning, Differentiator, VelocitySource, condition
 from armid.logs.log import Channel, Log
-from armid.validation.metrics import held_out_errors, nominal_error
+from armid.validation.metrics import against_nominal, held_out_errors
 from armid.validation.verdict import held_out_checks, log_checks, nominal_checks
 
 
@@ -45,7 +45,7 @@ class Revalidation:
         return "untrusted" if self.reasons else "trusted"
 
 
-ABOUT_MOTION = ("held-out", "joint-unexplained", "joint-overfitted", "better-than-nominal")
+ABOUT_MOTION = ("held-out", "joint-unexplained", "joint-overfitted", "not-worse-than-nominal")
 """Checks of the stored result that the new motion decides afresh."""
 
 
@@ -68,7 +68,7 @@ def revalidate(result: Result, logs: Sequence[Log], *, accept: tuple[str, ...] =
     checks = (
         *(check for check in result.checks if check.code not in ABOUT_MOTION),
         *held_out_checks(joints, relative),
-        *nominal_checks(relative, nominal_error(runs, result.robot, result.consistent.names)),
+        *nominal_checks(against_nominal(runs, result.robot, result.consistent.values, result.consistent.names)),
         *log_checks([note for log in logs for note in log.notes]),
     )
     return Revalidation(joints, raw, error, checks, result.conditioning)
