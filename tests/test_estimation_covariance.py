@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from arms import case, coloured
+from elbow import case, coloured
 from scipy.signal import lfilter
 
 from armid.estimation.autoregression import fit_autoregression

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from arms import case, coloured
+from elbow import case, coloured
 
 from armid.estimation.essential import BackwardElimination
 from armid.estimation.estimate import identification_notes
