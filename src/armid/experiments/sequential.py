@@ -95,8 +95,9 @@ def commanded_inputs(log: Log, rate: float) -> FloatArray:
     Raises:
         UnknownNameError: the log holds no commanded position.
     """
-    from armid.logs.conditioning.differentiate import central_8
+    from armid.logs.conditioning.differentiate import derivatives
+    from armid.logs.conditioning.settings import Differentiator
 
     q = log[Channel.COMMANDED_POSITION]
-    qd, qdd = central_8(q, rate)
+    qd, qdd = derivatives(q, rate, Differentiator.CENTRAL_8)
     return np.hstack([q, qd, qdd])
