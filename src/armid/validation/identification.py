@@ -43,6 +43,7 @@ from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
 from armid.parameters.inertial import transformed
 from armid.robot.robot import Robot
 from armid.validation.metrics import against_nominal, nominal_standard, traces
+from armid.validation.temperature import run_temperatures
 from armid.validation.verdict import judge
 
 PRACTICAL_RANK = 1e-4
@@ -97,6 +98,7 @@ class Data:
     samples: Samples
     presliding: tuple[float, ...]
     notes: tuple[Note, ...]
+    temperatures: tuple[FloatArray | None, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,9 +187,11 @@ def prepared(robot: Robot, train: Sequence[Log], held_out: Sequence[Log], settin
         )
     held = [condition(log, robot, resolved) for log in held_out]
     train_runs, *held_runs = (runs_of(part, robot, settings.effects, presliding=distances) for part in (samples, *held))
+    temperatures = [run_temperatures(log, robot, part) for log, part in zip(held_out, held, strict=True)]
     return Data(
-        train_runs, tuple(run for runs in held_runs for run in runs), resolved, samples, distances, tuple(notes)
-    )
+        train_runs, tuple(run for runs in held_runs for run in runs), resolved, samples, distances, tuple(notes),
+        tuple(t for parts in temperatures for t in parts),
+    )  # fmt: skip
 
 
 def presliding_of(robot: Robot, samples: Samples, settings: Identification) -> tuple[float, ...]:
@@ -358,7 +362,7 @@ def judged(robot: Robot, data: Data, fit: Fit, settings: Identification, gains: 
     return Result(
         robot, settings.effects, fit.estimate, fit.consistent, certificates, joints, raw, nominal, relative,
         condition_number, scaled, checks, gains_of(gains), conditioning_of(data), {}, {},
-        tuple(dict.fromkeys((*data.notes, *fit.notes))), traces(data.held_out, values, free),
+        tuple(dict.fromkeys((*data.notes, *fit.notes))), traces(data.held_out, values, free, temperatures=data.temperatures),
     )  # fmt: skip
 
 

@@ -58,7 +58,13 @@ def against_nominal(
     return compared(runs, standard, nominal_standard(robot, names))
 
 
-def traces(runs: Sequence[Run], standard: FloatArray, free: FloatArray) -> dict[str, FloatArray]:
+def traces(
+    runs: Sequence[Run],
+    standard: FloatArray,
+    free: FloatArray,
+    *,
+    temperatures: Sequence[FloatArray | None] = (),
+) -> dict[str, FloatArray]:
     """Motion and torque over time of held-out runs, for reports: measured, raw, and predicted by both estimates."""
     out: dict[str, FloatArray] = {}
     for k, run in enumerate(runs):
@@ -68,6 +74,8 @@ def traces(runs: Sequence[Run], standard: FloatArray, free: FloatArray) -> dict[
         out[f"run{k}.measured"] = run.y[::every]
         if run.y_raw is not None:
             out[f"run{k}.raw"] = run.y_raw[::every]
+        if k < len(temperatures) and (celsius := temperatures[k]) is not None:
+            out[f"run{k}.temperature"] = celsius[::every]
         out[f"run{k}.consistent"] = run.predicted(standard)[::every]
         out[f"run{k}.free"] = run.predicted(free)[::every]
     return out
