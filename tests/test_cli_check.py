@@ -129,7 +129,7 @@ def test_known_failures_take_one_line(folder, words):
     assert "Traceback" not in result.output
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_no_log_however_strange_ends_in_a_traceback(folder, data):
     rows = data.draw(st.integers(0, 200))

@@ -5,6 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.signal
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from recordings import NAMES, arm, motion, recording
 
 from armid.errors import ArmidError, InputError, ShapeError, UnknownNameError
@@ -296,6 +298,26 @@ def test_too_short_or_without_clock_or_torque():
         condition(log.rows(0, 50), arm(), Conditioning(cutoff=2.0))
     with pytest.raises(InputError, match="no stretch"):
         condition(log.rows(0, 5), arm())
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_strange_logs_are_conditioned_or_refused(data):
+    extreme = st.sampled_from([0.0, 1.0, np.nan, np.inf, -np.inf, 1e150, -1e300, 57.3])
+    base = recording(seconds=3.0, rate=50.0)
+    arrays = {"time": np.array(base.time), **{c: np.array(v) for c, v in base.channels.items()}}
+    for array in arrays.values():
+        for _ in range(data.draw(st.integers(0, 3))):
+            start = data.draw(st.integers(0, len(array) - 1))
+            stop = data.draw(st.sampled_from([start + 1, start + 40, len(array)]))
+            array[start:stop] = data.draw(extreme)
+    time = arrays.pop("time")
+    try:
+        samples = condition(Log("strange", NAMES, time, arrays), arm())
+    except ArmidError as error:
+        assert str(error)  # noqa: PT017
+    else:
+        assert np.isfinite(samples.inputs()).all()
 
 
 # Types

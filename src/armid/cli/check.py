@@ -97,7 +97,7 @@ def summary(checked: list[Log]) -> dict[str, Any]:
             {
                 "name": log.name,
                 "samples": len(log),
-                "seconds": float(log.time[-1] - log.time[0]) if len(log) else 0.0,
+                "seconds": log.duration,
                 "channels": [channel.value for channel in log.channels],
                 "reader": log.source.reader,
                 "files": [{"path": path, "sha256": digest} for path, digest in log.source.files],

@@ -158,6 +158,12 @@ class Log:
         return channel in self.channels
 
     @property
+    def duration(self) -> float:
+        """From the earliest to the latest sample [s]; zero when there is none."""
+        finite = self.time[np.isfinite(self.time)]
+        return float(np.max(finite) - np.min(finite)) if len(finite) else 0.0
+
+    @property
     def torques(self) -> tuple[Channel, ...]:
         """The torque channels it has, preferred first."""
         return tuple(channel for channel in MEASURED_TORQUES if channel in self.channels)

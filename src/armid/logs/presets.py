@@ -273,6 +273,12 @@ def block_kinds(blocks: list[FloatArray]) -> dict[Channel, int]:
 
 def derivative_correlation(x: FloatArray, v: FloatArray) -> float:
     """Correlation between the change of x and v at mid-step, over all joints together, so that those that move decide."""
+    with np.errstate(all="ignore"):
+        return pooled_correlation(x, v)
+
+
+def pooled_correlation(x: FloatArray, v: FloatArray) -> float:
+    """The same; absurd numbers give zero."""
     # Over five samples, so that repeated rows and quantisation do not hide it.
     change = x[5:] - x[:-5]
     kernel = np.ones(6) / 6.0
@@ -280,10 +286,9 @@ def derivative_correlation(x: FloatArray, v: FloatArray) -> float:
     good = np.isfinite(change).all(axis=1) & np.isfinite(mid).all(axis=1)
     if good.sum() < 10:
         return 0.0
-    with np.errstate(over="ignore", invalid="ignore"):
-        a, b = change[good] - change[good].mean(axis=0), mid[good] - mid[good].mean(axis=0)
-        size = float(np.sqrt((a * a).sum() * (b * b).sum()))
-        score = float((a * b).sum()) / size if size > 0.0 else 0.0
+    a, b = change[good] - change[good].mean(axis=0), mid[good] - mid[good].mean(axis=0)
+    size = float(np.sqrt((a * a).sum() * (b * b).sum()))
+    score = float((a * b).sum()) / size if size > 0.0 else 0.0
     return score if np.isfinite(score) else 0.0
 
 

@@ -245,7 +245,8 @@ class LogStream:
                 guess = clock_guess(clock, time, channels, self.mapping.name)
                 kind, unit, step, self.timing = guess.kind, guess.unit, guess.step, guess.notes
             counted = np.arange(float(offset), float(offset + stop - start))
-            stamps: FloatArray = counted * (step or 1.0) if time is None else time * seconds(unit or "s")
+            with np.errstate(all="ignore"):
+                stamps: FloatArray = counted * (step or 1.0) if time is None else time * seconds(unit or "s")
             offset += stop - start
             yield self.log(stamps, channels, kind)
         if offset == 0:

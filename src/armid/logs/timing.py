@@ -38,6 +38,14 @@ def clock_guess(
     """The clock of a log from the mapping, or from its first piece when the mapping leaves it open."""
     if clock.step is not None:
         return ClockGuess(Clock.STEP, step=clock.step)
+    with np.errstate(all="ignore"):
+        return guessed_clock(clock, time, channels, name)
+
+
+def guessed_clock(
+    clock: ClockMap, time: FloatArray | None, channels: Mapping[Channel, FloatArray], name: str
+) -> ClockGuess:
+    """The clock from what the numbers do."""
     step = inferred_step(channels.get(Channel.POSITION), channels.get(Channel.VELOCITY))
     if time is None:
         return without_clock(step, name)

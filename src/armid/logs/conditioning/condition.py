@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from armid.arrays import FloatArray
 from armid.errors import InputError
 from armid.logs.conditioning.parts import Uniform, uniform_parts
@@ -33,7 +35,13 @@ def condition(log: Log, robot: Robot, settings: Conditioning | None = None) -> S
         LogRefusedError: the log has errors that `settings.accept` does not name.
         InputError: nothing left to condition.
     """
-    settings = settings or Conditioning()
+    # Rows that are no measurements are left out one by one; arithmetic on them on the way must not raise.
+    with np.errstate(all="ignore"):
+        return checked_and_conditioned(log, robot, settings or Conditioning())
+
+
+def checked_and_conditioned(log: Log, robot: Robot, settings: Conditioning) -> Samples:
+    """The steps, in order."""
     ordered = matched(log, robot)
     refuse_errors(ordered, settings.accept)
     parts, notes = uniform_parts(ordered, settings)

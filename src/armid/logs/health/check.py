@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from armid.logs.health.channels import channel_findings
 from armid.logs.health.clock import clock_findings
 from armid.logs.health.findings import finding
@@ -21,7 +23,13 @@ def check_log(log: Log, robot: Robot) -> Log:
         log: as read.
         robot: nominal arm; its masses are used when it has some, the shape of its links otherwise.
     """
-    ordered = matched(log, robot)
+    # Infinite and absurd numbers are findings of their own; arithmetic on them must not raise.
+    with np.errstate(all="ignore"):
+        return found_in(matched(log, robot), robot)
+
+
+def found_in(ordered: Log, robot: Robot) -> Log:
+    """The log with its findings; columns are in order."""
     found = list(clock_findings(ordered))
     if any(note.code in ("too-short", "time-frozen") for note in found):
         return ordered.with_notes(tuple(found))
