@@ -19,8 +19,9 @@ from armid.calibration.model import KinematicModel
 
 WORTH_KNOWING = 1.0
 """Signal-to-noise ratio from which on a parameter is fitted."""
-DEPENDENT = 1e-6
-"""Relative length below which what is left of a column is round-off, whatever the noise."""
+DEPENDENT = 1e-4
+"""Relative length below which a column counts as dependent whatever the noise: two parameters that differ in a
+ten-thousandth of their effect are one for an arm whose errors are themselves of that size."""
 
 
 class Status(StrEnum):
@@ -49,7 +50,11 @@ class Selection:
 
 
 def select(
-    model: KinematicModel, factor: FloatArray, allowed: npt.NDArray[np.bool_] | None = None
+    model: KinematicModel,
+    factor: FloatArray,
+    allowed: npt.NDArray[np.bool_] | None = None,
+    *,
+    previous: npt.NDArray[np.bool_] | None = None,
 ) -> Selection:
     """Decide for every parameter, frames first, then zeros, then lengths and axes, from tip to base.
 
@@ -57,10 +62,12 @@ def select(
         model: for names, ranks and tolerances.
         factor: any matrix with the same column products as the whitened rows, shape [m, p].
         allowed: mask of the parameters that may be kept at all.
+        previous: those kept at an earlier, worse noise come first, so that two nearly dependent ones do not take turns.
     """
     p = len(model.parameters)
     columns = factor * model.tolerances
-    order = sorted(range(p), key=lambda i: (model.parameters[i].rank, -i))
+    first = np.zeros(p, dtype=bool) if previous is None else previous
+    order = sorted(range(p), key=lambda i: (not first[i], model.parameters[i].rank, -i))
     basis = np.zeros((columns.shape[0], 0))
     kept, ratio, status = np.zeros(p, dtype=bool), np.zeros(p), [Status.REDUNDANT] * p
     for i in order:

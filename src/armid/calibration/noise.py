@@ -18,8 +18,8 @@ from armid.arrays import FloatArray
 from armid.calibration.measurement import Observations, Quantity
 from armid.calibration.residual import Residual
 
-FLOOR = 1e-9
-"""[m or rad] Smallest standard deviation: far below any instrument, keeps noise-free simulations solvable."""
+FLOOR = 1e-6
+"""[m or rad] Smallest standard deviation: no arm repeats better, and weights stay comparable in noise-free simulations."""
 
 Component = tuple[str, str]
 """Sensor placement, and `position`, `orientation` or `distance`."""

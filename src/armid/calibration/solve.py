@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 import numpy as np
@@ -215,36 +215,69 @@ def solve(
     settings = SolverSettings() if settings is None else settings
     allowed = np.ones(len(model.parameters), dtype=bool) if allowed is None else allowed
     values = np.zeros(len(model.parameters)) if start is None else np.array(start)
-    loss = settings.loss
     if noise is None:
-        first = tuple(residuals(model, values, measurements, wanted=np.zeros_like(allowed)))
-        noise = estimated_noise(first, NoiseModel(dict.fromkeys(components(first), 1.0)), Loss(0.0), n_parameters=0, n_equations=1)
-    iterations, selection, settled = 0, None, False
+        noise = first_noise(model, values, measurements)
+    # Plain least squares first: a robust loss whose scale is still falling can settle on fitting half of the rows exactly.
+    solution = rounds(model, measurements, values, noise, allowed, replace(settings, loss=Loss(0.0)), hold=hold)
+    if settings.loss.probability > 0.0:
+        again = rounds(
+            model, measurements, solution.values, solution.noise, allowed, settings,
+            hold=hold, previous=solution.selection.kept,
+        )  # fmt: skip
+        solution = replace(again, iterations=again.iterations + solution.iterations)
+    return solution
+
+
+def first_noise(model: KinematicModel, values: FloatArray, measurements: Measurements) -> NoiseModel:
+    """As large as the residuals of the start: only the frames and the strongest errors are then fitted first."""
+    none = np.zeros(len(values), dtype=bool)
+    first = tuple(residuals(model, values, measurements, wanted=none))
+    unit = NoiseModel(dict.fromkeys(components(first), 1.0))
+    return estimated_noise(first, unit, Loss(0.0), n_parameters=0, n_equations=1)
+
+
+def rounds(
+    model: KinematicModel,
+    measurements: Measurements,
+    values: FloatArray,
+    noise: NoiseModel,
+    allowed: Mask,
+    settings: SolverSettings,
+    *,
+    hold: bool,
+    previous: Mask | None = None,
+) -> Solution:
+    """Select, iterate, estimate the noise, until neither selection nor noise change."""
+    iterations, settled = 0, False
+    selection: Selection | None = None
     for _ in range(settings.rounds):
-        at = linearise(model, values, measurements, noise, loss, allowed)
-        chosen = select(model, at.factor[:, :-1], allowed)
+        at = linearise(model, values, measurements, noise, settings.loss, allowed)
+        chosen = select(model, at.factor[:, :-1], allowed, previous=previous)
         held = np.where(chosen.kept | (hold & ~allowed), values, 0.0)
         if not np.array_equal(held, values):
-            at = linearise(model, held, measurements, noise, loss, chosen.kept)
-        same = selection is not None and np.array_equal(chosen.kept, selection.kept)
-        last = settled and same
-        at, costs, converged = descend(
-            model, at, measurements, noise, chosen.kept, settings, enough=settings.converged if last else ROUGHLY
-        )
-        values, selection = at.values, chosen
+            at = linearise(model, held, measurements, noise, settings.loss, chosen.kept)
+        last = settled and selection is not None and np.array_equal(chosen.kept, selection.kept)
+        enough = settings.converged if last else ROUGHLY
+        at, costs, converged = descend(model, at, measurements, noise, chosen.kept, settings, enough=enough)
+        values, selection, previous = at.values, chosen, chosen.kept
         iterations += len(costs) - 1
         if last:
             break
-        if not settings.estimate_noise:
-            settled = True
-            continue
-        before, noise = noise, estimated_noise(
-            at.residuals, noise, loss, n_parameters=int(chosen.kept.sum()), n_equations=measurements.n_equations
-        )
+        before, noise = noise, next_noise(at, noise, settings, measurements, chosen.kept)
         settled = alike(before, noise)
     assert selection is not None
-    return Solution(
-        values, selection, noise, covariance(model, at, selection.kept), at.residuals, iterations, converged, tuple(costs)
+    spread = covariance(model, at, selection.kept)
+    return Solution(values, selection, noise, spread, at.residuals, iterations, converged, tuple(costs))
+
+
+def next_noise(
+    at: Linearisation, noise: NoiseModel, settings: SolverSettings, measurements: Measurements, kept: Mask
+) -> NoiseModel:
+    """The noise the residuals show, or the given one when it is not to be estimated."""
+    if not settings.estimate_noise:
+        return noise
+    return estimated_noise(
+        at.residuals, noise, settings.loss, n_parameters=int(kept.sum()), n_equations=measurements.n_equations
     )
 
 

@@ -115,7 +115,26 @@ def solve_frames(
     if m is None:
         return rigid(Zr, np.zeros(3)), rigid(Xr, nominal[:3, 3])
     t, c = tool_offset(Zr, R, p, m, nominal[:3, 3] if X is None else X[:3, 3], fixed=X is not None)
-    return (rigid(Zr, c) if Z is None else Z), (rigid(Xr, t) if X is None else X)
+    by_rotation = (rigid(Zr, c) if Z is None else Z), (rigid(Xr, t) if X is None else X)
+    if Z is not None or X is not None:
+        return by_rotation
+    # When all rotations share an axis they leave one angle open, which only the positions show.
+    by_position = from_positions(R, p, m, None, None, nominal)
+    turned = mean_rotation(np.swapaxes(by_position[0][:3, :3] @ R, 1, 2) @ M)
+    by_position = by_position[0], rigid(turned, by_position[1][:3, 3])
+    return min(by_rotation, by_position, key=lambda ZX: pose_misfit(*ZX, flange, M, m))
+
+
+LEVER = 0.5
+"""[m] Distance at which an angle and a displacement count the same when two start values are compared."""
+
+
+def pose_misfit(Z: FloatArray, X: FloatArray, flange: FloatArray, M: FloatArray, m: FloatArray) -> float:
+    """Mean square distance between measured and predicted poses, rotations by their effect at a lever [m^2]."""
+    T = Z @ flange @ X
+    away = ((T[:, :3, 3] - m) ** 2).sum(axis=1)
+    turned = ((T[:, :3, :3] - M) ** 2).sum(axis=(1, 2)) / 2.0
+    return float(np.mean(away + LEVER**2 * turned))
 
 
 def cube_rotations() -> FloatArray:
