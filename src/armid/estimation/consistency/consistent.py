@@ -26,9 +26,9 @@ from armid.notes import Note
 from armid.parameters.inertial import pseudo_inertia
 
 DATA_SHARE = 0.9
-"""A parameter whose variance the data shrank by at least this share counts as determined by the data."""
+"""A parameter with at least this resolution counts as determined by the data."""
 PRIOR_SHARE = 0.1
-"""And by less than this share, as determined by the prior."""
+"""And with less than this, as determined by the prior."""
 
 
 EIGENVALUE_FLOOR = 1e-10
@@ -43,7 +43,7 @@ class ConsistentEstimate:
         names, units: of the standard parameters.
         values: shape [p].
         prior: what they were pulled towards.
-        data_share: 1 - posterior variance / prior variance per parameter, shape [p]: 1 seen by the data alone, 0 prior alone.
+        data_share: resolution per parameter, shape [p]: 1 determined by the data alone, 0 by the prior alone.
         standard_deviations: posterior, of an equally strong Gaussian prior without the constraints, shape [p].
         chi_square: weighted squared error of the rows at the solution.
         chi_square_free: the smallest possible without constraints and prior.
@@ -159,11 +159,19 @@ class Consistency:
             program.semidefinite(F, -self.bounds.margin * np.eye(4))
         self.bounds.add_to(program, prior.names, bodies, scale)
         self.regulariser.add_to(program, prior, scale)
-        solution = program.solve(tolerance=self.tolerance)
+        solution = program.solve(tolerance=self.tolerance, transform=rounding(R, self.regulariser, prior, scale))
         if solution.status is not Status.SOLVED:
             why = self.bounds.contradiction(bodies) or f"consistent estimate ({solution.detail})"
             raise EstimationError(solution.status, why)
         return solution, scale
+
+
+def rounding(R: FloatArray, regulariser: Regulariser, prior: Prior, scale: FloatArray) -> FloatArray:
+    """T with (R scale T)^T (R scale T) + prior curvature = 1: variables in which data and prior weigh the same."""
+    curvature = regulariser.weight * regulariser.curvature(prior) * np.outer(scale, scale)
+    root = np.linalg.cholesky(curvature).T
+    factor = triangular(np.vstack([R * scale, root]))
+    return np.linalg.inv(factor)
 
 
 def honest_information(estimate: Estimate) -> Information:
@@ -194,15 +202,17 @@ def parameter_scale(prior: Prior) -> FloatArray:
 
 
 def shares(R: FloatArray, regulariser: Regulariser, prior: Prior) -> tuple[FloatArray, FloatArray]:
-    """Which share of each prior variance the data removed, and the posterior standard deviations, shape [p] each."""
+    """Diagonal of the resolution matrix (data and prior curvature)^-1 data curvature, and posterior deviations, shape [p].
+
+    A parameter that no row contains has resolution zero even where the prior ties it to others that rows do contain.
+    """
     # Everything in units of the prior scale: the raw matrices span twenty decades.
     scale = parameter_scale(prior)
-    H = regulariser.weight * regulariser.curvature(prior) * np.outer(scale, scale)
-    L = np.linalg.cholesky(H)
+    L = np.linalg.cholesky(regulariser.weight * regulariser.curvature(prior) * np.outer(scale, scale))
     # Generalised eigenvalues of data against prior, by SVD of R L^-T: no squaring of condition numbers.
     _, s, Vt = np.linalg.svd(np.linalg.solve(L, (R * scale).T).T)
     s = np.concatenate([s, np.zeros(len(Vt) - len(s))])
     back = np.linalg.solve(L.T, Vt.T)
-    before = np.sum(back**2, axis=1)
-    after = np.sum((back / np.sqrt(1.0 + s**2)) ** 2, axis=1)
-    return 1.0 - after / before, np.sqrt(after) * scale
+    deviations = np.sqrt(np.sum((back / np.sqrt(1.0 + s**2)) ** 2, axis=1)) * scale
+    share = np.einsum("ik,k,ki->i", back, s**2 / (1.0 + s**2), Vt @ L.T)
+    return np.clip(share, 0.0, 1.0), deviations
