@@ -6,7 +6,10 @@ from importlib import import_module
 
 import typer
 
-VERBS: tuple[str, ...] = ("inspect", "design", "poses", "simulate", "calibrate", "check", "identify", "validate", "export", "report", "demo")
+VERBS: tuple[str, ...] = (
+    "inspect", "design", "poses", "simulate", "calibrate", "check", "identify", "validate", "export", "report", "demo",
+    "payload", "recover", "sweep", "online",
+)  # fmt: skip
 """Each is a module here with a `register(app)`; heavy imports happen inside the verb so that --help is instant."""
 
 

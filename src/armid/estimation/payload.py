@@ -213,7 +213,7 @@ class PayloadSearch:
         pull = PullBack(self.prior_weight if separated else max(self.prior_weight, 1.0))
         consistent = Consistency(pull).fit(one_factor(rows), INERTIAL_UNITS, prior)
         posterior = posterior_covariance(rows[:k, :-1], pull, prior)
-        T: FloatArray = np.linalg.inv(arm.robot.frame(frame).T_link_frame)
+        T = np.asarray(np.linalg.inv(arm.robot.frame(frame).T_link_frame), dtype=np.float64)
         change = np.array([transformed(e, T) for e in np.eye(N_INERTIAL)]).T
         moved = np.abs(consistent.values[:k] - values) / deviations(covariance)
         return Payload(
@@ -348,7 +348,7 @@ def tool_change(before: Estimate, after: Estimate, n_joints: int) -> ToolChange:
     floor = 1e-6 * max(float(np.abs(after.values).max()), 1e-12)
     sigma = np.sqrt(np.maximum(np.diag(covariance), floor**2))
     A, y = P[:, seen] / sigma[:, np.newaxis], difference / sigma
-    values: FloatArray = np.linalg.lstsq(A, y, rcond=1e-10)[0]
+    values = np.asarray(np.linalg.lstsq(A, y, rcond=1e-10)[0], dtype=np.float64)
     inverse = np.linalg.pinv(A.T @ A)
     S = inverse @ (A / sigma[:, np.newaxis]).T
     deviation = np.sqrt(np.maximum(np.diag(S @ covariance @ S.T), 0.0))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import inf
 
 import numpy as np
@@ -72,7 +73,7 @@ class Line:
     @property
     def inertia(self) -> float:
         """Eq. 11."""
-        return 1.0 / (self.omega * self.magnitude * np.sqrt(1.0 + 1.0 / np.tan(self.phase) ** 2))
+        return 1.0 / (self.omega * self.magnitude * float(np.sqrt(1.0 + 1.0 / np.tan(self.phase) ** 2)))
 
     @property
     def viscous(self) -> float:
@@ -285,7 +286,7 @@ def stretches(t: FloatArray, q: FloatArray, tau: FloatArray, frequencies: Sequen
     periods = (t[-1] - t[0]) * min(frequencies)
     count = int(min(SEGMENTS, periods // FEWEST_PERIODS))
     bounds = np.linspace(0, len(t), count + 1).astype(int)
-    pairs = zip(bounds[:-1], bounds[1:], strict=True)
+    pairs = pairwise(bounds)
     return [response(t[a:b], q[a:b], tau[a:b], frequencies) for a, b in pairs] if count > 1 else []
 
 

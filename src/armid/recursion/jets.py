@@ -34,10 +34,12 @@ class Jet:
         return Jet(-self.x, -self.d, -self.dd)
 
     def __sub__(self, other: Any) -> Jet:
-        return self + (-other)
+        if isinstance(other, Jet):
+            return Jet(self.x - other.x, self.d - other.d, self.dd - other.dd)
+        return Jet(self.x - other, self.d, self.dd)
 
     def __rsub__(self, other: Any) -> Jet:
-        return (-self) + other
+        return Jet(other - self.x, -self.d, -self.dd)
 
     def __mul__(self, other: Any) -> Jet:
         if isinstance(other, Jet):

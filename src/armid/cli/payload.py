@@ -1,0 +1,219 @@
+"""`armid payload`: what the arm carries."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from armid.cli.output import EXIT_UNTRUSTED, JsonOption, console, emit, verb
+from armid.errors import InputError
+
+if TYPE_CHECKING:
+    from armid.arrays import FloatArray
+    from armid.estimation.payload import Arm, Payload
+    from armid.estimation.result import Result
+    from armid.estimation.run import Run
+    from armid.logs.log import Log
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the verb."""
+    app.command("payload")(payload)
+
+
+@verb
+def payload(
+    result: Annotated[Path, typer.Argument(metavar="RESULT", help="Folder of `armid identify`, without the load.")],
+    logs: Annotated[list[str], typer.Argument(metavar="LOG...", help="Recordings with the load.")],
+    static: Annotated[
+        bool, typer.Option("--static", help="Use the poses at rest only: mass and centre of mass.")
+    ] = False,
+    online: Annotated[bool, typer.Option("--online", help="Sample by sample, as on a live stream.")] = False,
+    frame: Annotated[str | None, typer.Option(help="Frame the load is given in; the tip by default.")] = None,
+    gripper: Annotated[
+        str | None,
+        typer.Option(metavar="M,X,Y,Z[,IXX,IXY,IXZ,IYY,IYZ,IZZ]", help="Known body to subtract [kg, m, kg m^2]."),
+    ] = None,
+    offsets: Annotated[
+        bool, typer.Option("--offsets", help="Let the drives' offsets differ from the result's.")
+    ] = False,
+    data_root: Annotated[
+        Path | None, typer.Option("--data-root", metavar="DIR", help="Where mapping files find recordings.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where files are written.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Mass, centre of mass and inertia of what an identified arm carries.
+
+    For example `armid payload identified loaded.csv`.
+    """
+    from armid.estimation.payload import Arm
+    from armid.estimation.result import load_result
+    from armid.logs.read import ReadOptions, read_log
+
+    if static and online:
+        raise InputError("--static", "given with --online", "one of them")
+    known = load_result(result)
+    arm = Arm(known.robot, known.estimate)
+    read = [read_log(path, known.robot, options=ReadOptions(data_root=data_root)) for path in logs]
+    if static:
+        found = at_rest(arm, known, read, frame)
+    elif online:
+        found = streamed(arm, known, read, frame)
+    else:
+        found = moving(arm, known, read, frame, offsets=offsets)
+    if gripper is not None:
+        found = found.without(body_of(gripper))
+    summary = as_dict(found)
+    summary["files"] = written(summary, out)
+    show(found)
+    emit(summary, as_json=as_json)
+    if any(note.severity.value == "error" for note in found.notes):
+        raise typer.Exit(EXIT_UNTRUSTED)
+
+
+def loaded_runs(known: Result, logs: list[Log]) -> list[Run]:
+    """The recordings as runs with the load among the parameters, conditioned as the result's were."""
+    from armid.estimation.recording import runs_of
+    from armid.logs.conditioning import Conditioning, condition
+    from armid.parameters.effects import PayloadRuns
+
+    cutoff = known.conditioning.get("cutoff")
+    settings = Conditioning(cutoff=float(cutoff)) if cutoff else Conditioning()
+    effects = replace(known.effects, payload=PayloadRuns.LOADED)
+    runs: list[Run] = []
+    for log in logs:
+        samples = condition(log, known.robot, settings)
+        gain = gains_of(known, log, str(samples.channel(effects.torques).value))
+        runs += [run.with_measured(run.y * gain) for run in runs_of(samples, known.robot, effects)]
+    return runs
+
+
+def gains_of(known: Result, log: Log, channel: str) -> FloatArray:
+    """Torque per unit of the channel, shape [n]: the identified drive gains for currents, one for torques."""
+    import numpy as np
+
+    if channel != "torque.current":
+        return np.ones(known.robot.n_joints)
+    if not known.gains:
+        raise InputError(
+            log.name,
+            "motor currents, but the result has no drive gains",
+            "identify with runs with and without a known payload",
+        )
+    return np.array([known.gains[name][0] for name in known.robot.joint_names])
+
+
+def moving(arm: Arm, known: Result, logs: list[Log], frame: str | None, *, offsets: bool) -> Payload:
+    from armid.estimation.payload import PayloadSearch
+
+    return PayloadSearch(offsets=offsets).fit(arm, loaded_runs(known, logs), frame=frame)
+
+
+def at_rest(arm: Arm, known: Result, logs: list[Log], frame: str | None) -> Payload:
+    import numpy as np
+
+    from armid.estimation.payload_static import Rest, poses_at_rest, static_payload
+    from armid.logs.log import matched
+
+    found = []
+    for log in logs:
+        ordered = matched(log, known.robot)
+        channel = ordered.torques[0] if ordered.torques else None
+        if channel is None:
+            raise InputError(log.name, "no torque channel", "record joint torque")
+        rest = poses_at_rest(ordered, channel)
+        found.append(Rest(rest.q, rest.torque * gains_of(known, log, channel.value)))
+    together = Rest(np.vstack([r.q for r in found]), np.vstack([r.torque for r in found]))
+    return static_payload(arm, known.effects, together, frame=frame)
+
+
+def streamed(arm: Arm, known: Result, logs: list[Log], frame: str | None) -> Payload:
+    """The recursive estimator over the samples one by one, derivatives from past samples only."""
+    import numpy as np
+
+    from armid.estimation.online_differentiator import CausalDifferentiator, LocalPolynomial
+    from armid.estimation.payload_online import OnlinePayload
+    from armid.logs.log import Channel, matched
+
+    log = matched(logs[0], known.robot)
+    rate = 1.0 / float(np.median(np.diff(log.time)))
+    polynomial = LocalPolynomial(rate, half_window=max(3, round(0.05 * rate)))
+    n = known.robot.n_joints
+    estimator = OnlinePayload(arm, known.effects, rate=rate, frame=frame)
+    for one in logs:
+        ordered = matched(one, known.robot)
+        channel = ordered.torques[0]
+        torque = ordered[channel] * gains_of(known, one, channel.value)
+        differentiator = CausalDifferentiator(polynomial, n, n)
+        for q, tau in zip(ordered[Channel.POSITION], torque, strict=True):
+            state = differentiator.push(q, tau)
+            if state is not None:
+                estimator.update(*state)
+    return estimator.payload()
+
+
+def body_of(text: str) -> FloatArray:
+    """Ten parameters from mass, centre and optionally the inertia about the centre."""
+    import numpy as np
+
+    from armid.parameters.inertial import from_centre_of_mass, tensor
+
+    try:
+        values = [float(part) for part in text.split(",")]
+    except ValueError:
+        values = []
+    if len(values) not in (4, 10):
+        raise InputError("--gripper", repr(text), "mass and centre (4 numbers), or with six inertias (10)")
+    inertia = tensor(values[4:]) if len(values) == 10 else np.zeros((3, 3))
+    return from_centre_of_mass(values[0], values[1:4], inertia)
+
+
+def as_dict(found: Payload) -> dict[str, Any]:
+    from armid.estimation.payload_formats import franka_set_load, kuka_load_data, ur_set_target_payload
+
+    return {
+        "mass": found.mass,
+        "centre_of_mass": found.centre,
+        "inertia": found.inertia,
+        "standard_deviations": found.standard_deviations,
+        "frame": found.frame,
+        "inertia_separated": found.separated,
+        "method": found.method,
+        "kuka": kuka_load_data(found),
+        "ur": ur_set_target_payload(found),
+        "franka": franka_set_load(found),
+        "notes": [note.as_dict() for note in found.notes],
+    }
+
+
+def written(summary: dict[str, Any], out: Path | None) -> list[Path]:
+    import json
+
+    from armid.cli.output import jsonable
+
+    if out is None:
+        return []
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / "payload.json"
+    path.write_text(json.dumps(jsonable(summary), indent=1) + "\n", encoding="utf-8")
+    return [path]
+
+
+def show(found: Payload) -> None:
+    """For people."""
+    from armid.estimation.payload_formats import franka_set_load, kuka_load_data, ur_set_target_payload
+
+    screen = console()
+    spread = float(found.covariance[0, 0]) ** 0.5
+    centre = ", ".join(f"{1e3 * x:.1f}" for x in found.centre)
+    screen.print(f"mass {found.mass:.4f} kg +- {spread:.4f}, centre ({centre}) mm in {found.frame}")
+    for row in found.inertia:
+        screen.print("  inertia  " + "  ".join(f"{x:+.5f}" for x in row) + "  kg m^2")
+    for text in (kuka_load_data(found), ur_set_target_payload(found), franka_set_load(found)):
+        screen.print(f"  {text}", highlight=False, markup=False)
+    for note in found.notes:
+        screen.print(f"[{'red' if note.severity.value == 'error' else 'yellow'}]{note.code}[/]: {note.message}")

@@ -1,0 +1,176 @@
+"""`armid sweep`: inertia and friction of single axes from their response to sines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from armid.cli.output import EXIT_UNTRUSTED, JsonOption, RobotArgument, console, emit, verb
+from armid.errors import InputError
+
+if TYPE_CHECKING:
+    from armid.estimation.axis_inertia import AxisInertiaModel
+    from armid.experiments.frequency_response import AxisMeasurement
+    from armid.robot.robot import Robot
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the verb."""
+    app.command("sweep")(sweep)
+
+
+@verb
+def sweep(
+    robot: RobotArgument,
+    logs: Annotated[list[str] | None, typer.Argument(metavar="LOG...", help="One axis at one pose each.")] = None,
+    frequency_hz: Annotated[
+        list[float] | None, typer.Option("--frequency-hz", help="Of the sines; found in the spectrum by default.")
+    ] = None,
+    parameters: Annotated[
+        bool, typer.Option("--parameters", help="Base parameters of the load-side inertia from all of them.")
+    ] = False,
+    plan: Annotated[
+        Path | None, typer.Option(metavar="POSES", help="Instead: write the motions for these poses (CSV q1..qn).")
+    ] = None,
+    axis: Annotated[list[str] | None, typer.Option("--axis", help="With --plan: which joints; all by default.")] = None,
+    chirp: Annotated[bool, typer.Option("--chirp", help="With --plan: one chirp instead of sines.")] = False,
+    rate_hz: Annotated[float, typer.Option("--rate-hz", help="With --plan: of the recording.")] = 1000.0,
+    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where files are written.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Axis inertia and viscous friction from frequency response.
+
+    For example `armid sweep mabi-max100 axis1-*.csv --parameters`.
+    """
+    from armid.robot.load import load_robot
+
+    arm = load_robot(robot)
+    if plan is not None:
+        files = planned(arm, plan, axis or list(arm.joint_names), frequency_hz, chirp, rate_hz, out)
+        console().print(f"{len(files)} motions written")
+        emit({"axes": [], "files": files}, as_json=as_json)
+        return
+    if not logs:
+        raise InputError("LOG", "none given", "recordings of one axis each, or --plan POSES")
+    measured = [measure(arm, path, tuple(frequency_hz or ())) for path in logs]
+    result: dict[str, Any] = {"axes": [as_dict(m, path) for m, path in zip(measured, logs, strict=True)]}
+    model = None
+    if parameters:
+        from armid.estimation.axis_inertia import axis_inertia_model
+
+        model = axis_inertia_model(arm, measured)
+        result |= model_dict(model)
+    result["files"] = written(result, out)
+    show(measured, model)
+    emit(result, as_json=as_json)
+    if not all(m.usable for m in measured):
+        raise typer.Exit(EXIT_UNTRUSTED)
+
+
+def measure(arm: Robot, path: str, frequencies: tuple[float, ...]) -> AxisMeasurement:
+    from armid.experiments.frequency_response import ResponseSettings, axis_response
+    from armid.logs.log import matched
+    from armid.logs.read import read_log
+
+    return axis_response(matched(read_log(path, arm), arm), arm, ResponseSettings(frequencies=frequencies))
+
+
+def planned(
+    arm: Robot,
+    poses: Path,
+    axes: list[str],
+    frequencies: list[float] | None,
+    chirp: bool,
+    rate_hz: float,
+    out: Path | None,
+) -> list[Path]:
+    """One motion file per pose and axis."""
+    from armid.design.trajectory_files import save_csv
+    from armid.experiments.sweep_motion import DEFAULT_FREQUENCIES, Signal, sweep_motion
+    from armid.simulation.postures import load_postures
+
+    if out is None:
+        raise InputError("--plan", "given without --out", "motions are written to files: add --out DIR")
+    signal = Signal.CHIRP if chirp else Signal.SINES
+    lines = frequencies or ((1.5, 7.0) if chirp else DEFAULT_FREQUENCIES)
+    out.mkdir(parents=True, exist_ok=True)
+    files = []
+    for k, pose in enumerate(load_postures(poses, arm)):
+        for name in axes:
+            motion = sweep_motion(arm, pose, name, lines, rate_hz=rate_hz, signal=signal)
+            files.append(save_csv(motion, out / f"pose{k + 1}-{name}.csv", rate_hz=rate_hz))
+    return files
+
+
+def as_dict(m: AxisMeasurement, path: str) -> dict[str, Any]:
+    return {
+        "axis": m.axis,
+        "inertia": m.inertia,
+        "viscous": m.viscous,
+        "standard_deviation": m.inertia_deviation,
+        "standard_deviation_viscous": m.viscous_deviation,
+        "gravity_slope": m.slope,
+        "torque_lag": m.lag,
+        "pose": m.pose,
+        "lines": [
+            {
+                "frequency_hz": line.frequency, "magnitude": line.magnitude, "phase": line.phase,
+                "inertia": line.inertia, "viscous": line.viscous,
+            }
+            for line in m.lines
+        ],
+        "usable": m.usable,
+        "log": path,
+        "notes": [note.as_dict() for note in m.notes],
+    }  # fmt: skip
+
+
+def model_dict(model: AxisInertiaModel) -> dict[str, Any]:
+    e = model.estimate
+    rows = zip(e.names, e.units, e.values, e.standard_deviations, e.relative_standard_deviations, strict=True)
+    return {
+        "base_parameters": len(e),
+        "parameters": [
+            {
+                "name": n, "unit": u, "value": float(v), "standard_deviation": float(s), "relative_standard_deviation": float(r),
+                "terms": e.base.terms(n),
+            }
+            for n, u, v, s, r in rows
+        ],
+    }  # fmt: skip
+
+
+def written(result: dict[str, Any], out: Path | None) -> list[Path]:
+    import json
+
+    from armid.cli.output import jsonable
+
+    if out is None:
+        return []
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / "sweep.json"
+    path.write_text(json.dumps(jsonable(result), indent=1) + "\n", encoding="utf-8")
+    return [path]
+
+
+def show(measured: list[AxisMeasurement], model: AxisInertiaModel | None) -> None:
+    """For people."""
+    from rich.table import Table
+
+    screen = console()
+    table = Table("axis", "inertia", "+-", "viscous", "+-", "gravity slope", "torque lag ms")
+    for m in measured:
+        numbers = (m.inertia, m.inertia_deviation, m.viscous, m.viscous_deviation, m.slope, 1e3 * m.lag)
+        table.add_row(m.axis, *(f"{x:.4g}" for x in numbers))
+    screen.print(table)
+    for m in measured:
+        for note in m.notes:
+            screen.print(f"[{'red' if note.severity.value == 'error' else 'yellow'}]{note.subject}[/]: {note.message}")
+    if model is not None:
+        table = Table("base parameter", "value", "relative standard deviation %")
+        e = model.estimate
+        for name, value, rsd in zip(e.names, e.values, e.relative_standard_deviations, strict=True):
+            table.add_row(name, f"{value:.5g}", f"{100 * rsd:.2f}")
+        screen.print(table)
