@@ -25,6 +25,9 @@ GUARD = 0.002
 """Polishing keeps this fraction away from every limit, and this many metres from every clearance, so that what a
 finite number of rounds leaves over, and what happens between instants, still fits."""
 
+WIDEST_GUARD = 0.05
+"""A motion that misses by more than this is not repaired by keeping away further: its constraints contradict each other."""
+
 REPAIRS = 3
 """Times a polished motion that misses its certificate is polished again with a wider guard."""
 
@@ -149,13 +152,14 @@ class Workshop:
             refined = self.certified(
                 self.descended(candidate, self.grid(candidate.family, FINE, guard), POLISH, deadline)
             )
-            refined = replace(refined, evaluations=refined.evaluations)
             best = better(best, refined)
             if refined.feasible or time.monotonic() > deadline:
                 break
-            # What is missing now is kept as additional distance in the next attempt.
+            # What is missing now is kept as additional distance in the next attempt, unless no distance would help.
             assert refined.certificate is not None
             guard += max(refined.certificate.worst - 1.0, -refined.certificate.clearance, GUARD)
+            if guard > WIDEST_GUARD:
+                break
             candidate = refined
         return best
 

@@ -88,13 +88,13 @@ def smooth_condition(w: FloatArray, power: float) -> tuple[float, FloatArray]:
 
 
 def smooth_reciprocal(w: FloatArray, power: float) -> tuple[float, FloatArray]:
-    """log ||A^+||_p from ascending squared singular values, and its derivative by each."""
+    """Log ||A^+||_p from ascending squared singular values, and its derivative by each."""
     small = (w[0] / w) ** (power / 2)
     return float(np.log(small.sum())) / power - 0.5 * float(np.log(w[0])), -0.5 * small / (w * small.sum())
 
 
 def worst_deviation(w: FloatArray, V: FloatArray, power: float, scale: FloatArray | None) -> tuple[float, FloatArray]:
-    """log of the p-norm of relative standard deviations sqrt((G^-1)_ii) / scale_i, and its derivative by G."""
+    """Log of the p-norm of relative standard deviations sqrt((G^-1)_ii) / scale_i, and its derivative by G."""
     inverse = (V / w) @ V.T
     relative = np.diag(inverse) / (np.ones(len(w)) if scale is None else scale**2)
     peak = relative.max()

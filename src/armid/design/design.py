@@ -11,7 +11,7 @@ import numpy.typing as npt
 from armid.arrays import FloatArray, finite
 from armid.design.approach import safe_transition
 from armid.design.basis import Basis, FourierBasis, SplineBasis
-from armid.design.candidate import Candidate, Workshop
+from armid.design.candidate import Workshop
 from armid.design.cell import Cell
 from armid.design.certificate import Certificate, certify
 from armid.design.criterion import Criterion, Quality

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-
 # Kinds of clearance; the meaning of the two indices and of the numbers that come with each.
 CAPSULE_CAPSULE = 0  # capsule a, capsule b
 CAPSULE_BOX = 1  # capsule a, box b
@@ -36,7 +35,10 @@ def link_frames(q: Any, joints: Any, R: Any, p: Any, axes: Any, origins: Any) ->
         q: geometric joint positions, shape [n].
         joints: per joint rotation (9) and translation (3) before the variable, axis 0..2, sign, 1 if it turns,
             rotation and translation after it; shape [n, 27].
-        R, p, axes, origins: outputs, shapes [n + 1, 3, 3], [n + 1, 3], [n, 3], [n, 3].
+        R: output, world rotations, shape [n + 1, 3, 3].
+        p: output, world origins, shape [n + 1, 3].
+        axes: output, joint axes, shape [n, 3].
+        origins: output, a point of each axis, shape [n, 3].
     """
     n = len(q)
     for i in range(3):
@@ -133,7 +135,11 @@ def segment_to_box(a0: Any, a1: Any, box: Any, pa: Any, normal: Any) -> float:
     The signed distance from a convex body is convex along a line, so golden sections find its minimum.
 
     Args:
+        a0: start of the segment.
+        a1: its end.
         box: rotation world-from-box (9), centre (3), half edges (3).
+        pa: output.
+        normal: output.
     """
     l0, l1 = np.empty(3), np.empty(3)
     half = box[12:15]
@@ -196,6 +202,93 @@ def turn(link: int, moment: Any, weight: float, axes: Any, turns: Any, out: Any)
 
 
 @njit(cache=True, nogil=True)
+def capsule_pair(a: Any, b: Any, margin: float, w: float, work: Any, out: Any) -> float:
+    """Clearance of two capsules; adds w times its gradient to out.
+
+    Args:
+        a: (link, radius, world end points) of one.
+        b: the same of the other.
+        margin: [m].
+        w: weight; zero for the value alone.
+        work: axes, origins, turns, and three vectors of scratch.
+        out: gradient, shape [n].
+    """
+    pa, pb, normal = work[3], work[4], work[5]
+    closest_on_segments(a[2][0], a[2][1], b[2][0], b[2][1], pa, pb)
+    d = 0.0
+    for j in range(3):
+        normal[j] = pa[j] - pb[j]
+        d += normal[j] * normal[j]
+    d = np.sqrt(d)
+    if w != 0.0 and d > TINY:
+        for j in range(3):
+            normal[j] /= d
+        pull(a[0], pa, normal, w, work[0], work[1], work[2], out)
+        pull(b[0], pb, normal, -w, work[0], work[1], work[2], out)
+    return d - a[1] - b[1] - margin
+
+
+@njit(cache=True, nogil=True)
+def capsule_box(a: Any, box: Any, limit: float, w: float, work: Any, out: Any) -> float:
+    """Clearance of a capsule from a box; arguments as in `capsule_pair`."""
+    point, normal = work[3], work[5]
+    d = segment_to_box(a[2][0], a[2][1], box, point, normal)
+    if w != 0.0:
+        pull(a[0], point, normal, w, work[0], work[1], work[2], out)
+    return d - a[1] - limit
+
+
+@njit(cache=True, nogil=True)
+def capsule_floor(a: Any, limit: float, w: float, work: Any, out: Any) -> float:
+    """Height of a capsule above the floor; arguments as in `capsule_pair`."""
+    lower = 0 if a[2][0, 2] < a[2][1, 2] else 1
+    if w != 0.0:
+        normal = work[5]
+        normal[0], normal[1], normal[2] = 0.0, 0.0, 1.0
+        pull(a[0], a[2][lower], normal, w, work[0], work[1], work[2], out)
+    return a[2][lower, 2] - a[1] - limit
+
+
+@njit(cache=True, nogil=True)
+def frame_place(kind: int, link: int, point: Any, entry: Any, w: float, work: Any, out: Any) -> float:
+    """Clearance of a frame's origin from the base axis or a plane; adds w times its gradient to out."""
+    normal = work[5]
+    normal[0], normal[1], normal[2] = 0.0, 0.0, 0.0
+    if kind == FRAME_AXIS:
+        d = np.sqrt(point[0] * point[0] + point[1] * point[1])
+        if d > TINY:
+            normal[0], normal[1] = point[0] / d, point[1] / d
+    else:
+        normal[0], normal[1], normal[2] = entry[4], entry[5], entry[6]
+        d = dot3(normal, point)
+    if w != 0.0:
+        pull(link, point, normal, w, work[0], work[1], work[2], out)
+    return d - entry[3]
+
+
+@njit(cache=True, nogil=True)
+def frame_angle(
+    kind: int, link: int, R: Any, frame: Any, camera: Any, entry: Any, w: float, work: Any, out: Any
+) -> float:
+    """Clearance of a frame's roll or pitch in a camera from its bound; adds w times its gradient to out."""
+    M, moment, base = np.zeros((3, 3)), work[3], work[4]
+    for r in range(3):
+        for s in range(3):
+            for u in range(3):
+                for v in range(3):
+                    M[r, s] += camera[3 * r + u] * R[u, v] * frame[3 * v + s]
+    roll, pitch = np.arctan2(M[2, 1], M[2, 2]), np.arctan2(-M[2, 0], np.hypot(M[2, 1], M[2, 2]))
+    angle = pitch if kind == FRAME_PITCH else roll
+    side = entry[4]
+    if w != 0.0:
+        roll_pitch_moment(M, kind == FRAME_PITCH, moment)
+        for j in range(3):
+            base[j] = camera[j] * moment[0] + camera[3 + j] * moment[1] + camera[6 + j] * moment[2]
+        turn(link, base, w * side, work[0], work[2], out)
+    return side * (angle - entry[3])
+
+
+@njit(cache=True, nogil=True)
 def clearances(q: Any, joints: Any, turns: Any, capsules: Any, capsule_link: Any, boxes: Any, frames: Any,
                frame_link: Any, cameras: Any, table: Any, weights: Any, values: Any, gradient: Any) -> None:  # fmt: skip
     """All clearances at all poses, and the weighted sum of their gradients.
@@ -212,93 +305,47 @@ def clearances(q: Any, joints: Any, turns: Any, capsules: Any, capsule_link: Any
         cameras: rotation camera-from-base (9), shape [n_cameras, 9].
         table: kind, index a, index b, up to four numbers, shape [n_clearances, 7].
         weights: shape [n_samples, n_clearances]; an empty array for values alone.
-        values: output, shape [n_samples, n_clearances].
+        values: output, shape [n_samples, n_clearances]; with weights only where they are not zero.
         gradient: output, shape [n_samples, n]; only written with weights.
     """
     n, m = q.shape[1], len(table)
     R, p = np.empty((n + 1, 3, 3)), np.empty((n + 1, 3))
     axes, origins = np.empty((n, 3)), np.empty((n, 3))
-    ends = np.empty((len(capsules), 2, 3))
-    pa, pb, normal, spot = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
-    M = np.empty((3, 3))
+    ends, spot = np.empty((len(capsules), 2, 3)), np.empty(3)
+    work = (axes, origins, turns, np.empty(3), np.empty(3), np.empty(3))
     differentiate = weights.size > 0
+    slope = np.zeros(n)
     for i in range(len(q)):
-        if differentiate:
-            any_weight = False
+        slope[:] = 0.0
+        if not differentiate or np.any(weights[i] != 0.0):
+            link_frames(q[i], joints, R, p, axes, origins)
+            for c in range(len(capsules)):
+                placed(R[capsule_link[c]], p[capsule_link[c]], capsules[c, 0:3], ends[c, 0])
+                placed(R[capsule_link[c]], p[capsule_link[c]], capsules[c, 3:6], ends[c, 1])
             for c in range(m):
-                if weights[i, c] != 0.0:
-                    any_weight = True
-                    break
-            for k in range(n):
-                gradient[i, k] = 0.0
-            if not any_weight:
-                continue
-        link_frames(q[i], joints, R, p, axes, origins)
-        for c in range(len(capsules)):
-            link = capsule_link[c]
-            placed(R[link], p[link], capsules[c, 0:3], ends[c, 0])
-            placed(R[link], p[link], capsules[c, 3:6], ends[c, 1])
-        for c in range(m):
-            w = weights[i, c] if differentiate else 0.0
-            if differentiate and w == 0.0:
-                continue
-            kind, a, b = int(table[c, 0]), int(table[c, 1]), int(table[c, 2])
-            if kind == CAPSULE_CAPSULE:
-                closest_on_segments(ends[a, 0], ends[a, 1], ends[b, 0], ends[b, 1], pa, pb)
-                d = 0.0
-                for j in range(3):
-                    normal[j] = pa[j] - pb[j]
-                    d += normal[j] * normal[j]
-                d = np.sqrt(d)
-                values[i, c] = d - capsules[a, 6] - capsules[b, 6] - table[c, 3]
-                if differentiate and d > TINY:
-                    for j in range(3):
-                        normal[j] /= d
-                    pull(capsule_link[a], pa, normal, w, axes, origins, turns, gradient[i])
-                    pull(capsule_link[b], pb, normal, -w, axes, origins, turns, gradient[i])
-            elif kind == CAPSULE_BOX:
-                d = segment_to_box(ends[a, 0], ends[a, 1], boxes[b], pa, normal)
-                values[i, c] = d - capsules[a, 6] - table[c, 3]
-                if differentiate:
-                    pull(capsule_link[a], pa, normal, w, axes, origins, turns, gradient[i])
-            elif kind == CAPSULE_FLOOR:
-                lower = 0 if ends[a, 0, 2] < ends[a, 1, 2] else 1
-                values[i, c] = ends[a, lower, 2] - capsules[a, 6] - table[c, 3]
-                if differentiate:
-                    normal[0], normal[1], normal[2] = 0.0, 0.0, 1.0
-                    pull(capsule_link[a], ends[a, lower], normal, w, axes, origins, turns, gradient[i])
-            else:
-                link = frame_link[a]
-                placed(R[link], p[link], frames[a, 9:12], spot)
-                if kind == FRAME_AXIS:
-                    d = np.sqrt(spot[0] * spot[0] + spot[1] * spot[1])
-                    values[i, c] = d - table[c, 3]
-                    if differentiate and d > TINY:
-                        normal[0], normal[1], normal[2] = spot[0] / d, spot[1] / d, 0.0
-                        pull(link, spot, normal, w, axes, origins, turns, gradient[i])
-                elif kind == FRAME_PLANE:
-                    normal[0], normal[1], normal[2] = table[c, 4], table[c, 5], table[c, 6]
-                    values[i, c] = dot3(normal, spot) - table[c, 3]
-                    if differentiate:
-                        pull(link, spot, normal, w, axes, origins, turns, gradient[i])
+                w = weights[i, c] if differentiate else 0.0
+                if differentiate and w == 0.0:
+                    continue
+                kind, a, b = int(table[c, 0]), int(table[c, 1]), int(table[c, 2])
+                if kind == CAPSULE_CAPSULE:
+                    first = (capsule_link[a], capsules[a, 6], ends[a])
+                    second = (capsule_link[b], capsules[b, 6], ends[b])
+                    values[i, c] = capsule_pair(first, second, table[c, 3], w, work, slope)
+                elif kind == CAPSULE_BOX:
+                    first = (capsule_link[a], capsules[a, 6], ends[a])
+                    values[i, c] = capsule_box(first, boxes[b], table[c, 3], w, work, slope)
+                elif kind == CAPSULE_FLOOR:
+                    first = (capsule_link[a], capsules[a, 6], ends[a])
+                    values[i, c] = capsule_floor(first, table[c, 3], w, work, slope)
+                elif kind <= FRAME_PLANE:
+                    link = frame_link[a]
+                    placed(R[link], p[link], frames[a, 9:12], spot)
+                    values[i, c] = frame_place(kind, link, spot, table[c], w, work, slope)
                 else:
-                    side = table[c, 4]
-                    # M = camera-from-base @ link rotation @ frame rotation: the frame seen from the camera.
-                    for r in range(3):
-                        for s in range(3):
-                            M[r, s] = 0.0
-                            for u in range(3):
-                                for v in range(3):
-                                    M[r, s] += cameras[b, 3 * r + u] * R[link, u, v] * frames[a, 3 * v + s]
-                    angle = np.arctan2(M[2, 1], M[2, 2])
-                    if kind == FRAME_PITCH:
-                        angle = np.arctan2(-M[2, 0], np.hypot(M[2, 1], M[2, 2]))
-                    values[i, c] = side * (angle - table[c, 3])
-                    if differentiate:
-                        roll_pitch_moment(M, kind == FRAME_PITCH, pa)
-                        for j in range(3):
-                            normal[j] = cameras[b, j] * pa[0] + cameras[b, 3 + j] * pa[1] + cameras[b, 6 + j] * pa[2]
-                        turn(link, normal, w * side, axes, turns, gradient[i])
+                    link = frame_link[a]
+                    values[i, c] = frame_angle(kind, link, R[link], frames[a], cameras[b], table[c], w, work, slope)
+        if differentiate:
+            gradient[i] = slope
 
 
 @njit(cache=True, nogil=True)

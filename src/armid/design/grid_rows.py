@@ -6,6 +6,8 @@ up two hundred column addresses each time would cost several times the arithmeti
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import numpy.typing as npt
 
@@ -32,7 +34,7 @@ class GridRows:
 
     def __init__(self, source: RowSource, count: int) -> None:
         assert count % BLOCK == 0, f"{count} samples are not whole blocks of {BLOCK}"
-        rows: CompiledRows = compiled_rows(source)  # type: ignore[arg-type]  # sources are frozen, hence hashable
+        rows: CompiledRows = compiled_rows(source)
         self.channel_columns = rows.channel_columns
         self.blocks = count // BLOCK
         n_in, n_entries = len(source.inputs), len(rows.entries)
@@ -55,7 +57,7 @@ class GridRows:
     def channel_slices(self) -> list[slice]:
         """For each channel the rows of `entries` that belong to it."""
         ends = np.cumsum([0, *(len(columns) for columns in self.channel_columns)])
-        return [slice(int(a), int(b)) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+        return [slice(int(a), int(b)) for a, b in pairwise(ends)]
 
 
 class Call:

@@ -21,11 +21,16 @@ PLOT_RATE_HZ = 50.0
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 1100px; padding: 0 1rem; color: #1d2733; }
-h1 { font-size: 1.5rem; margin-bottom: .2rem } h2 { font-size: 1.1rem; margin-top: 2rem; border-top: 1px solid #d7dde4; padding-top: 1rem }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums } td, th { padding: .2rem .7rem; text-align: right; border-bottom: 1px solid #e6eaee }
-td:first-child, th:first-child { text-align: left } .figures { display: flex; gap: 2rem; flex-wrap: wrap; margin: 1rem 0 }
-.figures div { min-width: 8rem } .figures b { display: block; font-size: 1.6rem } .note { color: #7a5b00 } .bad { color: #a11 }
-@media (prefers-color-scheme: dark) { body { background: #14181d; color: #d8dee6 } td, th, h2 { border-color: #333c46 } .note { color: #e0b84c } }
+h1 { font-size: 1.5rem; margin-bottom: .2rem }
+h2 { font-size: 1.1rem; margin-top: 2rem; border-top: 1px solid #d7dde4; padding-top: 1rem }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums }
+td, th { padding: .2rem .7rem; text-align: right; border-bottom: 1px solid #e6eaee }
+td:first-child, th:first-child { text-align: left }
+.figures { display: flex; gap: 2rem; flex-wrap: wrap; margin: 1rem 0 }
+.figures div { min-width: 8rem }
+.figures b { display: block; font-size: 1.6rem }
+.note { color: #7a5b00 }
+.bad { color: #a11 }
 """
 
 

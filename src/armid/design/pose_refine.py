@@ -60,7 +60,7 @@ def refined_poses(
 
 def set_value(source: RowSource, poses: FloatArray, channels: FloatArray, quality: Quality) -> tuple[float, FloatArray]:
     """Criterion of a set of poses and its gradient by them, shape [n_poses, n_joints]."""
-    compiled = compiled_rows(source)  # type: ignore[arg-type]  # sources are frozen, hence hashable
+    compiled = compiled_rows(source)
     A = compiled.dense(poses) * channels[:, :, np.newaxis]
     rows = A.reshape(-1, A.shape[2])
     value, S = quality(rows.T @ rows)

@@ -65,8 +65,6 @@ POOL_SIZE = 20_000
 KEPT = 3000
 """Poses of a pool that exchanges look at: half with the largest leverage, half at random."""
 
-TABU_STEPS = 1000
-
 SHARP = 40.0
 """Power at which the smooth condition number is within a few per cent of the true one."""
 
@@ -84,6 +82,7 @@ class PoseSettings:
         spread: of the pool.
         pool: poses generated; per axis for axis inertias. For uniform or weighted spreads, values per joint.
         starts: of exchanges and descents.
+        tabu_steps: exchanges of the tabu search.
         margin: fraction of every position limit left unused.
         self_collision: whether the arm keeps clear of itself.
         reference: pose of the joints that do not matter, for axis inertias; found when None.
@@ -96,6 +95,7 @@ class PoseSettings:
     spread: Spread = Spread.RANDOM
     pool: tuple[int, ...] | None = None
     starts: int = 4
+    tabu_steps: int = 1000
     margin: float = 0.02
     self_collision: bool = True
     reference: npt.ArrayLike | None = None
@@ -436,7 +436,7 @@ def search_methods(
         offer_choice(tried, "exchange", candidates, chosen)
     if method in (Method.BEST, Method.TABU):
         start = pool.random(rng) if rated is None else rated
-        chosen, _ = tabu_search(pool, start, quality, iterations=TABU_STEPS, tenure=len(start), rng=rng)
+        chosen, _ = tabu_search(pool, start, quality, iterations=settings.tabu_steps, tenure=len(start), rng=rng)
         offer_choice(tried, "tabu", candidates, exchanged(pool, chosen, quality)[0])
     if method is Method.MULTI_START or (method is Method.BEST and rated is None):
         for _ in range(settings.starts):
@@ -501,7 +501,8 @@ def finished(
     poses, channels = tried.best[order], tried.channels[order]
     rows = measured_rows(candidates, poses, channels)
     merit = quality_of(rows, rows=float(len(poses)))
-    transitions, stops, problems = None, tuple(range(len(poses))), ()
+    transitions: TransitionTrajectory | None = None
+    stops, problems = tuple(range(len(poses))), tuple[str, ...]()
     if settings.transitions:
         transitions, stops, problems = route(robot, poses, candidates.limits, scene, rng)
     warnings = tuple(Note("no-transition", Severity.WARNING, problem) for problem in problems)

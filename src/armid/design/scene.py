@@ -147,19 +147,17 @@ def build_scene(robot: Robot, cell: Cell | None = None, *, self_collision: bool 
     own, notes = link_capsules(robot)
     round_solids, boxes = split_obstacles(space)
     capsules = own + round_solids
-    rows: list[tuple[list[float], str]] = []
-    if self_collision:
-        rows += self_pairs(own, space.margin)
-    rows += obstacle_pairs(own, len(own), round_solids, boxes, space)
+    pairs = self_pairs(own, space.margin) if self_collision else []
     frames, links, cameras, region_rows = region_parts(robot, space.regions)
     scene = Scene(
         robot, capsules, np.array([b for _, b in boxes]).reshape(-1, 15), frames, links, cameras,
-        np.array([row for row, _ in rows]).reshape(-1, 7), tuple(name for _, name in rows), notes,
+        np.array([row for row, _ in pairs]).reshape(-1, 7), tuple(name for _, name in pairs), notes,
     )  # fmt: skip
-    scene, dropped = without_permanent_contacts(scene, cell is not None)
-    table = np.vstack([scene.table, np.array([row for row, _ in region_rows]).reshape(-1, 7)])
-    names = scene.names + tuple(name for _, name in region_rows)
-    return Scene(robot, capsules, scene.boxes, frames, links, cameras, table, names, notes + dropped)
+    scene, dropped = without_permanent_contacts(scene)
+    others = obstacle_pairs(own, len(own), round_solids, boxes, space) + region_rows
+    table = np.vstack([scene.table, np.array([row for row, _ in others]).reshape(-1, 7)])
+    names = scene.names + tuple(name for _, name in others)
+    return replace(scene, table=table, names=names, notes=notes + dropped)
 
 
 def split_obstacles(cell: Cell) -> tuple[tuple[LinkCapsule, ...], list[tuple[str, list[float]]]]:
@@ -260,44 +258,31 @@ def region_rows(region: Region, k: int, name: str) -> list[tuple[list[float], st
     return out
 
 
-def without_permanent_contacts(scene: Scene, with_cell: bool) -> tuple[Scene, tuple[Note, ...]]:
-    """Leaves out pairs that touch in nearly all poses, or often although only one link lies between them."""
+def without_permanent_contacts(scene: Scene) -> tuple[Scene, tuple[Note, ...]]:
+    """Leaves out pairs of links that touch in nearly all poses, or often although only one link lies between them.
+
+    Obstacles are never left out: an arm that always touches one stands in an impossible cell.
+    """
     if not len(scene):
         return scene, ()
     limits, _ = motion_limits(scene.robot)
     q = np.random.default_rng(0).uniform(limits.lower, limits.upper, size=(SAMPLED_POSES, scene.robot.n_joints))
     # The margin does not count here: what matters is whether the shapes themselves overlap.
-    touching = (scene.clearances(q) + contact_margin(scene) < 0.0).mean(axis=0)
-    limit = np.array([OFTEN if links_between(scene, r) == 1 else ALWAYS for r in scene.table])
+    touching = (scene.clearances(q) + scene.table[:, 3] < 0.0).mean(axis=0)
+    limit = np.array([OFTEN if links_between(scene, entry) == 1 else ALWAYS for entry in scene.table])
     keep = touching < limit
     dropped = [name for name, kept in zip(scene.names, keep, strict=True) if not kept]
+    names = tuple(name for name, kept in zip(scene.names, keep, strict=True) if kept)
     notes: tuple[Note, ...] = ()
     if dropped:
-        notes = (
-            Note("contact-ignored", Severity.INFO,
-                 f"not checked, since their capsules overlap by construction: {'; '.join(dropped)}"),
-        )  # fmt: skip
-    kept_scene = Scene(
-        scene.robot, scene.capsules, scene.boxes, scene.frames, scene.frame_links, scene.cameras, scene.table[keep],
-        tuple(n for n, k in zip(scene.names, keep, strict=True) if k), scene.notes,
-    )  # fmt: skip
-    return kept_scene, notes
-
-
-def contact_margin(scene: Scene) -> FloatArray:
-    """The margin inside each pair's clearance; the floor's height is not one."""
-    return np.where(scene.table[:, 0] == kernels.CAPSULE_FLOOR, 0.0, scene.table[:, 3])
+        text = f"not checked, since their capsules overlap by construction: {'; '.join(dropped)}"
+        notes = (Note("contact-ignored", Severity.INFO, text),)
+    return replace(scene, table=scene.table[keep], names=names), notes
 
 
 def links_between(scene: Scene, entry: FloatArray) -> int:
-    """How many links lie between the two of a pair; many when one is an obstacle."""
-    if int(entry[0]) != kernels.CAPSULE_CAPSULE:
-        return 99
-    a, b = scene.capsules[int(entry[1])], scene.capsules[int(entry[2])]
-    names = (scene.robot.base, *scene.robot.link_names)
-    if a.name not in names or b.name not in names:
-        return 99
-    return abs(a.link - b.link) - 1
+    """How many links lie between the two of a pair of capsules."""
+    return abs(scene.capsules[int(entry[1])].link - scene.capsules[int(entry[2])].link) - 1
 
 
 def clearance_rate(scene: Scene, entry: FloatArray) -> FloatArray:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import numpy.typing as npt
 
@@ -67,7 +69,7 @@ def route(
     if len(poses) < 2:
         return None, (0,) * len(poses), ()
     points, places, problems = [poses[0]], [0], []
-    for k, (a, b) in enumerate(zip(poses[:-1], poses[1:], strict=True)):
+    for k, (a, b) in enumerate(pairwise(poses)):
         try:
             points += list(safe_waypoints(scene, a, b, limits, rng)[1:])
         except NoTransitionError as problem:

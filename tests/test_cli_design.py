@@ -1,0 +1,94 @@
+"""`armid design`: the contract's keys, files that can be read back, exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from armid.cli import application
+from armid.design.trajectory_files import load_trajectory
+from armid.robot.load import load_robot
+
+QUICK = ["--starts", "1", "--seconds", "0", "--workers", "1", "--harmonics", "3", "--period", "4"]
+
+
+def run(*arguments: str):
+    return CliRunner().invoke(application(), ["design", *arguments])
+
+
+def test_design_writes_what_the_contract_says(tmp_path: Path):
+    outcome = run("cylindrical", *QUICK, "--out", str(tmp_path), "--json", "--home", "0,0.5,0.5", "--repeat", "2")
+    assert outcome.exit_code == 0, outcome.stderr
+    result = json.loads(outcome.stdout)
+    for key in ("condition_number", "base_parameters", "feasible", "limit_usage", "seconds", "files"):
+        assert key in result
+    assert result["feasible"] is True
+    assert set(result["limit_usage"]) >= {"position", "velocity", "acceleration", "torque"}
+    assert max(result["limit_usage"].values()) <= 0.95 + 1e-6
+    names = {Path(name).name for name in result["files"]}
+    assert names == {
+        "trajectory.json",
+        "trajectory.csv",
+        "joint_trajectory.json",
+        "joint_trajectory.yaml",
+        "design.html",
+        "search.json",
+    }
+    exact, table = load_trajectory(tmp_path / "trajectory.json"), load_trajectory(tmp_path / "trajectory.csv")
+    assert exact.joint_names == load_robot("cylindrical").joint_names
+    t = np.linspace(0.0, exact.duration, 50)
+    np.testing.assert_allclose(exact.sample(t)[0], table.sample(t)[0], atol=1e-3)
+    message = json.loads((tmp_path / "joint_trajectory.json").read_text())
+    assert len(message["points"]) == len((tmp_path / "trajectory.csv").read_text().splitlines()) - 1
+    page = (tmp_path / "design.html").read_text()
+    assert "certified at every instant" in page
+    assert "What remains weak" in page
+    assert 'src="http' not in page
+    again = run("cylindrical", *QUICK, "--out", str(tmp_path), "--json", "--resume", str(tmp_path / "search.json"))
+    assert json.loads(again.stdout)["condition_number"] <= result["condition_number"] * 1.001
+
+
+def test_sequential_plan(tmp_path: Path):
+    outcome = run("cylindrical", *QUICK, "--sequential", "--out", str(tmp_path), "--json")
+    assert outcome.exit_code == 0, outcome.stderr
+    result = json.loads(outcome.stdout)
+    assert [e["first_moving_joint"] for e in result["experiments"]] == [3, 2, 1]
+    assert result["feasible"]
+    assert all(Path(name).is_file() for name in result["files"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--start", "0,0"], "--start: 2 numbers"),
+        (["--start", "0,9,0"], "start pose: joint2 at 9"),
+        (["--period", "x"], "--period"),
+        (["--period", "30:10"], "shorter one first"),
+        (["--resonance-hz", "0.5"], "too short for 3 harmonics"),
+        (["--criterion", "luck"], "--criterion"),
+        (["--goal-reserve", "joint9=0.5", "--goal-condition", "9"], "joint9"),
+        (["--goal-reserve", "joint1=2", "--goal-condition", "9"], "fraction of the torque limit"),
+        (["--cell", "nowhere"], "no cell named 'nowhere'"),
+        (["--resume", "nothing.json"], "not a search to resume"),
+        (["--friction", "sticky"], "sticky"),
+        (["--rate-hz", "0"], "--rate-hz"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_one(arguments, message, tmp_path: Path):
+    outcome = run("cylindrical", *QUICK, "--out", str(tmp_path / "x"), *arguments)
+    assert outcome.exit_code == 1, outcome.stdout
+    assert message in outcome.stderr
+    assert "Traceback" not in outcome.stderr
+    assert not (tmp_path / "x").exists()
+
+
+def test_people_get_a_table(tmp_path: Path):
+    outcome = run("cylindrical", *QUICK, "--out", str(tmp_path))
+    assert outcome.exit_code == 0, outcome.stderr
+    assert outcome.stdout == ""
+    assert "condition number" in outcome.stderr
+    assert "joint3" in outcome.stderr
