@@ -393,6 +393,9 @@ def test_mapping_finds_recordings_under_a_root(tmp_path, monkeypatch):
         (("schema: armid.log/1", "schema: armid.log/9"), "schema"),
         (("joints: [elbow, waist, wrist, shoulder]", "joints: [elbow, elbow, wrist, shoulder]"), "twice"),
         (("channels:", "channels: ["), "not valid YAML"),
+        (("rows:", "tool: &a [1]\nrows:"), "anchors"),
+        (("rows: [11, 90]", "rows: [11, 90]\nrows: [1, 2]"), "appears twice"),
+        (("rows: [11, 90]", "rows: " + "[" * 40 + "]" * 40), "nested too deeply"),
     ],
 )  # fmt: skip
 def test_mistakes_in_a_mapping_are_named(tmp_path, change, match):

@@ -138,10 +138,40 @@ def read_mapping(path: str | Path, *, data_root: str | Path | None = None) -> Lo
     if len(raw) > MAX_MAPPING_BYTES:
         raise InputError(path, f"{len(raw)} bytes", "a mapping is a small text file")
     try:
+        check_plain(raw, location)
         content = yaml.safe_load(raw)
     except (yaml.YAMLError, UnicodeDecodeError, ValueError, RecursionError) as error:
         raise InputError(path, f"not valid YAML: {' '.join(str(error).split())[:200]}") from None
     return parsed_mapping(content, location, root=Path(data_root) if data_root is not None else location.parent)
+
+
+MAX_DEPTH = 12
+"""Levels of nesting; ours needs four."""
+
+
+def check_plain(raw: bytes, where: Path) -> None:
+    """Refuses what can make a small file explode or mean two things: anchors, aliases, deep nesting, repeated keys."""
+    import yaml
+
+    depth = 0
+    for event in yaml.parse(raw, Loader=yaml.SafeLoader):
+        line = event.start_mark.line + 1
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
+            raise InputError(where, f"line {line}: anchors and aliases (& and *) are not read", "write the value out")
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_DEPTH:
+            raise InputError(where, f"line {line}: nested too deeply")
+    pending = [yaml.compose(raw, Loader=yaml.SafeLoader)]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, yaml.SequenceNode):
+            pending += node.value
+        elif isinstance(node, yaml.MappingNode):
+            keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+            twice = next((key for key in keys if keys.count(key) > 1), None)
+            if twice is not None:
+                raise InputError(where, f"line {node.start_mark.line + 1}: key {twice!r} appears twice")
+            pending += [value for _, value in node.value]
 
 
 def parsed_mapping(content: Any, where: Path, *, root: Path) -> LogMap:
