@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constr
 .PHONY: demo test lint bench clean
 
 demo: $(VENV)/.run
-	$(BIN)/armid inspect iiwa14 --friction viscous,coulomb
+	$(BIN)/armid demo --out demo
 
 test: $(VENV)/.test lint
 	$(BIN)/python -m pytest --numprocesses 2

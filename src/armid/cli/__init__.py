@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 
 import typer
@@ -35,4 +36,8 @@ def verbs() -> None:
 
 def main() -> None:
     """Entry point of the `armid` command."""
+    # Our matrices are small and our kernels and searches bring their own threads and processes: more threads inside BLAS
+    # only wait for one another. Must be set before NumPy loads; a user's own setting stays.
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
     application()()

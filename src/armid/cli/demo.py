@@ -31,8 +31,10 @@ def register(app: typer.Typer) -> None:
 
 @verb
 def demo(
-    robot: Annotated[str, typer.Option("--robot", help="Catalogue name, URDF or YAML with inertial parameters.")] = "iiwa14",
-    seconds: Annotated[float, typer.Option("--seconds", min=1.0, help="Search time for the excitation trajectory.")] = 20.0,
+    robot: Annotated[
+        str, typer.Option("--robot", help="Catalogue name, URDF or YAML with inertial parameters.")
+    ] = "iiwa14",
+    starts: Annotated[int, typer.Option("--starts", min=1, help="Random starts of the search for the excitation.")] = 4,
     fault: Annotated[Mistake, typer.Option("--fault", help="A mistake to make on purpose.")] = Mistake.none,
     out: OutOption = Path("demo"),
     seed: SeedOption = 0,
@@ -43,7 +45,7 @@ def demo(
 
     started = perf_counter()
     screen = console()
-    story = Story(robot=robot, search_seconds=seconds, fault=Fault(fault.value), seed=seed)
+    story = Story(robot=robot, starts=starts, fault=Fault(fault.value), seed=seed)
 
     def tell(text: str) -> None:
         screen.print(f"[dim]{perf_counter() - started:5.1f} s[/dim]  {text}")
@@ -85,7 +87,10 @@ def show(ending: Ending, out: Path) -> None:
         table.add_column(title, justify="left" if title == "joint" else "right")
     for joint, nominal in zip(result.joints, result.joints_nominal, strict=True):
         table.add_row(
-            joint.name, f"{joint.held_out.rmse:.3f}", f"{100 * joint.held_out.relative:.2f} %", f"{nominal.held_out.rmse:.3f}"
+            joint.name,
+            f"{joint.held_out.rmse:.3f}",
+            f"{100 * joint.held_out.relative:.2f} %",
+            f"{nominal.held_out.rmse:.3f}",
         )
     screen.print(table)
     screen.print(

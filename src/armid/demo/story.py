@@ -63,7 +63,7 @@ class Story:
         robot: catalogue name or file.
         period: of the excitation [s].
         repetitions: how often it is run after a first time that is not used; the runs are averaged.
-        search_seconds: for each of the two trajectories.
+        starts: random starts of the search for the excitation; a number of starts, unlike a time, repeats exactly.
         variation: how much the specimen differs from its description, relative.
         fault: a mistake to make.
         seed: of everything random.
@@ -72,7 +72,7 @@ class Story:
     robot: str = "iiwa14"
     period: float = 20.0
     repetitions: int = 3
-    search_seconds: float = 20.0
+    starts: int = 4
     variation: float = 0.2
     fault: Fault = Fault.NONE
     seed: int = 0
@@ -118,9 +118,9 @@ def tell_story(story: Story, folder: Path, *, progress: Progress = lambda _: Non
         specimen = hanging(specimen)
     progress("designing a motion that excites everything")
     # One period more than is used: the first starts from standstill and is another motion than its repetitions.
-    training = designed(robot, story, story.seed, story.repetitions + 1)
+    training = designed(robot, story, story.repetitions + 1)
     progress("designing another motion for validation")
-    validation = designed(robot, replace(story, search_seconds=0.5 * story.search_seconds), story.seed + 1, 1)
+    validation = designed(robot, replace(story, starts=1, seed=story.seed + 1), 1)
     logs = []
     for name, design in (("training", training), ("validation", validation)):
         save_trajectory(design.trajectory, made(folder) / f"{name}.json", robot=robot.name)
@@ -143,11 +143,11 @@ def made(folder: Path) -> Path:
     return folder
 
 
-def designed(robot: Robot, story: Story, seed: int, repetitions: int) -> Design:
+def designed(robot: Robot, story: Story, repetitions: int) -> Design:
     """A motion within all limits, with some margin."""
     settings = DesignSettings(effects=replace(EFFECTS, offset=False), periods=(story.period,), repetitions=repetitions)
-    budget = Budget(seconds=story.search_seconds, workers=thread_count())
-    return design_excitation(robot, settings, budget=budget, seed=seed)
+    budget = Budget(seconds=None, starts=story.starts, workers=min(story.starts, thread_count()))
+    return design_excitation(robot, settings, budget=budget, seed=story.seed)
 
 
 def recorded(robot: Robot, specimen: Robot, motion: Motion, story: Story, path: Path) -> Log:
