@@ -1,0 +1,1 @@
+"""Motion along a path with the identified model: reduced dynamics, motion generator, time-optimal laws."""

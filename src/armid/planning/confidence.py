@@ -1,0 +1,58 @@
+"""How many deviations of torque to keep free so that the limits hold with a given probability, at all instants and joints at once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.design.limits import MotionLimits
+from armid.design.trajectory import Trajectory
+from armid.errors import InputError
+from armid.planning.model import TorqueModel
+from armid.planning.usage import covariance_factor, torque_deviation
+
+INSTANTS = 250
+DRAWS = 3000
+"""Parameter vectors drawn: the quantile at 99 % then rests on 30 of them."""
+
+
+def checked_confidence(confidence: float) -> float:
+    """A probability between one half and less than one."""
+    if not 0.5 <= confidence < 1.0:
+        raise InputError("confidence", f"{confidence}", "a probability from 0.5 to below 1")
+    return confidence
+
+
+def draws_along(
+    trajectory: Trajectory, model: TorqueModel, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Expected torque, deviation [n, n_joints], and errors of torque for drawn parameters [n, n_joints, DRAWS]."""
+    q, qd, qdd = trajectory.sample(np.linspace(0.0, trajectory.duration, INSTANTS))
+    rows = np.ascontiguousarray(model.rows(q, qd, qdd))
+    errors = rows @ (covariance_factor(model) @ rng.standard_normal((len(model.values), DRAWS)))
+    return np.asarray(rows @ model.values), torque_deviation(model, rows), errors
+
+
+def simultaneous_factor(
+    trajectory: Trajectory, model: TorqueModel, confidence: float, rng: np.random.Generator
+) -> float:
+    """kappa such that, with this probability, no torque of the motion errs by more than kappa of its deviations.
+
+    The parameters are taken as normal. A band that holds at every instant and joint at once is wider than the one of a
+    single normal variable and far narrower than the ellipsoid of all parameters.
+    """
+    _, deviation, errors = draws_along(trajectory, model, rng)
+    known = deviation > 1e-12 * max(float(deviation.max()), 1e-300)
+    if not known.any() or not deviation.max() > 0.0:
+        return 0.0
+    ratio = np.abs(errors[known]) / deviation[known][:, np.newaxis]
+    return float(np.quantile(ratio.max(axis=0), confidence))
+
+
+def probability_held(
+    trajectory: Trajectory, model: TorqueModel, limits: MotionLimits, rng: np.random.Generator
+) -> float:
+    """Share of drawn parameter vectors with which every torque of the motion stays within its limit."""
+    expected, _, errors = draws_along(trajectory, model, rng)
+    over = np.abs(expected[..., np.newaxis] + errors) > limits.torque[:, np.newaxis] * (1.0 + 1e-9)
+    return float(1.0 - over.any(axis=(0, 1)).mean())

@@ -1,0 +1,130 @@
+"""The torque model a motion is planned with: rows of the regressor, values for its columns, and how well they are known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from armid.arrays import FloatArray, read_only
+from armid.errors import InputError
+from armid.estimation.result import Result
+from armid.experiments.torque import TorqueRows
+from armid.kernels.dynamics import states
+from armid.kernels.evaluate import Restricted, evaluate_rows
+from armid.kernels.rows import RowSource
+from armid.parameters.effects import Effects, TorqueSide
+from armid.parameters.inertial import INERTIAL_NAMES, N_INERTIAL
+from armid.parameters.space import Parameter
+from armid.robot.robot import Robot
+
+
+class Role(StrEnum):
+    """What a column of the regressor stands for."""
+
+    RIGID = "rigid"
+    """Links and rotors: what Proposition 1 of [Kolyubin2017] is about."""
+    VISCOUS = "viscous"
+    COULOMB = "coulomb"
+    OFFSET = "offset"
+
+
+@dataclass(frozen=True, eq=False)
+class TorqueModel:
+    """`tau = A(q, qd, qdd) b`, torque of the drives as their limits see it.
+
+    Args:
+        robot: geometry, gravity and limits.
+        source: rows restricted to the columns of `values`.
+        values: base parameters (or standard ones), shape [r].
+        covariance: of the values, shape [r, r]; zero for a model taken at its word.
+        roles: of the columns, shape [r].
+        channels: which rows of the source are the drives' torques, shape [n_joints].
+    """
+
+    robot: Robot
+    source: RowSource
+    values: FloatArray
+    covariance: FloatArray
+    roles: tuple[Role, ...]
+    channels: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", read_only(self.values))
+        object.__setattr__(self, "covariance", read_only(self.covariance))
+
+    def columns(self, role: Role) -> FloatArray:
+        """One where a column has this role and zero elsewhere, shape [r]."""
+        return np.array([float(own is role) for own in self.roles])
+
+    def rows(self, q: npt.ArrayLike, qd: npt.ArrayLike, qdd: npt.ArrayLike) -> FloatArray:
+        """A(q, qd, qdd), shape [n_samples, n_joints, r]."""
+        inputs = np.hstack(states(self.robot, q=q, qd=qd, qdd=qdd))
+        rows = evaluate_rows(self.source, inputs)
+        return rows if len(self.channels) == rows.shape[1] else rows[:, list(self.channels)]
+
+    def torque(self, q: npt.ArrayLike, qd: npt.ArrayLike, qdd: npt.ArrayLike) -> FloatArray:
+        """[N m or N], shape [n_samples, n_joints]."""
+        return np.asarray(self.rows(q, qd, qdd) @ self.values)
+
+    def known_exactly(self) -> TorqueModel:
+        """The same values without any doubt about them."""
+        zero = np.zeros_like(self.covariance)
+        return TorqueModel(self.robot, self.source, self.values, zero, self.roles, self.channels)
+
+
+def model_of_result(result: Result, *, loaded: bool = True) -> TorqueModel:
+    """The base parameters as estimated, with their covariance: all that planning needs ([Kolyubin2017] section 5).
+
+    Args:
+        result: of an identification of torque on either or both sides of the drives.
+        loaded: whether the arm carries the payload of the loaded runs; only matters if there were any.
+
+    Raises:
+        InputError: a result about the drives alone.
+    """
+    if result.effects.torques is TorqueSide.DIFFERENCE:
+        raise InputError("result", "it is about the drives alone", "identify with --torques link, motor or both")
+    rows = TorqueRows(result.robot, result.effects, loaded=loaded)
+    kept = tuple(int(k) for k in result.estimate.base.independent)
+    parameters = [rows.space.parameters[k] for k in kept]
+    source = Restricted(rows, kept)
+    e = result.estimate
+    return TorqueModel(result.robot, source, e.values, e.covariance, roles(parameters), torque_channels(rows))
+
+
+def model_of_robot(robot: Robot, *, effects: Effects | None = None) -> TorqueModel:
+    """The description's own parameters, taken at their word.
+
+    Args:
+        robot: with inertial parameters and drives.
+        effects: what of the drives counts; everything by default.
+    """
+    chosen = effects or Effects(viscous=True, coulomb=True, offset=True, rotor_inertia=True)
+    rows = TorqueRows(robot, chosen)
+    values = np.array([nominal_value(robot, parameter) for parameter in rows.space.parameters])
+    covariance = np.zeros((len(values), len(values)))
+    return TorqueModel(robot, rows, values, covariance, roles(rows.space.parameters), torque_channels(rows))
+
+
+def torque_channels(rows: TorqueRows) -> tuple[int, ...]:
+    """The drives' torques are the last rows: with both sides measured those of the motors, which the limits are about."""
+    n = rows.robot.n_joints
+    return tuple(range(len(rows.channels) - n, len(rows.channels)))
+
+
+def roles(parameters: list[Parameter] | tuple[Parameter, ...]) -> tuple[Role, ...]:
+    """What each parameter stands for; friction of either side of a drive counts as friction."""
+    names = {role.value: role for role in Role if role is not Role.RIGID}
+    return tuple(names.get(parameter.quantity.removeprefix("motor_"), Role.RIGID) for parameter in parameters)
+
+
+def nominal_value(robot: Robot, parameter: Parameter) -> float:
+    """A standard parameter as the description has it; zero for a payload and for motor-side friction."""
+    if parameter.body >= robot.n_joints:
+        return 0.0
+    if parameter.quantity in INERTIAL_NAMES:
+        return float(robot.inertial[parameter.body * N_INERTIAL + INERTIAL_NAMES.index(parameter.quantity)])
+    return float(getattr(robot.joints[parameter.body].drive, parameter.quantity, 0.0))

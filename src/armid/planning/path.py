@@ -1,0 +1,241 @@
+"""A path q = Phi(theta) in joint space, with three derivatives by its parameter: [Kolyubin2017] eq. 27."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy.interpolate import BSpline, make_interp_spline
+
+from armid.arrays import FloatArray, finite, read_only, samples
+from armid.design.trajectory import Trajectory, times
+from armid.errors import InputError
+from armid.planning.errors import SingularPathError
+
+DEGREE = 5
+"""Jerk needs a continuous third derivative of the path."""
+
+SAME_POINT = 1e-9
+"""[rad or m] Waypoints closer than this are the same point: far below any encoder."""
+
+STANDSTILL = 1e-6
+"""|Phi'| relative to its largest value, below which the path has no direction."""
+
+Derivatives = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+"""Phi, Phi', Phi'', Phi''' at the parameters asked for, each of shape [n, n_joints]."""
+
+
+class Path(Protocol):
+    """A smooth curve in the space of drive positions, for parameters from 0 to `length`."""
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """From base to tip."""
+
+    @property
+    def length(self) -> float:
+        """The last parameter."""
+
+    def derivatives(self, theta: npt.ArrayLike) -> Derivatives:
+        """Positions and their derivatives by theta."""
+
+    def place(self, theta: float) -> str:
+        """Where a parameter is, in words."""
+
+
+@dataclass(frozen=True, eq=False)
+class SplinePath:
+    """The quintic spline through waypoints; its parameter is the length of the chords between them [rad or m].
+
+    Second and third derivatives vanish at both ends, so two waypoints give a straight line.
+
+    Args:
+        joint_names: columns.
+        waypoints: drive positions [rad or m], shape [n_waypoints, n_joints].
+        parameters: of the waypoints, ascending from 0; lengths of chords when None.
+    """
+
+    joint_names: tuple[str, ...]
+    waypoints: FloatArray
+    parameters: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        points = read_only(samples("waypoints", self.waypoints, len(self.joint_names)))
+        object.__setattr__(self, "waypoints", points)
+        if len(points) < 2:
+            raise InputError("path", f"{len(points)} waypoint", "at least two are needed")
+        steps = np.linalg.norm(np.diff(points, axis=0), axis=1)
+        if (steps < SAME_POINT).any():
+            k = int(np.argmax(steps < SAME_POINT))
+            raise SingularPathError(
+                f"waypoints {k + 1} and {k + 2}", "are the same point, so the path has no direction there",
+                "leave one of them out; a pause is not part of a path",
+            )  # fmt: skip
+        given = np.concatenate([[0.0], np.cumsum(steps)]) if self.parameters is None else self.parameters
+        object.__setattr__(self, "parameters", read_only(finite("parameters", np.asarray(given, dtype=np.float64))))
+
+    @property
+    def knots(self) -> FloatArray:
+        """Parameters of the waypoints, shape [n_waypoints]."""
+        assert self.parameters is not None
+        return self.parameters
+
+    @property
+    def length(self) -> float:
+        return float(self.knots[-1])
+
+    @cached_property
+    def _splines(self) -> tuple[BSpline, ...]:
+        zero = np.zeros(len(self.joint_names))
+        straight = [(2, zero), (3, zero)]
+        spline = make_interp_spline(self.knots, self.waypoints, k=DEGREE, bc_type=(straight, straight))
+        return spline, *(spline.derivative(order) for order in (1, 2, 3))
+
+    def derivatives(self, theta: npt.ArrayLike) -> Derivatives:
+        t = np.clip(times(theta), 0.0, self.length)
+        value, first, second, third = (np.asarray(spline(t)) for spline in self._splines)
+        return value, first, second, third
+
+    def place(self, theta: float) -> str:
+        k = int(np.clip(np.searchsorted(self.knots, theta, side="right") - 1, 0, len(self.knots) - 2))
+        share = (theta - self.knots[k]) / (self.knots[k + 1] - self.knots[k])
+        where = f"{100 * share:.0f} % of the way from waypoint {k + 1} to {k + 2}"
+        return f"{where}, {100 * theta / self.length:.1f} % of the path"
+
+
+@dataclass(frozen=True, eq=False)
+class TrajectoryPath:
+    """The path of a motion (a Fourier series, a spline, a table), its own timing forgotten; the parameter is its time [s].
+
+    Args:
+        trajectory: that never stands still on the way.
+    """
+
+    trajectory: Trajectory
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        return self.trajectory.joint_names
+
+    @property
+    def length(self) -> float:
+        return self.trajectory.duration
+
+    def derivatives(self, theta: npt.ArrayLike) -> Derivatives:
+        t = np.clip(times(theta), 0.0, self.length)
+        return *self.trajectory.sample(t), self.trajectory.jerk(t)
+
+    def place(self, theta: float) -> str:
+        return f"{theta:.4g} s into the motion it follows, {100 * theta / self.length:.1f} % of the path"
+
+
+EASED = 0.15
+"""Share of the parameter at either end over which an eased path gathers speed."""
+
+
+@dataclass(frozen=True, eq=False)
+class EasedPath:
+    """The same path with a parameter from 0 to 1 that leaves and enters the ends like the cube of time.
+
+    A motion at rest with zero acceleration at the ends has a positive, smooth parameter speed here: nothing is singular.
+
+    Args:
+        path: any path.
+    """
+
+    path: Path
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        return self.path.joint_names
+
+    @property
+    def length(self) -> float:
+        return 1.0
+
+    def inner(self, sigma: npt.ArrayLike) -> Derivatives:
+        """The original parameter and its three derivatives, each of shape [n]."""
+        s = np.clip(times(sigma), 0.0, 1.0)
+        z = np.clip(np.minimum(s, 1.0 - s) / EASED, 0.0, 1.0)
+        scale = self.path.length / (1.0 - 0.8 * EASED)
+        rise = EASED * (2.0 * z**3 - 2.0 * z**4 + 0.6 * z**5)
+        middle = np.minimum(s, 1.0 - s) - EASED + 0.6 * EASED
+        near = scale * np.where(z < 1.0, rise, middle)
+        sign = np.where(s <= 0.5, 1.0, -1.0)
+        value = np.where(s <= 0.5, near, self.path.length - near)
+        first = scale * z**2 * (6.0 - 8.0 * z + 3.0 * z**2)
+        second = sign * scale * 12.0 * z * (1.0 - z) ** 2 / EASED
+        third = scale * 12.0 * (1.0 - z) * (1.0 - 3.0 * z) / EASED**2
+        return value, first, second, third
+
+    def derivatives(self, theta: npt.ArrayLike) -> Derivatives:
+        at, w1, w2, w3 = (x[:, np.newaxis] for x in self.inner(theta))
+        q, d1, d2, d3 = self.path.derivatives(at[:, 0])
+        return q, d1 * w1, d2 * w1**2 + d1 * w2, d3 * w1**3 + 3.0 * d2 * w1 * w2 + d1 * w3
+
+    def place(self, theta: float) -> str:
+        return self.path.place(float(self.inner(theta)[0][0]))
+
+
+@dataclass(frozen=True, eq=False)
+class ReorderedPath:
+    """A path with its columns in another order."""
+
+    path: Path
+    order: tuple[int, ...]
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        return tuple(self.path.joint_names[k] for k in self.order)
+
+    @property
+    def length(self) -> float:
+        return self.path.length
+
+    def derivatives(self, theta: npt.ArrayLike) -> Derivatives:
+        value, first, second, third = (x[:, list(self.order)] for x in self.path.derivatives(theta))
+        return value, first, second, third
+
+    def place(self, theta: float) -> str:
+        return self.path.place(theta)
+
+
+def in_joint_order(path: Path, names: Sequence[str]) -> Path:
+    """The path with its columns in the robot's order.
+
+    Raises:
+        InputError: other joints than the robot has.
+    """
+    if tuple(path.joint_names) == tuple(names):
+        return path
+    if sorted(path.joint_names) != sorted(names):
+        raise InputError("path", f"moves {', '.join(path.joint_names)}", f"the arm has {', '.join(names)}")
+    return ReorderedPath(path, tuple(path.joint_names.index(name) for name in names))
+
+
+def check_regular(path: Path, theta: FloatArray, slope: FloatArray) -> None:
+    """That Phi' vanishes nowhere on the grid, nor jumps to its opposite between two points of it.
+
+    Args:
+        path: for places.
+        theta: grid, shape [n].
+        slope: Phi', shape [n, n_joints].
+
+    Raises:
+        SingularPathError: at the first place where it does.
+    """
+    size = np.linalg.norm(slope, axis=1)
+    turned = np.einsum("ij,ij->i", slope[:-1], slope[1:]) < 0.0
+    still = size < STANDSTILL * size.max()
+    if not still.any() and not turned.any():
+        return
+    k = int(np.argmax(still)) if still.any() else int(np.argmax(turned))
+    raise SingularPathError(
+        path.place(float(theta[k])),
+        "singular parameterisation: the path turns back or stands still, so velocity has no direction",
+        "split the path there, or round the turn",
+    )
