@@ -141,9 +141,8 @@ def main(arguments: list[str] | None = None) -> None:
             for task in TASKS:
                 best = min((in_own_process(task, path) for _ in range(2)), key=lambda m: m["seconds"])
                 speed = best["rows"] / best["seconds"] / 1e6
-                print(
-                    f"{path.suffix[1:]:10} {task:16} {best['rows']:10.0f} {best['seconds']:8.2f} {best['cpu']:8.2f} {speed:9.2f} {best['megabytes']:15.0f}"
-                )
+                numbers = f"{best['rows']:10.0f} {best['seconds']:8.2f} {best['cpu']:8.2f} {speed:9.2f}"
+                print(f"{path.suffix[1:]:10} {task:16} {numbers} {best['megabytes']:15.0f}")
 
 
 if __name__ == "__main__":

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from realdata import real_data
-from recordings import NAMES, recording
 from typer.testing import CliRunner
 
 from armid.cli import application
 from armid.logs import Channel, Log
+from realdata import real_data
+from recordings import NAMES, recording
 
 RUNNER = CliRunner()
 
@@ -26,9 +26,8 @@ ROBOT = """
 
 def urdf() -> str:
     """The arm of `recordings.arm` as a URDF."""
-    from recordings import arm
-
     from armid.parameters.inertial import to_centre_of_mass
+    from recordings import arm
 
     robot = arm()
     links, joints = [], []

@@ -7,7 +7,6 @@ import pytest
 import scipy.signal
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from recordings import NAMES, arm, motion, recording
 
 from armid.errors import ArmidError, InputError, ShapeError, UnknownNameError
 from armid.experiments.torque import TorqueRows
@@ -30,6 +29,7 @@ from armid.logs.conditioning import LowPass, derivatives, filtered_rows, low_pas
 from armid.logs.conditioning.spectrum import chosen_cutoff, spectrum
 from armid.logs.conditioning.uniform import stale_rows
 from armid.parameters.effects import Effects, TorqueSide
+from recordings import NAMES, arm, motion, recording
 
 Q, QD, TAU = Channel.POSITION, Channel.VELOCITY, Channel.LINK_TORQUE
 
@@ -74,7 +74,7 @@ def test_infinite_cut_off_changes_nothing():
 def test_filtering_rows_and_torque_alike_keeps_the_parameters():
     robot = arm()
     source = TorqueRows(robot, Effects(viscous=True, coulomb=True, offset=True, rotor_inertia=True))
-    t, q, qd, qdd = motion(20.0, 200.0)
+    _, q, qd, qdd = motion(20.0, 200.0)
     A = evaluate_rows(source, np.hstack([q, qd, qdd]))
     pi = np.random.default_rng(1).normal(size=A.shape[2])
     segments = (Segment(0, 1500), Segment(1500, 4000))
@@ -176,7 +176,7 @@ def test_cut_off_is_chosen_from_the_motion_and_stated():
 
 
 def test_noise_does_not_widen_the_band():
-    t, q, _, _ = motion(30.0, 500.0)
+    _, q, _, _ = motion(30.0, 500.0)
     rng = np.random.default_rng(0)
     quiet, loud = (chosen_cutoff(q + rng.normal(0, s, q.shape), 500.0).cutoff for s in (1e-6, 3e-4))
     assert loud == pytest.approx(quiet, rel=0.2)
@@ -237,7 +237,7 @@ def test_stale_rows_are_short_runs_only():
 
 def test_repeated_periods_are_averaged_with_variance():
     rng = np.random.default_rng(0)
-    t, q, qd, qdd = motion(40.0, 200.0)
+    t, q, _, qdd = motion(40.0, 200.0)
     tau = np.cos(q)
     log = Log("repeated", NAMES, t, {Q: q + rng.normal(0, 1e-4, q.shape), TAU: tau + rng.normal(0, 0.2, q.shape)})
     assert detected_period(log) == pytest.approx(10.0, abs=0.02)
@@ -255,7 +255,7 @@ def test_repeated_periods_are_averaged_with_variance():
 
 def test_thesis_pipeline_order_twenty():
     """Averaging, zero-phase Butterworth of order 20 at 3 and 3.5 Hz, central differences [seed 000]."""
-    t, q, qd, qdd = motion(40.0, 1000.0)
+    t, q, _, qdd = motion(40.0, 1000.0)
     log = Log("thesis", NAMES, t, {Q: q, TAU: np.cos(q)})
     settings = Conditioning(cutoff=3.0, torque_cutoff=3.5, order=20, differentiator=Differentiator.CENTRAL, period=10.0)
     samples = condition(log, arm(), settings)

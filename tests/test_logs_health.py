@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from recordings import NAMES, arm, recording
 
 from armid.kernels.dynamics import gravity
 from armid.logs import Channel, Clock, Conditioning, Log, LogRefusedError, check_log, condition
 from armid.logs.health.nominal import rods
 from armid.notes import Severity
+from recordings import NAMES, arm, recording
 
 CLEAN = recording()
 Q, QD, TAU = Channel.POSITION, Channel.VELOCITY, Channel.LINK_TORQUE
@@ -306,7 +306,7 @@ def test_every_finding_says_what_to_do():
 
 def test_samples_are_refused_until_errors_are_accepted():
     checked = check_log(changed(tau=-CLEAN[TAU]), arm())
-    with pytest.raises(LogRefusedError, match="torque-sign.*accept it with torque-sign"):
+    with pytest.raises(LogRefusedError, match=r"torque-sign.*accept it with torque-sign"):
         condition(checked, arm())
     assert len(condition(checked, arm(), Conditioning(accept=("torque-sign",)))) > 100
 

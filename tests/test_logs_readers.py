@@ -14,12 +14,12 @@ import pytest
 import scipy.io
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from recordings import NAMES, arm, motion
 
 from armid.errors import ArmidError, InputError, UnknownNameError
 from armid.logs import Channel, Clock, Log, ReadOptions, open_log, read_log
 from armid.logs.readers import Layout, open_table
 from armid.logs.vocabulary import taken_apart
+from recordings import NAMES, arm, motion
 
 T, Q, QD, QDD = motion(1.0, 100.0)
 TAU = np.cos(Q) * 10.0
@@ -240,7 +240,8 @@ def test_libfranka_time_is_in_milliseconds_and_q_d_is_not_velocity(tmp_path):
 def test_rtde_recorder(tmp_path):
     columns = {"timestamp": T + 798.0}
     for name, values in (
-        ("target_q", Q), ("target_qd", QD), ("actual_q", Q), ("actual_qd", QD), ("actual_current", TAU / 10), ("target_moment", TAU),
+        ("target_q", Q), ("target_qd", QD), ("actual_q", Q), ("actual_qd", QD),
+        ("actual_current", TAU / 10), ("target_moment", TAU),
     ):  # fmt: skip
         columns |= {f"{name}_{i}": values[:, i] for i in range(4)}
     path = tmp_path / "log.csv"
@@ -274,9 +275,8 @@ def test_columns_named_after_joints_are_matched_by_name(tmp_path):
     log = read_log(path, arm())
     assert log.joints == NAMES
     agree(log)
+    path.write_text(path.read_text().replace("elbow", "knee"))
     with pytest.raises(InputError, match="no joint named"):
-        text = path.read_text().replace("elbow", "knee")
-        path.write_text(text)
         read_log(path, arm())
 
 
@@ -350,7 +350,7 @@ def test_mapping_with_everything_in_it(tmp_path):
     log = read_log(mapped_folder(tmp_path), arm())
     raw = np.random.default_rng(0).normal(size=(100, 4))[10:90]
     R = np.array([[2, 0, 0, 0], [0, 2, 0, 0], [0, 0, 2, 0], [0, 0, 1, 2.0]])
-    q = np.linalg.solve(R, (np.radians(raw) * [1, -1, 1, 1]).T).T + [0.5, 0, 0, 0]
+    q = np.linalg.solve(R, (np.radians(raw) * [1, -1, 1, 1]).T).T + np.array([0.5, 0, 0, 0])
     order = [1, 3, 0, 2]
     np.testing.assert_allclose(log[Channel.POSITION], q[:, order], rtol=1e-12)
     np.testing.assert_allclose(log[Channel.MOTOR_TORQUE], (raw * [100, 1, 1, 50])[:, order], rtol=1e-12)
@@ -436,9 +436,9 @@ def test_bad_files_are_refused_with_a_reason(tmp_path):
             read_log(path, arm())
     with pytest.raises(InputError, match="no such file"):
         read_log(tmp_path / "nothing.csv", arm())
+    path = tmp_path / "log.csv"
+    path.write_text(csv_text({"t": T, **numbered(q=Q, tau=TAU)}))
     with pytest.raises(UnknownNameError, match="log format"):
-        path = tmp_path / "log.csv"
-        path.write_text(csv_text({"t": T, **numbered(q=Q, tau=TAU)}))
         read_log(path, options=ReadOptions(format="punchcard"))
 
 
@@ -492,7 +492,7 @@ def test_truncated_files_never_end_in_a_traceback(tmp_path):
             try:
                 read_log(path, arm())
             except ArmidError as error:
-                assert str(error)
+                assert str(error)  # noqa: PT017
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -531,7 +531,7 @@ def test_damaged_bytes_never_end_in_a_traceback(tmp_path, data):
     try:
         log = read_log(path, arm())
     except ArmidError as error:
-        assert str(error)
+        assert str(error)  # noqa: PT017
     else:
         assert log[Channel.POSITION].shape[1] == 4
 
@@ -544,22 +544,22 @@ def test_any_text_is_read_or_refused(tmp_path, text):
     try:
         read_log(path, arm())
     except ArmidError as error:
-        assert str(error)
+        assert str(error)  # noqa: PT017
+
+
+KEYS = ["file", "files", "clock", "channels", "position", "torque", "columns", "unit", "side", "rows", "joints", "step", "flat"]
+SCALARS = st.none() | st.booleans() | st.integers(-3, 200) | st.floats(allow_nan=True)
+WORDS = st.sampled_from(["2:5", "q_{i}", "deg", "drive", "x", "motion.txt"])
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     content=st.recursive(
-        st.none() | st.booleans() | st.integers(-3, 200) | st.floats(allow_nan=True) | st.sampled_from(["2:5", "q_{i}", "deg", "drive", "x"]),
-        lambda inner: st.lists(inner, max_size=4)
-        | st.dictionaries(
-            st.sampled_from(["file", "files", "clock", "channels", "position", "torque", "columns", "unit", "side", "rows", "joints", "step", "flat"]),
-            inner,
-            max_size=6,
-        ),
+        SCALARS | WORDS,
+        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=6),
         max_leaves=20,
     )
-)  # fmt: skip
+)
 def test_any_mapping_is_carried_out_or_refused(tmp_path, content):
     import yaml
 
@@ -569,7 +569,7 @@ def test_any_mapping_is_carried_out_or_refused(tmp_path, content):
     try:
         read_log(path, arm())
     except ArmidError as error:
-        assert str(error)
+        assert str(error)  # noqa: PT017
 
 
 def test_arrow_and_line_parsers_agree_after_a_bad_cell(tmp_path, monkeypatch):

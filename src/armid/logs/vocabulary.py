@@ -49,7 +49,9 @@ WORDS: dict[Channel, tuple[str, ...]] = {
         "targetq", "qdes", "qcmd", "stateqd", "commandedposition", "commandedpositions", "positioncommand", "cmdjntpos",
         "jntposcmd", "qref", "targetposition", "targetpositions", "cmdqd", "refpos", "poscmd", "ipojntpos",
     ),
-    Channel.MOTOR_POSITION: ("motorposition", "motorpositions", "actposmot", "qmotor", "thetamotor", "motorpos", "statetheta", "qm"),
+    Channel.MOTOR_POSITION: (
+        "motorposition", "motorpositions", "actposmot", "qmotor", "thetamotor", "motorpos", "statetheta", "qm",
+    ),
 }  # fmt: skip
 
 MEANING = {word: channel for channel, words in WORDS.items() for word in words}

@@ -84,7 +84,7 @@ class Conditioning:
 
 
 OVERSAMPLING = 8.0
-"""Output samples per period of the cut-off. Two would hold the motion, but products of it and friction reversals reach further."""
+"""Output samples per period of the cut-off. Two would hold the motion; products of it and friction reversals reach further."""
 
 MAX_DELAY = 1.0
 """[s] Two clocks further apart than this do not belong to one recording."""

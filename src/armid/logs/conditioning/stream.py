@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -150,7 +151,7 @@ def cut_at_gaps(pieces: Iterable[Log], longest: float) -> Iterator[tuple[Log, bo
             continue
         cuts = np.flatnonzero(np.diff(time, prepend=last) > longest)
         bounds = np.unique(np.concatenate([[0], cuts, [len(time)]]))
-        for start, stop in zip(bounds[:-1], bounds[1:], strict=True):
+        for start, stop in pairwise(bounds):
             whole = stop - start == len(time)
             yield (kept if whole else kept.rows(int(start), int(stop))), bool(start in cuts)
         last = float(time[-1])

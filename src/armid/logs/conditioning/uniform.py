@@ -127,9 +127,10 @@ def with_time_base(stretch: Stretch) -> tuple[Stretch, Note | None]:
     jitter = float(np.std(time - counted))
     if jitter > step or not even < SMOOTHER * recorded:
         return stretch, None
+    every = float(np.median(np.diff(counted)))
     text = (
-        f"the stamps jitter by {jitter * 1e3:.2g} ms around even sampling, but the motion is {recorded / max(even, 1e-300):.3g} times "
-        f"smoother without: samples were taken evenly every {np.median(np.diff(counted)) * 1e3:.4g} ms, the jitter is ignored"
+        f"the stamps jitter by {jitter * 1e3:.2g} ms around even sampling, but the motion is {recorded / max(even, 1e-300):.3g} "
+        f"times smoother without: samples were taken evenly every {every * 1e3:.4g} ms, the jitter is ignored"
     )
     return Stretch(log, counted, step), Note("stamp-jitter-ignored", Severity.INFO, text, log.name)
 

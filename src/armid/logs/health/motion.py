@@ -138,16 +138,16 @@ def ratio_findings(log: Log, moving: np.ndarray, own: FloatArray, ratio: FloatAr
     """Velocity proportional to the derivative, but not equal to it."""
     follows = moving & (own > AGREES)
     common = float(np.median(ratio[follows])) if follows.any() else 1.0
-    if follows.sum() >= 2 and log.clock is Clock.COLUMN and not 0.2 < common < 5.0 and uniform_ratio(ratio[follows]):
-        if not is_degrees(common):
-            yield finding(
-                "clock-unit",
-                Severity.ERROR,
-                log.name,
-                f"the derivative of position is 1/{common:.4g} of the recorded velocity on every joint",
-                "the unit of time is wrong: name it in a mapping (clock: {unit: ms})",
-            )
-            return
+    shared = follows.sum() >= 2 and uniform_ratio(ratio[follows]) and not is_degrees(common)
+    if shared and log.clock is Clock.COLUMN and not 0.2 < common < 5.0:
+        yield finding(
+            "clock-unit",
+            Severity.ERROR,
+            log.name,
+            f"the recorded velocity is {common:.4g} times the derivative of position on every joint",
+            "the unit of time is wrong: name it in a mapping (clock: {unit: ms})",
+        )
+        return
     for j in np.flatnonzero(moving):
         if own[j] > AGREES and abs(ratio[j] - 1.0) <= 1.0 - AGREES:
             continue

@@ -25,8 +25,8 @@ def has_inertials(robot: Robot) -> bool:
 def rods(robot: Robot) -> FloatArray:
     """Standard parameters of an arm whose links are uniform rods between their joints, shape [10 n].
 
-    A link reaches from its own joint to the next one (the last to the tip), so its weight pulls in the direction in which the real
-    link's does: enough to tell the sign of torque and of gravity, not their size.
+    A link reaches from its own joint to the next one (the last to the tip), so its weight pulls in the direction in which
+    the real link's does: enough to tell the sign of torque and of gravity, not their size.
     """
     out = []
     for i, joint in enumerate(robot.joints):

@@ -128,7 +128,7 @@ def reversal_findings(view: Probe, fit: WeightFit, reversed_: Mask, partly: bool
         "gravity-reversed",
         Severity.ERROR,
         view.log.name,
-        f"torque is opposite to {nominal} on every joint that carries it ({worst}), while friction and inertia have the right sign",
+        f"torque is opposite to {nominal} on every joint that carries it ({worst}), while friction and inertia are right",
         "the robot hangs, or its description has gravity upside down: give `mounting` in the conditions of the mapping",
     )
 

@@ -17,7 +17,7 @@ Table = Mapping[str, FloatArray]
 """Column name -> values, shape [rows] or [rows, k]."""
 
 MAX_BYTES = 8 << 30
-"""Largest uncompressed size taken from a compressed container that must be expanded as a whole; more is an attack or a mistake."""
+"""Largest size to which a compressed container that must be expanded as a whole may grow; more is an attack or a mistake."""
 
 MAX_RATIO = 200
 """Compressed numbers shrink 2 to 20 times, constant columns more. Beyond this only a bomb does, once it is also large."""

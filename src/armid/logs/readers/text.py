@@ -355,7 +355,7 @@ def arrow_module() -> Any:
     """pyarrow, or None when it is not installed."""
     try:
         import pyarrow
-        import pyarrow.csv  # noqa: F401
+        import pyarrow.csv
     except ImportError:
         return None
     return pyarrow
