@@ -78,34 +78,34 @@ def link_frames(q: Any, joints: Any, R: Any, p: Any, axes: Any, origins: Any) ->
 
 
 @njit(cache=True, nogil=True)
-def placed(R: Any, p: Any, local: Any, out: Any) -> None:
-    """`out = R local + p`."""
-    for i in range(3):
-        out[i] = p[i] + R[i, 0] * local[0] + R[i, 1] * local[1] + R[i, 2] * local[2]
+def place_capsules(R: Any, p: Any, capsules: Any, links: Any, ends: Any) -> None:
+    """World end points of all capsules, shape [n_capsules, 6]. Plain indices: a slice costs more than what it is used for."""
+    for c in range(len(capsules)):
+        k = links[c]
+        for i in range(3):
+            ends[c, i] = (
+                p[k, i] + R[k, i, 0] * capsules[c, 0] + R[k, i, 1] * capsules[c, 1] + R[k, i, 2] * capsules[c, 2]
+            )
+            ends[c, 3 + i] = (
+                p[k, i] + R[k, i, 0] * capsules[c, 3] + R[k, i, 1] * capsules[c, 4] + R[k, i, 2] * capsules[c, 5]
+            )
 
 
 @njit(cache=True, nogil=True)
-def dot3(a: Any, b: Any) -> float:
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-
-
-@njit(cache=True, nogil=True)
-def closest_on_segments(a0: Any, a1: Any, b0: Any, b1: Any, pa: Any, pb: Any) -> None:
-    """Closest points pa on a0-a1 and pb on b0-b1."""
-    ux, uy, uz = a1[0] - a0[0], a1[1] - a0[1], a1[2] - a0[2]
-    vx, vy, vz = b1[0] - b0[0], b1[1] - b0[1], b1[2] - b0[2]
-    wx, wy, wz = a0[0] - b0[0], a0[1] - b0[1], a0[2] - b0[2]
+def closest_on_segments(ends: Any, a: int, b: int, pa: Any, pb: Any) -> None:
+    """Closest points pa and pb on the segments of capsules a and b."""
+    ux, uy, uz = ends[a, 3] - ends[a, 0], ends[a, 4] - ends[a, 1], ends[a, 5] - ends[a, 2]
+    vx, vy, vz = ends[b, 3] - ends[b, 0], ends[b, 4] - ends[b, 1], ends[b, 5] - ends[b, 2]
+    wx, wy, wz = ends[a, 0] - ends[b, 0], ends[a, 1] - ends[b, 1], ends[a, 2] - ends[b, 2]
     uu, vv = ux * ux + uy * uy + uz * uz, vx * vx + vy * vy + vz * vz
     uv = ux * vx + uy * vy + uz * vz
     uw, vw = ux * wx + uy * wy + uz * wz, vx * wx + vy * wy + vz * wz
     s, t = 0.0, 0.0
-    if uu <= TINY and vv <= TINY:
-        s, t = 0.0, 0.0
-    elif uu <= TINY:
+    if uu <= TINY and vv > TINY:
         t = min(max(vw / vv, 0.0), 1.0)
-    elif vv <= TINY:
+    elif vv <= TINY and uu > TINY:
         s = min(max(-uw / uu, 0.0), 1.0)
-    else:
+    elif uu > TINY:
         denominator = uu * vv - uv * uv
         # Parallel segments have many closest pairs; the middle of the first is as good as any.
         s = min(max((uv * vw - uw * vv) / denominator, 0.0), 1.0) if denominator > TINY * uu * vv else 0.5
@@ -116,66 +116,70 @@ def closest_on_segments(a0: Any, a1: Any, b0: Any, b1: Any, pa: Any, pb: Any) ->
         elif t > 1.0:
             t = 1.0
             s = min(max((uv - uw) / uu, 0.0), 1.0)
-    pa[0], pa[1], pa[2] = a0[0] + s * ux, a0[1] + s * uy, a0[2] + s * uz
-    pb[0], pb[1], pb[2] = b0[0] + t * vx, b0[1] + t * vy, b0[2] + t * vz
+    pa[0], pa[1], pa[2] = ends[a, 0] + s * ux, ends[a, 1] + s * uy, ends[a, 2] + s * uz
+    pb[0], pb[1], pb[2] = ends[b, 0] + t * vx, ends[b, 1] + t * vy, ends[b, 2] + t * vz
 
 
 @njit(cache=True, nogil=True)
-def box_distance(x: float, y: float, z: float, half: Any) -> float:
+def box_distance(x: float, y: float, z: float, hx: float, hy: float, hz: float) -> float:
     """Signed distance of a point in box axes from a box with these half edges; negative inside."""
-    dx, dy, dz = abs(x) - half[0], abs(y) - half[1], abs(z) - half[2]
+    dx, dy, dz = abs(x) - hx, abs(y) - hy, abs(z) - hz
     ox, oy, oz = max(dx, 0.0), max(dy, 0.0), max(dz, 0.0)
     return np.sqrt(ox * ox + oy * oy + oz * oz) + min(max(dx, max(dy, dz)), 0.0)
 
 
 @njit(cache=True, nogil=True)
-def segment_to_box(a0: Any, a1: Any, box: Any, pa: Any, normal: Any) -> float:
-    """Least signed distance of a segment from a box, where it is (pa), and the direction away from the box.
+def segment_to_box(ends: Any, a: int, boxes: Any, b: int, pa: Any, normal: Any) -> float:
+    """Least signed distance of a capsule's segment from a box, where it is (pa), and the direction away from the box.
 
     The signed distance from a convex body is convex along a line, so golden sections find its minimum.
-
-    Args:
-        a0: start of the segment.
-        a1: its end.
-        box: rotation world-from-box (9), centre (3), half edges (3).
-        pa: output.
-        normal: output.
     """
-    l0, l1 = np.empty(3), np.empty(3)
-    half = box[12:15]
-    for j in range(3):
-        l0[j] = box[j] * (a0[0] - box[9]) + box[3 + j] * (a0[1] - box[10]) + box[6 + j] * (a0[2] - box[11])
-        l1[j] = box[j] * (a1[0] - box[9]) + box[3 + j] * (a1[1] - box[10]) + box[6 + j] * (a1[2] - box[11]) - l0[j]
-    low, high = 0.0, 1.0
-    s1, s2 = 1.0 - GOLDEN, GOLDEN
-    f1 = box_distance(l0[0] + s1 * l1[0], l0[1] + s1 * l1[1], l0[2] + s1 * l1[2], half)
-    f2 = box_distance(l0[0] + s2 * l1[0], l0[1] + s2 * l1[1], l0[2] + s2 * l1[2], half)
+    x0, y0, z0 = ends[a, 0] - boxes[b, 9], ends[a, 1] - boxes[b, 10], ends[a, 2] - boxes[b, 11]
+    ux, uy, uz = ends[a, 3] - ends[a, 0], ends[a, 4] - ends[a, 1], ends[a, 5] - ends[a, 2]
+    # Into box axes: the rows of the transposed rotation.
+    lx = boxes[b, 0] * x0 + boxes[b, 3] * y0 + boxes[b, 6] * z0
+    ly = boxes[b, 1] * x0 + boxes[b, 4] * y0 + boxes[b, 7] * z0
+    lz = boxes[b, 2] * x0 + boxes[b, 5] * y0 + boxes[b, 8] * z0
+    mx = boxes[b, 0] * ux + boxes[b, 3] * uy + boxes[b, 6] * uz
+    my = boxes[b, 1] * ux + boxes[b, 4] * uy + boxes[b, 7] * uz
+    mz = boxes[b, 2] * ux + boxes[b, 5] * uy + boxes[b, 8] * uz
+    hx, hy, hz = boxes[b, 12], boxes[b, 13], boxes[b, 14]
+    low, high, s1, s2 = 0.0, 1.0, 1.0 - GOLDEN, GOLDEN
+    f1 = box_distance(lx + s1 * mx, ly + s1 * my, lz + s1 * mz, hx, hy, hz)
+    f2 = box_distance(lx + s2 * mx, ly + s2 * my, lz + s2 * mz, hx, hy, hz)
     for _ in range(BOX_STEPS):
         if f1 < f2:
             high, s2, f2 = s2, s1, f1
             s1 = high - GOLDEN * (high - low)
-            f1 = box_distance(l0[0] + s1 * l1[0], l0[1] + s1 * l1[1], l0[2] + s1 * l1[2], half)
+            f1 = box_distance(lx + s1 * mx, ly + s1 * my, lz + s1 * mz, hx, hy, hz)
         else:
             low, s1, f1 = s1, s2, f2
             s2 = low + GOLDEN * (high - low)
-            f2 = box_distance(l0[0] + s2 * l1[0], l0[1] + s2 * l1[1], l0[2] + s2 * l1[2], half)
+            f2 = box_distance(lx + s2 * mx, ly + s2 * my, lz + s2 * mz, hx, hy, hz)
     s = (low + high) / 2
-    x = l0 + s * l1
-    distance = box_distance(x[0], x[1], x[2], half)
-    away = np.zeros(3)
-    if distance > 0.0:
-        for j in range(3):
-            away[j] = (max(abs(x[j]) - half[j], 0.0) / distance) * (1.0 if x[j] > 0.0 else -1.0)
-    else:
-        deepest = 0
-        for j in range(1, 3):
-            if abs(x[j]) - half[j] > abs(x[deepest]) - half[deepest]:
-                deepest = j
-        away[deepest] = 1.0 if x[deepest] > 0.0 else -1.0
+    x, y, z = lx + s * mx, ly + s * my, lz + s * mz
+    distance = box_distance(x, y, z, hx, hy, hz)
+    ax, ay, az = box_direction(x, y, z, hx, hy, hz, distance)
     for i in range(3):
-        normal[i] = box[3 * i] * away[0] + box[3 * i + 1] * away[1] + box[3 * i + 2] * away[2]
-        pa[i] = a0[i] + s * (a1[i] - a0[i])
+        normal[i] = boxes[b, 3 * i] * ax + boxes[b, 3 * i + 1] * ay + boxes[b, 3 * i + 2] * az
+        pa[i] = ends[a, i] + s * (ends[a, 3 + i] - ends[a, i])
     return distance
+
+
+@njit(cache=True, nogil=True)
+def box_direction(
+    x: float, y: float, z: float, hx: float, hy: float, hz: float, distance: float
+) -> tuple[float, float, float]:
+    """Gradient of `box_distance`, in box axes; through the nearest face inside."""
+    sx, sy, sz = (1.0 if x > 0.0 else -1.0), (1.0 if y > 0.0 else -1.0), (1.0 if z > 0.0 else -1.0)
+    dx, dy, dz = abs(x) - hx, abs(y) - hy, abs(z) - hz
+    if distance > 0.0:
+        return sx * max(dx, 0.0) / distance, sy * max(dy, 0.0) / distance, sz * max(dz, 0.0) / distance
+    if dx >= dy and dx >= dz:
+        return sx, 0.0, 0.0
+    if dy >= dz:
+        return 0.0, sy, 0.0
+    return 0.0, 0.0, sz
 
 
 @njit(cache=True, nogil=True)
@@ -190,7 +194,7 @@ def pull(link: int, point: Any, force: Any, weight: float, axes: Any, origins: A
                 + force[2] * (axes[k, 0] * y - axes[k, 1] * x)
             )
         else:
-            out[k] += weight * dot3(force, axes[k])
+            out[k] += weight * (force[0] * axes[k, 0] + force[1] * axes[k, 1] + force[2] * axes[k, 2])
 
 
 @njit(cache=True, nogil=True)
@@ -198,94 +202,69 @@ def turn(link: int, moment: Any, weight: float, axes: Any, turns: Any, out: Any)
     """Adds `weight * moment . angular velocity of the link per joint velocity` to out."""
     for k in range(link):
         if turns[k]:
-            out[k] += weight * dot3(moment, axes[k])
+            out[k] += weight * (moment[0] * axes[k, 0] + moment[1] * axes[k, 1] + moment[2] * axes[k, 2])
 
 
 @njit(cache=True, nogil=True)
-def capsule_pair(a: Any, b: Any, margin: float, w: float, work: Any, out: Any) -> float:
-    """Clearance of two capsules; adds w times its gradient to out.
-
-    Args:
-        a: (link, radius, world end points) of one.
-        b: the same of the other.
-        margin: [m].
-        w: weight; zero for the value alone.
-        work: axes, origins, turns, and three vectors of scratch.
-        out: gradient, shape [n].
-    """
-    pa, pb, normal = work[3], work[4], work[5]
-    closest_on_segments(a[2][0], a[2][1], b[2][0], b[2][1], pa, pb)
-    d = 0.0
-    for j in range(3):
-        normal[j] = pa[j] - pb[j]
-        d += normal[j] * normal[j]
-    d = np.sqrt(d)
-    if w != 0.0 and d > TINY:
-        for j in range(3):
-            normal[j] /= d
-        pull(a[0], pa, normal, w, work[0], work[1], work[2], out)
-        pull(b[0], pb, normal, -w, work[0], work[1], work[2], out)
-    return d - a[1] - b[1] - margin
+def apart(pa: Any, pb: Any, normal: Any) -> float:
+    """Distance of two points, and the unit vector from the second to the first (zero when they coincide)."""
+    x, y, z = pa[0] - pb[0], pa[1] - pb[1], pa[2] - pb[2]
+    d = np.sqrt(x * x + y * y + z * z)
+    scale = 1.0 / d if d > TINY else 0.0
+    normal[0], normal[1], normal[2] = x * scale, y * scale, z * scale
+    return d
 
 
 @njit(cache=True, nogil=True)
-def capsule_box(a: Any, box: Any, limit: float, w: float, work: Any, out: Any) -> float:
-    """Clearance of a capsule from a box; arguments as in `capsule_pair`."""
-    point, normal = work[3], work[5]
-    d = segment_to_box(a[2][0], a[2][1], box, point, normal)
-    if w != 0.0:
-        pull(a[0], point, normal, w, work[0], work[1], work[2], out)
-    return d - a[1] - limit
-
-
-@njit(cache=True, nogil=True)
-def capsule_floor(a: Any, limit: float, w: float, work: Any, out: Any) -> float:
-    """Height of a capsule above the floor; arguments as in `capsule_pair`."""
-    lower = 0 if a[2][0, 2] < a[2][1, 2] else 1
-    if w != 0.0:
-        normal = work[5]
-        normal[0], normal[1], normal[2] = 0.0, 0.0, 1.0
-        pull(a[0], a[2][lower], normal, w, work[0], work[1], work[2], out)
-    return a[2][lower, 2] - a[1] - limit
-
-
-@njit(cache=True, nogil=True)
-def frame_place(kind: int, link: int, point: Any, entry: Any, w: float, work: Any, out: Any) -> float:
-    """Clearance of a frame's origin from the base axis or a plane; adds w times its gradient to out."""
-    normal = work[5]
-    normal[0], normal[1], normal[2] = 0.0, 0.0, 0.0
-    if kind == FRAME_AXIS:
+def frame_place(R: Any, p: Any, link: int, frames: Any, a: int, table: Any, c: int, point: Any, normal: Any) -> float:
+    """Clearance of a frame's origin from the base axis or a plane; where it is, and the clearance's gradient by it."""
+    for i in range(3):
+        point[i] = (
+            p[link, i] + R[link, i, 0] * frames[a, 9] + R[link, i, 1] * frames[a, 10] + R[link, i, 2] * frames[a, 11]
+        )
+    if int(table[c, 0]) == FRAME_AXIS:
         d = np.sqrt(point[0] * point[0] + point[1] * point[1])
-        if d > TINY:
-            normal[0], normal[1] = point[0] / d, point[1] / d
-    else:
-        normal[0], normal[1], normal[2] = entry[4], entry[5], entry[6]
-        d = dot3(normal, point)
-    if w != 0.0:
-        pull(link, point, normal, w, work[0], work[1], work[2], out)
-    return d - entry[3]
+        scale = 1.0 / d if d > TINY else 0.0
+        normal[0], normal[1], normal[2] = point[0] * scale, point[1] * scale, 0.0
+        return d - table[c, 3]
+    normal[0], normal[1], normal[2] = table[c, 4], table[c, 5], table[c, 6]
+    return normal[0] * point[0] + normal[1] * point[1] + normal[2] * point[2] - table[c, 3]
 
 
 @njit(cache=True, nogil=True)
 def frame_angle(
-    kind: int, link: int, R: Any, frame: Any, camera: Any, entry: Any, w: float, work: Any, out: Any
+    R: Any, link: int, frames: Any, a: int, cameras: Any, b: int, table: Any, c: int, M: Any, moment: Any
 ) -> float:
-    """Clearance of a frame's roll or pitch in a camera from its bound; adds w times its gradient to out."""
-    M, moment, base = np.zeros((3, 3)), work[3], work[4]
+    """Clearance of a frame's roll or pitch in a camera from its bound, and its gradient by angular velocity in base axes."""
     for r in range(3):
         for s in range(3):
+            M[r, s] = 0.0
             for u in range(3):
                 for v in range(3):
-                    M[r, s] += camera[3 * r + u] * R[u, v] * frame[3 * v + s]
-    roll, pitch = np.arctan2(M[2, 1], M[2, 2]), np.arctan2(-M[2, 0], np.hypot(M[2, 1], M[2, 2]))
-    angle = pitch if kind == FRAME_PITCH else roll
-    side = entry[4]
-    if w != 0.0:
-        roll_pitch_moment(M, kind == FRAME_PITCH, moment)
-        for j in range(3):
-            base[j] = camera[j] * moment[0] + camera[3 + j] * moment[1] + camera[6 + j] * moment[2]
-        turn(link, base, w * side, work[0], work[2], out)
-    return side * (angle - entry[3])
+                    M[r, s] += cameras[b, 3 * r + u] * R[link, u, v] * frames[a, 3 * v + s]
+    pitching = int(table[c, 0]) == FRAME_PITCH
+    angle = np.arctan2(-M[2, 0], np.hypot(M[2, 1], M[2, 2])) if pitching else np.arctan2(M[2, 1], M[2, 2])
+    x, y = roll_pitch_rate(M, pitching)
+    side = table[c, 4]
+    for j in range(3):
+        moment[j] = side * (cameras[b, j] * x + cameras[b, 3 + j] * y)
+    return side * (angle - table[c, 3])
+
+
+@njit(cache=True, nogil=True)
+def roll_pitch_rate(M: Any, pitch: bool) -> tuple[float, float]:
+    """d(roll or pitch) per unit angular velocity about the camera's x and y (z does not matter), M = Rz(yaw) Ry(pitch) Rx(roll).
+
+    Angular velocity = yaw' z + pitch' Rz y + roll' Rz Ry x, inverted.
+    """
+    cp = np.hypot(M[2, 1], M[2, 2])
+    cy, sy = 1.0, 0.0
+    if cp > TINY:
+        cy, sy = M[0, 0] / cp, M[1, 0] / cp
+    if pitch:
+        return -sy, cy
+    safe = max(cp, 1e-6)
+    return cy / safe, sy / safe
 
 
 @njit(cache=True, nogil=True)
@@ -308,58 +287,44 @@ def clearances(q: Any, joints: Any, turns: Any, capsules: Any, capsule_link: Any
         values: output, shape [n_samples, n_clearances]; with weights only where they are not zero.
         gradient: output, shape [n_samples, n]; only written with weights.
     """
-    n, m = q.shape[1], len(table)
-    R, p = np.empty((n + 1, 3, 3)), np.empty((n + 1, 3))
-    axes, origins = np.empty((n, 3)), np.empty((n, 3))
-    ends, spot = np.empty((len(capsules), 2, 3)), np.empty(3)
-    work = (axes, origins, turns, np.empty(3), np.empty(3), np.empty(3))
+    n = q.shape[1]
+    R, p, M = np.empty((n + 1, 3, 3)), np.empty((n + 1, 3)), np.empty((3, 3))
+    axes, origins, ends = np.empty((n, 3)), np.empty((n, 3)), np.empty((len(capsules), 6))
+    pa, pb, normal, slope = np.empty(3), np.empty(3), np.empty(3), np.zeros(n)
     differentiate = weights.size > 0
-    slope = np.zeros(n)
     for i in range(len(q)):
         slope[:] = 0.0
         if not differentiate or np.any(weights[i] != 0.0):
             link_frames(q[i], joints, R, p, axes, origins)
-            for c in range(len(capsules)):
-                placed(R[capsule_link[c]], p[capsule_link[c]], capsules[c, 0:3], ends[c, 0])
-                placed(R[capsule_link[c]], p[capsule_link[c]], capsules[c, 3:6], ends[c, 1])
-            for c in range(m):
+            place_capsules(R, p, capsules, capsule_link, ends)
+            for c in range(len(table)):
                 w = weights[i, c] if differentiate else 0.0
                 if differentiate and w == 0.0:
                     continue
                 kind, a, b = int(table[c, 0]), int(table[c, 1]), int(table[c, 2])
+                if kind > CAPSULE_FLOOR:
+                    link = frame_link[a]
+                    if kind <= FRAME_PLANE:
+                        values[i, c] = frame_place(R, p, link, frames, a, table, c, pa, normal)
+                        pull(link, pa, normal, w, axes, origins, turns, slope)
+                    else:
+                        values[i, c] = frame_angle(R, link, frames, a, cameras, b, table, c, M, normal)
+                        turn(link, normal, w, axes, turns, slope)
+                    continue
                 if kind == CAPSULE_CAPSULE:
-                    first = (capsule_link[a], capsules[a, 6], ends[a])
-                    second = (capsule_link[b], capsules[b, 6], ends[b])
-                    values[i, c] = capsule_pair(first, second, table[c, 3], w, work, slope)
+                    closest_on_segments(ends, a, b, pa, pb)
+                    d = apart(pa, pb, normal) - capsules[b, 6]
                 elif kind == CAPSULE_BOX:
-                    first = (capsule_link[a], capsules[a, 6], ends[a])
-                    values[i, c] = capsule_box(first, boxes[b], table[c, 3], w, work, slope)
-                elif kind == CAPSULE_FLOOR:
-                    first = (capsule_link[a], capsules[a, 6], ends[a])
-                    values[i, c] = capsule_floor(first, table[c, 3], w, work, slope)
-                elif kind <= FRAME_PLANE:
-                    link = frame_link[a]
-                    placed(R[link], p[link], frames[a, 9:12], spot)
-                    values[i, c] = frame_place(kind, link, spot, table[c], w, work, slope)
+                    d = segment_to_box(ends, a, boxes, b, pa, normal)
                 else:
-                    link = frame_link[a]
-                    values[i, c] = frame_angle(kind, link, R[link], frames[a], cameras[b], table[c], w, work, slope)
+                    lower = 0 if ends[a, 2] < ends[a, 5] else 3
+                    pa[0], pa[1], pa[2] = ends[a, lower], ends[a, lower + 1], ends[a, lower + 2]
+                    normal[0], normal[1], normal[2] = 0.0, 0.0, 1.0
+                    d = pa[2]
+                values[i, c] = d - capsules[a, 6] - table[c, 3]
+                if w != 0.0:
+                    pull(capsule_link[a], pa, normal, w, axes, origins, turns, slope)
+                    if kind == CAPSULE_CAPSULE:
+                        pull(capsule_link[b], pb, normal, -w, axes, origins, turns, slope)
         if differentiate:
             gradient[i] = slope
-
-
-@njit(cache=True, nogil=True)
-def roll_pitch_moment(M: Any, pitch: bool, out: Any) -> None:
-    """d(roll or pitch) per unit angular velocity in camera axes, of M = Rz(yaw) Ry(pitch) Rx(roll).
-
-    Angular velocity = yaw' z + pitch' Rz y + roll' Rz Ry x, inverted.
-    """
-    cp = np.hypot(M[2, 1], M[2, 2])
-    cy, sy = 1.0, 0.0
-    if cp > TINY:
-        cy, sy = M[0, 0] / cp, M[1, 0] / cp
-    if pitch:
-        out[0], out[1], out[2] = -sy, cy, 0.0
-    else:
-        safe = max(cp, 1e-6)
-        out[0], out[1], out[2] = cy / safe, sy / safe, 0.0
