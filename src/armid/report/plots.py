@@ -34,6 +34,18 @@ def short(values: FloatArray | Sequence[float], digits: int = 5) -> list[float |
     return [float(f"{v:.{digits}g}") if np.isfinite(v) else None for v in np.asarray(values, dtype=float)]
 
 
+def percent(fraction: float | None, digits: int = 2) -> str | None:
+    """`1.23 %`; nothing for what is not known."""
+    if fraction is None or np.isnan(fraction):
+        return None
+    return f"{100 * fraction:.{digits}f} %" if np.isfinite(fraction) else "∞ %"
+
+
+def unit(text: str) -> str:
+    """With raised digits, as people write units."""
+    return text.replace("^2", "²").replace("^3", "³")
+
+
 def line(
     x: FloatArray, y: FloatArray, name: str, colour: str, *, dash: str = "solid", axis: str = "", width: float = 1.4
 ) -> dict[str, Any]:
@@ -80,5 +92,5 @@ def ellipsoid(centre: FloatArray, axes_lengths: FloatArray, R: FloatArray, name:
     return {
         "type": "surface", "x": [short(row, 4) for row in shape[0]], "y": [short(row, 4) for row in shape[1]],
         "z": [short(row, 4) for row in shape[2]], "name": name, "showscale": False, "opacity": 0.6,
-        "colorscale": [[0, colour], [1, colour]], "hoverinfo": "name",
+        "colorscale": [[0, colour], [1, colour]], "hoverinfo": "name", "showlegend": True,
     }  # fmt: skip

@@ -26,8 +26,9 @@ def render(report: Report) -> str:
         lstrip_blocks=True,
     )
     environment.filters["cell"] = cell
+    environment.tests["aligned_right"] = aligned_right
     figures = {
-        block.name: {"data": block.data, "layout": block.layout}
+        block.name: {"data": as_text(block.data), "layout": as_text(block.layout)}
         for section in report.sections
         for block in section.blocks
         if isinstance(block, Figure)
@@ -38,15 +39,22 @@ def render(report: Report) -> str:
 
 
 def write_report(report: Report, path: Path) -> Path:
-    """Renders to a file, moved into place when complete."""
+    """Renders to a file, moved into place when complete.
+
+    Raises:
+        InputError: it cannot be written; nothing is left behind.
+    """
     text = render(report)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            Path(temporary).chmod(0o644)
+            Path(temporary).replace(path)
+        finally:
+            Path(temporary).unlink(missing_ok=True)
     except OSError as error:
         raise InputError(path, f"cannot be written: {error.strerror}") from None
     return path
@@ -63,6 +71,24 @@ def plotting_library() -> str:
 def script_json(value: Any) -> str:
     """JSON that may stand inside a script element whatever strings it holds."""
     return json.dumps(value, allow_nan=False, separators=(",", ":")).replace("</", "<\\/").replace("<!--", "<\\!--")
+
+
+def as_text(value: Any) -> Any:
+    """The same with strings that the plotting library will show as they are: it reads a little HTML in them."""
+    if isinstance(value, str):
+        return value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    if isinstance(value, dict):
+        return {key: as_text(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_text(item) for item in value]
+    return value
+
+
+def aligned_right(value: object) -> bool:
+    """Numbers and percentages."""
+    if isinstance(value, str):
+        return value.endswith(" %")
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def cell(value: object, digits: int = 4) -> str:

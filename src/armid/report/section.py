@@ -11,7 +11,7 @@ Cell = str | float | int | None
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Text; `tone` is `plain`, `good`, `bad` or `faint`."""
+    """Text; `tone` is `plain`, `good`, `bad`, `faint` or `code`."""
 
     text: str
     tone: str = "plain"
@@ -42,13 +42,22 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A plot: Plotly's data and layout as plain values, with a sentence that says what to see in it."""
+    """A plot: Plotly's data and layout as plain values, with a sentence that says what to see in it.
+
+    Args:
+        name: unique in the report.
+        data, layout: as Plotly takes them.
+        caption: what to see.
+        height: on the screen [pixels].
+        half: two of these stand side by side.
+    """
 
     name: str
     data: tuple[dict[str, Any], ...]
     layout: dict[str, Any]
     caption: str = ""
     height: int = 320
+    half: bool = False
     kind: str = "figure"
 
 

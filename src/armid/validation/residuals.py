@@ -1,4 +1,4 @@
-"""What held-out residuals still contain: correlation in time, friction shape, load dependence, spectrum."""
+"""What held-out residuals still contain: correlation in time, friction shape, dependence on load and temperature, spectrum."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ LAGS_SECONDS = 1.0
 BINS = 25
 """Of velocity or load, with equal numbers of samples."""
 FEWEST_PER_BIN = 8
+NO_LOAD = 1e-6
+"""Range of the gravity torque over that of the measured one below which an axis carries no weight: round-off."""
+BAND = 0.1
+"""Half width of the band around measured torque, of the joint's largest torque, as in [Halper2024] figs. 4.2-4.3."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +41,8 @@ class ResidualDiagnostics:
 
     Args:
         name: of the channel.
+        normalised: root mean square residual over the range (largest minus smallest) of the measured torque, a fraction.
+        inside_band: fraction of samples whose residual is within `BAND` of the largest torque.
         lag: [s].
         autocorrelation: at those lags; 1 at lag zero.
         correlation_time: sum of the autocorrelation up to its first zero, times the step [s]; samples closer than this
@@ -44,10 +50,14 @@ class ResidualDiagnostics:
         frequency: [Hz].
         spectrum: amplitude density of the residual [N m/sqrt(Hz)].
         torque_spectrum: of the measured torque, for comparison.
-        against_velocity, against_load: residual over drive velocity, and over the predicted torque.
+        against_velocity: residual over drive velocity.
+        against_gravity: residual over the torque that carries the weight; None for an axis that carries none.
+        against_temperature: residual over the drive's temperature; None when the log has none or it did not change.
     """
 
     name: str
+    normalised: float
+    inside_band: float
     lag: FloatArray
     autocorrelation: FloatArray
     correlation_time: float
@@ -55,20 +65,51 @@ class ResidualDiagnostics:
     spectrum: FloatArray
     torque_spectrum: FloatArray
     against_velocity: Binned
-    against_load: Binned
+    against_gravity: Binned | None
+    against_temperature: Binned | None = None
 
 
 def diagnose(
-    name: str, time: FloatArray, residual: FloatArray, torque: FloatArray, velocity: FloatArray, load: FloatArray
+    name: str,
+    time: FloatArray,
+    residual: FloatArray,
+    torque: FloatArray,
+    velocity: FloatArray,
+    gravity: FloatArray,
+    *,
+    temperature: FloatArray | None = None,
 ) -> ResidualDiagnostics:
-    """All diagnostics of one channel of one run of uniform sampling."""
+    """All diagnostics of one channel of one run of uniform sampling.
+
+    Args:
+        name: of the channel.
+        time: [s], shape [n_samples], like everything else.
+        residual, torque: measured minus predicted, and measured [N m or N].
+        velocity: of the drive [rad/s or m/s].
+        gravity: torque that carries the weight in this pose [N m or N].
+        temperature: of the drive [degrees Celsius], when recorded.
+    """
     step = float(np.median(np.diff(time))) if len(time) > 1 else 1.0
     lag, correlation, correlation_time = autocorrelation(residual, step)
     frequency, spectrum = amplitude_density(residual, step)
     return ResidualDiagnostics(
-        name, lag, correlation, correlation_time, frequency, spectrum, amplitude_density(torque, step)[1],
-        binned(velocity, residual), binned(load, residual),
+        name, normalised_error(residual, torque), inside_band(residual, torque),
+        lag, correlation, correlation_time, frequency, spectrum, amplitude_density(torque, step)[1],
+        binned(velocity, residual),
+        binned(gravity, residual) if np.ptp(gravity) > NO_LOAD * np.ptp(torque) else None,
+        binned(temperature, residual) if temperature is not None and np.ptp(temperature) > 0.0 else None,
     )  # fmt: skip
+
+
+def normalised_error(residual: FloatArray, torque: FloatArray) -> float:
+    """Root mean square residual over the range of the torque; NaN for a torque that never changes."""
+    span = float(np.ptp(torque))
+    return float(np.sqrt(np.mean(residual**2))) / span if span > 0.0 else float("nan")
+
+
+def inside_band(residual: FloatArray, torque: FloatArray) -> float:
+    """Fraction of samples within `BAND` of the largest torque."""
+    return float(np.mean(np.abs(residual) <= BAND * float(np.abs(torque).max())))
 
 
 def autocorrelation(x: FloatArray, step: float) -> tuple[FloatArray, FloatArray, float]:

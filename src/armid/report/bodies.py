@@ -1,0 +1,110 @@
+"""Whether the bodies can exist: margins, mass matrices, and the links as ellipsoids."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from armid.estimation.result import Result
+from armid.kernels.kinematics import forward_kinematics
+from armid.parameters.inertial import to_centre_of_mass
+from armid.report import plots
+from armid.report.section import Block, Figure, Paragraph, Section, Table
+from armid.robot.robot import Robot
+from armid.validation.positivity import positivity_along, positivity_over, with_standard
+from armid.validation.residuals import run_names
+from armid.validation.verdict import margins
+
+PALETTE = (plots.BLUE, plots.ORANGE, plots.GREEN, plots.PINK, plots.SKY, plots.YELLOW, plots.GREY)
+
+
+def consistency_section(result: Result) -> Section:
+    blocks: tuple[Block, ...] = (
+        Paragraph(in_words(result)),
+        margin_table(result),
+        mass_matrix_table(result),
+        ellipsoid_figure(result.identified_robot()),
+    )
+    return Section("consistency", "Physical consistency", blocks)
+
+
+def in_words(result: Result) -> str:
+    k = result.certificates
+    return (
+        f"Smallest eigenvalue of the mass matrix of the consistent estimate over {k.configurations} configurations: "
+        f"{k.mass_matrix:.3g}"
+        + (" (and it is positive definite everywhere: every body is)." if k.proven else ".")
+        + f" The unconstrained estimate lies {k.distance:.3g} squared standard deviations from the nearest possible bodies; "
+        f"noise alone allows {k.distance_limit:.3g}."
+    )
+
+
+def margin_table(result: Result) -> Table:
+    margin = margins(result.consistent)
+    return Table(
+        ("body", "smallest pseudo-inertia eigenvalue", "over the largest"),
+        tuple((name, float(value), margin.get(name)) for name, value in result.certificates.pseudo_inertia.items()),
+        caption="Positive means that a body with these parameters exists.",
+        digits=3,
+    )
+
+
+def mass_matrix_table(result: Result) -> Table:
+    """Seed 000's check: positive definite along a motion and over the joint range, also for the unconstrained estimate."""
+    free = with_standard(
+        result.robot, dict(zip(result.estimate.base.parameters, result.estimate.standard, strict=True))
+    )
+    rows: list[tuple[str | float, ...]] = []
+    for name, robot in (("consistent", result.identified_robot()), ("unconstrained", free)):
+        row: list[str | float] = [name]
+        paths = [result.traces[f"{run}.inputs"] for run in run_names(result.traces) if f"{run}.inputs" in result.traces]
+        along = [positivity_along(robot, inputs[:, : robot.n_joints]).smallest for inputs in paths]
+        row += [min(along) if along else float("nan"), positivity_over(robot).smallest]
+        rows.append(tuple(row))
+    return Table(
+        ("estimate", "along held-out motion", "over the joint range"),
+        tuple(rows),
+        tuple("" if isinstance(row[2], float) and row[2] > 0.0 else "warn" for row in rows),
+        caption="Smallest eigenvalue of the mass matrix (kg m², rotors included). A negative one would give kinetic energy "
+        "below zero; possible bodies cannot, base parameters estimated freely can.",
+        digits=3,
+    )
+
+
+def ellipsoid_figure(robot: Robot) -> Figure:
+    # A slightly bent arm shows its links better than a stretched one.
+    q = np.full((1, robot.n_joints), BEND)
+    surfaces = tuple(
+        surface(robot, q, i)
+        for i, link in enumerate(robot.links)
+        if link.inertial is not None and link.inertial[0] > 0.0
+    )
+    titles = {f"{axis}axis": {"title": {"text": f"{axis} [m]"}} for axis in "xyz"}
+    return Figure(
+        "ellipsoids",
+        surfaces,
+        {
+            "scene": {"aspectmode": "data", "camera": {"eye": {"x": 1.9, "y": 1.9, "z": 0.8}}, **titles},
+            "legend": {"orientation": "v", "x": 1.0, "y": 0.85, "yanchor": "top", "xanchor": "right"},
+        },
+        "Each link as the solid ellipsoid of uniform density with its mass, centre and inertia, in the base frame with all "
+        f"joints at {BEND:g}.",
+        height=520,
+    )
+
+
+BEND = 0.4
+"""Joint position [rad or m] at which links are drawn."""
+
+
+def surface(robot: Robot, q: Any, i: int) -> dict[str, Any]:
+    """The solid ellipsoid of a link: I_x = m (b^2 + c^2) / 5 and so on give its semi-axes a, b, c."""
+    link = robot.links[i]
+    assert link.inertial is not None
+    mass, centre, I = to_centre_of_mass(link.inertial)
+    moments, axes = np.linalg.eigh(I)
+    squares = 2.5 / mass * (moments.sum() - 2.0 * moments)
+    T = forward_kinematics(robot, q, link.name)[0]
+    half = np.sqrt(np.maximum(squares, 1e-8))
+    return plots.ellipsoid(T[:3, :3] @ centre + T[:3, 3], half, T[:3, :3] @ axes, link.name, PALETTE[i % len(PALETTE)])

@@ -1,0 +1,111 @@
+"""Parameters with intervals, what each rests on, and how they hang together."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from armid.estimation.result import Result
+from armid.report import plots
+from armid.report.section import Block, Figure, Paragraph, Section, Table
+from armid.validation.metrics import nominal_standard
+
+STRONG_CORRELATION = 0.95
+MOST_PAIRS = 12
+
+ORIGINS = {"data": "data", "both": "data and prior", "prior": "prior: this log does not show it"}
+
+
+def parameter_section(result: Result) -> Section:
+    return Section("parameters", "Parameters", (base_table(result), standard_table(result), *unseen(result)))
+
+
+def base_table(result: Result) -> Table:
+    e = result.estimate
+    low, high = e.interval()
+    flagged = set(e.poorly_identified["interval-holds-zero"])
+    known = dict(zip(e.base.parameters, nominal_standard(result.robot, e.base.parameters), strict=True))
+    nominal = [sum(w * known[name] for name, w in e.base.terms(k).items()) for k in range(len(e))]
+    return Table(
+        ("parameter", "value", "95 % from", "to", "nominal", "unit", "std. dev.", "in full"),
+        tuple(
+            (
+                name, float(v), float(a), float(b), float(n), plots.unit(u), plots.percent(float(r), 1),
+                combination(e.base.terms(k)),
+            )
+            for k, (name, v, a, b, n, u, r) in enumerate(
+                zip(e.names, e.values, low, high, nominal, e.units, e.relative_standard_deviations, strict=True)
+            )
+        ),
+        tuple("faint" if name in flagged else "" for name in e.names),
+        caption=f"Base parameters by {e.method}; intervals from {e.covariance_kind} covariance; 'nominal' is what the "
+        "description says. Faint: zero lies in the interval.",
+    )  # fmt: skip
+
+
+def standard_table(result: Result) -> Table:
+    c = result.consistent
+    return Table(
+        ("parameter", "value", "std. dev.", "prior", "unit", "rests on", "share of data"),
+        tuple(
+            (n, float(v), float(s), float(p), plots.unit(u), ORIGINS[by], plots.percent(float(share), 0))
+            for n, v, s, p, u, by, share in zip(
+                c.names, c.values, c.standard_deviations, c.prior.values, c.units, c.determined_by, c.data_share, strict=True
+            )
+        ),
+        tuple("" if by == "data" else "faint" for by in c.determined_by),
+        caption="Standard parameters of possible bodies. Faint rows rest on the prior, wholly or in part, and no interval makes "
+        "them a measurement.",
+        folded=True,
+    )  # fmt: skip
+
+
+def unseen(result: Result) -> tuple[Paragraph, ...]:
+    """Standard parameters no torque depends on."""
+    K = result.estimate.base
+    used = {name for k in range(len(result.estimate)) for name in K.terms(k)}
+    names = [name for name in K.parameters if name not in used]
+    if not names:
+        return ()
+    text = "Not identifiable, because no torque of this arm depends on them: " + ", ".join(names) + "."
+    return (Paragraph(text, "faint"),)
+
+
+def combination(terms: dict[str, float]) -> str:
+    """A base parameter as a sum of standard ones."""
+    parts = []
+    for name, weight in terms.items():
+        sign = "−" if weight < 0 else "+"
+        size = "" if abs(abs(weight) - 1.0) < 1e-12 else f"{abs(weight):.4g} "
+        parts.append(f"{sign} {size}{name}")
+    text = " ".join(parts)
+    return text[2:] if text.startswith("+ ") else text
+
+
+def correlation_section(result: Result) -> Section:
+    e = result.estimate
+    s = e.standard_deviations
+    with np.errstate(divide="ignore", invalid="ignore"):
+        matrix = np.nan_to_num(e.covariance / np.outer(s, s))
+    figure = Figure(
+        "correlation",
+        (
+            {
+                "type": "heatmap", "z": [plots.short(row, 2) for row in matrix], "x": list(e.names), "y": list(e.names),
+                "zmin": -1, "zmax": 1, "colorscale": [[0, plots.ORANGE], [0.5, "#f7f7f7"], [1, plots.BLUE]],
+                "colorbar": {"thickness": 12},
+            },
+        ),
+        {
+            "xaxis": {"showticklabels": False, "ticks": ""},
+            "yaxis": {"showticklabels": False, "ticks": "", "autorange": "reversed"},
+        },
+        "Correlation of the base estimates, in the order of the table: off-diagonal entries near ±1 are pairs the motion "
+        "can hardly tell apart.",
+        height=520,
+    )  # fmt: skip
+    strong = np.argwhere(np.triu(np.abs(matrix) > STRONG_CORRELATION, 1))
+    pairs = "; ".join(f"{e.names[i]} and {e.names[j]} ({matrix[i, j]:+.2f})" for i, j in strong[:MOST_PAIRS])
+    more = f"; and {len(strong) - MOST_PAIRS} more" if len(strong) > MOST_PAIRS else ""
+    text = f"Correlated above 0.95: {pairs}{more}." if pairs else "No pair is correlated above 0.95."
+    blocks: tuple[Block, ...] = (figure, Paragraph(text, "faint"))
+    return Section("correlation", "Correlation", blocks)
