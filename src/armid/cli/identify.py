@@ -100,15 +100,17 @@ def identify(
     started = perf_counter()
     from armid.estimation.result import load_result, save_result
     from armid.robot.load import load_robot
-    from armid.validation import identification as library
+    from armid.validation.identification import identify as library
+    from armid.validation.preparation import payload_effects
+    from armid.validation.settings import Identification
 
     with progress() as tell:
         tell("reading")
         arm = load_robot(robot, gravity=numbers(gravity) if gravity else None)
         options = read_options(step, data_root)
         train, held_out = training_and_held_out(arm, logs, validate or [], options)
-        effects = library.payload_effects(effects_of(friction, rotor_inertia, payload, torques), [*train, *held_out])
-        settings = library.Identification(
+        effects = payload_effects(effects_of(friction, rotor_inertia, payload, torques), [*train, *held_out])
+        settings = Identification(
             effects=effects,
             conditioning=conditioning_of(cutoff_hz, torque_cutoff_hz, accept),
             velocity=velocity_of(velocity),
@@ -116,7 +118,7 @@ def identify(
             prior=load_result(prior) if prior else None,
             seed=seed,
         )
-        result = library.identify(arm, train, held_out, settings, progress=tell)
+        result = library(arm, train, held_out, settings, progress=tell)
         tell("writing")
         files = save_result(result, out)
     summary = contract(result, files, perf_counter() - started)

@@ -1,0 +1,143 @@
+"""Free and consistent estimates of prepared runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from armid.errors import InputError
+from armid.estimation.consistency.consistent import Consistency, ConsistentEstimate
+from armid.estimation.consistency.prior import Prior, nominal_prior, scaled_to_data
+from armid.estimation.covariance import PerChannelNoise
+from armid.estimation.estimate import Estimate, identification_notes, units_of
+from armid.estimation.factor import solve_factor
+from armid.estimation.gravity import GravityDirection
+from armid.estimation.least_squares import GaussianPrior, WeightedLeastSquares, reduced
+from armid.estimation.run import Run, check_rows, information_of
+from armid.estimation.status import EstimationError, Status
+from armid.identifiability.base import BaseParameters, base_parameters
+from armid.identifiability.structure import structural_base
+from armid.information.information import Information
+from armid.notes import Note
+from armid.parameters.effects import TorqueSide
+from armid.robot.robot import Robot
+from armid.validation.settings import Identification
+
+PRACTICAL_RANK = 1e-4
+"""Relative singular value of the column-scaled rows below which a direction is not excited. Useful motions stay above 5e-3;
+this far down, noise in the rows themselves outweighs the direction."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Everything estimated from the training runs."""
+
+    information: Information
+    structural: BaseParameters
+    estimate: Estimate
+    consistent: ConsistentEstimate
+    notes: tuple[Note, ...]
+
+
+def usable_base(runs: Sequence[Run], information: Information) -> tuple[BaseParameters, BaseParameters]:
+    """Base parameters the data determine, and those a perfect motion would.
+
+    Raises:
+        EstimationError: fewer rows than parameters.
+    """
+    distinct = {
+        (type(run.source), getattr(getattr(run.source, "torque", run.source), "loaded", True)): run.source
+        for run in runs
+    }
+    structural = structural_base(*distinct.values(), what="the torque")
+    check_rows(runs, len(structural))
+    factor = information.select(structural.independent).stacked()[:, :-1]
+    norms = np.linalg.norm(factor, axis=0)
+    singular = np.linalg.svd(factor / np.where(norms > 0.0, norms, 1.0), compute_uv=False)
+    if np.all(norms > 0.0) and singular[-1] > PRACTICAL_RANK * singular[0]:
+        return structural, structural
+    why = f"tolerance {PRACTICAL_RANK:g}: less is not excited"
+    return base_parameters(information, tolerance=PRACTICAL_RANK, why=why, what="the torque"), structural
+
+
+def fitted(robot: Robot, runs: tuple[Run, ...], settings: Identification) -> Fit:
+    """Free and consistent estimate of the training runs."""
+    information = information_of(runs)
+    names = information.parameters
+    units = runs[0].source.space.units  # type: ignore[attr-defined]
+    belief = earlier_base(settings, names)
+    if belief is None:
+        base, structural = usable_base(runs, information)
+        estimate = WeightedLeastSquares().fit(information, base, units_of(base, units))
+        estimate = settings.covariance.apply(estimate, runs, information)
+    else:
+        base = structural = belief[0]
+        estimate = WeightedLeastSquares().fit(information, base, units_of(base, units), prior=belief[1])
+    prior = consistent_prior(robot, names, information, estimate, settings)
+    consistency = Consistency(settings.regulariser, settings.bounds)
+    consistent = consistency.fit(effective_information(information, estimate), units, prior)
+    notes = (*estimate.notes, *identification_notes(estimate), *consistent.notes)
+    return Fit(information, structural, estimate, consistent, notes)
+
+
+def effective_information(information: Information, estimate: Estimate) -> Information:
+    """The rows in units of their noise, counted as many times as there are independent samples among them.
+
+    Residuals of sampled motion are correlated, so a plain sum of squares would overrule any prior. The honest deviations
+    over those for independent noise say how much news a row is.
+    """
+    naive = PerChannelNoise().apply(estimate, (), information).standard_deviations
+    inflation = max(1.0, float(np.median(estimate.standard_deviations / np.maximum(naive, 1e-300))))
+    return information.weighted({name: 1.0 / (sigma * inflation) for name, sigma in estimate.sigma.items()})
+
+
+def earlier_base(settings: Identification, names: tuple[str, ...]) -> tuple[BaseParameters, GaussianPrior] | None:
+    """The base parameters and belief of an earlier result, when there is one about the same parameters.
+
+    Raises:
+        InputError: it is about other parameters.
+    """
+    if settings.prior is None:
+        return None
+    earlier = settings.prior.estimate
+    if earlier.base.parameters != names:
+        raise InputError("--prior", "its result is about other parameters", "use the same robot and effects")
+    return earlier.base, GaussianPrior.from_estimate(earlier, inflation=settings.prior_inflation)
+
+
+def consistent_prior(
+    robot: Robot, names: tuple[str, ...], information: Information, estimate: Estimate, settings: Identification
+) -> Prior:
+    """The earlier result's bodies, the description's, or stand-ins scaled to the torque."""
+    prior = nominal_prior(robot, names)
+    if settings.prior is not None:
+        origin = dict.fromkeys(prior.origin, "result")
+        return replace(prior, values=settings.prior.consistent.values, origin=origin, notes=())
+    return scaled_to_data(prior, information.weighted({name: 1.0 / s for name, s in estimate.sigma.items()}))
+
+
+def condition_numbers(fit: Fit) -> tuple[float, float]:
+    """Of the stacked base regressor in SI units, and with unit columns; infinite when the data lack rank."""
+    try:
+        solution = solve_factor(reduced(fit.information, fit.structural).stacked(), fit.structural.names)
+    except EstimationError:
+        return float("inf"), float("inf")
+    return solution.condition_number, solution.condition_number_scaled
+
+
+def gravity_errors(runs: Sequence[Run], settings: Identification) -> dict[str, float]:
+    """Consistent error with gravity as described and reversed; empty when gravity does not act or the solver fails."""
+    gravity = np.array(runs[0].source.robot.gravity)  # type: ignore[attr-defined]
+    if settings.effects.torques is TorqueSide.DIFFERENCE or not np.any(gravity):
+        return {}
+    search = GravityDirection(consistency=Consistency(settings.regulariser, settings.bounds))
+    try:
+        return {
+            name: search.consistent_error(runs, g) for name, g in (("as described", gravity), ("reversed", -gravity))
+        }
+    except EstimationError as error:
+        if error.status is Status.SOLVER_FAILED:
+            return {}
+        raise

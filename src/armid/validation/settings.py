@@ -1,0 +1,47 @@
+"""Settings of an identification."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from armid.estimation.consistency.bounds import Bounds
+from armid.estimation.consistency.regularisers import PullBack, Regulariser
+from armid.estimation.covariance import AutocorrelatedNoise, Covariance
+from armid.estimation.result import Result
+from armid.logs.conditioning import Conditioning, VelocitySource
+from armid.parameters.effects import Effects
+
+PRIOR_WEIGHT = 0.1
+"""Of the pull towards the prior bodies, see `Identification`: weak, it decides what the data leave open."""
+
+
+@dataclass(frozen=True, eq=False)
+class Identification:
+    """Settings of an identification.
+
+    Args:
+        effects: what the model contains.
+        conditioning: of the logs; open choices are made on the training motion.
+        velocity: derived from position or as recorded; None: whichever explains the training torque better.
+        covariance: how the noise is modelled.
+        regulariser: pull towards the prior in the consistent estimate; its weight is one over the squared
+            relative doubt, so 0.1 doubts every body by three times its own size.
+        bounds: further constraints on the bodies.
+        prior: an earlier result to start from.
+        prior_inflation: how much wider than its own deviations the earlier result is believed.
+        presliding: look for a distance over which Coulomb friction turns around, joint by joint, on the training motion.
+        sensitivity: also report what another cut-off and leaving out each file would change.
+        seed: of sampled certificates.
+    """
+
+    effects: Effects
+    conditioning: Conditioning = field(default_factory=Conditioning)
+    velocity: VelocitySource | None = None
+    covariance: Covariance = field(default_factory=AutocorrelatedNoise)
+    regulariser: Regulariser = field(default_factory=lambda: PullBack(PRIOR_WEIGHT))
+    bounds: Bounds = field(default_factory=Bounds)
+    prior: Result | None = None
+    prior_inflation: float = 5.0
+    presliding: bool = True
+    sensitivity: bool = True
+    seed: int = 0
