@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -41,16 +42,19 @@ def residual_section(result: Result) -> Section:
         return Section("residuals", title, (Paragraph("No held-out torque is stored with this result.", "faint"),))
     blocks: list[Block] = [summary_table(result, found)]
     for run, k, d in found:
-        blocks += [
-            spectrum_figure(result, run, k, d),
-            correlation_figure(result, run, k, d),
-            *shape_figures(result, run, k, d),
-        ]
+        blocks += in_pairs([
+            spectrum_figure(result, run, k, d), correlation_figure(result, run, k, d), *shape_figures(result, run, k, d)
+        ])  # fmt: skip
     lead = Paragraph(
         "Over velocity, a slope or a step is friction the model lacks. Over the gravity load, a slope is a wrong gain or a loss "
         "that grows with load. Over temperature, a slope is friction that changes as the drives warm up."
     )
     return Section("residuals", title, (lead, *blocks))
+
+
+def in_pairs(figures: list[Figure]) -> list[Figure]:
+    """The last of an odd number takes the whole width, so that the next joint starts a line."""
+    return figures if len(figures) % 2 == 0 else [*figures[:-1], replace(figures[-1], half=False)]
 
 
 def summary_table(result: Result, found: list[Diagnosed]) -> Table:
@@ -107,15 +111,20 @@ def shape_figures(result: Result, run: str, k: int, d: ResidualDiagnostics) -> I
     torque_unit, speed_unit = units(result, k)
     for name, over, binned, colour in (
         ("velocity", f"velocity [{speed_unit}]", d.against_velocity, plots.BLUE),
-        ("gravity", f"gravity load [{torque_unit}]", d.against_gravity, plots.ORANGE),
+        ("gravity load", f"gravity load [{torque_unit}]", d.against_gravity, plots.ORANGE),
         ("temperature", "temperature [°C]", d.against_temperature, plots.GREEN),
     ):
         if binned is not None:
             yield Figure(
-                f"over-{name}-{run}-{k}",
+                f"over-{name.split()[0]}-{run}-{k}",
                 (with_spread(binned, colour),),
-                plots.axes(over, f"residual [{torque_unit}]", showlegend=False),
-                height=220,
+                plots.axes(
+                    over,
+                    f"residual [{torque_unit}]",
+                    showlegend=False,
+                    title={"text": f"{titled(result, d.name, run)}: residual over {name}"},
+                ),
+                height=250,
                 half=True,
             )
 

@@ -73,7 +73,7 @@ def torque_figures(result: Result) -> Iterator[Figure]:
         yield Figure(
             f"torque-{run}-{k}",
             (
-                plots.band(t, measured - half, measured + half, f"±{100 * BAND:.0f} %", "rgba(128,128,128,0.22)"),
+                plots.band(t, measured - half, measured + half, f"±{100 * BAND:.0f} %", "rgba(128,128,128,0.28)"),
                 plots.line(t, measured, "measured", plots.BLUE),
                 plots.line(t, predicted, "predicted", plots.ORANGE, dash="dash"),
                 plots.line(t, measured - predicted, "residual", plots.GREEN, dash="dot", width=1.2),
