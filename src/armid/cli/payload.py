@@ -81,14 +81,15 @@ def loaded_runs(known: Result, logs: list[Log]) -> list[Run]:
     from armid.logs.conditioning import Conditioning, condition
     from armid.parameters.effects import PayloadRuns
 
-    cutoff = known.conditioning.get("cutoff")
-    settings = Conditioning(cutoff=float(cutoff)) if cutoff else Conditioning()
+    cutoff, order = known.conditioning.get("cutoff_hz"), known.conditioning.get("filter_order")
+    settings = Conditioning(cutoff=float(cutoff), order=int(order or 4)) if cutoff else Conditioning()
+    presliding = known.conditioning.get("presliding") or None
     effects = replace(known.effects, payload=PayloadRuns.LOADED)
     runs: list[Run] = []
     for log in logs:
         samples = condition(log, known.robot, settings)
         gain = gains_of(known, log, str(samples.channel(effects.torques).value))
-        runs += [run.with_measured(run.y * gain) for run in runs_of(samples, known.robot, effects)]
+        runs += [run.with_measured(run.y * gain) for run in runs_of(samples, known.robot, effects, presliding=presliding)]
     return runs
 
 

@@ -41,7 +41,10 @@ DISAGREEMENT = 10.0
 """Gravity and inertia that share no model fit together at least this many times worse than apart."""
 
 MODEL_SHARE = 1e-6
-"""Of a channel's size: what the consistent bodies may leave unexplained, so that their prior still counts."""
+"""Of a quantity's energy: a worse joint fit than this is no round-off."""
+
+BODY_SHARE = 1e-4
+"""Of a channel's size: the noise it is given when bodies are fitted, so that the conic program stays well scaled."""
 
 
 class Silence(StrEnum):
@@ -321,7 +324,7 @@ def possible_bodies(
 ) -> ConsistentEstimate | None:
     """Full standard parameters that reproduce the data and belong to bodies that can exist."""
     sizes = {c.name: float(np.sqrt(np.sum(c.factor[:, -1] ** 2) / max(c.count, 1.0))) for c in information.channels}
-    weights = {n: 1.0 / max(joint.sigma[n], MODEL_SHARE * sizes[n], 1e-12) for n in sizes}
+    weights = {n: 1.0 / max(joint.sigma[n], BODY_SHARE * sizes[n], 1e-9) for n in sizes}
     belief = prior or nominal_prior(robot, information.parameters)
     return Consistency().fit(information.weighted(weights), space_of(robot, Effects()).units, belief)
 

@@ -1,7 +1,6 @@
 """What a controller tells of its own model: gravity vectors and inertia matrices at postures; [Gaz2014] sec. V.
 
-Files: an npz with `q` [n, joints], `gravity` [n, joints], `inertia` [n, joints, joints], and optionally `joint_names`
-and `time`; or a CSV with a header `q1..qn`, `g1..gn`, `M_1_1, M_1_2, ..` (upper triangle), and optionally `time`.
+Files: an npz with `q` [n, joints], `g` [n, joints], `M` [n, joints, joints], and optionally `joint_names` and `time`; or a CSV with a header `q1..qn`, `g1..gn`, `M_1_1, M_1_2, ..` (upper triangle), and optionally `time`.
 One of gravity and inertia may be missing.
 """
 
@@ -28,6 +27,9 @@ from armid.robot.robot import Robot
 
 ASYMMETRY = 1e-3
 """Relative to the largest entry: an inertia matrix less symmetric than this is something else (a Jacobian, a row order)."""
+
+LONG_NAMES = {"g": "gravity", "M": "inertia"}
+"""Symbols used in files, and our words for them; both are understood."""
 
 SMALL_ANGLES = 10.0
 """[rad] No revolute joint turns three half turns either way: larger positions are degrees."""
@@ -112,7 +114,7 @@ def read_samples(path: Path, robot: Robot) -> ControllerSamples:
 def from_npz(path: Path) -> dict[str, Any]:
     try:
         with np.load(path, allow_pickle=False) as content:
-            return {name: content[name] for name in content.files}
+            return {LONG_NAMES.get(name, name): content[name] for name in content.files}
     except (OSError, ValueError, zipfile.BadZipFile, EOFError) as problem:
         raise InputError(path, f"not controller data: {problem}", "an npz or csv as in docs/formats.md") from None
 
@@ -148,7 +150,7 @@ def checked(path: Path, robot: Robot, arrays: Mapping[str, Any]) -> ControllerSa
     """Shapes, joint order, units, and whether the matrices are inertia matrices."""
     n = robot.n_joints
     if "q" not in arrays or not {"gravity", "inertia"} & set(arrays):
-        raise InputError(path, f"holds {', '.join(arrays) or 'nothing'}", "expected q and gravity or inertia")
+        raise InputError(path, f"holds {', '.join(arrays) or 'nothing'}", "expected q and g or M")
     count = len(arrays["q"])
     shapes = {"q": (count, n), "gravity": (count, n), "inertia": (count, n, n), "time": (count,)}
     found: dict[str, FloatArray] = {}
