@@ -1,4 +1,4 @@
-"""Projection onto possible bodies, 7 joints: LMI alone under 50 ms, with the entropic term under 0.3 s, whatever the log length."""
+"""Projection onto possible bodies, 7 joints: LMI under 50 ms, with the entropic term under 0.3 s, whatever the log length."""
 
 from __future__ import annotations
 

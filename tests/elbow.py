@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from chains import random_inertial
 from scipy.signal import lfilter
 
 from armid.estimation.run import Run
@@ -15,6 +14,7 @@ from armid.identifiability.structure import structural_base
 from armid.kernels.evaluate import evaluate_rows
 from armid.parameters.effects import Effects
 from armid.robot import Drive, Elementary, Joint, JointKind, Link, Motion, Robot
+from chains import random_inertial
 
 FRICTION = Effects(viscous=True, coulomb=True, offset=True)
 
@@ -36,7 +36,10 @@ def fourier_motion(rng: np.random.Generator, n: int, count: int, rate: float, *,
     """(q, qd, qdd) of a random Fourier motion, shape [count, 3 n]."""
     t = np.arange(count) / rate
     w = 2.0 * np.pi * np.arange(1, harmonics + 1) * 0.15
-    a, phase = rng.normal(size=(n, harmonics)) * 1.2 / np.sqrt(np.arange(1, harmonics + 1)), rng.uniform(0, 7, (n, harmonics))
+    a, phase = (
+        rng.normal(size=(n, harmonics)) * 1.2 / np.sqrt(np.arange(1, harmonics + 1)),
+        rng.uniform(0, 7, (n, harmonics)),
+    )
     angle = w * t[:, None, None] + phase
     parts = [a * np.sin(angle), a * w * np.cos(angle), -a * w**2 * np.sin(angle)]
     return np.hstack([part.sum(axis=2) for part in parts])
@@ -49,7 +52,9 @@ def standard_values(robot: Robot, source: TorqueRows) -> np.ndarray:
         owner, quantity = name.split(".")
         index = int(owner[4:] if owner.startswith("link") else owner[5:]) - 1
         if owner.startswith("link"):
-            values.append(robot.links[index].inertial[source.columns.index(name) - source.columns.index(f"{owner}.mass")])
+            values.append(
+                robot.links[index].inertial[source.columns.index(name) - source.columns.index(f"{owner}.mass")]
+            )
         else:
             values.append(getattr(robot.joints[index].drive, quantity))
     return np.array(values)
@@ -76,7 +81,9 @@ class Case:
         return Run(name, self.source, self.inputs, self.clean + noise, rate=self.rate)
 
 
-def case(seed: int = 3, *, count: int = 1500, rate: float = 50.0, effects: Effects = FRICTION, robot: Robot | None = None) -> Case:
+def case(
+    seed: int = 3, *, count: int = 1500, rate: float = 50.0, effects: Effects = FRICTION, robot: Robot | None = None
+) -> Case:
     rng = np.random.default_rng(seed)
     arm = elbow_arm(rng) if robot is None else robot
     source = TorqueRows(arm, effects)

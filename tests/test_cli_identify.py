@@ -7,8 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from elbow import coloured, fourier_motion
-from realdata import real_data
 from typer.testing import CliRunner
 
 from armid.cli import application
@@ -19,6 +17,8 @@ from armid.kernels.evaluate import evaluate_rows
 from armid.parameters.effects import Effects
 from armid.robot.load import load_robot
 from armid.validation.metrics import nominal_standard
+from elbow import coloured, fourier_motion
+from realdata import real_data
 
 RUNNER = CliRunner()
 FRICTION = Effects(viscous=True, coulomb=True, offset=True)
@@ -28,9 +28,18 @@ ROBOT = """
 format: armid-robot/1
 name: elbow
 joints:
-  - {name: waist, link: l1, mdh: {d: 0.3}, inertial: {mass: 6, com: [0, 0.02, -0.05], inertia_at_com: [0.05, 0, 0, 0.05, 0, 0.04]}}
-  - {name: shoulder, link: l2, mdh: {alpha: -pi/2, a: 0.1}, inertial: {mass: 5, com: [0.2, 0.01, 0.05], inertia_at_com: [0.02, 0, 0, 0.1, 0, 0.1]}}
-  - {name: elbow, link: l3, mdh: {a: 0.4}, inertial: {mass: 3, com: [0.1, -0.02, 0.02], inertia_at_com: [0.01, 0, 0, 0.03, 0, 0.03]}}
+  - name: waist
+    link: l1
+    mdh: {d: 0.3}
+    inertial: {mass: 6, com: [0, 0.02, -0.05], inertia_at_com: [0.05, 0, 0, 0.05, 0, 0.04]}
+  - name: shoulder
+    link: l2
+    mdh: {alpha: -pi/2, a: 0.1}
+    inertial: {mass: 5, com: [0.2, 0.01, 0.05], inertia_at_com: [0.02, 0, 0, 0.1, 0, 0.1]}
+  - name: elbow
+    link: l3
+    mdh: {a: 0.4}
+    inertial: {mass: 3, com: [0.1, -0.02, 0.02], inertia_at_com: [0.01, 0, 0, 0.03, 0, 0.03]}
 """
 
 
@@ -87,13 +96,16 @@ def test_the_truth_is_found_and_trusted(place, identified):
     report, result = identified
     robot = load_robot(place / "elbow.yaml")
     truth = standard(robot, TorqueRows(robot, FRICTION))
-    assert report["verdict"] == "trusted" and report["physically_consistent"] and report["reasons"] == []
+    assert report["verdict"] == "trusted"
+    assert report["physically_consistent"]
+    assert report["reasons"] == []
     assert report["base_parameters"] == len(result.estimate) == 15 + 9
     shift = (result.estimate.values - result.estimate.base.values(truth)) / result.estimate.standard_deviations
     assert np.sqrt(np.mean(shift**2)) < 2.0
     assert report["relative_error_held_out"] < 0.02
     for joint in report["joints"]:
-        assert joint["rmse_held_out"] < 0.3 and joint["relative_error_held_out"] < 0.05
+        assert joint["rmse_held_out"] < 0.3
+        assert joint["relative_error_held_out"] < 0.05
         assert joint["rmse_raw_held_out"] >= joint["rmse_held_out"]
     assert {"condition_number", "joints_raw", "seconds", "peak_memory_mb", "files"} <= set(report)
     assert all(Path(file).exists() for file in report["files"])
@@ -109,7 +121,9 @@ def test_the_stored_result_is_complete(place, identified):
     assert result.traces["run0.measured"].shape == result.traces["run0.consistent"].shape
     assert {entry["name"] for entry in result.sensitivity["leave_one_out"]} == {"log1", "log2"}
     assert len(result.sensitivity["cutoff"]) == 2
-    assert set(result.consistent.determined_by) == {"data", "both", "prior"} or "data" in result.consistent.determined_by
+    assert (
+        set(result.consistent.determined_by) == {"data", "both", "prior"} or "data" in result.consistent.determined_by
+    )
 
 
 def test_the_same_input_gives_the_same_result(place, identified):
@@ -146,6 +160,35 @@ def test_an_earlier_result_makes_a_short_log_enough(place, identified):
     assert set(updated.consistent.prior.origin.values()) == {"result"}
 
 
+@pytest.mark.parametrize("method", ["ols", "huber"])
+def test_other_methods_find_the_truth_too(place, method):
+    report = run(
+        "identify", place / "elbow.yaml", place / "log1.csv", place / "log2.csv", "--validate", place / "log3.csv",
+        "--method", method, "--out", place / method, "--json",
+    )  # fmt: skip
+    assert report["verdict"] == "trusted"
+    assert report["relative_error_held_out"] < 0.02
+
+
+def test_essential_parameters_are_listed_with_their_price(place):
+    run("identify", place / "elbow.yaml", place / "log1.csv", "--essential", "--out", place / "essential", "--json")
+    found = load_result(place / "essential").sensitivity["essential"]
+    assert 9 <= len(found["kept"]) <= 24
+    assert all(step["p_value"] > 0.05 and step["held_out_error"] > 0.5 for step in found["removals"])
+
+
+def test_a_tilted_base_is_found_on_request(place):
+    robot = load_robot(place / "elbow.yaml", gravity=[0.3, 0.0, -9.805])
+    write_log(place / "tilted.csv", robot, 9)
+    run(
+        "identify", place / "elbow.yaml", place / "tilted.csv", "--find-gravity", "--friction", "viscous,coulomb,offset",
+        "--out", place / "tilted", "--json",
+    )  # fmt: skip
+    result = load_result(place / "tilted")
+    assert result.robot.gravity == pytest.approx([0.3, 0.0, -9.805], abs=0.03)
+    assert any(note.code == "gravity-found" for note in result.notes)
+
+
 def test_without_validation_logs_the_last_part_of_each_is_held_out(place):
     report = run("identify", place / "elbow.yaml", place / "log1.csv", "--out", place / "split", "--json")
     conditioning = report["conditioning"]
@@ -172,7 +215,14 @@ def test_a_torque_of_the_wrong_sign_is_not_trusted(place):
     write_log(place / "mirrored.csv", robot, 7, mirror=-1.0)
     outcome = RUNNER.invoke(
         application(),
-        ["identify", str(place / "elbow.yaml"), str(place / "mirrored.csv"), "--out", str(place / "mirrored"), "--json"],
+        [
+            "identify",
+            str(place / "elbow.yaml"),
+            str(place / "mirrored.csv"),
+            "--out",
+            str(place / "mirrored"),
+            "--json",
+        ],
     )
     assert outcome.exit_code in (1, 3)
     assert "sign" in outcome.stderr or "sign" in outcome.stdout
@@ -197,7 +247,8 @@ def test_bad_input_is_one_line_and_leaves_nothing_behind(place, args, message):
     extra = ["--out", str(place / "never")] if args[0] == "identify" else []
     outcome = RUNNER.invoke(application(), [a.format(p=place) for a in args] + extra)
     assert outcome.exit_code == 1
-    assert message in outcome.stderr and "Traceback" not in outcome.stderr
+    assert message in outcome.stderr
+    assert "Traceback" not in outcome.stderr
     assert len([line for line in outcome.stderr.splitlines() if line.startswith("armid:")]) == 1
     assert set(place.iterdir()) == before
 
@@ -209,7 +260,8 @@ def test_a_folder_that_is_not_a_result_is_never_replaced(place):
     outcome = RUNNER.invoke(
         application(), ["identify", str(place / "elbow.yaml"), str(place / "log1.csv"), "--out", str(precious)]
     )
-    assert outcome.exit_code == 1 and "not a result folder" in outcome.stderr
+    assert outcome.exit_code == 1
+    assert "not a result folder" in outcome.stderr
     assert (precious / "thesis.txt").read_text() == "four years"
 
 
@@ -217,9 +269,14 @@ def test_an_interruption_leaves_the_old_result(tmp_path):
     target = tmp_path / "result"
     with replacing(target) as new:
         (new / "result.json").write_text("{}")
-    with pytest.raises(KeyboardInterrupt), replacing(target) as new:
-        (new / "result.json").write_text("half")
-        raise KeyboardInterrupt
+
+    def interrupted():
+        with replacing(target) as new:
+            (new / "result.json").write_text("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
     assert (target / "result.json").read_text() == "{}"
     assert [p.name for p in tmp_path.iterdir()] == ["result"]
 
@@ -262,9 +319,11 @@ def held_out(report, key="joints"):
 
 def test_panda(tmp_path):
     report = real(tmp_path, "panda", MAPPINGS / "panda.yaml", data=[("panda",)])
-    assert report["base_parameters"] == 64 and report["verdict"] == "trusted"
+    assert report["base_parameters"] == 64
+    assert report["verdict"] == "trusted"
     plain = np.array([0.175, 0.185, 0.158, 0.164, 0.070, 0.042, 0.054])
-    assert np.all(held_out(report) <= plain) and np.all(held_out(report, "joints_raw") <= plain)
+    assert np.all(held_out(report) <= plain)
+    assert np.all(held_out(report, "joints_raw") <= plain)
 
 
 def test_xmate7pro(tmp_path):
@@ -273,7 +332,8 @@ def test_xmate7pro(tmp_path):
         "--validate", MAPPINGS / "xmate7pro-1-periods-2.yaml", "--friction", "viscous,coulomb", "--rotor-inertia",
         data=[("xmate7pro",)],
     )  # fmt: skip
-    assert report["base_parameters"] == 62 and report["verdict"] == "trusted"
+    assert report["base_parameters"] == 62
+    assert report["verdict"] == "trusted"
     assert report["condition_number"] == pytest.approx(60.0, rel=0.1)
     assert report["relative_error_held_out"] < 0.030
 
@@ -283,7 +343,8 @@ def test_lwr4plus(tmp_path):
         tmp_path, real_data("dynamics", "lwr4plus", "kuka_lwr4.urdf"), MAPPINGS / "lwr4plus-1.yaml",
         "--validate", MAPPINGS / "lwr4plus-2.yaml", "--rotor-inertia", data=[("lwr4plus",)],
     )  # fmt: skip
-    assert report["base_parameters"] == 69 and report["verdict"] == "trusted"
+    assert report["base_parameters"] == 69
+    assert report["verdict"] == "trusted"
     assert report["relative_error_held_out"] < 0.025
 
 
@@ -292,7 +353,8 @@ def test_ur10e_from_currents(tmp_path):
         tmp_path, "ur10e", MAPPINGS / "ur10e-14harm50sec.yaml", MAPPINGS / "ur10e-14harm50sec-load.yaml",
         "--validate", MAPPINGS / "ur10e-40sec_12harm.yaml", "--torques", "motor", "--payload", "both", data=[("ur10e",)],
     )  # fmt: skip
-    assert report["base_parameters"] == 58 + 10 and report["verdict"] == "trusted"
+    assert report["base_parameters"] == 58 + 10
+    assert report["verdict"] == "trusted"
     assert report["relative_error_held_out"] < 0.05
     gains = np.array([g["value"] for g in report["gains"].values()])
     # Published 10.0 10.70 8.46 9.00 9.48 10.12; the controller's own torque over current gives 11.9 11.9 9.7 10.3 on joints 1-4.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from elbow import case
 
 from armid.errors import InputError, UnknownNameError
 from armid.estimation.consistency.bodies import bodies_of
@@ -24,9 +23,16 @@ from armid.estimation.consistency.regularisers import Entropic, Euclidean, PullB
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.run import information_of
 from armid.estimation.status import EstimationError, Status
-from armid.parameters.inertial import from_log_cholesky, inertial_problem, pseudo_inertia, to_centre_of_mass, to_log_cholesky
+from armid.parameters.inertial import (
+    from_log_cholesky,
+    inertial_problem,
+    pseudo_inertia,
+    to_centre_of_mass,
+    to_log_cholesky,
+)
 from armid.robot import Link
 from armid.robot.geometry import Box, Geometry
+from elbow import case
 
 SIGMA = np.array([0.5, 0.2, 0.05])
 
@@ -61,7 +67,8 @@ def fit(noisy, prior, arm, regulariser=None, **bounds):
 @pytest.mark.parametrize("regulariser", [PullBack(1e-2), Entropic(1e-2), Euclidean(1e-2)])
 def test_consistent_parameters_explain_the_data_and_belong_to_possible_bodies(arm, noisy, prior, regulariser):
     estimate = fit(noisy, prior, arm, regulariser)
-    assert estimate.status is Status.SOLVED and estimate.is_physical
+    assert estimate.status is Status.SOLVED
+    assert estimate.is_physical
     assert all(inertial_problem(body.of(estimate.values)) is None for body in estimate.bodies)
     shift = (arm.base.values(estimate.values) - arm.truth) / noisy[1].standard_deviations
     assert np.sqrt(np.mean(shift**2)) < 1.3
@@ -79,7 +86,9 @@ def test_unphysical_data_are_projected_and_the_distance_says_so(arm, noisy, prio
     estimate = Consistency(PullBack(1e-3)).fit(weighted, arm.source.space.units, prior)
     assert estimate.is_physical
     certificates = certify(arm.robot, estimate, free, {})
-    assert not certificates.free_estimate_is_physical and certificates.proven and certificates.mass_matrix > 0.0
+    assert not certificates.free_estimate_is_physical
+    assert certificates.proven
+    assert certificates.mass_matrix > 0.0
     assert distance_to_physical(noisy[1], prior) < certificates.distance_limit < certificates.distance
 
 
@@ -122,7 +131,8 @@ def test_mass_stays_inside_the_collision_geometry(arm, noisy, prior):
     Q = support_of_box(np.array([-0.1, -0.1, -0.05]), np.array([0.1, 0.1, 0.25])).Q
     for body in estimate.bodies:
         _, centre, _ = to_centre_of_mass(body.of(estimate.values))
-        assert np.all(centre >= [-0.1 - 1e-6, -0.1 - 1e-6, -0.05 - 1e-6]) and np.all(centre <= [0.1 + 1e-6, 0.1 + 1e-6, 0.25 + 1e-6])
+        assert np.all(centre >= [-0.1 - 1e-6, -0.1 - 1e-6, -0.05 - 1e-6])
+        assert np.all(centre <= [0.1 + 1e-6, 0.1 + 1e-6, 0.25 + 1e-6])
         assert np.trace(Q @ pseudo_inertia(body.of(estimate.values))) > -1e-6
 
 
@@ -140,7 +150,9 @@ def test_log_cholesky_jacobian_matches_finite_differences():
     theta = np.random.default_rng(4).normal(size=10) * 0.4
     J = log_cholesky_jacobian(theta)
     h = 1e-6
-    numeric = np.column_stack([(from_log_cholesky(theta + h * e) - from_log_cholesky(theta - h * e)) / (2 * h) for e in np.eye(10)])
+    numeric = np.column_stack(
+        [(from_log_cholesky(theta + h * e) - from_log_cholesky(theta - h * e)) / (2 * h) for e in np.eye(10)]
+    )
     assert np.allclose(J, numeric, atol=1e-8 * np.abs(J).max())
 
 
@@ -157,7 +169,8 @@ def test_smooth_refinement_reaches_the_convex_optimum_and_takes_extras(arm, nois
         return slope @ x, slope
 
     tied = LogCholeskyRefinement(weight=1e-1).fit(noisy[0], convex, symmetric)
-    assert symmetric(tied.values)[0] == pytest.approx(0.0, abs=5.0) and tied.is_physical
+    assert symmetric(tied.values)[0] == pytest.approx(0.0, abs=5.0)
+    assert tied.is_physical
     assert abs(symmetric(convex.values)[0]) > 10.0 * abs(symmetric(tied.values)[0])
 
 
@@ -175,7 +188,10 @@ def test_thesis_inequalities_hold_and_their_jacobian_is_exact(arm, noisy, prior)
     J = physical_jacobian(mu, found.bodies)
     h = 1e-6
     numeric = np.column_stack(
-        [(to_standard(mu + h * e, found.bodies) - to_standard(mu - h * e, found.bodies)) / (2 * h) for e in np.eye(len(mu))]
+        [
+            (to_standard(mu + h * e, found.bodies) - to_standard(mu - h * e, found.bodies)) / (2 * h)
+            for e in np.eye(len(mu))
+        ]
     )
     assert np.allclose(J, numeric, atol=1e-7)
     # Fewer bodies are allowed, so the fit cannot be better than that of the cone alone by more than the pull explains.
@@ -187,7 +203,8 @@ def test_stand_ins_are_bodies_scaled_to_the_torque(arm, noisy):
 
     bare = replace(arm.robot, links=tuple(Link(link.name) for link in arm.robot.links))
     prior = nominal_prior(bare, arm.source.columns)
-    assert set(prior.origin.values()) == {"geometry"} and prior.notes[0].code == "prior-from-geometry"
+    assert set(prior.origin.values()) == {"geometry"}
+    assert prior.notes[0].code == "prior-from-geometry"
     assert all(usable_as_prior(stand_in_body(bare, i)) for i in range(3))
     scaled = scaled_to_data(prior, noisy[0])
     factor = scaled.values[0] / prior.values[0]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from elbow import case, coloured
 from scipy.signal import lfilter
 
 from armid.estimation.autoregression import fit_autoregression
@@ -18,6 +17,7 @@ from armid.estimation.covariance import (
 from armid.estimation.least_squares import OrdinaryLeastSquares, WeightedLeastSquares
 from armid.estimation.run import Run, information_of
 from armid.information.information import ChannelInformation, Information
+from elbow import case, coloured
 
 SIGMA = np.array([0.5, 0.3, 0.1])
 RUNS = 1000

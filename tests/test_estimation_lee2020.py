@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from realdata import real_data
 from scipy.io import loadmat
 
 from armid.estimation.consistency.bounds import Bounds, Support
@@ -13,6 +12,7 @@ from armid.estimation.consistency.prior import Prior
 from armid.estimation.consistency.regularisers import Entropic, Euclidean, PullBack
 from armid.information.information import ChannelInformation, Information, triangular
 from armid.parameters.inertial import INERTIAL_NAMES
+from realdata import real_data
 
 THEIR_ORDER = (0, 1, 2, 3, 4, 7, 9, 5, 8, 6)
 """Their (m, h, Ixx, Iyy, Izz, Ixy, Iyz, Ixz) at each of our places."""

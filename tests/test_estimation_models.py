@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from elbow import FRICTION, case, elbow_arm, fourier_motion, standard_values
 from scipy.integrate import solve_ivp
 
 from armid.estimation.friction import FrictionSearch, Shape, shape_values
@@ -24,6 +23,7 @@ from armid.logs.conditioning import Conditioning, condition
 from armid.logs.log import Channel, Log
 from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
 from armid.parameters.inertial import from_centre_of_mass
+from elbow import FRICTION, case, elbow_arm, fourier_motion, standard_values
 
 
 @pytest.fixture(scope="module")
@@ -93,10 +93,16 @@ def test_filtered_rows_explain_filtered_friction_better(arm):
     rng = np.random.default_rng(2)
     inputs = fourier_motion(rng, 3, 6000, 200.0)
     torque = evaluate_rows(arm.source, inputs) @ arm.standard + rng.normal(size=(6000, 3)) * 0.3
-    log = Log("log", arm.robot.joint_names, np.arange(6000) / 200.0, {Channel.POSITION: inputs[:, :3], Channel.LINK_TORQUE: torque})
+    log = Log(
+        "log",
+        arm.robot.joint_names,
+        np.arange(6000) / 200.0,
+        {Channel.POSITION: inputs[:, :3], Channel.LINK_TORQUE: torque},
+    )
     samples = condition(log, arm.robot, Conditioning(cutoff=4.0))
     (run,) = runs_of(samples, arm.robot, FRICTION)
-    assert isinstance(run.source, FilteredTorqueRows) and run.y_raw is not None
+    assert isinstance(run.source, FilteredTorqueRows)
+    assert run.y_raw is not None
     plain = Run("plain", TorqueRows(arm.robot, FRICTION), samples.inputs(), run.y)
     values = [WeightedLeastSquares().fit(information_of([r]), arm.base) for r in (run, plain)]
     places = [i for i, n in enumerate(arm.base.names) if n.endswith("coulomb")]
@@ -110,7 +116,9 @@ def test_a_tilted_base_is_measured():
     down *= 9.81 / np.linalg.norm(down)
     tilted = case(8, count=1200, robot=elbow_arm(np.random.default_rng(8), gravity=down))
     level = TorqueRows(tilted.robot.with_gravity([0.0, 0.0, -9.81]), FRICTION)
-    run = Run("tilted", level, tilted.inputs, tilted.clean + np.random.default_rng(3).normal(size=tilted.clean.shape) * 0.1)
+    run = Run(
+        "tilted", level, tilted.inputs, tilted.clean + np.random.default_rng(3).normal(size=tilted.clean.shape) * 0.1
+    )
     fit = GravityDirection().fit([run])
     assert np.rad2deg(angle(fit.gravity, down)) < 0.1
     assert fit.standard_deviation < np.deg2rad(0.2)

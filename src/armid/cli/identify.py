@@ -79,6 +79,15 @@ def identify(
         float | None, typer.Option("--torque-cutoff-hz", help="Another low-pass on torque.")
     ] = None,
     velocity: VelocityOption = "auto",
+    method: Annotated[
+        str, typer.Option("--method", metavar="ols|wls|huber|tukey", help="Of the free estimate.")
+    ] = "wls",
+    find_gravity: Annotated[
+        bool, typer.Option("--find-gravity", help="Estimate base tilt and mounting from the torque, and use them.")
+    ] = False,
+    essential: Annotated[
+        bool, typer.Option("--essential", help="Also list the parameters that are not significant, with their price.")
+    ] = False,
     gravity: Annotated[
         str | None,
         typer.Option("--gravity", metavar="X,Y,Z", help="In the base frame [m/s^2]; the description's by default."),
@@ -114,6 +123,9 @@ def identify(
             effects=effects,
             conditioning=conditioning_of(cutoff_hz, torque_cutoff_hz, accept),
             velocity=velocity_of(velocity),
+            method=method_of(method),
+            find_gravity=find_gravity,
+            essential=essential,
             regulariser=pull(prior_weight),
             prior=load_result(prior) if prior else None,
             seed=seed,
@@ -221,6 +233,15 @@ def velocity_of(word: str) -> Any:
     if word not in [item.value for item in VelocitySource]:
         raise UnknownNameError("velocity source", word, ("auto", *(item.value for item in VelocitySource)))
     return VelocitySource(word)
+
+
+def method_of(word: str) -> Any:
+    from armid.errors import UnknownNameError
+    from armid.validation.settings import Method
+
+    if word not in [item.value for item in Method]:
+        raise UnknownNameError("method", word, [item.value for item in Method])
+    return Method(word)
 
 
 def pull(weight: float) -> Any:

@@ -197,7 +197,7 @@ class BlockNoise:
     def block(self, run: Run, residuals: FloatArray) -> int:
         """Block length in samples."""
         if self.seconds is not None:
-            return max(int(round(self.seconds * run.rate)), 1)
+            return max(round(self.seconds * run.rate), 1)
         lengths = [fit_channel([run], [residuals], c, 24).correlation_length() for c in range(len(run.channels))]
         return int(np.clip(10.0 * max(lengths), 1, max(len(run) // 10, 1)))
 

@@ -100,7 +100,7 @@ class BackwardElimination:
             fresh[trial] = solution.values
             cost = error(test, fresh) / full
             if cost > self.largest_cost:
-                stopped = f"removing {estimate.names[kept[weakest]]} would raise the held-out error to {cost:.3f} of the full model's"
+                stopped = f"without {estimate.names[kept[weakest]]} the held-out error would be {cost:.3f} times the full model's"
                 break
             removals.append(Removal(estimate.names[kept[weakest]], float(F[weakest]), p, cost))
             kept, values = trial, fresh

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -35,6 +35,24 @@ class Fold:
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", read_only(self.values))
         object.__setattr__(self, "shift", read_only(self.shift))
+
+
+def motions(runs: Sequence[Run]) -> tuple[Run, ...]:
+    """One run per motion: the logs, or the stretches of a single log that a gap separates."""
+    if len(runs) != 1:
+        return tuple(runs)
+    whole = runs[0]
+    return tuple(
+        replace(
+            whole,
+            name=f"{whole.name} [{a}:{b}]",
+            inputs=whole.inputs[a:b],
+            y=whole.y[a:b],
+            segments=((0, b - a),),
+            y_raw=None if whole.y_raw is None else whole.y_raw[a:b],
+        )
+        for a, b in whole.segments
+    )
 
 
 def leave_one_out(runs: Sequence[Run], estimate: Estimate) -> tuple[Fold, ...]:

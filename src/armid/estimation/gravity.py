@@ -103,17 +103,17 @@ class GravityDirection:
     def refine(self, runs: Sequence[Run], start: FloatArray) -> tuple[FloatArray, float, Status, int]:
         """Gauss-Newton over base parameters and two tangents of the sphere."""
         gravity, deviation = start, float("inf")
-        base = structural_base(with_gravity(runs[0], start).source)
-        fit = WeightedLeastSquares().fit(information_of([with_gravity(run, gravity) for run in runs]), base)
         for used in range(1, self.iterations + 1):
             turned = [with_gravity(run, gravity) for run in runs]
+            # A tilted base lets gravity act on the first link too, so the base parameters depend on the direction.
+            base = structural_base(turned[0].source)
+            fit = WeightedLeastSquares().fit(information_of(turned), base)
             T = tangents(gravity)
             wide = [with_tangents(run, base, fit.values, T) for run in turned]
-            step, values, deviation = joint_step(wide, base, fit.sigma)
+            step, deviation = joint_step(wide, base, fit.sigma)
             size = float(np.linalg.norm(gravity))
             gravity = gravity + size * T @ step
             gravity *= size / np.linalg.norm(gravity)
-            fit = replace(fit, values=values)
             if float(np.linalg.norm(step)) < self.tolerance:
                 return gravity, deviation, Status.SOLVED, used
         return gravity, deviation, Status.NOT_CONVERGED, self.iterations
@@ -164,15 +164,13 @@ def gravity_torque(run: Run, standard: FloatArray, gravity: FloatArray) -> Float
     return with_gravity(replace(run, inputs=still), gravity).predicted(rigid)
 
 
-def joint_step(
-    wide: Sequence[Run], base: BaseParameters, sigma: Mapping[str, float]
-) -> tuple[FloatArray, FloatArray, float]:
-    """Least squares over base parameters and tangents: tilt [rad], base values, deviation of the tilt [rad]."""
+def joint_step(wide: Sequence[Run], base: BaseParameters, sigma: Mapping[str, float]) -> tuple[FloatArray, float]:
+    """Least squares over base parameters and tangents: the tilt [rad] and its deviation [rad]."""
     p = len(base.parameters)
     rows = information_of(wide).select([*base.independent, p, p + 1]).weighted({n: 1.0 / s for n, s in sigma.items()})
     solution = solve_factor(rows.stacked(), (*base.names, *TANGENTS))
     r = len(base)
-    return solution.values[r:], solution.values[:r], float(np.sqrt(np.trace(solution.inverse[r:, r:])))
+    return solution.values[r:], float(np.sqrt(np.trace(solution.inverse[r:, r:])))
 
 
 def angle(a: FloatArray, b: FloatArray) -> float:

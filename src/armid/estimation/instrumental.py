@@ -54,7 +54,8 @@ class InstrumentalVariables:
         sigma = dict(start.sigma)
         covariance: FloatArray = start.covariance
         status, used = Status.NOT_CONVERGED, 0
-        for used in range(1, self.iterations + 1):
+        for _ in range(self.iterations):
+            used += 1
             cross, target, power = moments(runs, [checked(simulate(values, run), run) for run in runs], base, sigma)
             condition = np.linalg.cond(cross / np.sqrt(np.outer(np.diag(power), np.diag(power))))
             if not np.isfinite(condition) or condition > 1e14:

@@ -11,6 +11,8 @@ found joint by joint on the training motion.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from armid.arrays import FloatArray
@@ -24,7 +26,7 @@ SUBSTEPS = 8
 
 
 def contact_state(q: FloatArray, qd: FloatArray, rate: float, distance: float) -> FloatArray:
-    """z of one joint, averaged over each sampling interval, shape [n_samples]; between -1 and 1.
+    """State z of one joint, averaged over each sampling interval, shape [n_samples]; between -1 and 1.
 
     Args:
         q, qd: position and velocity, shape [n_samples].
@@ -44,7 +46,7 @@ def contact_state(q: FloatArray, qd: FloatArray, rate: float, distance: float) -
 
 
 def followed(path: FloatArray, distance: float) -> FloatArray:
-    """z along a path, slipping fully in the first direction at the start."""
+    """State z along a path, slipping fully in the first direction at the start."""
     steps = np.diff(path)
     moving = np.flatnonzero(steps != 0.0)
     if len(moving) == 0:
@@ -56,7 +58,7 @@ def followed(path: FloatArray, distance: float) -> FloatArray:
     turns = np.concatenate([[0], np.flatnonzero(direction[1:] != direction[:-1]) + 1, [len(steps)]])
     z = np.empty(len(path))
     state = z[0] = float(direction[0])
-    for a, b in zip(turns[:-1], turns[1:], strict=True):
+    for a, b in pairwise(turns):
         s = float(direction[a])
         z[a + 1 : b + 1] = s - (s - state) * np.exp(-np.abs(path[a + 1 : b + 1] - path[a]) / distance)
         state = float(z[b])

@@ -6,7 +6,6 @@ The folder is written beside its final place and renamed at the end: it is eithe
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -181,11 +180,11 @@ def replacing(target: Path) -> Iterator[Path]:
         place.chmod(0o755)
         if target.exists():
             old = Path(tempfile.mkdtemp(prefix=f".{target.name}-old-", dir=target.parent))
-            os.replace(target, old)
-            os.replace(place, target)
+            target.replace(old)
+            place.replace(target)
             shutil.rmtree(old)
         else:
-            os.replace(place, target)
+            place.replace(target)
     finally:
         shutil.rmtree(place, ignore_errors=True)
 

@@ -96,7 +96,8 @@ class RobustLeastSquares:
             start = replace(self, loss=Huber()).fit(runs, base, units).estimate
         values, status, used = start.values, Status.NOT_CONVERGED, 0
         weights: list[FloatArray] = []
-        for used in range(1, self.iterations + 1):
+        for _ in range(self.iterations):
+            used += 1
             residuals = [run.residuals(base.embedding @ values) for run in runs]
             sigma = robust_sigmas(runs, residuals, len(base))
             scale = [np.array([sigma[name] for name in run.channels]) for run in runs]

@@ -10,11 +10,12 @@ import numpy as np
 from armid.errors import InputError
 from armid.estimation.consistency.consistent import Consistency, ConsistentEstimate
 from armid.estimation.consistency.prior import Prior, nominal_prior, scaled_to_data
-from armid.estimation.covariance import PerChannelNoise
+from armid.estimation.covariance import PerChannelNoise, fit_channel
 from armid.estimation.estimate import Estimate, identification_notes, units_of
 from armid.estimation.factor import solve_factor
 from armid.estimation.gravity import GravityDirection
-from armid.estimation.least_squares import GaussianPrior, WeightedLeastSquares, reduced
+from armid.estimation.least_squares import GaussianPrior, OrdinaryLeastSquares, WeightedLeastSquares, reduced
+from armid.estimation.robust import Huber, RobustLeastSquares, Tukey
 from armid.estimation.run import Run, check_rows, information_of
 from armid.estimation.status import EstimationError, Status
 from armid.identifiability.base import BaseParameters, base_parameters
@@ -23,7 +24,10 @@ from armid.information.information import Information
 from armid.notes import Note
 from armid.parameters.effects import TorqueSide
 from armid.robot.robot import Robot
-from armid.validation.settings import Identification
+from armid.validation.settings import Identification, Method
+
+AR_ORDER = 24
+"""Highest order of autoregressions of residuals."""
 
 PRACTICAL_RANK = 1e-4
 """Relative singular value of the column-scaled rows below which a direction is not excited. Useful motions stay above 5e-3;
@@ -70,16 +74,55 @@ def fitted(robot: Robot, runs: tuple[Run, ...], settings: Identification) -> Fit
     belief = earlier_base(settings, names)
     if belief is None:
         base, structural = usable_base(runs, information)
-        estimate = WeightedLeastSquares().fit(information, base, units_of(base, units))
-        estimate = settings.covariance.apply(estimate, runs, information)
+        estimate = free_estimate(runs, information, base, units_of(base, units), settings)
     else:
         base = structural = belief[0]
-        estimate = WeightedLeastSquares().fit(information, base, units_of(base, units), prior=belief[1])
+        estimate = updated_estimate(runs, information, base, units_of(base, units), belief[1])
     prior = consistent_prior(robot, names, information, estimate, settings)
     consistency = Consistency(settings.regulariser, settings.bounds)
     consistent = consistency.fit(effective_information(information, estimate), units, prior)
     notes = (*estimate.notes, *identification_notes(estimate), *consistent.notes)
     return Fit(information, structural, estimate, consistent, notes)
+
+
+def free_estimate(
+    runs: tuple[Run, ...],
+    information: Information,
+    base: BaseParameters,
+    units: tuple[str, ...],
+    settings: Identification,
+) -> Estimate:
+    """By the method asked for, with the covariance asked for."""
+    match settings.method:
+        case Method.ORDINARY:
+            estimate = OrdinaryLeastSquares().fit(information, base, units)
+            # The sandwich must use the weights of the fit: the same for every channel.
+            pooled = dict.fromkeys(estimate.sigma, float(np.sqrt(np.mean(np.square(list(estimate.sigma.values()))))))
+            covariance = settings.covariance.apply(replace(estimate, sigma=pooled), runs, information)
+            return estimate.with_covariance(covariance.covariance, covariance.covariance_kind)
+        case Method.HUBER | Method.TUKEY:
+            loss = Huber() if settings.method is Method.HUBER else Tukey()
+            estimate = RobustLeastSquares(loss).fit(runs, base, units).estimate
+        case _:
+            estimate = WeightedLeastSquares().fit(information, base, units)
+    return settings.covariance.apply(estimate, runs, information)
+
+
+def updated_estimate(
+    runs: tuple[Run, ...], information: Information, base: BaseParameters, units: tuple[str, ...], belief: GaussianPrior
+) -> Estimate:
+    """An earlier belief and new rows, the rows counted by their independent samples.
+
+    One factor stands for all channels: the mean number of samples per independent one, from autoregressions of the residuals.
+    """
+    first = WeightedLeastSquares().fit(information, base, units, prior=belief)
+    residuals = [run.residuals(first.standard) for run in runs]
+    lengths = [fit_channel(runs, residuals, c, AR_ORDER).correlation_length() for c in range(len(runs[0].channels))]
+    length = float(np.mean(lengths))
+    second = WeightedLeastSquares().fit(
+        information, base, units, prior=replace(belief, root=belief.root * np.sqrt(length))
+    )
+    return second.with_covariance(length * second.covariance, "autocorrelation")
 
 
 def effective_information(information: Information, estimate: Estimate) -> Information:
@@ -88,8 +131,12 @@ def effective_information(information: Information, estimate: Estimate) -> Infor
     Residuals of sampled motion are correlated, so a plain sum of squares would overrule any prior. The honest deviations
     over those for independent noise say how much news a row is.
     """
-    naive = PerChannelNoise().apply(estimate, (), information).standard_deviations
-    inflation = max(1.0, float(np.median(estimate.standard_deviations / np.maximum(naive, 1e-300))))
+    try:
+        naive = PerChannelNoise().apply(estimate, (), information).standard_deviations
+        inflation = max(1.0, float(np.median(estimate.standard_deviations / np.maximum(naive, 1e-300))))
+    except EstimationError:
+        # Rows that leave directions open, completed by an earlier result: nothing to compare with.
+        inflation = 1.0
     return information.weighted({name: 1.0 / (sigma * inflation) for name, sigma in estimate.sigma.items()})
 
 

@@ -8,11 +8,16 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from armid.estimation.consistency.certificates import certify
+from armid.estimation.consistency.consistent import Consistency
 from armid.estimation.errors import joint_errors, stacked_relative_error
 from armid.estimation.gains import DriveGains
+from armid.estimation.gravity import GravityDirection, with_gravity
 from armid.estimation.result import Result
 from armid.logs.log import Channel, Log
+from armid.notes import Note, Severity
 from armid.parameters.effects import TorqueSide
 from armid.robot.robot import Robot
 from armid.validation.fitting import Fit, condition_numbers, fitted, gravity_errors
@@ -65,6 +70,9 @@ def identify(
         progress("drive gains")
         gains = drive_gains(robot, data)
         data = in_torque_units(data, gains)
+    if settings.find_gravity:
+        progress("direction of gravity")
+        robot, data = levelled(robot, data, settings)
     progress("estimating")
     fit = fitted(robot, data.train, settings)
     progress("judging")
@@ -78,6 +86,15 @@ def identify(
         seconds=time.perf_counter() - started,
         peak_memory_mb=usage / (1024.0**2 if platform.system() == "Darwin" else 1024.0),
     )
+
+
+def levelled(robot: Robot, data: Data, settings: Identification) -> tuple[Robot, Data]:
+    """Robot and runs under the gravity that the training torque shows; a note says how far it is from the description's."""
+    found = GravityDirection(consistency=Consistency(settings.regulariser, settings.bounds)).fit(data.train)
+    text = f"gravity {np.round(found.gravity, 4).tolist()} m/s^2 found, {np.rad2deg(found.tilt):.2f} deg from the description"
+    note = Note("gravity-found", Severity.WARNING if found.notes else Severity.INFO, text)
+    train, held_out = (tuple(with_gravity(run, found.gravity) for run in runs) for runs in (data.train, data.held_out))
+    return robot.with_gravity(found.gravity), replace(data, train=train, held_out=held_out, notes=(*data.notes, note))
 
 
 def judged(robot: Robot, data: Data, fit: Fit, settings: Identification, gains: DriveGains | None) -> Result:

@@ -67,7 +67,8 @@ def prepared(robot: Robot, train: Sequence[Log], held_out: Sequence[Log], settin
     samples, resolved = options[int(np.argmin(scores))]
     notes = list(samples.notes)
     if len(options) > 1:
-        text = f"velocity taken {'as recorded' if resolved.velocity is VelocitySource.MEASURED else 'from position'}: it explains the training torque better"
+        how = "as recorded" if resolved.velocity is VelocitySource.MEASURED else "from position"
+        text = f"velocity taken {how}: it explains the training torque better"
         notes.append(Note("velocity-source", Severity.INFO, text))
     distances = presliding_of(robot, samples, settings)
     if any(distances):
@@ -129,7 +130,7 @@ def drive_gains(robot: Robot, data: Data) -> DriveGains:
     if len(loads) != 2 or 0.0 not in loads:
         raise InputError(
             "logs", f"currents with payloads {sorted(loads)} kg",
-            "torque needs drive gains: give runs with and without a payload of known mass (--payload both), or a gain in the mapping",
+            "torque needs drive gains: give runs with and without a weighed payload (--payload both), or a gain in the mapping",
         )  # fmt: skip
     mass = max(loads)
     if "payload.mass" not in data.train[0].source.columns:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 
 from armid.errors import InputError
-from armid.estimation.folds import leave_one_out
+from armid.estimation.essential import BackwardElimination
+from armid.estimation.folds import leave_one_out, motions
 from armid.estimation.gains import DriveGains
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.recording import runs_of
@@ -47,9 +48,10 @@ def sensitivities(
                 torque_cutoff=None if data.conditioning.torque_cutoff is None else data.conditioning.torque_cutoff * factor,
             )  # fmt: skip
             out["cutoff"].append(other_cutoff(robot, train, changed, settings, fit, gains, data.presliding))
-    if len(data.train) > 1 and settings.prior is None:
+    parts = motions(data.train)
+    if len(parts) > 1 and settings.prior is None:
         try:
-            folds = leave_one_out(data.train, fit.estimate)
+            folds = leave_one_out(parts, fit.estimate)
         except EstimationError:
             # One of the files alone carries the excitation; that is what the entry would have said.
             folds = ()
@@ -61,7 +63,21 @@ def sensitivities(
             }
             for fold in folds
         ]
+    if settings.essential:
+        out["essential"] = essential(data, fit)
     return out
+
+
+def essential(data: Data, fit: Fit) -> dict[str, Any]:
+    """Backward elimination on the training motion alone; held-out error only prices what was removed."""
+    held_out = information_of(data.held_out) if data.held_out else None
+    found = BackwardElimination(largest_cost=float("inf")).fit(fit.information, fit.estimate, held_out)
+    return {
+        "kept": list(found.names),
+        "stopped": found.stopped,
+        "removals": [asdict(step) for step in found.removals],
+        "values": {name: float(found.estimate.values[i]) for name, i in zip(found.names, found.kept, strict=True)},
+    }
 
 
 def other_cutoff(

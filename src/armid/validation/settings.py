@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from armid.estimation.consistency.bounds import Bounds
 from armid.estimation.consistency.regularisers import PullBack, Regulariser
@@ -15,6 +16,19 @@ PRIOR_WEIGHT = 0.1
 """Of the pull towards the prior bodies, see `Identification`: weak, it decides what the data leave open."""
 
 
+class Method(StrEnum):
+    """How the free estimate is found."""
+
+    ORDINARY = "ols"
+    """Every row counts the same."""
+    WEIGHTED = "wls"
+    """Every channel counts by its own noise."""
+    HUBER = "huber"
+    """The same, and outliers count less."""
+    TUKEY = "tukey"
+    """The same, and gross outliers do not count."""
+
+
 @dataclass(frozen=True, eq=False)
 class Identification:
     """Settings of an identification.
@@ -23,6 +37,7 @@ class Identification:
         effects: what the model contains.
         conditioning: of the logs; open choices are made on the training motion.
         velocity: derived from position or as recorded; None: whichever explains the training torque better.
+        method: of the free estimate.
         covariance: how the noise is modelled.
         regulariser: pull towards the prior in the consistent estimate; its weight is one over the squared
             relative doubt, so 0.1 doubts every body by three times its own size.
@@ -30,6 +45,8 @@ class Identification:
         prior: an earlier result to start from.
         prior_inflation: how much wider than its own deviations the earlier result is believed.
         presliding: look for a distance over which Coulomb friction turns around, joint by joint, on the training motion.
+        find_gravity: estimate the direction of gravity (base tilt, mounting) and use it instead of the description's.
+        essential: also eliminate parameters that are not significant, and report what each removal costs.
         sensitivity: also report what another cut-off and leaving out each file would change.
         seed: of sampled certificates.
     """
@@ -37,11 +54,14 @@ class Identification:
     effects: Effects
     conditioning: Conditioning = field(default_factory=Conditioning)
     velocity: VelocitySource | None = None
+    method: Method = Method.WEIGHTED
     covariance: Covariance = field(default_factory=AutocorrelatedNoise)
     regulariser: Regulariser = field(default_factory=lambda: PullBack(PRIOR_WEIGHT))
     bounds: Bounds = field(default_factory=Bounds)
     prior: Result | None = None
     prior_inflation: float = 5.0
     presliding: bool = True
+    find_gravity: bool = False
+    essential: bool = False
     sensitivity: bool = True
     seed: int = 0

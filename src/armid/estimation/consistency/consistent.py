@@ -171,7 +171,7 @@ def rounding(R: FloatArray, regulariser: Regulariser, prior: Prior, scale: Float
     curvature = regulariser.weight * regulariser.curvature(prior) * np.outer(scale, scale)
     root = np.linalg.cholesky(curvature).T
     factor = triangular(np.vstack([R * scale, root]))
-    return np.linalg.inv(factor)
+    return np.asarray(np.linalg.inv(factor), dtype=np.float64)
 
 
 def honest_information(estimate: Estimate) -> Information:

@@ -102,7 +102,8 @@ class ThesisProblem:
         mu = nearest_feasible(to_physical(start.values, bodies), G, h)
         cost = float(np.sum((A @ to_standard(mu, bodies) - b) ** 2))
         status, used = Status.NOT_CONVERGED, 0
-        for used in range(1, self.iterations + 1):
+        for _ in range(self.iterations):
+            used += 1
             x, J = to_standard(mu, bodies), physical_jacobian(mu, bodies)
             step = constrained_step(A @ J, b - A @ x, G, G @ mu + h)
             mu, fresh = line_search(A, b, mu, step, cost, bodies)
@@ -120,7 +121,7 @@ class ThesisProblem:
         broken = [owner for owner, value in result.smallest_eigenvalues.items() if value <= 0.0]
         if not broken:
             return result
-        text = "satisfies the inequalities of eq. 3.53 but is no possible body: its principal moments break the triangle inequality"
+        text = "satisfies eq. 3.53 but is no possible body: its principal moments break the triangle inequality"
         return replace(
             result, notes=(*result.notes, *(Note("not-physical", Severity.ERROR, text, owner) for owner in broken))
         )
