@@ -7,7 +7,7 @@ import json
 import os
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,10 @@ from armid.estimation.robot_record import record
 from armid.export.gate import RefusedError, Reload, reload_checks
 from armid.export.mjcf import mjcf_text, not_in_mjcf
 from armid.export.source_code import Language, source_code
-from armid.parameters.inertial import INERTIAL_NAMES, N_INERTIAL
 from armid.robot.robot import Robot
 from armid.robot.urdf_update import updated_urdf
 from armid.robot.urdf_write import new_urdf
+from armid.validation.positivity import with_standard
 
 UNVALIDATED = "UNVALIDATED"
 
@@ -121,18 +121,9 @@ def comments_for(result: Result, parameters: Parameters) -> list[str]:
 
 def base_robot(result: Result) -> Robot:
     """The arm with the unconstrained base estimate in the leading standard parameters and zeros elsewhere."""
-    values: Mapping[str, float] = dict(zip(result.estimate.base.parameters, result.estimate.standard, strict=True))
-    n = result.robot.n_joints
-    inertial = np.zeros((n, N_INERTIAL))
-    joints = []
-    for i, joint in enumerate(result.robot.joints):
-        owned = {
-            key.split(".")[1]: v for key, v in values.items() if key.split(".")[0] in (f"link{i + 1}", f"joint{i + 1}")
-        }
-        inertial[i] = [owned.get(quantity, 0.0) for quantity in INERTIAL_NAMES]
-        found = {q: float(owned.get(q, 0.0)) for q in ("rotor_inertia", "viscous", "coulomb", "offset")}
-        joints.append(replace(joint, drive=replace(joint.drive, **found)))
-    return replace(result.robot.with_inertial(inertial), joints=tuple(joints))
+    return with_standard(
+        result.robot, dict(zip(result.estimate.base.parameters, result.estimate.standard, strict=True))
+    )
 
 
 def rendered(

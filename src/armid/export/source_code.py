@@ -180,7 +180,7 @@ def _python(functions: Sequence[Function], robot: Robot, header: Sequence[str]) 
     parts = [
         "\n".join(f"# {line}" for line in _preamble(robot, header)),
         "from math import cos, sin",
-        "def _sign(x):\n    return (x > 0) - (x < 0)",
+        "def _sign(x):\n    return float(x > 0) - float(x < 0)",
     ]
     for function in functions:
         lines, outputs = _assignments(function, syntax)
