@@ -28,6 +28,9 @@ finite number of rounds leaves over, and what happens between instants, still fi
 WIDEST_GUARD = 0.05
 """A motion that misses by more than this is not repaired by keeping away further: its constraints contradict each other."""
 
+INSIDE = 1.0 - 1e-6
+"""Motions are shrunk to this fraction of their tightest limit, so that rounding cannot put them outside."""
+
 REPAIRS = 3
 """Times a polished motion that misses its certificate is polished again with a wider guard."""
 
@@ -168,8 +171,8 @@ class Workshop:
         problem, basis = self.problem, self.bases[candidate.family]
         trajectory = basis.trajectory(candidate.coefficients, self._names)
         proof = certify(trajectory, problem.robot, problem.limits, problem.scene)
-        if 1.0 < proof.kinematic_worst < 1.1:
-            coefficients = shrunk(basis, candidate.coefficients, problem, 1.0 / proof.kinematic_worst)
+        if INSIDE < proof.kinematic_worst < 1.1:
+            coefficients = shrunk(basis, candidate.coefficients, problem, INSIDE / proof.kinematic_worst)
             candidate = replace(candidate, coefficients=coefficients)
             trajectory = basis.trajectory(coefficients, self._names)
             proof = certify(trajectory, problem.robot, problem.limits, problem.scene)

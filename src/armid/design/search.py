@@ -96,6 +96,12 @@ EXPLORING = 0.35
 FIRST_POLISH = 0.08
 """After this share one motion is polished, so that there is a certified one early."""
 
+FIRST_CHOICE = 5
+"""Explored motions polished before good ones are shaken."""
+
+NEAR = 0.04
+"""A shaken motion is polished when its objective comes this close to the best explored one (4 % of a condition number)."""
+
 POOL = 8
 """Explored motions kept for polishing."""
 
@@ -178,11 +184,11 @@ class Plan:
     def _improve(self) -> Task | None:
         """Polish while something promising waits; otherwise shake a good motion."""
         waiting, best = self.waiting(), self.best
-        if len(self.taken) < 3 or best is None:
+        if len(self.taken) < FIRST_CHOICE or best is None:
             return self._polish() or self._explore()
         # A shaken motion is worth polishing when exploring alone brought it near the best explored one so far.
         reference = min(c.objective for c in self.explored)
-        if waiting and waiting[0].objective < reference + 0.02:
+        if waiting and waiting[0].objective < reference + NEAR:
             return self._polish()
         good = sorted((c for c in self.polished if c.feasible), key=lambda c: c.objective) or [best]
         start = self.next_start
