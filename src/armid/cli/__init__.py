@@ -8,7 +8,8 @@ from importlib import import_module
 import typer
 
 VERBS: tuple[str, ...] = (
-    "inspect", "design", "poses", "simulate", "calibrate", "check", "identify", "validate", "export", "report", "demo",
+    "inspect", "design", "poses", "simulate", "calibrate", "check", "identify", "validate", "export", "report",
+    "compare", "demo",
     "payload", "recover", "sweep", "online",
 )  # fmt: skip
 """Each is a module here with a `register(app)`; heavy imports happen inside the verb so that --help is instant."""

@@ -1,0 +1,176 @@
+"""Several identifications on one page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isnan
+
+import numpy as np
+
+from armid.estimation.result import Result
+from armid.report import plots
+from armid.report.section import Block, Cell, Figure, Paragraph, Report, Section, Table
+from armid.validation.agreement import Agreement, agreement
+
+FAR = 3.0
+"""Standard deviations beyond which two estimates disagree: one in 370 by chance."""
+SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star")
+COLOURS = (plots.BLUE, plots.ORANGE, plots.GREEN, plots.PINK, plots.YELLOW, plots.SKY, plots.GREY)
+
+
+def comparison_report(names: Sequence[str], results: Sequence[Result]) -> Report:
+    """Sections that put results side by side; the first is what the others are compared with.
+
+    Args:
+        names: of the results, for titles of columns.
+        results: at least two.
+    """
+    rows = agreement(results)
+    return Report(
+        title=f"{results[0].robot.name}: {len(results)} identifications compared",
+        subtitle=" · ".join(names),
+        verdict="",
+        reasons=(),
+        sections=(
+            overview(names, results),
+            held_out(names, results),
+            differences(names, rows),
+            parameters(names, rows),
+            bodies(names, results),
+        ),
+    )
+
+
+def overview(names: Sequence[str], results: Sequence[Result]) -> Section:
+    rows: list[tuple[Cell, ...]] = []
+    for name, r in zip(names, results, strict=True):
+        rows.append((
+            name, r.verdict, plots.percent(r.relative_error.get("held_out")), len(r.estimate), r.condition_number,
+            r.conditioning.get("torque_cutoff_hz"), r.robot.source.path, r.robot.source.sha256[:16],
+        ))  # fmt: skip
+    header = (
+        "result",
+        "verdict",
+        "held-out error",
+        "base parameters",
+        "condition number",
+        "cut-off [Hz]",
+        "robot",
+        "sha256",
+    )
+    tones = tuple("" if r.verdict == "trusted" else "bad" for r in results)
+    blocks: list[Block] = [Table(header, tuple(rows), tones)]
+    if len({r.robot.source.sha256 for r in results}) > 1:
+        blocks.append(Paragraph("The descriptions differ: combinations with other lengths are not compared.", "faint"))
+    return Section("overview", "Results", tuple(blocks))
+
+
+def held_out(names: Sequence[str], results: Sequence[Result]) -> Section:
+    """Errors per joint, each on its own held-out motion."""
+    joints = tuple(dict.fromkeys(j.name for r in results for j in r.joints))
+    errors = [{j.name: j.held_out for j in r.joints} for r in results]
+    table = Table(
+        ("joint", *(title for name in names for title in (f"{name} [N m]", "relative"))),
+        tuple(
+            (
+                joint,
+                *(
+                    cell
+                    for e in errors
+                    for cell in ((e[joint].rmse, plots.percent(e[joint].relative)) if joint in e else (None, None))
+                ),
+            )
+            for joint in joints
+        ),
+        caption="Root mean square torque error of the consistent estimates, each on its own held-out motion "
+        "and at its own cut-off.",
+    )
+    bars = tuple(
+        {
+            "type": "bar",
+            "name": name,
+            "x": list(joints),
+            "y": plots.short([e[j].rmse if j in e else np.nan for j in joints]),
+            "marker": {"color": COLOURS[k % 7], "pattern": {"shape": ("", "/", ".", "x", "-", "|", "+")[k % 7]}},
+        }
+        for k, (name, e) in enumerate(zip(names, errors, strict=True))
+    )
+    figure = Figure("held-out", bars, plots.axes("", "held-out error [N m]", barmode="group"), height=300)
+    return Section("held-out", "Torque on held-out motion", (table, figure))
+
+
+def differences(names: Sequence[str], rows: Sequence[Agreement]) -> Section:
+    """Every parameter's difference from the first result."""
+    traces = tuple(
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "name": names[k],
+            "x": [r.name for r in rows],
+            "y": plots.short([r.differences[k] for r in rows]),
+            "marker": {"size": 7, "color": COLOURS[k % 7], "symbol": SYMBOLS[k % 7]},
+        }
+        for k in range(1, len(names))
+    )
+    limits = [
+        {
+            "type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": y, "y1": y,
+            "line": {"color": plots.GREY, "dash": "dot", "width": 1},
+        }
+        for y in (-FAR, FAR)
+    ]  # fmt: skip
+    layout = {
+        "xaxis": {"tickangle": 90, "tickfont": {"size": 10}},
+        "yaxis": {"title": {"text": f"difference from {names[0]} [standard deviations]"}},
+        "shapes": limits,
+        "showlegend": True,
+    }
+    far = [
+        f"{r.name} in {names[k]} ({r.differences[k]:+.1f})"
+        for r in rows
+        for k in range(1, len(names))
+        if abs(r.differences[k]) > FAR
+    ]
+    text = (
+        f"Further apart than {FAR:g} standard deviations: " + ", ".join(far) + "."
+        if far
+        else f"No parameter differs by more than {FAR:g} standard deviations."
+    )
+    figure = Figure("differences", traces, layout, "Dotted: three standard deviations of the difference.", height=420)
+    return Section("differences", "Differences", (Paragraph(text, "bad" if far else "good"), figure))
+
+
+def parameters(names: Sequence[str], rows: Sequence[Agreement]) -> Section:
+    """Values with intervals, side by side."""
+    header = ["parameter", "unit"]
+    for k, name in enumerate(names):
+        header += [name, "± 95 %"] + (["difference"] if k else [])
+    cells: list[tuple[Cell, ...]] = []
+    for r in rows:
+        line: list[Cell] = [r.name, plots.unit(r.unit)]
+        for k in range(len(names)):
+            line += [r.values[k], 1.96 * r.standard_deviations[k]] + ([r.differences[k]] if k else [])
+        cells.append(tuple(None if isinstance(c, float) and isnan(c) else c for c in line))
+    tones = tuple("bad" if any(abs(d) > FAR for d in r.differences) else "" for r in rows)
+    table = Table(
+        tuple(header), tuple(cells), tones,
+        caption=f"Base parameters; differences from {names[0]} in standard deviations of the difference. A dash: not estimated, "
+        "or another combination of standard parameters.",
+    )  # fmt: skip
+    return Section("parameters", "Parameters", (table,))
+
+
+def bodies(names: Sequence[str], results: Sequence[Result]) -> Section:
+    """The consistent estimates, standard parameter by standard parameter."""
+    known = [dict(zip(r.consistent.names, r.consistent.values, strict=True)) for r in results]
+    units = {n: u for r in results for n, u in zip(r.consistent.names, r.consistent.units, strict=True)}
+    table = Table(
+        ("parameter", "unit", *names),
+        tuple(
+            (name, plots.unit(unit), *(float(k[name]) if name in k else None for k in known))
+            for name, unit in units.items()
+        ),
+        caption="Standard parameters of possible bodies. What the data do not determine rests on each result's prior.",
+        folded=True,
+    )
+    return Section("bodies", "Bodies", (table,))
