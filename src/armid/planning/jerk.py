@@ -7,7 +7,7 @@ On an eased path (see `EasedPath`) with e = sigma'^2 the joints' jerk is
 so |..| <= limit / sqrt(e). The right-hand side is convex in e: its tangent at the last iterate lies below it, which
 gives a linear constraint that can only be too strict. Torques and accelerations are linear in e and e' but for the
 square root of viscous friction and the deviation of uncertain parameters, which are linearised there. The duration,
-the integral of e^(-1/2), enters with its first two derivatives. Every iterate respects the jerk limits at the points.
+the integral of e^(-1/2), enters with its first two derivatives. e is a cubic B-spline; limits are imposed at sites.
 """
 
 from __future__ import annotations
@@ -15,227 +15,291 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
+from scipy.interpolate import BSpline
 
 from armid.arrays import FloatArray
 from armid.planning.constraints import Constraints
-from armid.planning.time_law import TimeLaw
+from armid.planning.time_law import TimeLaw, through_states
 
 GROWTH = 2.8
 """Largest factor on e in one iteration; the jerk constraint's tangent ends at 3."""
 
 SHRINK = 0.15
 ITERATIONS = 40
-CONVERGED = 2e-4
+CONVERGED = 3e-4
 """Relative gain in duration below which iterating ends."""
 
+FAR, BOLD = 0.01, 0.3
+"""While an iteration still gains more than this, the duration's curvature counts only so much: far from the end of the
+iteration the tangents of the limits, not the model of the duration, say how far to go."""
+
 NEAR = 0.35
-"""Rows using less than this share of their limit at the iterate are left out at first, and brought in when they matter."""
+"""Rows using less than this share of their limit at the iterate are left out, and kept from then on once they matter."""
+
+FINE_INTERVALS = 8
+"""Intervals at either end with twice the sites: an eased path changes fast there."""
+
+MOST_TIGHTENED = 1.1
+"""A usage beyond this is not mended by tightening alone; slowing down takes care of the rest."""
+
+WIDTH = 4
+"""Control points that matter at any place of a cubic spline."""
+
+GAUSS_POINTS = 4
+
+
+def sites_of(intervals: int) -> FloatArray:
+    """Where limits are imposed: ends and middles of all intervals, quarters of those near the ends."""
+    h = 1.0 / intervals
+    coarse = np.arange(2 * intervals + 1) / 2.0
+    fine = np.arange(min(FINE_INTERVALS, intervals // 2)) + 0.25
+    quarters = np.concatenate([fine, fine + 0.5])
+    return np.sort(np.concatenate([coarse, quarters, intervals - quarters])) * h
 
 
 @dataclass(frozen=True, eq=False)
 class JerkProblem:
-    """Constraints of an eased path at points and between them.
+    """Constraints of an eased path at sites.
 
     Args:
-        nodes: at equally spaced points of the eased parameter, both ends included, n + 1 points.
-        middles: half-way between them, n points.
+        intervals: of the spline e(sigma), equally spaced.
+        at: constraints at `sites_of(intervals)`.
         jerk: limits [rad/s^3 or m/s^3], shape [n_joints].
-        speed_share, jerk_share: of the limits that may be used at the points, shapes [n + 1] and [n + 1, n_joints].
-        channel_share: of the limits of torque and acceleration between them, shape [n, n_channels].
+        speed_share, jerk_share, channel_share: of the limits that may be used at the sites, shapes [n_sites],
+            [n_sites, n_joints], [n_sites, n_channels].
     """
 
-    nodes: Constraints
-    middles: Constraints
+    intervals: int
+    at: Constraints
     jerk: FloatArray
     speed_share: FloatArray
     jerk_share: FloatArray
     channel_share: FloatArray
 
-    @property
-    def step(self) -> float:
-        return 1.0 / (len(self.nodes.caps) - 1)
-
     def tightened(self, speed: FloatArray, jerk: FloatArray, channels: FloatArray) -> JerkProblem:
-        """The same with less of each limit wherever a motion was found to use more than all of it between the points.
+        """The same with less of each limit around intervals where a motion was found to use more than all of it.
 
         Args:
-            speed, jerk, channels: largest usage on each of the n intervals, shapes [n], [n, n_joints], [n, n_channels].
+            speed, jerk, channels: largest usage on each interval, shapes [n], [n, n_joints], [n, n_channels].
         """
+        place = self.at.reduced.theta * self.intervals
+        before = np.clip(np.ceil(place).astype(int) - 1, 0, self.intervals - 1)
+        after = np.clip(np.floor(place).astype(int), 0, self.intervals - 1)
+
+        def excess(usage: FloatArray) -> FloatArray:
+            return np.clip(np.maximum(usage[before], usage[after]), 1.0, MOST_TIGHTENED)
+
         return replace(
             self,
-            speed_share=self.speed_share / excess(at_points(speed)),
-            jerk_share=self.jerk_share / excess(at_points(jerk)),
+            speed_share=self.speed_share / excess(speed),
+            jerk_share=self.jerk_share / excess(jerk),
             channel_share=self.channel_share / excess(channels),
         )
 
 
-def jerk_problem(nodes: Constraints, middles: Constraints, jerk: FloatArray) -> JerkProblem:
+def jerk_problem(intervals: int, at: Constraints, jerk: FloatArray) -> JerkProblem:
     """The problem with all of every limit free to use."""
-    n, channels = middles.table.shape[:2]
-    return JerkProblem(nodes, middles, jerk, np.ones(n + 1), np.ones((n + 1, len(jerk))), np.ones((n, channels)))
+    n = len(at.caps)
+    return JerkProblem(intervals, at, jerk, np.ones(n), np.ones((n, len(jerk))), np.ones((n, at.table.shape[1])))
 
 
-MOST_TIGHTENED = 1.1
-"""A usage beyond this is not mended by tightening alone; slowing down takes care of the rest."""
+def spline_of(control: FloatArray) -> BSpline:
+    """e(sigma) on [0, 1] from its control points, shape [intervals + 3]."""
+    intervals = len(control) - 3
+    return BSpline((np.arange(intervals + 7) - 3.0) / intervals, control, 3)
 
 
-def excess(usage: FloatArray) -> FloatArray:
-    return np.clip(usage, 1.0, MOST_TIGHTENED)
+def basis(sigma: FloatArray, intervals: int) -> tuple[npt.NDArray[np.intp], FloatArray]:
+    """First control point that matters at each place, and the weights of it and the next three in e, e', e''.
 
-
-def at_points(values: FloatArray) -> FloatArray:
-    """The larger of the two intervals that meet at each point, shape [n + 1, ...]."""
-    padded = np.concatenate([values[:1], values, values[-1:]])
-    return np.maximum(padded[:-1], padded[1:])
+    Returns:
+        Shapes [n] and [3, n, 4].
+    """
+    first = np.clip(np.floor(sigma * intervals).astype(np.intp), 0, intervals - 1)
+    s = sigma * intervals - first
+    r = 1.0 - s
+    value = [r**3, 3 * s**3 - 6 * s**2 + 4, 3 * r**3 - 6 * r**2 + 4, s**3]
+    slope = [-3 * r**2, 9 * s**2 - 12 * s, -9 * r**2 + 12 * r, 3 * s**2]
+    curve = [6 * r, 18 * s - 12, 18 * r - 12, 6 * s]
+    weights = [np.stack(w, axis=1) * intervals**k / 6.0 for k, w in enumerate((value, slope, curve))]
+    return first, np.array(weights)
 
 
 def jerk_limited(problem: JerkProblem, start: FloatArray, *, iterations: int = ITERATIONS) -> FloatArray:
-    """Squared speeds e at the points, shape [n + 1].
+    """Control points of e, shape [intervals + 3].
 
     Args:
         problem: constraints.
-        start: squared speeds that respect the limits, shape [n + 1].
+        start: control points of a motion that respects the limits.
         iterations: at most.
     """
-    e = np.array(start)
-    duration = duration_of(e)
+    control = np.array(start)
+    duration, gain = duration_of(control), 1.0
+    kept = np.zeros(0, dtype=np.bool_)
     for _ in range(iterations):
-        new = improved(problem, e)
-        gain = 1.0 - duration_of(new) / duration
-        e, duration = new, duration_of(new)
-        if gain < CONVERGED:
+        control, kept, broken = improved(problem, control, kept, BOLD if gain > FAR else 1.0)
+        before, duration = duration, duration_of(control)
+        gain = 1.0 - duration / before
+        if abs(gain) < CONVERGED and not broken:
             break
-    return e
+    return control
 
 
-def duration_of(e: FloatArray) -> float:
-    """The integral of dsigma / sqrt(e) by the trapezoidal rule [s]."""
-    f = 1.0 / np.sqrt(e)
-    return float((f.sum() - 0.5 * (f[0] + f[-1])) / (len(e) - 1))
+def duration_of(control: FloatArray) -> float:
+    """The integral of dsigma / sqrt(e) [s]."""
+    return float(interval_times(control).sum())
 
 
-def improved(problem: JerkProblem, e: FloatArray) -> FloatArray:
-    """One quadratic program around e, rows added until none that was left out is broken."""
-    matrix, bound = linear_rows(problem, e)
-    matrix = matrix @ sparse.diags(e)
-    usage = (matrix @ np.ones(len(e))) / bound
-    chosen = usage > NEAR
-    for _ in range(6):
-        ratio = solve(problem, e, matrix[chosen], bound[chosen])
-        broken = ~chosen & (matrix @ ratio > bound * (1.0 + 1e-9))
-        if not broken.any():
-            break
-        chosen |= broken
-    return e * ratio
+def interval_times(control: FloatArray) -> FloatArray:
+    """Time spent on each interval, shape [intervals]."""
+    n = len(control) - 3
+    nodes, weights = np.polynomial.legendre.leggauss(GAUSS_POINTS)
+    inside = (np.arange(n)[:, np.newaxis] + 0.5 * (nodes + 1.0)) / n
+    return np.asarray(0.5 / n * (weights / np.sqrt(spline_of(control)(inside))).sum(axis=1))
 
 
-def solve(problem: JerkProblem, e: FloatArray, matrix: sparse.csr_matrix, bound: FloatArray) -> FloatArray:
-    """The factor on e that minimises the duration's second-order model subject to `matrix @ factor <= bound`."""
+def improved(
+    problem: JerkProblem, control: FloatArray, kept: npt.NDArray[np.bool_], curved: float
+) -> tuple[FloatArray, npt.NDArray[np.bool_], bool]:
+    """One quadratic program around the control points.
+
+    Args:
+        problem: constraints.
+        control: control points.
+        kept: rows to include whatever they use, shape [n_rows] or empty.
+        curved: share of the duration's curvature that counts.
+
+    Returns:
+        New control points, rows to keep from now on, and whether one that was left out is broken.
+    """
+    first, coefficients, bound = linear_rows(problem, control)
+    place = first[:, np.newaxis] + np.arange(WIDTH)
+    coefficients = coefficients * control[place]
+    chosen = coefficients.sum(axis=1) > NEAR * bound
+    if len(kept):
+        chosen |= kept
+    matrix = banded(first[chosen], coefficients[chosen] / bound[chosen, np.newaxis], len(control))
+    ratio = solve(control, matrix, curved)
+    over = (coefficients * ratio[place]).sum(axis=1) > bound * (1.0 + 1e-6)
+    broken = over & ~chosen
+    return control * ratio, (kept | broken if len(kept) else broken), bool(broken.any())
+
+
+def banded(first: npt.NDArray[np.intp], values: FloatArray, columns: int) -> sparse.csr_matrix:
+    """A sparse matrix whose rows hold four values from a first column on."""
+    indices = (first[:, np.newaxis] + np.arange(WIDTH)).ravel()
+    starts = np.arange(len(first) + 1) * WIDTH
+    return sparse.csr_matrix((values.ravel(), indices, starts), shape=(len(first), columns))
+
+
+def solve(control: FloatArray, matrix: sparse.csr_matrix, curved: float) -> FloatArray:
+    """The factors on the control points that minimise the duration's second-order model with `matrix @ factors <= 1`.
+
+    Args:
+        control: control points.
+        matrix: rows of limits, in units of each limit.
+        curved: share of the model's curvature that counts.
+    """
     import clarabel
 
-    n = len(e)
-    weight = np.full(n, problem.step)
-    weight[[0, -1]] *= 0.5
-    c = weight / np.sqrt(e)
-    cost = sparse.diags(0.75 * c, format="csc")
-    linear = -0.5 * c - 0.75 * c
-    caps = np.minimum(problem.nodes.caps * problem.speed_share**2 / e, GROWTH)
-    identity = sparse.identity(n, format="csr")
-    # Rows of unit size: the solver's tolerances are then shares of each limit.
-    scale = sparse.diags(1.0 / bound)
-    A = sparse.vstack([scale @ matrix, sparse.diags(1.0 / caps) @ identity, -identity], format="csc")
-    b = np.concatenate([np.ones(len(bound)), np.ones(n), np.full(n, -SHRINK)])
+    m = len(control)
+    intervals = m - 3
+    sigma = np.linspace(0.0, 1.0, intervals + 1)
+    first, weights = basis(sigma, intervals)
+    value = banded(first, weights[0] * control[first[:, np.newaxis] + np.arange(WIDTH)], m)
+    e = np.asarray(value @ np.ones(m))
+    share = np.full(intervals + 1, 1.0 / intervals)
+    share[[0, -1]] *= 0.5
+    # f(e + d) = e^(-1/2) - d e^(-3/2) / 2 + 3 d^2 e^(-5/2) / 8, with d = value @ (factors - 1).
+    gradient, curvature = -0.5 * share * e**-1.5, curved * 0.75 * share * e**-2.5
+    cost = sparse.triu(value.T @ sparse.diags(curvature) @ value, format="csc")
+    linear = value.T @ (gradient - curvature * e)
+    identity = sparse.identity(m, format="csr")
+    A = sparse.vstack([matrix, identity / GROWTH, -identity], format="csc")
+    b = np.concatenate([np.ones(matrix.shape[0] + m), np.full(m, -SHRINK)])
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_rel = settings.tol_gap_abs = 1e-6
     settings.tol_feas = 1e-8
     solution = clarabel.DefaultSolver(cost, linear, A, b, [clarabel.NonnegativeConeT(len(b))], settings).solve()
-    ratio = np.asarray(solution.x)
-    # Interior points end a little inside or outside; a failed solve leaves the iterate as it was.
-    return np.clip(ratio, SHRINK, caps) if np.isfinite(ratio).all() else np.ones(n)
+    factors = np.asarray(solution.x)
+    # A failed solve leaves the iterate as it was; its limits hold.
+    return np.clip(factors, SHRINK, GROWTH) if np.isfinite(factors).all() else np.ones(m)
 
 
-def linear_rows(problem: JerkProblem, e: FloatArray) -> tuple[sparse.csr_matrix, FloatArray]:
-    """Rows with `matrix @ e <= bound`, linearised at e: torques and accelerations half-way, jerks at the points."""
-    n, h = len(e), problem.step
-    ones = np.ones(n - 1)
-    slope = sparse.diags([-0.5 * ones / h, 0.5 * ones / h], [0, 1], shape=(n - 1, n), format="csr")
-    mean = sparse.diags([0.5 * ones, 0.5 * ones], [0, 1], shape=(n - 1, n), format="csr")
-    blocks, bounds = [], []
-    for rows_u, rows_x, bound in channel_rows(problem.middles, problem.channel_share, slope @ e, mean @ e):
-        blocks.append(sparse.diags(rows_u) @ slope + sparse.diags(rows_x) @ mean)
-        bounds.append(bound)
-    for block, bound in jerk_rows(problem, e):
-        blocks.append(block)
-        bounds.append(bound)
-    return sparse.vstack(blocks, format="csr"), np.concatenate(bounds)
+def linear_rows(
+    problem: JerkProblem, control: FloatArray
+) -> tuple[npt.NDArray[np.intp], FloatArray, FloatArray]:
+    """All rows linearised at the control points: first control point, four coefficients, bound; one per limit, side and site."""
+    first, weights = basis(problem.at.reduced.theta, problem.intervals)
+    around = control[first[:, np.newaxis] + np.arange(WIDTH)]
+    e, slope = (weights[0] * around).sum(axis=1), (weights[1] * around).sum(axis=1)
+    rows = [speed_rows(problem), *channel_rows(problem, 0.5 * slope, e), *jerk_rows(problem, e)]
+    terms = np.array([row[:3] for row in rows])
+    coefficients = np.einsum("rks,ksw->rsw", terms, weights).reshape(-1, WIDTH)
+    bounds = np.concatenate([row[3] for row in rows])
+    return np.tile(first, len(rows)), coefficients, bounds
 
 
-def channel_rows(
-    at: Constraints, share: FloatArray, u: FloatArray, x: FloatArray
-) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
-    """For each side of each channel: coefficients of u and x and the bound, linearised at (u, x), each of shape [n]."""
-    out = []
-    root = np.sqrt(x)
+Row = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+"""Coefficients of e, e', e'' and the bound at every site, each of shape [n_sites]."""
+
+
+def speed_rows(problem: JerkProblem) -> Row:
+    """Velocity limits."""
+    caps = problem.at.caps * problem.speed_share**2
+    zero = np.zeros_like(caps)
+    # At the very ends an eased path has no slope and any speed will do.
+    return np.where(np.isfinite(caps), 1.0, 0.0), zero, zero, np.where(np.isfinite(caps), caps, 1.0)
+
+
+def channel_rows(problem: JerkProblem, u: FloatArray, e: FloatArray) -> list[Row]:
+    """Both sides of every limited torque and acceleration, linearised at sigma'' = u and sigma'^2 = e."""
+    at, zero, root = problem.at, np.zeros_like(e), np.sqrt(e)
+    out: list[Row] = []
     for k in range(at.table.shape[1]):
         a, b, v, high, low = at.table[:, k].T
-        doubt, by_u, by_x = deviation(at, k, u, x)
+        doubt, by_u, by_e = deviation(at, k, u, e)
         for sign, c in ((1.0, high), (-1.0, low)):
-            # sqrt(x) is replaced by its tangent root / 2 + x / (2 root).
-            rows_u = sign * a + by_u
-            rows_x = sign * (b + 0.5 * v / root) + by_x
-            constant = sign * (c + 0.5 * v * root) + doubt - by_u * u - by_x * x
-            out.append((rows_u, rows_x, at.bounds[k] * share[:, k] - constant))
+            # sqrt(e) is replaced by its tangent root / 2 + e / (2 root).
+            constant = sign * (c + 0.5 * v * root) + doubt - by_u * u - by_e * e
+            bound = at.bounds[k] * problem.channel_share[:, k] - constant
+            out.append((sign * (b + 0.5 * v / root) + by_e, 0.5 * (sign * a + by_u), zero, bound))
     return out
 
 
-def deviation(at: Constraints, k: int, u: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """kappa deviations of channel k's torque and their derivatives by u and x, each of shape [n]."""
+def deviation(at: Constraints, k: int, u: FloatArray, e: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """kappa deviations of channel k's torque and their derivatives by u and e, each of shape [n_sites]."""
     if k >= at.variance.shape[1]:
         zero = np.zeros_like(u)
         return zero, zero, zero
-    z = np.stack([u, x, np.sqrt(x), np.ones_like(x)], axis=1)
+    root = np.sqrt(e)
+    z = np.stack([u, e, root, np.ones_like(e)], axis=1)
     Sz = np.einsum("nij,nj->ni", at.variance[:, k], z)
     size = np.sqrt(np.maximum((Sz * z).sum(axis=1), 1e-300))
-    return at.kappa * size, at.kappa * Sz[:, 0] / size, at.kappa * (Sz[:, 1] + 0.5 * Sz[:, 2] / np.sqrt(x)) / size
+    return at.kappa * size, at.kappa * Sz[:, 0] / size, at.kappa * (Sz[:, 1] + 0.5 * Sz[:, 2] / root) / size
 
 
-def jerk_rows(problem: JerkProblem, e: FloatArray) -> list[tuple[sparse.csr_matrix, FloatArray]]:
-    """For each side of each joint with a jerk limit."""
-    n, h = len(e), problem.step
-    ones = np.ones(n)
-    first = sparse.diags([-0.5 * ones[1:] / h, 0.5 * ones[1:] / h], [-1, 1], shape=(n, n), format="csr")
-    second = sparse.diags([ones[1:] / h**2, -2.0 * ones / h**2, ones[1:] / h**2], [-1, 0, 1], shape=(n, n), format="csr")
-    _, d1, d2, d3 = problem.nodes.reduced.derivatives
+def jerk_rows(problem: JerkProblem, e: FloatArray) -> list[Row]:
+    """Both sides of every limited jerk."""
+    _, d1, d2, d3 = problem.at.reduced.derivatives
     inverse = 1.0 / np.sqrt(e)
-    out = []
+    out: list[Row] = []
     for j in np.flatnonzero(np.isfinite(problem.jerk)):
-        # At the ends the first two derivatives of an eased path vanish, and with them the differences that leave the grid.
-        row = sparse.diags(0.5 * d1[:, j]) @ second + sparse.diags(1.5 * d2[:, j]) @ first + sparse.diags(d3[:, j])
         limit = problem.jerk[j] * problem.jerk_share[:, j]
-        tangent = sparse.diags(0.5 * limit * inverse**3)
-        bound = 1.5 * limit * inverse
-        out += [((sign * row + tangent).tocsr(), bound) for sign in (1.0, -1.0)]
+        # limit / sqrt(e) is replaced by its tangent limit (3 - e / e0) / (2 sqrt(e0)), which lies below it.
+        out += [
+            (sign * d3[:, j] + 0.5 * limit * inverse**3, sign * 1.5 * d2[:, j], sign * 0.5 * d1[:, j], 1.5 * limit * inverse)
+            for sign in (1.0, -1.0)
+        ]
     return out
 
 
-def law_of(e: FloatArray) -> TimeLaw:
-    """The time law of squared speeds at equally spaced points of an eased path, acceleration linear in time between them.
-
-    Accelerations at the points are means of the constrained ones half-way, so that none is larger. Integrated twice
-    they end within the grid's error of the path's end; scaling the parameter takes that away.
-    """
-    n = len(e) - 1
-    h = 1.0 / n
-    speed = np.sqrt(e)
-    a = 0.5 * np.gradient(e, h, edge_order=2)
-    # Corrected trapezoidal rule for the integral of 1 / speed, exact to fourth order.
-    slope = -a / speed**3
-    dt = 0.5 * h * (1.0 / speed[1:] + 1.0 / speed[:-1]) + h**2 / 12.0 * (slope[:-1] - slope[1:])
-    v = speed[0] + np.concatenate([[0.0], np.cumsum(0.5 * dt * (a[1:] + a[:-1]))])
-    steps = v[:-1] * dt + dt**2 * (2.0 * a[:-1] + a[1:]) / 6.0
-    sigma = np.concatenate([[0.0], np.cumsum(steps)])
-    zero = np.zeros(n)
-    pieces = np.array([sigma[:-1], v[:-1] * dt, 0.5 * a[:-1] * dt**2, (a[1:] - a[:-1]) * dt**2 / 6.0, zero, zero])
-    return TimeLaw(np.concatenate([[0.0], np.cumsum(dt)]), pieces / sigma[-1])
+def law_of(control: FloatArray) -> TimeLaw:
+    """The time law of e(sigma): sigma' = sqrt(e) and sigma'' = e'/2 at the ends of the intervals, quintic between."""
+    spline = spline_of(control)
+    sigma = np.linspace(0.0, 1.0, len(control) - 2)
+    time = np.concatenate([[0.0], np.cumsum(interval_times(control))])
+    return through_states(time, sigma, np.sqrt(spline(sigma)), 0.5 * spline(sigma, 1))

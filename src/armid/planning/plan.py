@@ -19,7 +19,7 @@ from armid.planning.constraints import (
     constraints_of,
     planning_limits,
 )
-from armid.planning.jerk import JerkProblem, jerk_limited, jerk_problem, law_of
+from armid.planning.jerk import JerkProblem, jerk_limited, jerk_problem, law_of, sites_of
 from armid.planning.model import TorqueModel
 from armid.planning.path import EasedPath, Path, check_regular, in_joint_order
 from armid.planning.reduced import ReducedDynamics, reduced_dynamics
@@ -33,8 +33,11 @@ INSTANTS_PER_INTERVAL = 4
 TIGHTENINGS = 2
 """Rounds of tightening where a motion passes a limit between points, before slowing down as a whole."""
 
-HELD = 1e-6
-"""Relative excess of a limit that counts as holding it: the solver's tolerance."""
+HELD = 1e-9
+"""Relative excess of a limit that counts as holding it: round-off."""
+
+CLOSE = 1.0001
+"""A motion this close to its limits is slowed down rather than tightened further."""
 
 SLOWEST = 60
 """Most rounds of slowing down; each takes off what the last one left."""
@@ -176,39 +179,36 @@ def smooth(reduced: ReducedDynamics, limits: MotionLimits, kappa: float, points:
     """The jerk-limited motion, tightened where it passes a limit between points of its grid."""
     path = EasedPath(reduced.path)
     problem, start = eased_problem(path, reduced.model, limits, kappa, points)
-    e = jerk_limited(problem, start)
+    control = jerk_limited(problem, start)
     for _ in range(TIGHTENINGS):
-        trajectory = PathTrajectory(path, law_of(e))
+        trajectory = PathTrajectory(path, law_of(control))
         usage = usage_of(trajectory, reduced.model, limits, kappa, instants(trajectory.law))
-        if usage.needed <= 1.0 + HELD:
+        if usage.needed <= CLOSE:
             break
-        problem = problem.tightened(*by_interval(usage, problem.middles, points))
-        e = jerk_limited(problem, e, iterations=3)
-    return PathTrajectory(path, law_of(e))
+        problem = problem.tightened(*by_interval(usage, problem.at, points))
+        control = jerk_limited(problem, control, iterations=2)
+    return PathTrajectory(path, law_of(control))
 
 
 def eased_problem(
     path: EasedPath, model: TorqueModel, limits: MotionLimits, kappa: float, points: int
 ) -> tuple[JerkProblem, FloatArray]:
     """The constraints on an eased path, and a slow motion within them to start from."""
-    sigma = np.linspace(0.0, 1.0, points + 1)
-    nodes = constraints_of(reduced_dynamics(path, model, sigma), limits, kappa)
-    middles = constraints_of(reduced_dynamics(path, model, 0.5 * (sigma[1:] + sigma[:-1])), limits, kappa)
-    start = np.full(points + 1, 1.0)
-    trajectory = PathTrajectory(path, law_of(start))
-    _, usage, slowed = within_limits(trajectory, model, limits, kappa)
-    return jerk_problem(nodes, middles, np.asarray(limits.jerk)), start / (1.02 * slowed) ** 2
+    at = constraints_of(reduced_dynamics(path, model, sites_of(points)), limits, kappa)
+    start = np.ones(points + 3)
+    _, _, slowed = within_limits(PathTrajectory(path, law_of(start)), model, limits, kappa)
+    return jerk_problem(points, at, np.asarray(limits.jerk)), start / (1.02 * slowed) ** 2
 
 
-def by_interval(usage: Usage, middles: Constraints, n: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Largest usage of speed, jerk and the limited channels on each of n intervals."""
+def by_interval(usage: Usage, at: Constraints, n: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Largest usage of speed, jerk and the limited channels on each of n intervals: one piece of the law each."""
     per = (INSTANTS_PER_INTERVAL, -1)
 
     def largest(values: FloatArray) -> FloatArray:
         return np.asarray(values.reshape(n, *per).max(axis=1))
 
     channels = np.hstack(
-        [largest(usage.torque)[:, list(middles.torques)], largest(usage.acceleration)[:, list(middles.accelerations)]]
+        [largest(usage.torque)[:, list(at.torques)], largest(usage.acceleration)[:, list(at.accelerations)]]
     )
     return largest(usage.velocity).max(axis=1), largest(usage.jerk), channels
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray, read_only
-from armid.design.trajectory import Motion, quintic, times
+from armid.design.trajectory import Motion, quintic, quintic_through, times
 from armid.planning.path import Path
 
 
@@ -59,6 +59,14 @@ def constant_acceleration(theta: FloatArray, x: FloatArray) -> TimeLaw:
     zero = np.zeros_like(h)
     coefficients = np.array([theta[:-1], h * speed[:-1], 0.5 * h * (speed[1:] - speed[:-1]), zero, zero, zero])
     return TimeLaw(np.concatenate([[0.0], np.cumsum(h)]), coefficients)
+
+
+def through_states(time: FloatArray, theta: FloatArray, speed: FloatArray, acceleration: FloatArray) -> TimeLaw:
+    """The law with given position, speed and acceleration at instants, each of shape [n + 1]; quintic between."""
+    h = np.diff(time)
+    start = (theta[:-1], h * speed[:-1], h**2 * acceleration[:-1])
+    end = (theta[1:], h * speed[1:], h**2 * acceleration[1:])
+    return TimeLaw(time, quintic_through(start, end))
 
 
 @dataclass(frozen=True, eq=False)
