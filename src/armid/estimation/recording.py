@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import groupby
 
 import numpy as np
@@ -104,7 +105,7 @@ def runs_of(
         start = segments[0].start
         part = samples.window(start, segments[-1].stop)
         loaded = effects.payload is not PayloadRuns.BOTH or segments[0].conditions.loaded
-        rows = TorqueRows(robot, effects, loaded=loaded)
+        rows = rows_of(robot, effects, loaded)
         shifted = [replace(s, start=s.start - start, stop=s.stop - start) for s in segments]
         inputs = part.inputs()
         if effects.coulomb:
@@ -112,7 +113,7 @@ def runs_of(
         runs.append(
             Run(
                 log,
-                FilteredTorqueRows(rows) if effects.coulomb else rows,
+                rows,
                 inputs,
                 part.torque(effects.torques),
                 tuple((s.start, s.stop) for s in shifted),
@@ -121,6 +122,13 @@ def runs_of(
             )
         )
     return tuple(runs)
+
+
+@lru_cache(maxsize=32)
+def rows_of(robot: Robot, effects: Effects, loaded: bool) -> TorqueRows | FilteredTorqueRows:
+    """One source per robot and effects, so that its kernels are recorded and compiled once."""
+    rows = TorqueRows(robot, effects, loaded=loaded)
+    return FilteredTorqueRows(rows) if effects.coulomb else rows
 
 
 def filtered_signs(samples: Samples, segments: Sequence[Segment], presliding: Sequence[float] | None) -> FloatArray:

@@ -13,7 +13,7 @@ from armid.errors import InputError, ShapeError
 from armid.estimation.status import EstimationError, Status
 from armid.information.accumulate import accumulate
 from armid.information.information import ChannelInformation, Information, total, triangular
-from armid.kernels.evaluate import evaluate_rows
+from armid.kernels.evaluate import evaluate_rows, residuals
 from armid.kernels.rows import RowSource
 
 BLOCK = 4096
@@ -77,16 +77,11 @@ class Run:
 
     def predicted(self, standard: npt.ArrayLike) -> FloatArray:
         """A pi for a full parameter vector, shape [n_samples, n_channels]."""
-        pi = np.asarray(standard, dtype=np.float64)
-        out = np.empty(self.y.shape)
-        for first in range(0, len(self), BLOCK):
-            part = slice(first, first + BLOCK)
-            out[part] = evaluate_rows(self.source, self.inputs[part]) @ pi
-        return out
+        return self.y - self.residuals(standard)
 
     def residuals(self, standard: npt.ArrayLike) -> FloatArray:
         """Y - A pi, shape [n_samples, n_channels]."""
-        return self.y - self.predicted(standard)
+        return residuals(self.source, self.inputs, self.y, standard)
 
     def with_measured(self, y: FloatArray) -> Run:
         """The same motion with other measured values."""
