@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from recordings import arm, recording
 
 from armid.errors import InputError
 from armid.logs import (
@@ -22,6 +21,7 @@ from armid.logs import (
     read_log,
 )
 from armid.logs.conditioning import stream as streaming
+from recordings import arm, recording
 
 TAU = Channel.LINK_TORQUE
 FIXED = Conditioning(cutoff=4.0, rate=40.0)

@@ -22,6 +22,15 @@ GOOD = 0.9
 GAIN = 0.4
 """And what may be left of the distance to perfect correlation that the order of the file has."""
 
+HALVED = 0.6
+"""And it must leave this much less of the torque unexplained: correlation alone can be luck when the arm hardly moves."""
+
+MIN_WEIGHT = 0.05
+"""[N m] Spread of nominal gravity torque below which a joint says nothing about weight."""
+
+MIN_WEIGHT_SHARE = 0.02
+"""Of the largest joint's spread: below, errors of the nominal arm outweigh it."""
+
 Order = tuple[int, ...]
 
 
@@ -29,13 +38,14 @@ def order_findings(view: Probe, fit: WeightFit, heavy: Mask) -> Iterator[Note]:
     """The order of columns that fits the arm's weight, if it is another than the one assumed."""
     n = len(view.log.joints)
     present = score(fit, heavy)
-    best, found, torque_only = present, None, False
+    best, found, torque_only, left = present, None, False, unexplained(fit)
     for order in candidate_orders(view.log.joints):
         for only in (False, True):
-            value = order_score(view, order, torque_only=only)
+            other = reordered_fit(view, order, torque_only=only)
+            value = score(other, carrying(other))
             if value > best + 1e-6:
-                best, found, torque_only = value, order, only
-    if found is None or best < GOOD or 1.0 - best > GAIN * (1.0 - present):
+                best, found, torque_only, left = value, order, only, unexplained(other)
+    if found is None or best < GOOD or 1.0 - best > GAIN * (1.0 - present) or left > HALVED * unexplained(fit):
         return
     names = ", ".join(view.log.joints[k] for k in found)
     what = "torque columns" if torque_only else "columns"
@@ -67,8 +77,8 @@ def candidate_orders(names: tuple[str, ...]) -> list[Order]:
     return sorted(out)
 
 
-def order_score(view: Probe, order: Order, *, torque_only: bool) -> float:
-    """The score if column i held joint order[i]."""
+def reordered_fit(view: Probe, order: Order, *, torque_only: bool) -> WeightFit:
+    """The fit if column i held joint order[i]."""
     columns = np.argsort(order)
     s = view.samples
 
@@ -78,8 +88,17 @@ def order_score(view: Probe, order: Order, *, torque_only: bool) -> float:
         return array
 
     samples: Samples = s.with_arrays(moved, segments=s.segments)
-    fit = weight_fit(replace(view, samples=samples))
-    return score(fit, fit.weight_spread > np.maximum(0.05, 0.02 * fit.weight_spread.max()))
+    return weight_fit(replace(view, samples=samples))
+
+
+def carrying(fit: WeightFit) -> Mask:
+    """Joints whose weight changes enough during this motion to be looked for."""
+    return np.asarray(fit.weight_spread > np.maximum(MIN_WEIGHT, MIN_WEIGHT_SHARE * fit.weight_spread.max()))
+
+
+def unexplained(fit: WeightFit) -> float:
+    """What weight, inertia and friction leave of the torque, as a fraction, mean over the joints."""
+    return float(np.mean(fit.residual / np.maximum(fit.torque_spread, 1e-12)))
 
 
 def score(fit: WeightFit, heavy: Mask) -> float:

@@ -11,19 +11,13 @@ from armid.errors import ArmidError
 from armid.kernels.dynamics import gravity
 from armid.logs.health.findings import finding
 from armid.logs.health.lag import torque_lag
-from armid.logs.health.order import GOOD, order_findings, score
+from armid.logs.health.order import GOOD, carrying, order_findings, score
 from armid.logs.health.probe import Probe, probe
 from armid.logs.health.rows import Mask
 from armid.logs.health.weight import WeightFit, weight_fit
 from armid.logs.log import Channel, Clock, Log
 from armid.notes import Note, Severity
 from armid.robot.robot import Robot
-
-MIN_WEIGHT = 0.05
-"""[N m] Spread of nominal gravity torque below which a joint says nothing about weight."""
-
-MIN_WEIGHT_SHARE = 0.02
-"""Of the largest joint's spread: below, errors of the nominal arm outweigh it."""
 
 DECISIVE = 0.7
 """Partial correlation with nominal weight from which on its sign is believed. Real arms give 0.8 to 1.0 on such joints."""
@@ -44,7 +38,8 @@ FRICTION_SIGN = 0.6
 LAG_SECONDS = 0.005
 LAG_ERROR_SECONDS = 0.02
 LAG_CONFIDENCE = 5.0
-"""A lag is said when it is longer than this, by this many standard deviations; a long one spoils inertia and friction."""
+"""A lag is said when it is longer than the first and known by this many standard deviations; one that is longer than the second
+for certain spoils inertia and friction."""
 
 
 def torque_findings(log: Log, robot: Robot) -> Iterator[Note]:
@@ -77,14 +72,9 @@ def current_note(log: Log) -> Note:
     )
 
 
-def weight_joints(fit: WeightFit) -> Mask:
-    """Joints whose weight changes enough during this motion to be looked for."""
-    return fit.weight_spread > np.maximum(MIN_WEIGHT, MIN_WEIGHT_SHARE * fit.weight_spread.max())
-
-
 def weight_findings(view: Probe, fit: WeightFit) -> Iterator[Note]:
     """Sign, mounting, unit, compensation, joint order."""
-    heavy = weight_joints(fit)
+    heavy = carrying(fit)
     if not heavy.any():
         return
     c = fit.weight_correlation
@@ -257,7 +247,7 @@ def lag_findings(view: Probe) -> Iterator[Note]:
     when = "late" if lag.seconds > 0.0 else "early"
     yield finding(
         "torque-lag",
-        Severity.ERROR if abs(lag.seconds) > LAG_ERROR_SECONDS else Severity.WARNING,
+        Severity.ERROR if abs(lag.seconds) - 3.0 * lag.deviation > LAG_ERROR_SECONDS else Severity.WARNING,
         view.log.name,
         f"{view.channel.value} comes {abs(lag.seconds) * 1e3:.1f} +- {lag.deviation * 1e3:.1f} ms {when} against the motion "
         f"({lag.confidence:.0f} standard deviations)",
