@@ -1,4 +1,4 @@
-"""How many deviations of torque to keep free so that the limits hold with a given probability, at all instants and joints at once."""
+"""How many deviations of torque to keep free so that all limits hold at once with a given probability."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def draws_along(
 def simultaneous_factor(
     trajectory: Trajectory, model: TorqueModel, confidence: float, rng: np.random.Generator
 ) -> float:
-    """kappa such that, with this probability, no torque of the motion errs by more than kappa of its deviations.
+    """The kappa such that, with this probability, no torque of the motion errs by more than kappa of its deviations.
 
     The parameters are taken as normal. A band that holds at every instant and joint at once is wider than the one of a
     single normal variable and far narrower than the ellipsoid of all parameters.

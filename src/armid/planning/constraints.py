@@ -161,10 +161,15 @@ def check_holding(constraints: Constraints) -> None:
     reduced, limits, kappa = constraints.reduced, constraints.limits, constraints.kappa
     names = reduced.model.robot.joint_names
     still = reduced.Gamma + reduced.offset
-    doubt = kappa * np.sqrt(np.maximum(torque_variance(reduced)[..., 3, 3], 0.0)) if kappa > 0.0 else np.zeros_like(still)
+    doubt = (
+        kappa * np.sqrt(np.maximum(torque_variance(reduced)[..., 3, 3], 0.0)) if kappa > 0.0 else np.zeros_like(still)
+    )
     low, high = sign_range(reduced.coulomb)
     moving = np.maximum(np.abs(still + high), np.abs(still + low)) + doubt
-    for torque, doing in ((np.abs(still) + doubt, "to hold the arm against gravity"), (moving, "to move the arm slowly")):
+    for torque, doing in (
+        (np.abs(still) + doubt, "to hold the arm against gravity"),
+        (moving, "to move the arm slowly"),
+    ):
         usage = torque / limits.torque
         if (usage >= 1.0).any():
             k, j = np.unravel_index(int(np.argmax(usage)), usage.shape)

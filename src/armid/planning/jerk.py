@@ -229,9 +229,7 @@ def solve(control: FloatArray, matrix: sparse.csr_matrix, curved: float) -> Floa
     return np.clip(factors, SHRINK, GROWTH) if np.isfinite(factors).all() else np.ones(m)
 
 
-def linear_rows(
-    problem: JerkProblem, control: FloatArray
-) -> tuple[npt.NDArray[np.intp], FloatArray, FloatArray]:
+def linear_rows(problem: JerkProblem, control: FloatArray) -> tuple[npt.NDArray[np.intp], FloatArray, FloatArray]:
     """All rows linearised at the control points: first control point, four coefficients, bound; one per limit, side and site."""
     first, weights = basis(problem.at.reduced.theta, problem.intervals)
     around = control[first[:, np.newaxis] + np.arange(WIDTH)]
@@ -271,7 +269,7 @@ def channel_rows(problem: JerkProblem, u: FloatArray, e: FloatArray) -> list[Row
 
 
 def deviation(at: Constraints, k: int, u: FloatArray, e: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """kappa deviations of channel k's torque and their derivatives by u and e, each of shape [n_sites]."""
+    """So many deviations (kappa) of channel k's torque and their derivatives by u and e, each of shape [n_sites]."""
     if k >= at.variance.shape[1]:
         zero = np.zeros_like(u)
         return zero, zero, zero
@@ -291,7 +289,12 @@ def jerk_rows(problem: JerkProblem, e: FloatArray) -> list[Row]:
         limit = problem.jerk[j] * problem.jerk_share[:, j]
         # limit / sqrt(e) is replaced by its tangent limit (3 - e / e0) / (2 sqrt(e0)), which lies below it.
         out += [
-            (sign * d3[:, j] + 0.5 * limit * inverse**3, sign * 1.5 * d2[:, j], sign * 0.5 * d1[:, j], 1.5 * limit * inverse)
+            (
+                sign * d3[:, j] + 0.5 * limit * inverse**3,
+                sign * 1.5 * d2[:, j],
+                sign * 0.5 * d1[:, j],
+                1.5 * limit * inverse,
+            )
             for sign in (1.0, -1.0)
         ]
     return out

@@ -12,6 +12,7 @@ from armid.arrays import FloatArray, read_only
 from armid.errors import InputError
 from armid.estimation.result import Result
 from armid.experiments.torque import TorqueRows
+from armid.identifiability.base import BaseParameters
 from armid.kernels.dynamics import states
 from armid.kernels.evaluate import Restricted, evaluate_rows
 from armid.kernels.rows import RowSource
@@ -88,11 +89,26 @@ def model_of_result(result: Result, *, loaded: bool = True) -> TorqueModel:
     if result.effects.torques is TorqueSide.DIFFERENCE:
         raise InputError("result", "it is about the drives alone", "identify with --torques link, motor or both")
     rows = TorqueRows(result.robot, result.effects, loaded=loaded)
-    kept = tuple(int(k) for k in result.estimate.base.independent)
+    return model_of_base(rows, result.estimate.base, result.estimate.values, covariance=result.estimate.covariance)
+
+
+def model_of_base(
+    rows: TorqueRows, base: BaseParameters, values: npt.ArrayLike, *, covariance: npt.ArrayLike | None = None
+) -> TorqueModel:
+    """Base parameters of torque rows, in the leading columns of the regressor.
+
+    Args:
+        rows: of the robot with its effects.
+        base: which combinations they are.
+        values: shape [r].
+        covariance: shape [r, r]; zero when None.
+    """
+    kept = tuple(int(k) for k in base.independent)
+    doubt = np.zeros((len(kept), len(kept))) if covariance is None else np.asarray(covariance, dtype=np.float64)
     parameters = [rows.space.parameters[k] for k in kept]
-    source = Restricted(rows, kept)
-    e = result.estimate
-    return TorqueModel(result.robot, source, e.values, e.covariance, roles(parameters), torque_channels(rows))
+    return TorqueModel(
+        rows.robot, Restricted(rows, kept), np.asarray(values), doubt, roles(parameters), torque_channels(rows)
+    )
 
 
 def model_of_robot(robot: Robot, *, effects: Effects | None = None) -> TorqueModel:

@@ -93,7 +93,9 @@ def at_point(i: int, x: float, root: float, slope: float, table: Any, limits: An
         if k > 0.0:
             c = S[i, j]
             s2 = c[0, 0] + 2.0 * slope * c[0, 1] + slope * slope * c[1, 1]
-            s1 = 2.0 * (x * (c[0, 1] + slope * c[1, 1]) + root * (c[0, 2] + slope * c[1, 2]) + c[0, 3] + slope * c[1, 3])
+            s1 = 2.0 * (
+                x * (c[0, 1] + slope * c[1, 1]) + root * (c[0, 2] + slope * c[1, 2]) + c[0, 3] + slope * c[1, 3]
+            )
             s0 = x * x * c[1, 1] + root * root * c[2, 2] + c[3, 3]
             s0 += 2.0 * (x * root * c[1, 2] + x * c[1, 3] + root * c[2, 3])
         m = b * x + v * root
@@ -103,7 +105,7 @@ def at_point(i: int, x: float, root: float, slope: float, table: Any, limits: An
 @njit(cache=True, nogil=True)
 def accelerations(i: int, x: float, step: float, table: Any, limits: Any, k2: float, S: Any, out: Any,
                   work: Any) -> None:  # fmt: skip
-    """out = (L, U): accelerations on the interval after point i that keep all limits at both of its ends."""
+    """Fills out = (L, U) with the accelerations on the interval after point i that keep all limits at both of its ends."""
     out[0], out[1] = -np.inf, np.inf
     at_point(i, x, np.sqrt(x), 0.0, table, limits, k2, S, out)
     own_low, own_high = out[0], out[1]
@@ -157,7 +159,9 @@ def highest(i: int, cap: float, top: float, step: float, table: Any, limits: Any
 
 
 @njit(cache=True, nogil=True)
-def backward(caps: Any, last: int, end: float, theta: Any, table: Any, limits: Any, k2: float, S: Any, tops: Any) -> int:
+def backward(
+    caps: Any, last: int, end: float, theta: Any, table: Any, limits: Any, k2: float, S: Any, tops: Any
+) -> int:
     """Fills tops[:last + 1] from `end` at point `last`; returns -1, or the point where no speed is possible."""
     out, work = np.empty(2), np.empty(2)
     tops[last] = end

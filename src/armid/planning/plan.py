@@ -156,7 +156,17 @@ def planned(reduced: ReducedDynamics, limits: MotionLimits, kappa: float, settin
         trajectory = PathTrajectory(reduced.path, constant_acceleration(profile.theta, profile.x))
     trajectory, usage, slowed = within_limits(trajectory, reduced.model, limits, kappa)
     return Plan(
-        reduced.path, reduced.model, limits, trajectory, profile, usage, reduced, kappa, None, trajectory.duration, slowed
+        reduced.path,
+        reduced.model,
+        limits,
+        trajectory,
+        profile,
+        usage,
+        reduced,
+        kappa,
+        None,
+        trajectory.duration,
+        slowed,
     )
 
 
@@ -242,7 +252,11 @@ def motion_notes(plan: Plan) -> tuple[Note, ...]:
     notes = []
     free = [name for name, x in zip(plan.model.robot.joint_names, plan.limits.jerk, strict=True) if not np.isfinite(x)]
     if free:
-        notes.append(Note("jerk-unlimited", Severity.WARNING, f"no jerk limit for {', '.join(free)}: acceleration may jump"))
+        notes.append(
+            Note("jerk-unlimited", Severity.WARNING, f"no jerk limit for {', '.join(free)}: acceleration may jump")
+        )
     if not plan.model.covariance.any():
-        notes.append(Note("no-covariance", Severity.INFO, "the model comes without a covariance; it was taken at its word"))
+        notes.append(
+            Note("no-covariance", Severity.INFO, "the model comes without a covariance; it was taken at its word")
+        )
     return tuple(notes)

@@ -60,7 +60,9 @@ def fastest(constraints: Constraints, *, start_speed: float = 0.0, end_speed: fl
         if bad >= 0:
             raise StuckError(path.place(float(theta[bad])), "no speed is possible there that leads on to the end")
         if start_speed**2 > tops[0] * (1.0 + 1e-9):
-            raise StuckError(path.place(0.0), f"a start at {start_speed:g} is too fast, the limit is {np.sqrt(tops[0]):g}")
+            raise StuckError(
+                path.place(0.0), f"a start at {start_speed:g} is too fast, the limit is {np.sqrt(tops[0]):g}"
+            )
         stuck = phase_plane.forward(start_speed**2, theta, *common, tops, x, u)
         if stuck < 0:
             return SpeedProfile(theta, x, tops)

@@ -1,0 +1,179 @@
+"""The page about a planned motion: torque against limits, the phase plane, what limits the speed, what was assumed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.planning.generator import MotionGenerator, SingularGeneratorError
+from armid.planning.model import TorqueModel
+from armid.planning.plan import Plan
+from armid.report.plots import BLUE, GREEN, GREY, ORANGE, PINK, SKY, YELLOW, axes, band, line
+from armid.report.section import Block, Cell, Figure, Paragraph, Report, Section, Table
+
+COLOURS = (BLUE, ORANGE, GREEN, PINK, SKY, YELLOW, GREY)
+KINDS = ("velocity", "acceleration", "jerk", "torque")
+
+
+def plan_report(
+    plan: Plan, *, reasons: tuple[str, ...] = (), described: TorqueModel | None = None, passive: str | None = None
+) -> Report:
+    """Everything the page shows.
+
+    Args:
+        plan: the motion.
+        reasons: why the result behind it is not to be trusted; empty when it is.
+        described: the description's own model, whose torque is drawn for comparison.
+        passive: joint whose motion generator is drawn.
+    """
+    robot = plan.model.robot
+    sections = [summary(plan), torque_section(plan, described), speed_section(plan), dynamics_section(plan)]
+    if passive is not None:
+        sections.append(generator_section(plan, passive))
+    sections.append(notes_section(plan))
+    return Report(
+        f"{robot.name}: planned motion",
+        f"{plan.duration:.3f} s along {plan.path.length:.3g} units of path parameter",
+        "untrusted" if reasons else "trusted",
+        (*(("UNVALIDATED: planned with a result that is not to be trusted",) if reasons else ()), *reasons),
+        tuple(sections),
+    )
+
+
+def summary(plan: Plan) -> Section:
+    """Figures that matter, first."""
+    blocks: list[Block] = [
+        Paragraph(
+            f"The motion takes {plan.duration:.3f} s from rest to rest. Without jerk limits the same path could be run in "
+            f"{plan.profile.duration:.3f} s."
+        )
+    ]
+    if plan.probability is not None:
+        blocks.append(
+            Paragraph(
+                f"With {plan.kappa:.2f} standard deviations of torque kept free, all torque limits hold with probability "
+                f"{plan.probability:.3f}; that makes the motion {100 * plan.longer:.2f} % longer than the "
+                f"{plan.duration_certain:.3f} s which it would take if the parameters were known exactly."
+            )
+        )
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (name, *(float(getattr(plan.usage, kind)[:, j].max()) for kind in KINDS))
+        for j, name in enumerate(plan.model.robot.joint_names)
+    )
+    blocks.append(
+        Table(("joint", *KINDS), rows, caption="Largest share of each limit that is used; 0 where there is none.")
+    )
+    return Section("summary", "The motion", tuple(blocks))
+
+
+def torque_section(plan: Plan, described: TorqueModel | None) -> Section:
+    """Torque of every joint against its limit."""
+    t = plan.usage.time
+    other = described.torque(*plan.trajectory.sample(t)) if described is not None else None
+    figures = []
+    for j, name in enumerate(plan.model.robot.joint_names):
+        expected, margin = plan.usage.expected[:, j], plan.usage.margin[:, j]
+        data = []
+        if plan.kappa > 0.0:
+            data.append(band(t, expected - margin, expected + margin, "margin for doubt", "rgba(0,114,178,0.2)"))
+        data.append(line(t, expected, "expected", BLUE))
+        if other is not None:
+            data.append(line(t, other[:, j], "as the description says", ORANGE, dash="dot"))
+        limit = plan.limits.torque[j]
+        if np.isfinite(limit):
+            ends = t[[0, -1]]
+            data += [line(ends, np.full(2, s * limit), "limit", GREY, dash="dash") for s in (1.0, -1.0)]
+        figures.append(Figure(f"torque{j}", tuple(data), axes("time [s]", f"{name} [N m or N]"), height=240))
+    return Section("torque", "Torque against limits", tuple(figures))
+
+
+def speed_section(plan: Plan) -> Section:
+    """The phase plane and the kinematic limits."""
+    theta, speed = original_speed(plan)
+    tops = np.sqrt(np.maximum(plan.profile.tops, 0.0))
+    plane = Figure(
+        "phase-plane",
+        (
+            line(plan.profile.theta, tops, "fastest speed that still reaches the end", GREY, dash="dash"),
+            line(plan.profile.theta, np.sqrt(plan.profile.x), "fastest without jerk limits", SKY),
+            line(theta, speed, "planned", BLUE),
+        ),
+        axes("path parameter", "its speed [1/s]"),
+        "The planned speed stays below the dashed curve everywhere; where it touches, some limit is used in full.",
+    )
+    figures: list[Block] = [plane]
+    for kind in ("velocity", "acceleration", "jerk"):
+        values = getattr(plan.usage, kind)
+        data = tuple(
+            line(plan.usage.time, values[:, j], name, COLOURS[j % len(COLOURS)])
+            for j, name in enumerate(plan.model.robot.joint_names)
+        )
+        figures.append(Figure(kind, data, axes("time [s]", f"{kind} over limit"), height=260))
+    return Section("speed", "Speed along the path", tuple(figures))
+
+
+def original_speed(plan: Plan) -> tuple[FloatArray, FloatArray]:
+    """The path's own parameter and its speed along the motion, also when it was planned on an eased path."""
+    from armid.planning.path import EasedPath
+
+    at, v, _, _ = plan.trajectory.law.derivatives(plan.usage.time)
+    path = plan.trajectory.path
+    if not isinstance(path, EasedPath):
+        return at, v
+    value, slope, _, _ = path.inner(at)
+    return value, slope * v
+
+
+def dynamics_section(plan: Plan) -> Section:
+    """The terms of the reduced dynamics."""
+    r = plan.reduced
+    figures = []
+    for name, values, unit in (
+        ("A", r.A, "per unit of θ''"),
+        ("B", r.B, "per unit of θ'²"),
+        ("Γ", r.Gamma, "[N m or N]"),
+    ):
+        data = tuple(
+            line(r.theta, values[:, j], joint, COLOURS[j % len(COLOURS)])
+            for j, joint in enumerate(plan.model.robot.joint_names)
+        )
+        figures.append(Figure(f"term-{name}", data, axes("path parameter θ", f"{name} {unit}"), height=240))
+    text = Paragraph("Torque along the path is A θ'' + B θ'² + Γ plus friction, from the base parameters alone.")
+    return Section("dynamics", "Reduced dynamics", (text, *figures))
+
+
+def generator_section(plan: Plan, joint: str) -> Section:
+    """Phase portrait of one joint's row with no drive there, and its periodic motions."""
+    title = f"Motion generator with {joint} passive"
+    try:
+        generator = MotionGenerator(plan.reduced.passive(joint))
+    except SingularGeneratorError as error:
+        return Section("generator", title, (Paragraph(f"Not drawn: {error}.", "faint"),))
+    curves = []
+    for k, (theta, speed) in enumerate(generator.portrait()):
+        for sign in (1.0, -1.0):
+            curve = line(theta, sign * speed, "", BLUE if k % 2 else SKY, width=1.0)
+            curves.append(curve | {"showlegend": False, "connectgaps": False})
+    rows = tuple(
+        (at, "centre" if stable else "saddle", generator.small_period(at) if stable else None)
+        for at, stable in generator.equilibria()
+    )
+    blocks: list[Block] = [
+        Figure("portrait", tuple(curves), axes("path parameter θ", "θ' [1/s]"), "Level curves without friction.", 420)
+    ]
+    if rows:
+        blocks.append(Table(("θ", "kind", "period of small oscillations [s]"), rows, caption="Equilibria."))
+    else:
+        blocks.append(
+            Paragraph("Gravity's row does not vanish on this path: there is no equilibrium and no periodic motion.")
+        )
+    return Section("generator", title, tuple(blocks))
+
+
+def notes_section(plan: Plan) -> Section:
+    """What was assumed."""
+    notes = [Paragraph(note.message, "faint") for note in plan.notes]
+    checked = Paragraph(
+        f"Limits were checked at {len(plan.usage.time)} instants; between them they are not proven.", "faint"
+    )
+    return Section("notes", "Notes", (*notes, checked))
