@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
+from armid.cli.config import ConfiguredGroup
+
 VERBS: tuple[str, ...] = (
     "inspect", "design", "poses", "simulate", "calibrate", "check", "identify", "validate", "export", "report",
-    "compare", "demo",
-    "payload", "recover", "sweep", "online",
+    "compare", "demo", "plan",
+    "payload", "recover", "sweep", "online", "show",
 )  # fmt: skip
 """Each is a module here with a `register(app)`; heavy imports happen inside the verb so that --help is instant."""
 
@@ -19,6 +23,7 @@ def application() -> typer.Typer:
     """The `armid` command with all its verbs."""
     app = typer.Typer(
         name="armid",
+        cls=ConfiguredGroup,
         help="Lets a robot arm learn its own body from its own measurements.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
@@ -31,7 +36,12 @@ def application() -> typer.Typer:
     return app
 
 
-def verbs() -> None:
+def verbs(
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", metavar="FILE", help="Options from a YAML file, before or after the verb; flags win."),
+    ] = None,
+) -> None:
     """Lets a robot arm learn its own body from its own measurements."""
 
 

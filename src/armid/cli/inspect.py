@@ -94,10 +94,10 @@ def chosen_quantities(text: str) -> tuple[Quantity, ...]:
 def chosen_effects(friction: str, rotor_inertia: bool, payload: str, torques: str) -> Effects:
     from armid.parameters.effects import FRICTION_NAMES, Effects, PayloadRuns, TorqueSide
 
-    names = [part.strip() for part in friction.split(",") if part.strip()]
+    names = [] if friction == "none" else [part.strip() for part in friction.split(",") if part.strip()]
     for name in names:
         if name not in FRICTION_NAMES:
-            raise InputError("--friction", f"{name!r} is not one of them", ", ".join(FRICTION_NAMES))
+            raise InputError("--friction", f"{name!r} is not one of them", ", ".join((*FRICTION_NAMES, "none")))
     return Effects(
         **{name: True for name in names},
         rotor_inertia=rotor_inertia,

@@ -1,0 +1,135 @@
+"""A config file equal in power to the flags: `armid --config armid.yaml VERB ...`.
+
+One YAML mapping: verb -> option -> value, with the names of the flags; `all` applies to every verb that has the option.
+A flag on the command line wins over the file, the file over the default.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import typer
+import typer.core
+
+from armid.cli.output import EXIT_FAILED
+from armid.errors import ArmidError, InputError, UnknownNameError
+
+FLAG = "--config"
+EVERY_VERB = "all"
+NOT_SETTINGS = ("help",)
+"""Options that do something of their own and have no value to keep in a file."""
+
+
+class ConfiguredGroup(typer.core.TyperGroup):
+    """The `armid` command: takes `--config FILE` before or after the verb and makes the file the verbs' defaults."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            rest, path = without_config(args)
+            if path is not None:
+                ctx.default_map = defaults(path, self, ctx)
+        except ArmidError as error:
+            typer.echo(f"armid: {error}", err=True)
+            raise typer.Exit(EXIT_FAILED) from None
+        return super().parse_args(ctx, rest)
+
+
+def without_config(args: list[str]) -> tuple[list[str], Path | None]:
+    """The arguments without `--config FILE`, and the file.
+
+    Raises:
+        InputError: the flag without a file, or twice.
+    """
+    rest: list[str] = []
+    found: list[str] = []
+    words = iter(args)
+    for word in words:
+        if word == "--":
+            rest += [word, *words]
+        elif word == FLAG:
+            found.append(next(words, ""))
+        elif word.startswith(f"{FLAG}="):
+            found.append(word.removeprefix(f"{FLAG}="))
+        else:
+            rest.append(word)
+    if "" in found:
+        raise InputError(FLAG, "no file given", "for example --config armid.yaml")
+    if len(found) > 1:
+        raise InputError(FLAG, "given twice", "keep one")
+    return rest, Path(found[0]) if found else None
+
+
+def defaults(path: Path, group: typer.core.TyperGroup, ctx: Any) -> dict[str, dict[str, Any]]:
+    """Default values of every verb's parameters from a config file, by the names click knows them by.
+
+    Raises:
+        InputError: not readable, or not a mapping of mappings.
+        UnknownNameError: a verb or a setting that does not exist; lists those that do.
+    """
+    content = read(path)
+    commands = {name: command for name in group.list_commands(ctx) if (command := group.get_command(ctx, name))}
+    known = {name: settings(command) for name, command in commands.items()}
+    for section in content:
+        if section != EVERY_VERB and section not in known:
+            raise UnknownNameError(f"verb (in {path})", section, (EVERY_VERB, *known))
+    common = section_of(content, EVERY_VERB, path)
+    check_names(common, {key for options in known.values() for key in options}, f"setting of any verb (in {path})")
+    out = {}
+    for verb, options in known.items():
+        own = section_of(content, verb, path)
+        check_names(own, set(options), f"setting of {verb} (in {path})")
+        chosen = {key: value for key, value in common.items() if key in options} | own
+        out[verb] = {options[key].name: fitted(value, options[key], path, key) for key, value in chosen.items()}
+    return out
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The file as nested text."""
+    from armid.robot.document import document
+
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(path, f"cannot be read: {getattr(error, 'strerror', None) or 'not text'}") from None
+    content = document(text, str(path))
+    if not isinstance(content, dict):
+        raise InputError(path, "not a mapping", "expected verb: {option: value}")
+    return content
+
+
+def section_of(content: dict[str, Any], name: str, path: Path) -> dict[str, Any]:
+    section = content.get(name, {})
+    if section == "":
+        return {}
+    if not isinstance(section, dict):
+        raise InputError(f"{path}, {name}", f"{section!r}", "expected option: value")
+    return section
+
+
+def settings(command: Any) -> dict[str, Any]:
+    """A verb's parameters by the name they have in a config file: the flag without dashes, or the argument's name."""
+    out = {}
+    for parameter in command.params:
+        long = [word for word in parameter.opts if word.startswith("--")]
+        key = long[0].removeprefix("--") if long else parameter.name
+        if key not in NOT_SETTINGS:
+            out[key] = parameter
+    return out
+
+
+def check_names(section: dict[str, Any], known: set[str], kind: str) -> None:
+    for key in section:
+        if key not in known:
+            raise UnknownNameError(kind, key, sorted(known))
+
+
+def fitted(value: Any, parameter: Any, path: Path, key: str) -> Any:
+    """A value as the parameter takes it: a list for what may be repeated, else one text (lists joined by commas)."""
+    if isinstance(value, dict) or (isinstance(value, list) and not all(isinstance(item, str) for item in value)):
+        raise InputError(f"{path}, {key}", f"{value!r}", "expected a value or a list of values")
+    if getattr(parameter, "multiple", False) or parameter.nargs == -1:
+        return value if isinstance(value, list) else [value]
+    if parameter.nargs > 1:
+        return value
+    return ",".join(value) if isinstance(value, list) else value
