@@ -36,7 +36,12 @@ def row(numbers) -> Row:
 def arm(table=NOMINAL, inertial=None) -> Robot:
     """Joints 1..7 of the table."""
     joints = tuple(
-        Joint(f"joint{i}", JointKind.REVOLUTE, transforms(row(table[i]), Convention.MODIFIED, JointKind.REVOLUTE), Limits(-limit, limit))
+        Joint(
+            f"joint{i}",
+            JointKind.REVOLUTE,
+            transforms(row(table[i]), Convention.MODIFIED, JointKind.REVOLUTE),
+            Limits(-limit, limit),
+        )
         for i, limit in zip(range(1, 8), LIMITS, strict=True)
     )
     links = tuple(Link(f"link{i + 1}", None if inertial is None else inertial[i]) for i in range(7))
@@ -45,7 +50,12 @@ def arm(table=NOMINAL, inertial=None) -> Robot:
 
 def chain(numbers) -> tuple[Elementary, ...]:
     alpha, a, theta, d = numbers
-    return (Elementary(Motion.RX, alpha), Elementary(Motion.TX, a), Elementary(Motion.RZ, theta), Elementary(Motion.TZ, d))
+    return (
+        Elementary(Motion.RX, alpha),
+        Elementary(Motion.TX, a),
+        Elementary(Motion.RZ, theta),
+        Elementary(Motion.TZ, d),
+    )
 
 
 def camera(*, free: bool) -> FrameModel:

@@ -156,7 +156,9 @@ def test_distances_from_an_unknown_anchor(rng):
     q = truth.configurations(120)
     p = position(truth, q)
     d = np.linalg.norm(p - np.array([1.0, 0.5, 0.2]), axis=1)
-    measurements = Measurements(q, (Observations(Quantity.DISTANCE, np.arange(120), distance=d, setup="anchor", target="tool0"),))
+    measurements = Measurements(
+        q, (Observations(Quantity.DISTANCE, np.arange(120), distance=d, setup="anchor", target="tool0"),)
+    )
     result = fit(truth.robot, measurements, PLAIN)
     assert error_table(result.after.residuals).position.max() < 1e-7
     assert error_table(result.before.residuals).position.mean() > 1e-4
@@ -168,7 +170,11 @@ def test_lengths_between_configurations_need_no_sensor_frame(rng):
     p = position(truth, q)
     rows, others = np.arange(0, 120, 2), np.arange(1, 120, 2)
     d = np.linalg.norm(p[rows] - p[others], axis=1)
-    result = fit(truth.robot, Measurements(q, (Observations(Quantity.LENGTH, rows, distance=d, other_rows=others, target="tool0"),)), PLAIN)
+    result = fit(
+        truth.robot,
+        Measurements(q, (Observations(Quantity.LENGTH, rows, distance=d, other_rows=others, target="tool0"),)),
+        PLAIN,
+    )
     assert result.model.setups == {}
     assert error_table(result.after.residuals).position.max() < 1e-7
 
@@ -211,7 +217,9 @@ def test_a_nearly_frozen_joint_stays_at_nominal_and_is_named(rng):
     q[:, 2] = 0.3 + 1e-4 * rng.normal(size=60)
     q[:, 4] = 0.1
     result = fit(truth.robot, Measurements(q, (truth.see(q, Quantity.POSE, noise=1e-4),)), PLAIN)
-    held = [n for n, s in zip(result.model.names, result.after.selection.status, strict=True) if s is not Status.IDENTIFIED]
+    held = [
+        n for n, s in zip(result.model.names, result.after.selection.status, strict=True) if s is not Status.IDENTIFIED
+    ]
     assert len(held) > len(result.model.parameters) - 34  # fewer than the 34 that moving every joint would give
     arm = result.model.owned(Owner.LINK, Owner.JOINT)
     assert np.abs(result.after.values[arm] / result.model.tolerances[arm]).max() < 5.0
@@ -343,14 +351,21 @@ def test_more_configurations_help_as_predicted(rng):
 def test_calibrated_robot_is_what_identification_takes(rng):
     truth = Truth(load_robot("ur10e"), rng)
     q = truth.configurations(60)
-    result = calibrate(truth.robot, Measurements(q, (truth.see(q, Quantity.POSE),)), settings=CalibrationSettings((PLAIN,), folds=3))
+    result = calibrate(
+        truth.robot, Measurements(q, (truth.see(q, Quantity.POSE),)), settings=CalibrationSettings((PLAIN,), folds=3)
+    )
     arm, real = result.robot, calibrated_robot(truth.model, truth.values)
     fresh = truth.configurations(30)
     a, b = (forward_kinematics(r, fresh, r.links[-1].name) for r in (arm, real))
     # Base and tool absorb what no measurement can tell from them: compare motion between configurations.
     X = inverse(a[:1]) @ a
     Y = inverse(b[:1]) @ b
-    assert np.abs(np.linalg.norm(rotation_log(X[:, :3, :3]), axis=1) - np.linalg.norm(rotation_log(Y[:, :3, :3]), axis=1)).max() < 1e-6
+    assert (
+        np.abs(
+            np.linalg.norm(rotation_log(X[:, :3, :3]), axis=1) - np.linalg.norm(rotation_log(Y[:, :3, :3]), axis=1)
+        ).max()
+        < 1e-6
+    )
     assert arm.joint_names == truth.robot.joint_names
     np.testing.assert_array_equal(arm.inertial, truth.robot.inertial)
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from chains import random_robot
 
 from armid.calibration.build import kinematic_model
 from armid.calibration.calibrated import calibrated_robot, predicted_poses
@@ -20,6 +19,7 @@ from armid.identifiability.base import base_parameters
 from armid.kernels.kinematics import forward_kinematics
 from armid.robot import Elementary, Motion
 from armid.robot.load import load_robot
+from chains import random_robot
 
 EVERY_TERM = frozenset(Term)
 
@@ -92,11 +92,18 @@ def test_rounded_right_angles_stay_as_they_are_but_do_not_send_normals_to_infini
     tilted = replace(
         robot,
         joints=tuple(
-            replace(j, transforms=tuple(replace(e, value=e.value + 4e-6) if e.motion is Motion.RX else e for e in j.transforms))
+            replace(
+                j,
+                transforms=tuple(
+                    replace(e, value=e.value + 4e-6) if e.motion is Motion.RX else e for e in j.transforms
+                ),
+            )
             for j in robot.joints
         ),
     )
-    chain = replace(tilted, joints=tuple(replace(j, transforms=(Elementary(Motion.TX, 0.0), *j.transforms)) for j in tilted.joints))
+    chain = replace(
+        tilted, joints=tuple(replace(j, transforms=(Elementary(Motion.TX, 0.0), *j.transforms)) for j in tilted.joints)
+    )
     assert max(abs(row.d) + abs(row.a) for row in denavit_table(chain)) < 2.0
     q = np.random.default_rng(0).normal(size=(5, 6))
     np.testing.assert_allclose(forward_kinematics(mdh_form(chain), q), forward_kinematics(chain, q), atol=1e-12)
@@ -145,7 +152,9 @@ def test_rotation_log_and_exp_agree_with_scipy():
 
     rng = np.random.default_rng(0)
     v = rng.normal(size=(500, 3))
-    v *= (np.concatenate([np.linspace(0, np.pi - 1e-9, 250), 10.0 ** rng.uniform(-9, 0, 250)]) / np.linalg.norm(v, axis=1))[:, None]
+    v *= (
+        np.concatenate([np.linspace(0, np.pi - 1e-9, 250), 10.0 ** rng.uniform(-9, 0, 250)]) / np.linalg.norm(v, axis=1)
+    )[:, None]
     R = Rotation.from_rotvec(v).as_matrix()
     np.testing.assert_allclose(rotation_exp(v), R, atol=1e-14)
     np.testing.assert_allclose(rotation_log(R), v, atol=1e-11)

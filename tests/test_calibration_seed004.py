@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import seed004
 
+import seed004
 from armid.calibration.build import kinematic_model
 from armid.calibration.enough import MEAN_OVER_RMS, position_uncertainty
 from armid.calibration.fit import FitSettings, fit
@@ -162,6 +162,10 @@ def test_recovered_deviations_lie_within_their_intervals():
         owner = f"link{i + 2}" if i < 6 else "tool"
         truth |= {f"{owner}.{name}": value for name, value in zip(seed004.NAMES, row, strict=True)}
     sigma = np.sqrt(np.diag(fit.after.covariance))
-    names = [n for n, k in zip(fit.model.names, fit.after.selection.kept, strict=True) if k and n not in ("tool.theta", "tool.d")]
+    names = [
+        n
+        for n, k in zip(fit.model.names, fit.after.selection.kept, strict=True)
+        if k and n not in ("tool.theta", "tool.d")
+    ]
     z = [(fit.after.values[fit.model.index(n)] - truth[n]) / sigma[fit.model.index(n)] for n in names]
     assert np.sqrt(np.mean(np.square(z))) < 1.6

@@ -8,7 +8,15 @@ import numpy as np
 
 from armid.calibration.conventions import dh_form, mdh_form
 from armid.calibration.model import (
-    Basis, ErrorModel, FrameModel, Geometry, JointTerm, KinematicModel, Slot, Term, prismatic,
+    Basis,
+    ErrorModel,
+    FrameModel,
+    Geometry,
+    JointTerm,
+    KinematicModel,
+    Slot,
+    Term,
+    prismatic,
 )  # fmt: skip
 from armid.calibration.parameter import KinematicParameter, Owner, Tolerances
 from armid.errors import InputError

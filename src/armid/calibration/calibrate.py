@@ -7,19 +7,18 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from armid.arrays import FloatArray
 from armid.calibration.calibrated import calibrated_robot
 from armid.calibration.diagnose import check_misfit, diagnose, misfit_notes
 from armid.calibration.errors import ErrorTable, by_group, error_table
 from armid.calibration.fit import Fit, FitSettings, fit
-from armid.calibration.hold_out import SURE, HeldOut, Verdict, compared, cross_validate, folds, paired_t, table_of
+from armid.calibration.hold_out import SURE, HeldOut, Verdict, cross_validate, folds, paired_t
 from armid.calibration.identifiable import Status
 from armid.calibration.measurement import MeasurementError, Measurements, joined
 from armid.calibration.model import ErrorModel, Geometry, Term
 from armid.calibration.noise import parts, threshold
-from armid.calibration.parameter import Owner, Tolerances
-from armid.calibration.solve import solve
-from armid.calibration.start import StartFrames, start_frames
+from armid.calibration.parameter import Tolerances
+from armid.calibration.start import start_frames
+from armid.calibration.validate import validated
 from armid.notes import Note, Severity
 from armid.robot.robot import Robot
 
@@ -145,7 +144,7 @@ def calibrate(
         MeasurementError: the measurements cannot be what they claim to be; the message names the likely cause.
     """
     settings = settings or CalibrationSettings(default_candidates(robot))
-    notes = diagnose(robot, measurements)
+    measurements, notes = diagnose(robot, measurements)
     start = None if settings.fit.setups else start_frames(robot, measurements)
     fits: list[Fit] = []
     for errors in settings.candidates:
@@ -176,43 +175,6 @@ def choose(tables: Sequence[ErrorTable], measurements: Measurements) -> int:
     return best
 
 
-def validated(fit: Fit, validate: Measurements) -> HeldOut:
-    """Errors on other measurements. Their sensor and tool frames are theirs: fitted there when they are new names."""
-    known = set(validate.setups) <= set(fit.model.setups) and set(validate.targets) <= set(fit.model.targets)
-    if known:
-        before, after = (table_of(fit, s.values, validate) for s in (fit.before, fit.after))
-        return compared(f"{len(validate.q)} other configurations", before, after, validate)
-    moved = moved_frames(fit, validate)
-    before, after = (error_table(solution) for solution in moved)
-    return compared(f"{len(validate.q)} other configurations, sensor and tool frames of their own", before, after, validate)
-
-
-def moved_frames(fit: Fit, validate: Measurements) -> list[tuple]:  # type: ignore[type-arg]
-    """Residuals on measurements from a new setup: only its frames are fitted, links stay as they were found."""
-    out = []
-    for solution in (fit.before, fit.after):
-        arm = calibrated_robot(fit.model, solution.values)
-        start = start_frames(arm, validate)
-        again = fit_frames(fit, solution.values, validate, start)
-        out.append(again)
-    return out
-
-
-def fit_frames(previous: Fit, values: FloatArray, validate: Measurements, start: StartFrames) -> tuple:  # type: ignore[type-arg]
-    """Residuals with links at given values and frames fitted."""
-    from armid.calibration.build import kinematic_model
-
-    setups, targets = start.models(validate)
-    model = kinematic_model(previous.model.robot, previous.errors, setups=setups, targets=targets)
-    begin = np.zeros(len(model.parameters))
-    for k, name in enumerate(model.names):
-        if model.parameters[k].owner in (Owner.LINK, Owner.JOINT):
-            begin[k] = values[previous.model.index(name)]
-    frames = model.owned(Owner.SETUP, Owner.TARGET)
-    solution = solve(model, validate, start=begin, allowed=frames, settings=previous.settings.solver, hold=True)
-    return solution.residuals
-
-
 def outlying(fit: Fit, measurements: Measurements) -> list[Outlier]:
     """Measurements whose residual a Gaussian of the estimated width would not produce."""
     out = []
@@ -233,7 +195,13 @@ def outlier_notes(outliers: Sequence[Outlier], measurements: Measurements) -> li
         return []
     worst = ", ".join(f"{x.label} ({x.target} {x.kind}, {x.sigmas:.0f} sigma)" for x in outliers[:MANY_NAMED])
     more = f" and {len(outliers) - MANY_NAMED} more" if len(outliers) > MANY_NAMED else ""
-    return [Note("outliers", Severity.WARNING, f"{len(outliers)} measurements far from the rest, weighted down: {worst}{more}")]
+    return [
+        Note(
+            "outliers",
+            Severity.WARNING,
+            f"{len(outliers)} measurements far from the rest, weighted down: {worst}{more}",
+        )
+    ]
 
 
 def parameter_notes(fit: Fit) -> list[Note]:
@@ -267,7 +235,9 @@ def judged(fit: Fit, held_out: HeldOut, notes: Sequence[Note]) -> tuple[Verdict,
     reasons = [note.message for note in notes if note.severity is Severity.ERROR]
     if reasons:
         return Verdict.UNTRUSTED, tuple(reasons)
-    told = f"mean held-out error changes by {-100 * held_out.gain:+.1f} % (paired t = {held_out.t:.1f}; {held_out.method})"
+    told = (
+        f"mean held-out error changes by {-100 * held_out.gain:+.1f} % (paired t = {held_out.t:.1f}; {held_out.method})"
+    )
     if not held_out.helps:
         return Verdict.NO_GAIN, (f"no held-out gain: {told}; keep the nominal links",)
     return Verdict.TRUSTED, (told,)

@@ -63,7 +63,7 @@ def compensated_targets(
         q = q + (np.linalg.pinv(J, rcond=1e-8) @ e[..., np.newaxis])[..., 0]
     e = twist_to(predicted_poses(model, values, q), wanted)
     lower, upper = model.robot.limit("lower"), model.robot.limit("upper")
-    inside = ((q >= lower) & (q <= upper)).all(axis=1)
+    inside: npt.NDArray[np.bool_] = np.all((q >= lower) & (q <= upper), axis=1, keepdims=True)[:, 0]
     return CompensatedTargets(q, np.linalg.norm(e[:, :3], axis=1), np.linalg.norm(e[:, 3:], axis=1), inside)
 
 

@@ -53,7 +53,10 @@ def filled(robot: Robot, order: tuple[Motion, ...]) -> Robot:
     for i, joint in enumerate(robot.joints):
         given = {e.motion: e for e in joint.transforms}
         elements = tuple(
-            replace(given.get(m, Elementary(m)), symbol=given[m].symbol if m in given and given[m].variable else f"{SYMBOLS[m]}{i + 1}")
+            replace(
+                given.get(m, Elementary(m)),
+                symbol=given[m].symbol if m in given and given[m].variable else f"{SYMBOLS[m]}{i + 1}",
+            )
             for m in order
         )
         joints.append(replace(joint, transforms=elements))
@@ -85,7 +88,7 @@ def dh_form(robot: Robot) -> Robot:
     lead = np.eye(4)
     for i, joint in enumerate(robot.joints):
         k = k_before(modified[i])
-        own, following = modified[i][k:], modified[i + 1][:k_before(modified[i + 1])] if i + 1 < len(modified) else ()
+        own, following = modified[i][k:], modified[i + 1][: k_before(modified[i + 1])] if i + 1 < len(modified) else ()
         alpha_a = product(modified[i][:k])
         before = small_free(np.linalg.inv(links[i]) @ frames[i] @ alpha_a) if i == 0 else small_free(lead)
         tail = standard_tail(following, i)

@@ -81,14 +81,16 @@ def restored(data: Mapping[str, Any], robot: Robot) -> tuple[KinematicModel, Flo
     """Model and values from the plain data of a correction."""
     if tuple(data["robot"]["joints"]) != robot.joint_names:
         raise InputError(
-            "correction", f"made for joints {', '.join(data['robot']['joints'])}", f"this robot has {', '.join(robot.joint_names)}"
+            "correction",
+            f"made for joints {', '.join(data['robot']['joints'])}",
+            f"this robot has {', '.join(robot.joint_names)}",
         )
     errors = ErrorModel(
-        Geometry(data["geometry"]), frozenset(Term(t) for t in data["terms"]), tuple((int(a), int(b)) for a, b in data["couplings"])
+        Geometry(data["geometry"]),
+        frozenset(Term(t) for t in data["terms"]),
+        tuple((int(a), int(b)) for a, b in data["couplings"]),
     )
-    frames = [
-        {name: frame_model(parts) for name, parts in data[kind].items()} for kind in ("setups", "targets")
-    ]
+    frames = [{name: frame_model(parts) for name, parts in data[kind].items()} for kind in ("setups", "targets")]
     model = kinematic_model(robot, errors, setups=frames[0], targets=frames[1])
     values = np.zeros(len(model.parameters))
     for name, entry in data["parameters"].items():

@@ -11,17 +11,25 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
+import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.calibration.build import kinematic_model
 from armid.calibration.errors import error_table
 from armid.calibration.fit import Fit
 from armid.calibration.measurement import MeasurementError, Measurements, Observations, Quantity
-from armid.calibration.rotations import (
-    inverse, matrix_from_euler, matrix_from_quaternion, quaternion_from_matrix, rigid, rotation_exp, rotation_log,
-)  # fmt: skip
 from armid.calibration.model import ErrorModel, Geometry
-from armid.calibration.residual import Residual
+from armid.calibration.noise import Loss
+from armid.calibration.residual import Residual, residuals
+from armid.calibration.rotations import (
+    inverse,
+    matrix_from_euler,
+    matrix_from_quaternion,
+    quaternion_from_matrix,
+    rigid,
+    rotation_exp,
+    rotation_log,
+)  # fmt: skip
 from armid.calibration.solve import Solution, SolverSettings, solve
 from armid.calibration.start import start_frames
 from armid.notes import Note, Severity
@@ -47,67 +55,74 @@ class Misfit:
     position: float
     orientation: float
 
-    def suspicious(self, reach: float) -> bool:
-        """Whether no real arm of that reach [m] would be this far off."""
-        return bool(self.position > TOO_FAR * reach or self.orientation > TOO_TURNED)
-
-    def relative_to(self, other: Misfit) -> float:
-        """The larger of the two ratios."""
-        ratios = [a / b for a, b in ((self.position, other.position), (self.orientation, other.orientation)) if b > 0.0]
-        return max((r for r in ratios if np.isfinite(r)), default=1.0)
+    def score(self, reach: float) -> float:
+        """The worse of the two, in units of what no real arm of that reach [m] would show."""
+        parts = (self.position / (TOO_FAR * reach), self.orientation / TOO_TURNED)
+        return max((x for x in parts if np.isfinite(x)), default=0.0)
 
 
 def misfit(robot: Robot, measurements: Measurements) -> Misfit:
     """How badly nominal links fit with the best placement of sensors and tools."""
     setups, targets = start_frames(robot, measurements).models(measurements)
-    frames_only = ErrorModel(Geometry.NONE, frozenset())
-    model = kinematic_model(robot, frames_only, setups=setups, targets=targets)
-    return misfit_of(solve(model, measurements, settings=SolverSettings(iterations=20, rounds=4)).residuals)
+    model = kinematic_model(robot, ErrorModel(Geometry.NONE, frozenset()), setups=setups, targets=targets)
+    settings = SolverSettings(iterations=20, rounds=3, loss=Loss(0.0))
+    return misfit_of(solve(model, measurements, settings=settings).residuals)
 
 
-def misfit_of(residuals: Iterable[Residual]) -> Misfit:
+def rough_misfit(robot: Robot, measurements: Measurements) -> Misfit:
+    """The same with closed-form placements: quick, good enough to rank readings."""
+    setups, targets = start_frames(robot, measurements).models(measurements)
+    model = kinematic_model(robot, ErrorModel(Geometry.NONE, frozenset()), setups=setups, targets=targets)
+    values = np.zeros(len(model.parameters))
+    return misfit_of(residuals(model, values, measurements, wanted=np.zeros(len(values), dtype=bool)))
+
+
+def misfit_of(found: Iterable[Residual]) -> Misfit:
     """Typical lengths of residual vectors; medians keep a few outliers from condemning a good file."""
-    table = error_table(residuals)
+    table = error_table(found)
     return Misfit(*(float(np.median(x)) if len(x) else float("nan") for x in (table.position, table.orientation)))
 
 
-def diagnose(robot: Robot, measurements: Measurements) -> list[Note]:
-    """Notes on the measurements; raises when they cannot be used, naming the likely cause."""
+def diagnose(robot: Robot, measurements: Measurements) -> tuple[Measurements, list[Note]]:
+    """The measurements without stale ones, and notes; raises when they cannot be used, naming the likely cause."""
     check_counts(robot, measurements)
     check_units(robot, measurements)
-    return duplicate_notes(measurements)
+    return without_stale(measurements)
 
 
 def check_misfit(robot: Robot, measurements: Measurements, before: Solution) -> None:
     """Refuse measurements that nominal links with fitted frames miss by more than any real arm would."""
-    found = misfit_of(before.residuals)
-    if found.suspicious(arm_reach(robot)):
-        raise MeasurementError(explained(robot, measurements, found))
+    if misfit_of(before.residuals).score(arm_reach(robot)) > 1.0:
+        raise MeasurementError(explained(robot, thinned(measurements)))
 
 
-def explained(robot: Robot, measurements: Measurements, found: Misfit) -> str:
+MOST_LIKELY = 5
+"""Readings looked at closely, the best by their closed-form misfit."""
+
+
+def explained(robot: Robot, measurements: Measurements) -> str:
     """What is wrong, and under which other reading the measurements fit."""
+    reach = arm_reach(robot)
+    found = misfit(robot, measurements)
     away = "" if np.isnan(found.position) else f"{1e3 * found.position:.0f} mm"
     turned = "" if np.isnan(found.orientation) else f"{np.degrees(found.orientation):.1f} deg"
-    found = misfit(robot, thinned(measurements))
-    text = f"the measurements miss the nominal arm by {' and '.join(x for x in (away, turned) if x)} however sensor and tool are placed"
-    causes = [
-        (other.relative_to(found), cause)
-        for cause, other_robot, reading in readings(robot, thinned(measurements))
-        if (other := misfit(other_robot, reading)).relative_to(found) < CLEARLY_BETTER
-    ]
-    if not causes:
+    missed = " and ".join(x for x in (away, turned) if x)
+    text = f"the measurements miss the nominal arm by {missed} however sensor and tool are placed"
+    tried = sorted(readings(robot, measurements), key=lambda r: rough_misfit(r[1], r[2]).score(reach))[:MOST_LIKELY]
+    scores = sorted((misfit(other, reading).score(reach), cause) for cause, other, reading in tried)
+    fitting = [(score, cause) for score, cause in scores if score < CLEARLY_BETTER * found.score(reach)]
+    if not fitting:
         return f"{text}; no common mistake explains it: is this the right robot, in the right joint order?"
-    causes.sort(key=lambda c: c[0])
-    best = causes[0]
-    also = [cause for ratio, cause in causes[1:3] if ratio < 2.0 * best[0]]
+    best = fitting[0]
+    also = [cause for score, cause in fitting[1:3] if score < 2.0 * best[0]]
     more = f" (or: {'; '.join(also)})" if also else ""
-    return f"{text}; they fit {1.0 / best[0]:.0f} times better if {best[1]}{more}"
+    times = min(found.score(reach) / max(best[0], 1e-9), 1e4)
+    return f"{text}; they fit {times:.0f} times better if {best[1]}{more}"
 
 
 Change = Callable[[Observations], Observations]
 
-ENOUGH = 60
+ENOUGH = 40
 """Rows used to try other readings."""
 
 
@@ -153,7 +168,11 @@ def couplings(robot: Robot, measurements: Measurements) -> Iterator[tuple[str, R
         C = np.eye(robot.n_joints)
         C[2, 1] = sign
         word = "+" if sign > 0 else "-"
-        yield f"joint 3 is coupled: geometric J3 = J3 {word} J2 (add `coupling` to the robot file)", replace(robot, coupling=C), measurements
+        yield (
+            f"joint 3 is coupled: geometric J3 = J3 {word} J2 (add `coupling` to the robot file)",
+            replace(robot, coupling=C),
+            measurements,
+        )
 
 
 def inverted(o: Observations) -> Observations:
@@ -186,7 +205,10 @@ def orientation_readings() -> Iterator[tuple[str, Change]]:
 
     for order in ("zyx", "zyz", "ZYZ", "xzy", "yxz", "yzx", "zxy"):
         kind = "moving" if order.isupper() else "fixed"
-        yield f"Euler angles are about {kind} axes {order.lower()} (use --orientation euler-{order})", euler(order, "rpy")
+        yield (
+            f"Euler angles are about {kind} axes {order.lower()} (use --orientation euler-{order})",
+            euler(order, "rpy"),
+        )
     yield "the three angles are a rotation vector (use --orientation rotation-vector)", vector_from_rpy
     for order in ("xyz", "zyx"):
         yield f"the rotation vector is really Euler angles (use --orientation euler-{order})", euler(order, "vector")
@@ -228,7 +250,11 @@ def check_units(robot: Robot, measurements: Measurements) -> None:
         largest = float(np.abs(measurements.q[:, i]).max())
         if joint.kind is JointKind.REVOLUTE and largest > FULL_TURNS:
             rows = np.flatnonzero(np.abs(measurements.q[:, i]) > FULL_TURNS)
-            part = "all rows" if len(rows) > 0.5 * len(measurements.q) else f"{len(rows)} rows, the first {measurements.labels[rows[0]]}"
+            part = (
+                "all rows"
+                if len(rows) > 0.5 * len(measurements.q)
+                else f"{len(rows)} rows, the first {measurements.labels[rows[0]]}"
+            )
             mixed = "" if len(rows) > 0.5 * len(measurements.q) else "; units are mixed within the file"
             raise MeasurementError(
                 f"joint {joint.name} reaches {largest:.4g} rad ({part}): these are degrees (use --angles deg){mixed}"
@@ -257,48 +283,48 @@ def arm_reach(robot: Robot) -> float:
     """Sum of all link offsets [m]: no point of the arm is further from its base."""
     total = sum(abs(e.value) for j in robot.joints for e in j.transforms if not e.motion.is_rotation)
     slides = sum(
-        max(abs(j.limits.lower), abs(j.limits.upper)) if np.isfinite(j.limits.lower) and np.isfinite(j.limits.upper) else 1.0
+        max(abs(j.limits.lower), abs(j.limits.upper))
+        if np.isfinite(j.limits.lower) and np.isfinite(j.limits.upper)
+        else 1.0
         for j in robot.joints
         if j.kind is JointKind.PRISMATIC
     )
     return max(total + slides, 0.1)
 
 
-def duplicate_notes(measurements: Measurements) -> list[Note]:
-    """The same target value at different joint positions: a frozen sensor, or a copied line."""
-    notes = []
+MANY_STALE = 0.1
+"""Fraction of repeated target values from which on nothing in the file is to be trusted."""
+
+
+def without_stale(measurements: Measurements) -> tuple[Measurements, list[Note]]:
+    """Leaves out measurements that repeat an earlier one although the joints moved: a frozen sensor, or a copied line."""
+    notes, kept = [], []
+    rows = np.arange(len(measurements.q))
     for o in measurements.observations:
-        if o.position is None or len(o) < 2:
-            continue
-        _, first, which = np.unique(o.position, axis=0, return_index=True, return_inverse=True)
-        original = first[np.ravel(which)]
-        moved = np.abs(measurements.q[o.rows] - measurements.q[o.rows[original]]).max(axis=1) > 1e-3
-        stale = np.flatnonzero(moved)
-        if len(stale):
-            where = ", ".join(measurements.labels[o.rows[i]] for i in stale[:5])
-            severity = Severity.ERROR if len(stale) > 0.1 * len(o) else Severity.WARNING
-            notes.append(Note(
-                "duplicated-target", severity,
-                f"{len(stale)} measurements of {o.target} repeat an earlier position to the last digit although the joints "
-                f"moved (a sensor that froze, or copied lines): {where}", o.target,
-            ))  # fmt: skip
-    same = len(measurements.q) - len(np.unique(np.column_stack([measurements.q, signature(measurements)]), axis=0))
-    if same:
-        notes.append(Note("duplicated-rows", Severity.WARNING, f"{same} rows are copies of others: they count twice without knowing more"))
-    return notes
+        stale = stale_rows(o, measurements.q)
+        if stale.any():
+            where = ", ".join(measurements.labels[i] for i in o.rows[stale][:5])
+            severity = Severity.ERROR if stale.mean() > MANY_STALE else Severity.WARNING
+            text = (
+                f"{int(stale.sum())} measurements of {o.target} repeat an earlier one to the last digit although the joints "
+                f"moved (a sensor that froze, or copied lines) and are left out: {where}"
+            )
+            notes.append(Note("duplicated-target", severity, text, o.target))
+        kept.append(o.take(~stale, rows) if stale.any() else o)
+    return replace(measurements, observations=tuple(kept)), notes
 
 
-def signature(measurements: Measurements) -> FloatArray:
-    """Numbers that differ when the observations of two rows do, shape [n, k]."""
-    out = np.zeros((len(measurements.q), 4))
-    for k, o in enumerate(measurements.observations):
-        scale = np.sqrt(2.0 + k)
-        if o.position is not None:
-            out[o.rows, :3] += scale * o.position
-        if o.distance is not None:
-            out[o.rows, 3] += scale * o.distance
-        out[o.rows, 3] += scale
-    return out
+MOVED = 1e-3
+"""[rad or m] Joints that differ by more than this put the target elsewhere."""
+
+
+def stale_rows(o: Observations, q: FloatArray) -> npt.NDArray[np.bool_]:
+    """Mask of the observations whose position equals an earlier one's at other joint positions."""
+    if o.position is None or len(o) < 2:
+        return np.zeros(len(o), dtype=bool)
+    _, first, which = np.unique(o.position, axis=0, return_index=True, return_inverse=True)
+    original = first[np.ravel(which)]
+    return np.asarray(np.abs(q[o.rows] - q[o.rows[original]]).max(axis=1) > MOVED)
 
 
 def misfit_notes(fit: Fit, measurements: Measurements) -> list[Note]:
@@ -308,7 +334,7 @@ def misfit_notes(fit: Fit, measurements: Measurements) -> list[Note]:
     if measurements.n_equations < wanted:
         notes.append(Note(
             "few-equations", Severity.WARNING,
-            f"{measurements.n_equations} equations for {wanted} parameters: the prior decides the rest; measure more configurations",
+            f"{measurements.n_equations} equations for {wanted} parameters: the prior decides the rest; measure more",
         ))  # fmt: skip
     span = np.ptp(measurements.q, axis=0)
     still = [name for name, s in zip(fit.model.robot.joint_names, span, strict=True) if s < 1e-3]

@@ -32,7 +32,11 @@ def statistics(errors: FloatArray) -> Statistics:
     if len(errors) == 0:
         return Statistics(float("nan"), float("nan"), float("nan"), float("nan"), 0)
     return Statistics(
-        float(errors.mean()), float(np.median(errors)), float(np.sqrt((errors**2).mean())), float(errors.max()), len(errors)
+        float(errors.mean()),
+        float(np.median(errors)),
+        float(np.sqrt((errors**2).mean())),
+        float(errors.max()),
+        len(errors),
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -126,14 +125,6 @@ def write_files(calibration: Calibration, out: Path, *, source: str = "") -> dic
     return files
 
 
-def write_summary(data: dict[str, Any], path: Path) -> Path:
-    """The summary as JSON; infinities become null."""
-    from armid.cli.output import jsonable
-
-    path.write_text(json.dumps(jsonable(data), indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    return path
-
-
 def robot_files(robot: Robot, out: Path, source: str) -> dict[str, Path]:
     """The calibrated arm as URDF and as our own YAML."""
     path = Path(source)
@@ -183,7 +174,7 @@ def write_table(nominal: Robot, calibrated: Robot, path: Path, *, modified: bool
 
 def read_targets(path: Path, joint_names: tuple[str, ...]) -> FloatArray:
     """Joint targets of a nominal arm, one per line; columns as in a poses file."""
-    from armid.calibration.read import PosesMapping, joint_columns, read_table, stacked
+    from armid.calibration.poses_table import PosesMapping, joint_columns, read_table, stacked
 
     table = read_table(path)
     return stacked(table, joint_columns(table, joint_names, PosesMapping()), PosesMapping(), length=False)
@@ -206,4 +197,4 @@ def target_rows(targets: CompensatedTargets) -> Iterator[list[str]]:
         yield [*(repr(float(x)) for x in q), f"{p:.3g}", f"{r:.3g}", str(bool(ok)).lower()]
 
 
-__all__ = ["needs_correction_file", "read_targets", "summary", "write_files", "write_summary", "write_targets"]
+__all__ = ["needs_correction_file", "read_targets", "summary", "write_files", "write_targets"]

@@ -87,20 +87,18 @@ def fit(
     )
     frames, free = settings.allowed(model)
     before = solve(model, measurements, allowed=frames, settings=settings.solver)
-    after = solve(
-        model, measurements, start=before.values, noise=before.noise, allowed=free, settings=settings.solver
-    )
+    after = solve(model, measurements, start=before.values, noise=before.noise, allowed=free, settings=settings.solver)
     return Fit(errors, model, before, after, settings)
 
 
 def refit(previous: Fit, measurements: Measurements) -> Fit:
     """The same model on other measurements, starting from where the previous fit ended."""
     model, solver = previous.model, previous.settings.solver
-    frames, free = previous.settings.allowed(model)
-    before = solve(
-        model, measurements, start=previous.before.values, noise=previous.before.noise, allowed=frames, settings=solver
-    )
-    after = solve(
-        model, measurements, start=previous.after.values, noise=previous.after.noise, allowed=free, settings=solver
-    )
+    before, after = (
+        solve(
+            model, measurements, start=found.values, noise=found.noise, allowed=allowed, settings=solver,
+            previous=found.selection,
+        )
+        for found, allowed in zip((previous.before, previous.after), previous.settings.allowed(model), strict=True)
+    )  # fmt: skip
     return replace(previous, before=before, after=after)

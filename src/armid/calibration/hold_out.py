@@ -103,7 +103,7 @@ def compared(method: str, before: ErrorTable, after: ErrorTable, measurements: M
 
 
 def paired_t(a: FloatArray, b: FloatArray) -> float:
-    """t statistic of the mean of a - b; 0 when it cannot be formed."""
+    """T statistic of the mean of a - b; 0 when it cannot be formed."""
     d = a - b
     if len(d) < 2 or not d.any():
         return 0.0

@@ -118,7 +118,7 @@ class Observations:
     def take(self, kept: npt.NDArray[np.bool_], new_rows: IntArray) -> Observations:
         """Those whose mask is true, with configurations renumbered by `new_rows`."""
 
-        def some(value: npt.NDArray[np.generic] | None) -> npt.NDArray[np.generic] | None:
+        def some(value: FloatArray | None) -> FloatArray | None:
             return None if value is None else value[kept]
 
         others = None if self.other_rows is None else new_rows[self.other_rows[kept]]

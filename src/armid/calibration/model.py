@@ -9,7 +9,7 @@ basis 1 (offset), q (gain), sin q and cos q (eccentricity), another joint's q (c
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 
@@ -21,6 +21,7 @@ from armid.calibration.parameter import KinematicParameter, Owner, Tolerances
 from armid.calibration.structural import STRUCTURAL, Zero, as_number
 from armid.errors import UnknownNameError
 from armid.recursion.kinematics import element_twists
+from armid.recursion.scalars import FLOATS
 from armid.robot.elementary import Elementary, Motion, from_matrix
 from armid.robot.robot import JointKind, Robot
 
@@ -124,7 +125,7 @@ class ErrorModel:
     geometry: Geometry = Geometry.COMPLETE
     terms: frozenset[Term] = frozenset({Term.OFFSET})
     couplings: tuple[tuple[int, int], ...] = ()
-    tolerances: Tolerances = Tolerances()
+    tolerances: Tolerances = field(default_factory=Tolerances)
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,9 +169,10 @@ class KinematicModel:
         """Every slot from the base to the last link."""
         return tuple(slot for link in self.links for slot in link)
 
-    def chain(self, setup: str | None, target: str) -> tuple[Slot, ...]:
-        """Every slot from the sensor (or the base, when setup is None) to the target."""
-        return (*(self.setups[setup] if setup is not None else ()), *self.arm, *self.targets[target])
+    def chain(self, setup: str | None, target: str | None) -> tuple[Slot, ...]:
+        """Every slot from the sensor (or the base) to the target (or the last link)."""
+        before = () if setup is None else self.setups[setup]
+        return (*before, *self.arm, *(() if target is None else self.targets[target]))
 
 
 def corrected(slots: Sequence[Slot], values: FloatArray) -> list[tuple[Elementary, int | None]]:
@@ -218,7 +220,7 @@ def pose_and_derivative(
     values: FloatArray,
     q: FloatArray,
     setup: str | None,
-    target: str,
+    target: str | None,
     *,
     torque: FloatArray | None = None,
     wanted: npt.NDArray[np.bool_] | None = None,
@@ -228,7 +230,7 @@ def pose_and_derivative(
     Args:
         model, values: the arm and its parameters, shape [p].
         q: drive positions, shape [n, n_joints].
-        setup, target: the ends of the chain; the base frame when setup is None.
+        setup, target: the ends of the chain; the base frame and the last link's frame when None.
         torque: gravity torque, shape [n, n_joints]; needed with compliance only.
         wanted: mask of the parameters whose derivative is needed; all by default.
 
@@ -246,7 +248,7 @@ def pose_and_derivative(
         p[i] = as_number(T.p[i])
         for j in range(3):
             R[i, j] = as_number(T.R[i][j])
-    place = np.cumsum(np.ones(len(values), bool) if wanted is None else wanted) - 1
+    place = places(len(values), wanted)
     J = np.zeros((int(place[-1]) + 1, 6, n))
     for k, parameter, basis in moved_elements(model, slots, q, torque, wanted):
         column = J[place[parameter]]
@@ -254,6 +256,36 @@ def pose_and_derivative(
             if not isinstance(entry, Zero):
                 column[i] += as_number(entry) * basis
     return R, p, J
+
+
+def places(count: int, wanted: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.intp]:
+    """Column of every wanted parameter among the wanted ones."""
+    return np.cumsum(np.ones(count, dtype=bool) if wanted is None else wanted) - 1
+
+
+def at_target(
+    model: KinematicModel,
+    values: FloatArray,
+    target: str,
+    link: tuple[FloatArray, FloatArray, FloatArray],
+    *,
+    wanted: npt.NDArray[np.bool_] | None = None,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """`pose_and_derivative` of a target from that of the last link: the arm is gone through once for several targets."""
+    R, p, J = link
+    slots = model.targets[target]
+    T, twists = element_twists(corrected(slots, values), (), FLOATS)
+    lever = np.einsum("ijn,j->in", R, T.p)
+    J = J.copy()
+    for i in range(3):
+        j, k = (i + 1) % 3, (i + 2) % 3
+        J[:, i] += J[:, 3 + j] * lever[k] - J[:, 3 + k] * lever[j]
+    place = places(len(values), wanted)
+    for slot, twist in zip(slots, twists, strict=True):
+        if slot.parameter is not None and (wanted is None or wanted[slot.parameter]):
+            J[place[slot.parameter], :3] = np.einsum("ijn,j->in", R, twist.linear)
+            J[place[slot.parameter], 3:] = np.einsum("ijn,j->in", R, twist.angular)
+    return np.einsum("ijn,jk->ikn", R, T.R), p + lever, J
 
 
 def moved_elements(

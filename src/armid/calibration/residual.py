@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.calibration.measurement import Measurements, Observations, Quantity
-from armid.calibration.model import Basis, KinematicModel, pose_and_derivative
+from armid.calibration.model import Basis, KinematicModel, at_target, pose_and_derivative
 from armid.calibration.rotations import right_jacobian_inverse, rotation_log
 from armid.kernels.dynamics import gravity
 
@@ -32,11 +33,19 @@ class Residual:
     D: FloatArray
 
 
+_TORQUES: WeakKeyDictionary[KinematicModel, tuple[FloatArray, FloatArray]] = WeakKeyDictionary()
+"""Gravity torque of the last set of configurations: it does not change while a model is fitted to them."""
+
+
 def gravity_torque(model: KinematicModel, q: FloatArray) -> FloatArray | None:
     """Nominal gravity torque at the drives' positions, when some term of the model needs it."""
-    if any(term.basis is Basis.TORQUE for term in model.terms):
-        return gravity(model.robot, q)
-    return None
+    if not any(term.basis is Basis.TORQUE for term in model.terms):
+        return None
+    known = _TORQUES.get(model)
+    if known is None or known[0] is not q:
+        known = (q, gravity(model.robot, q))
+        _TORQUES[model] = known
+    return known[1]
 
 
 def residuals(
@@ -53,15 +62,28 @@ def residuals(
         wanted: mask of the parameters whose derivative is needed.
     """
     torque = gravity_torque(model, measurements.q)
+    seen_from: dict[str, list[Observations]] = {}
     for o in measurements.observations:
-        if o.quantity is Quantity.LENGTH:
-            yield length_residual(model, values, measurements, o, torque, wanted)
+        seen_from.setdefault(o.setup if o.quantity is not Quantity.LENGTH else "", []).append(o)
+    for setup, group in seen_from.items():
+        if not setup:
+            yield from (length_residual(model, values, measurements, o, torque, wanted) for o in group)
             continue
-        R, p, J = pose_and_derivative(
-            model, values, measurements.q[o.rows], o.setup, o.target,
-            torque=None if torque is None else torque[o.rows], wanted=wanted,
+        rows = np.concatenate([o.rows for o in group])
+        # One target: its frame ends the chain. Several: the arm is gone through once for all of them.
+        single = group[0].target if len(group) == 1 else None
+        whole = pose_and_derivative(
+            model, values, measurements.q[rows], setup, single,
+            torque=None if torque is None else torque[rows], wanted=wanted,
         )  # fmt: skip
-        yield Residual(o, *pose_residual(o, R, p, J))
+        start = 0
+        for o in group:
+            end = start + len(o)
+            R, p, J = (x[..., start:end] for x in whole)
+            if single is None:
+                R, p, J = at_target(model, values, o.target, (R, p, J), wanted=wanted)
+            yield Residual(o, *pose_residual(o, R, p, J))
+            start = end
 
 
 def pose_residual(o: Observations, R: FloatArray, p: FloatArray, J: FloatArray) -> tuple[FloatArray, FloatArray]:

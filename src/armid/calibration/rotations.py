@@ -73,9 +73,7 @@ def quaternion_from_matrix(R: FloatArray) -> FloatArray:
     d = np.stack([R[..., 0, 0], R[..., 1, 1], R[..., 2, 2]], axis=-1)
     trace = d.sum(axis=-1)
     squares = np.concatenate([(1.0 + trace)[..., np.newaxis], 1.0 - trace[..., np.newaxis] + 2.0 * d], axis=-1)
-    a = np.stack(
-        [R[..., 2, 1] - R[..., 1, 2], R[..., 0, 2] - R[..., 2, 0], R[..., 1, 0] - R[..., 0, 1]], axis=-1
-    )
+    a = np.stack([R[..., 2, 1] - R[..., 1, 2], R[..., 0, 2] - R[..., 2, 0], R[..., 1, 0] - R[..., 0, 1]], axis=-1)
     s = R + np.swapaxes(R, -1, -2)
     xy, xz, yz = s[..., 0, 1], s[..., 0, 2], s[..., 1, 2]
     # Row k holds 4 * q_k * (w, x, y, z); the row of the largest component is safe to normalise.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from armid.calibration.diagnose import misfit, thinned
+from armid.calibration.diagnose import arm_reach, misfit, thinned
 from armid.calibration.measurement import Measurements, joined
 from armid.robot.robot import Robot
 
@@ -28,7 +28,8 @@ def share_frames(robot: Robot, parts: Sequence[Measurements]) -> bool:
     few = [thinned(part) for part in parts]
     together = misfit(robot, joined(few))
     apart = misfit(robot, joined([renamed(part, str(i)) for i, part in enumerate(few)]))
-    return together.relative_to(apart) < MUCH_WORSE
+    reach = arm_reach(robot)
+    return together.score(reach) < MUCH_WORSE * max(apart.score(reach), 1e-6)
 
 
 def combined(robot: Robot, parts: Mapping[str, Measurements], setups: str) -> Measurements:

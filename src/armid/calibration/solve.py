@@ -7,6 +7,7 @@ from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import solve_triangular
 
 from armid.arrays import FloatArray
 from armid.calibration.identifiable import Selection, select
@@ -147,9 +148,10 @@ def step(model: KinematicModel, at: Linearisation, kept: Mask, damping: float) -
         diagonal = np.sqrt((A**2).sum(axis=0) + 1.0 / tolerance**2)
         rows.append(np.diag(np.sqrt(damping) * diagonal))
         right.append(np.zeros(len(tolerance)))
-    scaled = np.vstack(rows) * tolerance
+    # Scaled by the tolerances the prior's rows are the identity: full rank, so a QR factor is enough.
+    Q, R = np.linalg.qr(np.vstack(rows) * tolerance)
     out = np.zeros(len(at.values))
-    out[kept] = np.linalg.lstsq(scaled, np.concatenate(right), rcond=None)[0] * tolerance
+    out[kept] = solve_triangular(R, Q.T @ np.concatenate(right)) * tolerance
     return out
 
 
@@ -198,6 +200,7 @@ def solve(
     allowed: Mask | None = None,
     settings: SolverSettings | None = None,
     hold: bool = False,
+    previous: Selection | None = None,
 ) -> Solution:
     """Parameters that explain the measurements, given the tolerances.
 
@@ -211,12 +214,16 @@ def solve(
         allowed: mask of the parameters that may be fitted; all by default.
         settings: how to iterate.
         hold: parameters that are not allowed keep their start values instead of nominal.
+        previous: the selection of a fit to nearly the same measurements, where `start` and `noise` come from; what it
+            kept is looked at first, and the plain rounds that lead up to the robust ones are left out.
     """
     settings = SolverSettings() if settings is None else settings
     allowed = np.ones(len(model.parameters), dtype=bool) if allowed is None else allowed
     values = np.zeros(len(model.parameters)) if start is None else np.array(start)
     if noise is None:
         noise = first_noise(model, values, measurements)
+    if previous is not None:
+        return rounds(model, measurements, values, noise, allowed, settings, hold=hold, previous=previous.kept)
     # Plain least squares first: a robust loss whose scale is still falling can settle on fitting half of the rows exactly.
     solution = rounds(model, measurements, values, noise, allowed, replace(settings, loss=Loss(0.0)), hold=hold)
     if settings.loss.probability > 0.0:
@@ -287,7 +294,9 @@ ROUGHLY = 1e-2
 
 def components(first: tuple[Residual, ...]) -> list[tuple[str, str]]:
     """Every sensor and kind of channel there is."""
-    return list(dict.fromkeys((r.observations.setup, part) for r in first for part, _ in parts(r.observations.quantity)))
+    return list(
+        dict.fromkeys((r.observations.setup, part) for r in first for part, _ in parts(r.observations.quantity))
+    )
 
 
 SAME_NOISE = 0.01

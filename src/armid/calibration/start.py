@@ -50,10 +50,13 @@ class StartFrames:
             seen.setdefault(o.target, set()).add(o.quantity)
             looked[o.setup] = o.quantity
         setups = {
-            name: FrameModel.around(T, SETUP_MOTIONS.get(looked[name], ALL), outside=True) for name, T in self.setups.items()
+            name: FrameModel.around(T, SETUP_MOTIONS.get(looked[name], ALL), outside=True)
+            for name, T in self.setups.items()
         }
         targets = {
-            name: FrameModel.around(T, ALL if any(k.has_orientation for k in seen[name]) else TRANSLATIONS, outside=False)
+            name: FrameModel.around(
+                T, ALL if any(k.has_orientation for k in seen[name]) else TRANSLATIONS, outside=False
+            )
             for name, T in self.targets.items()
         }
         return setups, targets
@@ -66,7 +69,8 @@ def start_frames(robot: Robot, measurements: Measurements) -> StartFrames:
     nominal = robot.tip.T_link_frame if robot.tip.link == robot.n_joints else np.eye(4)
     order = (Quantity.POSE, Quantity.POSITION, Quantity.ORIENTATION, Quantity.POINT, Quantity.DISTANCE, Quantity.PLANE)
     waiting = sorted(
-        (o for o in measurements.observations if o.quantity is not Quantity.LENGTH), key=lambda o: order.index(o.quantity)
+        (o for o in measurements.observations if o.quantity is not Quantity.LENGTH),
+        key=lambda o: order.index(o.quantity),
     )
     while waiting:
         # Those that share a known frame come first: each fixes the other side.
@@ -122,7 +126,7 @@ def solve_frames(
     by_position = from_positions(R, p, m, None, None, nominal)
     turned = mean_rotation(np.swapaxes(by_position[0][:3, :3] @ R, 1, 2) @ M)
     by_position = by_position[0], rigid(turned, by_position[1][:3, 3])
-    return min(by_rotation, by_position, key=lambda ZX: pose_misfit(*ZX, flange, M, m))
+    return min(by_rotation, by_position, key=lambda frames: pose_misfit(frames[0], frames[1], flange, M, m))
 
 
 LEVER = 0.5
@@ -183,7 +187,7 @@ def absolute_orientation(a: FloatArray, b: FloatArray) -> FloatArray:
 def tool_offset(
     Zr: FloatArray, R: FloatArray, p: FloatArray, m: FloatArray, nominal: FloatArray, *, fixed: bool = False
 ) -> tuple[FloatArray, FloatArray]:
-    """t and c with `m_i = Zr (p_i + R_i t) + c`; directions of t that the orientations do not show stay nominal."""
+    """T and c with `m_i = Zr (p_i + R_i t) + c`; directions of t that the orientations do not show stay nominal."""
     seen = np.einsum("ji,nj->ni", Zr, m)
     t = nominal
     if not fixed:
@@ -201,20 +205,35 @@ def from_positions(
     if Z is not None:
         t, _ = tool_offset(Z[:3, :3], R, p, m, nominal[:3, 3])
         return Z, rigid(nominal[:3, :3], t)
-    best: tuple[float, FloatArray, FloatArray] | None = None
-    starts = [absolute_orientation(p + R @ nominal[:3, 3], m)]
-    starts += [] if X is not None else list(cube_rotations())
-    for Zr in starts:
-        t = nominal[:3, 3] if X is None else X[:3, 3]
-        for _ in range(ROUNDS):
-            t, c = tool_offset(Zr, R, p, m, t if X is not None else nominal[:3, 3], fixed=X is not None)
-            Zr = absolute_orientation(p + R @ t, m)
-        t, c = tool_offset(Zr, R, p, m, t, fixed=True)
-        misfit = float((((p + R @ t) @ Zr.T + c - m) ** 2).sum())
-        if best is None or misfit < best[0]:
-            best = (misfit, rigid(Zr, c), rigid(nominal[:3, :3], t))
-    assert best is not None
-    return best[1], best[2] if X is None else X
+    t0 = nominal[:3, 3] if X is None else X[:3, 3]
+    Zr = absolute_orientation(p + R @ t0, m)[np.newaxis]
+    t = t0[np.newaxis]
+    if X is None:
+        Zr = np.concatenate([Zr, cube_rotations()])
+        Zr, t = alternated(Zr, R, p, m, t0)
+    placed = p + np.einsum("nij,sj->sni", R, t)
+    turned = np.einsum("sij,snj->sni", Zr, placed)
+    c = (m - turned).mean(axis=1)
+    misfit = ((turned + c[:, np.newaxis] - m) ** 2).sum(axis=(1, 2))
+    best = int(np.argmin(misfit))
+    return rigid(Zr[best], c[best]), rigid(nominal[:3, :3], t[best]) if X is None else X
+
+
+def alternated(
+    Zr: FloatArray, R: FloatArray, p: FloatArray, m: FloatArray, nominal: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Sensor rotations [s, 3, 3] and tool offsets [s, 3] in turn, from many starts at once."""
+    offset = np.linalg.pinv((R - R.mean(axis=0)).reshape(-1, 3), rcond=WEAK)
+    centred = m - m.mean(axis=0)
+    left = p + R @ nominal
+    left = left - left.mean(axis=0)
+    t = np.broadcast_to(nominal, (len(Zr), 3))
+    for _ in range(ROUNDS):
+        seen = np.einsum("sji,nj->sni", Zr, centred) - left
+        t = nominal + seen.reshape(len(Zr), -1) @ offset.T
+        placed = p + np.einsum("nij,sj->sni", R, t)
+        Zr = nearest_rotation(np.einsum("ni,snj->sij", centred, placed - placed.mean(axis=1, keepdims=True)))
+    return Zr, t
 
 
 def touch(
@@ -222,7 +241,7 @@ def touch(
 ) -> tuple[FloatArray, FloatArray]:
     """The touched point c and the tool offset t with `p_i + R_i t = c`."""
     if X is None:
-        t, c = tool_offset(np.eye(3), R, p, np.zeros_like(p), nominal[:3, 3])
+        t, _ = tool_offset(np.eye(3), R, p, np.zeros_like(p), nominal[:3, 3])
         X = rigid(nominal[:3, :3], t)
     if Z is None:
         Z = rigid(np.eye(3), -(p + R @ X[:3, 3]).mean(axis=0))

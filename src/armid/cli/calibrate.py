@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.output import EXIT_UNTRUSTED, JsonOption, OutOption, RobotArgument, SeedOption, console, emit, verb
+from armid.cli.output import (
+    EXIT_UNTRUSTED,
+    JsonOption,
+    OutOption,
+    RobotArgument,
+    SeedOption,
+    console,
+    emit,
+    jsonable,
+    verb,
+)
 from armid.cli.variadic import VariadicCommand
 
 if TYPE_CHECKING:
     from armid.calibration.calibrate import Calibration
     from armid.calibration.measurement import Measurements
     from armid.calibration.model import ErrorModel
-    from armid.calibration.read import PosesMapping
+    from armid.calibration.poses_table import PosesMapping
     from armid.robot.robot import Robot
 
 
@@ -33,23 +44,33 @@ def calibrate(
     validate: Annotated[
         list[Path] | None, typer.Option("--validate", metavar="POSES", help="Held-out measurements; repeatable.")
     ] = None,
-    model: Annotated[str, typer.Option(help="complete, mdh, dh, hayati or none: which link constants are fitted.")] = "complete",
+    model: Annotated[
+        str, typer.Option(help="complete, mdh, dh, hayati or none: which link constants are fitted.")
+    ] = "complete",
     terms: Annotated[
         str,
         typer.Option(help="auto, or of offset, gain, eccentricity, coupling, compliance (comma-separated), or none."),
     ] = "auto",
     base: Annotated[str | None, typer.Option(help="Base link of a branched URDF.")] = None,
     tip: Annotated[str | None, typer.Option(help="Tip link of a branched URDF.")] = None,
-    setups: Annotated[str, typer.Option(help="auto, shared or per-file: do the files share sensor and tool frames?")] = "auto",
-    mapping: Annotated[Path | None, typer.Option(help="How to read the columns; NAME.map.yaml beside a file by default.")] = None,
+    setups: Annotated[
+        str, typer.Option(help="auto, shared or per-file: do the files share sensor and tool frames?")
+    ] = "auto",
+    mapping: Annotated[
+        Path | None, typer.Option(help="How to read the columns; NAME.map.yaml beside a file by default.")
+    ] = None,
     lengths: Annotated[str | None, typer.Option(help="m or mm.")] = None,
     angles: Annotated[str | None, typer.Option(help="rad or deg.")] = None,
     orientation: Annotated[
         str | None, typer.Option(help="quaternion-wxyz, quaternion-xyzw, euler-xyz, ..., rotation-vector.")
     ] = None,
     sensor: Annotated[str | None, typer.Option(help="fixed, or hand: it rides on the arm.")] = None,
-    sigma_position_m: Annotated[float, typer.Option("--sigma-position-m", help="Noise of the instrument, where the file has none.")] = 0.0,
-    sigma_orientation_rad: Annotated[float, typer.Option("--sigma-orientation-rad", help="The same for orientation.")] = 0.0,
+    sigma_position_m: Annotated[
+        float, typer.Option("--sigma-position-m", help="Noise of the instrument, where the file has none.")
+    ] = 0.0,
+    sigma_orientation_rad: Annotated[
+        float, typer.Option("--sigma-orientation-rad", help="The same for orientation.")
+    ] = 0.0,
     method: Annotated[str, typer.Option(help="levenberg-marquardt or least-squares.")] = "levenberg-marquardt",
     plain: Annotated[bool, typer.Option("--plain-loss", help="Least squares without robust weights.")] = False,
     folds: Annotated[int | None, typer.Option(help="Parts of the held-out test.")] = None,
@@ -67,9 +88,9 @@ def calibrate(
     started = perf_counter()
     from armid.calibration import calibrate as library
     from armid.calibration.arm import load_arm
-    from armid.calibration.files import summary, write_files, write_summary
-    from armid.calibration.read import plain as plain_name
-    from armid.calibration.read import read_table
+    from armid.calibration.files import summary, write_files
+    from armid.calibration.poses_table import plain as plain_name
+    from armid.calibration.poses_table import read_table
 
     columns = [plain_name(name)[0] for name in read_table(poses[0]).columns]
     arm = load_arm(robot, columns, base=base, tip=tip)
@@ -90,7 +111,7 @@ def calibrate(
         files["targets"] = compensated(result, compensate, out / "targets.csv")
     data["seconds"] = perf_counter() - started
     data["files"] = {name: str(path) for name, path in files.items()}
-    write_summary(data, files["summary"])
+    files["summary"].write_text(json.dumps(jsonable(data), indent=1, allow_nan=False) + "\n", encoding="utf-8")
     show(result, data)
     emit(data, as_json=as_json)
     if result.verdict is not library.Verdict.TRUSTED:
@@ -102,7 +123,7 @@ def reading(
     sigma_position: float, sigma_orientation: float,
 ) -> PosesMapping | None:  # fmt: skip
     """How to read the files: the mapping with what the flags say on top; None when neither says anything."""
-    from armid.calibration.read import ORIENTATIONS, PosesMapping, read_mapping
+    from armid.calibration.poses_table import ORIENTATIONS, PosesMapping, read_mapping
 
     for name, value, allowed in (
         ("--lengths", lengths, ("m", "mm")), ("--angles", angles, ("rad", "deg")),
@@ -124,8 +145,8 @@ def one_of(name: str, value: str | None, allowed: tuple[str, ...]) -> None:
 
 def measured(arm: Robot, paths: list[Path], how: PosesMapping | None, setups: str) -> Measurements:
     """All files as one set of measurements."""
-    from armid.calibration.setups import combined
     from armid.calibration.read import read_poses
+    from armid.calibration.setups import combined
     from armid.robot.robot import JointKind
 
     one_of("--setups", setups, ("auto", "shared", "per-file"))
@@ -176,10 +197,15 @@ def study(result: Calibration, seed: int) -> list[dict[str, float]]:
     from armid.calibration.enough import pose_count_study
 
     n = len(np.unique(result.measurements.group))
-    counts = sorted({int(round(x)) for x in np.geomspace(max(6, n // 12), 0.9 * n, 6)})
+    counts = sorted({round(float(x)) for x in np.geomspace(max(6, n // 12), 0.9 * n, 6)})
     rows = pose_count_study(result.fit, result.measurements, counts, rng=np.random.default_rng(seed))
     return [
-        {"configurations": r.configurations, "predicted": r.predicted, "predicted_total": r.predicted_total, "observed": r.observed}
+        {
+            "configurations": r.configurations,
+            "predicted": r.predicted,
+            "predicted_total": r.predicted_total,
+            "observed": r.observed,
+        }
         for r in rows
     ]
 
