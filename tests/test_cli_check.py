@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from armid.cli import application
 from armid.logs import Channel, Log
 from realdata import real_data
-from recordings import NAMES, recording
+from recordings import recording
 
 RUNNER = CliRunner()
 
@@ -197,4 +197,10 @@ def test_ur10e_columns_are_told_apart_and_ampere_recognised():
     found = {p["code"]: p for p in answer["problems"]}
     assert {"clock-irregular", "torque-unit"} <= set(found)
     assert "ampere" in found["torque-unit"]["message"]
-    assert NAMES
+
+
+def test_ur10e_payload_is_noticed_when_nobody_mentions_it():
+    robot = real_data("dynamics", "ur10e", "ur10e.urdf")
+    for name, carried in (("ur-20_01_31-load.csv", True), ("ur-20_01_31-unload.csv", False)):
+        answer = json.loads(run(robot, real_data("dynamics", "ur10e", name), "--side", "current", "--json").stdout)
+        assert ("payload-suspected" in {p["code"] for p in answer["problems"]}) == carried

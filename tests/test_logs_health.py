@@ -7,11 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from armid.kernels.dynamics import gravity
+from armid.kernels.dynamics import gravity, inverse_dynamics
 from armid.logs import Channel, Clock, Conditioning, Log, LogRefusedError, check_log, condition
 from armid.logs.health.nominal import rods
 from armid.notes import Severity
-from recordings import NAMES, arm, recording
+from armid.parameters.inertial import from_centre_of_mass
+from recordings import NAMES, arm, motion, recording
 
 CLEAN = recording()
 Q, QD, TAU = Channel.POSITION, Channel.VELOCITY, Channel.LINK_TORQUE
@@ -242,6 +243,23 @@ def test_friction_compensated_motor_torque():
     log = recording(friction=False, torque_noise=0.01)
     channels = {Q: log[Q], QD: log[QD], Channel.MOTOR_TORQUE: log[TAU]}
     assert codes(replace(log, channels=channels)) == {"friction-compensated"}
+
+
+@pytest.mark.parametrize("kilograms", [1.0, 3.0])
+def test_a_payload_nobody_mentioned(kilograms):
+    robot = arm()
+    t, q, qd, qdd = motion()
+    inertial = np.array(robot.inertial)
+    inertial[-10:] += from_centre_of_mass(kilograms, [0.02, 0.0, 0.25], np.eye(3) * 1e-3)
+    tau = inverse_dynamics(robot, q, qd, qdd, inertial=inertial, drives=True)
+    tau = tau + np.random.default_rng(0).normal(0, 0.15, tau.shape)
+    log = changed(tau=tau)
+    assert problems(log) == {("payload-suspected", "synthetic"): Severity.WARNING}
+    note = next(n for n in check_log(log, robot).notes if n.code == "payload-suspected")
+    assert float(note.message.split("about ")[1].split(" kg")[0]) == pytest.approx(kilograms, rel=0.3)
+    said = replace(log, conditions=replace(log.conditions, payload=kilograms))
+    assert problems(said) == {}
+    assert t[0] == 0.0
 
 
 def test_friction_that_drives():

@@ -12,6 +12,7 @@ from armid.kernels.dynamics import gravity
 from armid.logs.health.findings import finding
 from armid.logs.health.lag import torque_lag
 from armid.logs.health.order import GOOD, carrying, order_findings, score
+from armid.logs.health.payload import payload_findings
 from armid.logs.health.probe import Probe, probe
 from armid.logs.health.rows import Mask
 from armid.logs.health.weight import WeightFit, weight_fit
@@ -42,6 +43,10 @@ LAG_CONFIDENCE = 5.0
 for certain spoils inertia and friction."""
 
 
+NOT_THE_ARM = ("torque-sign", "joint-order", "gravity-reversed", "mounting", "gravity-compensated")
+"""Findings after which a comparison with the nominal arm means nothing more."""
+
+
 def torque_findings(log: Log, robot: Robot) -> Iterator[Note]:
     """Findings about the torque channels a fit would use."""
     measured = tuple(c for c in log.torques if c is not Channel.COMMANDED_TORQUE)
@@ -56,7 +61,10 @@ def torque_findings(log: Log, robot: Robot) -> Iterator[Note]:
             yield finding("torque-untested", Severity.WARNING, log.name, text, "mend what stands in the way")
             return
         fit = weight_fit(view)
-        yield from weight_findings(view, fit)
+        wrong = list(weight_findings(view, fit))
+        yield from wrong
+        if not any(note.code in NOT_THE_ARM for note in wrong):
+            yield from payload_findings(view)
         yield from friction_findings(view, fit)
         if log.clock is not Clock.UNKNOWN:
             yield from lag_findings(view)

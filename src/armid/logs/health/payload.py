@@ -1,0 +1,90 @@
+"""Something in the hand: a payload nobody mentioned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.kernels.dynamics import regressor
+from armid.logs.health.findings import finding
+from armid.logs.health.probe import Probe
+from armid.notes import Note, Severity
+from armid.parameters.inertial import N_INERTIAL
+
+SAMPLES = 800
+
+EXPLAINS = 0.4
+"""What a payload must leave of the unexplained torque's power. Errors of nominal masses leave 0.65 or more on recordings without
+payload; recordings with one leave 0.2 to 0.3."""
+
+MIN_SHARE = 0.01
+"""Of the arm's own mass; less is not worth a word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suspicion:
+    """Mass [kg] of a payload that would explain the torque, and the share of the unexplained power it leaves."""
+
+    mass: float
+    left: float
+
+
+def payload_findings(view: Probe) -> Iterator[Note]:
+    """A payload that the conditions of the run do not mention."""
+    if not view.real or view.log.conditions.loaded:
+        return
+    found = suspicion(view)
+    if found is None or found.left > EXPLAINS or found.mass < MIN_SHARE * float(view.inertial[::N_INERTIAL].sum()):
+        return
+    yield finding(
+        "payload-suspected",
+        Severity.WARNING,
+        view.log.name,
+        f"a payload of about {found.mass:.2g} kg explains {1.0 - found.left:.0%} of what the nominal arm leaves unexplained",
+        "say what was carried (`payload` in the conditions of the mapping), or take it off",
+    )
+
+
+def suspicion(view: Probe) -> Suspicion | None:
+    """Fits one scale for the nominal arm, friction per joint, with and without a body on the last link."""
+    s = view.samples
+    pick = np.unique(np.linspace(0, len(s) - 1, min(len(s), SAMPLES)).astype(int))
+    if len(pick) < 100:
+        return None
+    q, qd, qdd, tau = s.q[pick], s.qd[pick], s.qdd[pick], view.torque[pick]
+    Y = regressor(view.robot, q, qd, qdd)
+    nominal = (Y @ view.inertial)[:, :, np.newaxis]
+    # Mass and first moments of a body on the last link; its inertia hardly shows in slow motion.
+    body = Y[:, :, -N_INERTIAL : -N_INERTIAL + 4]
+    drives = drive_columns(qd, qdd)
+    weight = 1.0 / np.maximum(tau.std(axis=0), 1e-12)
+    for _ in range(2):
+        _, residual = weighted_fit(np.concatenate([nominal, drives], axis=2), tau, weight)
+        weight = 1.0 / np.maximum(np.sqrt((residual**2).mean(axis=0)), 1e-9 * np.maximum(tau.std(axis=0), 1e-12))
+    x, loaded = weighted_fit(np.concatenate([nominal, body, drives], axis=2), tau, weight)
+    before = float(((residual * weight) ** 2).sum())
+    if x[0] <= 0.0 or before <= 0.0:
+        return None
+    return Suspicion(float(x[1] / x[0]), float(((loaded * weight) ** 2).sum()) / before)
+
+
+def drive_columns(qd: FloatArray, qdd: FloatArray) -> FloatArray:
+    """Viscous, Coulomb, rotor inertia and offset of every joint, shape [n_samples, n, 4 n]."""
+    count, n = qd.shape
+    out = np.zeros((count, n, 4 * n))
+    for j in range(n):
+        smooth = np.tanh(qd[:, j] / max(0.02 * float(np.abs(qd[:, j]).max()), 1e-12))
+        out[:, j, 4 * j : 4 * j + 4] = np.column_stack([qd[:, j], smooth, qdd[:, j], np.ones(count)])
+    return out
+
+
+def weighted_fit(A: FloatArray, y: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Parameters and residuals [n_samples, n] of rows weighted per joint."""
+    rows = (A * weight[:, np.newaxis]).reshape(-1, A.shape[2])
+    scale = np.linalg.norm(rows, axis=0)
+    scale[scale == 0.0] = 1.0
+    x = np.asarray(np.linalg.lstsq(rows / scale, (y * weight).ravel(), rcond=1e-9)[0], dtype=np.float64) / scale
+    return x, y - A @ x
