@@ -188,6 +188,10 @@ def test_config_file_that_is_missing(tmp_path: Path) -> None:
     assert "no file given" in run("inspect", "panda", "--config").stderr
 
 
+def test_help_shows_units() -> None:
+    assert "[m/s^2]" in run("identify", "--help").output
+
+
 def test_completion_can_be_installed() -> None:
     assert "--install-completion" in run("--help").output
 

@@ -34,6 +34,18 @@ class ConfiguredGroup(typer.core.TyperGroup):
             raise typer.Exit(EXIT_FAILED) from None
         return super().parse_args(ctx, rest)
 
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        command = super().get_command(ctx, cmd_name)
+        if command is not None and not ctx.resilient_parsing:
+            for parameter in command.params:
+                parameter.help = literal(getattr(parameter, "help", None))
+        return command
+
+
+def literal(text: str | None) -> str | None:
+    """Help text whose brackets are shown: the printer would take units like [m/s^2] for markup."""
+    return None if text is None else text.replace("\\[", "[").replace("[", "\\[")
+
 
 def without_config(args: list[str]) -> tuple[list[str], Path | None]:
     """The arguments without `--config FILE`, and the file.
