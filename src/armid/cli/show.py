@@ -1,0 +1,86 @@
+"""`armid show`: the arm and its motion in the browser."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from armid.cli.output import JsonOption, RobotArgument, console, emit, verb
+from armid.errors import InputError
+
+if TYPE_CHECKING:
+    from armid.design.trajectory import Trajectory
+    from armid.robot.robot import Robot
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the verb."""
+    app.command("show")(verb(show))
+
+
+def show(
+    robot: RobotArgument,
+    trajectory: Annotated[
+        Path | None, typer.Argument(help="Trajectory (JSON or CSV), or poses.json / poses.csv of `armid poses`.")
+    ] = None,
+    cell: Annotated[str | None, typer.Option(help="Cell file, or the name of one that comes along.")] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="On this machine only; 0 for any free one.")] = 8080,
+    seconds: Annotated[float | None, typer.Option(help="Stop after this long; until Ctrl-C by default.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """A 3D preview of the arm, its cell, and a motion or poses playing, on this machine only.
+
+    For example `armid show iiwa14 design/trajectory.json`.
+    """
+    from armid.cli.poses import named_cell
+    from armid.design.limits import motion_limits
+    from armid.design.preview import Show, preview
+    from armid.design.scene import build_scene
+    from armid.robot.load import load_robot
+
+    arm = load_robot(robot)
+    motion = None if trajectory is None else playable(arm, trajectory)
+    scene = build_scene(arm, named_cell(cell))
+    with preview(Show(arm, motion, scene, motion_limits(arm)[0].middle), port=port) as viewer:
+        emit({"url": viewer.url, "duration": viewer.show.duration}, as_json=as_json)
+        for note in scene.notes:
+            console().print(f"[dim]{note.message}[/dim]")
+        console().print(f"open [bold]{viewer.url}[/bold] (Ctrl-C to stop)")
+        viewer.play(seconds)
+
+
+def playable(robot: Robot, path: Path) -> Trajectory:
+    """A trajectory file, or poses as a motion through them."""
+    from armid.design.limits import motion_limits
+    from armid.design.trajectory_files import load_trajectory
+    from armid.design.transition import quickest_transition
+
+    poses = pose_table(robot, path)
+    if poses is not None:
+        return quickest_transition(robot.joint_names, poses, motion_limits(robot)[0])
+    motion = load_trajectory(path)
+    if len(motion.joint_names) != robot.n_joints:
+        raise InputError(path, f"a motion of {len(motion.joint_names)} joints", f"{robot.name} has {robot.n_joints}")
+    return motion
+
+
+def pose_table(robot: Robot, path: Path) -> list[list[float]] | None:
+    """Poses of `armid poses`, in either of its files; None when the file is something else."""
+    if not path.is_file():
+        raise InputError(path, "no such file", "give a trajectory of `armid design` or poses of `armid poses`")
+    if path.suffix == ".csv":
+        lines = path.read_text(encoding="utf-8").splitlines()
+        if not lines or lines[0].split(",") != list(robot.joint_names):
+            return None
+        return [[float(x) for x in line.split(",")] for line in lines[1:]]
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        return None
+    if not isinstance(values, dict) or values.get("format") != "armid-poses":
+        return None
+    poses: list[list[float]] = values["poses"]
+    return poses
