@@ -41,9 +41,10 @@ def arm_pixels(png: bytes) -> np.ndarray:
     scaled = pixels / np.maximum(pixels.max(axis=2, keepdims=True), 1.0)
     wanted = [np.array(colour) / max(colour) for colour in LINK_COLOURS]
     close = [np.abs(scaled - colour).max(axis=2) < 0.18 for colour in wanted]
-    # The side panel has blue widgets of its own.
+    # The side panel has blue widgets of its own, and a warning about software rendering an orange bar.
     found = np.logical_or.reduce(close) & (pixels.max(axis=2) > 60)
     found[:, int(0.6 * found.shape[1]) :] = False
+    found[: int(0.3 * found.shape[0]), : int(0.36 * found.shape[1])] = False
     return found
 
 
