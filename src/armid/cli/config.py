@@ -38,7 +38,7 @@ class ConfiguredGroup(typer.core.TyperGroup):
         command = super().get_command(ctx, cmd_name)
         if command is not None and not ctx.resilient_parsing:
             for parameter in command.params:
-                parameter.help = literal(getattr(parameter, "help", None))
+                setattr(parameter, "help", literal(getattr(parameter, "help", None)))  # noqa: B010 - not on its base class
         return command
 
 
