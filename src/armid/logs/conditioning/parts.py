@@ -10,6 +10,7 @@ from armid.arrays import FloatArray
 from armid.errors import InputError
 from armid.logs.conditioning.periods import averaged
 from armid.logs.conditioning.settings import Conditioning
+from armid.logs.conditioning.timebase import with_time_base
 from armid.logs.conditioning.uniform import (
     Stretch,
     even_step,
@@ -17,7 +18,6 @@ from armid.logs.conditioning.uniform import (
     resampled,
     stale_rows,
     stretches,
-    with_time_base,
 )
 from armid.logs.health.rows import usable_rows
 from armid.logs.log import Channel, Clock, Log

@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
-from armid.logs.log import Channel, Clock, Log
-from armid.notes import Note, Severity
+from armid.logs.log import Log
 
 Mask = npt.NDArray[np.bool_]
 
@@ -18,9 +17,6 @@ UNIFORM_JITTER = 1e-3
 
 MAX_STALE_RUN = 3
 """A reader that polls faster than the controller answers repeats a row once or twice; longer runs are standstill."""
-
-SMOOTHER = 0.7
-"""Uniform time replaces recorded stamps when it makes positions smoother by this factor; below, the stamps are kept."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,58 +92,6 @@ def stale_rows(values: FloatArray) -> Mask:
 
 def is_uniform(time: FloatArray, step: float) -> bool:
     return len(time) < 2 or bool(np.abs(np.diff(time) - step).max() <= UNIFORM_JITTER * step)
-
-
-def counted_time(time: FloatArray, step: float) -> FloatArray:
-    """Uniform time with missing samples counted: a straight line through the stamps over the sample count."""
-    count = np.concatenate([[0.0], np.cumsum(np.maximum(1.0, np.rint(np.diff(time) / step)))])
-    slope, start = np.polyfit(count, time - time[0], 1)
-    return time[0] + start + slope * count
-
-
-def with_time_base(stretch: Stretch) -> tuple[Stretch, Note | None]:
-    """The stretch on the time base in which the arm moves smoothest.
-
-    Stamps taken on arrival jitter though the samples were taken evenly; taking such stamps at their word turns 1 ms of
-    jitter into 1 mrad of position noise at 1 rad/s. Where samples really were taken unevenly, the stamps make it smoother.
-    """
-    time, step, log = stretch.time, stretch.step, stretch.log
-    if log.clock is not Clock.COLUMN or len(time) < 50 or is_uniform(time, step):
-        return stretch, None
-    q = log[Channel.POSITION]
-    fresh = ~stale_rows(q)
-    counted = counted_time(time, step)
-    if not (np.diff(counted) > 0.0).all() or fresh.sum() < 20:
-        return stretch, None
-    # Only while moving does the time base matter; standstill would hide the difference.
-    speed = np.abs(np.gradient(q[fresh], axis=0)).max(axis=1)
-    moving = speed[2:-2] > np.median(speed)
-    recorded = roughness_where(time[fresh], q[fresh], moving)
-    even = roughness_where(counted[fresh], q[fresh], moving)
-    jitter = float(np.std(time - counted))
-    if jitter > step or not even < SMOOTHER * recorded:
-        return stretch, None
-    every = float(np.median(np.diff(counted)))
-    text = (
-        f"the stamps jitter by {jitter * 1e3:.2g} ms around even sampling, but the motion is {recorded / max(even, 1e-300):.3g} "
-        f"times smoother without: samples were taken evenly every {every * 1e3:.4g} ms, the jitter is ignored"
-    )
-    return Stretch(log, counted, step), Note("stamp-jitter-ignored", Severity.INFO, text, log.name)
-
-
-def roughness_where(time: FloatArray, values: FloatArray, moving: Mask) -> float:
-    """Roughness over all joints while moving, each joint in units of its own travel."""
-    t0, t1, t2, t3, t4 = (time[k : len(time) - 4 + k][moving] for k in range(5))
-    nodes = {0: t0, 1: t1, 3: t3, 4: t4}
-    residual = values[2:-2][moving].copy()
-    for k, own in nodes.items():
-        weight = np.ones(len(t2))
-        for other in nodes.values():
-            if other is not own:
-                weight = weight * (t2 - other) / (own - other)
-        residual -= weight[:, np.newaxis] * values[k : len(values) - 4 + k][moving]
-    spread = np.maximum(values.std(axis=0), 1e-12)
-    return float(np.median(np.abs(residual) / spread))
 
 
 def even_step(stretch: Stretch) -> float:

@@ -1,0 +1,124 @@
+"""When samples were really taken: stamps, even counting, or the controller's ticks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.logs.conditioning.uniform import Mask, Stretch, is_uniform, stale_rows
+from armid.logs.log import Channel, Clock
+from armid.notes import Note, Severity
+
+SMOOTHER = 0.7
+"""Another time base replaces recorded stamps when it makes positions smoother by this factor; else the stamps are kept."""
+
+NEAR_TICK = 0.15
+"""Distance from a whole number of ticks, in ticks, that rounding and noise of the velocity may cause."""
+
+ON_TICKS = 0.97
+"""Share of moving samples that must lie on ticks before we believe there are any."""
+
+MAX_DRIFT = 5e-3
+"""[s] Between ticks counted and stamps: stamps are late by scheduling, not by more."""
+
+
+def with_time_base(stretch: Stretch) -> tuple[Stretch, Note | None]:
+    """The stretch on the time base in which the arm moves smoothest.
+
+    Stamps taken on arrival jitter though the samples were taken evenly; taking such stamps at their word turns 1 ms of
+    jitter into 1 mrad of position noise at 1 rad/s. Where samples really were taken unevenly, the stamps make it smoother.
+    A reader that polls a controller gets some samples twice and misses others: then time runs in whole ticks of the
+    controller, and the recorded velocity tells how many passed.
+    """
+    time, step, log = stretch.time, stretch.step, stretch.log
+    if log.clock is not Clock.COLUMN or len(time) < 50 or is_uniform(time, step):
+        return stretch, None
+    recorded = roughness(stretch)
+    candidates = [c for c in (evenly_counted(stretch), ticked(stretch)) if c is not None]
+    if not candidates:
+        return stretch, None
+    values = [roughness(candidate) for candidate in candidates]
+    best = int(np.argmin(values))
+    if not values[best] < SMOOTHER * recorded:
+        return stretch, None
+    every = float(np.median(np.diff(candidates[best].time)))
+    text = (
+        f"the motion is {recorded / max(values[best], 1e-300):.3g} times smoother when samples are taken to lie on ticks of "
+        f"{every * 1e3:.4g} ms than with the stamps: the stamps' jitter is ignored"
+    )
+    return candidates[best], Note("stamp-jitter-ignored", Severity.INFO, text, log.name)
+
+
+def evenly_counted(stretch: Stretch) -> Stretch | None:
+    """A straight line through the stamps over the sample count, missing samples counted; None when stamps stray from it."""
+    time, step = stretch.time, stretch.step
+    count = np.concatenate([[0.0], np.cumsum(np.maximum(1.0, np.rint(np.diff(time) / step)))])
+    counted = on_line(count, time)
+    return Stretch(stretch.log, counted, step) if np.std(time - counted) < step else None
+
+
+def ticked(stretch: Stretch) -> Stretch | None:
+    """Fresh rows on the controller's ticks; None without a velocity, or when time does not run in ticks.
+
+    From one row to the next, `dt = dq . qd / qd . qd`. Where this is a whole multiple of one tick for nearly all rows, it
+    is the number of ticks that passed; at rest, where it says nothing, the stamps do.
+    """
+    log = stretch.log
+    if Channel.VELOCITY not in log or not np.isfinite(log[Channel.VELOCITY]).all():
+        return None
+    kept = np.flatnonzero(~stale_rows(log[Channel.POSITION]))
+    q, qd, time = log[Channel.POSITION][kept], log[Channel.VELOCITY][kept], stretch.time[kept]
+    mean = 0.5 * (qd[1:] + qd[:-1])
+    power = (mean**2).sum(axis=1)
+    moving = power > 0.1 * np.median(power)
+    if moving.sum() < 50:
+        return None
+    passed = (np.diff(q, axis=0) * mean).sum(axis=1) / np.maximum(power, 1e-300)
+    tick = float(np.median(passed[moving]))
+    if tick <= 0.0:
+        return None
+    ticks = np.where(moving, passed, np.diff(time)) / tick
+    whole = np.rint(ticks)
+    if np.mean(np.abs(ticks - whole)[moving] < NEAR_TICK) < ON_TICKS:
+        return None
+    # No tick between two rows: the second repeats the first up to its last digit.
+    new = np.concatenate([[True], whole > 0.0])
+    count = np.concatenate([[0.0], np.cumsum(whole)])[new]
+    counted = on_line(count, time[new])
+    if np.abs(counted - time[new]).max() > MAX_DRIFT + 2.0 * float(np.diff(time).max()):
+        return None
+    return Stretch(log.selected(kept[new]), counted, float(counted[-1] - counted[0]) / count[-1])
+
+
+def on_line(count: FloatArray, time: FloatArray) -> FloatArray:
+    """The straight line through the stamps over a count."""
+    slope, start = np.polyfit(count, time - time[0], 1)
+    return np.asarray(time[0] + start + slope * count)
+
+
+def roughness(stretch: Stretch) -> float:
+    """Median distance of positions from the cubic through their four neighbours, in units of each joint's travel.
+
+    Over samples in motion only, since standstill would hide the difference; infinite when time does not advance.
+    """
+    fresh = ~stale_rows(stretch.log[Channel.POSITION])
+    time, q = stretch.time[fresh], stretch.log[Channel.POSITION][fresh]
+    if len(q) < 20 or not (np.diff(time) > 0.0).all():
+        return np.inf
+    speed = np.abs(np.gradient(q, axis=0)).max(axis=1)
+    return roughness_where(time, q, speed[2:-2] > np.median(speed))
+
+
+def roughness_where(time: FloatArray, values: FloatArray, moving: Mask) -> float:
+    """The same for the samples given."""
+    t0, t1, t2, t3, t4 = (time[k : len(time) - 4 + k][moving] for k in range(5))
+    nodes = {0: t0, 1: t1, 3: t3, 4: t4}
+    residual = values[2:-2][moving].copy()
+    for k, own in nodes.items():
+        weight = np.ones(len(t2))
+        for other in nodes.values():
+            if other is not own:
+                weight = weight * (t2 - other) / (own - other)
+        residual -= weight[:, np.newaxis] * values[k : len(values) - 4 + k][moving]
+    spread = np.maximum(values.std(axis=0), 1e-12)
+    return float(np.median(np.abs(residual) / spread)) if len(residual) else 0.0
