@@ -35,7 +35,9 @@ class Forgetting:
     """How fast old samples lose weight.
 
     Args:
-        time_constant: [s] after which a sample's weight is 1/e along what is being excited; infinite: never.
+        time_constant: [s] after which a sample's weight is 1/e while everything is being excited; infinite: never. A
+            direction that is excited all the time (gravity at rest) is averaged over a shorter time, about the time
+            constant times rows per sample over parameters; one that nothing excites is kept.
     """
 
     time_constant: float = inf
@@ -44,9 +46,13 @@ class Forgetting:
         if not self.time_constant > 0.0:
             raise InputError("forgetting", f"time constant {self.time_constant} s", "a positive time, or infinity")
 
-    def kept_per_sample(self, rate: float, rows: int) -> float:
-        """Factor on the information along one row when every row has its turn once in `rows` samples."""
-        return 1.0 if not isfinite(self.time_constant) else exp(-rows / (rate * self.time_constant))
+    def kept(self, rate: float, parameters: int) -> float:
+        """Factor on the information along the one row that has its turn in a sample.
+
+        A step touches one of `parameters` directions; so that all of them together forget at the stated pace when excitation
+        goes round, it must take as many times more from that one.
+        """
+        return 1.0 if not isfinite(self.time_constant) else exp(-parameters / (rate * self.time_constant))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +138,8 @@ class RecursiveEstimator:
         if prior is not None:
             self._F[:, : p + 1] = triangular(np.column_stack([prior.root, prior.root @ prior.values]))
             self._values[:] = prior.values
-        m = len(source.channels)
-        self._kept = self.forgetting.kept_per_sample(self.rate, m)
+        self._kept = self.forgetting.kept(self.rate, p)
+        self._count_kept = self.forgetting.kept(self.rate, 1)
         self._rule = (detection or ChangeDetection()).rule(self.rate)
         if detection is None:
             self._rule[0] = inf
@@ -182,8 +188,7 @@ class RecursiveEstimator:
             )
         )  # fmt: skip
         self.samples += 1
-        # Every row loses 1 - kept once in m samples: per sample that is the m-th root.
-        self.count = self.count * self._kept ** (1.0 / len(self._order)) + len(self._order)
+        self.count = self.count * self._count_kept + len(self._order)
         if changed:
             self._restart()
         return changed

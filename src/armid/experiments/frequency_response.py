@@ -210,7 +210,7 @@ def sampling_rate(name: str, t: FloatArray) -> float:
 
 
 def found_frequencies(t: FloatArray, q: FloatArray, rate: float, name: str) -> tuple[float, ...]:
-    """Peaks of the velocity's spectrum that stand out a hundredfold, refined between its lines."""
+    """Peaks of the velocity's spectrum that stand out, refined between its lines."""
     v = np.gradient(q, t)
     trend = np.polynomial.polynomial.Polynomial.fit(t, v, DRIFT_DEGREE)(t)
     window = np.hanning(len(v))
@@ -224,7 +224,26 @@ def found_frequencies(t: FloatArray, q: FloatArray, rate: float, name: str) -> t
     ]
     if not peaks or size.max() < 10.0 * floor:
         raise InputError(f"joint {name!r}", "no sine stands out of its velocity", "give --frequency-hz")
-    return tuple(float(f[i]) for i in peaks)
+    return refined(t, q, [float(f[i]) for i in peaks])
+
+
+def refined(t: FloatArray, q: FloatArray, frequencies: Sequence[float], *, iterations: int = 8) -> tuple[float, ...]:
+    """Frequencies that explain the position best, by Gauss-Newton from near ones: a hundredth of a hertz off shifts phases."""
+    f = np.array(frequencies)
+    middle = 0.5 * (t[0] + t[-1])
+    for _ in range(iterations):
+        c = phasors(t, q, f)
+        waves = c * np.exp(2j * np.pi * np.outer(t, f))
+        s = 2.0 * (t - t[0]) / (t[-1] - t[0]) - 1.0
+        drift = np.polynomial.legendre.legvander(s, DRIFT_DEGREE)
+        # Derivative by frequency around the middle of the window, where it is not confused with the phase.
+        by_frequency = (2j * np.pi * (t - middle)[:, np.newaxis] * waves).real
+        A = np.hstack([by_frequency, drift, waves.real, waves.imag])
+        window = (np.cos(0.5 * np.pi * s) + 1e-9)[:, np.newaxis]
+        norms = np.linalg.norm(A * window, axis=0)
+        step = np.linalg.lstsq(A * window / norms, (q * window[:, 0]), rcond=None)[0] / norms
+        f = f + step[: len(f)]
+    return tuple(float(x) for x in f)
 
 
 def check_length(name: str, t: FloatArray, frequencies: Sequence[float]) -> None:

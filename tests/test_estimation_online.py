@@ -1,0 +1,259 @@
+"""The recursive estimator: equal to the batch, forgetting only where excited, noticing changes, from a live stream."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from armid.errors import InputError, UnknownNameError
+from armid.estimation.factor import solve_factor
+from armid.estimation.least_squares import GaussianPrior
+from armid.estimation.online import ChangeDetection, Forgetting, RecursiveEstimator
+from armid.estimation.online_differentiator import CausalDifferentiator, LocalPolynomial
+from armid.estimation.online_kernels import CHUNK, QUAD, fold, forget_along
+from armid.estimation.online_stream import OnlineIdentifier, StreamSample, parsed_samples
+from armid.estimation.status import EstimationError
+from armid.experiments.torque import TorqueRows
+from armid.identifiability.structure import structural_base
+from armid.information.accumulate import accumulate
+from armid.information.information import triangular
+from armid.kernels.evaluate import Restricted, evaluate_rows, reference_rows
+from armid.kernels.single import SingleRows
+from armid.parameters.effects import Effects, TorqueSide
+from armid.robot.load import load_robot
+
+ROBOT = load_robot("iiwa14")
+SOURCE = TorqueRows(ROBOT, Effects(viscous=True, coulomb=True))
+BASE = structural_base(SOURCE)
+SIGMA = {name: 0.05 * (k + 1) for k, name in enumerate(SOURCE.channels)}
+
+
+def motion(count: int, rate: float = 100.0, seed: int = 0) -> np.ndarray:
+    """A lively motion of all joints with exact derivatives, shape [count, 21]."""
+    rng = np.random.default_rng(seed)
+    t = np.arange(count) / rate
+    w, phase = rng.uniform(0.5, 4.0, (2, 3, 7))
+    angle = t[:, np.newaxis, np.newaxis] * w + 6.0 * phase
+    return np.hstack([(0.4 * f).sum(axis=1) for f in (np.sin(angle), w * np.cos(angle), -(w**2) * np.sin(angle))])
+
+
+def torque(x: np.ndarray, values: np.ndarray, noise: float = 0.0, seed: int = 1) -> np.ndarray:
+    clean = evaluate_rows(SOURCE, x)[:, :, BASE.independent] @ values
+    return clean + noise * np.random.default_rng(seed).normal(size=clean.shape)
+
+
+VALUES = np.random.default_rng(5).normal(size=len(BASE))
+
+
+@pytest.mark.parametrize(("p", "m"), [(57, 7), (10, 3), (1, 1), (13, 12), (3, 2)])
+def test_fold_is_a_qr_update(p: int, m: int) -> None:
+    rng = np.random.default_rng(p)
+    W, m4 = -(-(p + 1) // CHUNK) * CHUNK, -(-m // QUAD) * QUAD
+    F, rows = np.zeros((p + 1, W)), []
+    for _ in range(max(30, p)):
+        B = rng.normal(size=(m, p + 1))
+        rows.append(B)
+        A = np.zeros((p + 1, m4))
+        A[:, :m] = B.T
+        fold(F, A, np.full(p + 1, m4 // QUAD, dtype=np.intp), np.zeros(m4))
+    assert np.allclose(np.triu(F[:, : p + 1]), triangular(np.vstack(rows)), atol=1e-12)
+
+
+@pytest.mark.parametrize("p", [57, 13, 3, 1])
+def test_forgetting_along_a_row_takes_its_rank_one_part_only(p: int) -> None:
+    """[Cao2000]: L - (1 - mu) L a a^T L / (a^T L a), the estimate unmoved, everything that does not know a untouched."""
+    rng = np.random.default_rng(p)
+    W = -(-(p + 1) // CHUNK) * CHUNK
+    F = np.zeros((p + 1, W))
+    F[:, : p + 1] = triangular(rng.normal(size=(3 * p + 5, p + 1)))
+    R, z = F[:p, :p].copy(), F[:p, p].copy()
+    a = np.zeros(W)
+    a[:p] = rng.normal(size=p)
+    forget_along(F, a, 0.3, np.zeros(W), np.zeros(W), np.zeros((2, W)))
+    L, phi = R.T @ R, a[:p]
+    expected = L - 0.7 * np.outer(L @ phi, L @ phi) / (phi @ L @ phi)
+    assert np.allclose(F[:p, :p].T @ F[:p, :p], expected, atol=1e-10 * np.abs(L).max())
+    assert np.allclose(np.linalg.solve(F[:p, :p], F[:p, p]), np.linalg.solve(R, z), atol=1e-10)
+    assert np.abs(np.tril(F[:, : p + 1], -1)).max() == 0.0
+
+
+def test_single_rows_are_the_rows() -> None:
+    source = Restricted(SOURCE, tuple(int(i) for i in BASE.independent))
+    x = motion(3)
+    A = reference_rows(source, x)
+    one = SingleRows(source)
+    for i in range(3):
+        assert np.allclose(one(x[i]), A[i][one.channels, one.columns], atol=1e-13)
+
+
+def test_without_forgetting_it_equals_the_batch() -> None:
+    x = motion(600)
+    y = torque(x, VALUES, noise=0.2)
+    estimator = RecursiveEstimator(SOURCE, BASE, SIGMA, rate=100.0)
+    for row, tau in zip(x, y, strict=True):
+        estimator.update(row, tau)
+    weighted = accumulate(SOURCE, x, y).weighted({name: 1.0 / s for name, s in SIGMA.items()})
+    batch = solve_factor(weighted.select(BASE.independent).stacked(), BASE.names)
+    scale = np.abs(batch.values).max()
+    assert np.abs(estimator.estimate().values - batch.values).max() < 1e-9 * scale
+    assert np.abs(estimator.values - batch.values).max() < 1e-9 * scale
+    assert estimator.count == 600 * 7
+    assert estimator.excitation().frozen == ()
+
+
+def test_a_prior_counts_as_data() -> None:
+    prior = GaussianPrior.independent(VALUES + 1.0, np.full(len(BASE), 0.1))
+    estimator = RecursiveEstimator(SOURCE, BASE, SIGMA, rate=100.0, prior=prior)
+    assert np.allclose(estimator.values, VALUES + 1.0)
+    x = motion(40)
+    for row, tau in zip(x, torque(x, VALUES), strict=True):
+        estimator.update(row, tau)
+    rows = np.vstack([np.column_stack([prior.root, prior.root @ prior.values])])
+    A = evaluate_rows(SOURCE, x)[:, :, BASE.independent] / np.array(list(SIGMA.values()))[:, np.newaxis]
+    y = torque(x, VALUES) / np.array(list(SIGMA.values()))
+    full = np.vstack([rows, np.column_stack([A.reshape(-1, len(BASE)), y.ravel()])])
+    expected = np.linalg.lstsq(full[:, :-1], full[:, -1], rcond=None)[0]
+    assert np.allclose(estimator.values, expected, atol=1e-9)
+
+
+def test_forgetting_follows_a_slow_change() -> None:
+    x = motion(4000)
+    y = np.vstack([torque(x[:2000], VALUES, 0.05), torque(x[2000:], 1.1 * VALUES, 0.05)])
+    estimators = {
+        tau: RecursiveEstimator(SOURCE, BASE, SIGMA, rate=100.0, forgetting=Forgetting(tau)) for tau in (3.0, np.inf)
+    }
+    for estimator in estimators.values():
+        for row, value in zip(x, y, strict=True):
+            estimator.update(row, value)
+    error = {tau: np.linalg.norm(e.values - 1.1 * VALUES) / np.linalg.norm(VALUES) for tau, e in estimators.items()}
+    assert error[3.0] < 0.02 < error[np.inf]
+
+
+def test_standing_still_does_not_wind_up() -> None:
+    """After a minute at rest what was learnt in motion is still known; plain forgetting would have lost it."""
+    x = motion(2000)
+    estimator = RecursiveEstimator(SOURCE, BASE, SIGMA, rate=100.0, forgetting=Forgetting(2.0))
+    for row, tau in zip(x, torque(x, VALUES, 0.05), strict=True):
+        estimator.update(row, tau)
+    before = estimator.estimate()
+    still = np.concatenate([x[-1, :7], np.zeros(14)])
+    y = torque(still[np.newaxis], VALUES)[0]
+    rng = np.random.default_rng(3)
+    for _ in range(6000):
+        estimator.update(still, y + 0.05 * rng.normal(size=7))
+    after = estimator.estimate()
+    inflation = np.sqrt(np.diag(np.linalg.inv(estimator.factor[:-1, :-1].T @ estimator.factor[:-1, :-1])))
+    moving = np.array([name.endswith(("Ixx", "Iyy", "Izz", "viscous")) for name in BASE.names])
+    assert np.abs(after.values - before.values)[moving].max() < 0.2
+    assert np.isfinite(inflation).all()
+    plain_decay = np.exp(-6000 / (2.0 * 100.0))
+    assert plain_decay < 1e-12
+    assert np.linalg.svd(estimator.factor[:-1, :-1], compute_uv=False)[-1] > 1e-3
+
+
+def test_parameters_nothing_excites_stay_where_they_started() -> None:
+    start = np.full(len(BASE), 7.0)
+    estimator = RecursiveEstimator(SOURCE, BASE, SIGMA, rate=100.0, start=start)
+    x = motion(400)
+    x[:, [4, 5, 6, 11, 12, 13, 18, 19, 20]] = 0.0
+    for row, tau in zip(x, torque(x, VALUES), strict=True):
+        estimator.update(row, tau)
+    frozen = estimator.excitation().frozen
+    assert "joint7.viscous" in frozen
+    assert estimator.values[BASE.index("joint7.viscous")] == 7.0
+    with pytest.raises(EstimationError, match="joint5"):
+        estimator.estimate()
+
+
+def test_a_change_is_noticed_soon_and_learnt() -> None:
+    x = motion(3000)
+    changed = VALUES.copy()
+    changed[BASE.index("link7.mx")] += 0.5
+    y = np.vstack([torque(x[:1800], VALUES, 0.05), torque(x[1800:], changed, 0.05, seed=2)])
+    estimator = RecursiveEstimator(SOURCE, BASE, SIGMA, rate=100.0, detection=ChangeDetection())
+    alarms = [k for k, (row, tau) in enumerate(zip(x, y, strict=True)) if estimator.update(row, tau)]
+    assert len(alarms) == 1
+    assert 1800 <= alarms[0] < 1900
+    assert estimator.values[BASE.index("link7.mx")] == pytest.approx(changed[BASE.index("link7.mx")], abs=0.05)
+
+
+def test_no_change_no_alarm() -> None:
+    x = motion(3000, seed=4)
+    estimator = RecursiveEstimator(SOURCE, BASE, SIGMA, rate=100.0, detection=ChangeDetection())
+    assert not any(estimator.update(row, tau) for row, tau in zip(x, torque(x, VALUES, 0.05), strict=True))
+
+
+def test_derivatives_from_the_past_are_exact_for_polynomials_and_late_by_the_stated_time() -> None:
+    polynomial = LocalPolynomial(200.0, half_window=8, degree=4)
+    differentiator = CausalDifferentiator(polynomial, 1, 1)
+    c = np.random.default_rng(0).normal(size=5)
+    p = np.polynomial.polynomial.Polynomial(c)
+    for k in range(60):
+        out = differentiator.push(np.array([p(k / 200.0)]), np.array([2.0 * p(k / 200.0)]))
+        assert (out is None) == (k < 16)
+    assert out is not None
+    t = 59 / 200.0 - polynomial.delay
+    assert polynomial.delay == pytest.approx(8 / 200.0)
+    assert np.allclose(out[0], [p(t), p.deriv()(t), p.deriv(2)(t)], atol=1e-8)
+    assert out[1][0] == pytest.approx(2.0 * p(t))
+
+
+def test_five_points_and_a_parabola_give_the_formula_of_the_seed() -> None:
+    weights = LocalPolynomial(500.0, half_window=2, degree=2).weights[1]
+    assert np.allclose(weights, np.array([-2, -1, 0, 1, 2]) * 500.0 / 10.0)
+
+
+def test_a_stream_of_json_lines_is_identified() -> None:
+    """Positions and torques only; derivatives on the way; the answer is the batch's within what the delay filter does."""
+    rate = 500.0
+    x = motion(12000, rate=rate)
+    y = torque(x, VALUES)
+    identifier = OnlineIdentifier(ROBOT, Effects(viscous=True, coulomb=True), rate=rate, sigma=SIGMA)
+    lines = (json.dumps({"time": k / rate, "position": list(x[k, :7]), "torque": list(y[k])}) for k in range(len(x)))
+    for sample in parsed_samples(lines, ROBOT, TorqueSide.LINK):
+        identifier.push(sample)
+    assert identifier.gaps == 0
+    error = identifier.estimator.values - VALUES
+    assert np.linalg.norm(error) < 0.02 * np.linalg.norm(VALUES)
+
+
+def test_a_gap_restarts_the_window_and_old_samples_are_ignored() -> None:
+    identifier = OnlineIdentifier(ROBOT, Effects(), rate=100.0, half_window=3)
+    q, tau = np.zeros(7), np.zeros(7)
+    moved = [identifier.push(StreamSample(0.01 * k, q, tau)) for k in range(8)]
+    assert moved == [False] * 6 + [True] * 2
+    assert not identifier.push(StreamSample(0.02, q, tau))
+    assert not identifier.push(StreamSample(5.0, q, tau))
+    assert identifier.gaps == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "match"),
+    [
+        ("hello", "line 2: 'hello'"),
+        ("[1, 2]", "one JSON object"),
+        ('{"position": [0], "torque": [0]}', "time is None"),
+        ('{"time": 1, "position": [0, 1], "torque": [0, 0, 0, 0, 0, 0, 0]}', "position is"),
+        ('{"time": 1, "position": {"joint1": 1}, "torque": [0, 0, 0, 0, 0, 0, 0]}', "no joint 'joint2'"),
+        ('{"time": 1, "position": [0, 0, 0, 0, 0, 0, NaN], "torque": [0, 0, 0, 0, 0, 0, 0]}', "finite"),
+    ],
+)
+def test_lines_that_are_no_samples_are_refused(line: str, match: str) -> None:
+    zeros = "[0, 0, 0, 0, 0, 0, 0]"
+    good = f'{{"time": 0, "position": {zeros}, "torque": {zeros}}}'
+    bad = line.replace("joint1", ROBOT.joint_names[0])
+    with pytest.raises(InputError, match=match.replace("joint2", ROBOT.joint_names[1])):
+        list(parsed_samples([good, bad], ROBOT, TorqueSide.LINK))
+
+
+def test_settings_that_make_no_sense_are_refused() -> None:
+    with pytest.raises(InputError, match="time constant"):
+        Forgetting(0.0)
+    with pytest.raises(InputError, match="rate"):
+        RecursiveEstimator(SOURCE, BASE, SIGMA, rate=0.0)
+    with pytest.raises(UnknownNameError, match="noise of channel"):
+        RecursiveEstimator(SOURCE, BASE, {}, rate=100.0)
+    with pytest.raises(InputError, match="half_window"):
+        LocalPolynomial(100.0, half_window=1, degree=4)
