@@ -232,7 +232,7 @@ class MotionGenerator:
         x = self.squared_speed(low, 0.0)
         grid = np.linspace(middle, self.range[1], 2000)
         outside = np.flatnonzero(x(grid) < 0.0)
-        if not len(outside) or float(x(np.array(0.5 * (low + middle)))) <= 0.0:
+        if not len(outside) or outside[0] == 0 or float(x(np.array(0.5 * (low + middle)))) <= 0.0:
             raise InputError(
                 "theta", f"{low:g}", "the motion that starts at rest there does not turn back on this path"
             )

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.interpolate import BSpline, make_interp_spline
 
-from armid.arrays import FloatArray, finite, read_only, samples
+from armid.arrays import FloatArray, read_only, samples
 from armid.design.trajectory import Trajectory, times
 from armid.errors import InputError
 from armid.planning.errors import SingularPathError
@@ -51,23 +51,25 @@ class Path(Protocol):
 class SplinePath:
     """The quintic spline through waypoints; its parameter is the length of the chords between them [rad or m].
 
-    Second and third derivatives vanish at both ends, so two waypoints give a straight line.
-
     Args:
         joint_names: columns.
         waypoints: drive positions [rad or m], shape [n_waypoints, n_joints].
-        parameters: of the waypoints, ascending from 0; lengths of chords when None.
+        straight_ends: second and third derivatives vanish at both ends, so that two waypoints give a straight line;
+            otherwise the first and last three pieces are one polynomial, which suits dense points of a smooth curve.
     """
 
     joint_names: tuple[str, ...]
     waypoints: FloatArray
-    parameters: FloatArray | None = None
+    straight_ends: bool = True
 
     def __post_init__(self) -> None:
         points = read_only(samples("waypoints", self.waypoints, len(self.joint_names)))
         object.__setattr__(self, "waypoints", points)
-        if len(points) < 2:
-            raise InputError("path", f"{len(points)} waypoint", "at least two are needed")
+        least = 2 if self.straight_ends else DEGREE + 1
+        if len(points) < least:
+            raise InputError(
+                "path", f"{len(points)} waypoint(s)", f"at least {'two' if least == 2 else least} are needed"
+            )
         steps = np.linalg.norm(np.diff(points, axis=0), axis=1)
         if (steps < SAME_POINT).any():
             k = int(np.argmax(steps < SAME_POINT))
@@ -75,14 +77,12 @@ class SplinePath:
                 f"waypoints {k + 1} and {k + 2}", "are the same point, so the path has no direction there",
                 "leave one of them out; a pause is not part of a path",
             )  # fmt: skip
-        given = np.concatenate([[0.0], np.cumsum(steps)]) if self.parameters is None else self.parameters
-        object.__setattr__(self, "parameters", read_only(finite("parameters", np.asarray(given, dtype=np.float64))))
 
-    @property
+    @cached_property
     def knots(self) -> FloatArray:
         """Parameters of the waypoints, shape [n_waypoints]."""
-        assert self.parameters is not None
-        return self.parameters
+        steps = np.linalg.norm(np.diff(self.waypoints, axis=0), axis=1)
+        return read_only(np.concatenate([[0.0], np.cumsum(steps)]))
 
     @property
     def length(self) -> float:
@@ -92,7 +92,8 @@ class SplinePath:
     def _splines(self) -> tuple[BSpline, ...]:
         zero = np.zeros(len(self.joint_names))
         straight = [(2, zero), (3, zero)]
-        spline = make_interp_spline(self.knots, self.waypoints, k=DEGREE, bc_type=(straight, straight))
+        ends = (straight, straight) if self.straight_ends else None
+        spline = make_interp_spline(self.knots, self.waypoints, k=DEGREE, bc_type=ends)
         return spline, *(spline.derivative(order) for order in (1, 2, 3))
 
     def derivatives(self, theta: npt.ArrayLike) -> Derivatives:

@@ -166,4 +166,4 @@ def traced(trajectory: Trajectory) -> Path:
     if not travelled[-1] > 0.0:
         raise InputError("path", "the trajectory stands still", "a path needs somewhere to go")
     at = np.interp(np.linspace(0.0, travelled[-1], TRACED), travelled, t)
-    return SplinePath(trajectory.joint_names, trajectory.sample(at)[0])
+    return SplinePath(trajectory.joint_names, trajectory.sample(at)[0], straight_ends=False)

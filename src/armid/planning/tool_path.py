@@ -150,7 +150,7 @@ def tool_path(
             f"{100 * share[k]:.0f} % of the tool path", f"no joint positions reach the pose (closest {missed[k]:.2g})",
             "move the path into the arm's reach, or start from another posture",
         )  # fmt: skip
-    return SplinePath(robot.joint_names, read_only(q))
+    return SplinePath(robot.joint_names, read_only(q), straight_ends=False)
 
 
 def correction(
