@@ -297,7 +297,7 @@ def test_goals_trade_the_condition_number_for_torque():
     goals = DesignSettings(**common, goal_condition=1.5 * alone.condition_number, goal_reserve={name: wanted})
     found = design_excitation(robot, goals, budget=Budget(None, starts=2, workers=1))
     missed_alone = (1.0 - own - wanted) / wanted
-    assert found.misses.max() < 0.5 * missed_alone
+    assert found.misses.max() < 0.7 * missed_alone
     mean = (
         np.abs(inverse_dynamics(robot, *found.excitation.sample(t), drives=True)[:, 1]).mean()
         / robot.limit("torque")[1]
@@ -334,7 +334,7 @@ def test_locked_joint_plan():
         ({"periods": (-1.0,)}, InputError, "positive"),
         ({"margin": 1.5}, InputError, "margin"),
         ({"limits": frozenset(("colour",))}, InputError, "colour"),
-        ({"goal_condition": 30.0}, InputError, "only one kind of goal"),
+        ({"goal_condition": 30.0}, InputError, "a condition number alone"),
         ({"noise": [1.0]}, Exception, "noise"),
         ({"harmonics": 0}, InputError, "harmonics"),
     ],
@@ -465,3 +465,39 @@ def test_the_published_iiwa_trajectory():
     rows = stated(robot, DesignSettings(effects=FRICTION), None)[0].rows
     information = excitation_information(rows, trajectory)
     assert condition_numbers(information, structural_base(rows))[1] < 63.0
+
+
+def test_a_goal_for_the_condition_number_is_found_when_none_is_given():
+    robot = short_arm(2)
+    settings = DesignSettings(periods=(6.0,), harmonics=3, goal_reserve={robot.joint_names[0]: 0.99})
+    found = design_excitation(robot, settings, budget=Budget(None, starts=1, workers=1))
+    assert found.settings.goal_condition is not None
+    assert found.misses.shape == (2,)
+
+
+def test_the_design_beats_random_waypoints(wrist_design):
+    assert wrist_design.condition_number < wrist_design.baseline
+
+
+def test_real_shapes_are_checked_where_capsules_were_not(tmp_path):
+    from armid.design.hulls import hull_check
+    from armid.robot.geometry import Box, Geometry, Mesh
+
+    robot = load_robot("iiwa14")
+    corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * 0.04
+    (tmp_path / "cube.obj").write_text("".join(f"v {p[0]} {p[1]} {p[2]}\n" for p in corners))
+
+    def dressed(shape):
+        return replace(
+            robot, links=tuple(replace(link, geometry=(Geometry(shape),)) for link in robot.links), geometry=()
+        )
+
+    as_mesh, as_box = dressed(Mesh(str(tmp_path / "cube.obj"))), dressed(Box((0.08, 0.08, 0.08)))
+    motion = FourierTrajectory(robot.joint_names, 4.0, np.full(7, 0.3), np.full((7, 1), 0.5), np.zeros((7, 1)))
+    mesh, box = hull_check(as_mesh, motion, rate_hz=10.0), hull_check(as_box, motion, rate_hz=10.0)
+    assert mesh.distance == pytest.approx(box.distance, abs=1e-5)
+    assert mesh.pair == box.pair
+    assert hull_check(dressed(Box((0.9, 0.9, 0.9))), motion, rate_hz=10.0).distance < 0.0
+    gone = hull_check(dressed(Mesh(str(tmp_path / "gone.obj"))), motion, rate_hz=10.0)
+    assert gone.distance == np.inf
+    assert len(gone.missing) == 7

@@ -52,7 +52,8 @@ def design(
         str | None, typer.Option(help="Torque noise of each joint [N m], with commas; equal by default.")
     ] = None,
     goal_condition: Annotated[
-        float | None, typer.Option(help="Condition number to attain, with --goal-reserve.")
+        float | None,
+        typer.Option(help="Condition number to attain, with --goal-reserve; found by a first run by default."),
     ] = None,
     goal_reserve: Annotated[
         str | None, typer.Option(help="Mean torque reserve to attain: joint6=0.9,joint7=0.9 (fraction of the limit).")
@@ -246,6 +247,8 @@ def design_result(found: Design, files: list[str]) -> dict[str, Any]:
         "margin": found.settings.margin,
         "clearance": proof.clearance,
         "closest": proof.closest,
+        "baseline_condition_number": found.baseline,
+        "hull_distance": None if found.hulls is None else found.hulls.distance,
         "period": found.excitation.period,
         "duration": found.trajectory.duration,
         "seconds": search.seconds,
