@@ -1,7 +1,7 @@
 """Recursive least squares in square-root form: the same factor as `Information`, one sample at a time.
 
-Without forgetting it holds exactly what a batch over the same samples holds. With it, what was known fades along
-the directions that new samples excite, and only along those: an arm that stands still does not forget its inertia.
+Without forgetting it holds exactly what a batch over the same samples holds. With it, old samples fade, but what nothing
+excites any more keeps a floor of information and its value: an arm that stands still does not forget its inertia.
 """
 
 from __future__ import annotations
@@ -35,24 +35,21 @@ class Forgetting:
     """How fast old samples lose weight.
 
     Args:
-        time_constant: [s] after which a sample's weight is 1/e while everything is being excited; infinite: never. A
-            direction that is excited all the time (gravity at rest) is averaged over a shorter time, about the time
-            constant times rows per sample over parameters; one that nothing excites is kept.
+        time_constant: [s] after which a sample's weight is 1/e; infinite: never.
+        floor: information that a parameter keeps when nothing excites it, relative to the most its column ever had. Its
+            value then stays where it is. Small enough not to hold back directions that are excited even weakly.
     """
 
     time_constant: float = inf
+    floor: float = 1e-6
 
     def __post_init__(self) -> None:
         if not self.time_constant > 0.0:
             raise InputError("forgetting", f"time constant {self.time_constant} s", "a positive time, or infinity")
 
-    def kept(self, rate: float, parameters: int) -> float:
-        """Factor on the information along the one row that has its turn in a sample.
-
-        A step touches one of `parameters` directions; so that all of them together forget at the stated pace when excitation
-        goes round, it must take as many times more from that one.
-        """
-        return 1.0 if not isfinite(self.time_constant) else exp(-parameters / (rate * self.time_constant))
+    def kept(self, rate: float) -> float:
+        """Factor on the information per sample."""
+        return 1.0 if not isfinite(self.time_constant) else exp(-1.0 / (rate * self.time_constant))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +135,7 @@ class RecursiveEstimator:
         if prior is not None:
             self._F[:, : p + 1] = triangular(np.column_stack([prior.root, prior.root @ prior.values]))
             self._values[:] = prior.values
-        self._kept = self.forgetting.kept(self.rate, p)
-        self._count_kept = self.forgetting.kept(self.rate, 1)
+        self._kept = self.forgetting.kept(self.rate)
         self._rule = (detection or ChangeDetection()).rule(self.rate)
         if detection is None:
             self._rule[0] = inf
@@ -154,18 +150,19 @@ class RecursiveEstimator:
         first = np.array([rows.columns[rows.channels == k].min(initial=p) for k in range(m)])
         self._order = np.argsort(first, kind="stable")
         position = np.empty(m, dtype=np.intp)
-        position[self._order] = np.arange(m)
-        m4, W = -(-m // QUAD) * QUAD, -(-(p + 1) // CHUNK) * CHUNK
+        position[self._order] = np.arange(1, m + 1)
+        m4, W = -(-(m + 1) // QUAD) * QUAD, -(-(p + 1) // CHUNK) * CHUNK
         self._place = rows.columns * m4 + position[rows.channels]
         self._entry_weights = weights[rows.channels]
         self._row_weights = weights[self._order]
         begun = np.searchsorted(np.sort(first), np.arange(p + 1), side="right")
         begun[-1] = m
-        self._active = (-(-begun // QUAD)).astype(np.intp)
+        self._active = (-(-(begun + 1) // QUAD)).astype(np.intp)
         self._F = np.zeros((p + 1, W))
         self._A = np.zeros((p + 1, m4))
         self._errors = np.zeros(m4)
-        self._rooms = np.zeros((6, max(m4, W)))
+        self._rooms = np.zeros((3, max(m4, W)))
+        self._energy = np.zeros(p)
         self._frozen = np.ones(p, dtype=np.bool_)
 
     def update(self, inputs: FloatArray, y: FloatArray) -> bool:
@@ -183,12 +180,12 @@ class RecursiveEstimator:
         changed = bool(
             update(
                 self._F, self._A, self._rows(inputs), self._place, self._entry_weights, y[self._order] * self._row_weights,
-                self._active, self._values, self._frozen, self._errors, self._rooms, self._monitor, self._rule,
-                self.samples % len(self._order), self._kept, SEPARABLE,
+                self._active, self._values, self._frozen, self._errors, self._rooms, self._monitor, self._rule, self._energy,
+                self.samples % len(self.base), self._kept, self.forgetting.floor, SEPARABLE,
             )
         )  # fmt: skip
         self.samples += 1
-        self.count = self.count * self._count_kept + len(self._order)
+        self.count = self.count * self._kept + len(self._order)
         if changed:
             self._restart()
         return changed
@@ -212,7 +209,9 @@ class RecursiveEstimator:
     def innovations(self) -> dict[str, float]:
         """Latest measurement minus prediction per channel, in the channel's unit."""
         names = self.source.channels
-        return {names[int(k)]: float(self._errors[i] * self.sigma[names[int(k)]]) for i, k in enumerate(self._order)}
+        return {
+            names[int(k)]: float(self._errors[i + 1] * self.sigma[names[int(k)]]) for i, k in enumerate(self._order)
+        }
 
     @property
     def factor(self) -> FloatArray:

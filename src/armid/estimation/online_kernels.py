@@ -20,6 +20,9 @@ CHUNK = 16
 """Rows of the factor are padded to a multiple of this and read from a multiple of it on (what lies left of the diagonal is
 zero): loops without a remainder run four vectors at a time, and the remainder of a short loop is most of its cost."""
 
+CLEAR = 1e-2
+"""Sine of the angle between a column and those before it from which on a value is kept by the floor of `forget`."""
+
 QUAD = 4
 """Rows of a sample, and columns of the factor, are handled four at a time: loops of this fixed length become vector code."""
 
@@ -31,7 +34,8 @@ def scatter(
     """Dense weighted rows `[A y]` of one sample from the entries that are not structurally zero.
 
     Args:
-        A: written; one row of the sample per *column* here, shape [p + 1, m4], m4 the number of rows rounded up to four.
+        A: written; one row of the sample per *column* here, shape [p + 1, m4], m4 the number of rows and one more rounded up
+            to four. The first slot is left for `forget`.
         packed: entries.
         place: flat position of each entry in A.
         weighted: weight of each entry (that of its row).
@@ -43,7 +47,7 @@ def scatter(
     for i in range(len(packed)):
         flat[place[i]] = packed[i] * weighted[i]
     for k in range(len(y)):
-        A[width - 1, k] = y[k]
+        A[width - 1, k + 1] = y[k]
 
 
 @njit(cache=True, fastmath=_FAST)
@@ -131,110 +135,33 @@ def reflect(row: FloatArray, A: FloatArray, v: FloatArray, tau: float, start: in
 
 
 @njit(cache=True, fastmath=_FAST)
-def forget_along(
-    F: FloatArray, row: FloatArray, kept: float, u: FloatArray, g: FloatArray, rotations: FloatArray
+def forget(
+    F: FloatArray, A: FloatArray, values: FloatArray, energy: FloatArray, turn: int, kept: float, floor: float
 ) -> None:
-    """Forgets what is known along one row and nothing else; [Cao2000] in square-root form.
+    """Every past row loses weight, but no parameter falls below a floor of information around its present value.
 
-    With u = R a / |R a| the information splits into a part that does not know a at all and the rank-one part
-    R^T u u^T R; only the latter is multiplied by `kept`, which is R <- (1 - (1 - sqrt(kept)) u u^T) R. Directions that
-    nothing excites keep their information for ever, and the estimate does not move. Rotations from below turn u into
-    the first unit vector, where the subtraction touches one row; rotations from above restore the triangle. Both
-    sweeps run down four columns at a time, so that the row in work stays in registers.
+    Information <- kept * information + (1 - kept) * floor * diag(energy), the second part one parameter per sample in
+    turn: a parameter that nothing excites settles at `floor * energy` and stays where it is, instead of being blown about by
+    noise once all memory of it has faded (estimator wind-up); [Salgado1988] in square-root form.
 
     Args:
-        F: updated in place, shape [p + 1, W], W a multiple of `CHUNK`.
-        row: the row a, then zeros, shape [W].
-        kept: factor on the information along it, in (0, 1).
-        u, g: room, shape [at least p] and [at least W].
-        rotations: room, shape [2, at least p].
+        F: updated in place.
+        A: its first slot is written with the row that holds the parameter `turn`.
+        values: present values, shape [p].
+        energy: largest squared length each column ever had, shape [p]; zero until all parameters were well determined
+            once, because values of the first moments are not worth keeping.
+        turn: which parameter.
+        kept: factor on the information per sample, in (0, 1).
+        floor: relative to the energy.
     """
-    p, W = F.shape[0] - 1, F.shape[1]
-    total = 0.0
-    for i in range(p):
-        s = 0.0
-        for c in range(i // CHUNK * CHUNK, W):
-            s += F[i, c] * row[c]
-        u[i] = s
-        total += s * s
-    if total == 0.0:
-        return
-    norm = np.sqrt(total)
-    for c in range(W):
-        g[c] = 0.0
-    for i in range(p):
-        u[i] /= norm
-        s = u[i]
-        for c in range(i // CHUNK * CHUNK, W):
-            g[c] += s * F[i, c]
-    cosines, sines = rotations[0], rotations[1]
-    for i in range(p - 2, -1, -1):
-        r = np.sqrt(u[i] * u[i] + u[i + 1] * u[i + 1])
-        if r > 0.0:
-            cosines[i], sines[i], u[i] = u[i] / r, u[i + 1] / r, r
-        else:
-            cosines[i], sines[i] = 1.0, 0.0
-    for c in range(0, W, QUAD):
-        if p > 1:
-            rise(F[:, c : c + QUAD], cosines, sines, min(p - 2, c + QUAD - 1))
-    # u is now +e1: its length is one, and the last rotation left its first entry positive; for p = 1 it keeps its sign.
-    first = (1.0 - np.sqrt(kept)) * (1.0 if u[0] > 0.0 else -1.0)
-    for c in range(W):
-        F[0, c] -= first * g[c]
-    for c in range(0, W, QUAD):
-        descend(F[:, c : c + QUAD], cosines, sines, c, min(p - 1, c + QUAD))
-
-
-@njit(cache=True, fastmath=_FAST)
-def rise(B: FloatArray, cosines: FloatArray, sines: FloatArray, top: int) -> None:
-    """Rotations of rows (i, i + 1), i from `top` up to the first, on four columns B; rows below `top` + 1 are zero there."""
-    # Constant column indices: with variable ones the compiler must allow for negative ones and gives up on vectors.
-    y0, y1, y2, y3 = B[top + 1, 0], B[top + 1, 1], B[top + 1, 2], B[top + 1, 3]
-    for k in range(top + 1):
-        i = top - k
-        a, b = cosines[i], sines[i]
-        x0, x1, x2, x3 = B[i, 0], B[i, 1], B[i, 2], B[i, 3]
-        B[i + 1, 0] = a * y0 - b * x0
-        B[i + 1, 1] = a * y1 - b * x1
-        B[i + 1, 2] = a * y2 - b * x2
-        B[i + 1, 3] = a * y3 - b * x3
-        y0, y1, y2, y3 = a * x0 + b * y0, a * x1 + b * y1, a * x2 + b * y2, a * x3 + b * y3
-    B[0, 0] = y0
-    B[0, 1] = y1
-    B[0, 2] = y2
-    B[0, 3] = y3
-
-
-@njit(cache=True, fastmath=_FAST)
-def descend(B: FloatArray, cosines: FloatArray, sines: FloatArray, c: int, last: int) -> None:
-    """Rotations that clear the entries just below the diagonal, on four columns B that begin at column c.
-
-    Rotations of columns left of c are known by then; those of the block's own columns, up to `last`, are found on the way.
-    """
-    x0, x1, x2, x3 = B[0, 0], B[0, 1], B[0, 2], B[0, 3]
-    for i in range(min(c, last)):
-        a, b = cosines[i], sines[i]
-        y0, y1, y2, y3 = B[i + 1, 0], B[i + 1, 1], B[i + 1, 2], B[i + 1, 3]
-        B[i, 0] = a * x0 + b * y0
-        B[i, 1] = a * x1 + b * y1
-        B[i, 2] = a * x2 + b * y2
-        B[i, 3] = a * x3 + b * y3
-        x0, x1, x2, x3 = a * y0 - b * x0, a * y1 - b * x1, a * y2 - b * x2, a * y3 - b * x3
-    row = min(c, last)
-    B[row, 0] = x0
-    B[row, 1] = x1
-    B[row, 2] = x2
-    B[row, 3] = x3
-    for i in range(c, last):
-        x, y = B[i, i - c], B[i + 1, i - c]
-        r = np.sqrt(x * x + y * y)
-        cosines[i], sines[i] = (x / r, y / r) if r > 0.0 else (1.0, 0.0)
-        a, b = cosines[i], sines[i]
-        for k in range(QUAD):
-            x, y = B[i, k], B[i + 1, k]
-            B[i, k] = a * x + b * y
-            B[i + 1, k] = a * y - b * x
-        B[i + 1, i - c] = 0.0
+    p = len(values)
+    root = np.sqrt(kept)
+    for i in range(F.shape[0]):
+        for c in range(i // CHUNK * CHUNK, F.shape[1]):
+            F[i, c] *= root
+    weight = np.sqrt(p * (1.0 - kept) * floor * energy[turn])
+    A[turn, 0] = weight
+    A[p, 0] = weight * values[turn]
 
 
 @njit(cache=True, fastmath=_FAST)
@@ -252,7 +179,8 @@ def solve(
         F: factor, shape [p + 1, W].
         values: read where a parameter is frozen, written elsewhere, shape [p].
         frozen: written, shape [p].
-        lengths, x: room, shape [W].
+        lengths: squared lengths of the columns, written, shape [W].
+        x: room, shape [W].
         threshold: on |R_jj| / |column j|, the sine of the angle between a column and those before it.
     """
     p, W = len(values), F.shape[1]
@@ -274,6 +202,15 @@ def solve(
                 total += F[j, c] * x[c]
             values[j] = -total / diagonal
         x[j] = values[j]
+
+
+@njit(cache=True, fastmath=_FAST)
+def well_determined(F: FloatArray, lengths: FloatArray, p: int) -> bool:
+    """Whether every column stands clear of those before it, so that present values are worth keeping."""
+    for j in range(p):  # noqa: SIM110, numba compiles loops, not generators
+        if not F[j, j] * F[j, j] > CLEAR * CLEAR * lengths[j]:
+            return False
+    return True
 
 
 @njit(cache=True, fastmath=_FAST)
@@ -310,17 +247,16 @@ def watch(errors: FloatArray, monitor: FloatArray, rule: FloatArray) -> bool:
 def update(
     F: FloatArray, A: FloatArray, packed: FloatArray, place: npt.NDArray[np.intp], weighted: FloatArray, y: FloatArray,
     active: npt.NDArray[np.intp], values: FloatArray, frozen: npt.NDArray[np.bool_], errors: FloatArray, rooms: FloatArray,
-    monitor: FloatArray, rule: FloatArray, turn: int, kept: float, threshold: float,
+    monitor: FloatArray, rule: FloatArray, energy: FloatArray, turn: int, kept: float, floor: float, threshold: float,
 ) -> bool:  # fmt: skip
-    """One sample: innovations against the present values, forgetting along one of its rows, fold, solve, watch.
+    """One sample: innovations against the present values, forgetting, fold, solve, watch.
 
     Args:
         F, A, packed, place, weighted, y, active, values, frozen: as in the functions above.
         errors: innovations, written, shape [m4].
-        rooms: scratch, shape [6, max(m4, W)].
+        rooms: scratch, shape [3, max(m4, W)].
         monitor, rule: of `watch`.
-        turn: which row to forget along.
-        kept: factor on the information along it; 1 forgets nothing.
+        energy, turn, kept, floor: of `forget`; nothing is forgotten when `kept` is 1.
         threshold: of `solve`.
 
     Returns:
@@ -329,11 +265,10 @@ def update(
     scatter(A, packed, place, weighted, y)
     innovations(A, values, errors)
     if kept < 1.0:
-        row = rooms[2]
-        row[:] = 0.0
-        for c in range(len(values)):
-            row[c] = A[c, turn]
-        forget_along(F, row, kept, rooms[0], rooms[1], rooms[4:6])
-    fold(F, A, active, rooms[3])
+        forget(F, A, values, energy, turn, kept, floor)
+    fold(F, A, active, rooms[2])
     solve(F, values, frozen, rooms[0], rooms[1], threshold)
+    if energy[0] > 0.0 or well_determined(F, rooms[0], len(energy)):
+        for c in range(len(energy)):
+            energy[c] = max(energy[c], rooms[0, c])
     return bool(watch(errors, monitor, rule))

@@ -1,0 +1,47 @@
+"""Time per update of the recursive estimator: a 7-joint arm, one core.
+
+    OMP_NUM_THREADS=1 python bench/bench_online.py
+
+Prints microseconds of CPU per sample, everything included: rows, innovations, forgetting, factor update, solution, watch.
+"""
+
+from __future__ import annotations
+
+from time import process_time
+
+import numpy as np
+
+from armid.estimation.online import ChangeDetection, Forgetting, RecursiveEstimator
+from armid.experiments.torque import TorqueRows
+from armid.identifiability.structure import structural_base
+from armid.parameters.effects import Effects
+from armid.robot.load import load_robot
+
+BUDGET = 20.0
+"""[us] What one update may take."""
+
+
+def main() -> None:
+    robot = load_robot("iiwa14")
+    source = TorqueRows(robot, Effects(viscous=True, coulomb=True))
+    base = structural_base(source)
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2000, len(source.inputs))), rng.normal(size=(2000, 7))
+    sigma = dict.fromkeys(source.channels, 1.0)
+    print(f"{robot.name}, {len(base)} base parameters, 7 rows per sample; budget {BUDGET:g} us")
+    for label, forgetting in (("without forgetting", Forgetting()), ("with forgetting", Forgetting(10.0))):
+        estimator = RecursiveEstimator(
+            source, base, sigma, rate=1000.0, forgetting=forgetting, detection=ChangeDetection()
+        )
+        estimator.update(x[0], y[0])
+        best = np.inf
+        for _ in range(10):
+            start = process_time()
+            for row, tau in zip(x, y, strict=True):
+                estimator.update(row, tau)
+            best = min(best, (process_time() - start) / len(x))
+        print(f"  {label:20s} {1e6 * best:6.1f} us   ({1e6 * best / BUDGET:.2f} of the budget)")
+
+
+if __name__ == "__main__":
+    main()
