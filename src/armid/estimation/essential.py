@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import erfc, sqrt
 
 import numpy as np
 import numpy.typing as npt
@@ -77,8 +78,6 @@ class BackwardElimination:
         estimate: with an honest covariance.
         held_out: another motion, to price the removals; the training rows price themselves when none is given.
         """
-        from scipy.stats import chi2
-
         weights = {name: 1.0 / sigma for name, sigma in estimate.sigma.items()}
         rows = reduced(information, estimate.base)
         weighted = rows.weighted(weights)
@@ -90,7 +89,7 @@ class BackwardElimination:
         while len(kept) > 1:
             F = values[kept] ** 2 / (np.diag(inverse))
             weakest = int(np.argmin(F))
-            p = float(chi2.sf(F[weakest], 1))
+            p = erfc(sqrt(0.5 * float(F[weakest])))
             if p < self.level:
                 stopped = f"every remaining parameter is significant at {self.level:g} (smallest F {F[weakest]:.2f})"
                 break

@@ -23,7 +23,7 @@ NO_BETTER_THAN_ZERO = 1.0
 """Relative error of a single joint at which predicting nothing would be as good."""
 LARGEST_GROWTH = 2.5
 """Held-out over training error of a joint: beyond this the training motion was memorised, not understood."""
-NEGLIGIBLE_ERROR = 0.02
+NEGLIGIBLE_ERROR = 0.05
 """Relative held-out error of a joint below which its growth over the training error does not matter: sign changes of velocity
 differ from motion to motion, and a fit to clean torque leaves almost nothing to grow from."""
 LARGEST_CONSISTENCY_COST = 3.0

@@ -62,7 +62,7 @@ def certify(
     robot: Robot, consistent: ConsistentEstimate, free: Estimate, torque_cost: Mapping[str, float], *, seed: int = 0
 ) -> Certificates:
     """All certificates of a consistent estimate against the free one it came from."""
-    from scipy.stats import chi2
+    from scipy.special import gammaincinv
 
     eigenvalues = consistent.smallest_eigenvalues
     return Certificates(
@@ -71,7 +71,7 @@ def certify(
         CONFIGURATIONS,
         all(value > 0.0 for value in eigenvalues.values()),
         distance_to_physical(free, consistent.prior),
-        float(chi2.ppf(0.95, len(free))),
+        2.0 * float(gammaincinv(0.5 * len(free), 0.95)),
         dict(torque_cost),
     )
 
