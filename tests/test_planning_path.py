@@ -88,10 +88,16 @@ def test_a_turn_on_the_spot_is_a_singular_parameterisation() -> None:
         check_regular(path, theta, path.derivatives(theta)[1])
 
 
-@pytest.mark.parametrize("name", ["iiwa14", "panda", "ur10e"])
-def test_tool_follows_a_line_between_the_waypoints_too(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [
+        ("iiwa14", IIWA_START),
+        ("panda", np.array([0, -0.3, 0, -1.8, 0, 1.6, 0.7])),
+        ("ur10e", np.array([0.2, -1.2, 1.6, -1.0, -1.4, 0.3])),
+    ],
+)
+def test_tool_follows_a_line_between_the_waypoints_too(name: str, start: np.ndarray) -> None:
     robot = load_robot(name)
-    start = {"iiwa14": IIWA_START, "panda": np.array([0, -0.3, 0, -1.8, 0, 1.6, 0.7]), "ur10e": np.array([0.2, -1.2, 1.6, -1.0, -1.4, 0.3])}[name]  # fmt: skip
     T = forward_kinematics(robot, start)[0]
     end = T.copy()
     end[:3, 3] += [-0.15, 0.2, 0.1]
@@ -112,7 +118,7 @@ def test_tool_follows_an_arc() -> None:
     T = forward_kinematics(robot, IIWA_START)[0]
     centre = T[:3, 3] + [-0.1, 0.0, 0.0]
     via, end = T.copy(), T.copy()
-    via[:3, 3], end[:3, 3] = centre + [0.0, 0.1, 0.0], centre + [-0.1, 0.0, 0.0]
+    via[:3, 3], end[:3, 3] = centre + np.array([0.0, 0.1, 0.0]), centre + np.array([-0.1, 0.0, 0.0])
     path = tool_path(robot, IIWA_START, Arc(T, via[:3, 3], end))
     places = forward_kinematics(robot, path.derivatives(np.linspace(0.0, path.length, 500))[0])[:, :3, 3]
     assert np.abs(np.linalg.norm(places - centre, axis=1) - 0.1).max() < 2e-6

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from armid.experiments.torque import TorqueRows
 from armid.errors import ShapeError, UnknownNameError
+from armid.experiments.torque import TorqueRows
 from armid.identifiability.structure import structural_base, structural_rows
 from armid.kernels.dynamics import coriolis_matrix, gravity, inverse_dynamics, mass_matrix
 from armid.parameters.effects import Effects, TorqueSide

@@ -38,6 +38,9 @@ iteration the tangents of the limits, not the model of the duration, say how far
 NEAR = 0.35
 """Rows using less than this share of their limit at the iterate are left out, and kept from then on once they matter."""
 
+ATTEMPTS = 5
+"""Solves per iteration: all but the last with few rows, the last with all of them."""
+
 FINE_INTERVALS = 8
 """Intervals at either end with twice the sites: an eased path changes fast there."""
 
@@ -139,10 +142,10 @@ def jerk_limited(problem: JerkProblem, start: FloatArray, *, iterations: int = I
     duration, gain = duration_of(control), 1.0
     kept = np.zeros(0, dtype=np.bool_)
     for _ in range(iterations):
-        control, kept, broken = improved(problem, control, kept, BOLD if gain > FAR else 1.0)
+        control, kept = improved(problem, control, kept, BOLD if gain > FAR else 1.0)
         before, duration = duration, duration_of(control)
         gain = 1.0 - duration / before
-        if abs(gain) < CONVERGED and not broken:
+        if abs(gain) < CONVERGED:
             break
     return control
 
@@ -162,8 +165,8 @@ def interval_times(control: FloatArray) -> FloatArray:
 
 def improved(
     problem: JerkProblem, control: FloatArray, kept: npt.NDArray[np.bool_], curved: float
-) -> tuple[FloatArray, npt.NDArray[np.bool_], bool]:
-    """One quadratic program around the control points.
+) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+    """One quadratic program around the control points, solved again with rows that were left out and turn out broken.
 
     Args:
         problem: constraints.
@@ -172,19 +175,31 @@ def improved(
         curved: share of the duration's curvature that counts.
 
     Returns:
-        New control points, rows to keep from now on, and whether one that was left out is broken.
+        New control points, and the rows to keep from now on.
     """
     first, coefficients, bound = linear_rows(problem, control)
     place = first[:, np.newaxis] + np.arange(WIDTH)
-    coefficients = coefficients * control[place]
-    chosen = coefficients.sum(axis=1) > NEAR * bound
-    if len(kept):
-        chosen |= kept
-    matrix = banded(first[chosen], coefficients[chosen] / bound[chosen, np.newaxis], len(control))
-    ratio = solve(control, matrix, curved)
-    over = (coefficients * ratio[place]).sum(axis=1) > bound * (1.0 + 1e-6)
-    broken = over & ~chosen
-    return control * ratio, (kept | broken if len(kept) else broken), bool(broken.any())
+    coefficients = coefficients * control[place] / bound[:, np.newaxis]
+    used = coefficients.sum(axis=1) > NEAR
+    kept = leading_rows(problem, len(used)) if not len(kept) else kept
+    ratio = np.ones(len(control))
+    for attempt in range(ATTEMPTS):
+        chosen = used | kept if attempt + 1 < ATTEMPTS else np.ones_like(used)
+        ratio = solve(control, banded(first[chosen], coefficients[chosen], len(control)), curved)
+        broken = ((coefficients * ratio[place]).sum(axis=1) > 1.0 + 1e-6) & ~chosen
+        if not broken.any():
+            break
+        kept = kept | broken
+    return control * ratio, kept
+
+
+def leading_rows(problem: JerkProblem, count: int) -> npt.NDArray[np.bool_]:
+    """Rows of the joint whose jerk limit bounds e'' most at each site, out of `count` rows in the order of `linear_rows`."""
+    limited = np.flatnonzero(np.isfinite(problem.jerk))
+    steepness = np.abs(problem.at.reduced.derivatives[1][:, limited]) / problem.jerk[limited]
+    leading = np.argmax(steepness, axis=1) == np.arange(len(limited))[:, np.newaxis]
+    rows = np.repeat(leading, 2, axis=0).ravel()
+    return np.concatenate([np.zeros(count - len(rows), dtype=np.bool_), rows])
 
 
 def banded(first: npt.NDArray[np.intp], values: FloatArray, columns: int) -> sparse.csr_matrix:
