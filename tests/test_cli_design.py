@@ -92,3 +92,17 @@ def test_people_get_a_table(tmp_path: Path):
     assert outcome.stdout == ""
     assert "condition number" in outcome.stderr
     assert "joint3" in outcome.stderr
+
+
+def test_candidates_are_ranked_by_what_they_achieve(tmp_path: Path):
+    """The winner's run on the embedded robot has the smallest error, near what its own intervals predict."""
+    quick = ["--starts", "2", "--seconds", "0", "--workers", "1", "--harmonics", "4", "--period", "5"]
+    outcome = run("cylindrical", *quick, "--rank", "2", "--out", str(tmp_path), "--json")
+    assert outcome.exit_code == 0, outcome.stderr
+    result = json.loads(outcome.stdout)
+    ranking = result["ranking"]
+    assert len(ranking) == 2
+    assert ranking[0]["achieved_error"] <= ranking[1]["achieved_error"]
+    for entry in ranking:
+        assert 0.1 * entry["predicted_error"] < entry["achieved_error"] < 10.0 * entry["predicted_error"]
+    assert result["feasible"]

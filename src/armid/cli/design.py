@@ -11,6 +11,7 @@ from armid.cli.output import JsonOption, OutOption, RobotArgument, SeedOption, c
 from armid.errors import InputError
 
 if TYPE_CHECKING:
+    from armid.design.cell import Cell
     from armid.design.design import Design, DesignSettings
     from armid.design.search import Budget, Search
     from armid.design.search import Progress as Found
@@ -61,6 +62,12 @@ def design(
     goal_weights: Annotated[str | None, typer.Option(help="Of the goals' misses, condition number first.")] = None,
     payload_mass: Annotated[float, typer.Option(help="Carried at the tip [kg], for torques.")] = 0.0,
     payload_centre: Annotated[str, typer.Option(help="Its centre of mass in the tip frame [m].")] = "0,0,0",
+    rank: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Run this many of the best motions on the embedded robot and keep what identifies best."
+        ),
+    ] = 0,
     sequential: Annotated[bool, typer.Option("--sequential", help="Locked-joint plan, tip to base.")] = False,
     seconds: Annotated[float, typer.Option(help="Time to search; 0 for no limit (then give --starts).")] = 60.0,
     starts: Annotated[int | None, typer.Option(min=1, help="Random starts instead of time: repeats exactly.")] = None,
@@ -116,7 +123,10 @@ def design(
             found = design_excitation(
                 arm, settings, cell=surroundings, budget=budget, seed=seed, watch=watch, resume=earlier
             )
-        result = design_result(found, written(found, out, rate_hz))
+        ranking: list[dict[str, Any]] = []
+        if rank:
+            found, ranking = best_in_simulation(found, rank, surroundings, seed)
+        result = design_result(found, written(found, out, rate_hz)) | ({"ranking": ranking} if rank else {})
         if not as_json:
             show(found, result)
     emit(result, as_json=as_json)
@@ -129,6 +139,26 @@ START_UP = 10.0
 def default_workers(seconds: float) -> int:
     """One process per core when the search is long enough to use them."""
     return 1 if 0.0 < seconds < START_UP else cores()
+
+
+def best_in_simulation(found: Design, count: int, cell: Cell | None, seed: int) -> tuple[Design, list[dict[str, Any]]]:
+    """The motion whose run on the embedded robot identifies best, and how the others did (seed 000, algorithm 2)."""
+    from armid.design.basis import Basis
+    from armid.design.design import alternatives, families_of, redesigned
+    from armid.validation.ranking import rank_motions
+
+    candidates = alternatives(found)[:count]
+    bases: tuple[Basis, ...] = families_of(found.robot, found.settings)
+    motions = [bases[c.family].trajectory(c.coefficients, found.robot.joint_names) for c in candidates]
+    ranked = rank_motions(found.robot, motions, seed=seed)
+    table = [
+        {
+            "start": candidates[r.index].start, "condition_number": candidates[r.index].condition_number,
+            "predicted_error": r.predicted, "achieved_error": r.achieved,
+        }
+        for r in ranked
+    ]  # fmt: skip
+    return redesigned(found, candidates[ranked[0].index], cell=cell, seed=seed), table
 
 
 def cores() -> int:
@@ -284,6 +314,11 @@ def show(found: Design, result: dict[str, Any]) -> None:
     if found.certificate.closest:
         screen.print(
             f"closest: {found.certificate.closest}, {1000 * found.certificate.clearance:.1f} mm beyond the margin"
+        )
+    for entry in result.get("ranking", []):
+        screen.print(
+            f"start {entry['start']}: condition number {entry['condition_number']:.2f}, relative parameter error predicted "
+            f"{100 * entry['predicted_error']:.2g} %, achieved {100 * entry['achieved_error']:.2g} %"
         )
     if len(found.misses):
         attained = "attained" if result["goals_attained"] else "not attained"

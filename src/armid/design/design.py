@@ -11,7 +11,7 @@ import numpy.typing as npt
 from armid.arrays import FloatArray, finite
 from armid.design.approach import safe_transition
 from armid.design.basis import Basis, FourierBasis, SplineBasis
-from armid.design.candidate import Workshop
+from armid.design.candidate import Candidate, Workshop
 from armid.design.cell import Cell
 from armid.design.certificate import Certificate, certify
 from armid.design.criterion import Criterion, Quality
@@ -371,6 +371,18 @@ def baseline_motion(robot: Robot, period: float, rng: np.random.Generator) -> Tr
 
 
 MOST_WAYPOINTS = 500
+
+
+def alternatives(design: Design) -> tuple[Candidate, ...]:
+    """All certified motions the search kept, the design's own among them, best first."""
+    return tuple(candidate for candidate in design.search.pool if candidate.feasible)
+
+
+def redesigned(design: Design, candidate: Candidate, *, cell: Cell | None = None, seed: int = 0) -> Design:
+    """The same design around another of its certified motions."""
+    problem, base, notes = stated(design.robot, design.settings, cell)
+    bases = families_of(design.robot, design.settings)
+    return described(problem, design.settings, base, bases, replace(design.search, best=candidate), notes, seed)
 
 
 def without_clearances(scene: Scene) -> Scene:
