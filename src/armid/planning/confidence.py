@@ -27,7 +27,9 @@ def draws_along(
     trajectory: Trajectory, model: TorqueModel, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Expected torque, deviation [n, n_joints], and errors of torque for drawn parameters [n, n_joints, DRAWS]."""
-    q, qd, qdd = trajectory.sample(np.linspace(0.0, trajectory.duration, INSTANTS))
+    # Strictly inside: at rest dry friction has no sign.
+    inside = (np.arange(INSTANTS) + 0.5) / INSTANTS
+    q, qd, qdd = trajectory.sample(inside * trajectory.duration)
     rows = np.ascontiguousarray(model.rows(q, qd, qdd))
     errors = rows @ (covariance_factor(model) @ rng.standard_normal((len(model.values), DRAWS)))
     return np.asarray(rows @ model.values), torque_deviation(model, rows), errors

@@ -9,6 +9,7 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.design.limits import MotionLimits
 from armid.design.scene import Scene
+from armid.errors import InputError
 from armid.notes import Note, Severity
 from armid.planning.confidence import checked_confidence, probability_held, simultaneous_factor
 from armid.planning.constraints import (
@@ -140,8 +141,9 @@ def plan_motion(
 
 def usable(limits: MotionLimits, margin: float) -> MotionLimits:
     """Magnitudes less the margin; position ranges stay whole, since the path is given."""
+    if not 0.0 <= margin < 1.0:
+        raise InputError("margin", f"{margin}", "a fraction from 0 to below 1")
     kept = {name: (1.0 - margin) * getattr(limits, name) for name in ("velocity", "acceleration", "jerk", "torque")}
-    limits.within(margin) if margin and np.isfinite(limits.half_range).all() else None
     return limits.but(**kept)
 
 

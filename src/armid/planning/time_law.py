@@ -33,13 +33,15 @@ class TimeLaw:
         return float(self.time[-1])
 
     def derivatives(self, t: npt.ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """theta, theta', theta'', theta''' at times t [s], each of shape [len(t)]; at rest outside."""
+        """The parameter and three derivatives at times t [s], each of shape [len(t)]; from the end on nothing accelerates."""
         clipped = np.clip(times(t), 0.0, self.duration)
         k = np.clip(np.searchsorted(self.time, clipped, side="right") - 1, 0, len(self.time) - 2)
         h = self.time[k + 1] - self.time[k]
         s = (clipped - self.time[k]) / h
         own = self.coefficients[:, k]
-        return quintic(own, s, 0), quintic(own, s, 1) / h, quintic(own, s, 2) / h**2, quintic(own, s, 3) / h**3
+        going = clipped < self.duration
+        acceleration, jerk = quintic(own, s, 2) / h**2 * going, quintic(own, s, 3) / h**3 * going
+        return quintic(own, s, 0), quintic(own, s, 1) / h, acceleration, jerk
 
     def slowed(self, factor: float) -> TimeLaw:
         """The same path, `factor` times as long ([Hollerbach1984])."""
