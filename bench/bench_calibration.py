@@ -72,7 +72,9 @@ def peer(task: Problem, reference):
         (residual,) = residuals(model, values, task.measurements, wanted=none)
         return np.concatenate([(residual.r / sigma).ravel(), (values / model.tolerances)[kept]])
 
-    result = least_squares(whitened, np.zeros(int(kept.sum())), jac="2-point", x_scale=model.tolerances[kept], method="trf")
+    result = least_squares(
+        whitened, np.zeros(int(kept.sum())), jac="2-point", x_scale=model.tolerances[kept], method="trf"
+    )
     values = np.zeros(len(kept))
     values[kept] = result.x
     return values
@@ -95,14 +97,16 @@ def main() -> None:
     for robust in (False, True):
         seconds, busy, result = best_of(lambda robust=robust: ours(task, robust=robust))
         name = "armid, robust, noise estimated" if robust else "armid, least squares, noise estimated"
-        print(f"  {name:42s} {seconds:6.2f} s ({busy:.2f} s of processor)   {int(result.after.selection.kept.sum())} parameters, {result.after.iterations} iterations")
+        told = f"{int(result.after.selection.kept.sum())} parameters, {result.after.iterations} iterations"
+        print(f"  {name:42s} {seconds:6.2f} s ({busy:.2f} s of processor)   {told}")
         if not robust:
             plain, plain_busy = result, busy
     seconds, busy, values = best_of(lambda: peer(task, plain), repeats=1)
     sigma = np.sqrt(np.diag(plain.after.covariance))
     kept = plain.after.selection.kept
     apart = float(np.abs((values - plain.after.values)[kept] / sigma[kept]).max())
-    print(f"  {'scipy least_squares, numeric Jacobian':42s} {seconds:6.2f} s ({busy:.2f} s of processor)   {busy / plain_busy:.1f} x as much")
+    name = "scipy least_squares, numeric Jacobian"
+    print(f"  {name:42s} {seconds:6.2f} s ({busy:.2f} s of processor)   {busy / plain_busy:.1f} x as much")
     print(f"  largest difference between the two: {apart:.3f} standard deviations")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from realdata import real_data
 
 from armid.calibration.arm import load_arm
 from armid.calibration.calibrate import Calibration, Verdict, calibrate
@@ -13,6 +12,7 @@ from armid.calibration.diagnose import diagnose
 from armid.calibration.poses_table import read_table
 from armid.calibration.read import read_poses
 from armid.calibration.setups import share_frames
+from realdata import real_data
 
 ROBOTS = Path(__file__).parents[1] / "docs" / "robots"
 
@@ -63,7 +63,8 @@ def test_camera_set_without_gain_is_told_so():
 def test_two_series_with_the_tracker_moved_do_not_share_frames():
     arm = load_arm(str(ROBOTS / "ur10.yaml"), [])
     parts = [
-        read_poses(real_data("kinematics", "ur10_ipa", name), arm.joint_names) for name in ("series_A.csv", "series_B.csv")
+        read_poses(real_data("kinematics", "ur10_ipa", name), arm.joint_names)
+        for name in ("series_A.csv", "series_B.csv")
     ]
     assert not share_frames(arm, parts)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -77,7 +78,19 @@ def test_contract_files_and_round_trip(workshop, tmp_path):
     assert data["position_error_held_out"]["mean"] < 1e-4 < data["position_error_before"]["mean"]
     assert data["position_error_held_out"]["count"] == 30
     assert [row["configurations"] for row in data["enough"]] == sorted(row["configurations"] for row in data["enough"])
-    assert set(data["files"]) >= {"urdf", "yaml", "correction", "residuals", "mdh", "dh", "summary", "targets"}
+    assert set(data["files"]) >= {
+        "urdf",
+        "yaml",
+        "correction",
+        "residuals",
+        "mdh",
+        "dh",
+        "summary",
+        "targets",
+        "report",
+    }
+    page = Path(data["files"]["report"]).read_text()
+    assert all(anchor in page for anchor in ("histogram-position", "error-map", "joint3.offset", "enough"))
     nominal = load_robot(workshop / "arm.urdf")
     model, values = load_correction(data["files"]["correction"], nominal)
     q = np.random.default_rng(0).uniform(-3, 3, (50, 6))

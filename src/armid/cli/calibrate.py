@@ -91,6 +91,8 @@ def calibrate(
     from armid.calibration.files import summary, write_files
     from armid.calibration.poses_table import plain as plain_name
     from armid.calibration.poses_table import read_table
+    from armid.report.calibration import calibration_report
+    from armid.report.render import write_report
 
     columns = [plain_name(name)[0] for name in read_table(poses[0]).columns]
     arm = load_arm(robot, columns, base=base, tip=tip)
@@ -109,6 +111,7 @@ def calibrate(
         data["enough"] = study(result, seed)
     if compensate is not None:
         files["targets"] = compensated(result, compensate, out / "targets.csv")
+    files["report"] = write_report(calibration_report(result, data.get("enough", ())), out / "report.html")
     data["seconds"] = perf_counter() - started
     data["files"] = {name: str(path) for name, path in files.items()}
     files["summary"].write_text(json.dumps(jsonable(data), indent=1, allow_nan=False) + "\n", encoding="utf-8")

@@ -1,0 +1,184 @@
+"""The page about a kinematic calibration: verdict, errors before and after, where they are, what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.calibration.calibrate import Calibration
+from armid.calibration.calibrated import frame_matrix
+from armid.calibration.errors import ErrorTable, statistics
+from armid.calibration.identifiable import Status
+from armid.calibration.rotations import inverse
+from armid.report.plots import BLUE, GREEN, GREY, ORANGE, axes, line, points, short
+from armid.report.section import Block, Figure, Paragraph, Report, Section, Table
+
+MM = 1e3
+"""Metres to millimetres and radians to milliradians."""
+BINS = 40
+MOST_ON_MAP = 2000
+"""Points of the map; more only hide each other."""
+
+
+def calibration_report(calibration: Calibration, enough: Sequence[Mapping[str, float]] = ()) -> Report:
+    """Everything the page shows.
+
+    Args:
+        calibration: what was found.
+        enough: error against the number of configurations, when it was studied.
+    """
+    sections = [error_section(calibration), map_section(calibration), parameter_section(calibration)]
+    if enough:
+        sections.append(enough_section(enough))
+    sections.append(notes_section(calibration))
+    return Report(
+        f"{calibration.nominal.name}: kinematic calibration",
+        f"{len(np.unique(calibration.measurements.group))} configurations, {len(calibration.identified)} parameters",
+        str(calibration.verdict),
+        calibration.reasons,
+        tuple(sections),
+    )
+
+
+def error_section(calibration: Calibration) -> Section:
+    """Numbers and histograms, held out first."""
+    held = calibration.held_out
+    named = (
+        ("held out, nominal links", held.before), ("held out, calibrated", held.after),
+        ("held out, what a URDF can hold", calibration.held_out_geometric.after),
+        ("fitted, nominal links", calibration.errors_before), ("fitted, calibrated", calibration.errors_after),
+    )  # fmt: skip
+    rows = []
+    for label, table in named:
+        for kind, unit, errors in (("position", "mm", table.position), ("orientation", "mrad", table.orientation)):
+            if len(errors):
+                s = statistics(errors)
+                rows.append((label, kind, MM * s.mean, MM * s.median, MM * s.max, unit))
+    blocks: list[Block] = [
+        Paragraph(f"Held out: {held.method}."),
+        Table(("", "", "mean", "median", "max", "unit"), tuple(rows)),
+    ]
+    blocks += histograms(held.before, held.after)
+    return Section("errors", "Errors before and after", tuple(blocks))
+
+
+def histograms(before: ErrorTable, after: ErrorTable) -> list[Block]:
+    """Distributions of held-out errors, before and after, on common bins."""
+    out: list[Block] = []
+    for kind, unit, a, b in (
+        ("position", "mm", before.position, after.position),
+        ("orientation", "mrad", before.orientation, after.orientation),
+    ):
+        if len(a):
+            edges = np.linspace(0.0, MM * max(float(a.max()), float(b.max())), BINS + 1)
+            bars = [
+                {"type": "bar", "x": short(edges[:-1] + np.diff(edges) / 2), "y": np.histogram(MM * x, edges)[0].tolist(),
+                 "name": name, "marker": {"color": colour}, "opacity": 0.6, "width": float(edges[1])}
+                for x, name, colour in ((a, "nominal links", GREY), (b, "calibrated", BLUE))
+            ]  # fmt: skip
+            layout = axes(f"{kind} error [{unit}]", "measurements", barmode="overlay")
+            out.append(Figure(f"histogram-{kind}", tuple(bars), layout, f"Held-out {kind} errors.", half=True))
+    return out
+
+
+def map_section(calibration: Calibration) -> Section:
+    """Where in the workspace the error is left, and whether it follows temperature or time."""
+    blocks: list[Block] = []
+    places, errors = mapped_errors(calibration)
+    if len(places):
+        every = max(1, len(places) // MOST_ON_MAP)
+        cloud = {
+            "type": "scatter3d", "mode": "markers", "x": short(places[::every, 0], 4), "y": short(places[::every, 1], 4),
+            "z": short(places[::every, 2], 4),
+            "marker": {"size": 3, "color": short(MM * errors[::every], 3), "colorscale": "Viridis", "showscale": True,
+                       "colorbar": {"title": {"text": "mm"}}},
+        }  # fmt: skip
+        blocks.append(Figure("error-map", (cloud,), {"scene": {"aspectmode": "data"}},
+                             "Position error left after the fit; measured places in the base frame [m].", 480))  # fmt: skip
+    after = calibration.errors_after
+    for name, values in calibration.measurements.conditions.items():
+        if len(after.position):
+            cloud = points(values[after.position_rows], MM * after.position, "after", BLUE)
+            blocks.append(
+                Figure(f"trend-{name}", (cloud,), axes(name, "position error [mm]"), f"Against {name}.", half=True)
+            )
+    return Section("map", "Where errors are left", tuple(blocks))
+
+
+def mapped_errors(calibration: Calibration) -> tuple[FloatArray, FloatArray]:
+    """Measured places in the base frame [n, 3] and position errors left there [n]."""
+    fit = calibration.fit
+    places, errors = [np.zeros((0, 3))], [np.zeros(0)]
+    for residual in fit.after.residuals:
+        o = residual.observations
+        if o.position is not None:
+            back = inverse(frame_matrix(fit.model.setups[o.setup], fit.after.values))
+            places.append(o.position @ back[:3, :3].T + back[:3, 3])
+            errors.append(np.linalg.norm(residual.r[:3], axis=0))
+    return np.concatenate(places), np.concatenate(errors)
+
+
+def parameter_section(calibration: Calibration) -> Section:
+    """What was found, with its uncertainty; what was not, and why."""
+    fit = calibration.fit
+    sigma = np.sqrt(np.diag(fit.after.covariance))
+    rows = tuple(
+        (p.name, *scaled(float(fit.after.values[i]), float(sigma[i]), p.tolerance, p.unit))
+        for i, p in enumerate(fit.model.parameters)
+        if fit.after.selection.kept[i]
+    )
+    held = [
+        Paragraph(f"{words}: {', '.join(names)}.", "faint")
+        for words, status in (
+            ("Below the noise, held at nominal", Status.WEAK),
+            ("Redundant, held at nominal", Status.REDUNDANT),
+        )
+        if (names := calibration.held_at_nominal(status))
+    ]
+    table = Table(
+        ("parameter", "correction", "standard deviation", "tolerance", "unit"),
+        rows,
+        caption="Corrections to nominal values.",
+    )
+    return Section("parameters", "What was found", (table, *held))
+
+
+def scaled(value: float, sigma: float, tolerance: float, unit: str) -> tuple[float, float, float, str]:
+    """Metres as millimetres, radians as milliradians."""
+    name = {"m": "mm", "rad": "mrad"}.get(unit)
+    return (value, sigma, tolerance, unit) if name is None else (1e3 * value, 1e3 * sigma, 1e3 * tolerance, name)
+
+
+def enough_section(enough: Sequence[Mapping[str, float]]) -> Section:
+    """Error against the number of configurations."""
+    n = np.array([row["configurations"] for row in enough])
+    curves = [
+        line(n, MM * np.array([row[key] for row in enough]), name, colour, dash=dash)
+        for key, name, colour, dash in (
+            ("observed", "observed on the rest", ORANGE, "solid"),
+            ("predicted_total", "predicted, with the noise of the check", BLUE, "dash"),
+            ("predicted", "predicted error of the arm alone", GREEN, "dot"),
+        )
+    ]
+    figure = Figure(
+        "enough",
+        tuple(curves),
+        axes("configurations", "mean position error [mm]"),
+        "More configurations stop helping where the curves flatten.",
+    )
+    return Section("enough", "How many configurations are enough", (figure,))
+
+
+def notes_section(calibration: Calibration) -> Section:
+    """Everything else a reader must know."""
+    tones: dict[str, str] = {"error": "bad", "warning": "bad"}
+    blocks: list[Any] = [
+        Paragraph(f"{note.code}: {note.message}", tones.get(str(note.severity), "plain")) for note in calibration.notes
+    ]
+    noise = ", ".join(f"{setup} {part} {MM * value:.4g} {'mm' if part != 'orientation' else 'mrad'}"
+                      for (setup, part), value in calibration.fit.after.noise.model.items())  # fmt: skip
+    blocks.append(Paragraph(f"Noise beyond the instrument's own, as estimated: {noise}."))
+    return Section("notes", "Notes", tuple(blocks))
