@@ -15,7 +15,9 @@ def kuka_load_data(payload: Payload) -> str:
     a = np.rad2deg(np.arctan2(axes[1, 0], axes[0, 0]))
     b = np.rad2deg(np.arctan2(-axes[2, 0], np.hypot(axes[0, 0], axes[1, 0])))
     c = np.rad2deg(np.arctan2(axes[2, 1], axes[2, 2]))
-    centre = f"X {x:.1f},Y {y:.1f},Z {z:.1f},A {a:.2f},B {b:.2f},C {c:.2f}"
+    # Adding zero after rounding turns -0.0 into 0.0.
+    numbers = [round(float(v), digits) + 0.0 for v, digits in zip((x, y, z, a, b, c), (1, 1, 1, 2, 2, 2), strict=True)]
+    centre = "X {:.1f},Y {:.1f},Z {:.1f},A {:.2f},B {:.2f},C {:.2f}".format(*numbers)
     inertia = ",".join(f"{name} {value:.5f}" for name, value in zip(("X", "Y", "Z"), moments, strict=True))
     return f"{{M {payload.mass:.3f},CM {{{centre}}},J {{{inertia}}}}}"
 
@@ -51,4 +53,4 @@ def listed(values: np.ndarray | tuple[float, ...]) -> str:
 
 
 def bare(values: np.ndarray | tuple[float, ...]) -> str:
-    return ", ".join(f"{float(value):.6g}" for value in values)
+    return ", ".join(f"{float(value) + 0.0:.6g}" for value in values)

@@ -84,17 +84,17 @@ def shared_parameters(first: TorqueSide, second: TorqueSide) -> tuple[str, ...]:
 def pair_lags(samples: Samples) -> FloatArray:
     """By how much motor torque is stamped later than joint torque [s], per joint.
 
-    motor - link = B qdd + Fv qd + Fc sign(qd) + offset - lag * d(link)/dt, the last from the rate of the joint torque itself.
+    motor - link = B qdd + Fv qd + Fc sign(qd) + offset - lag * d(motor)/dt: what a late motor torque lacks is its own rate.
     """
     both = samples.torque(TorqueSide.BOTH)
     n = samples.n_joints
-    link, difference = both[:, :n], both[:, n:] - both[:, :n]
+    motor, difference = both[:, n:], both[:, n:] - both[:, :n]
     out = np.zeros(n)
     for j in range(n):
         rows, y = [], []
         for segment in samples.segments:
             part = segment.slice
-            rate_of_change = derivatives(link[part, j : j + 1], segment.rate, Differentiator.CENTRAL_8)[0][:, 0]
+            rate_of_change = derivatives(motor[part, j : j + 1], segment.rate, Differentiator.CENTRAL_8)[0][:, 0]
             qd = samples.qd[part, j]
             rows.append(
                 np.column_stack([rate_of_change, samples.qdd[part, j], qd, np.sign(qd), np.ones_like(qd)])[8:-8]

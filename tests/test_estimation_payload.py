@@ -1,0 +1,246 @@
+"""What an arm carries: closed forms, the embedded arm, poses at rest, on-line, known grippers, a real pair of recordings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from armid.errors import InputError
+from armid.estimation.estimate import Estimate
+from armid.estimation.gains import DriveGainSearch
+from armid.estimation.online import Forgetting
+from armid.estimation.payload import COLUMNS, Arm, Payload, PayloadSearch, jacobian
+from armid.estimation.payload_formats import franka_set_load, kuka_load_data, principal_axes, ur_set_target_payload
+from armid.estimation.payload_online import OnlinePayload
+from armid.estimation.payload_static import Rest, poses_at_rest, static_payload
+from armid.estimation.recording import runs_of
+from armid.estimation.run import Run, information_of
+from armid.experiments.torque import TorqueRows
+from armid.identifiability.structure import structural_base
+from armid.kernels.dynamics import inverse_dynamics
+from armid.kernels.evaluate import evaluate_rows
+from armid.logs.conditioning import Conditioning, condition
+from armid.logs.log import Channel, Log
+from armid.logs.read import ReadOptions, read_log
+from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
+from armid.parameters.inertial import from_centre_of_mass, six, to_centre_of_mass, transformed
+from armid.robot.load import load_robot
+from realdata import ROOT, real_data
+
+ROBOT = load_robot("iiwa14")
+EFFECTS = Effects(viscous=True, coulomb=True)
+LOAD = from_centre_of_mass(1.0, [0.02, -0.015, 0.13], np.diag([0.004, 0.005, 0.003]))
+"""In the last link's frame: 1 kg."""
+
+
+def arm(deviation: float = 1e-6) -> Arm:
+    """The arm known exactly, up to a stated doubt."""
+    source = TorqueRows(ROBOT, EFFECTS)
+    base = structural_base(source)
+    standard = np.array([true_value(name) for name in source.columns])
+    sigma = dict.fromkeys(source.channels, 0.05)
+    covariance = deviation**2 * np.eye(len(base))
+    return Arm(ROBOT, Estimate(base, ("",) * len(base), base.values(standard), covariance, "iid", sigma, "known"))
+
+
+def true_value(name: str) -> float:
+    owner, quantity = name.split(".")
+    index = int(owner[4:] if owner.startswith("link") else owner[5:]) - 1
+    if owner.startswith("link"):
+        order = ("mass", "mx", "my", "mz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
+        return float(ROBOT.inertial[10 * index + order.index(quantity)])
+    return float(getattr(ROBOT.joints[index].drive, quantity))
+
+
+def states(count: int, speed: float, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    t = np.arange(count) / 100.0
+    w, phase = rng.uniform(0.5, 1.0, (2, 3, 7))
+    w = w * speed
+    angle = t[:, np.newaxis, np.newaxis] * w + 6.0 * phase
+    return np.hstack([(0.35 * f).sum(axis=1) for f in (np.sin(angle), w * np.cos(angle), -(w**2) * np.sin(angle))])
+
+
+def loaded_torque(x: np.ndarray, noise: float, seed: int = 1) -> np.ndarray:
+    inertial = np.array(ROBOT.inertial)
+    inertial[-10:] += LOAD
+    clean = inverse_dynamics(ROBOT, *np.split(x, 3, axis=1), inertial=inertial, drives=True)
+    clean -= ROBOT.drive("rotor_inertia") * x[:, 14:] + ROBOT.drive("offset")
+    return clean + noise * np.random.default_rng(seed).normal(size=clean.shape)
+
+
+def loaded_run(count: int = 3000, speed: float = 3.0, noise: float = 0.05) -> Run:
+    x = states(count, speed)
+    source = TorqueRows(ROBOT, replace(EFFECTS, payload=PayloadRuns.LOADED))
+    return Run("loaded", source, x, loaded_torque(x, noise), rate=100.0)
+
+
+def in_flange(ten: np.ndarray) -> np.ndarray:
+    return transformed(ten, np.linalg.inv(ROBOT.tip.T_link_frame))
+
+
+def test_derivatives_of_mass_centre_and_inertia() -> None:
+    ten = LOAD
+
+    def split(values: np.ndarray) -> np.ndarray:
+        mass, centre, inertia = to_centre_of_mass(values)
+        return np.concatenate([[mass], centre, six(inertia)])
+
+    h = 1e-6
+    numeric = np.array([(split(ten + h * e) - split(ten - h * e)) / (2 * h) for e in np.eye(10)]).T
+    assert np.allclose(jacobian(ten), numeric, atol=1e-6)
+
+
+def test_load_of_a_moving_arm_with_joint_torque_sensors() -> None:
+    """1 kg: mass within 0.5 %, centre within 2 mm; the intervals hold the truth; a possible body."""
+    found = PayloadSearch().fit(arm(), [loaded_run()])
+    truth = to_centre_of_mass(in_flange(LOAD))
+    assert found.frame == ROBOT.tip.name
+    assert found.mass == pytest.approx(1.0, abs=0.005)
+    assert np.abs(found.centre - truth[1]).max() < 2e-3
+    assert found.separated
+    assert np.abs(found.inertia - truth[2]).max() < 2e-3
+    deviation = found.standard_deviations
+    assert abs(found.mass - 1.0) < 4.0 * float(deviation["mass"])  # type: ignore[arg-type]
+    assert (np.abs(found.inertia - truth[2]) < 5.0 * np.asarray(deviation["inertia"])).all()
+    assert np.linalg.eigvalsh(found.inertia)[0] > 0.0
+
+
+def test_the_arms_own_doubt_widens_the_intervals() -> None:
+    sure, doubtful = (PayloadSearch().fit(arm(d), [loaded_run()]) for d in (1e-6, 1e-2))
+    assert doubtful.covariance[0, 0] > 4.0 * sure.covariance[0, 0]
+
+
+def test_a_slow_motion_does_not_separate_inertia_and_says_so() -> None:
+    found = PayloadSearch().fit(arm(), [loaded_run(800, speed=0.15)])
+    assert not found.separated
+    assert [n.code for n in found.notes] == ["inertia-not-separated"]
+    assert found.mass == pytest.approx(1.0, abs=0.02)
+    assert np.isinf(np.asarray(found.standard_deviations["inertia"])).all()
+
+
+def test_a_few_poses_at_rest_give_mass_and_centre() -> None:
+    q = np.random.default_rng(3).uniform(-1.2, 1.2, size=(12, 7))
+    x = np.hstack([q, np.zeros((12, 14))])
+    found = static_payload(arm(), EFFECTS, Rest(q, loaded_torque(x, 0.02)))
+    truth = to_centre_of_mass(in_flange(LOAD))
+    assert found.mass == pytest.approx(1.0, abs=0.03)
+    assert np.abs(found.centre - truth[1]).max() < 0.01
+    assert [n.code for n in found.notes] == ["inertia-not-measured"]
+
+
+def test_poses_at_rest_are_found_in_a_log() -> None:
+    t = np.arange(0.0, 6.0, 0.01)
+    way = np.clip(np.floor(t) % 2 + 0 * t, 0, 1)
+    ramp = np.where(np.floor(t) % 2 == 0, 0.0, np.clip(t % 1.0, 0.0, 1.0)) + np.floor(t / 2)
+    q = np.tile(ramp[:, np.newaxis], 7)
+    torque = np.tile((10.0 * np.floor(t / 2))[:, np.newaxis], 7)
+    log = Log("steps", ROBOT.joint_names, t, {Channel.POSITION: q, Channel.LINK_TORQUE: torque}, named=True)
+    rest = poses_at_rest(log, Channel.LINK_TORQUE)
+    assert len(rest.q) == 3
+    assert np.allclose(rest.q[:, 0], [0.0, 1.0, 2.0], atol=1e-6)
+    assert np.allclose(rest.torque[:, 0], [0.0, 10.0, 20.0])
+    moving = Log(
+        "m", ROBOT.joint_names, t, {Channel.POSITION: q * 0 + t[:, np.newaxis], Channel.LINK_TORQUE: torque}, named=True
+    )
+    with pytest.raises(InputError, match="at rest"):
+        poses_at_rest(moving, Channel.LINK_TORQUE)
+    assert way.size == t.size
+
+
+def test_poses_that_cannot_tell_mass_from_centre_are_refused() -> None:
+    q = np.zeros((5, 7))
+    with pytest.raises(InputError, match="tilt the flange"):
+        static_payload(arm(), EFFECTS, Rest(q, np.zeros((5, 7))))
+    with pytest.raises(InputError, match="at least two poses"):
+        static_payload(arm(), EFFECTS, Rest(q[:1], np.zeros((1, 7))))
+
+
+def test_on_line_a_grasp_is_noticed_and_the_load_learnt() -> None:
+    x = states(3500, 3.0)
+    y = loaded_torque(x, 0.05)
+    empty = (
+        y[:1500]
+        - evaluate_rows(TorqueRows(ROBOT, replace(EFFECTS, payload=PayloadRuns.LOADED)), x[:1500])[:, :, -10:] @ LOAD
+    )
+    estimator = OnlinePayload(arm(), EFFECTS, rate=100.0, forgetting=Forgetting(20.0))
+    changes = [k for k in range(3500) if estimator.update(x[k], empty[k] if k < 1500 else y[k])]
+    assert len(changes) == 1
+    assert 1500 <= changes[0] < 1530
+    found = estimator.payload()
+    assert found.mass == pytest.approx(1.0, abs=0.01)
+    assert np.abs(found.centre - to_centre_of_mass(in_flange(LOAD))[1]).max() < 4e-3
+
+
+def test_a_known_gripper_is_subtracted() -> None:
+    gripper = from_centre_of_mass(0.4, [0.0, 0.0, 0.05], 1e-3 * np.eye(3))
+    thing = from_centre_of_mass(1.2, [0.01, 0.0, 0.2], 2e-3 * np.eye(3))
+    both = Payload("flange", gripper + thing, 1e-8 * np.eye(10), True, "known")
+    rest = both.without(gripper)
+    assert rest.mass == pytest.approx(1.2)
+    assert np.allclose(rest.centre, [0.01, 0.0, 0.2])
+    assert np.allclose(rest.inertia, 2e-3 * np.eye(3), atol=1e-9)
+    with pytest.raises(InputError, match="only 1.6 kg is carried"):
+        both.without(from_centre_of_mass(2.0, [0, 0, 0], np.eye(3)))
+    with pytest.raises(InputError, match="negative"):
+        both.without(-gripper)
+
+
+def test_makers_formats() -> None:
+    I = np.diag([0.01, 0.02, 0.03])
+    load = Payload("flange", from_centre_of_mass(2.0, [0.01, 0.02, 0.03], I), np.eye(10), True, "known")
+    assert kuka_load_data(load) == (
+        "{M 2.000,CM {X 10.0,Y 20.0,Z 30.0,A 0.00,B 0.00,C 0.00},J {X 0.01000,Y 0.02000,Z 0.03000}}"
+    )
+    assert ur_set_target_payload(load) == "set_target_payload(2.0000, [0.01, 0.02, 0.03], [0.01, 0.02, 0.03, 0, 0, 0])"
+    assert franka_set_load(load) == "setLoad(2.0000, {0.01, 0.02, 0.03}, {0.01, 0, 0, 0, 0.02, 0, 0, 0, 0.03})"
+
+
+def test_principal_axes_rebuild_the_inertia() -> None:
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(3, 3))
+    I = A @ A.T + np.eye(3)
+    moments, axes = principal_axes(I)
+    assert np.allclose(axes @ np.diag(moments) @ axes.T, I)
+    assert np.linalg.det(axes) == pytest.approx(1.0)
+
+
+def test_torque_of_the_wrong_sign_is_no_load() -> None:
+    run = loaded_run(1500)
+    explained = evaluate_rows(run.source, run.inputs) @ arm().over(run.source.columns)
+    flipped = run.with_measured(2.0 * explained - run.y)
+    assert "no-load" in [n.code for n in PayloadSearch().fit(arm(), [flipped]).notes]
+
+
+def test_effects_of_the_result_are_required() -> None:
+    source = TorqueRows(ROBOT, Effects(viscous=True, coulomb=True, offset=True, payload=PayloadRuns.LOADED))
+    x = states(50, 1.0)
+    run = Run("x", source, x, loaded_torque(x, 0.0))
+    with pytest.raises(InputError, match=r"identified without joint1\.offset"):
+        PayloadSearch().fit(arm(), [run])
+    bare = Run("x", TorqueRows(ROBOT, EFFECTS), x, loaded_torque(x, 0.0))
+    with pytest.raises(InputError, match="no payload among the parameters"):
+        PayloadSearch().fit(arm(), [bare])
+    assert COLUMNS[0] == "payload.mass"
+
+
+def test_ur10e_weighs_what_it_carries() -> None:
+    """2.805 kg: drive gains from the unloaded run and the first half of the loaded one, the mass from the second half."""
+    folder = real_data("dynamics", "ur10e")
+    robot = load_robot(str(folder / "ur10e.urdf"))
+    options = ReadOptions(data_root=real_data())
+    mapping = ROOT / "docs" / "mappings"
+    unloaded = read_log(mapping / "ur10e-14harm50sec.yaml", robot, options=options)
+    first, second = read_log(mapping / "ur10e-14harm50sec-load.yaml", robot, options=options).split(0.5)
+    effects = Effects(
+        viscous=True, coulomb=True, offset=True, rotor_inertia=True, torques=TorqueSide.MOTOR, payload=PayloadRuns.BOTH
+    )
+    runs = [
+        runs_of(condition(log, robot, Conditioning(cutoff=5.0)), robot, effects)[0] for log in (unloaded, first, second)
+    ]
+    base = structural_base(TorqueRows(robot, effects, loaded=True), TorqueRows(robot, effects, loaded=False))
+    gains = DriveGainSearch().fit(information_of(runs[:2]), base, {"payload.mass": 2.805})
+    found = PayloadSearch().fit(Arm(robot, gains.estimate), [runs[2].with_measured(runs[2].y * gains.values)])
+    assert found.mass == pytest.approx(2.805, rel=0.03)

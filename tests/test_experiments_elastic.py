@@ -1,0 +1,237 @@
+"""Elastic transmissions: jets, rows with one and with two sensors, stiffness and motor inertia, a real arm with both encoders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from armid.errors import InputError, UnknownNameError
+from armid.estimation.elastic import TransmissionSearch
+from armid.experiments.elastic import OneSensorRows, TwoSensorRows, four_derivatives, link_position
+from armid.identifiability.structure import structural_base
+from armid.kernels.dynamics import inverse_dynamics
+from armid.kernels.evaluate import evaluate_rows, reference_rows
+from armid.logs.log import Channel, Log
+from armid.logs.read import ReadOptions, read_log
+from armid.parameters.effects import Effects
+from armid.recursion.jets import Jet, JetScalars
+from armid.recursion.scalars import FLOATS
+from armid.robot.load import load_robot
+from armid.robot.robot import Robot
+from chains import random_robot
+from realdata import ROOT, real_data
+
+K = np.array([8000.0, 6000.0, 3000.0])
+B = np.array([2.0, 1.5, 0.5])
+KR300 = """
+format: armid-robot/1
+name: kr300
+joints:
+  - {name: joint1, link: link1, dh: {d: -0.675, a: 0.350, alpha: pi/2, theta: 0}}
+  - {name: joint2, link: link2, dh: {d: -0.189, a: 1.15, alpha: 0, theta: 0}}
+  - {name: joint3, link: link3, dh: {d: 0.189, a: 0.041, alpha: -pi/2, theta: pi/2}}
+  - {name: joint4, link: link4, dh: {d: -1, a: 0, alpha: pi/2, theta: 0}}
+  - {name: joint5, link: link5, dh: {d: 0, a: 0, alpha: -pi/2, theta: 0}}
+  - {name: joint6, link: link6, dh: {d: -0.24, a: 0, alpha: pi, theta: 0}}
+gravity: [0, 0, 9.81]
+"""
+"""Base turned over: gravity points along its z axis."""
+
+
+def wave(t: np.ndarray, order: int, seed: int, n: int = 3) -> np.ndarray:
+    """Derivatives of a motion of several sines, shape [n_samples, n]."""
+    rng = np.random.default_rng(seed)
+    w, phase = rng.uniform(2.0, 7.0, (2, 4, n))
+    angle = t[:, np.newaxis, np.newaxis] * w + phase * 6.0 + order * np.pi / 2
+    return (0.3 * w**order * np.sin(angle)).sum(axis=1)
+
+
+def joint_torque(robot: Robot, t: np.ndarray, seed: int) -> np.ndarray:
+    return inverse_dynamics(robot, *(wave(t, k, seed) for k in range(3)))
+
+
+def second_derivative(f: np.ndarray, h: float) -> np.ndarray:
+    """Sixth-order central differences of seven values around the middle."""
+    weights = np.array([2, -27, 270, -490, 270, -27, 2]) / (180.0 * h**2)
+    return np.tensordot(weights, f, axes=(0, 0))
+
+
+@pytest.fixture(scope="module")
+def robot() -> Robot:
+    return load_robot("cmu-dd-arm2")
+
+
+def test_jets_are_derivatives() -> None:
+    def f(t: float) -> float:
+        return np.sin(t * t) * (2.0 - np.cos(3.0 * t)) + 5.0 * t
+
+    t, h = 0.7, 1e-4
+    scalars = JetScalars(FLOATS)
+    x = Jet(t, 1.0, 0.0)
+    out = scalars.sin(x * x) * (scalars.constant(2.0) - scalars.cos(3.0 * x)) + 5.0 * x
+    assert out.x == pytest.approx(f(t))
+    assert out.d == pytest.approx((f(t + h) - f(t - h)) / (2 * h), abs=1e-6)
+    assert out.dd == pytest.approx((f(t + h) - 2 * f(t) + f(t - h)) / h**2, abs=1e-5)
+    assert (1.0 - x).x == pytest.approx(0.3)
+    assert (x - 1.0).d == 1.0
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_one_sensor_rows_hold_the_second_derivative_of_the_joint_torque(seed: int) -> None:
+    """Eq. 4 (corrected): tau = tau_J + B/K tau_J'' + B qdd, tau_J'' by finite differences, on random chains."""
+    chain = random_robot(np.random.default_rng(seed), 3)
+    t, h = np.array([0.4, 1.1]), 2e-3
+    around = np.array([joint_torque(chain, t + k * h, seed) for k in range(-3, 4)])
+    tau = around[3] + B / K * second_derivative(around, h) + B * wave(t, 2, seed)
+    source = OneSensorRows(chain, Effects(), tuple(B / K))
+    x = np.hstack([wave(t, k, seed) for k in range(5)])
+    pi = np.array([value_of(chain, name) for name in source.columns])
+    assert np.allclose(reference_rows(source, x) @ pi, tau, rtol=1e-6, atol=1e-6)
+    apart = OneSensorRows(chain, Effects())
+    both = np.array([product_of(chain, name) for name in apart.columns])
+    assert np.allclose(reference_rows(apart, x) @ both, tau, rtol=1e-6, atol=1e-6)
+
+
+def value_of(robot: Robot, name: str) -> float:
+    owner, quantity = name.split(".")
+    index = int(owner.lstrip("linkjoint")) - 1
+    order = ("mass", "mx", "my", "mz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
+    return float(B[index]) if quantity == "rotor_inertia" else float(robot.inertial[10 * index + order.index(quantity)])
+
+
+def product_of(robot: Robot, name: str) -> float:
+    if "*" not in name:
+        return value_of(robot, name)
+    ratio, parameter = name.split("*")
+    j = int(ratio.split(".")[0][5:]) - 1
+    return float(B[j] / K[j]) * value_of(robot, parameter)
+
+
+def test_one_sensor_rows_give_the_ratio_and_the_links(robot: Robot) -> None:
+    """Eq. 5: from q alone, its products with B/K come out next to the parameters themselves."""
+    t = np.linspace(0.0, 6.0, 700)
+    x = np.hstack([wave(t, k, 3) for k in range(5)])
+    source = OneSensorRows(robot, Effects())
+    h = 1e-3
+    around = np.array([joint_torque(robot, t + k * h, 3) for k in range(-3, 4)])
+    tau = around[3] + B / K * second_derivative(around, h) + B * wave(t, 2, 3)
+    base = structural_base(source)
+    A = evaluate_rows(source, x)[:, :, base.independent].reshape(-1, len(base))
+    scale = np.linalg.norm(A, axis=0)
+    values = np.linalg.lstsq(A / scale, tau.ravel(), rcond=None)[0] / scale
+    truth = base.values([product_of(robot, name) for name in source.columns])
+    found, wanted = (dict(zip(base.names, v, strict=True)) for v in (values, truth))
+    assert found["link3.mz"] == pytest.approx(wanted["link3.mz"], rel=1e-4)
+    ratio = found["joint3.ratio*link3.mz"] / found["link3.mz"]
+    assert ratio == pytest.approx(B[2] / K[2], rel=1e-2)
+
+
+def test_two_sensor_rows_give_links_stiffness_and_motor_inertia(robot: Robot) -> None:
+    """Eq. 6: a homogeneous link equation and the motor equation that sets the scale."""
+    t, h = np.linspace(0.0, 6.0, 400), 1e-3
+    around = np.array([joint_torque(robot, t + k * h, 5) for k in range(-3, 4)])
+    slope = np.tensordot(np.array([-1, 9, -45, 0, 45, -9, 1]) / (60 * h), around, axes=(0, 0))
+    q, qd, qdd = (wave(t, k, 5) for k in range(3))
+    theta, thetad, thetadd = q + around[3] / K, qd + slope / K, qdd + second_derivative(around, h) / K
+    viscous = np.array([1.0, 2.0, 3.0])
+    tau = B * thetadd + around[3] + viscous * thetad
+    source = TwoSensorRows(robot, Effects(viscous=True))
+    x = np.hstack([q, qd, qdd, theta, thetad, thetadd])
+    y = np.hstack([np.zeros_like(tau), tau])
+    base = structural_base(source)
+    A = evaluate_rows(source, x)[:, :, base.independent].reshape(-1, len(base))
+    scale = np.linalg.norm(A, axis=0)
+    found = dict(zip(base.names, np.linalg.lstsq(A / scale, y.ravel(), rcond=None)[0] / scale, strict=True))
+    for j in range(3):
+        assert found[f"joint{j + 1}.stiffness"] == pytest.approx(K[j], rel=1e-5)
+        assert found[f"joint{j + 1}.rotor_inertia"] == pytest.approx(B[j], rel=1e-4)
+        assert found[f"joint{j + 1}.motor_viscous"] == pytest.approx(viscous[j], rel=1e-3)
+    assert found["link3.mx"] == pytest.approx(robot.inertial[21], rel=1e-4)
+
+
+def test_link_position_from_motor_position_and_torque() -> None:
+    theta, tau = np.array([[1.0, 2.0]]), np.array([[80.0, -30.0]])
+    assert np.allclose(link_position(theta, tau, [8000.0, np.inf]), [[0.99, 2.0]])
+    with pytest.raises(InputError, match="stiffness"):
+        link_position(theta, tau, [8000.0, -1.0])
+
+
+def test_four_derivatives_of_a_sine() -> None:
+    t = np.arange(0.0, 4.0, 1e-3)
+    w = 2 * np.pi * 1.5
+    out = four_derivatives(np.sin(w * t)[:, np.newaxis], 1000.0, 30.0)
+    inside = slice(400, -400)
+    waves = (np.sin(w * t), w * np.cos(w * t), -(w**2) * np.sin(w * t), -(w**3) * np.cos(w * t), w**4 * np.sin(w * t))
+    for k, expected in enumerate(waves):
+        assert np.abs(out[inside, k] - expected[inside]).max() < 1e-4 * w**k
+    with pytest.raises(InputError, match="cut-off 600 Hz"):
+        four_derivatives(np.zeros((100, 1)), 1000.0, 600.0)
+    with pytest.raises(InputError, match="of signal"):
+        four_derivatives(np.zeros((100, 1)), 1000.0, 10.0)
+
+
+def elastic_log(lag: int = 0, noise: float = 0.0) -> Log:
+    """One joint against a spring: 250 Hz, inertia and gravity behind it."""
+    rate, stiffness, rotor = 250.0, 4e6, 1500.0
+    t = np.arange(0.0, 20.0, 1.0 / rate)
+    wide = [wave(t, k, 8, n=1)[:, 0] for k in range(5)]
+    link_torque = 900.0 * wide[2] + 3000.0 * np.sin(wide[0])
+    theta = wide[0] + link_torque / stiffness
+    rng = np.random.default_rng(0)
+    thetadd = np.gradient(np.gradient(theta, t), t)
+    tau = link_torque + rotor * thetadd + 300.0 * np.sign(wide[1]) + 500.0 * wide[1]
+    q = np.roll(wide[0], lag) + noise * rng.normal(size=len(t))
+    arrays = {Channel.POSITION: q, Channel.MOTOR_POSITION: theta, Channel.MOTOR_TORQUE: tau}
+    return Log("made up", ("joint1",), t, {c: v[:, np.newaxis] for c, v in arrays.items()}, named=True)
+
+
+def test_stiffness_and_motor_inertia_where_both_sides_are_measured() -> None:
+    found = TransmissionSearch(cutoff=30.0).fit([elastic_log()], "joint1")
+    assert found.stiffness == pytest.approx(4e6, rel=0.02)
+    assert found.rotor_inertia == pytest.approx(1500.0, rel=0.02)
+    assert found.coulomb == pytest.approx(300.0, rel=0.1)
+    assert not found.notes
+
+
+def test_encoders_out_of_step_are_noticed_and_then_refused() -> None:
+    slight = TransmissionSearch(cutoff=30.0).fit([elastic_log(lag=1)], "joint1")
+    assert [n.code for n in slight.notes] == ["encoder-lag"]
+    assert slight.lag == pytest.approx(0.004, rel=0.15)
+    assert slight.stiffness == pytest.approx(4e6, rel=0.1)
+    with pytest.raises(InputError, match="not synchronised"):
+        TransmissionSearch(cutoff=30.0).fit([elastic_log(lag=10)], "joint1")
+
+
+def test_recordings_without_both_encoders_are_refused() -> None:
+    log = elastic_log()
+    bare = Log("bare", log.joints, log.time, {Channel.POSITION: log[Channel.POSITION]}, named=True)
+    with pytest.raises(UnknownNameError, match="motor"):
+        TransmissionSearch().fit([bare], "joint1")
+    with pytest.raises(UnknownNameError, match="joint9"):
+        TransmissionSearch().fit([log], "joint9")
+    still = {c: (0.0 * v if c is Channel.POSITION else v) for c, v in log.channels.items()}
+    with pytest.raises(InputError, match="does not move"):
+        TransmissionSearch().fit([Log("still", log.joints, log.time, still, named=True)], "joint1")
+
+
+def test_kr300_transmissions_agree_between_recordings(tmp_path: Path) -> None:
+    """Axes 2 and 3: stiffness of both recordings within their intervals; axis 1, without gravity, is said to be weak."""
+    options = ReadOptions(data_root=real_data())
+    mapping = ROOT / "docs" / "mappings"
+    path = tmp_path / "kr300.yaml"
+    path.write_text(KR300)
+    arm = load_robot(str(path))
+    logs = [read_log(mapping / f"kr300-{name}-elastic.yaml", options=options) for name in "AB"]
+    for joint, low, high in (("joint2", 3e6, 7e6), ("joint3", 3e6, 7e6)):
+        first, second = (TransmissionSearch().fit([log], joint, arm) for log in logs)
+        spread = np.hypot(first.standard_deviations[0], second.standard_deviations[0])
+        assert abs(first.stiffness - second.stiffness) < 2.0 * spread
+        assert low < first.stiffness < high
+        assert 1.5e-3 < first.lag < 4e-3
+        assert abs(first.lag - second.lag) < 0.5e-3
+        inertia = np.hypot(first.standard_deviations[1], second.standard_deviations[1])
+        assert abs(first.rotor_inertia - second.rotor_inertia) < 3.0 * inertia
+    weak = TransmissionSearch().fit(logs[:1], "joint1", arm)
+    assert "weak-transmission" in [n.code for n in weak.notes]
