@@ -205,7 +205,8 @@ def test_odd_but_readable_things_are_noted():
         ('xyz="0.1 0 0.2"', 'xyz="1e999 0 0.2"', "not a finite number"),
         ('xyz="0.1 0 0.2"', 'xyz="1e15 0 0.2"', "'1e15', more than 1e.12.*SI units"),
         ('xyz="0.1 0 0.2"', 'xyz="0,1 0 0.2"', "'0,1'.*write a decimal point: 0.1"),
-        ('xyz="0.1 0 0.2"', 'xyz="0.1, 0, 0.2"', "'0.1,'.*not a finite number"),
+        ('xyz="0.1 0 0.2"', 'xyz="0.1, 0, 0.2"', "'0.1,'.*not a finite number.*spaces, without commas"),
+        ("</robot>", "<xacro:gripper/></robot>", "<xacro:gripper>: this is xacro, not URDF"),
         ('xyz="0.1 0 0.2"', 'xyz="${x} 0 0.2"', "this is xacro: expand it first"),
         ('type="revolute"', 'type="revolut"', "unknown joint type 'revolut'.*did you mean 'revolute'"),
         ('type="revolute"', 'type="planar"', "a planar joint inside the arm|no moving joint|chains"),
@@ -227,6 +228,21 @@ def test_each_mistake_is_named(old, new, message):
 def test_a_mimicked_joint_must_exist():
     with pytest.raises(RobotError, match=r"mimics 'thumb', which does not exist"):
         parse_urdf(with_gripper().replace('mimic joint="finger1"', 'mimic joint="thumb"'))
+
+
+def test_an_arm_of_mimics_or_floating_joints_is_refused_by_name():
+    pair = URDF.replace('<axis xyz="0 0 -1"/>', '<axis xyz="0 0 -1"/><mimic joint="slide"/>')
+    with pytest.raises(RobotError, match=r"no moving joint.*'turn' mimics or is mimicked, 'slide' mimics"):
+        parse_urdf(pair)
+    floating = URDF.replace('type="revolute"', 'type="floating"').replace('type="prismatic"', 'type="planar"')
+    with pytest.raises(RobotError, match=r"no moving joint.*'turn' is floating, 'slide' is planar"):
+        parse_urdf(floating)
+
+
+@pytest.mark.parametrize("text", ["", " \n\t"])
+def test_an_empty_file_is_called_empty(text):
+    with pytest.raises(RobotError, match=r"^small.urdf: empty file$"):
+        parse_urdf(text, "small.urdf")
 
 
 def test_size_depth_and_count_are_bounded():
@@ -276,6 +292,8 @@ def test_encodings():
         decoded(text.encode("latin-1"), "x")
     with pytest.raises(RobotError, match=r"zero bytes"):
         decoded(b"a\x00b", "x")
+    with pytest.raises(RobotError, match=r"zero bytes"):
+        decoded(bytes(range(256)), "a.png")
     with pytest.raises(RobotError, match=r"encoding 'utf-16' is not read"):
         decoded(b'<?xml version="1.0" encoding="UTF-16"?>', "x")
 

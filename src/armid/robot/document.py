@@ -94,7 +94,7 @@ class Field:
     names: Mapping[str, float] = field(default_factory=dict)
 
     def error(self, problem: str, hint: str = "") -> RobotError:
-        return RobotError(self.where, problem, hint)
+        return RobotError(self.where.removesuffix(":"), problem, hint)
 
     def keys(self, allowed: Collection[str], required: Collection[str] = ()) -> dict[str, Field]:
         """The entries of a mapping, none unknown and none missing."""

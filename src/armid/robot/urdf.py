@@ -17,7 +17,7 @@ from armid.robot.geometry import Geometry
 from armid.robot.inertial_notes import inertial_notes
 from armid.robot.robot import Drive, Frame, Joint, JointKind, Link, Robot, Source
 from armid.robot.symbols import Symbols
-from armid.robot.urdf_tree import MOVING, Urdf, UrdfJoint, read_urdf
+from armid.robot.urdf_tree import MOVING, UNSUPPORTED, Urdf, UrdfJoint, read_urdf
 
 TIP_NAMES = ("tool0", "tcp", "tool", "flange", "ee_link", "ee")
 """What tips are usually called, most specific first; decides between frames fixed to the same last link."""
@@ -93,9 +93,8 @@ def default_tip(urdf: Urdf, base: str, where: str, notes: list[Note]) -> str:
     gripper = {name for joint in urdf.joints.values() if joint.mimic for name in (joint.name, joint.mimic)}
     best, ends = _longest(urdf, base, gripper)
     if best == 0:
-        raise RobotError(
-            where, f"no moving joint from base {base!r} on", "an arm needs at least one revolute or prismatic joint"
-        )
+        raise RobotError(where, f"no moving joint from base {base!r} on" + _passed_over(urdf, gripper),
+                         "an arm needs at least one revolute or prismatic joint")  # fmt: skip
     tips = [_preferred(_fixed_leaves(urdf, end)) for end in ends]
     if len(tips) > 1:
         listed = ", ".join(tips[:12]) + (", ..." if len(tips) > 12 else "")
@@ -108,6 +107,14 @@ def default_tip(urdf: Urdf, base: str, where: str, notes: list[Note]) -> str:
         message = f"the arm ends at {tips[0]!r}; also fixed to its last link: {others}"
         notes.append(Note("tip-chosen", Severity.INFO, message, tips[0]))
     return tips[0]
+
+
+def _passed_over(urdf: Urdf, gripper: set[str]) -> str:
+    """Why joints that do move were not counted, by name."""
+    mimics = [f"{name!r} mimics or is mimicked" for name in urdf.joints if name in gripper]
+    free = [f"{joint.name!r} is {joint.kind}" for joint in urdf.joints.values() if joint.kind in UNSUPPORTED]
+    found = mimics + free
+    return ": " + ", ".join(found[:4]) + (", ..." if len(found) > 4 else "") if found else ""
 
 
 def _longest(urdf: Urdf, base: str, gripper: set[str]) -> tuple[int, list[str]]:

@@ -35,6 +35,8 @@ AXIS_TOLERANCE = 1e-3
 MAX_BODIES = 2000
 """Links, and joints; a humanoid has about a hundred. Bounds the time a hostile file can take."""
 
+XACRO_HINT = "expand it first with `xacro robot.xacro > robot.urdf`"
+
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 
 
@@ -147,6 +149,9 @@ class _Reader:
         if root.tag != "robot":
             raise self.error(root, f"the outermost element is <{root.tag}>", "a URDF file starts with <robot name=...>")
         name = root.attributes.get("name", "robot").strip() or "robot"
+        macro = next((child for child in root.children if child.tag.startswith("xacro:")), None)
+        if macro is not None:
+            raise self.error(macro, "this is xacro, not URDF", XACRO_HINT)
         links = {element.attributes["name"]: self.link(element) for element in self.unique(root, "link")}
         joints = {element.attributes["name"]: self.joint(element) for element in self.unique(root, "joint")}
         if not links:
@@ -414,5 +419,7 @@ def _number_hint(word: str) -> str:
     if re.fullmatch(r"[-+]?\d+,\d+", word):
         return f"write a decimal point: {word.replace(',', '.')}"
     if "${" in word or "$(" in word:
-        return "this is xacro: expand it first with `xacro robot.xacro > robot.urdf`"
+        return f"this is xacro: {XACRO_HINT}"
+    if re.fullmatch(r"[^,]+,", word):
+        return "separate numbers by spaces, without commas"
     return "write a plain decimal number"

@@ -25,17 +25,16 @@ _READABLE = {"utf-8", "utf8", "ascii", "us-ascii", "iso-8859-1", "latin-1", "iso
 
 def decoded(data: bytes, where: str) -> str:
     """The text of a file: UTF-8, or the encoding an XML declaration names."""
+    if b"\x00" in data:
+        raise RobotError(where, "not text: it holds zero bytes", "expected a URDF or YAML file saved as UTF-8")
     match = _DECLARED.match(data.removeprefix(b"\xef\xbb\xbf"))
     encoding = match.group(1).decode().lower() if match else "utf-8"
     if encoding not in _READABLE:
         raise RobotError(where, f"encoding {encoding!r} is not read", "save the file as UTF-8")
     try:
-        text = data.removeprefix(b"\xef\xbb\xbf").decode(encoding)
+        return data.removeprefix(b"\xef\xbb\xbf").decode(encoding)
     except UnicodeDecodeError as error:
         raise RobotError(where, f"not {encoding} text (byte {error.start})", "save the file as UTF-8") from None
-    if "\x00" in text:
-        raise RobotError(where, "not text: it holds zero bytes", "expected a URDF or YAML file")
-    return text
 
 
 @dataclass(eq=False)
@@ -71,6 +70,8 @@ def parse_xml(text: str, where: str) -> Element:
     Raises:
         RobotError: not well-formed XML, a document type or entity declaration, too large, too deep.
     """
+    if not text.strip():
+        raise RobotError(where, "empty file")
     data = text.encode("utf-8", "replace")
     if len(data) > MAX_BYTES:
         raise RobotError(where, f"larger than {MAX_BYTES} bytes", "is this a robot description?")
@@ -108,8 +109,9 @@ class _Builder:
         self.count += 1
         line = self.parser.CurrentLineNumber
         if len(self.stack) >= MAX_DEPTH or self.count > MAX_ELEMENTS:
-            problem = "nested too deeply" if len(self.stack) >= MAX_DEPTH else "too many elements"
-            raise RobotError(f"{self.where}, line {line}", problem, "a URDF needs six levels")
+            deep = len(self.stack) >= MAX_DEPTH
+            problem = "nested too deeply" if deep else f"too many elements, more than {MAX_ELEMENTS}"
+            raise RobotError(f"{self.where}, line {line}", problem, "a URDF needs six levels" if deep else "one robot?")
         start = self.parser.CurrentByteIndex
         element = Element(tag, attributes, line, start, _tag_end(self.data, start))
         if self.stack:
