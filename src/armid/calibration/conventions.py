@@ -82,27 +82,18 @@ def dh_form(robot: Robot) -> Robot:
     """The arm in standard Denavit-Hartenberg form; poses and link frames are unchanged."""
     if is_in_form(robot, STANDARD):
         return filled(robot, STANDARD)
-    modified = [modified_elements(a, b, j, i) for i, (a, b, j) in enumerate(_pairs(robot))]
-    joints = []
     frames, links = denavit_frames(robot), link_frames(robot)
-    lead = np.eye(4)
+    rows = [modified_elements(frames[i], frames[i + 1], joint, i) for i, joint in enumerate(robot.joints)]
+    heads = [row[: k_before(row)] for row in rows] + [()]
+    # Standard frame i stands behind alpha and a of modified row i + 1: on the axis of the next joint.
+    standard = [frame @ product(head) for frame, head in zip(frames, heads, strict=True)]
+    joints = []
     for i, joint in enumerate(robot.joints):
-        k = k_before(modified[i])
-        own, following = modified[i][k:], modified[i + 1][: k_before(modified[i + 1])] if i + 1 < len(modified) else ()
-        alpha_a = product(modified[i][:k])
-        before = small_free(np.linalg.inv(links[i]) @ frames[i] @ alpha_a) if i == 0 else small_free(lead)
-        tail = standard_tail(following, i)
-        G = frames[i + 1] @ product(following) if following else frames[i + 1]
-        after = small_free(np.linalg.inv(G) @ links[i + 1])
-        lead = np.linalg.inv(links[i + 1]) @ G
-        renamed = tuple(replace(e, symbol=e.symbol if e.variable else f"{SYMBOLS[e.motion]}{i + 1}") for e in own)
-        joints.append(replace(joint, transforms=(*before, *renamed, *tail, *after)))
+        before = small_free(np.linalg.inv(links[i]) @ standard[i])
+        after = small_free(np.linalg.inv(standard[i + 1]) @ links[i + 1])
+        own = rows[i][k_before(rows[i]) :]
+        joints.append(replace(joint, transforms=(*before, *own, *standard_tail(heads[i + 1], i), *after)))
     return replace(robot, joints=tuple(joints))
-
-
-def _pairs(robot: Robot) -> list[tuple[FloatArray, FloatArray, Joint]]:
-    frames = denavit_frames(robot)
-    return list(zip(frames[:-1], frames[1:], robot.joints, strict=True))
 
 
 def k_before(elements: tuple[Elementary, ...]) -> int:
