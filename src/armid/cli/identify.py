@@ -78,6 +78,9 @@ def identify(
     torque_cutoff_hz: Annotated[
         float | None, typer.Option("--torque-cutoff-hz", help="Another low-pass on torque.")
     ] = None,
+    torque_delay_ms: Annotated[
+        float, typer.Option("--torque-delay-ms", help="How late torque is against the motion; it is moved back.")
+    ] = 0.0,
     velocity: VelocityOption = "auto",
     method: Annotated[
         str, typer.Option("--method", metavar="ols|wls|huber|tukey", help="Of the free estimate.")
@@ -121,7 +124,7 @@ def identify(
         effects = payload_effects(effects_of(friction, rotor_inertia, payload, torques), [*train, *held_out])
         settings = Identification(
             effects=effects,
-            conditioning=conditioning_of(cutoff_hz, torque_cutoff_hz, accept),
+            conditioning=conditioning_of(cutoff_hz, torque_cutoff_hz, accept, torque_delay=1e-3 * torque_delay_ms),
             velocity=velocity_of(velocity),
             method=method_of(method),
             find_gravity=find_gravity,
@@ -217,10 +220,14 @@ def effects_of(friction: str, rotor_inertia: bool, payload: str, torques: str) -
     )
 
 
-def conditioning_of(cutoff_hz: float | None, torque_cutoff_hz: float | None, accept: list[str] | None) -> Any:
+def conditioning_of(
+    cutoff_hz: float | None, torque_cutoff_hz: float | None, accept: list[str] | None, *, torque_delay: float = 0.0
+) -> Any:
     from armid.logs.conditioning import Conditioning
 
-    return Conditioning(cutoff=cutoff_hz, torque_cutoff=torque_cutoff_hz, accept=tuple(accept or ()))
+    return Conditioning(
+        cutoff=cutoff_hz, torque_cutoff=torque_cutoff_hz, torque_delay=torque_delay, accept=tuple(accept or ())
+    )
 
 
 def velocity_of(word: str) -> Any:

@@ -220,6 +220,7 @@ def command(result: Result) -> str:
     words += ["--payload", e.payload.value, "--torques", e.torques.value]
     for flag, key in (("--cutoff-hz", "cutoff_hz"), ("--torque-cutoff-hz", "torque_cutoff_hz")):
         words += [flag, f"{c[key]:.6g}"] if c.get(key) else []
+    words += ["--torque-delay-ms", f"{1e3 * c['torque_delay_s']:.6g}"] if c.get("torque_delay_s") else []
     words += ["--velocity", str(c["velocity"])] if "velocity" in c else []
     settings = p.get("settings", {})
     words += ["--prior-weight", f"{settings['regulariser_weight']:g}"] if "regulariser_weight" in settings else []

@@ -111,6 +111,7 @@ def judged(robot: Robot, data: Data, fit: Fit, settings: Identification, gains: 
         structural_rank=len(fit.structural), relative_error=relative,
         against_nominal=against_nominal(data.held_out, robot, values, fit.information.parameters),
         gravity_error=gravity_errors(data.train, settings), log_notes=data.notes,
+        torque_delay=data.conditioning.torque_delay,
     )  # fmt: skip
     condition_number, scaled = condition_numbers(fit)
     return Result(

@@ -164,6 +164,7 @@ def conditioning_of(data: Data) -> dict[str, Any]:
         "cutoff_hz": c.cutoff,
         "torque_cutoff_hz": c.torque_cutoff,
         "filter_order": c.order,
+        "torque_delay_s": c.torque_delay,
         "rate_hz": data.samples.rate,
         "velocity": c.velocity.value,
         "differentiator": c.differentiator.value,

@@ -69,7 +69,7 @@ def revalidate(result: Result, logs: Sequence[Log], *, accept: tuple[str, ...] =
         *(check for check in result.checks if check.code not in ABOUT_MOTION),
         *held_out_checks(joints, relative),
         *nominal_checks(against_nominal(runs, result.robot, result.consistent.values, result.consistent.names)),
-        *log_checks([note for log in logs for note in log.notes]),
+        *log_checks([note for log in logs for note in log.notes], torque_delay=settings.torque_delay),
     )
     return Revalidation(joints, raw, error, checks, result.conditioning)
 
@@ -83,6 +83,7 @@ def stored_conditioning(result: Result, accept: tuple[str, ...]) -> Conditioning
         order=int(stored["filter_order"]),
         differentiator=Differentiator(stored["differentiator"]),
         velocity=VelocitySource(stored["velocity"]),
+        torque_delay=stored.get("torque_delay_s", 0.0),
         accept=accept,
     )
 
