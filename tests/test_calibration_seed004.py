@@ -120,7 +120,10 @@ def test_after_calibration_errors_on_fresh_poses_are_what_the_noise_predicts():
 
 
 def test_unmodelled_compliance_and_eccentricity_leave_less_than_published():
-    """Joints of 50 kN m/rad behind the torque sensors and encoders 0.1 mrad out of centre, neither in the model."""
+    """Joints of 50 kN m/rad behind the torque sensors and encoders 0.1 mrad out of centre, neither in the model.
+
+    Disturbances 2.5 times as large leave more than published (docs/calibration.md): the size was chosen, not measured.
+    """
     rng = np.random.default_rng(3)
     lwr = load_robot("lwr4plus")
     phase = rng.uniform(-np.pi, np.pi, 7)

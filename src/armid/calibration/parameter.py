@@ -40,7 +40,8 @@ class Tolerances:
     """Standard deviations of what makers, mounting and use leave uncertain: the default Gaussian prior.
 
     Published calibrations of industrial and collaborative arms find link lengths off by 0.1 to 2 mm, axes by 0.1 to
-    2 mrad and zero positions by up to 10 mrad ([Kolyubin2017] table 2: 1.1 mm, 0.6 mrad, 9.8 mrad). A parameter that
+    2 mrad and zero positions by up to 10 mrad ([Kolyubin2017] table 2: 1.1 mm, 0.6 mrad, 9.8 mrad). The defaults are
+    wider, chosen on recordings of real arms (docs/real-robots.md): a humanoid arm deviates by more. A parameter that
     the data know no better than this stays at its nominal value.
 
     Args:
