@@ -189,6 +189,30 @@ def test_a_tilted_base_is_found_on_request(place):
     assert any(note.code == "gravity-found" for note in result.notes)
 
 
+def test_known_masses_are_kept_and_contradictions_refused(place):
+    (place / "bounds.yaml").write_text("mass: {link3: [4.0, 4.2]}\ntotal_mass: [17, 18]\n")
+    args = (
+        "identify",
+        place / "elbow.yaml",
+        place / "log1.csv",
+        "--out",
+        place / "bounded",
+        "--bounds",
+        place / "bounds.yaml",
+    )
+    run(*args, "--json")
+    result = load_result(place / "bounded")
+    values = dict(zip(result.consistent.names, result.consistent.values, strict=True))
+    assert 4.0 - 1e-5 <= values["link3.mass"] <= 4.2 + 1e-5
+    assert 17.0 - 1e-4 <= sum(values[f"link{i}.mass"] for i in (1, 2, 3)) <= 18.0 + 1e-4
+    (place / "bounds.yaml").write_text("mass: {link1: [9, 9], link2: [9, 9]}\ntotal_mass: [1, 2]\n")
+    outcome = RUNNER.invoke(
+        application(), [str(a) for a in args[:-3]] + ["never", "--bounds", str(place / "bounds.yaml")]
+    )
+    assert outcome.exit_code == 1
+    assert "link masses add up" in outcome.stderr
+
+
 def test_without_validation_logs_the_last_part_of_each_is_held_out(place):
     report = run("identify", place / "elbow.yaml", place / "log1.csv", "--out", place / "split", "--json")
     conditioning = report["conditioning"]

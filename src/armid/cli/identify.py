@@ -99,6 +99,10 @@ def identify(
         float,
         typer.Option("--prior-weight", help="Pull towards the prior bodies: 1 / (relative doubt)^2."),
     ] = 0.1,
+    bounds: Annotated[
+        Path | None,
+        typer.Option("--bounds", metavar="FILE", help="Known masses and centres of mass (docs/estimation.md)."),
+    ] = None,
     step: StepOption = None,
     data_root: DataRootOption = None,
     accept: AcceptOption = None,
@@ -130,6 +134,7 @@ def identify(
             find_gravity=find_gravity,
             essential=essential,
             regulariser=pull(prior_weight),
+            bounds=bounds_of(bounds, arm),
             prior=load_result(prior) if prior else None,
             seed=seed,
         )
@@ -249,6 +254,13 @@ def method_of(word: str) -> Any:
     if word not in [item.value for item in Method]:
         raise UnknownNameError("method", word, [item.value for item in Method])
     return Method(word)
+
+
+def bounds_of(path: Path | None, arm: Robot) -> Any:
+    from armid.estimation.consistency.bounds import Bounds
+    from armid.estimation.consistency.bounds_file import read_bounds
+
+    return Bounds() if path is None else read_bounds(path, arm)
 
 
 def pull(weight: float) -> Any:
