@@ -91,6 +91,10 @@ def test_latex_and_files(tmp_path: Path) -> None:
         (("iiwa14", "--tolerance", "2"), "outside (0, 1)"),
         (("iiwa14", "--quantity", "pose,torque"), "inspected apart"),
         (("iiwa14", "--closed-form", "gravity"), "--out"),
+        (("iiwa14", "--closed-form", "gravity,weight", "--out", "nowhere"), "'weight' is not one of them"),
+        (("iiwa14", "--tip", "hand"), "no frame named 'hand'"),
+        (("iiwa14", "--base", "floor"), "its own base"),
+        (("cylindrical", "--out", "/dev/null/folder"), "cannot be written"),
         (("no-such-robot",), "no-such-robot"),
     ],
 )
@@ -119,3 +123,38 @@ def test_a_quantity_that_identifies_nothing(tmp_path: Path) -> None:
     code, _, err = run(str(path), "--quantity", "gravity")
     assert code == 1
     assert "gravity identifies nothing" in err
+
+
+TWO_ARMS = (
+    "<robot name='torso'><link name='base'/>"
+    + "".join(
+        f"<link name='{side}1'/><link name='{side}2'>{inertial}</link>"
+        f"<joint name='{side}_a' type='continuous'><parent link='base'/><child link='{side}1'/><axis xyz='0 0 1'/></joint>"
+        f"<joint name='{side}_b' type='continuous'><parent link='{side}1'/><child link='{side}2'/><axis xyz='1 0 0'/></joint>"
+        for side, inertial in (
+            (
+                "left",
+                "<inertial><mass value='-1'/><inertia ixx='1' ixy='0' ixz='0' iyy='1' iyz='0' izz='1'/></inertial>",
+            ),
+            ("right", ""),
+        )
+    )
+    + "</robot>"
+)
+
+
+def test_base_and_tip_of_a_branched_urdf(tmp_path: Path) -> None:
+    path = tmp_path / "torso.urdf"
+    path.write_text(TWO_ARMS)
+    code, _, err = run(str(path))
+    assert code == 1
+    assert "left2, right2" in err
+    assert as_json(str(path), "--tip", "left2")["standard_parameters"] == 20
+    assert as_json(str(path), "--base", "right1", "--tip", "right2")["standard_parameters"] == 10
+
+
+def test_impossible_inertia_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "torso.urdf"
+    path.write_text(TWO_ARMS)
+    (note,) = as_json(str(path), "--tip", "left2")["notes"]
+    assert (note["code"], note["subject"]) == ("inertial-impossible", "left2")

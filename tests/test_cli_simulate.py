@@ -105,6 +105,8 @@ def test_tracked_poses_and_controller_models(tmp_path):
         (("tx40", "TRAJECTORY"), "7 joints"),
         (("panda", "TRAJECTORY", "--control-rate-hz", "0"), "control_rate_hz"),
         (("panda", "TRAJECTORY", "--record", "tracker"), "q1..q7"),
+        (("panda", "TRAJECTORY", "--variation", "5"), "from 0 to 1"),
+        (("panda", "TRAJECTORY", "--tip", "finger"), "no frame named 'finger'"),
     ],
 )
 def test_known_failures_are_one_line(trajectory, tmp_path, arguments, message):
@@ -112,6 +114,11 @@ def test_known_failures_are_one_line(trajectory, tmp_path, arguments, message):
     assert done.exit_code == 1, done.output
     assert message in done.output
     assert len(done.output.strip().splitlines()) == 1
+
+
+def test_a_negative_seed_is_wrong_usage(trajectory, tmp_path):
+    assert invoke("panda", trajectory, "--seed", "-5", "--out", tmp_path / "none").exit_code == 2
+    assert not (tmp_path / "none").exists()
 
 
 def test_an_approach_from_where_the_arm_stands(trajectory, tmp_path):

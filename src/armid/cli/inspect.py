@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.output import JsonOption, RobotArgument, console, emit, verb
+from armid.cli.output import BaseLinkOption, JsonOption, RobotArgument, TipOption, console, emit, verb
 from armid.errors import InputError
 
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ def inspect(
         str, typer.Option(help="Comma-separated, with --out: gravity, inertia-matrix, coriolis, axis-inertia.")
     ] = "",
     latex: Annotated[bool, typer.Option("--latex", help="The regroupings in LaTeX on stdout.")] = False,
+    base: BaseLinkOption = None,
+    tip: TipOption = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where files are written.")] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -56,18 +58,17 @@ def inspect(
     from armid.identifiability.rank import STRUCTURAL_TOLERANCE
     from armid.robot.load import load_robot
 
+    forms = chosen_closed_forms(closed_form, out)
     found = run(
-        load_robot(robot),
+        load_robot(robot, base=base, tip=tip),
         chosen_quantities(quantity),
         chosen_effects(friction, rotor_inertia, payload, torques),
         tracking=chosen_tracking(frame, measure, points, errors),
         tolerance=STRUCTURAL_TOLERANCE if tolerance is None else tolerance,
     )
     result = as_dict(found)
-    if closed_form and out is None:
-        raise InputError("--closed-form", "given without --out", "closed forms are written to files: add --out DIR")
     if out is not None:
-        result["files"] = written(found, result, out, [name for name in closed_form.split(",") if name])
+        result["files"] = written(found, result, out, forms)
     if latex:
         result["latex"] = latex_document(found)
         if not as_json:
@@ -116,6 +117,20 @@ def chosen_tracking(frame: str | None, measure: str, points: int, errors: str | 
         _POINTS[:points],
         None if errors is None else one_of("--errors", errors, ErrorModel),
     )
+
+
+def chosen_closed_forms(text: str, out: Path | None) -> list[str]:
+    names = [part.strip() for part in text.split(",") if part.strip()]
+    if not names:
+        return []
+    if out is None:
+        raise InputError("--closed-form", "given without --out", "closed forms are written to files: add --out DIR")
+    from armid.experiments.closed_form import CLOSED_FORMS
+
+    for name in names:
+        if name not in CLOSED_FORMS:
+            raise InputError("--closed-form", f"{name!r} is not one of them", ", ".join(CLOSED_FORMS))
+    return names
 
 
 def as_dict(found: Inspection) -> dict[str, Any]:
@@ -208,18 +223,19 @@ def written(found: Inspection, result: dict[str, Any], folder: Path, closed_form
 
     from armid.cli.output import jsonable
 
-    folder.mkdir(parents=True, exist_ok=True)
     texts = {
         "inspect.json": json.dumps(jsonable(result), indent=1, ensure_ascii=False) + "\n",
         "base_parameters.tex": latex_document(found) + "\n",
     }
     if closed_forms:
-        from armid.experiments.closed_form import CLOSED_FORMS, closed_form_files
+        from armid.experiments.closed_form import closed_form_files
 
         for name in closed_forms:
-            if name not in CLOSED_FORMS:
-                raise InputError("--closed-form", f"{name!r} is not one of them", ", ".join(CLOSED_FORMS))
             texts |= closed_form_files(found, name)
-    for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            (folder / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(folder, f"cannot be written: {error.strerror or error}") from None
     return [str(folder / name) for name in texts]

@@ -27,9 +27,16 @@ EXIT_UNTRUSTED = 3
 RobotArgument = Annotated[
     str, typer.Argument(metavar="ROBOT", help="URDF path, robot YAML path, or catalogue name (iiwa14, panda, ...).")
 ]
+BaseLinkOption = Annotated[
+    str | None, typer.Option("--base", metavar="LINK", help="Link of a URDF that stands still; its root by default.")
+]
+TipOption = Annotated[
+    str | None,
+    typer.Option("--tip", metavar="LINK", help="Where the arm ends; the end of the longest chain by default."),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on stdout; everything else on stderr.")]
 OutOption = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where files are written.")]
-SeedOption = Annotated[int, typer.Option("--seed", help="Seed of everything random.")]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")]
 
 
 def verb(function: Callable[P, None]) -> Callable[P, None]:

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.output import EXIT_UNTRUSTED, JsonOption, OutOption, RobotArgument, console, emit, verb
+from armid.cli.output import (
+    EXIT_UNTRUSTED,
+    BaseLinkOption,
+    JsonOption,
+    OutOption,
+    RobotArgument,
+    TipOption,
+    console,
+    emit,
+    verb,
+)
 
 if TYPE_CHECKING:
     from armid.arrays import FloatArray
@@ -79,12 +89,14 @@ def simulate(
     rate_hz: Annotated[
         float | None, typer.Option("--rate-hz", help="Rate of the log; the controller's by default.")
     ] = None,
-    control_rate_hz: Annotated[float | None, typer.Option("--control-rate-hz", help="1000 to 8000 Hz.")] = None,
+    control_rate_hz: Annotated[
+        float | None, typer.Option("--control-rate-hz", help="1000 by default; 1000 to 8000 are usual.")
+    ] = None,
     variation: Annotated[
         float | None, typer.Option(help="Specimen's deviation from the description, e.g. 0.2.")
     ] = None,
     payload_mass: Annotated[
-        float | None, typer.Option("--payload-mass", help="Point mass [kg] at the tip frame.")
+        float | None, typer.Option("--payload-mass", help="Point mass at the tip frame, in kg.")
     ] = None,
     locked: Annotated[list[str] | None, typer.Option("--lock", metavar="JOINT", help="Held by its brake.")] = None,
     mistake: MistakeOption = None,
@@ -97,17 +109,20 @@ def simulate(
     ] = None,
     runs: Annotated[int, typer.Option(min=1, help="Repetitions with seeds SEED, SEED+1, ...")] = 1,
     processes: Annotated[int, typer.Option(min=1, help="How many run at a time.")] = 1,
+    base: BaseLinkOption = None,
+    tip: TipOption = None,
     out: OutOption = Path("simulation"),
     seed: Annotated[
-        int | None, typer.Option("--seed", help="Seed of everything random; the scenario's by default.")
+        int | None, typer.Option("--seed", min=0, help="Seed of everything random; the scenario's by default.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Run the embedded robot along a motion; write its log and the truth."""
+    from armid.notes import Severity
     from armid.robot.load import load_robot
 
     began = perf_counter()
-    arm = load_robot(robot)
+    arm = load_robot(robot, base=base, tip=tip)
     plan = planned(arm, scenario, seed)
     plan = with_flags(arm, plan, controller, sensors, scenario is None)
     plan = with_physics(arm, plan, control_rate_hz, payload_mass, tuple(locked or ()))
@@ -117,6 +132,7 @@ def simulate(
         result = recorded_log(jobs, processes)
     else:
         result = recorded_postures(arm, trajectory, plan, record, out)
+    result["notes"] = [note.as_dict() for note in arm.notes if note.severity is Severity.WARNING]
     result["seconds"] = perf_counter() - began
     report(result)
     emit(result, as_json=as_json)
@@ -286,6 +302,8 @@ def recorded_postures(arm: Robot, path: Path, plan: Scenario, record: Recorded, 
 def report(result: dict[str, Any]) -> None:
     """For people: what was written, and what happened on the way."""
     screen = console()
+    for note in result["notes"]:
+        screen.print(f"[yellow]{note['code']}[/]: {note['message']}")
     if "duration" in result:
         speed = result["duration"] / max(result["seconds"], 1e-9)
         screen.print(f"{result['duration']:.1f} s of motion in {result['seconds']:.2f} s ({speed:.0f} times real time)")

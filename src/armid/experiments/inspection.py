@@ -44,8 +44,8 @@ _DYNAMIC: dict[Quantity, Any] = {
 }
 
 
-GEOMETRIC_NOTES = ("angle-rounded", "tip-chosen", "branch-lumped")
-"""What a reader of a description says that decides what can be identified."""
+NOTES_THAT_MATTER = ("angle-rounded", "tip-chosen", "branch-lumped", "inertial-impossible")
+"""What a reader of a description says that decides what can be identified, or that identification would mend."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ def inspect(
     sources = sources_for(robot, quantities, effects, tracking)
     found = structure(*sources, tolerance=tolerance, what=" and ".join(quantities))
     terms, closed, notes = closed_terms(sources, found.base)
-    notes += weak_notes(found.base) + [note for note in robot.notes if note.code in GEOMETRIC_NOTES]
+    notes += weak_notes(found.base) + [note for note in robot.notes if note.code in NOTES_THAT_MATTER]
     return Inspection(robot, tuple(quantities), effects, found.base, terms, closed, found.per_channel, tuple(notes))
 
 

@@ -11,16 +11,15 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import expm
 
 from armid.arrays import FloatArray
-from armid.errors import ShapeError
 from armid.robot.robot import Robot
 from armid.simulation.dynamics import RigidModel
 from armid.simulation.faults import GainError
 from armid.simulation.motions import Reference
 from armid.simulation.plant import Plant
+from armid.simulation.sensors import PerJoint, per_joint
 
 UNSTABLE_RADIUS = 1.0 + 1e-6
 """Round-off of a loop that neither grows nor shrinks (a locked or hand-guided joint) stays below this."""
@@ -60,15 +59,15 @@ class PdGravity:
     """tau = Kp (q_ref - q) + Kd (qd_ref - qd) + g(q) + friction of the commanded motion.
 
     Args:
-        kp: [N m/rad or N/m], one number per joint; chosen from the mass matrix and `frequency_hz` when None.
+        kp: [N m/rad or N/m]; chosen from the mass matrix and `frequency_hz` when None.
         kd: [N m s/rad or N s/m]; critically damped when None.
         frequency_hz: of the closed loop, for gains that are chosen.
         friction: feed the model's friction at the commanded velocity forward, as industrial controllers do.
         model: the arm the controller believes in; the declared one when None.
     """
 
-    kp: tuple[float, ...] | None = None
-    kd: tuple[float, ...] | None = None
+    kp: PerJoint | None = None
+    kd: PerJoint | None = None
     frequency_hz: float = 10.0
     friction: bool = True
     model: Robot | None = None
@@ -178,14 +177,8 @@ def friction_feedforward(robot: Robot, reference: Reference) -> FloatArray:
     return forward
 
 
-def per_joint(name: str, values: npt.ArrayLike, n: int) -> FloatArray:
-    array = np.asarray(values, dtype=np.float64)
-    if array.shape != (n,):
-        raise ShapeError(name, array.shape, f"[{n}], one gain per joint")
-    return array
-
-
 POSTURES_CHECKED = 8
+"""Enough to see the inertia matrix change along a motion."""
 
 
 def spread(q: FloatArray) -> FloatArray:

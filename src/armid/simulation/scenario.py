@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
+from armid.errors import InputError
 from armid.logs.log import Log
 from armid.robot.robot import Robot
 from armid.simulation.controllers import ComputedTorque, Controller, HandGuiding, PdGravity
@@ -18,6 +19,9 @@ from armid.simulation.sensors import Sensors
 from armid.simulation.tracker import JointErrors, Tracker
 from armid.simulation.variation import varied
 
+LARGEST_VARIATION = 1.0
+"""Relative; a specimen that is off by more than everything is another robot."""
+
 
 @dataclass(frozen=True, eq=False)
 class Scenario:
@@ -28,7 +32,7 @@ class Scenario:
         physics: what the arm is subject to.
         sensors: what is logged, and how well; None for perfect ones.
         mistakes: made by whoever logged it.
-        variation: how much the physical arm differs from its description, relative; see `variation.varied`.
+        variation: how much the physical arm differs from its description, relative, 0 to 1; see `variation.varied`.
         model_variation: how much the controller's model differs from the description, relative.
         tracker: what watches the tool, for measured poses.
         joint_errors: compliance and encoder errors, for measured poses.
@@ -44,6 +48,14 @@ class Scenario:
     tracker: Tracker = field(default_factory=Tracker)
     joint_errors: JointErrors = field(default_factory=JointErrors)
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.seed < 0:
+            raise InputError("seed", f"{self.seed}", "a whole number from 0 on")
+        for name in ("variation", "model_variation"):
+            value = getattr(self, name)
+            if not 0.0 <= value <= LARGEST_VARIATION:
+                raise InputError(name, f"{value}", f"a relative deviation from 0 to {LARGEST_VARIATION:g}")
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
@@ -24,6 +25,8 @@ from armid.simulation.sensors import Sensors, typical_sensors
 CONTROLLERS: Mapping[str, type] = {"pd": PdGravity, "computed-torque": ComputedTorque, "hand": HandGuiding}
 
 MAX_SETTINGS_BYTES = 1_000_000
+
+_EXPONENT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")
 
 
 def load_scenario(path: Path, robot: Robot) -> Scenario:
@@ -109,7 +112,8 @@ def mapping(document: Any, where: str) -> Mapping[str, Any]:
 
 def number(value: Any, where: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InputError(where, f"{value!r} is not a number")
+        hint = "YAML reads 1e9 as text: write 1.0e+9" if _EXPONENT.fullmatch(str(value)) else ""
+        raise InputError(where, f"{value!r} is not a number", hint)
     return float(value)
 
 
@@ -167,6 +171,9 @@ def one_of(kinds: tuple[Any, ...], value: Any, where: str) -> Any:
     if value is None and NoneType in kinds:
         return None
     rest = [kind for kind in kinds if kind is not NoneType]
+    if not isinstance(value, list):
+        # What is not a list was not meant as one: complain about the single value.
+        rest.sort(key=lambda kind: get_origin(kind) is not tuple)
     for kind in rest[:-1]:
         try:
             return converted(kind, value, where)
