@@ -87,7 +87,7 @@ def test_criteria_in_their_limits():
     assert condition_number(np.diag([1.0, 0.0])) == np.inf
 
 
-@pytest.mark.parametrize("case", ["all constraints", "goals", "log-det with weights", "fixed start"])
+@pytest.mark.parametrize("case", ["all constraints", "goals", "log-det with weights", "fixed start", "analytic bounds"])
 def test_gradient_of_the_lagrangian(problem, case):
     rng = np.random.default_rng(2)
     own, start = problem, None
@@ -96,6 +96,8 @@ def test_gradient_of_the_lagrangian(problem, case):
         own = stated(problem.robot, settings, None)[0]
     if case == "log-det with weights":
         own = replace(problem, quality=Quality(Criterion.LOG_DET), weights=rng.uniform(0.5, 2.0, 7))
+    if case == "analytic bounds":
+        own = replace(problem, analytic=True)
     if case == "fixed start":
         start = np.array([0.1, -0.4, 0.2, 0.9, 0.0, 0.3, 0.0])
     basis = FourierBasis(10.0, 4, start)
@@ -104,6 +106,7 @@ def test_gradient_of_the_lagrangian(problem, case):
     y = 2.0 * grid.variables(basis.random(own.limits, rng))
     prices = grid.multipliers(7.0)
     prices.usage[:] = 0.2 * rng.normal(size=prices.usage.shape)
+    prices.analytic[:] = rng.uniform(0.0, 0.5, size=14)
     prices.clearance[:] = 0.2 * np.abs(rng.normal(size=prices.clearance.shape))
     _, gradient = grid.evaluate(y, prices)
     for _ in range(3):
@@ -501,3 +504,19 @@ def test_real_shapes_are_checked_where_capsules_were_not(tmp_path):
     gone = hull_check(dressed(Mesh(str(tmp_path / "gone.obj"))), motion, rate_hz=10.0)
     assert gone.distance == np.inf
     assert len(gone.missing) == 7
+
+
+def test_analytic_bounds_are_kept_when_asked_for():
+    from armid.design.fourier import published_bounds
+
+    robot = short_arm(2)
+    budget = Budget(None, starts=1, workers=1)
+    settings = DesignSettings(periods=(6.0,), harmonics=4, margin=0.0, self_collision=False)
+    limits = motion_limits(robot)[0]
+    for analytic in (True, False):
+        found = design_excitation(robot, replace(settings, analytic=analytic), budget=budget).excitation
+        room = limits.half_range - np.abs(found.offset - limits.middle)
+        usage = published_bounds(found, room, limits.velocity)
+        assert (max(float(u.max()) for u in usage.values()) <= 1.0 + 1e-9) == analytic
+    with pytest.raises(InputError, match="Fourier series"):
+        design_excitation(robot, replace(settings, knots=6, analytic=True), budget=budget)

@@ -47,6 +47,12 @@ def design(
     ] = "position,velocity,acceleration,jerk,torque",
     cell: Annotated[str | None, typer.Option(help="Cell file, or the name of one that comes along.")] = None,
     self_collision: Annotated[bool, typer.Option(help="Keep the arm clear of itself.")] = True,
+    analytic_bounds: Annotated[
+        bool,
+        typer.Option(
+            "--analytic-bounds", help="Sums of amplitudes keep position and velocity limits (thesis eq. 3.55)."
+        ),
+    ] = False,
     resonance_hz: Annotated[float | None, typer.Option(help="The highest harmonic stays below it.")] = None,
     criterion: Annotated[str, typer.Option(help="condition, log-det, smallest or worst-deviation.")] = "condition",
     noise: Annotated[
@@ -101,7 +107,7 @@ def design(
         start=None if start is None else numbers("--start", start, n),
         home=None if home is None else numbers("--home", home, n),
         margin=margin, limits=frozenset(part.strip() for part in limits.split(",") if part.strip()),
-        resonance_hz=resonance_hz, self_collision=self_collision,
+        analytic=analytic_bounds, resonance_hz=resonance_hz, self_collision=self_collision,
         criterion=one_of("--criterion", criterion, Criterion),
         noise=None if noise is None else numbers("--noise", noise, n),
         goal_condition=goal_condition, goal_reserve=reserves(goal_reserve),

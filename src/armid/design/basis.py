@@ -83,7 +83,7 @@ class FourierBasis:
         return 1 + 2 * self.harmonics - 2 * self.at_rest - (self.start is not None)
 
     @property
-    def _raw_to_free(self) -> FloatArray:
+    def raw_coefficients(self) -> FloatArray:
         """Raw coefficients (bias, sines, cosines) of each free one, shape [1 + 2 L, size]."""
         k = np.arange(1.0, self.harmonics + 1.0)
         # Weighted by 1/k: each free coefficient then moves velocities by about the same amount.
@@ -105,10 +105,10 @@ class FourierBasis:
             phase = np.outer(t, w) + order * np.pi / 2
             raw[order, :, 1 : 1 + self.harmonics] = np.sin(phase) * w**order
             raw[order, :, 1 + self.harmonics :] = np.cos(phase) * w**order
-        return raw @ self._raw_to_free
+        return raw @ self.raw_coefficients
 
     def trajectory(self, coefficients: FloatArray, joint_names: tuple[str, ...]) -> FourierTrajectory:
-        raw = self._raw_to_free @ coefficients
+        raw = self.raw_coefficients @ coefficients
         offset = raw[0] + anchor_of(self, len(joint_names))
         L = self.harmonics
         return FourierTrajectory(joint_names, self.period, offset, raw[1 : 1 + L].T, raw[1 + L :].T)

@@ -13,7 +13,7 @@ from armid.arrays import FloatArray
 from armid.design.augmented import EXPLORE, POLISH, Schedule, minimised
 from armid.design.basis import Basis, FourierBasis
 from armid.design.certificate import Certificate, certify
-from armid.design.excitation import Excitation, ExcitationGrid
+from armid.design.excitation import Excitation, ExcitationGrid, analytic_bounds
 from armid.design.fourier import FourierTrajectory
 from armid.design.spline import SplineTrajectory
 
@@ -169,17 +169,29 @@ class Workshop:
     def certified(self, candidate: Candidate) -> Candidate:
         """With a certificate, after shrinking the motion just enough to fit its position and rate limits."""
         problem, basis = self.problem, self.bases[candidate.family]
-        trajectory = basis.trajectory(candidate.coefficients, self._names)
-        proof = certify(trajectory, problem.robot, problem.limits, problem.scene)
+        proof = self.proof(candidate)
         if INSIDE < proof.kinematic_worst < 1.1:
             coefficients = shrunk(basis, candidate.coefficients, problem, INSIDE / proof.kinematic_worst)
             candidate = replace(candidate, coefficients=coefficients)
-            trajectory = basis.trajectory(coefficients, self._names)
-            proof = certify(trajectory, problem.robot, problem.limits, problem.scene)
+            proof = self.proof(candidate)
         grid = self.grid(candidate.family, FINE)
         grid.sharpen(POLISH.powers[1])
         probe = grid.probe(grid.variables(candidate.coefficients))
         return replace(candidate, certificate=proof, objective=probe.objective, condition_number=probe.condition_number)
+
+    def proof(self, candidate: Candidate) -> Certificate:
+        """The certificate of a motion; where analytic bounds are asked for, they count as usage of the limits."""
+        problem, basis = self.problem, self.bases[candidate.family]
+        proof = certify(self.trajectory(candidate), problem.robot, problem.limits, problem.scene)
+        bounds = analytic_bounds(problem, basis)
+        if bounds is None:
+            return proof
+        position, velocity = np.split(bounds.usage(candidate.coefficients), 2)
+        stricter = {
+            "position": np.maximum(proof.usage["position"], position),
+            "velocity": np.maximum(proof.usage["velocity"], velocity),
+        }
+        return replace(proof, usage=proof.usage | stricter)
 
     def trajectory(self, candidate: Candidate) -> FourierTrajectory | SplineTrajectory:
         return self.bases[candidate.family].trajectory(candidate.coefficients, self._names)

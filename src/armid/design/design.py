@@ -58,6 +58,7 @@ class DesignSettings:
         start: pose at which it starts and ends at rest, shape [n_joints]; free when None.
         margin: fraction of every limit left unused.
         limits: which kinds of limits count.
+        analytic: whether sums of amplitudes must keep position and velocity limits too (iiwa thesis, eqs. 3.55d-f).
         resonance_hz: the highest harmonic stays below it.
         self_collision: whether the arm keeps clear of itself.
         criterion: what is improved.
@@ -76,6 +77,7 @@ class DesignSettings:
     start: npt.ArrayLike | None = None
     margin: float = DEFAULT_MARGIN
     limits: frozenset[str] = frozenset(("position", "velocity", "acceleration", "jerk", "torque"))
+    analytic: bool = False
     resonance_hz: float | None = None
     self_collision: bool = True
     criterion: Criterion = Criterion.CONDITION
@@ -208,7 +210,7 @@ def stated(
         weights = 1.0 / noise
     problem = Excitation(
         robot, rows, tuple(int(i) for i in base.independent), limits, scene, Quality(settings.criterion, scale=scale),
-        weights, goals_of(robot, settings),
+        weights, goals_of(robot, settings), settings.analytic,
     )  # fmt: skip
     return problem, base, notes + scene.notes
 

@@ -14,13 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
-from armid.design.basis import N_DERIVATIVES, Basis, anchor_of, search_grid
+from armid.design.analytic import AnalyticBounds
+from armid.design.basis import N_DERIVATIVES, Basis, FourierBasis, anchor_of, search_grid
 from armid.design.criterion import Quality, condition_number
 from armid.design.goals import Goals
 from armid.design.grid_rows import GridRows
 from armid.design.limits import MotionLimits
 from armid.design.nominal_torque import NominalTorque
 from armid.design.scene import Scene
+from armid.errors import InputError
 from armid.experiments.torque import TorqueRows
 from armid.kernels.evaluate import Restricted
 from armid.robot.robot import Robot
@@ -50,6 +52,7 @@ class Excitation:
         quality: what is improved.
         weights: one per channel, 1/sigma of its noise; ones when all joints are equally noisy.
         goals: of several objectives at once; none for the quality alone.
+        analytic: whether the sums of amplitudes must keep position and velocity limits too; Fourier series only.
     """
 
     robot: Robot
@@ -60,6 +63,7 @@ class Excitation:
     quality: Quality = field(default_factory=Quality)
     weights: FloatArray | None = None
     goals: Goals | None = None
+    analytic: bool = False
 
     @property
     def source(self) -> Restricted:
@@ -76,10 +80,11 @@ class Excitation:
 
 @dataclass(eq=False)
 class Multipliers:
-    """Prices of the constraints: one per instant for usage [5 n, N] and clearance [N, m], and the penalty's weight."""
+    """Prices of the constraints: usage [5 n, N], clearance [N, m], analytic bounds [2 n]; and the penalty's weight."""
 
     usage: FloatArray
     clearance: FloatArray
+    analytic: FloatArray
     penalty: float
 
 
@@ -130,6 +135,7 @@ class ExcitationGrid:
         self.rows = GridRows(problem.source, count)
         self.slices, self.columns = self.rows.channel_slices, self.rows.channel_columns
         self.torque = GridRows(NominalTorque(problem.robot), count) if problem.needs_torque else None
+        self.analytic = analytic_bounds(problem, basis)
         self.signs = coulomb_entries(problem, self.columns)
         self.width = SIGN_WIDTH * np.where(np.isfinite(limits.velocity), limits.velocity, 1.0)
         self.quality = problem.quality
@@ -146,7 +152,12 @@ class ExcitationGrid:
 
     def multipliers(self, penalty: float) -> Multipliers:
         """No prices yet."""
-        return Multipliers(np.zeros((5 * self.n, self.count)), np.zeros((self.count, len(self.problem.scene))), penalty)
+        return Multipliers(
+            np.zeros((5 * self.n, self.count)),
+            np.zeros((self.count, len(self.problem.scene))),
+            np.zeros(2 * self.n),
+            penalty,
+        )
 
     def coefficients(self, y: FloatArray) -> FloatArray:
         """Basis coefficients of search variables, shape [size, n_joints]: variables are in units of joint ranges."""
@@ -213,6 +224,8 @@ class ExcitationGrid:
         gradient = np.zeros((self.basis.size, self.n))
         for order in range(N_DERIVATIVES):
             gradient += self.phi[order] @ bar[order].T
+        if self.analytic is not None:
+            value += self._pull_analytic(self.analytic, y, prices, gradient)
         return value, (gradient * self.stretch).ravel()
 
     def _pull_rows(self, S: FloatArray, bar: FloatArray) -> None:
@@ -262,6 +275,13 @@ class ExcitationGrid:
             bar[0] += scene.gradient(q.T, (-rho / self.count / CLEARANCE_SCALE) * short).T
         return value
 
+    def _pull_analytic(self, bounds: AnalyticBounds, y: FloatArray, prices: Multipliers, gradient: FloatArray) -> float:
+        """Adds the price of sums of amplitudes beyond their limits."""
+        rho, coefficients = prices.penalty, self.coefficients(y)
+        over = np.maximum(bounds.usage(coefficients) - 1.0 + prices.analytic / rho, 0.0)
+        gradient += bounds.pull(rho * over, coefficients)
+        return rho / 2 * (float(over @ over) - float(prices.analytic @ prices.analytic) / rho**2)
+
     def raised(self, y: FloatArray, prices: Multipliers, penalty: float) -> Multipliers:
         """Prices after a minimisation: what the penalty paid becomes the multiplier."""
         motion = self.motion(y)
@@ -272,7 +292,16 @@ class ExcitationGrid:
         if len(self.problem.scene):
             values = self.problem.scene.clearances(motion[0].T) / CLEARANCE_SCALE
             clearance = np.maximum(prices.clearance - prices.penalty * values, 0.0)
-        return Multipliers(usage, clearance, penalty)
+        analytic = prices.analytic
+        if self.analytic is not None:
+            over = self.analytic.usage(self.coefficients(y)) - 1.0
+            analytic = np.maximum(prices.analytic + prices.penalty * over, 0.0)
+        return Multipliers(usage, clearance, analytic, penalty)
+
+    def worst_usage(self, y: FloatArray, motion: FloatArray) -> float:
+        """Largest ratio to a limit, analytic bounds included."""
+        worst = float(np.abs(self.usage(motion)).max())
+        return worst if self.analytic is None else max(worst, float(self.analytic.usage(self.coefficients(y)).max()))
 
     def probe(self, y: FloatArray) -> Probe:
         """Condition number (unweighted) and worst constraint of a motion on this grid."""
@@ -286,7 +315,16 @@ class ExcitationGrid:
         clearance = float("inf")
         if len(self.problem.scene):
             clearance = float(self.problem.scene.clearances(motion[0].T).min())
-        return Probe(condition_number(G), float(np.abs(self.usage(motion)).max()), clearance, objective)
+        return Probe(condition_number(G), self.worst_usage(y, motion), clearance, objective)
+
+
+def analytic_bounds(problem: Excitation, basis: Basis) -> AnalyticBounds | None:
+    """The bounds on sums of amplitudes, when they are asked for."""
+    if not problem.analytic:
+        return None
+    if not isinstance(basis, FourierBasis):
+        raise InputError("analytic bounds", f"a {type(basis).__name__}", "they are about Fourier series")
+    return AnalyticBounds(basis, problem.limits)
 
 
 def coulomb_entries(problem: Excitation, columns: Sequence[npt.NDArray[np.intp]]) -> list[tuple[int, int]]:

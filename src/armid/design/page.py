@@ -63,7 +63,7 @@ def headline(design: Design) -> str:
         ("condition number", f"{design.condition_number:.2f}"),
         ("base parameters", str(len(design.base))),
         ("duration", f"{design.trajectory.duration:.1f} s"),
-        ("worst limit usage", f"{100 * proof.worst:.1f} %"),
+        (f"of every limit less {100 * design.settings.margin:g} % margin", f"{100 * proof.worst:.1f} %"),
         ("closest approach", clearance),
         ("searched", f"{found.explored} starts, {found.seconds:.0f} s"),
     ]
@@ -154,10 +154,15 @@ def usage_table(design: Design) -> str:
         + "".join(f"<td>{100 * design.certificate.usage[name][j]:.1f} %</td>" for name in QUANTITIES) + "</tr>"
         for j, joint in enumerate(design.robot.joint_names)
     )  # fmt: skip
-    return f"<h2>Worst usage of each limit, between samples too</h2><table><tr><th>joint</th>{head}</tr>{rows}</table>"
+    return f"<h2>Worst usage of each limit (margin taken off), between samples too</h2><table><tr><th>joint</th>{head}</tr>{rows}</table>"
 
 
 WEAKEST = 8
+
+
+def percent(fraction: float) -> str:
+    """Two digits below ten per cent, whole per cents above."""
+    return f"{100 * fraction:.2g} %" if fraction < 0.1 else f"{100 * fraction:.0f} %"
 
 
 def weak_table(design: Design) -> str:
@@ -165,7 +170,7 @@ def weak_table(design: Design) -> str:
     relative = relative_deviations(design)
     order = np.argsort(-np.where(np.isfinite(relative), relative, 0.0))[:WEAKEST]
     rows = "".join(
-        f"<tr><td>{escape(design.base.names[k])}</td><td>{100 * relative[k]:.2g} %</td><td>{design.deviations[k]:.3g}</td></tr>"
+        f"<tr><td>{escape(design.base.names[k])}</td><td>{percent(relative[k])}</td><td>{design.deviations[k]:.3g}</td></tr>"
         for k in order
         if np.isfinite(relative[k])
     )

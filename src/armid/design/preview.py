@@ -20,6 +20,7 @@ from armid.design.trajectory import Trajectory, grid
 from armid.errors import MissingDependencyError
 from armid.kernels.evaluate import evaluate_rows
 from armid.kernels.kinematics import forward_kinematics
+from armid.robot.quaternion import quaternion_from_matrix
 from armid.robot.geometry import Mesh
 from armid.robot.robot import Robot
 
@@ -138,7 +139,7 @@ class Preview:
         for k, row in enumerate(self.show.scene.boxes):
             self.server.scene.add_box(
                 f"/cell/box{k}", color=OBSTACLE_COLOUR, dimensions=tuple(2.0 * row[12:15]), opacity=0.6,
-                wxyz=quaternion(row[:9].reshape(3, 3)), position=row[9:12],
+                wxyz=quaternion_from_matrix(row[:9].reshape(3, 3)), position=row[9:12],
             )  # fmt: skip
         if self.show.trajectory is not None:
             q = self.show.trajectory.sample(np.linspace(0.0, self.show.duration, 4 * PLOT_POINTS))[0]
@@ -172,7 +173,7 @@ class Preview:
             zip((self.show.robot.base, *self.show.robot.link_names), self.links, strict=True)
         ):
             T = np.eye(4) if link == 0 else forward_kinematics(self.show.robot, q, name)[0]
-            handle.position, handle.wxyz = T[:3, 3], quaternion(T[:3, :3])
+            handle.position, handle.wxyz = T[:3, 3], quaternion_from_matrix(T[:3, :3])
         self.readout.content = live_figures(self.show, t, q, qd, qdd)
 
     def play(self, seconds: float | None = None) -> None:
@@ -243,23 +244,6 @@ def motion_plots(show: Show) -> list[tuple[str, Any]]:
         )
         out.append((title, figure))
     return out
-
-
-def quaternion(R: FloatArray) -> FloatArray:
-    """(w, x, y, z) of a rotation matrix, by its largest component so that nothing is divided by nearly zero."""
-    K = np.array(
-        [
-            [R[0, 0] + R[1, 1] + R[2, 2], R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]],
-            [R[2, 1] - R[1, 2], R[0, 0] - R[1, 1] - R[2, 2], R[0, 1] + R[1, 0], R[0, 2] + R[2, 0]],
-            [R[0, 2] - R[2, 0], R[0, 1] + R[1, 0], R[1, 1] - R[0, 0] - R[2, 2], R[1, 2] + R[2, 1]],
-            [R[1, 0] - R[0, 1], R[0, 2] + R[2, 0], R[1, 2] + R[2, 1], R[2, 2] - R[0, 0] - R[1, 1]],
-        ]
-    )
-    # Row k of K + 1 is four times component k times the quaternion.
-    rows = K + np.eye(4)
-    best = rows[int(np.argmax(np.diag(rows)))]
-    unit = best / np.linalg.norm(best)
-    return np.asarray(unit if unit[0] >= 0.0 else -unit)
 
 
 RINGS, SEGMENTS = 6, 20
