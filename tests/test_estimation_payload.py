@@ -182,7 +182,7 @@ def test_a_known_gripper_is_subtracted() -> None:
     assert rest.mass == pytest.approx(1.2)
     assert np.allclose(rest.centre, [0.01, 0.0, 0.2])
     assert np.allclose(rest.inertia, 2e-3 * np.eye(3), atol=1e-9)
-    with pytest.raises(InputError, match="only 1.6 kg is carried"):
+    with pytest.raises(InputError, match=r"only 1\.6 kg is carried"):
         both.without(from_centre_of_mass(2.0, [0, 0, 0], np.eye(3)))
     with pytest.raises(InputError, match="negative"):
         both.without(-gripper)

@@ -96,7 +96,7 @@ def test_one_sensor_rows_hold_the_second_derivative_of_the_joint_torque(seed: in
 
 def value_of(robot: Robot, name: str) -> float:
     owner, quantity = name.split(".")
-    index = int(owner.lstrip("linkjoint")) - 1
+    index = int(owner[-1]) - 1
     order = ("mass", "mx", "my", "mz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
     return float(B[index]) if quantity == "rotor_inertia" else float(robot.inertial[10 * index + order.index(quantity)])
 

@@ -221,10 +221,11 @@ class RecursiveEstimator:
     def excitation(self) -> Excitation:
         """What is determined, and how well conditioned it is."""
         determined = ~self._frozen
+        if not determined.any():
+            return Excitation(self.names, determined, inf)
         R = self.factor[:-1, :-1][:, determined]
-        norms = np.linalg.norm(R, axis=0)
-        s = np.linalg.svd(R / norms, compute_uv=False) if determined.any() else np.array([np.inf])
-        return Excitation(self.names, determined.copy(), float(s[0] / s[-1]))
+        s = np.linalg.svd(R / np.linalg.norm(R, axis=0), compute_uv=False)
+        return Excitation(self.names, determined, float(s[0] / s[-1]))
 
     def estimate(self, units: tuple[str, ...] = ()) -> Estimate:
         """The present estimate with its covariance, scaled by how well the rows are explained.
