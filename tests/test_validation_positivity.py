@@ -9,6 +9,7 @@ from armid.kernels.dynamics import mass_matrix
 from armid.robot import Elementary, Joint, JointKind, Link, Motion, Robot
 from armid.robot.load import load_robot
 from armid.validation.positivity import positivity_along, positivity_over, smallest_eigenvalues, with_standard
+from iiwa_motions import FEASIBILITY_A, FEASIBILITY_B
 
 LENGTH = 0.5
 
@@ -22,21 +23,6 @@ TABLE_4_1 = {
     6: (-0.03, -0.12, 0.352, 0.028, 0.056, -0.087, 0.48),
     7: (-0.003, 0.048, -0.005, 0.053, -0.057, -0.154, 0.27),
 }
-# [Halper2024] table A.2: amplitudes of five harmonics of 1/20 Hz, columns joints.
-A = [
-    [-0.01473, 0.0016, -0.40337, -0.04114, -0.05262, 0.00011, 0.00855],
-    [0.00018, -0.69745, -0.18612, 0.05967, -0.62028, -0.12766, 0.87478],
-    [0.51786, -0.00037, 0.22333, 0.36807, 0.59427, -0.59839, -0.48185],
-    [-0.09658, 0.67202, -0.04078, -0.1675, 0.00431, 0.12273, -0.39893],
-    [-0.40672, 0.0242, 0.40695, -0.2191, 0.07432, 0.60321, -0.00254],
-]
-B = [
-    [-0.04209, 0.00182, 0.18905, 0.03977, 0.14574, -0.0001, -0.15416],
-    [-0.00097, 0.02406, -0.42849, -0.28353, -0.27149, 0.34643, 0.24615],
-    [0.02858, -0.00341, 0.00112, 0.36068, -0.3306, -0.67652, 0.35796],
-    [0.38574, -0.12365, -0.01963, 0.04395, 0.49598, -0.01205, -0.35288],
-    [-0.31694, 0.09097, 0.14861, -0.14611, -0.11898, 0.27699, -0.0001],
-]
 
 
 def seed_000_arm() -> Robot:
@@ -48,7 +34,7 @@ def seed_000_arm() -> Robot:
 def test_seed_000_is_positive_along_its_trajectory() -> None:
     w = 2 * np.pi / 20.0 * np.arange(1, 6)
     t = np.linspace(0.0, 20.0, 2001)
-    q = np.sin(np.outer(t, w)) @ (A / w[:, None]) - np.cos(np.outer(t, w)) @ (B / w[:, None])
+    q = np.sin(np.outer(t, w)) @ (FEASIBILITY_A / w[:, None]) - np.cos(np.outer(t, w)) @ (FEASIBILITY_B / w[:, None])
     found = positivity_along(seed_000_arm(), q)
     assert found.positive
     # Smallest eigenvalue published for this check with this trajectory's digits.
