@@ -20,7 +20,7 @@ from armid.logs.conditioning.condition import resolved_settings
 from armid.logs.conditioning.filters import LowPass
 from armid.logs.conditioning.parts import MIN_STRETCH, Uniform
 from armid.logs.conditioning.settings import Conditioning, VelocitySource
-from armid.logs.conditioning.uniform import UNIFORM_JITTER, ordinary_step, resampled, stale_rows
+from armid.logs.conditioning.uniform import UNIFORM_JITTER, check_step, ordinary_step, resampled, stale_rows
 from armid.logs.conditioning.window import conditioned_range, decimation, is_long_enough, trimmed_edge
 from armid.logs.health.refuse import LogRefusedError, refuse_errors
 from armid.logs.health.rows import Mask, usable_rows
@@ -131,6 +131,7 @@ def planned(first: Log, settings: Conditioning) -> tuple[Plan, list[Note]]:
     step = ordinary_step(first.time)
     if step <= 0.0 or len(first) < MIN_STRETCH:
         raise InputError(first.name, f"{len(first)} rows whose time does not advance")
+    check_step(first.name, step)
     part = even_part(even_piece(first, step, first.time[0], first.time[-1]), 1.0 / step)
     resolved, notes = resolved_settings([part], settings)
     assert resolved.cutoff is not None

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
+from armid.errors import InputError
 from armid.logs.log import Log
 
 Mask = npt.NDArray[np.bool_]
@@ -45,6 +46,21 @@ def ordinary_step(time: FloatArray) -> float:
     return float(near.mean())
 
 
+MIN_STEP = 1e-7
+MAX_STEP = 1e3
+"""[s] No recorder samples faster or slower; such steps are damaged stamps or a wrong unit."""
+
+
+def check_step(name: str, step: float) -> None:
+    """Refuses a step no recorder has.
+
+    Raises:
+        InputError: naming the step.
+    """
+    if not MIN_STEP <= step <= MAX_STEP:
+        raise InputError(name, f"a time step of {step:.3g} s", "name the unit of time in a mapping (clock: {unit: ms})")
+
+
 def stretches(log: Log, usable: Mask, gap: float) -> list[Stretch]:
     """The log cut at gaps, rows that are not usable left out; never bridged.
 
@@ -56,6 +72,7 @@ def stretches(log: Log, usable: Mask, gap: float) -> list[Stretch]:
     step = ordinary_step(log.time)
     if step <= 0.0:
         return []
+    check_step(log.name, step)
     kept = np.flatnonzero(usable & increasing_mask(log.time))
     if len(kept) == 0:
         return []

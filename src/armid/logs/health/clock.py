@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from armid.logs.conditioning.uniform import MAX_STEP, MIN_STEP
 from armid.logs.health.findings import finding, share
 from armid.logs.log import Clock, Log
 from armid.notes import Note, Severity
@@ -47,6 +48,10 @@ def clock_findings(log: Log) -> Iterator[Note]:
         yield finding("time-frozen", Severity.ERROR, log.name, "time does not advance", "name the right time column")
         return
     usual = float(np.median(positive))
+    if not MIN_STEP <= usual <= MAX_STEP:
+        do = "name the unit of time in a mapping (clock: {unit: ms})"
+        yield finding("clock-unit", Severity.ERROR, log.name, f"a time step of {usual:.3g} s", do)
+        return
     yield from order_findings(log, step, usual)
     yield from regularity_findings(log, step, usual)
 
