@@ -21,9 +21,10 @@ import numpy as np
 from armid.design.basis import FourierBasis
 from armid.design.candidate import shrunk
 from armid.design.certificate import certify
-from armid.design.design import DesignSettings, condition_numbers, excitation_information, stated
 from armid.design.excitation import ExcitationGrid
+from armid.design.expectation import condition_numbers, excitation_information
 from armid.design.search import Budget, search
+from armid.design.statement import DesignSettings, stated
 from armid.identifiability.structure import structural_base
 from armid.robot.load import load_robot
 

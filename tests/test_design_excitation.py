@@ -13,23 +13,22 @@ from armid.design.candidate import shrunk
 from armid.design.cell import Cell, parse_cell
 from armid.design.certificate import certify
 from armid.design.criterion import Criterion, Quality, condition_number
-from armid.design.design import (
-    DesignSettings,
+from armid.design.design import design_excitation
+from armid.design.excitation import Excitation, ExcitationGrid
+from armid.design.expectation import (
     condition_numbers,
-    design_excitation,
     deviation_scale,
     excitation_information,
     nominal_base,
-    stated,
     trajectory_condition,
-    with_payload,
 )
-from armid.design.excitation import Excitation, ExcitationGrid
 from armid.design.fourier import FourierTrajectory
 from armid.design.limits import InfeasibleError, motion_limits
 from armid.design.nominal_torque import NominalTorque
-from armid.design.search import Budget, load_search, save_search, search
+from armid.design.search import Budget, search
+from armid.design.search_files import load_search, save_search
 from armid.design.sequential import design_sequential
+from armid.design.statement import DesignSettings, stated, with_payload
 from armid.design.trajectory import SequenceTrajectory
 from armid.errors import InputError
 from armid.identifiability.structure import structural_base

@@ -14,7 +14,7 @@ from armid.design.limits import InfeasibleError, MotionLimits
 from armid.design.spline import SplineTrajectory
 from armid.design.trajectory import SampledTrajectory, SequenceTrajectory, Trajectory, grid
 from armid.design.trajectory_files import load_trajectory, save_csv, save_joint_trajectory, save_trajectory
-from armid.design.transition import TransitionTrajectory, quickest_transition
+from armid.design.transition import EASE, TransitionTrajectory, quickest_transition
 from armid.design.trapezoid import TrapezoidalTrajectory, random_waypoints
 from armid.errors import InputError, ShapeError
 
@@ -160,7 +160,7 @@ def test_quickest_transition_uses_a_limit_fully_and_none_beyond():
     _, qd, qdd = trajectory.sample(t)
     usage = max((np.abs(qd) / limits.velocity).max(), (np.abs(qdd) / limits.acceleration).max(),
                 (np.abs(trajectory.jerk(t)) / limits.jerk).max())  # fmt: skip
-    assert usage == pytest.approx(1.0, abs=1e-3)
+    assert usage == pytest.approx(1.0 / EASE, abs=1e-3)
 
 
 def trapezoidal(rng: np.random.Generator) -> TrapezoidalTrajectory:

@@ -91,8 +91,9 @@ def design(
     from armid.cli.inspect import chosen_effects, one_of
     from armid.cli.poses import named_cell
     from armid.design.criterion import Criterion
-    from armid.design.design import DesignSettings, design_excitation, with_payload
+    from armid.design.design import design_excitation
     from armid.design.search import Budget
+    from armid.design.statement import DesignSettings, with_payload
     from armid.robot.load import load_robot
 
     if rate_hz <= 0.0:
@@ -150,7 +151,8 @@ def default_workers(seconds: float) -> int:
 def best_in_simulation(found: Design, count: int, cell: Cell | None, seed: int) -> tuple[Design, list[dict[str, Any]]]:
     """The motion whose run on the embedded robot identifies best, and how the others did (seed 000, algorithm 2)."""
     from armid.design.basis import Basis
-    from armid.design.design import alternatives, families_of, redesigned
+    from armid.design.design import alternatives, redesigned
+    from armid.design.statement import families_of
     from armid.validation.ranking import rank_motions
 
     candidates = alternatives(found)[:count]
@@ -216,8 +218,8 @@ def reserves(text: str | None) -> dict[str, float]:
 
 def earlier_search(path: Path, robot: Robot, settings: DesignSettings) -> Search:
     """The search to go on from."""
-    from armid.design.design import families_of
-    from armid.design.search import load_search
+    from armid.design.search_files import load_search
+    from armid.design.statement import families_of
 
     return load_search(path, families_of(robot, settings), robot.n_joints)
 
@@ -255,7 +257,7 @@ def display(budget: Budget, quiet: bool) -> Any:
 def written(found: Design, folder: Path, rate_hz: float) -> list[str]:
     """Coefficients, samples, JointTrajectory in both notations, the page, and the search to resume from."""
     from armid.design.page import write_page
-    from armid.design.search import save_search
+    from armid.design.search_files import save_search
     from armid.design.trajectory_files import save_csv, save_joint_trajectory, save_trajectory
 
     folder.mkdir(parents=True, exist_ok=True)

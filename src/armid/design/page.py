@@ -10,7 +10,8 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.design.certificate import QUANTITIES
-from armid.design.design import Design, nominal_base
+from armid.design.design import Design
+from armid.design.expectation import nominal_base
 from armid.design.nominal_torque import NominalTorque
 from armid.design.trajectory import Trajectory, grid
 from armid.experiments.torque import TorqueRows
@@ -154,7 +155,8 @@ def usage_table(design: Design) -> str:
         + "".join(f"<td>{100 * design.certificate.usage[name][j]:.1f} %</td>" for name in QUANTITIES) + "</tr>"
         for j, joint in enumerate(design.robot.joint_names)
     )  # fmt: skip
-    return f"<h2>Worst usage of each limit (margin taken off), between samples too</h2><table><tr><th>joint</th>{head}</tr>{rows}</table>"
+    title = "<h2>Worst usage of each limit (margin taken off), between samples too</h2>"
+    return f"{title}<table><tr><th>joint</th>{head}</tr>{rows}</table>"
 
 
 WEAKEST = 8

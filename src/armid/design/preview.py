@@ -20,8 +20,8 @@ from armid.design.trajectory import Trajectory, grid
 from armid.errors import MissingDependencyError
 from armid.kernels.evaluate import evaluate_rows
 from armid.kernels.kinematics import forward_kinematics
-from armid.robot.quaternion import quaternion_from_matrix
 from armid.robot.geometry import Mesh
+from armid.robot.quaternion import quaternion_from_matrix
 from armid.robot.robot import Robot
 
 LOOPBACK = "127.0.0.1"

@@ -7,7 +7,6 @@ with a time budget does as many of the same starts as the machine manages.
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 import time
@@ -15,9 +14,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
-from pathlib import Path
-
-import numpy as np
 
 from armid.design.basis import Basis
 from armid.design.candidate import Candidate, Task, Work, Workshop, better
@@ -93,17 +89,22 @@ class Search:
 EXPLORING = 0.35
 """Share of the time for random starts."""
 
+
 FIRST_POLISH = 0.08
 """After this share one motion is polished, so that there is a certified one early."""
+
 
 FIRST_CHOICE = 5
 """Explored motions polished before good ones are shaken."""
 
+
 NEAR = 0.04
 """A shaken motion is polished when its objective comes this close to the best explored one (4 % of a condition number)."""
 
+
 POOL = 8
 """Explored motions kept for polishing."""
+
 
 POLISHED_WITHOUT_TIME = 4
 """Motions polished when a number of starts, not time, ends the search."""
@@ -364,41 +365,3 @@ def one_thread_each() -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-
-
-FORMAT = "armid-search"
-
-
-def save_search(result: Search, path: Path) -> Path:
-    """Writes the pool of good motions, to resume from."""
-    pool = [
-        {"start": c.start, "family": c.family, "objective": c.objective, "condition_number": c.condition_number,
-         "coefficients": c.coefficients.tolist()}
-        for c in result.pool
-    ]  # fmt: skip
-    head = {"format": FORMAT, "version": 1, "explored": result.explored, "seconds": result.seconds}
-    path.write_text(json.dumps(head | {"history": result.history, "pool": pool}) + "\n", encoding="utf-8")
-    return path
-
-
-def load_search(path: Path, bases: tuple[Basis, ...], n_joints: int) -> Search:
-    """Reads what `save_search` wrote.
-
-    Raises:
-        InputError: not such a file, or of another family of motions.
-    """
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-        pool = tuple(
-            Candidate(int(c["start"]), int(c["family"]), np.array(c["coefficients"], dtype=np.float64),
-                      float(c["objective"]), float(c["condition_number"]))
-            for c in values["pool"]
-        )  # fmt: skip
-    except (OSError, ValueError, KeyError, TypeError) as problem:
-        raise InputError(path, f"not a search to resume: {problem}") from None
-    for c in pool:
-        if c.family >= len(bases) or c.coefficients.shape != (bases[c.family].size, n_joints):
-            raise InputError(path, "a search with another period, number of harmonics or start pose", "start afresh")
-    if not pool:
-        raise InputError(path, "an empty search", "start afresh")
-    return Search(pool[0], 0, 0, 0, 0.0, (), pool)

@@ -12,11 +12,12 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.design.cell import Cell
-from armid.design.design import Design, DesignSettings, checked, design_excitation
+from armid.design.design import Design, design_excitation
 from armid.design.fourier import FourierTrajectory
 from armid.design.limits import InfeasibleError, motion_limits
 from armid.design.scene import build_scene
 from armid.design.search import Budget
+from armid.design.statement import DesignSettings, checked
 from armid.errors import InputError
 from armid.experiments.torque import TorqueRows
 from armid.identifiability.errors import NothingIdentifiableError

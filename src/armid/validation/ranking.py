@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.design.design import trajectory_condition
+from armid.design.expectation import trajectory_condition
 from armid.design.fourier import FourierTrajectory
 from armid.design.spline import SplineTrajectory
 from armid.design.trajectory import Trajectory

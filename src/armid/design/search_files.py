@@ -1,0 +1,50 @@
+"""A search to go on from later: its good motions as JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from armid.design.basis import Basis
+from armid.design.candidate import Candidate
+from armid.design.search import Search
+from armid.errors import InputError
+
+FORMAT = "armid-search"
+
+
+def save_search(result: Search, path: Path) -> Path:
+    """Writes the pool of good motions, to resume from."""
+    pool = [
+        {"start": c.start, "family": c.family, "objective": c.objective, "condition_number": c.condition_number,
+         "coefficients": c.coefficients.tolist()}
+        for c in result.pool
+    ]  # fmt: skip
+    head = {"format": FORMAT, "version": 1, "explored": result.explored, "seconds": result.seconds}
+    path.write_text(json.dumps(head | {"history": result.history, "pool": pool}) + "\n", encoding="utf-8")
+    return path
+
+
+def load_search(path: Path, bases: tuple[Basis, ...], n_joints: int) -> Search:
+    """Reads what `save_search` wrote.
+
+    Raises:
+        InputError: not such a file, or of another family of motions.
+    """
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        pool = tuple(
+            Candidate(int(c["start"]), int(c["family"]), np.array(c["coefficients"], dtype=np.float64),
+                      float(c["objective"]), float(c["condition_number"]))
+            for c in values["pool"]
+        )  # fmt: skip
+    except (OSError, ValueError, KeyError, TypeError) as problem:
+        raise InputError(path, f"not a search to resume: {problem}") from None
+    for c in pool:
+        if c.family >= len(bases) or c.coefficients.shape != (bases[c.family].size, n_joints):
+            raise InputError(path, "a search with another period, number of harmonics or start pose", "start afresh")
+    if not pool:
+        raise InputError(path, "an empty search", "start afresh")
+    return Search(pool[0], 0, 0, 0, 0.0, (), pool)

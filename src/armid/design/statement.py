@@ -1,0 +1,216 @@
+"""What is asked of an excitation, checked, and the search problem it makes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import floor
+
+import numpy as np
+import numpy.typing as npt
+
+from armid.arrays import FloatArray, finite
+from armid.design.basis import Basis, FourierBasis, SplineBasis
+from armid.design.cell import Cell
+from armid.design.criterion import Criterion, Quality
+from armid.design.excitation import Excitation
+from armid.design.expectation import deviation_scale
+from armid.design.goals import Goals
+from armid.design.limits import InfeasibleError, MotionLimits, motion_limits
+from armid.design.nominal_torque import NominalTorque
+from armid.design.scene import build_scene
+from armid.errors import InputError, ShapeError
+from armid.experiments.torque import TorqueRows
+from armid.identifiability.base import BaseParameters
+from armid.identifiability.structure import structural_base
+from armid.kernels.evaluate import evaluate_rows
+from armid.notes import Note, Severity
+from armid.parameters.effects import Effects
+from armid.parameters.inertial import from_centre_of_mass
+from armid.robot.robot import Robot
+
+DEFAULT_MARGIN = 0.05
+"""Fraction of every limit left unused: tracking overshoot and model error of the torques."""
+
+
+@dataclass(frozen=True, eq=False)
+class DesignSettings:
+    """What is asked of an excitation trajectory.
+
+    Args:
+        effects: what will be estimated besides the links.
+        periods: to try [s].
+        harmonics: of the Fourier series.
+        knots: use splines with this many knots instead of Fourier series.
+        start: pose at which it starts and ends at rest, shape [n_joints]; free when None.
+        margin: fraction of every limit left unused.
+        limits: which kinds of limits count.
+        analytic: whether sums of amplitudes must keep position and velocity limits too (iiwa thesis, eqs. 3.55d-f).
+        resonance_hz: the highest harmonic stays below it.
+        self_collision: whether the arm keeps clear of itself.
+        criterion: what is improved.
+        noise: standard deviation of each channel's torque [N m or N]; equal when None.
+        goal_condition: condition number to attain, with `goal_reserve`; found by a first run when None.
+        goal_reserve: joint name -> mean torque reserve to attain, as a fraction of the limit.
+        goal_weights: how a miss of each goal counts, condition number first; the goals themselves when None.
+        repetitions: periods to run.
+        home: pose the robot comes from and goes back to; none for the bare excitation.
+    """
+
+    effects: Effects = field(default_factory=lambda: Effects(viscous=True, coulomb=True))
+    periods: tuple[float, ...] = (20.0,)
+    harmonics: int = 10
+    knots: int | None = None
+    start: npt.ArrayLike | None = None
+    margin: float = DEFAULT_MARGIN
+    limits: frozenset[str] = frozenset(("position", "velocity", "acceleration", "jerk", "torque"))
+    analytic: bool = False
+    resonance_hz: float | None = None
+    self_collision: bool = True
+    criterion: Criterion = Criterion.CONDITION
+    noise: npt.ArrayLike | None = None
+    goal_condition: float | None = None
+    goal_reserve: dict[str, float] = field(default_factory=dict)
+    goal_weights: npt.ArrayLike | None = None
+    repetitions: int = 1
+    home: npt.ArrayLike | None = None
+
+
+def stated(
+    robot: Robot, settings: DesignSettings, cell: Cell | None
+) -> tuple[Excitation, BaseParameters, tuple[Note, ...]]:
+    """The search problem of the settings."""
+    rows = TorqueRows(robot, settings.effects)
+    base = structural_base(rows, what="joint torque")
+    limits, notes = motion_limits(robot)
+    notes += torque_notes(robot, settings)
+    limits = only(limits.within(settings.margin), settings.limits)
+    scene = build_scene(robot, cell, self_collision=settings.self_collision)
+    scale = deviation_scale(robot, rows, base) if settings.criterion is Criterion.WORST_DEVIATION else None
+    weights = None
+    if settings.noise is not None:
+        noise = checked("noise", settings.noise, len(rows.channels))
+        weights = 1.0 / noise
+    problem = Excitation(
+        robot, rows, tuple(int(i) for i in base.independent), limits, scene, Quality(settings.criterion, scale=scale),
+        weights, goals_of(robot, settings), settings.analytic,
+    )  # fmt: skip
+    return problem, base, notes + scene.notes
+
+
+def torque_notes(robot: Robot, settings: DesignSettings) -> tuple[Note, ...]:
+    """Warns when torques are limited but the arm's inertia is unknown, so that the limit checks nothing."""
+    if "torque" in settings.limits and not robot.inertial.any() and np.isfinite(robot.limit("torque")).any():
+        return (
+            Note("torque-unchecked", Severity.WARNING,
+                 f"{robot.name} has no inertial parameters: torque limits cannot be checked before a first identification"),
+        )  # fmt: skip
+    return ()
+
+
+def only(limits: MotionLimits, kinds: frozenset[str]) -> MotionLimits:
+    """Limits of the other kinds become infinite; positions always count, since without them no motion is bounded."""
+    known = {"position", "velocity", "acceleration", "jerk", "torque"}
+    unknown = sorted(kinds - known)
+    if unknown:
+        raise InputError("limits", f"{unknown[0]!r}", f"known: {', '.join(sorted(known))}")
+    off: dict[str, FloatArray | float] = {kind: np.inf for kind in known - kinds - {"position"}}
+    return limits.but(**off) if off else limits
+
+
+def checked(name: str, values: npt.ArrayLike, count: int) -> FloatArray:
+    array = finite(name, np.asarray(values, dtype=np.float64))
+    if array.shape != (count,):
+        raise ShapeError(name, array.shape, f"[{count}]")
+    return array
+
+
+def goals_of(robot: Robot, settings: DesignSettings) -> Goals | None:
+    """Goals of the settings; none when only the criterion counts."""
+    if settings.goal_condition is None and not settings.goal_reserve:
+        return None
+    if settings.goal_condition is None or not settings.goal_reserve:
+        raise InputError("goals", "a condition number alone", "give at least one torque reserve beside it")
+    if settings.criterion is not Criterion.CONDITION:
+        raise InputError("goals", f"criterion {settings.criterion}", "goals go with the condition number")
+    joints = tuple(robot.joint_index(name) for name in settings.goal_reserve)
+    limits = robot.limit("torque")[list(joints)]
+    if not np.isfinite(limits).all():
+        raise InputError("goals", "a joint without a torque limit", "a reserve is a fraction of it")
+    reserve = np.array(list(settings.goal_reserve.values()))
+    weights = None if settings.goal_weights is None else checked("goal weights", settings.goal_weights, 1 + len(joints))
+    return Goals(settings.goal_condition, joints, limits, reserve, weights)
+
+
+def families_of(robot: Robot, settings: DesignSettings) -> tuple[Basis, ...]:
+    """One family of motions per period, after checking that the period suits the harmonics."""
+    start = None if settings.start is None else checked("start", settings.start, robot.n_joints)
+    if not settings.periods:
+        raise InputError("period", "none given")
+    if settings.knots is not None:
+        return tuple(SplineBasis(period, settings.knots, start) for period in settings.periods)
+    for period in settings.periods:
+        check_period(period, settings)
+    return tuple(FourierBasis(period, settings.harmonics, start) for period in settings.periods)
+
+
+def check_period(period: float, settings: DesignSettings) -> None:
+    """Whether all harmonics stay below the resonance."""
+    if not period > 0.0:
+        raise InputError("period", f"{period} s", "must be positive")
+    highest = settings.harmonics / period
+    if settings.resonance_hz is not None and highest >= settings.resonance_hz:
+        raise InfeasibleError(
+            f"period {period:g} s is too short for {settings.harmonics} harmonics: the highest reaches {highest:.3g} Hz, "
+            f"{highest - settings.resonance_hz:.3g} Hz above the resonance at {settings.resonance_hz:g} Hz; use a period above "
+            f"{settings.harmonics / settings.resonance_hz:.3g} s or at most {floor(settings.resonance_hz * period)} harmonics"
+        )
+
+
+def check_start(problem: Excitation, settings: DesignSettings) -> None:
+    """Start and home pose must be reachable, free and holdable."""
+    robot, limits = problem.robot, problem.limits
+    for name, pose in (("start", settings.start), ("home", settings.home)):
+        if pose is None:
+            continue
+        q = checked(name, pose, robot.n_joints)
+        outside = np.maximum(limits.lower - q, q - limits.upper)
+        if (outside > 0.0).any():
+            k = int(np.argmax(outside))
+            raise InfeasibleError(
+                f"{name} pose: {robot.joint_names[k]} at {q[k]:.4f} is {outside[k]:.4f} outside "
+                f"[{limits.lower[k]:.4f}, {limits.upper[k]:.4f}] (margin {100 * settings.margin:g} % included)"
+            )
+        depth, pair = problem.scene.worst(q)
+        if depth < 0.0:
+            raise InfeasibleError(f"{name} pose is in collision: {pair}, {-depth:.4f} m too close (margin included)")
+        check_holding(problem, name, q)
+
+
+def check_holding(problem: Excitation, name: str, q: FloatArray) -> None:
+    """Whether the torque limits can hold a pose."""
+    x = np.concatenate([q, np.zeros(2 * len(q))])
+    usage = np.abs(evaluate_rows(NominalTorque(problem.robot), x)[0, :, 0]) / problem.limits.torque
+    if usage.max() > 1.0:
+        k = int(np.argmax(usage))
+        raise InfeasibleError(
+            f"{name} pose: holding it takes {100 * usage[k]:.0f} % of the torque limit of {problem.robot.joint_names[k]}"
+        )
+
+
+def with_payload(robot: Robot, mass: float, centre: npt.ArrayLike) -> Robot:
+    """The robot carrying a point-like payload, for torques and goals.
+
+    Args:
+        robot: the arm.
+        mass: [kg].
+        centre: of mass in the tip frame [m], shape [3].
+    """
+    if mass < 0.0:
+        raise InputError("payload mass", f"{mass} kg", "cannot be negative")
+    tip = robot.tip
+    if tip.link != robot.n_joints:
+        raise InputError("payload", f"the tip frame {tip.name!r} is not on the last link")
+    c = tip.T_link_frame @ np.append(np.asarray(centre, dtype=np.float64), 1.0)
+    values = robot.inertial.copy()
+    values[-10:] += from_centre_of_mass(mass, c[:3], np.zeros((3, 3)))
+    return robot.with_inertial(values)
