@@ -19,11 +19,12 @@ from armid.design.scene import build_scene
 from armid.design.trajectory_files import save_trajectory
 from armid.robot.elementary import Motion, elementary_matrix
 from armid.robot.load import load_robot
+from armid.robot.quaternion import quaternion_from_matrix
 from browser import Browser, executable
 
 pytest.importorskip("viser", reason="viser is not installed")
 
-from armid.design.preview import LINK_COLOURS, LOOPBACK, Preview, Show, capsule_mesh, live_figures, quaternion
+from armid.design.preview import LINK_COLOURS, LOOPBACK, Preview, Show, capsule_mesh, live_figures
 
 
 def swing() -> FourierTrajectory:
@@ -142,7 +143,7 @@ def test_quaternions_turn_like_their_matrices(seed):
     R = np.eye(3)
     for motion in (Motion.RX, Motion.RY, Motion.RZ):
         R = R @ elementary_matrix(motion, np.pi if seed == 0 else rng.uniform(-np.pi, np.pi))[:3, :3]
-    w, *v = quaternion(R)
+    w, *v = quaternion_from_matrix(R)
     v, p = np.array(v), rng.normal(size=3)
     np.testing.assert_allclose(p + 2 * np.cross(v, np.cross(v, p) + w * p), R @ p, atol=1e-9)
 

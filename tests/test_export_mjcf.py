@@ -8,12 +8,13 @@ import mujoco
 import numpy as np
 import pytest
 
-from armid.export.mjcf import mjcf_text, not_in_mjcf, quaternion
+from armid.export.mjcf import mjcf_text, not_in_mjcf
 from armid.kernels import dynamics
 from armid.robot import Robot
 from armid.robot.catalogue import catalogue_names
 from armid.robot.elementary import rotation_from_rpy
 from armid.robot.load import load_robot
+from armid.robot.quaternion import quaternion_from_matrix
 from chains import random_robot
 
 
@@ -63,5 +64,5 @@ def test_says_what_it_cannot_hold() -> None:
 def test_quaternion(angles: tuple[float, float, float]) -> None:
     R = rotation_from_rpy(*angles)
     back = np.zeros(9)
-    mujoco.mju_quat2Mat(back, quaternion(R))
+    mujoco.mju_quat2Mat(back, quaternion_from_matrix(R))
     assert np.abs(back.reshape(3, 3) - R).max() < 1e-14

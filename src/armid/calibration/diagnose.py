@@ -25,7 +25,6 @@ from armid.calibration.rotations import (
     inverse,
     matrix_from_euler,
     matrix_from_quaternion,
-    quaternion_from_matrix,
     rigid,
     rotation_exp,
     rotation_log,
@@ -34,6 +33,7 @@ from armid.calibration.solve import Solution, SolverSettings, solve
 from armid.calibration.start import start_frames
 from armid.notes import Note, Severity
 from armid.robot.elementary import rpy
+from armid.robot.quaternion import quaternion_from_matrix
 from armid.robot.robot import JointKind, Robot
 
 TOO_FAR = 0.015

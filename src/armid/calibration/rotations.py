@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
+from armid.robot.quaternion import quaternion_from_matrix
 
 SMALL_ANGLE = 1e-4
 """[rad] Below it series replace quotients whose numerator and denominator both vanish; the next term is below 1e-17."""
@@ -41,7 +42,6 @@ def rotation_log(R: FloatArray) -> FloatArray:
     Through the quaternion, which keeps full precision at both 0 and pi.
     """
     quaternion = quaternion_from_matrix(R)
-    quaternion = quaternion * np.where(quaternion[..., :1] < 0.0, -1.0, 1.0)
     vector = quaternion[..., 1:]
     length = np.linalg.norm(vector, axis=-1, keepdims=True)
     half = np.arctan2(length, quaternion[..., :1])
@@ -63,32 +63,6 @@ def matrix_from_quaternion(quaternion: FloatArray) -> FloatArray:
     w, v = quaternion[..., :1, np.newaxis], quaternion[..., 1:]
     S = skew(v)
     return np.eye(3) + 2.0 * w * S + 2.0 * (S @ S)
-
-
-def quaternion_from_matrix(R: FloatArray) -> FloatArray:
-    """Unit quaternions w x y z of rotation matrices, shape [n, 3, 3] -> [n, 4].
-
-    The largest of the four squared components is found from the diagonal, the others divided by it ([Shepperd1978]).
-    """
-    d = np.stack([R[..., 0, 0], R[..., 1, 1], R[..., 2, 2]], axis=-1)
-    trace = d.sum(axis=-1)
-    squares = np.concatenate([(1.0 + trace)[..., np.newaxis], 1.0 - trace[..., np.newaxis] + 2.0 * d], axis=-1)
-    a = np.stack([R[..., 2, 1] - R[..., 1, 2], R[..., 0, 2] - R[..., 2, 0], R[..., 1, 0] - R[..., 0, 1]], axis=-1)
-    s = R + np.swapaxes(R, -1, -2)
-    xy, xz, yz = s[..., 0, 1], s[..., 0, 2], s[..., 1, 2]
-    # Row k holds 4 * q_k * (w, x, y, z); the row of the largest component is safe to normalise.
-    rows = np.stack(
-        [
-            np.stack([squares[..., 0], a[..., 0], a[..., 1], a[..., 2]], axis=-1),
-            np.stack([a[..., 0], squares[..., 1], xy, xz], axis=-1),
-            np.stack([a[..., 1], xy, squares[..., 2], yz], axis=-1),
-            np.stack([a[..., 2], xz, yz, squares[..., 3]], axis=-1),
-        ],
-        axis=-2,
-    )
-    best = np.argmax(squares, axis=-1)
-    chosen = np.take_along_axis(rows, best[..., np.newaxis, np.newaxis], axis=-2)[..., 0, :]
-    return chosen / np.linalg.norm(chosen, axis=-1, keepdims=True)
 
 
 def axis_rotation(axis: str, angle: FloatArray) -> FloatArray:

@@ -15,8 +15,8 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.parameters.inertial import six, to_centre_of_mass
-from armid.robot.elementary import Elementary, product
 from armid.robot.geometry import Box, Capsule, Cylinder, Geometry, Sphere
+from armid.robot.quaternion import quaternion_from_matrix
 from armid.robot.robot import Joint, JointKind, Robot
 
 _TENSOR_ORDER = (0, 3, 5, 1, 2, 4)
@@ -41,7 +41,7 @@ def mjcf_text(robot: Robot, *, comments: Sequence[str] = ()) -> str:
     ]
     T_body_link = np.eye(4)
     for i, (joint, link) in enumerate(zip(robot.joints, robot.links, strict=True)):
-        before, after = around_variable(joint)
+        before, after = joint.around_variable()
         indent = "    " + "  " * i
         lines.append(f"{indent}<body name={quoteattr(link.name)} {_place(T_body_link @ before)}>")
         lines += [f"{indent}  {line}" for line in (_inertial(link.inertial, after), _joint(robot, joint))]
@@ -56,14 +56,6 @@ def mjcf_text(robot: Robot, *, comments: Sequence[str] = ()) -> str:
     lines += ["    " + "  " * i + "</body>" for i in reversed(range(robot.n_joints))]
     lines += ["  </worldbody>", *_coupling(robot), "</mujoco>", ""]
     return "\n".join(lines)
-
-
-def around_variable(joint: Joint) -> tuple[FloatArray, FloatArray]:
-    """T_parent_joint with the constant part of the variable (it commutes), and T_joint_link."""
-    k = joint.variable_index
-    variable = joint.transforms[k]
-    before = product((*joint.transforms[:k], Elementary(variable.motion, variable.value)))
-    return before, product(joint.transforms[k + 1 :])
 
 
 def not_in_mjcf(robot: Robot) -> tuple[str, ...]:
@@ -83,30 +75,7 @@ def _numbers(values: Iterable[float]) -> str:
 
 
 def _place(T: FloatArray) -> str:
-    return f'pos="{_numbers(T[:3, 3])}" quat="{_numbers(quaternion(T[:3, :3]))}"'
-
-
-def quaternion(R: FloatArray) -> FloatArray:
-    """Unit quaternion (w, x, y, z) of a rotation matrix, w not negative; from the largest component, so never singular."""
-    candidates = np.array(
-        [
-            1.0 + R[0, 0] + R[1, 1] + R[2, 2],
-            1.0 + R[0, 0] - R[1, 1] - R[2, 2],
-            1.0 - R[0, 0] + R[1, 1] - R[2, 2],
-            1.0 - R[0, 0] - R[1, 1] + R[2, 2],
-        ]
-    )
-    k = int(np.argmax(candidates))
-    products = np.array(
-        [
-            [candidates[0], R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]],
-            [R[2, 1] - R[1, 2], candidates[1], R[1, 0] + R[0, 1], R[0, 2] + R[2, 0]],
-            [R[0, 2] - R[2, 0], R[1, 0] + R[0, 1], candidates[2], R[2, 1] + R[1, 2]],
-            [R[1, 0] - R[0, 1], R[0, 2] + R[2, 0], R[2, 1] + R[1, 2], candidates[3]],
-        ]
-    )[k]
-    q = products / np.linalg.norm(products)
-    return q if q[0] >= 0.0 else -q
+    return f'pos="{_numbers(T[:3, 3])}" quat="{_numbers(quaternion_from_matrix(T[:3, :3]))}"'
 
 
 def _inertial(inertial: FloatArray | None, T_body_link: FloatArray) -> str:

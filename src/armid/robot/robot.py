@@ -106,6 +106,13 @@ class Joint:
         """T_parent_link at joint position q."""
         return product(self.transforms, q)
 
+    def around_variable(self) -> tuple[FloatArray, FloatArray]:
+        """T_parent_joint, with the constant part of the variable (it commutes), and T_joint_link."""
+        k = self.variable_index
+        variable = self.transforms[k]
+        before = product((*self.transforms[:k], Elementary(variable.motion, variable.value)))
+        return before, product(self.transforms[k + 1 :])
+
 
 @dataclass(frozen=True, eq=False)
 class Link:

@@ -11,7 +11,6 @@ import numpy.typing as npt
 from armid.arrays import FloatArray
 from armid.errors import InputError, RobotError
 from armid.parameters.inertial import tensor, to_centre_of_mass
-from armid.robot.elementary import Elementary, product
 from armid.robot.robot import Joint, JointKind, Robot
 from armid.simulation.shapes import add_shapes, overlapping_bodies, pose_fields
 
@@ -28,7 +27,7 @@ def arm_spec(robot: Robot, payload: FloatArray | None, rotors: npt.NDArray[np.bo
     if collisions:
         add_shapes(spec, body, robot.geometry, np.eye(4))
     for i, (joint, link) in enumerate(zip(robot.joints, robot.links, strict=True)):
-        before, after = around_variable(joint)
+        before, after = joint.around_variable()
         ten = inertial_of(robot, i)
         body = body.add_body(name=f"link{i}", **pose_fields(T_parent_link @ before), **inertia_frame(ten, after))
         add_joint(body, joint, f"joint{i}")
@@ -44,14 +43,6 @@ def arm_spec(robot: Robot, payload: FloatArray | None, rotors: npt.NDArray[np.bo
         rotor.add_joint(name=f"rotor{i}", type=joint_type(kind), axis=[0.0, 0.0, 1.0])
     add_transmissions(spec, robot, rotors)
     return spec
-
-
-def around_variable(joint: Joint) -> tuple[FloatArray, FloatArray]:
-    """T_parent_joint, with the constant part of the variable (it commutes), and T_joint_link."""
-    k = joint.variable_index
-    variable = joint.transforms[k]
-    before = product((*joint.transforms[:k], Elementary(variable.motion, variable.value)))
-    return before, product(joint.transforms[k + 1 :])
 
 
 def joint_type(kind: JointKind) -> Any:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from armid.arrays import FloatArray, read_only, samples
 from armid.errors import ShapeError
+from armid.robot.quaternion import quaternion_from_matrix
 from armid.robot.robot import Robot
 from armid.simulation.dynamics import RigidModel
 from armid.simulation.sensors import PerJoint, per_joint
@@ -143,15 +144,6 @@ def rotation(turn: FloatArray) -> FloatArray:
     return np.eye(3) + np.sin(angle) * K + (1.0 - np.cos(angle)) * (K @ K)
 
 
-def quaternion(R: FloatArray) -> FloatArray:
-    """(w, x, y, z) with w >= 0."""
-    import mujoco
-
-    out = np.empty(4)
-    mujoco.mju_mat2Quat(out, np.ascontiguousarray(R).ravel())
-    return out if out[0] >= 0.0 else -out
-
-
 def write_poses(poses: TrackedPoses, path: Path) -> Path:
     """CSV: joint positions by joint name, `x,y,z,qw,qx,qy,qz`, and standard deviations `std_x..std_rz`; SI units."""
     sigma = [poses.position_noise] * 3 + [poses.orientation_noise] * 3
@@ -161,6 +153,6 @@ def write_poses(poses: TrackedPoses, path: Path) -> Path:
         writer = csv.writer(file)
         writer.writerow(header + (["std_x", "std_y", "std_z", "std_rx", "std_ry", "std_rz"] if known else []))
         for q, T in zip(poses.q, poses.T_tracker_target, strict=True):
-            row = [*q, *T[:3, 3], *quaternion(T[:3, :3]), *(sigma if known else [])]
+            row = [*q, *T[:3, 3], *quaternion_from_matrix(T[:3, :3]), *(sigma if known else [])]
             writer.writerow([f"{value:.12g}" for value in row])
     return path
