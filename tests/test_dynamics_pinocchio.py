@@ -7,6 +7,7 @@ import pinocchio as pin
 import pytest
 
 from armid.kernels import dynamics, kinematics
+from armid.parameters.inertial import from_centre_of_mass, from_pinocchio, to_pinocchio
 from armid.robot import Robot
 from chains import pinocchio_model, random_robot
 
@@ -55,3 +56,11 @@ def test_random_chain(seed: int) -> None:
         expected_J = pin.computeFrameJacobian(model, data, q[s], tip, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED)
         assert_close(J[s], np.asarray(expected_J).reshape(6, -1))
     assert_close(dynamics.forward_dynamics(robot, q, qd, tau), qdd)
+
+
+def test_pinocchio_lists_the_same_ten_in_another_order() -> None:
+    pin.seed(3)
+    body = pin.Inertia.Random()
+    ours = from_centre_of_mass(body.mass, body.lever, body.inertia)
+    np.testing.assert_allclose(from_pinocchio(body.toDynamicParameters()), ours, atol=1e-12)
+    np.testing.assert_allclose(to_pinocchio(ours), body.toDynamicParameters(), atol=1e-12)

@@ -198,24 +198,23 @@ def difference_row(block: Block, row: Row, frames: Sequence[Sequence[tuple[int, 
 def insert(echelon: dict[int, dict[int, Any]], row: dict[int, Any]) -> None:
     """One more row of a reduced echelon form (pivot on the lowest index)."""
     for pivot, other in echelon.items():
-        row = subtracted(row, pivot, other)
+        row = minus(row, row.get(pivot), other)
     if not row:
         return
     pivot = min(row)
     scale = row[pivot]
     row = {i: x / scale for i, x in row.items()}
     for p in echelon:
-        echelon[p] = subtracted(echelon[p], pivot, row)
+        echelon[p] = minus(echelon[p], echelon[p].get(pivot), row)
     echelon[pivot] = row
 
 
-def subtracted(row: dict[int, Any], pivot: int, other: dict[int, Any]) -> dict[int, Any]:
-    """The row with its entry at the pivot of another row removed."""
-    factor = row.get(pivot)
+def minus(v: dict[int, Any], factor: Any, w: dict[int, Any]) -> dict[int, Any]:
+    """The sparse vector v - factor w without zeros."""
     if not factor:
-        return row
-    out = dict(row)
-    for i, x in other.items():
+        return v
+    out = dict(v)
+    for i, x in w.items():
         value = out[i] - factor * x if i in out else -factor * x
         if value:
             out[i] = value

@@ -26,6 +26,7 @@ from armid.identifiability.blocks import (
     blocks_of,
     exact_null_vectors,
     inertial_transform,
+    minus,
 )
 from armid.identifiability.errors import UnsupportedClosedFormError
 from armid.identifiability.structure import structural_base, structural_rows
@@ -208,20 +209,6 @@ def reduced(vector: Vector, pivots: dict[int, Vector]) -> Vector:
     for pivot, w in pivots.items():
         vector = minus(vector, vector.get(pivot), w)
     return vector
-
-
-def minus(v: Vector, factor: Any, w: Vector) -> Vector:
-    """The vector v - factor w without zeros."""
-    if not factor:
-        return v
-    out = dict(v)
-    for i, x in w.items():
-        value = out[i] - factor * x if i in out else -factor * x
-        if value:
-            out[i] = value
-        else:
-            out.pop(i, None)
-    return out
 
 
 def symbolic_terms(base: BaseParameters, vectors: dict[int, Vector]) -> tuple[dict[str, sympy.Expr], ...]:

@@ -18,9 +18,8 @@ from armid.recursion.motion import (
     joint_placements,
     link_motions,
     propagate_axes,
-    transported,
 )
-from armid.recursion.placement import JointPlacement, identity
+from armid.recursion.placement import identity
 from armid.recursion.scalars import Scalar, Scalars, Vector, add, cross, dot, scale, times
 from armid.robot.robot import Robot
 
@@ -307,9 +306,3 @@ def potential_energy(
         T = T.then(joint.placement)
         total = total - dot(g, add(scale(pi[0], T.p), times(T.R, (pi[1], pi[2], pi[3]))))
     return total
-
-
-__all__ = [
-    "JointPlacement", "contract", "coriolis_matrix", "energy_columns", "inertia_matrix_columns", "inverse_dynamics",
-    "kinetic_energy", "link_motions", "mass_matrix", "potential_energy", "regressor", "transported",
-]  # fmt: skip

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import cos, pi, sin
 
 from armid.recursion.scalars import Matrix, Scalar, Scalars, Vector, add, cross, matmul, scale, times, transpose_times
-from armid.robot.elementary import Elementary, Motion
+from armid.robot.elementary import Elementary
 from armid.robot.robot import Joint
 
 
@@ -109,8 +109,3 @@ def is_right_angle(value: float) -> bool:
     """Whether an angle is a multiple of 90 degrees up to round-off."""
     turns = value / (pi / 2)
     return abs(turns - round(turns)) < 1e-9
-
-
-def right_angle_motion(element: Elementary) -> bool:
-    """Whether a constant rotation only permutes axes, so that it belongs to the structure rather than to the lengths."""
-    return element.motion in (Motion.RX, Motion.RY, Motion.RZ) and is_right_angle(element.value)
