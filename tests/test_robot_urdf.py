@@ -329,3 +329,12 @@ def test_meshes_beside_the_file_are_found(tmp_path):
     for nowhere in ("package://other/upper.stl", "x" * 5000, ""):
         path.write_text(URDF.replace("package://small/upper.stl", nowhere))
         assert load_robot(path).links[0].geometry[0].shape.path == nowhere
+
+
+def test_of_many_links_those_with_like_names_are_offered():
+    many = "".join(f'<link name="sensor{i}"/><joint name="s{i}" type="fixed"><parent link="upper"/>'
+                   f'<child link="sensor{i}"/></joint>' for i in range(100))  # fmt: skip
+    with pytest.raises(UnknownNameError) as caught:
+        parse_urdf(URDF.replace("</robot>", many + "</robot>"), tip="for")
+    assert "fore" in str(caught.value)
+    assert len(str(caught.value)) < 200

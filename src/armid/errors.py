@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 from pathlib import Path
+
+MOST_NAMES_LISTED = 40
+"""More than this in one message nobody reads; every catalogue, parameter kind and format list is shorter."""
 
 
 class ArmidError(Exception):
@@ -37,7 +41,14 @@ class UnknownNameError(ArmidError):
         self.kind = kind
         self.name = name
         self.known = tuple(known)
-        super().__init__(f"no {kind} named {name!r}; there are: {', '.join(self.known) or 'none'}")
+        super().__init__(f"no {kind} named {name!r}; there are: {self._listed()}")
+
+    def _listed(self) -> str:
+        """All names that exist; of a humanoid's hundred links only those that come near."""
+        if len(self.known) <= MOST_NAMES_LISTED:
+            return ", ".join(self.known) or "none"
+        near = get_close_matches(self.name, self.known, n=6, cutoff=0.4) or self.known[:6]
+        return f"{', '.join(near)} and {len(self.known) - len(near)} others"
 
 
 class ShapeError(ArmidError):

@@ -166,6 +166,11 @@ def one_row(value: Any, where: str) -> FloatArray:
     raise InputError(where, f"{value!r}", "a matrix as a list of four rows")
 
 
+def is_single(kind: Any) -> bool:
+    origin = get_origin(kind)
+    return origin is not tuple
+
+
 def one_of(kinds: tuple[Any, ...], value: Any, where: str) -> Any:
     """The first alternative that fits."""
     if value is None and NoneType in kinds:
@@ -173,7 +178,7 @@ def one_of(kinds: tuple[Any, ...], value: Any, where: str) -> Any:
     rest = [kind for kind in kinds if kind is not NoneType]
     if not isinstance(value, list):
         # What is not a list was not meant as one: complain about the single value.
-        rest.sort(key=lambda kind: get_origin(kind) is not tuple)
+        rest.sort(key=is_single)
     for kind in rest[:-1]:
         try:
             return converted(kind, value, where)
