@@ -59,7 +59,7 @@ class PlanSettings:
     """
 
     points: int = 1000
-    jerk_points: int = 400
+    jerk_points: int = 300
     limits: MotionLimits | None = None
     confidence: float | None = None
     margin: float = 0.0
