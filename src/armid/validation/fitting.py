@@ -15,6 +15,7 @@ from armid.estimation.estimate import Estimate, identification_notes, units_of
 from armid.estimation.factor import solve_factor
 from armid.estimation.gravity import GravityDirection
 from armid.estimation.least_squares import GaussianPrior, OrdinaryLeastSquares, WeightedLeastSquares, reduced
+from armid.estimation.recording import torque_source, with_torque_source
 from armid.estimation.robust import Huber, RobustLeastSquares, Tukey
 from armid.estimation.run import Run, check_rows, information_of
 from armid.estimation.status import EstimationError, Status
@@ -45,25 +46,52 @@ class Fit:
     notes: tuple[Note, ...]
 
 
-def usable_base(runs: Sequence[Run], information: Information) -> tuple[BaseParameters, BaseParameters]:
+def usable_base(
+    runs: Sequence[Run], information: Information, described: Robot | None = None
+) -> tuple[BaseParameters, BaseParameters]:
     """Base parameters the data determine, and those a perfect motion would.
+
+    In a calibrated arm axes that should meet miss each other by a fraction of a millimetre. Each such miss adds a
+    parameter that is independent on paper and far below the noise in any torque. What a motion must determine is therefore
+    counted on the arm as described; what the data show beyond that is estimated too.
+
+    Args:
+        runs: with their rows.
+        information: of these runs.
+        described: the arm before calibration; None when the runs' own arm is the described one.
 
     Raises:
         EstimationError: fewer rows than parameters.
     """
-    distinct = {
-        (type(run.source), getattr(getattr(run.source, "torque", run.source), "loaded", True)): run.source
-        for run in runs
-    }
-    structural = structural_base(*distinct.values(), what="the torque")
+    structural = structural_base(*(run.source for run in one_each(runs)), what="the torque")
     check_rows(runs, len(structural))
-    factor = information.select(structural.independent).stacked()[:, :-1]
-    norms = np.linalg.norm(factor, axis=0)
-    singular = np.linalg.svd(factor / np.where(norms > 0.0, norms, 1.0), compute_uv=False)
-    if np.all(norms > 0.0) and singular[-1] > PRACTICAL_RANK * singular[0]:
+    if excited(information, structural):
         return structural, structural
     why = f"tolerance {PRACTICAL_RANK:g}: less is not excited"
-    return base_parameters(information, tolerance=PRACTICAL_RANK, why=why, what="the torque"), structural
+    base = base_parameters(information, tolerance=PRACTICAL_RANK, why=why, what="the torque")
+    if described is not None:
+        arm = described.with_gravity(torque_source(runs).robot.gravity)
+        intended = structural_base(
+            *(with_torque_source(run, replace(torque_source([run]), robot=arm)).source for run in one_each(runs)),
+            what="the torque",
+        )
+        if excited(information, intended):
+            return base, intended
+    return base, structural
+
+
+def one_each(runs: Sequence[Run]) -> tuple[Run, ...]:
+    """One run of every kind of rows: with and without payload, filtered and not."""
+    kinds = {(type(r.source), getattr(getattr(r.source, "torque", r.source), "loaded", True)): r for r in runs}
+    return tuple(kinds.values())
+
+
+def excited(information: Information, base: BaseParameters) -> bool:
+    """Whether the rows show every one of these parameters apart from the others."""
+    factor = information.select(base.independent).stacked()[:, :-1]
+    norms = np.linalg.norm(factor, axis=0)
+    singular = np.linalg.svd(factor / np.where(norms > 0.0, norms, 1.0), compute_uv=False)
+    return bool(np.all(norms > 0.0) and singular[-1] > PRACTICAL_RANK * singular[0])
 
 
 def fitted(robot: Robot, runs: tuple[Run, ...], settings: Identification) -> Fit:
@@ -73,7 +101,7 @@ def fitted(robot: Robot, runs: tuple[Run, ...], settings: Identification) -> Fit
     units = runs[0].source.space.units  # type: ignore[attr-defined]
     belief = earlier_base(settings, names)
     if belief is None:
-        base, structural = usable_base(runs, information)
+        base, structural = usable_base(runs, information, settings.described)
         estimate = free_estimate(runs, information, base, units_of(base, units), settings)
     else:
         base = structural = belief[0]
@@ -128,16 +156,20 @@ def updated_estimate(
 def effective_information(information: Information, estimate: Estimate) -> Information:
     """The rows in units of their noise, counted as many times as there are independent samples among them.
 
-    Residuals of sampled motion are correlated, so a plain sum of squares would overrule any prior. The honest deviations
-    over those for independent noise say how much news a row is.
+    Residuals of sampled motion are correlated, so a plain sum of squares would overrule any prior.
     """
+    inflation = row_inflation(information, estimate)
+    return information.weighted({name: 1.0 / (sigma * inflation) for name, sigma in estimate.sigma.items()})
+
+
+def row_inflation(information: Information, estimate: Estimate) -> float:
+    """How much wider honest deviations are than those for independent noise, median over the parameters; at least 1."""
     try:
         naive = PerChannelNoise().apply(estimate, (), information).standard_deviations
-        inflation = max(1.0, float(np.median(estimate.standard_deviations / np.maximum(naive, 1e-300))))
     except EstimationError:
         # Rows that leave directions open, completed by an earlier result: nothing to compare with.
-        inflation = 1.0
-    return information.weighted({name: 1.0 / (sigma * inflation) for name, sigma in estimate.sigma.items()})
+        return 1.0
+    return max(1.0, float(np.median(estimate.standard_deviations / np.maximum(naive, 1e-300))))
 
 
 def earlier_base(settings: Identification, names: tuple[str, ...]) -> tuple[BaseParameters, GaussianPrior] | None:

@@ -20,7 +20,7 @@ from armid.logs.log import Channel, Log
 from armid.notes import Note, Severity
 from armid.parameters.effects import TorqueSide
 from armid.robot.robot import Robot
-from armid.validation.fitting import Fit, condition_numbers, fitted, gravity_errors
+from armid.validation.fitting import Fit, condition_numbers, fitted, gravity_errors, row_inflation
 from armid.validation.metrics import against_nominal, nominal_standard, traces
 from armid.validation.preparation import (
     Data,
@@ -116,16 +116,16 @@ def judged(robot: Robot, data: Data, fit: Fit, settings: Identification, gains: 
     condition_number, scaled = condition_numbers(fit)
     return Result(
         robot, settings.effects, fit.estimate, fit.consistent, certificates, joints, raw, nominal, relative,
-        condition_number, scaled, checks, gains_of(gains), conditioning_of(data), {}, {},
+        condition_number, scaled, checks, gains_of(gains, row_inflation(fit.information, fit.estimate)), conditioning_of(data), {}, {},
         tuple(dict.fromkeys((*data.notes, *fit.notes))), traces(data.held_out, values, free, temperatures=data.temperatures),
     )  # fmt: skip
 
 
-def gains_of(gains: DriveGains | None) -> dict[str, tuple[float, float]]:
-    """Gain and standard deviation per joint."""
+def gains_of(gains: DriveGains | None, inflation: float) -> dict[str, tuple[float, float]]:
+    """Gain and standard deviation per joint; the latter widened like those of the parameters."""
     if gains is None:
         return {}
     return {
-        name: (float(k), float(s))
+        name: (float(k), inflation * float(s))
         for name, k, s in zip(gains.channels, gains.values, gains.standard_deviations, strict=True)
     }
