@@ -16,6 +16,7 @@ from armid.estimation.factor import solve_factor
 from armid.estimation.gravity import GravityDirection
 from armid.estimation.least_squares import GaussianPrior, OrdinaryLeastSquares, WeightedLeastSquares, reduced
 from armid.estimation.recording import torque_source, with_torque_source
+from armid.estimation.recording import torque_source
 from armid.estimation.robust import Huber, RobustLeastSquares, Tukey
 from armid.estimation.run import Run, check_rows, information_of
 from armid.estimation.status import EstimationError, Status
@@ -98,7 +99,7 @@ def fitted(robot: Robot, runs: tuple[Run, ...], settings: Identification) -> Fit
     """Free and consistent estimate of the training runs."""
     information = information_of(runs)
     names = information.parameters
-    units = runs[0].source.space.units  # type: ignore[attr-defined]
+    units = torque_source(runs).space.units
     belief = earlier_base(settings, names)
     if belief is None:
         base, structural = usable_base(runs, information, settings.described)
@@ -208,7 +209,7 @@ def condition_numbers(fit: Fit) -> tuple[float, float]:
 
 def gravity_errors(runs: Sequence[Run], settings: Identification) -> dict[str, float]:
     """Consistent error with gravity as described and reversed; empty when gravity does not act or the solver fails."""
-    gravity = np.array(runs[0].source.robot.gravity)  # type: ignore[attr-defined]
+    gravity = np.array(torque_source(runs).robot.gravity)
     if settings.effects.torques is TorqueSide.DIFFERENCE or not np.any(gravity):
         return {}
     search = GravityDirection(consistency=Consistency(settings.regulariser, settings.bounds))
