@@ -27,6 +27,7 @@ def test_design_writes_what_the_contract_says(tmp_path: Path):
     for key in ("condition_number", "base_parameters", "feasible", "limit_usage", "seconds", "files"):
         assert key in result
     assert result["feasible"] is True
+    assert result["seconds"] >= result["search_seconds"]
     assert set(result["limit_usage"]) >= {"position", "velocity", "acceleration", "torque"}
     assert max(result["limit_usage"].values()) <= 0.95 + 1e-6
     names = {Path(name).name for name in result["files"]}

@@ -519,3 +519,14 @@ def test_analytic_bounds_are_kept_when_asked_for():
         assert (max(float(u.max()) for u in usage.values()) <= 1.0 + 1e-9) == analytic
     with pytest.raises(InputError, match="Fourier series"):
         design_excitation(robot, replace(settings, knots=6, analytic=True), budget=budget)
+
+
+def test_a_motion_far_beyond_its_limits_is_shrunk_into_them(problem):
+    from armid.design.candidate import Candidate, Workshop
+
+    basis = FourierBasis(20.0, 5, np.zeros(7))
+    free = replace(problem, scene=replace(problem.scene, table=np.zeros((0, 7)), names=()))
+    c = 5.0 * basis.random(free.limits, np.random.default_rng(4))
+    found = Workshop(free, (basis,), 0).certified(Candidate(0, 0, c))
+    assert found.feasible
+    assert 0.99 < found.certificate.kinematic_worst < 1.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -96,6 +97,7 @@ def design(
     from armid.design.statement import DesignSettings, with_payload
     from armid.robot.load import load_robot
 
+    began = perf_counter()
     if rate_hz <= 0.0:
         raise InputError("--rate-hz", f"{rate_hz}", "must be positive")
     arm = load_robot(robot)
@@ -136,7 +138,7 @@ def design(
         result = design_result(found, written(found, out, rate_hz)) | ({"ranking": ranking} if rank else {})
         if not as_json:
             show(found, result)
-    emit(result, as_json=as_json)
+    emit(result | {"seconds": perf_counter() - began}, as_json=as_json)
 
 
 START_UP = 10.0
@@ -290,6 +292,7 @@ def design_result(found: Design, files: list[str]) -> dict[str, Any]:
         "period": found.excitation.period,
         "duration": found.trajectory.duration,
         "seconds": search.seconds,
+        "search_seconds": search.seconds,
         "starts": search.explored,
         "evaluations": search.evaluations,
         "history": search.history,

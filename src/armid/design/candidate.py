@@ -170,7 +170,7 @@ class Workshop:
         """With a certificate, after shrinking the motion just enough to fit its position and rate limits."""
         problem, basis = self.problem, self.bases[candidate.family]
         proof = self.proof(candidate)
-        if INSIDE < proof.kinematic_worst < 1.1:
+        if proof.kinematic_worst > INSIDE:
             coefficients = shrunk(basis, candidate.coefficients, problem, INSIDE / proof.kinematic_worst)
             candidate = replace(candidate, coefficients=coefficients)
             proof = self.proof(candidate)
