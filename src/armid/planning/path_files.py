@@ -6,7 +6,6 @@ import csv
 from pathlib import Path as FilePath
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from armid.arrays import FloatArray
 from armid.design.fourier import FourierTrajectory
@@ -18,6 +17,7 @@ from armid.planning.path import Path, SplinePath, TrajectoryPath
 from armid.planning.tool_path import Arc, Line, tool_path
 from armid.robot.document import Field, document
 from armid.robot.robot import Robot
+from armid.robot.shapes import read_pose
 
 FORMAT = "armid-path/1"
 MAX_BYTES = 50_000_000
@@ -140,11 +140,8 @@ def start_pose(top: dict[str, Field], where: str, robot: Robot) -> FloatArray:
 
 def end_rotation(top: dict[str, Field], T: FloatArray) -> FloatArray:
     """Orientation at the end, in base axes; that of the start when none is given."""
-    if "rpy" in top:
-        return np.asarray(Rotation.from_euler("xyz", top["rpy"].vector(3)).as_matrix())
-    if "rpy_deg" in top:
-        return np.asarray(Rotation.from_euler("xyz", top["rpy_deg"].vector(3), degrees=True).as_matrix())
-    return T[:3, :3]
+    given: dict[str, Field] = {key: top[key] for key in ("rpy", "rpy_deg") if key in top}
+    return read_pose(given)[:3, :3] if given else T[:3, :3]
 
 
 def named(trajectory: Trajectory, robot: Robot, source: FilePath) -> Trajectory:

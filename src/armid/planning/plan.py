@@ -174,6 +174,10 @@ def planned(reduced: ReducedDynamics, limits: MotionLimits, kappa: float, settin
 
 def robust(certain: Plan, confidence: float, settings: PlanSettings) -> Plan:
     """The same with room for the doubt in the parameters; the factor is drawn along the motion itself."""
+    if not np.isfinite(certain.model.covariance).all():
+        raise InputError(
+            "result", "a covariance that is not finite", "identify with data that determine all base parameters"
+        )
     kappa, plan = 0.0, certain
     for _ in range(2):
         wanted = simultaneous_factor(plan.trajectory, certain.model, confidence, np.random.default_rng(settings.seed))

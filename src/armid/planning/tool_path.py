@@ -7,9 +7,9 @@ from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
-from scipy.spatial.transform import Rotation
 
 from armid.arrays import FloatArray, read_only, samples
+from armid.calibration.rotations import rotation_exp, rotation_log
 from armid.errors import InputError
 from armid.kernels.kinematics import forward_kinematics, jacobian
 from armid.planning.errors import UnreachableError
@@ -81,10 +81,9 @@ class Arc:
 
 def turned(start: FloatArray, end: FloatArray, s: FloatArray) -> FloatArray:
     """Poses whose rotation goes from one to the other about one axis; positions are left to the caller."""
-    R = Rotation.from_matrix(start[:3, :3])
-    step = (Rotation.from_matrix(end[:3, :3]) * R.inv()).as_rotvec()
+    step = rotation_log((end[:3, :3] @ start[:3, :3].T)[np.newaxis])[0]
     out = np.tile(np.eye(4), (len(s), 1, 1))
-    out[:, :3, :3] = (Rotation.from_rotvec(np.outer(s, step)) * R).as_matrix()
+    out[:, :3, :3] = rotation_exp(np.outer(s, step)) @ start[:3, :3]
     return out
 
 
@@ -168,5 +167,5 @@ def correction(
 
 def pose_error(T: FloatArray, goal: FloatArray) -> FloatArray:
     """Translation and rotation vector from poses T to the goals, in base axes, shape [n, 6]."""
-    turn = Rotation.from_matrix(goal[:, :3, :3]) * Rotation.from_matrix(T[:, :3, :3]).inv()
-    return np.hstack([goal[:, :3, 3] - T[:, :3, 3], turn.as_rotvec()])
+    turn = rotation_log(goal[:, :3, :3] @ T[:, :3, :3].transpose(0, 2, 1))
+    return np.hstack([goal[:, :3, 3] - T[:, :3, 3], turn])

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.planning.generator import MotionGenerator, SingularGeneratorError
+from armid.errors import InputError
+from armid.planning.generator import MotionGenerator, PeriodicMotion, SingularGeneratorError
 from armid.planning.model import TorqueModel
 from armid.planning.plan import Plan
 from armid.report.plots import BLUE, GREEN, GREY, ORANGE, PINK, SKY, YELLOW, axes, band, line
@@ -137,7 +138,11 @@ def dynamics_section(plan: Plan) -> Section:
             line(r.theta, values[:, j], joint, COLOURS[j % len(COLOURS)])
             for j, joint in enumerate(plan.model.robot.joint_names)
         )
-        figures.append(Figure(f"term-{name}", data, axes("path parameter θ", f"{name} {unit}"), height=240))
+        figures.append(
+            Figure(
+                f"term-{'Gamma' if name == 'Γ' else name}", data, axes("path parameter θ", f"{name} {unit}"), height=240
+            )
+        )
     text = Paragraph("Torque along the path is A θ'' + B θ'² + Γ plus friction, from the base parameters alone.")
     return Section("dynamics", "Reduced dynamics", (text, *figures))
 
@@ -158,6 +163,10 @@ def generator_section(plan: Plan, joint: str) -> Section:
         (at, "centre" if stable else "saddle", generator.small_period(at) if stable else None)
         for at, stable in generator.equilibria()
     )
+    orbits = periodic_motions(generator)
+    for orbit in orbits:
+        both = np.concatenate([orbit.theta, orbit.theta[::-1]]), np.concatenate([orbit.speed, -orbit.speed[::-1]])
+        curves.append(line(*both, "periodic", ORANGE, width=2.0) | {"showlegend": False})
     blocks: list[Block] = [
         Figure("portrait", tuple(curves), axes("path parameter θ", "θ' [1/s]"), "Level curves without friction.", 420)
     ]
@@ -167,7 +176,32 @@ def generator_section(plan: Plan, joint: str) -> Section:
         blocks.append(
             Paragraph("Gravity's row does not vanish on this path: there is no equilibrium and no periodic motion.")
         )
+    if orbits:
+        found = tuple((orbit.centre, orbit.low, orbit.high, orbit.period) for orbit in orbits)
+        blocks.append(
+            Table(("around", "from", "to", "period [s]"), found, caption="Periodic motions without friction.")
+        )
     return Section("generator", title, tuple(blocks))
+
+
+ORBITS = (0.2, 0.5, 0.8)
+"""Left turning points of the orbits shown, as shares of the way from a centre to the next equilibrium or the path's start."""
+
+
+def periodic_motions(generator: MotionGenerator) -> list[PeriodicMotion]:
+    """A few closed orbits around every centre; those that would leave the path are left out."""
+    known = [at for at, _ in generator.equilibria()]
+    orbits = []
+    for centre, stable in generator.equilibria():
+        if not stable:
+            continue
+        border = max([at for at in known if at < centre], default=generator.range[0])
+        for share in ORBITS:
+            try:
+                orbits.append(generator.periodic(centre - share * (centre - border), centre=centre))
+            except InputError:
+                continue
+    return orbits
 
 
 def notes_section(plan: Plan) -> Section:
