@@ -151,16 +151,20 @@ def scaled_to_data(prior: Prior, information: Information) -> Prior:
 
 
 def drive_prior(robot: Robot, name: str, values: FloatArray, bodies: Sequence[Body]) -> tuple[float, float]:
-    """Centre and unit of doubt of a friction, rotor or offset parameter."""
+    """Centre and unit of doubt of a friction, rotor or offset parameter.
+
+    Friction is centred at zero: `damping` and `friction` of most URDF files are there to calm a simulator, and where a motion does
+    not show friction such numbers must not appear in the result as if it had.
+    """
     owner, quantity = name.split(".", 1)
     quantity = quantity.removeprefix("motor_")
     joint = int(owner[5:]) - 1 if owner.startswith("joint") else -1
-    centre = float(getattr(robot.joints[joint].drive, quantity, 0.0)) if joint >= 0 else 0.0
+    nominal = float(getattr(robot.joints[joint].drive, quantity, 0.0)) if joint >= 0 else 0.0
     if quantity == "rotor_inertia":
         own = [body for body in bodies if body.owner == f"link{joint + 1}"]
         size = float(np.trace(pseudo_inertia(own[0].of(values))[:3, :3])) if own else 1.0
-        return centre, max(abs(centre), size, 1e-3)
-    return centre, max(abs(centre), 1.0)
+        return nominal, max(abs(nominal), size, 1e-3)
+    return 0.0, max(abs(nominal), 1.0)
 
 
 def prior_notes(origin: dict[str, str]) -> tuple[Note, ...]:
