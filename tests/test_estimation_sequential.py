@@ -187,7 +187,7 @@ def test_propagated_covariance_covers_the_errors() -> None:
 
 
 def test_six_axis_arm_two_trajectories_two_starts_agree() -> None:
-    """Seed 001 tables 4-6: four experiments within 5 % on everything identifiable (applied torque exact, resolvers of 16 bits)."""
+    """Seed 001 tables 4-6: four experiments within 5 % on everything identifiable (16-bit resolvers)."""
     robot = load_robot("cmu-dd-arm2-6")
     source = TorqueRows(robot)
     base = structural_base(source)
@@ -210,7 +210,7 @@ def test_six_axis_arm_two_trajectories_two_starts_agree() -> None:
 
 
 def replayed(robot: Robot, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """A motion of 8 s at 2 ms as the seed's hardware would record it: position and velocity sensed, acceleration by five points."""
+    """A motion of 8 s at 2 ms as the seed's hardware would record it: acceleration by five points."""
     rng = np.random.default_rng(seed)
     t = np.arange(0.0, 8.0, 0.002)
     q, qd, qdd = np.zeros((3, len(t), 6))

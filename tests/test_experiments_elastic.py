@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +10,11 @@ import pytest
 
 from armid.errors import InputError, UnknownNameError
 from armid.estimation.elastic import TransmissionSearch
+from armid.estimation.least_squares import OrdinaryLeastSquares
 from armid.experiments.elastic import OneSensorRows, TwoSensorRows, four_derivatives, link_position
+from armid.experiments.torque import TorqueRows
 from armid.identifiability.structure import structural_base
+from armid.information.accumulate import accumulate
 from armid.kernels.dynamics import inverse_dynamics
 from armid.kernels.evaluate import evaluate_rows, reference_rows
 from armid.logs.log import Channel, Log
@@ -20,6 +24,8 @@ from armid.recursion.jets import Jet, JetScalars
 from armid.recursion.scalars import FLOATS
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
+from armid.simulation.physics import Physics
+from armid.simulation.scenario import Scenario, run_scenario
 from chains import random_robot
 from realdata import ROOT, real_data
 
@@ -202,6 +208,30 @@ def test_encoders_out_of_step_are_noticed_and_then_refused() -> None:
     assert slight.stiffness == pytest.approx(4e6, rel=0.1)
     with pytest.raises(InputError, match="not synchronised"):
         TransmissionSearch(cutoff=30.0).fit([elastic_log(lag=10)], "joint1")
+
+
+def test_joint_torque_sensors_need_the_link_equation_only() -> None:
+    """Eq. 7: MuJoCo with springs in the joints; links identified from joint torque as if the arm were rigid."""
+    stiff = load_robot("cmu-dd-arm2")
+    pairs = zip(stiff.joints, (4000.0, 3000.0, 1500.0), strict=True)
+    arm = replace(stiff, joints=tuple(replace(j, drive=replace(j.drive, stiffness=k)) for j, k in pairs))
+    scenario = Scenario(physics=Physics(elastic=True, sensed_friction=0.0, collisions=False, tracking_limit=1.0))
+    run = run_scenario(arm, Wiggle(), scenario).run
+    assert np.abs(run.motor_q - run.q).max() > 1e-3
+    source = TorqueRows(arm)
+    base = structural_base(source)
+    information = accumulate(source, np.hstack([run.q, run.qd, run.qdd]), run.link_torque)
+    found = OrdinaryLeastSquares().fit(information, base)
+    assert np.allclose(found.values, base.values(arm.inertial), rtol=1e-3, atol=1e-3)
+
+
+class Wiggle:
+    """Two sines per joint within the velocity limits."""
+
+    duration = 3.0
+
+    def sample(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return tuple(wave(np.asarray(t), k, 11) * 0.6 for k in range(3))  # type: ignore[return-value]
 
 
 def test_recordings_without_both_encoders_are_refused() -> None:

@@ -37,7 +37,7 @@ def mabi() -> Robot:
 def recorded(robot: Robot, motion: SweepMotion, J: float, mu: float, *, slope: float = 0.0, lag: float = 0.0) -> Log:
     """A perfect recording of one axis with known inertia, friction, gravity slope and lag of torque."""
     t = np.arange(0.0, motion.duration, 1e-3)
-    q, qd, qdd = motion.sample(t)
+    q = motion.sample(t)[0]
     k = motion.axis
     tau = np.zeros_like(q)
     late = np.clip(t - lag, 0.0, motion.duration)
@@ -162,7 +162,13 @@ def test_another_axis_that_moves_is_named(mabi: Robot) -> None:
     log = recorded(mabi, motion, 12.0, 55.0)
     q = np.array(log[Channel.POSITION])
     q[:, 1] += 0.2 * (q[:, 3] - POSE[3])
-    moved = Log("x", mabi.joint_names, log.time, {Channel.POSITION: q, Channel.MOTOR_TORQUE: log[Channel.MOTOR_TORQUE]}, named=True)
+    moved = Log(
+        "x",
+        mabi.joint_names,
+        log.time,
+        {Channel.POSITION: q, Channel.MOTOR_TORQUE: log[Channel.MOTOR_TORQUE]},
+        named=True,
+    )
     found = axis_response(moved, mabi, ResponseSettings(frequencies=DEFAULT_FREQUENCIES))
     assert [(n.code, n.subject) for n in found.notes if n.severity.value == "error"] == [("other-axis-moves", "joint2")]
 
@@ -179,7 +185,9 @@ def test_torque_of_the_wrong_sign_is_named(mabi: Robot) -> None:
     ("frequencies", "match"),
     [((450.0,), "Nyquist"), ((-1.0,), "positive"), ((0.2,), "periods of 0.2 Hz")],
 )
-def test_frequencies_a_recording_cannot_hold_are_refused(mabi: Robot, frequencies: tuple[float, ...], match: str) -> None:
+def test_frequencies_a_recording_cannot_hold_are_refused(
+    mabi: Robot, frequencies: tuple[float, ...], match: str
+) -> None:
     motion = sweep_motion(mabi, POSE, "joint4", DEFAULT_FREQUENCIES)
     with pytest.raises(InputError, match=match):
         axis_response(recorded(mabi, motion, 12.0, 55.0), mabi, ResponseSettings(frequencies=frequencies))
@@ -189,7 +197,9 @@ def test_recordings_of_something_else_are_refused(mabi: Robot) -> None:
     t = np.arange(0.0, 4.0, 1e-3)
     still = np.tile(POSE, (len(t), 1))
     with pytest.raises(InputError, match="no joint moves"):
-        axis_response(Log("x", mabi.joint_names, t, {Channel.POSITION: still, Channel.MOTOR_TORQUE: still}, named=True), mabi)
+        axis_response(
+            Log("x", mabi.joint_names, t, {Channel.POSITION: still, Channel.MOTOR_TORQUE: still}, named=True), mabi
+        )
     with pytest.raises(InputError, match="no torque to respond to"):
         axis_response(Log("x", mabi.joint_names, t, {Channel.POSITION: still}, named=True), mabi)
 

@@ -18,11 +18,12 @@ from armid.arrays import FloatArray
 from armid.errors import InputError
 from armid.estimation.presliding import contact_state
 from armid.estimation.run import Run
+from armid.experiments.motor_joint import check_pair
 from armid.experiments.torque import TorqueRows
 from armid.kernels.rows import Row
 from armid.logs.conditioning.filters import LowPass, low_pass
 from armid.logs.samples import Samples, Segment
-from armid.parameters.effects import Effects, PayloadRuns
+from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
 from armid.parameters.space import ParameterSpace
 from armid.recursion.scalars import Scalar, Scalars
 from armid.robot.robot import Robot
@@ -98,7 +99,12 @@ def runs_of(
         robot: the arm.
         effects: with payload `both`, each log's own conditions say whether it carried it.
         presliding: distance over which each joint's Coulomb friction turns around [rad or m]; zero for at once.
+
+    Raises:
+        InputError: motor and joint torque that were not recorded together.
     """
+    if effects.torques in (TorqueSide.BOTH, TorqueSide.DIFFERENCE):
+        check_pair(samples)
     runs = []
     for (log, rate), group in groupby(samples.segments, key=lambda s: (s.log, s.rate)):
         segments = list(group)

@@ -95,7 +95,10 @@ class SequentialEstimate:
         notes = self.notes
         if lost.any():
             names = ", ".join(name for name, gone in zip(base.names, lost, strict=True) if gone)
-            notes = (*notes, Note("not-determined", Severity.WARNING, f"no stage determined {names}: starting values kept"))
+            notes = (
+                *notes,
+                Note("not-determined", Severity.WARNING, f"no stage determined {names}: starting values kept"),
+            )
         return Estimate(
             base, units_of(base, np.array(units, dtype=object)) if len(units) else ("",) * len(base),
             base.values(self.values), covariance, "propagated through stages",
@@ -151,9 +154,7 @@ class TipToBase:
             values, V, C, found, sigma = self.step(R * unit, e, channel, values, V, C, unit)
             touched = np.abs(V[len(V) - found :]).max(axis=0, initial=0.0) > 1e-9
             names = tuple(name for name, hit in zip(source.columns, touched, strict=True) if hit)
-            outcomes.append(
-                StageOutcome(stage.joint, stage.locked, int(channel.count), found, len(V), sigma, names)
-            )
+            outcomes.append(StageOutcome(stage.joint, stage.locked, int(channel.count), found, len(V), sigma, names))
         return SequentialEstimate(tuple(source.columns), values, V, C, unit, tuple(outcomes), ())
 
     def step(

@@ -232,7 +232,7 @@ def refined(t: FloatArray, q: FloatArray, frequencies: Sequence[float], *, itera
     f = np.array(frequencies)
     middle = 0.5 * (t[0] + t[-1])
     for _ in range(iterations):
-        c = phasors(t, q, f)
+        c = phasors(t, q, f.tolist())
         waves = c * np.exp(2j * np.pi * np.outer(t, f))
         s = 2.0 * (t - t[0]) / (t[-1] - t[0]) - 1.0
         drift = np.polynomial.legendre.legvander(s, DRIFT_DEGREE)

@@ -116,7 +116,8 @@ def check_pair(samples: Samples) -> FloatArray:
     worst = int(np.argmax(np.abs(lags)))
     # A joint that hardly moves shows nothing: one alone must not condemn the pair, most of them must agree.
     typical = float(np.median(lags))
-    if abs(typical) > LARGEST_LAG:
+    low, high = np.percentile(lags, (25.0, 75.0))
+    if abs(typical) > LARGEST_LAG and high - low < abs(typical):
         raise InputError(
             f"torque of {samples.joints[worst]}",
             f"motor and joint torque are not synchronised: about {1e3 * typical:.2g} ms apart",
