@@ -104,9 +104,8 @@ def sign_range(coulomb: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def torque_variance(reduced: ReducedDynamics) -> FloatArray:
     """Variance of the torque due to the parameters as a form over (theta'', theta'^2, theta', 1), [n_points, n_joints, 4, 4]."""
-    values, vectors = np.linalg.eigh(reduced.model.covariance)
-    factor = vectors * np.sqrt(np.maximum(values, 0.0))
-    rows = reduced.rows_by_term() @ factor
+    terms = reduced.rows_by_term()
+    rows = (terms.reshape(-1, terms.shape[3]) @ reduced.model.covariance_factor).reshape(terms.shape)
     return np.asarray(rows @ rows.transpose(0, 1, 3, 2))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -55,6 +56,12 @@ class TorqueModel:
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", read_only(self.values))
         object.__setattr__(self, "covariance", read_only(self.covariance))
+
+    @cached_property
+    def covariance_factor(self) -> FloatArray:
+        """F with covariance = F F^T, shape [r, r]."""
+        values, vectors = np.linalg.eigh(self.covariance)
+        return read_only(vectors * np.sqrt(np.maximum(values, 0.0)))
 
     def columns(self, role: Role) -> FloatArray:
         """One where a column has this role and zero elsewhere, shape [r]."""

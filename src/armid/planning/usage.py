@@ -68,12 +68,7 @@ def usage_of(
     )  # fmt: skip
 
 
-def covariance_factor(model: TorqueModel) -> FloatArray:
-    """F with covariance = F F^T, shape [r, r]."""
-    values, vectors = np.linalg.eigh(model.covariance)
-    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
-
-
 def torque_deviation(model: TorqueModel, rows: FloatArray) -> FloatArray:
     """Standard deviation of the torque due to the parameters [N m or N], shape [n_samples, n_joints]."""
-    return np.asarray(np.linalg.norm(rows @ covariance_factor(model), axis=2))
+    flat = rows.reshape(-1, rows.shape[2])  # one large product instead of many small ones
+    return np.asarray(np.linalg.norm(flat @ model.covariance_factor, axis=1).reshape(rows.shape[:2]))
