@@ -134,6 +134,7 @@ class RecursiveEstimator:
         self._values = np.zeros(p) if start is None else checked_start(start, p)
         if prior is not None:
             self._F[:, : p + 1] = triangular(np.column_stack([prior.root, prior.root @ prior.values]))
+            self._lengths[:] = np.sum(self._F[:, :p] ** 2, axis=0)
             self._values[:] = prior.values
         self._kept = self.forgetting.kept(self.rate)
         self._rule = (detection or ChangeDetection()).rule(self.rate)
@@ -144,8 +145,9 @@ class RecursiveEstimator:
     def _lay_out(self, weights: FloatArray) -> None:
         """Rows that begin further to the right go last, so that a reflection touches only those that have begun."""
         # numba takes a third of a second to load: only who estimates on-line pays.
-        from armid.estimation.online_kernels import CHUNK, QUAD
+        from armid.estimation.online_kernels import CHUNK, QUAD, update
 
+        self._step = update
         rows, p, m = self._rows, len(self.base), len(self.source.channels)
         first = np.array([rows.columns[rows.channels == k].min(initial=p) for k in range(m)])
         self._order = np.argsort(first, kind="stable")
@@ -161,8 +163,9 @@ class RecursiveEstimator:
         self._F = np.zeros((p + 1, W))
         self._A = np.zeros((p + 1, m4))
         self._errors = np.zeros(m4)
-        self._rooms = np.zeros((3, max(m4, W)))
+        self._rooms = np.zeros((2, max(m4, W)))
         self._energy = np.zeros(p)
+        self._lengths = np.zeros(p)
         self._frozen = np.ones(p, dtype=np.bool_)
 
     def update(self, inputs: FloatArray, y: FloatArray) -> bool:
@@ -175,12 +178,11 @@ class RecursiveEstimator:
         Returns:
             Whether the innovations say that the arm has changed; what was known then counts for little from here on.
         """
-        from armid.estimation.online_kernels import update
-
         changed = bool(
-            update(
+            self._step(
                 self._F, self._A, self._rows(inputs), self._place, self._entry_weights, y[self._order] * self._row_weights,
-                self._active, self._values, self._frozen, self._errors, self._rooms, self._monitor, self._rule, self._energy,
+                self._active, self._values, self._frozen, self._errors, self._rooms, self._monitor, self._rule,
+                self._lengths, self._energy,
                 self.samples % len(self.base), self._kept, self.forgetting.floor, SEPARABLE,
             )
         )  # fmt: skip
@@ -193,6 +195,7 @@ class RecursiveEstimator:
     def _restart(self) -> None:
         keep = self.detection.keep if self.detection is not None else 1.0
         self._F *= keep**0.5
+        self._lengths *= keep
         self.count *= keep
         self._monitor[:] = 0.0
 

@@ -62,6 +62,16 @@ def innovations(A: FloatArray, values: FloatArray, out: FloatArray) -> None:
 
 
 @njit(cache=True, fastmath=_FAST)
+def lengthen(lengths: FloatArray, A: FloatArray, kept: float) -> None:
+    """Squared lengths of the columns of R after `kept` was applied and the rows of A will be folded in: no pass over R."""
+    for c in range(len(lengths)):
+        total = kept * lengths[c]
+        for k in range(A.shape[1]):
+            total += A[c, k] * A[c, k]
+        lengths[c] = total
+
+
+@njit(cache=True, fastmath=_FAST)
 def fold(F: FloatArray, A: FloatArray, active: npt.NDArray[np.intp], v: FloatArray) -> None:
     """QR of F with the rows of A below it, by one Householder reflection per column; A is consumed.
 
@@ -179,17 +189,13 @@ def solve(
         F: factor, shape [p + 1, W].
         values: read where a parameter is frozen, written elsewhere, shape [p].
         frozen: written, shape [p].
-        lengths: squared lengths of the columns, written, shape [W].
+        lengths: squared lengths of the columns of R, shape [p].
         x: room, shape [W].
         threshold: on |R_jj| / |column j|, the sine of the angle between a column and those before it.
     """
     p, W = len(values), F.shape[1]
     for c in range(W):
-        lengths[c] = 0.0
         x[c] = 0.0
-    for i in range(p):
-        for c in range(i // CHUNK * CHUNK, W):
-            lengths[c] += F[i, c] * F[i, c]
     # Minus one for the right-hand side: R b - z is then one sum over a whole row.
     x[p] = -1.0
     for k in range(p):
@@ -247,15 +253,17 @@ def watch(errors: FloatArray, monitor: FloatArray, rule: FloatArray) -> bool:
 def update(
     F: FloatArray, A: FloatArray, packed: FloatArray, place: npt.NDArray[np.intp], weighted: FloatArray, y: FloatArray,
     active: npt.NDArray[np.intp], values: FloatArray, frozen: npt.NDArray[np.bool_], errors: FloatArray, rooms: FloatArray,
-    monitor: FloatArray, rule: FloatArray, energy: FloatArray, turn: int, kept: float, floor: float, threshold: float,
+    monitor: FloatArray, rule: FloatArray, lengths: FloatArray, energy: FloatArray, turn: int, kept: float,
+    floor: float, threshold: float,
 ) -> bool:  # fmt: skip
     """One sample: innovations against the present values, forgetting, fold, solve, watch.
 
     Args:
         F, A, packed, place, weighted, y, active, values, frozen: as in the functions above.
         errors: innovations, written, shape [m4].
-        rooms: scratch, shape [3, max(m4, W)].
+        rooms: scratch, shape [2, max(m4, W)].
         monitor, rule: of `watch`.
+        lengths: squared lengths of the columns of R, shape [p], updated.
         energy, turn, kept, floor: of `forget`; nothing is forgotten when `kept` is 1.
         threshold: of `solve`.
 
@@ -266,9 +274,10 @@ def update(
     innovations(A, values, errors)
     if kept < 1.0:
         forget(F, A, values, energy, turn, kept, floor)
-    fold(F, A, active, rooms[2])
-    solve(F, values, frozen, rooms[0], rooms[1], threshold)
-    if energy[0] > 0.0 or well_determined(F, rooms[0], len(energy)):
+    lengthen(lengths, A, kept)
+    fold(F, A, active, rooms[1])
+    solve(F, values, frozen, lengths, rooms[0], threshold)
+    if kept < 1.0 and (energy[0] > 0.0 or well_determined(F, lengths, len(energy))):
         for c in range(len(energy)):
-            energy[c] = max(energy[c], rooms[0, c])
+            energy[c] = max(energy[c], lengths[c])
     return bool(watch(errors, monitor, rule))
