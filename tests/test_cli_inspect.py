@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from armid.cli import application
+from armid.design.fourier import FourierTrajectory
+from armid.design.trajectory_files import save_trajectory
+from armid.robot.load import load_robot
 
 
 def run(*arguments: str) -> tuple[int, str, str]:
@@ -158,3 +162,55 @@ def test_impossible_inertia_is_said(tmp_path: Path) -> None:
     path.write_text(TWO_ARMS)
     (note,) = as_json(str(path), "--tip", "left2")["notes"]
     assert (note["code"], note["subject"]) == ("inertial-impossible", "left2")
+
+
+def test_what_a_planned_motion_excites(tmp_path: Path) -> None:
+    robot = load_robot("iiwa14")
+    rng = np.random.default_rng(0)
+    sine, cosine = 0.1 * rng.normal(size=(2, 7, 5))
+    rich = FourierTrajectory(robot.joint_names, 10.0, np.zeros(7), sine, cosine)
+    found = as_json("iiwa14", "--trajectory", str(save_trajectory(rich, tmp_path / "rich.json")))["excitation"]
+    assert found["persistent"]
+    assert 0.0 < found["alpha"] < 1.0 < found["beta"]
+    assert len(found["parameters"]) == 43
+    # Joint 7 standing still leaves its own inertia unseen, and nothing else about the weight of link 7.
+    sine[6] = cosine[6] = 0.0
+    still = FourierTrajectory(robot.joint_names, 10.0, np.zeros(7), sine, cosine)
+    path = save_trajectory(still, tmp_path / "still.json")
+    found = as_json("iiwa14", "--friction", "viscous", "--trajectory", str(path))["excitation"]
+    assert not found["persistent"]
+    assert "joint7.viscous" in found["not_excited"]
+    entry = next(p for p in found["parameters"] if p["name"] == "joint7.viscous")
+    assert entry["standard_deviation"] is None  # infinite
+    code, _, err = run("iiwa14", "--friction", "viscous", "--trajectory", str(path))
+    assert code == 0
+    assert "not excited" in err
+    assert "joint7.viscous" in err
+
+
+def test_what_a_recorded_motion_excites(tmp_path: Path) -> None:
+    robot = load_robot("cmu-dd-arm2")
+    t = np.arange(0.0, 6.0, 0.005)
+    q = 0.4 * np.sin(2 * np.pi * t[:, np.newaxis] * np.array([0.5, 0.7, 1.1]))
+    table = np.column_stack([t, q, np.cos(q)])
+    header = ",".join(["time", *(f"q_{n}" for n in robot.joint_names), *(f"tau_{n}" for n in robot.joint_names)])
+    path = tmp_path / "log.csv"
+    np.savetxt(path, table, delimiter=",", header=header, comments="")
+    found = as_json("cmu-dd-arm2", "--log", str(path))["excitation"]
+    assert [p["name"] for p in found["parameters"]] == [b["name"] for b in as_json("cmu-dd-arm2")["base"]]
+    assert found["persistent"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--log", "none.csv"), "none.csv"),
+        (("--trajectory", "none.json"), "none.json"),
+        (("--log", "a.csv", "--trajectory", "b.json"), "one motion at a time"),
+    ],
+)
+def test_motions_that_cannot_be_read(arguments: tuple[str, ...], message: str) -> None:
+    code, _, err = run("cylindrical", *arguments)
+    assert code == 1
+    assert message in err
+    assert err.count("\n") == 1

@@ -111,3 +111,28 @@ def test_forward_kinematics_of_every_frame() -> None:
     for i, joint in enumerate(robot.joints):
         expected = expected @ np.array([joint.transform(value) for value in q[:, i]])
         assert np.abs(kinematics.forward_kinematics(robot, q, robot.links[i].name) - expected).max() < 1e-14
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_parametric_jacobian_of_joint_placements_equals_pinocchios(seed: int) -> None:
+    """Six error transforms where each joint is placed, against `computeFrameKinematicRegressor`."""
+    rng = np.random.default_rng(seed)
+    robot = random_robot(rng, 1 + seed)
+    model = pinocchio_model(robot)
+    data = model.createData()
+    elements: list[tuple[Elementary, int | None]] = []
+    wanted: list[int] = []
+    for element, joint in elements_to(robot, robot.tip):
+        if joint is not None:
+            # Pinocchio's placement ends after the constant next to the variable.
+            elements.append((Elementary(element.motion, element.value), None))
+            wanted += range(len(elements), len(elements) + 6)
+            elements += [(Elementary(motion), None) for motion in Motion]
+            element = replace(element, value=0.0)
+        elements.append((element, joint))
+    q = rng.normal(size=(3, robot.n_joints))
+    _, J = kinematics.parametric_jacobian(robot, q, elements, wanted=wanted)
+    for s in range(len(q)):
+        pin.framesForwardKinematics(model, data, q[s])
+        frame = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+        assert close(J[s], pin.computeFrameKinematicRegressor(model, data, model.getFrameId("tip"), frame))

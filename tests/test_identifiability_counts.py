@@ -102,6 +102,10 @@ def test_seed_004_kinematics() -> None:
     assert len(base.parameters) == 36
     assert len(base) == 32
     assert base.weak == ()
+    # The authors' choice of what falls out (alpha0, d0, theta7, r7) is as good as ours: the rest has full rank.
+    rows = structural_rows(on_axis).reshape(-1, 36)
+    theirs = [base.parameters.index(name) for name in ("joint1.Rx", "joint1.Tx", "joint7.Rz", "joint7.Tz")]
+    assert len(base_parameters(np.delete(rows, theirs, axis=1))) == 32
 
 
 def test_seed_004_kinematics_with_the_tool_beside_the_axis() -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from armid.experiments.inspection import Inspection, Quantity, Tracking
+    from armid.identifiability.excitation import Excitation
     from armid.parameters.effects import Effects
 
 _POINTS = ((0.1, 0.05, 0.02), (-0.05, 0.1, 0.03), (0.02, -0.08, 0.1))
@@ -44,6 +45,12 @@ def inspect(
     closed_form: Annotated[
         str, typer.Option(help="Comma-separated, with --out: gravity, inertia-matrix, coriolis, axis-inertia.")
     ] = "",
+    log: Annotated[
+        str | None, typer.Option(metavar="LOG", help="Which of these parameters does this recorded motion excite?")
+    ] = None,
+    trajectory: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The same for a planned motion (JSON or CSV).")
+    ] = None,
     latex: Annotated[bool, typer.Option("--latex", help="The regroupings in LaTeX on stdout.")] = False,
     base: BaseLinkOption = None,
     tip: TipOption = None,
@@ -67,6 +74,9 @@ def inspect(
         tolerance=STRUCTURAL_TOLERANCE if tolerance is None else tolerance,
     )
     result = as_dict(found)
+    motion = moved(found, log, trajectory)
+    if motion is not None:
+        result["excitation"] = excitation_dict(motion)
     if out is not None:
         result["files"] = written(found, result, out, forms)
     if latex:
@@ -75,6 +85,8 @@ def inspect(
             typer.echo(result["latex"])
     elif not as_json:
         show(found)
+        if motion is not None:
+            show_excitation(motion)
     emit(result, as_json=as_json)
 
 
@@ -167,6 +179,65 @@ def as_dict(found: Inspection) -> dict[str, Any]:
         "notes": [note.as_dict() for note in found.notes],
     }
 
+
+def moved(found: Inspection, log: str | None, trajectory: Path | None) -> Excitation | None:
+    """What a motion on request excites; None without one."""
+    if log is None and trajectory is None:
+        return None
+    if log is not None and trajectory is not None:
+        raise InputError("--log", "given together with --trajectory", "one motion at a time")
+    import numpy as np
+
+    from armid.experiments.motion_excitation import excitation_of, recorded_inputs
+
+    if log is not None:
+        from armid.logs.read import read_log
+
+        return excitation_of(found, recorded_inputs(read_log(log, found.robot), found.robot))
+    from armid.design.expectation import excitation_inputs
+    from armid.design.trajectory_files import load_trajectory
+
+    assert trajectory is not None
+    planned = load_trajectory(trajectory)
+    if set(planned.joint_names) != set(found.robot.joint_names):
+        raise InputError(trajectory, f"moves {', '.join(planned.joint_names)}", ", ".join(found.robot.joint_names))
+    order = [planned.joint_names.index(name) for name in found.robot.joint_names]
+    n = len(order)
+    x = excitation_inputs(planned)
+    return excitation_of(found, np.hstack([x[:, k * n : (k + 1) * n][:, order] for k in range(3)]))
+
+
+def excitation_dict(motion: Excitation) -> dict[str, Any]:
+    rows = zip(motion.names, motion.strength, motion.standard_deviations, motion.excited, strict=True)
+    return {
+        "persistent": motion.is_persistent,
+        "alpha": motion.bounds[0],
+        "beta": motion.bounds[1],
+        "not_excited": list(motion.not_excited),
+        "parameters": [
+            {"name": name, "strength": float(strength), "standard_deviation": float(deviation), "excited": excited}
+            for name, strength, deviation, excited in rows
+        ],
+        "open_directions": [
+            {"ratio": w.ratio, "combination": dict(w.combination)} for w in motion.unexcited_directions
+        ],
+    }
+
+
+def show_excitation(motion: Excitation) -> None:
+    """How well a motion excites, weakest parameters first."""
+    screen = console()
+    yes = "[green]every base parameter is excited[/]"
+    no = f"[red]{len(motion.not_excited)} of {len(motion.names)} base parameters are not excited[/]"
+    low, high = motion.bounds
+    screen.print(f"this motion: {yes if motion.is_persistent else no} (between {low:.2g} and {high:.2g})")
+    weakest = sorted(zip(motion.strength, motion.names, strict=True))[:WEAKEST_SHOWN]
+    screen.print("weakest (1 is perfect): " + ", ".join(f"{name} {strength:.2g}" for strength, name in weakest))
+    for note in motion.notes:
+        screen.print(f"[yellow]{note.message}[/]")
+
+
+WEAKEST_SHOWN = 6
 
 _COLOURS = {"alone": "green", "in combination": "yellow", "not at all": "red"}
 
