@@ -53,7 +53,20 @@ def test_double_precision_data_are_reproduced_to_round_off(robot: Robot, trainin
 def test_gravity_coefficients_are_those_of_the_paper(robot: Robot, training: ControllerSamples) -> None:
     """Seed 003 eq. 29: the catalogue's arm has these coefficients, the data come from MuJoCo, the values from us."""
     gravity_only = fit(robot, training.only("gravity"), {"gravity": training.sources(robot)["gravity"][0]})[0]
-    published = [9.5457e-4, -2.9826e-4, 8.3524e-4, 0.0286, 0.0407, 6.5637e-4, 1.334, 0.0035, 4.7258e-4, 0.0014, 9.4532e-4, 3.4568]
+    published = [
+        9.5457e-4,
+        -2.9826e-4,
+        8.3524e-4,
+        0.0286,
+        0.0407,
+        6.5637e-4,
+        1.334,
+        0.0035,
+        4.7258e-4,
+        0.0014,
+        9.4532e-4,
+        3.4568,
+    ]
     found = np.sort(np.abs(gravity_only.values))
     assert np.allclose(found, np.sort(np.abs(published)), rtol=1e-3)
 
@@ -103,7 +116,9 @@ def test_gravity_and_inertia_of_different_arms_are_told(robot: Robot, training: 
     assert {n.code for n in found.notes if n.severity.value == "error"} == {"gravity-inertia-disagree"}
 
 
-def test_coriolis_terms_are_the_christoffel_symbols_of_the_recovered_inertia(robot: Robot, training: ControllerSamples) -> None:
+def test_coriolis_terms_are_the_christoffel_symbols_of_the_recovered_inertia(
+    robot: Robot, training: ControllerSamples
+) -> None:
     """Seed 003 eqs. 15-16, by finite differences of the recovered M."""
     found = recover(robot, training, training, bodies=False)
     rng = np.random.default_rng(7)

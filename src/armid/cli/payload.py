@@ -89,7 +89,9 @@ def loaded_runs(known: Result, logs: list[Log]) -> list[Run]:
     for log in logs:
         samples = condition(log, known.robot, settings)
         gain = gains_of(known, log, str(samples.channel(effects.torques).value))
-        runs += [run.with_measured(run.y * gain) for run in runs_of(samples, known.robot, effects, presliding=presliding)]
+        runs += [
+            run.with_measured(run.y * gain) for run in runs_of(samples, known.robot, effects, presliding=presliding)
+        ]
     return runs
 
 
