@@ -25,8 +25,9 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.kernels.tape import Node, Op, Operation, Tape
 
-BLOCK = 128
-"""Samples per block. Large enough that the horizontal sums of a Gram tile are noise, small enough for a core's L2 cache."""
+BLOCK = 64
+"""Samples per block: large enough that adding up a Gram tile is cheap beside filling it, small enough that the columns of a
+7-joint arm stay near the core. Measured: 32, 64, 96, 128 give 0.056, 0.047, 0.069, 0.066 us per sample of 43 base columns."""
 
 STRIDE = BLOCK + 8
 """Doubles from one column of scratch to the next. One cache line more than the block: a power of two would put the
