@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
-from armid.kernels.compiled import Kernel
+from armid.kernels.compiled import Kernel, aligned_zeros
 from armid.kernels.evaluate import CompiledRows, compiled_rows
 from armid.kernels.ir import BLOCK, STRIDE
 from armid.kernels.rows import RowSource
@@ -70,7 +70,7 @@ class Call:
         self._sources = np.concatenate([addresses(array) for array in inputs])
         self._targets = addresses(self.output)
         self._uniform = np.zeros(1)
-        self._scratch = np.zeros(max(kernel.slots, 1) * STRIDE)
+        self._scratch = aligned_zeros(max(kernel.slots, 1) * STRIDE)
         self._pointers = tuple(a.ctypes.data for a in (self._sources, self._uniform, self._scratch, self._targets))
 
     def run(self, blocks: int) -> None:
