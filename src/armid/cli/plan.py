@@ -72,7 +72,7 @@ def plan(
         points=points, limits=None if jerk else without_jerk(robot), confidence=confidence, margin=margin, seed=seed
     )
     done = plan_motion(load_path(path, robot), model, settings, scene=scene_of(robot, cell, collisions))
-    described = model_of_robot(robot) if all(link.is_sound for link in robot.links) else None
+    described = model_of_robot(robot, effects=stored.effects) if all(link.is_sound for link in robot.links) else None
     files = list(save_plan(done, out, rate_hz=rate_hz, trusted=not stored.reasons))
     page = out / ("plan.html" if not stored.reasons else f"plan-{UNVALIDATED}.html")
     files.append(write_report(plan_report(done, reasons=stored.reasons, described=described, passive=passive), page))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
@@ -17,6 +17,7 @@ from armid.identifiability.base import BaseParameters
 from armid.kernels.dynamics import states
 from armid.kernels.evaluate import Restricted, evaluate_rows
 from armid.kernels.rows import RowSource
+from armid.notes import Note, Severity
 from armid.parameters.effects import Effects, TorqueSide
 from armid.parameters.inertial import INERTIAL_NAMES, N_INERTIAL
 from armid.parameters.space import Parameter
@@ -44,6 +45,7 @@ class TorqueModel:
         covariance: of the values, shape [r, r]; zero for a model taken at its word.
         roles: of the columns, shape [r].
         channels: which rows of the source are the drives' torques, shape [n_joints].
+        notes: what a reader of a plan should know about the model.
     """
 
     robot: Robot
@@ -52,6 +54,7 @@ class TorqueModel:
     covariance: FloatArray
     roles: tuple[Role, ...]
     channels: tuple[int, ...]
+    notes: tuple[Note, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", read_only(self.values))
@@ -77,11 +80,6 @@ class TorqueModel:
         """[N m or N], shape [n_samples, n_joints]."""
         return np.asarray(self.rows(q, qd, qdd) @ self.values)
 
-    def known_exactly(self) -> TorqueModel:
-        """The same values without any doubt about them."""
-        zero = np.zeros_like(self.covariance)
-        return TorqueModel(self.robot, self.source, self.values, zero, self.roles, self.channels)
-
 
 def model_of_result(result: Result, *, loaded: bool = True) -> TorqueModel:
     """The base parameters as estimated, with their covariance: all that planning needs ([Kolyubin2017] section 5).
@@ -96,7 +94,21 @@ def model_of_result(result: Result, *, loaded: bool = True) -> TorqueModel:
     if result.effects.torques is TorqueSide.DIFFERENCE:
         raise InputError("result", "it is about the drives alone", "identify with --torques link, motor or both")
     rows = TorqueRows(result.robot, result.effects, loaded=loaded)
-    return model_of_base(rows, result.estimate.base, result.estimate.values, covariance=result.estimate.covariance)
+    e = result.estimate
+    model = model_of_base(rows, e.base, e.values, covariance=e.covariance)
+    return replace(model, notes=side_notes(result.effects))
+
+
+def side_notes(effects: Effects) -> tuple[Note, ...]:
+    """That torque after the transmissions knows nothing of the rotors, when the model is about that."""
+    if effects.torques is not TorqueSide.LINK or effects.rotor_inertia:
+        return ()
+    text = "torque was measured after the transmissions, without the rotors; limits are compared with that torque"
+    return (
+        Note(
+            "link-torque", Severity.INFO, f"{text} (identify with --torques motor or --rotor-inertia to include them)"
+        ),
+    )
 
 
 def model_of_base(

@@ -255,7 +255,7 @@ def within_limits(
 
 def motion_notes(plan: Plan) -> tuple[Note, ...]:
     """What a reader of the plan should know."""
-    notes = []
+    notes = list(plan.model.notes)
     free = [name for name, x in zip(plan.model.robot.joint_names, plan.limits.jerk, strict=True) if not np.isfinite(x)]
     if free:
         notes.append(

@@ -9,7 +9,6 @@ with w the base regressor without friction at q = Phi, qd = Phi' theta', qdd = P
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -144,13 +143,8 @@ class ScalarDynamics:
         for name in ("theta", "alpha", "beta", "gamma", "viscous", "coulomb", "offset"):
             object.__setattr__(self, name, read_only(getattr(self, name)))
 
-    def frictionless(self) -> ScalarDynamics:
-        """The rigid part alone."""
-        zero = np.zeros_like(self.theta)
-        return ScalarDynamics(self.theta, self.alpha, self.beta, self.gamma, zero, zero, zero)
 
-
-def reduced_dynamics(path: Path, model: TorqueModel, theta: npt.ArrayLike | Sequence[float]) -> ReducedDynamics:
+def reduced_dynamics(path: Path, model: TorqueModel, theta: npt.ArrayLike) -> ReducedDynamics:
     """Eqs. 30-32 at many parameters with one call of the compiled regressor.
 
     Args:

@@ -83,7 +83,8 @@ def torque_section(plan: Plan, described: TorqueModel | None) -> Section:
         limit = plan.limits.torque[j]
         if np.isfinite(limit):
             ends = t[[0, -1]]
-            data += [line(ends, np.full(2, s * limit), "limit", GREY, dash="dash") for s in (1.0, -1.0)]
+            data.append(line(ends, np.full(2, limit), "limit", GREY, dash="dash"))
+            data.append(line(ends, np.full(2, -limit), "", GREY, dash="dash") | {"showlegend": False})
         figures.append(Figure(f"torque{j}", tuple(data), axes("time [s]", f"{name} [N m or N]"), height=240))
     return Section("torque", "Torque against limits", tuple(figures))
 
