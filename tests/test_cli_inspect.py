@@ -214,3 +214,14 @@ def test_motions_that_cannot_be_read(arguments: tuple[str, ...], message: str) -
     assert code == 1
     assert message in err
     assert err.count("\n") == 1
+
+
+def test_minimal_models_of_the_axes_are_printed(tmp_path: Path) -> None:
+    code, _, err = run(
+        "mabi-max100", "--quantity", "axis-inertia", "--closed-form", "axis-inertia", "--out", str(tmp_path)
+    )
+    assert code == 0
+    fifth = err.partition("axis 5: 3 base functions")[2].partition("axis 6")[0]
+    for function in ("cos(q6)^2:", "sin(q6)*cos(q6):", "1:"):
+        assert function in fifth
+    assert "axis_inertia_minimal.txt" in err.replace("\n", "")

@@ -87,6 +87,7 @@ def inspect(
         show(found)
         if motion is not None:
             show_excitation(motion)
+        show_files(result.get("files", []))
     emit(result, as_json=as_json)
 
 
@@ -256,6 +257,18 @@ def show(found: Inspection) -> None:
     screen.print(f"[dim]{base.decision.reason}[/dim]")
     for note in found.notes:
         screen.print(f"[{'yellow' if note.severity == 'warning' else 'dim'}]{note.message}[/]")
+
+
+def show_files(files: list[str]) -> None:
+    """What was written; the minimal model of the axes is short enough to be read at once."""
+    from armid.experiments.closed_form import MINIMAL_TEXT
+
+    screen = console()
+    for file in map(Path, files):
+        if file.name == MINIMAL_TEXT:
+            screen.print(file.read_text(encoding="utf-8").rstrip(), markup=False, highlight=False)
+    for name in files:
+        screen.print(f"  {name}", markup=False, highlight=False)
 
 
 def base_table(found: Inspection) -> Table:

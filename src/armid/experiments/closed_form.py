@@ -15,7 +15,7 @@ from armid.experiments.inertia_matrix import InertiaMatrixRows
 from armid.experiments.inspection import Inspection, Quantity
 from armid.identifiability.base import BaseParameters
 from armid.identifiability.closed_form import ClosedForm, closed_form, coriolis_form
-from armid.identifiability.expressions import latex, plain
+from armid.identifiability.expressions import latex, plain, unicode
 from armid.identifiability.minimal_model import MinimalModel, minimal_model
 from armid.identifiability.regrouping import regroup
 from armid.identifiability.structure import structural_base, structural_rows
@@ -23,6 +23,9 @@ from armid.parameters.effects import Effects
 
 CLOSED_FORMS = ("gravity", "inertia-matrix", "coriolis", "axis-inertia")
 """What can be asked for."""
+
+MINIMAL_TEXT = "axis_inertia_minimal.txt"
+"""File for people: the base functions of every axis and what multiplies them."""
 
 UNSEEN = 1e-9
 """Relative size below which a change of parameters has no effect on rows computed in double precision."""
@@ -99,7 +102,19 @@ def closed_form_files(found: Inspection, name: str) -> dict[str, str]:
     }
     if name == "axis-inertia":
         texts["axis_inertia_minimal.tex"] = minimal_latex(arm)
+        texts[MINIMAL_TEXT] = minimal_text(arm)
     return texts
+
+
+def minimal_text(arm: ArmForm) -> str:
+    """The same for people, one function per line."""
+    standard = dict(zip(arm.base.names, arm.terms, strict=True))
+    lines = []
+    for k, model in enumerate(axis_models(arm), start=1):
+        lines.append(f"axis {k}: {len(model)} base function{'s' if len(model) != 1 else ''}")
+        for function, terms in zip(model.expressions, model.standard_terms(standard), strict=True):
+            lines.append(f"  {str(function).replace('**', '^')}: {unicode(terms)}")
+    return "\n".join(lines) + "\n"
 
 
 def minimal_latex(arm: ArmForm) -> str:
