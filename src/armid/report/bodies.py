@@ -85,7 +85,7 @@ def ellipsoid_figure(robot: Robot) -> Figure:
         "ellipsoids",
         surfaces,
         {
-            "scene": {"aspectmode": "data", "camera": {"eye": {"x": 1.9, "y": 1.9, "z": 0.8}}, **titles},
+            "scene": {"aspectmode": "data", "camera": {"eye": {"x": 2.3, "y": 2.3, "z": 0.9}}, **titles},
             "legend": {"orientation": "v", "x": 1.0, "y": 0.85, "yanchor": "top", "xanchor": "right"},
         },
         "Each link as the solid ellipsoid of uniform density with its mass, centre and inertia, in the base frame with all "

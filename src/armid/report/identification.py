@@ -200,10 +200,14 @@ def sensitivity_section(result: Result) -> Section:
 
 
 def reproduce_section(result: Result) -> Section:
-    lead = Paragraph("The same files (hashes above), the same versions and this command give the same numbers:")
+    lead = Paragraph(
+        "With the same files (hashes above) and the same versions, this command repeats the identification:"
+    )
     text = Paragraph(command(result), "code")
     after = Paragraph(
-        "Logs that a program prepared before (cut, averaged over periods) need the same preparation first.", "faint"
+        "A prior, bounds, gravity or another method than the default must be given again; logs that a program prepared before "
+        "(cut, averaged over periods) need the same preparation first.",
+        "faint",
     )
     return Section("reproduce", "How to reproduce", (lead, text, after))
 
