@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,11 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.calibration.build import kinematic_model
-from armid.calibration.calibrated import frame_matrix
+from armid.calibration.calibrated import NOT_IN_ROBOT, calibrated_robot, frame_matrix
 from armid.calibration.fit import Fit
 from armid.calibration.model import ErrorModel, FrameModel, Geometry, KinematicModel, Slot, Term
 from armid.errors import InputError
+from armid.notes import Note, Severity
 from armid.robot.elementary import Elementary, Motion
 from armid.robot.robot import Robot
 
@@ -75,6 +77,29 @@ def load_correction(path: str | Path, robot: Robot) -> tuple[KinematicModel, Flo
         return restored(data, robot)
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(path, f"a field is missing or of the wrong kind: {error}") from None
+
+
+def corrected_robot(path: str | Path, nominal: Robot) -> tuple[Robot, tuple[Note, ...]]:
+    """The nominal arm with the geometry, zeros, gains and couplings of a correction file, and what it could not take over.
+
+    Args:
+        path: written by a calibration.
+        nominal: the arm it was made with.
+
+    Raises:
+        InputError: not a correction file, or one of another arm.
+    """
+    model, values = load_correction(path, nominal)
+    robot = calibrated_robot(model, values)
+    source = replace(nominal.source, remark=f"kinematics corrected by {Path(path).name}")
+    left_out = [
+        model.names[term.parameter] for term in model.terms
+        if term.basis in NOT_IN_ROBOT and values[term.parameter] != 0.0
+    ]  # fmt: skip
+    notes = (
+        Note("correction-left-out", Severity.INFO, f"not carried into the rigid arm: {', '.join(left_out)}"),
+    ) * bool(left_out)  # fmt: skip
+    return replace(robot, source=source), notes
 
 
 def restored(data: Mapping[str, Any], robot: Robot) -> tuple[KinematicModel, FloatArray]:

@@ -103,6 +103,10 @@ def identify(
         Path | None,
         typer.Option("--bounds", metavar="FILE", help="Known masses and centres of mass (docs/estimation.md)."),
     ] = None,
+    correction: Annotated[
+        Path | None,
+        typer.Option("--correction", metavar="FILE", help="Calibrated kinematics: correction.json of armid calibrate."),
+    ] = None,
     step: StepOption = None,
     data_root: DataRootOption = None,
     accept: AcceptOption = None,
@@ -114,6 +118,7 @@ def identify(
     from time import perf_counter
 
     started = perf_counter()
+    from armid.cli.hand_over import hand_over_summary, show_hand_over, with_correction, write_hand_over
     from armid.estimation.result import load_result, save_result
     from armid.robot.load import load_robot
     from armid.validation.identification import identify as library
@@ -122,7 +127,8 @@ def identify(
 
     with progress() as tell:
         tell("reading")
-        arm = load_robot(robot, gravity=numbers(gravity) if gravity else None)
+        down = numbers(gravity) if gravity else None
+        arm = load_robot(robot, gravity=None if correction else down)
         options = read_options(step, data_root)
         train, held_out = training_and_held_out(arm, logs, validate or [], options)
         effects = payload_effects(effects_of(friction, rotor_inertia, payload, torques), [*train, *held_out])
@@ -138,10 +144,18 @@ def identify(
             prior=load_result(prior) if prior else None,
             seed=seed,
         )
-        result = library(arm, train, held_out, settings, progress=tell)
+        if correction is None:
+            result, handed = library(arm, train, held_out, settings, progress=tell), None
+        else:
+            result, handed = with_correction(arm, correction, train, held_out, settings, down, tell)
         tell("writing")
         files = save_result(result, out)
+        if handed is not None:
+            files += write_hand_over(handed, out)
     summary = contract(result, files, perf_counter() - started)
+    if handed is not None:
+        summary["hand_over"] = hand_over_summary(handed)
+        show_hand_over(handed)
     show(result, out)
     emit(summary, as_json=as_json)
     if result.verdict != "trusted":

@@ -16,7 +16,6 @@ from armid.estimation.factor import solve_factor
 from armid.estimation.gravity import GravityDirection
 from armid.estimation.least_squares import GaussianPrior, OrdinaryLeastSquares, WeightedLeastSquares, reduced
 from armid.estimation.recording import torque_source, with_torque_source
-from armid.estimation.recording import torque_source
 from armid.estimation.robust import Huber, RobustLeastSquares, Tukey
 from armid.estimation.run import Run, check_rows, information_of
 from armid.estimation.status import EstimationError, Status

@@ -11,6 +11,7 @@ from armid.estimation.covariance import AutocorrelatedNoise, Covariance
 from armid.estimation.result import Result
 from armid.logs.conditioning import Conditioning, VelocitySource
 from armid.parameters.effects import Effects
+from armid.robot.robot import Robot
 
 PRIOR_WEIGHT = 0.1
 """Of the pull towards the prior bodies, see `Identification`: weak, it decides what the data leave open."""
@@ -49,6 +50,8 @@ class Identification:
         essential: also eliminate parameters that are not significant, and report what each removal costs.
         sensitivity: also report what another cut-off and leaving out each file would change.
         seed: of sampled certificates.
+        described: the arm as described, when the one identified is its calibrated version: how many parameters a motion
+            must determine is a matter of the intended structure, see `usable_base`.
     """
 
     effects: Effects
@@ -65,3 +68,4 @@ class Identification:
     essential: bool = False
     sensitivity: bool = True
     seed: int = 0
+    described: Robot | None = None

@@ -1,0 +1,76 @@
+"""Behind `armid identify --correction`: calibrated kinematics and gravity carried into the dynamics, and what that changed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from armid.cli.output import console
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from armid.estimation.result import Result
+    from armid.logs.log import Log
+    from armid.robot.robot import Robot
+    from armid.validation.hand_over import HandOver
+    from armid.validation.settings import Identification
+
+
+def with_correction(
+    nominal: Robot, correction: Path, train: Sequence[Log], held_out: Sequence[Log], settings: Identification,
+    gravity: Sequence[float] | None, tell: Callable[[str], None],
+) -> tuple[Result, HandOver]:  # fmt: skip
+    """The result with everything that is known, and beside it what less would have given."""
+    from armid.calibration.correction import corrected_robot
+    from armid.validation.hand_over import hand_over
+
+    calibrated, notes = corrected_robot(correction, nominal)
+    handed = hand_over(nominal, calibrated, train, held_out, settings, gravity=gravity, progress=tell)
+    result = handed.result
+    return replace(result, notes=(*result.notes, *notes)), handed
+
+
+def write_hand_over(handed: HandOver, out: Path) -> tuple[Path, ...]:
+    """The page that puts the beliefs side by side, and the result of nominal kinematics for `armid compare`."""
+    from armid.estimation.result import save_result
+    from armid.report.hand_over import hand_over_report
+    from armid.report.render import write_report
+
+    page = write_report(hand_over_report(handed), out / "hand_over.html")
+    return (page, *save_result(handed.results[0], out / "nominal"))
+
+
+def hand_over_summary(handed: HandOver) -> dict[str, Any]:
+    """For machines: errors under every belief, and the parameters that moved."""
+    return {
+        "results": [
+            {
+                "name": name, "verdict": result.verdict, "relative_error_held_out": result.relative_error["held_out"],
+                "gravity": result.robot.gravity.tolist(), "joints": [joint.as_dict() for joint in result.joints],
+            }
+            for name, result in zip(handed.names, handed.results, strict=True)
+        ],
+        "parameters": [
+            {
+                "name": c.name, "unit": c.unit, "values": c.values, "standard_deviations": c.standard_deviations,
+                "relative_differences": c.relative,
+            }
+            for c in handed.changes
+        ],
+    }  # fmt: skip
+
+
+def show_hand_over(handed: HandOver) -> None:
+    """For people: held-out error under every belief."""
+    from rich.table import Table
+
+    table = Table(title="what calibration changed")
+    for title in ("kinematics", "held-out error", "verdict", "median change of parameters"):
+        table.add_column(title, justify="left" if title in ("kinematics", "verdict") else "right")
+    for k, (name, result) in enumerate(zip(handed.names, handed.results, strict=True)):
+        moved = sorted(abs(c.relative[k]) for c in handed.changes)
+        change = f"{100 * moved[len(moved) // 2]:.2f} %" if k else ""
+        table.add_row(name, f"{100 * result.relative_error['held_out']:.3f} %", result.verdict, change)
+    console().print(table)
