@@ -104,5 +104,7 @@ def test_matlab(robot: Robot, state: tuple[np.ndarray, ...], tmp_path: Path) -> 
         ["octave-cli", "--quiet", "--eval", "\n".join(script)], cwd=tmp_path, capture_output=True, text=True, check=True
     ).stdout
     lines = [line for line in output.splitlines() if line.strip()]
-    found = {name: np.array(line.split(), dtype=float) for name, line in zip(expected(robot, *state), lines, strict=True)}
+    found = {
+        name: np.array(line.split(), dtype=float) for name, line in zip(expected(robot, *state), lines, strict=True)
+    }
     check(robot, state, found)

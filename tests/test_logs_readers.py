@@ -547,7 +547,21 @@ def test_any_text_is_read_or_refused(tmp_path, text):
         assert str(error)  # noqa: PT017
 
 
-KEYS = ["file", "files", "clock", "channels", "position", "torque", "columns", "unit", "side", "rows", "joints", "step", "flat"]
+KEYS = [
+    "file",
+    "files",
+    "clock",
+    "channels",
+    "position",
+    "torque",
+    "columns",
+    "unit",
+    "side",
+    "rows",
+    "joints",
+    "step",
+    "flat",
+]
 SCALARS = st.none() | st.booleans() | st.integers(-3, 200) | st.floats(allow_nan=True)
 WORDS = st.sampled_from(["2:5", "q_{i}", "deg", "drive", "x", "motion.txt"])
 

@@ -28,7 +28,7 @@ class AxisInertiaRows:
     """
 
     robot: Robot
-    effects: Effects = Effects()  # noqa: RUF009 -- immutable
+    effects: Effects = Effects()
     loaded: bool = True
 
     @cached_property

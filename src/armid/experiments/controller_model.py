@@ -1,6 +1,7 @@
 """What a controller tells of its own model: gravity vectors and inertia matrices at postures; [Gaz2014] sec. V.
 
-Files: an npz with `q` [n, joints], `g` [n, joints], `M` [n, joints, joints], and optionally `joint_names` and `time`; or a CSV with a header `q1..qn`, `g1..gn`, `M_1_1, M_1_2, ..` (upper triangle), and optionally `time`.
+Files: an npz with `q` [n, joints], `g` [n, joints], `M` [n, joints, joints], and optionally `joint_names` and
+`time`; or a CSV with a header `q1..qn`, `g1..gn`, `M_1_1, M_1_2, ..` (upper triangle), and optionally `time`.
 One of gravity and inertia may be missing.
 """
 

@@ -31,7 +31,7 @@ class GravityRows:
     """
 
     robot: Robot
-    effects: Effects = Effects()  # noqa: RUF009 -- immutable
+    effects: Effects = Effects()
     loaded: bool = True
 
     @cached_property

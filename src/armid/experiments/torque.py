@@ -40,7 +40,9 @@ class TorqueRows:
 
     def __post_init__(self) -> None:
         if self.effects.payload is PayloadRuns.LOADED and not self.loaded:
-            raise InputError("payload", "a run without payload among effects that say every run is loaded", "use 'both'")
+            raise InputError(
+                "payload", "a run without payload among effects that say every run is loaded", "use 'both'"
+            )
 
     @cached_property
     def space(self) -> ParameterSpace:

@@ -116,7 +116,8 @@ def judged(robot: Robot, data: Data, fit: Fit, settings: Identification, gains: 
     condition_number, scaled = condition_numbers(fit)
     return Result(
         robot, settings.effects, fit.estimate, fit.consistent, certificates, joints, raw, nominal, relative,
-        condition_number, scaled, checks, gains_of(gains, row_inflation(fit.information, fit.estimate)), conditioning_of(data), {}, {},
+        condition_number, scaled, checks, gains_of(gains, row_inflation(fit.information, fit.estimate)),
+        conditioning_of(data), {}, {},
         tuple(dict.fromkeys((*data.notes, *fit.notes))), traces(data.held_out, values, free, temperatures=data.temperatures),
     )  # fmt: skip
 

@@ -153,8 +153,8 @@ def scaled_to_data(prior: Prior, information: Information) -> Prior:
 def drive_prior(robot: Robot, name: str, values: FloatArray, bodies: Sequence[Body]) -> tuple[float, float]:
     """Centre and unit of doubt of a friction, rotor or offset parameter.
 
-    Friction is centred at zero: `damping` and `friction` of most URDF files are there to calm a simulator, and where a motion does
-    not show friction such numbers must not appear in the result as if it had.
+    Friction is centred at zero: `damping` and `friction` of most URDF files are there to calm a simulator, and where a
+    motion does not show friction such numbers must not appear in the result as if it had.
     """
     owner, quantity = name.split(".", 1)
     quantity = quantity.removeprefix("motor_")
