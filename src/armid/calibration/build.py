@@ -44,6 +44,13 @@ class ModelBuilder:
         self.parameters.append(KinematicParameter(name, unit, owner, tolerance, rank))
         return len(self.parameters) - 1
 
+    def shared(self, name: str, unit: str, owner: Owner, tolerance: float, rank: int) -> int:
+        """Index of the parameter of this name and owner, made when it does not exist."""
+        for index, known in enumerate(self.parameters):
+            if known.name == name and known.owner is owner:
+                return index
+        return self.add(name, unit, owner, tolerance, rank)
+
     def frame(self, name: str, frame: FrameModel, owner: Owner) -> tuple[Slot, ...]:
         """The slots of a sensor or tool frame."""
         t = self.tolerances
@@ -54,7 +61,7 @@ class ModelBuilder:
             index = None
             if free is not None:
                 unit, width = ("rad", angle) if element.motion.is_rotation else ("m", position)
-                index = self.add(f"{name}.{free}", unit, owner, width, frame.rank)
+                index = self.shared(f"{frame.body or name}.{free}", unit, owner, width, frame.rank)
             slots.append(Slot(element, parameter=index))
         return tuple(slots)
 

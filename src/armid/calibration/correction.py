@@ -51,7 +51,8 @@ def frame_data(slots: tuple[Slot, ...], model: KinematicModel) -> list[dict[str,
         {
             "motion": slot.element.motion.value,
             "value": slot.element.value,
-            "free": None if slot.parameter is None else model.names[slot.parameter].split(".", 1)[1],
+            "free": None if slot.parameter is None else model.names[slot.parameter].rsplit(".", 1)[1],
+            "body": None if slot.parameter is None else model.names[slot.parameter].rsplit(".", 1)[0],
         }
         for slot in slots
     ]
@@ -125,5 +126,7 @@ def restored(data: Mapping[str, Any], robot: Robot) -> tuple[KinematicModel, Flo
 
 def frame_model(parts: list[dict[str, Any]]) -> FrameModel:
     return FrameModel(
-        tuple(Elementary(Motion(p["motion"]), float(p["value"])) for p in parts), tuple(p["free"] for p in parts)
+        tuple(Elementary(Motion(p["motion"]), float(p["value"])) for p in parts),
+        tuple(p["free"] for p in parts),
+        body=next((p["body"] for p in parts if p.get("body")), None),
     )

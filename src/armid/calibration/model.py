@@ -95,11 +95,13 @@ class FrameModel:
         elements: the chain.
         free: names of the free values, None where fixed; same length.
         rank: the order in which redundant parameters are dropped (higher first).
+        body: frames of the same body share their free values; each frame is its own body when None.
     """
 
     elements: tuple[Elementary, ...]
     free: tuple[str | None, ...]
     rank: int = 0
+    body: str | None = None
 
     @classmethod
     def around(cls, T: FloatArray, free: Sequence[Motion], *, outside: bool) -> FrameModel:
@@ -109,6 +111,29 @@ class FrameModel:
         names = tuple(str(motion.value).lower() for motion in free)
         fixed: tuple[str | None, ...] = (None,) * len(start)
         return cls(small + start, names + fixed) if outside else cls(start + small, fixed + names)
+
+
+def known_cluster(
+    T_link_body: FloatArray, offsets: Mapping[str, FloatArray], *, body: str = "tool"
+) -> dict[str, FrameModel]:
+    """Several targets on one rigid body whose places on it are known: six unknowns for all of them.
+
+    Args:
+        T_link_body: start value of the body's frame on the last link, shape [4, 4].
+        offsets: name of each target -> its known position on the body [m], shape [3].
+        body: name of the body, in front of its parameters' names.
+    """
+    motions = (Motion.TX, Motion.TY, Motion.TZ, Motion.RX, Motion.RY, Motion.RZ)
+    frame = FrameModel.around(T_link_body, motions, outside=False)
+    return {
+        name: FrameModel(
+            (*frame.elements, *(Elementary(m, float(x)) for m, x in zip(motions[:3], at, strict=True))),
+            (*frame.free, None, None, None),
+            frame.rank,
+            body,
+        )
+        for name, at in offsets.items()
+    }
 
 
 @dataclass(frozen=True)
