@@ -15,6 +15,8 @@ from armid.calibration.model import ErrorModel, Geometry, pose_and_derivative
 from armid.calibration.noise import Loss
 from armid.calibration.rotations import rotation_exp, rotation_log
 from armid.calibration.solve import Method, SolverSettings
+from armid.design.poses import Method as PoseMethod
+from armid.design.poses import PoseSettings, Purpose, design_poses
 from armid.identifiability.base import base_parameters
 from armid.kernels.dynamics import gravity
 from armid.robot.load import load_robot
@@ -63,9 +65,15 @@ def test_selection_by_noise_drops_the_same_parameters_as_the_paper():
     assert len(dropped) <= 4
 
 
-def well_conditioned(rng, model, count=17, tries=150):
-    free = np.array([n not in CAMERA_KNOWN | {"link7.theta", "link7.d"} for n in model.names])
-    return min((random_poses(rng, count) for _ in range(tries)), key=lambda q: np.linalg.cond(rows_of(model, q, free)))
+def optimised(seed):
+    """17 poses by the library's own search (exchanges over a pool of 3000)."""
+    settings = PoseSettings(
+        count=17, method=PoseMethod.EXCHANGE, pool=(3000,), self_collision=False, transitions=False, starts=2
+    )
+    design = design_poses(seed004.arm(), Purpose.CALIBRATION, settings, seed=seed)
+    assert design.condition_number < design.initial_condition_number
+    assert len(design.poses) == 17
+    return design.poses
 
 
 def measured(rng, q, shown):
@@ -101,10 +109,7 @@ def test_before_calibration_the_errors_are_the_published_ones():
 
 def test_after_calibration_errors_on_fresh_poses_are_what_the_noise_predicts():
     rng = np.random.default_rng(2)
-    base = kinematic_model(
-        seed004.arm(), MDH, setups={"camera": seed004.camera(free=False)}, targets={"tool": seed004.fixture()}
-    )
-    q = well_conditioned(rng, base)
+    q = optimised(2)
     found = []
     for _ in range(5):
         fit = fitted(measured(rng, q, q))
@@ -131,10 +136,7 @@ def test_unmodelled_compliance_and_eccentricity_leave_less_than_published():
     def real(q):
         return q - 2e-5 * gravity(lwr, q) + 1e-4 * np.sin(q + phase)
 
-    base = kinematic_model(
-        seed004.arm(), MDH, setups={"camera": seed004.camera(free=False)}, targets={"tool": seed004.fixture()}
-    )
-    q = well_conditioned(rng, base)
+    q = optimised(2)
     fit = fitted(measured(rng, real(q), q))
     fresh = random_poses(rng, 200)
     away, turned = errors(fit, fresh, seed004.poses(real(fresh)))
