@@ -18,6 +18,9 @@ from pathlib import Path
 from typing import Any
 
 _DIGEST = 32
+CODE_MODEL = "large"
+"""Sections of a loaded object are mapped one by one, and beside an allocator that reserves gigabytes (Arrow's does) they can come to
+lie more than 2 GB apart: the small model's relative addresses then overflow and LLVM aborts the process."""
 _LOCK = threading.Lock()
 
 ENTRY = ctypes.CFUNCTYPE(
@@ -47,7 +50,7 @@ class Machine:
         import llvmlite.binding as llvm
 
         return llvm.Target.from_default_triple().create_target_machine(
-            cpu=self.cpu, features=self.features, opt=2, reloc="pic", codemodel="small", jit=True
+            cpu=self.cpu, features=self.features, opt=2, reloc="pic", codemodel=CODE_MODEL, jit=True
         )
 
 
@@ -79,7 +82,7 @@ def load(text: str) -> Loaded:
     import llvmlite.binding as llvm
 
     host = machine()
-    key = hashlib.sha256("\0".join((text, host.cpu, host.features, llvmlite.__version__)).encode()).hexdigest()
+    key = hashlib.sha256("\0".join((text, host.cpu, host.features, CODE_MODEL, llvmlite.__version__)).encode()).hexdigest()
     path = cache_directory() / f"{key}.o"
     code = read_object(path)
     found = code is not None
