@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tokenize
 import zipfile
 from pathlib import Path
 from typing import IO
@@ -70,7 +71,10 @@ def array_of(path: Path, name: str, file: IO[bytes], size: int) -> FloatArray | 
     """One array of a .npy stream whose header is checked against the bytes that are really there."""
     version = npy.read_magic(file)
     header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-    shape, fortran, dtype = header(file)
+    try:
+        shape, fortran, dtype = header(file)
+    except (tokenize.TokenError, SyntaxError):  # NumPy reads the header's text as a Python literal
+        raise InputError(path, f"{name} has a damaged header", "the file is truncated or damaged") from None
     if dtype.hasobject:
         raise InputError(path, f"{name} holds Python objects", "save plain numeric arrays; pickled objects are refused")
     count = 1
