@@ -19,8 +19,8 @@ from typing import Any
 
 _DIGEST = 32
 CODE_MODEL = "large"
-"""Sections of a loaded object are mapped one by one, and beside an allocator that reserves gigabytes (Arrow's does) they can come to
-lie more than 2 GB apart: the small model's relative addresses then overflow and LLVM aborts the process."""
+"""Sections of a loaded object are mapped one by one, and beside an allocator that reserves gigabytes (Arrow's does) they can
+come to lie more than 2 GB apart: the small model's relative addresses then overflow and LLVM aborts the process."""
 _LOCK = threading.Lock()
 
 ENTRY = ctypes.CFUNCTYPE(
