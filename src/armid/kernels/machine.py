@@ -82,7 +82,9 @@ def load(text: str) -> Loaded:
     import llvmlite.binding as llvm
 
     host = machine()
-    key = hashlib.sha256("\0".join((text, host.cpu, host.features, CODE_MODEL, llvmlite.__version__)).encode()).hexdigest()
+    key = hashlib.sha256(
+        "\0".join((text, host.cpu, host.features, CODE_MODEL, llvmlite.__version__)).encode()
+    ).hexdigest()
     path = cache_directory() / f"{key}.o"
     code = read_object(path)
     found = code is not None
