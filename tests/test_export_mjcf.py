@@ -10,7 +10,8 @@ import pytest
 
 from armid.export.mjcf import mjcf_text, not_in_mjcf
 from armid.kernels import dynamics
-from armid.robot import Robot
+from armid.kernels.kinematics import jacobian
+from armid.robot import Frame, Robot
 from armid.robot.catalogue import catalogue_names
 from armid.robot.elementary import rotation_from_rpy
 from armid.robot.load import load_robot
@@ -66,3 +67,22 @@ def test_quaternion(angles: tuple[float, float, float]) -> None:
     back = np.zeros(9)
     mujoco.mju_quat2Mat(back, quaternion_from_matrix(R))
     assert np.abs(back.reshape(3, 3) - R).max() < 1e-14
+
+
+@pytest.mark.parametrize("name", catalogue_names())
+def test_mujoco_has_our_jacobian_and_energies(name: str) -> None:
+    rng = np.random.default_rng(1)
+    robot = replace(without_dry_friction(load_robot(name)), coupling=None)
+    joints = tuple(replace(j, drive=replace(j.drive, rotor_inertia=0.0)) for j in robot.joints)
+    robot = replace(robot, joints=joints, frames=(Frame("probe", robot.n_joints),))
+    model = mujoco.MjModel.from_xml_string(mjcf_text(robot))
+    model.opt.enableflags |= int(mujoco.mjtEnableBit.mjENBL_ENERGY)
+    data = mujoco.MjData(model)
+    q, qd = rng.uniform(-1, 1, size=(2, robot.n_joints))
+    data.qpos[:], data.qvel[:] = q, qd
+    mujoco.mj_forward(model, data)
+    J = np.zeros((6, robot.n_joints))
+    mujoco.mj_jacSite(model, data, J[:3], J[3:], 0)
+    assert np.abs(jacobian(robot, q)[0] - J).max() < 1e-12
+    assert dynamics.potential_energy(robot, q)[0] == pytest.approx(data.energy[0], rel=1e-9, abs=1e-9)
+    assert dynamics.kinetic_energy(robot, q, qd)[0] == pytest.approx(data.energy[1], rel=1e-9)
