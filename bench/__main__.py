@@ -13,6 +13,9 @@ NAMES = sorted(path.stem.removeprefix("bench_") for path in Path(__file__).paren
 def main() -> None:
     # One BLAS thread unless told otherwise: our own threads are counted in the tables.
     chosen = sys.argv[1:] or NAMES
+    unknown = [name for name in chosen if name not in NAMES]
+    if unknown:
+        sys.exit(f"bench: no table {', '.join(unknown)}; there are {', '.join(NAMES)}")
     for name in chosen:
         import_module(f"bench.bench_{name}").main()
 
