@@ -11,10 +11,12 @@ import typer
 
 from armid.cli.output import (
     EXIT_UNTRUSTED,
+    BaseLinkOption,
     JsonOption,
     OutOption,
     RobotArgument,
     SeedOption,
+    TipOption,
     console,
     emit,
     jsonable,
@@ -51,8 +53,8 @@ def calibrate(
         str,
         typer.Option(help="auto, or of offset, gain, eccentricity, coupling, compliance (comma-separated), or none."),
     ] = "auto",
-    base: Annotated[str | None, typer.Option(help="Base link of a branched URDF.")] = None,
-    tip: Annotated[str | None, typer.Option(help="Tip link of a branched URDF.")] = None,
+    base: BaseLinkOption = None,
+    tip: TipOption = None,
     setups: Annotated[
         str, typer.Option(help="auto, shared or per-file: do the files share sensor and tool frames?")
     ] = "auto",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.output import EXIT_UNTRUSTED, JsonOption, RobotArgument, console, emit, verb
+from armid.cli.output import EXIT_UNTRUSTED, BaseLinkOption, JsonOption, RobotArgument, TipOption, console, emit, verb
 
 if TYPE_CHECKING:
     from armid.logs import Log
@@ -44,13 +44,15 @@ def check(
         typer.Option("--gravity", metavar="X,Y,Z", help="In the base frame [m/s^2]; the description's by default."),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Also write the findings there.")] = None,
+    base: BaseLinkOption = None,
+    tip: TipOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Is this log what it claims to be? Clock, units, signs, joint order, lag, mounting."""
     from armid.logs import ReadOptions, check_file
     from armid.robot.load import load_robot
 
-    arm = load_robot(robot, gravity=three_numbers(gravity) if gravity else None)
+    arm = load_robot(robot, base=base, tip=tip, gravity=three_numbers(gravity) if gravity else None)
     options = ReadOptions(format=format, step=step, side=side, data_root=data_root, topic=topic)
     checked = [check_file(log, arm, options=options) for log in logs]
     result = summary(checked)

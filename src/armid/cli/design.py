@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.output import JsonOption, OutOption, RobotArgument, SeedOption, console, emit, verb
+from armid.cli.output import (
+    BaseLinkOption,
+    JsonOption,
+    OutOption,
+    RobotArgument,
+    SeedOption,
+    TipOption,
+    console,
+    emit,
+    verb,
+)
 from armid.errors import InputError
 
 if TYPE_CHECKING:
@@ -83,6 +93,8 @@ def design(
     rate_hz: Annotated[float, typer.Option(help="Of the sampled files.")] = 100.0,
     seed: SeedOption = 0,
     out: OutOption = Path("design"),
+    base: BaseLinkOption = None,
+    tip: TipOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """An excitation trajectory that excites every parameter and that the arm can run as it is.
@@ -100,7 +112,7 @@ def design(
     began = perf_counter()
     if rate_hz <= 0.0:
         raise InputError("--rate-hz", f"{rate_hz}", "must be positive")
-    arm = load_robot(robot)
+    arm = load_robot(robot, base=base, tip=tip)
     if payload_mass:
         arm = with_payload(arm, payload_mass, numbers("--payload-centre", payload_centre, 3))
     n = arm.n_joints

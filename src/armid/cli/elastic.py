@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.output import EXIT_UNTRUSTED, JsonOption, console, emit, verb
+from armid.cli.output import EXIT_UNTRUSTED, BaseLinkOption, JsonOption, TipOption, console, emit, verb
 
 if TYPE_CHECKING:
     from armid.estimation.elastic import Transmission
@@ -33,6 +33,8 @@ def elastic(
     data_root: Annotated[
         Path | None, typer.Option("--data-root", metavar="DIR", help="Where mapping files find recordings.")
     ] = None,
+    base: BaseLinkOption = None,
+    tip: TipOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Stiffness and motor inertia of joints with encoders on both sides of the transmission.
@@ -46,7 +48,7 @@ def elastic(
     from armid.logs.read import ReadOptions, read_log
     from armid.robot.load import load_robot
 
-    arm = None if robot is None else load_robot(robot)
+    arm = None if robot is None else load_robot(robot, base=base, tip=tip)
     read = [read_log(path, arm, options=ReadOptions(data_root=data_root)) for path in logs]
     moving = np.ptp(read[0][Channel.POSITION], axis=0) > STILL
     names = joint or [name for name, moves in zip(read[0].joints, moving, strict=True) if moves]

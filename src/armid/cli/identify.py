@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.output import EXIT_UNTRUSTED, JsonOption, OutOption, RobotArgument, SeedOption, console, emit, verb
+from armid.cli.output import (
+    EXIT_UNTRUSTED,
+    BaseLinkOption,
+    JsonOption,
+    OutOption,
+    RobotArgument,
+    SeedOption,
+    TipOption,
+    console,
+    emit,
+    verb,
+)
 from armid.cli.variadic import VariadicCommand
 
 if TYPE_CHECKING:
@@ -112,6 +123,8 @@ def identify(
     accept: AcceptOption = None,
     out: OutOption = Path("identified"),
     seed: SeedOption = 0,
+    base: BaseLinkOption = None,
+    tip: TipOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Estimate the arm's parameters, make them physical, test them on held-out motion."""
@@ -128,7 +141,7 @@ def identify(
     with progress() as tell:
         tell("reading")
         down = numbers(gravity) if gravity else None
-        arm = load_robot(robot, gravity=None if correction else down)
+        arm = load_robot(robot, base=base, tip=tip, gravity=None if correction else down)
         options = read_options(step, data_root)
         train, held_out = training_and_held_out(arm, logs, validate or [], options)
         effects = payload_effects(effects_of(friction, rotor_inertia, payload, torques), [*train, *held_out])

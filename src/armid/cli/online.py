@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.output import JsonOption, RobotArgument, console, emit, jsonable, verb
+from armid.cli.output import BaseLinkOption, JsonOption, RobotArgument, TipOption, console, emit, jsonable, verb
 
 if TYPE_CHECKING:
     from armid.estimation.online_stream import OnlineIdentifier
@@ -29,6 +29,8 @@ def online(
         float | None, typer.Option("--forget-s", help="Time constant of forgetting; never by default.")
     ] = None,
     follow: Annotated[bool, typer.Option("--follow", help="A JSON line with the estimate every second.")] = False,
+    base: BaseLinkOption = None,
+    tip: TipOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Base parameters of an arm while it moves: JSON lines on stdin, one sample each.
@@ -41,7 +43,7 @@ def online(
     from armid.estimation.online_stream import OnlineIdentifier, parsed_samples
     from armid.robot.load import load_robot
 
-    arm = load_robot(robot)
+    arm = load_robot(robot, base=base, tip=tip)
     effects = effects_of(friction, rotor_inertia, "none", torques)
     identifier = OnlineIdentifier(
         arm,

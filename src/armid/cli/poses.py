@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.output import JsonOption, OutOption, RobotArgument, SeedOption, console, emit, verb
+from armid.cli.output import (
+    BaseLinkOption,
+    JsonOption,
+    OutOption,
+    RobotArgument,
+    SeedOption,
+    TipOption,
+    console,
+    emit,
+    verb,
+)
 from armid.errors import UnknownNameError
 
 if TYPE_CHECKING:
@@ -41,6 +51,8 @@ def poses(
     transitions: Annotated[bool, typer.Option(help="Find collision-free ways between the poses.")] = True,
     seed: SeedOption = 0,
     out: OutOption = Path("poses"),
+    base: BaseLinkOption = None,
+    tip: TipOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measurement poses that determine the parameters well, within limits, cell and visibility.
@@ -54,7 +66,7 @@ def poses(
     from armid.robot.load import load_robot
 
     began = perf_counter()
-    arm = load_robot(robot)
+    arm = load_robot(robot, base=base, tip=tip)
     settings = PoseSettings(
         count=count, frame=frame, method=one_of("--method", method, Method), spread=one_of("--spread", spread, Spread),
         pool=None if pool is None else tuple(int(x) for x in numbers("--pool", pool, None)),

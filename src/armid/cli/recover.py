@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.output import EXIT_UNTRUSTED, JsonOption, RobotArgument, console, emit, verb
+from armid.cli.output import EXIT_UNTRUSTED, BaseLinkOption, JsonOption, RobotArgument, TipOption, console, emit, verb
 
 if TYPE_CHECKING:
     from armid.estimation.controller_model import ElementError, Recovery
@@ -42,6 +42,8 @@ def recover(
     ] = None,
     cutoff_hz: Annotated[float, typer.Option("--cutoff-hz", help="Low-pass on the motion.")] = 1.0,
     out: OUT = None,
+    base: BaseLinkOption = None,
+    tip: TipOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Parameters from the gravity vectors and inertia matrices that a controller reports.
@@ -52,7 +54,7 @@ def recover(
     from armid.experiments.controller_model import read_samples
     from armid.robot.load import load_robot
 
-    arm = load_robot(robot)
+    arm = load_robot(robot, base=base, tip=tip)
     data = read_samples(samples, arm)
     training, validation = data.held_out(HELD_OUT) if validate is None else (data, read_samples(validate, arm))
     found = run(arm, training, validation)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.output import EXIT_UNTRUSTED, JsonOption, RobotArgument, console, emit, verb
+from armid.cli.output import EXIT_UNTRUSTED, BaseLinkOption, JsonOption, RobotArgument, TipOption, console, emit, verb
 
 if TYPE_CHECKING:
     from armid.estimation.estimate import Estimate
@@ -38,6 +38,8 @@ def sequential(
     ] = False,
     cutoff_hz: Annotated[float | None, typer.Option("--cutoff-hz", help="Low-pass; chosen by default.")] = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where files are written.")] = None,
+    base: BaseLinkOption = None,
+    tip: TipOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Base parameters joint by joint from the tip, proximal joints locked or moving.
@@ -51,7 +53,7 @@ def sequential(
     from armid.identifiability.structure import structural_base
     from armid.robot.load import load_robot
 
-    arm = load_robot(robot)
+    arm = load_robot(robot, base=base, tip=tip)
     effects = effects_of(friction, rotor_inertia, "none", "link")
     source = TorqueRows(arm, effects)
     stages = [stage for path in logs for stage in stages_of(arm, path, cutoff_hz, commanded=commanded)]

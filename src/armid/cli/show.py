@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from armid.cli.output import JsonOption, RobotArgument, console, emit, verb
+from armid.cli.output import BaseLinkOption, JsonOption, RobotArgument, TipOption, console, emit, verb
 from armid.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ def show(
     cell: Annotated[str | None, typer.Option(help="Cell file, or the name of one that comes along.")] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="On this machine only; 0 for any free one.")] = 8080,
     seconds: Annotated[float | None, typer.Option(help="Stop after this long; until Ctrl-C by default.")] = None,
+    base: BaseLinkOption = None,
+    tip: TipOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """A 3D preview of the arm, its cell, and a motion or poses playing, on this machine only.
@@ -41,7 +43,7 @@ def show(
     from armid.design.scene import build_scene
     from armid.robot.load import load_robot
 
-    arm = load_robot(robot)
+    arm = load_robot(robot, base=base, tip=tip)
     motion = None if trajectory is None else playable(arm, trajectory)
     scene = build_scene(arm, named_cell(cell))
     with preview(Show(arm, motion, scene, motion_limits(arm)[0].middle), port=port) as viewer:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.output import EXIT_UNTRUSTED, JsonOption, RobotArgument, console, emit, verb
+from armid.cli.output import EXIT_UNTRUSTED, BaseLinkOption, JsonOption, RobotArgument, TipOption, console, emit, verb
 from armid.errors import InputError
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ def sweep(
     chirp: Annotated[bool, typer.Option("--chirp", help="With --plan: one chirp instead of sines.")] = False,
     rate_hz: Annotated[float, typer.Option("--rate-hz", help="With --plan: of the recording.")] = 1000.0,
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where files are written.")] = None,
+    base: BaseLinkOption = None,
+    tip: TipOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Axis inertia and viscous friction from frequency response.
@@ -46,7 +48,7 @@ def sweep(
     """
     from armid.robot.load import load_robot
 
-    arm = load_robot(robot)
+    arm = load_robot(robot, base=base, tip=tip)
     if plan is not None:
         files = planned(arm, plan, axis or list(arm.joint_names), frequency_hz, chirp, rate_hz, out)
         console().print(f"{len(files)} motions written")
