@@ -85,7 +85,7 @@ class TextTable:
             return
         done = 0
         try:
-            for table in self.arrow_chunks(arrow, names):
+            for table in gathered(self.arrow_chunks(arrow, names), rows):
                 yield table
                 done += len(next(iter(table.values()))) if table else 0
         except arrow.ArrowInvalid:
@@ -178,6 +178,33 @@ class TextTable:
         except ValueError:
             self.skipped.cell(row)
             return float("nan")
+
+
+def gathered(pieces: Iterator[Table], rows: int) -> Iterator[Table]:
+    """Pieces put together until they hold about `rows` rows: filters work on large ones with less overlap.
+
+    What is complete when the pieces break off is delivered before the error goes on.
+    """
+    held: list[Table] = []
+    count = 0
+    try:
+        for piece in pieces:
+            length = len(next(iter(piece.values()))) if piece else 0
+            if held and count + length > rows:
+                yield together(held)
+                held, count = [], 0
+            held.append(piece)
+            count += length
+    except Exception:
+        if held:
+            yield together(held)
+        raise
+    if held:
+        yield together(held)
+
+
+def together(tables: list[Table]) -> Table:
+    return tables[0] if len(tables) == 1 else {k: np.concatenate([t[k] for t in tables]) for k in tables[0]}
 
 
 def open_text(path: Path, layout: Layout) -> TextTable:
