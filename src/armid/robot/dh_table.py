@@ -11,7 +11,6 @@ from armid.arrays import FloatArray
 from armid.parameters.inertial import transformed
 from armid.robot.dh import Convention, Row, transforms
 from armid.robot.elementary import from_matrix, product
-from armid.robot.geometry import Geometry
 from armid.robot.robot import Frame, Joint, JointKind, Link, Robot
 from armid.robot.symbols import Symbols
 from armid.robot.urdf_tree import exact_angle
@@ -154,5 +153,5 @@ def _carried(robot: Robot, old: list[FloatArray], joints: tuple[Joint, ...]) -> 
 
 def _moved(link: Link, T: FloatArray) -> Link:
     inertial = None if link.inertial is None else transformed(link.inertial, T)
-    shapes = tuple(Geometry(g.shape, T @ g.T_link_shape, g.collision) for g in link.geometry)
+    shapes = tuple(replace(g, T_link_shape=T @ g.T_link_shape) for g in link.geometry)
     return replace(link, inertial=inertial, geometry=shapes)

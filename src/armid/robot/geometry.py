@@ -58,8 +58,10 @@ class Geometry:
         shape: what it is.
         T_link_shape: where it is, shape [4, 4].
         collision: part of collision checks; otherwise for display only.
+        part: the description's own link, when several are merged into one moving link; empty when nobody said.
     """
 
     shape: Shape
     T_link_shape: FloatArray = field(default_factory=lambda: np.eye(4))
     collision: bool = True
+    part: str = ""
