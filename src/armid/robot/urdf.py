@@ -192,7 +192,7 @@ def _body(urdf: Urdf, root: str, on_arm: set[str], notes: list[Note] | None) -> 
             body.suspect |= inertial_problem(link.inertial) is not None
             if notes is not None:
                 notes += inertial_notes(name, link.inertial)
-        body.geometry += [Geometry(g.shape, T @ g.T_link_shape, g.collision) for g in link.geometry]
+        body.geometry += [Geometry(g.shape, T @ g.T_link_shape, g.collision, name) for g in link.geometry]
         if rigid and name != root:
             body.frames.append((name, chain))
         for joint in urdf.joints_from(name):
