@@ -13,7 +13,6 @@ import pytest
 from armid.design import distance_kernels as kernels
 from armid.design.capsules import LinkCapsule, capsule_around, enclosing_capsule, link_capsules
 from armid.design.cell import Cell, Obstacle, Region, load_cell, parse_cell
-from armid.design.meshes import MeshError, vertices
 from armid.design.scene import Scene, build_scene, joint_rows
 from armid.errors import ArmidError, InputError
 from armid.kernels.kinematics import forward_kinematics
@@ -22,6 +21,7 @@ from armid.robot.elementary import Motion as Move
 from armid.robot.elementary import elementary_matrix, from_matrix, rpy
 from armid.robot.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Sphere
 from armid.robot.load import load_robot
+from armid.robot.meshes import MeshError, vertices
 from armid.robot.shapes import pose_along
 from chains import random_robot
 
@@ -196,7 +196,9 @@ def test_meshes_are_read_and_scaled(tmp_path: Path):
     (tmp_path / "c.obj").write_text("# mesh\n" + "".join(f"v {p[0]} {p[1]} {p[2]}\n" for p in points))
     numbers = " ".join(str(x) for x in (points * 1000).ravel())
     (tmp_path / "d.dae").write_text(
-        f'<unit meter="0.001"/><float_array id="m-positions-array" count="36">{numbers}</float_array>'
+        '<COLLADA><asset><unit meter="0.001"/></asset><library_geometries><geometry id="g"><mesh>'
+        f'<source id="s"><float_array id="a" count="36">{numbers}</float_array></source>'
+        '<vertices id="v"><input semantic="POSITION" source="#s"/></vertices></mesh></geometry></library_geometries></COLLADA>'
     )
     for name in "a.stl", "b.stl", "c.obj", "d.dae":
         found = vertices(Mesh(str(tmp_path / name), (2.0, 2.0, 2.0)))

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from armid.arrays import FloatArray, read_only
-from armid.design.meshes import MeshError, vertices
 from armid.notes import Note, Severity
 from armid.robot.elementary import product
 from armid.robot.geometry import Box, Capsule, Cylinder, Geometry, Sphere
+from armid.robot.meshes import MeshError, vertices
 from armid.robot.robot import Robot
 
 THICKNESS = 0.055
@@ -74,7 +74,9 @@ def capsules_of_shapes(name: str, link: int, shapes: list[Geometry]) -> tuple[li
         try:
             start, end, radius = enclosing_capsule(geometry)
         except MeshError as problem:
-            notes.append(Note("mesh-missing", Severity.WARNING, f"link {name}: {problem}", name))
+            notes.append(
+                Note("mesh-missing", Severity.WARNING, f"link {name}: {problem}; without it capsules stand in", name)
+            )
             continue
         out.append(LinkCapsule(name, link, start, end, radius))
     return out, notes

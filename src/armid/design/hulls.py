@@ -12,10 +12,10 @@ import mujoco
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.design.meshes import MeshError, vertices
 from armid.design.trajectory import Trajectory, grid
 from armid.kernels.kinematics import forward_kinematics
 from armid.robot.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Sphere
+from armid.robot.meshes import MeshError, vertices
 from armid.robot.robot import Robot
 
 RATE_HZ = 50.0

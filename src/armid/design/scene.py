@@ -178,7 +178,7 @@ def box_row(geometry: Geometry) -> list[float]:
     if isinstance(shape, Box):
         centre, half = np.zeros(3), np.array(shape.size) / 2
     else:
-        from armid.design.meshes import vertices
+        from armid.robot.meshes import vertices
 
         assert isinstance(shape, Mesh)
         points = vertices(shape)

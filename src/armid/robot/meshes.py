@@ -1,4 +1,4 @@
-"""Vertices of mesh files: STL (binary and text), OBJ, and Collada positions. Nothing but points is read."""
+"""Vertices of mesh files: STL (binary and text), OBJ and Collada. Nothing but points is read."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.errors import InputError
+from armid.robot.collada import dae_vertices
 from armid.robot.geometry import Mesh
 
 MAX_BYTES = 200_000_000
@@ -28,7 +29,8 @@ def vertices(mesh: Mesh) -> FloatArray:
     """
     path = Path(mesh.path)
     if not path.is_file():
-        raise MeshError(path, "mesh file not found", "capsules between the joints are used instead")
+        hint = "put it beside the description, or the folder of its package into one above the description's"
+        raise MeshError(mesh.path, "mesh file not found", hint)
     if path.stat().st_size > MAX_BYTES:
         raise MeshError(path, f"larger than {MAX_BYTES} bytes")
     readers = {".stl": stl_vertices, ".obj": obj_vertices, ".dae": dae_vertices}
@@ -37,7 +39,7 @@ def vertices(mesh: Mesh) -> FloatArray:
         raise MeshError(path, f"suffix {path.suffix!r}", f"known: {', '.join(readers)}")
     try:
         points = reader(path.read_bytes())
-    except (ValueError, struct.error, IndexError) as problem:
+    except (ValueError, struct.error, IndexError, InputError) as problem:
         raise MeshError(path, f"not a readable mesh: {problem}") from None
     if len(points) < 4 or not np.isfinite(points).all():
         raise MeshError(path, f"{len(points)} vertices, not all of them finite" if len(points) else "no vertices")
@@ -59,13 +61,3 @@ def obj_vertices(data: bytes) -> FloatArray:
     """The `v x y z` lines."""
     rows = [line.split()[1:4] for line in data.decode("utf-8", "replace").splitlines() if line.startswith("v ")]
     return np.array([[float(x) for x in row] for row in rows]).reshape(-1, 3)
-
-
-def dae_vertices(data: bytes) -> FloatArray:
-    """Position arrays of a Collada file, in metres; node transforms other than the unit are not applied."""
-    text = data.decode("utf-8", "replace")
-    unit = re.search(r'<unit[^>]*\bmeter="([^"]+)"', text)
-    scale = float(unit.group(1)) if unit else 1.0
-    arrays = re.findall(r'<float_array[^>]*id="[^"]*position[^"]*"[^>]*>([^<]*)<', text, flags=re.IGNORECASE)
-    numbers = [float(x) for block in arrays for x in block.split()]
-    return scale * np.array(numbers).reshape(-1, 3)
