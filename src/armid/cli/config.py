@@ -12,6 +12,7 @@ from typing import Any
 import typer
 import typer.core
 
+from armid.cli.command_line import ARGUMENTS
 from armid.cli.output import EXIT_FAILED
 from armid.errors import ArmidError, InputError, UnknownNameError
 
@@ -25,6 +26,7 @@ class ConfiguredGroup(typer.core.TyperGroup):
     """The `armid` command: takes `--config FILE` before or after the verb and makes the file the verbs' defaults."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        ARGUMENTS.set(tuple(args))
         try:
             rest, path = without_config(args)
             if path is not None:

@@ -41,6 +41,7 @@ def demo(
     as_json: JsonOption = False,
 ) -> None:
     """Design, run, identify, validate, export and report on the embedded robot: an arm learns its body."""
+    from armid.cli.command_line import command_record
     from armid.demo.story import Fault, Story, tell_story
 
     started = perf_counter()
@@ -50,7 +51,7 @@ def demo(
     def tell(text: str) -> None:
         screen.print(f"[dim]{perf_counter() - started:5.1f} s[/dim]  {text}")
 
-    ending = tell_story(story, out, progress=tell)
+    ending = tell_story(story, out, progress=tell, command=command_record())
     result = ending.result
     show(ending, out)
     emit(contract(ending, out, perf_counter() - started), as_json=as_json)

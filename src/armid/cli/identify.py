@@ -131,6 +131,7 @@ def identify(
     from time import perf_counter
 
     started = perf_counter()
+    from armid.cli.command_line import with_command
     from armid.cli.hand_over import hand_over_summary, show_hand_over, with_correction, write_hand_over
     from armid.estimation.result import load_result, save_result
     from armid.robot.load import load_robot
@@ -162,6 +163,7 @@ def identify(
         else:
             result, handed = with_correction(arm, correction, train, held_out, settings, down, tell)
         tell("writing")
+        result = with_command(result)
         files = save_result(result, out)
         if handed is not None:
             files += write_hand_over(handed, out)

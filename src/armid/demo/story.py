@@ -6,10 +6,11 @@ nothing here may know except to score the answer at the end.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -101,13 +102,16 @@ class Ending:
 Progress = Callable[[str], None]
 
 
-def tell_story(story: Story, folder: Path, *, progress: Progress = lambda _: None) -> Ending:
+def tell_story(
+    story: Story, folder: Path, *, progress: Progress = lambda _: None, command: Mapping[str, Any] | None = None
+) -> Ending:
     """Runs everything and writes it to a folder.
 
     Args:
         story: settings.
         folder: where trajectories, logs, result, exports and report go.
         progress: told in words what is being done.
+        command: the command line that tells it, for the report.
 
     Raises:
         ArmidError: a stage refuses to go on, with the reason.
@@ -130,6 +134,8 @@ def tell_story(story: Story, folder: Path, *, progress: Progress = lambda _: Non
     logs[0] = logs[0].split(1.0 / (story.repetitions + 1))[1]
     settings = Identification(effects=EFFECTS, conditioning=Conditioning(period=story.period), seed=story.seed)
     result = identify(robot, logs[:1], logs[1:], settings, progress=progress)
+    if command:
+        result = replace(result, provenance={**result.provenance, "command": dict(command)})
     progress("writing the result, its export and the report")
     save_result(result, folder / "result")
     exports = exported(result, folder)

@@ -109,11 +109,8 @@ def safe_name(name: str) -> str:
 
 def comments_for(result: Result, parameters: Parameters) -> list[str]:
     """What the file says about itself."""
-    provenance = result.provenance
-    lines = [
-        f"Identified by armid {provenance.get('armid', '')}".rstrip()
-        + f"; {parameters} parameters; verdict: {result.verdict}."
-    ]
+    version = str(result.provenance.get("versions", {}).get("armid", ""))
+    lines = [f"Identified by armid {version}".rstrip() + f"; {parameters} parameters; verdict: {result.verdict}."]
     if result.verdict != "trusted":
         lines += [f"{UNVALIDATED}: do not use on a robot.", *(f"{UNVALIDATED}: {reason}" for reason in result.reasons)]
     return lines

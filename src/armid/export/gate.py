@@ -12,7 +12,8 @@ from armid.arrays import FloatArray
 from armid.errors import ArmidError
 from armid.kernels.dynamics import inverse_dynamics
 from armid.robot.robot import Robot
-from armid.robot.urdf import parse_urdf
+from armid.robot.urdf import orientation_in_root, parse_urdf
+from armid.robot.urdf_tree import read_urdf
 
 RELOAD_TOLERANCE = 1e-9
 """Largest difference of torques, relative to the largest torque: decimal text with 17 digits loses nothing that shows here."""
@@ -64,9 +65,12 @@ def reload_checks(robot: Robot, text: str, *, mjcf: bool) -> tuple[Reload, ...]:
     Raises:
         ReloadError: a program refuses the file, or computes other torques from it.
     """
-    readers: dict[str, Callable[[], Torque | None]] = {"MuJoCo": lambda: mujoco_torque(robot, text)}
+    # A URDF's arm may hang from a base that stands turned in the file's root, where other programs keep gravity.
+    turned = np.eye(3) if mjcf else orientation_in_root(read_urdf(text, "exported file"), robot.base)
+    down = turned @ robot.gravity
+    readers: dict[str, Callable[[], Torque | None]] = {"MuJoCo": lambda: mujoco_torque(robot, text, down)}
     if not mjcf:
-        readers |= {"armid": lambda: own_torque(robot, text), "Pinocchio": lambda: pinocchio_torque(robot, text)}
+        readers |= {"armid": lambda: own_torque(robot, text), "Pinocchio": lambda: pinocchio_torque(robot, text, down)}
     checks = []
     for program, reader in readers.items():
         torque = reader()
@@ -104,15 +108,15 @@ def without_shapes(text: str) -> str:
     return ElementTree.tostring(root, encoding="unicode")
 
 
-def mujoco_torque(robot: Robot, text: str) -> Torque:
-    """MuJoCo's inverse dynamics with everything but the links switched off."""
+def mujoco_torque(robot: Robot, text: str, gravity: FloatArray) -> Torque:
+    """MuJoCo's inverse dynamics with everything but the links switched off; gravity in the file's root [m/s^2]."""
     import mujoco
 
     try:
         model = mujoco.MjModel.from_xml_string(without_shapes(text))
     except ValueError as error:
         raise ReloadError(f"MuJoCo refuses the exported file: {str(error).splitlines()[0]}") from None
-    model.opt.gravity[:] = robot.gravity
+    model.opt.gravity[:] = gravity
     model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
     model.dof_damping[:] = 0.0
     model.dof_armature[:] = 0.0
@@ -132,8 +136,8 @@ def mujoco_torque(robot: Robot, text: str) -> Torque:
     return torque
 
 
-def pinocchio_torque(robot: Robot, text: str) -> Torque | None:
-    """Pinocchio's recursive Newton-Euler; None when Pinocchio is not installed."""
+def pinocchio_torque(robot: Robot, text: str, gravity: FloatArray) -> Torque | None:
+    """Pinocchio's recursive Newton-Euler, gravity in the file's root; None when Pinocchio is not installed."""
     try:
         import pinocchio as pin
     except ImportError:
@@ -142,7 +146,7 @@ def pinocchio_torque(robot: Robot, text: str) -> Torque | None:
         model = pin.buildModelFromXML(without_shapes(text))
     except ValueError as error:
         raise ReloadError(f"Pinocchio refuses the exported file: {error}") from None
-    model.gravity.linear = np.array(robot.gravity)
+    model.gravity.linear = np.array(gravity)
     data = model.createData()
     neutral = pin.neutral(model)
     ids = [model.getJointId(name) for name in robot.joint_names]

@@ -200,20 +200,38 @@ def sensitivity_section(result: Result) -> Section:
 
 
 def reproduce_section(result: Result) -> Section:
+    """The command as it was typed; rebuilt from the settings for a result that a program made."""
+    typed = result.provenance.get("command") or {}
+    if typed.get("line"):
+        lead = Paragraph(
+            f"With the same files (hashes here and above) and armid {armid_version(result)}, this repeats it, as it was typed:"
+        )
+        text = Paragraph(f"cd {shlex.quote(typed['folder'])}\n{typed['line']}", "code")
+        return Section("reproduce", "How to reproduce", (lead, text, *named_files(typed)))
     lead = Paragraph(
-        "With the same files (hashes above) and the same versions, this command repeats the identification:"
+        "A program made this result, not a command. With the same files (hashes above) and the same versions, this command, "
+        "rebuilt from the settings, comes nearest:"
     )
-    text = Paragraph(command(result), "code")
     after = Paragraph(
         "A prior, bounds, gravity or another method than the default must be given again; logs that a program prepared before "
         "(cut, averaged over periods) need the same preparation first.",
         "faint",
     )
-    return Section("reproduce", "How to reproduce", (lead, text, after))
+    return Section("reproduce", "How to reproduce", (lead, Paragraph(command(result), "code"), after))
+
+
+def armid_version(result: Result) -> str:
+    return str(result.provenance.get("versions", {}).get("armid", ""))
+
+
+def named_files(typed: Mapping[str, Any]) -> tuple[Table, ...]:
+    """Files the command names beside robot and logs: bounds, a prior, a correction, a config file."""
+    rows = tuple((file["path"], fingerprint(file)) for file in typed.get("files", ()))
+    return (Table(("other file of the command", "sha256, first 16"), rows),) if rows else ()
 
 
 def command(result: Result) -> str:
-    """The command line that repeats an identification."""
+    """A command line with the settings of an identification."""
     p, e, c = result.provenance, result.effects, result.conditioning
     train, held_out = (log_words(p.get(part, ())) for part in ("train", "held_out"))
     words = ["armid", "identify", str(p.get("robot", {}).get("path", "ROBOT")).removeprefix("catalogue:"), *train]

@@ -45,7 +45,8 @@ def _read(source: str | Path, base: str | None, tip: str | None) -> Robot:
     if in_catalogue:
         data, where, path = catalogue_bytes(text), text, f"catalogue:{text}"
     else:
-        data, where, path = _file(source), Path(source).name, text
+        # Absolute: a result must find its description again from any folder.
+        data, where, path = _file(source), Path(source).name, str(Path(source).absolute())
     provenance = Source(path=path, sha256=hashlib.sha256(data).hexdigest())
     content = decoded(data, where)
     if content.lstrip().startswith("<") or Path(text).suffix.lower() in (".urdf", ".xml"):

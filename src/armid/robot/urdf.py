@@ -15,7 +15,7 @@ from armid.parameters.inertial import inertial_problem, transformed
 from armid.robot.elementary import Elementary, Motion, product
 from armid.robot.geometry import Geometry
 from armid.robot.inertial_notes import inertial_notes
-from armid.robot.robot import Drive, Frame, Joint, JointKind, Link, Robot, Source
+from armid.robot.robot import STANDARD_GRAVITY, Drive, Frame, Joint, JointKind, Link, Robot, Source
 from armid.robot.symbols import Symbols
 from armid.robot.urdf_tree import MOVING, UNSUPPORTED, Urdf, UrdfJoint, read_urdf
 
@@ -38,7 +38,8 @@ def parse_urdf(
 
     The arm goes from `base` (default: the root link) to `tip` (default: the end of the longest chain of moving joints,
     if there is only one). Link frames are the file's. Fixed links are merged into the link that carries them and
-    stay as frames. A branch with moving joints off the arm is lumped at its zero position, with a note.
+    stay as frames. A branch with moving joints off the arm is lumped at its zero position, with a note. Gravity points along
+    -z of the root link: a base that stands turned in the root sees it turned (moving joints before the base at zero).
 
     Args:
         text: the file's content.
@@ -99,7 +100,7 @@ def default_tip(urdf: Urdf, base: str, where: str, notes: list[Note]) -> str:
     if len(tips) > 1:
         listed = ", ".join(tips[:12]) + (", ..." if len(tips) > 12 else "")
         raise RobotError(
-            where, f"{len(tips)} chains of {best} moving joints", f"name the tip of the arm, one of: {listed}"
+            where, f"{len(tips)} chains of {best} moving joints", f"name the tip of the arm (--tip), one of: {listed}"
         )
     leaves = _fixed_leaves(urdf, ends[0])
     if len(leaves) > 1:
@@ -224,8 +225,39 @@ def _robot(urdf: Urdf, path: list[UrdfJoint], base: str, tip: str, notes: list[N
     frames = [Frame(name, i, chain) for i, body in enumerate(bodies) for name, chain in body.frames]
     return Robot(
         name=urdf.name, joints=tuple(joints), links=tuple(links), frames=_tip_last(frames, tip, links), base=base,
-        geometry=tuple(ground.geometry), source=source, notes=tuple(notes),
+        gravity=_gravity_in(urdf, base, notes), geometry=tuple(ground.geometry), source=source, notes=tuple(notes),
     )  # fmt: skip
+
+
+def orientation_in_root(urdf: Urdf, link: str) -> FloatArray:
+    """R_root_link, with the moving joints between them at zero."""
+    R_root_link = np.eye(3)
+    for joint in _joints_before(urdf, link):
+        R_root_link = product(origin_elements(joint))[:3, :3] @ R_root_link
+    return R_root_link
+
+
+def _joints_before(urdf: Urdf, link: str) -> list[UrdfJoint]:
+    """From the link back to the root."""
+    joints: list[UrdfJoint] = []
+    joint = urdf.joint_to(link)
+    while joint is not None:
+        joints.append(joint)
+        joint = urdf.joint_to(joint.parent)
+    return joints
+
+
+def _gravity_in(urdf: Urdf, base: str, notes: list[Note]) -> FloatArray:
+    """Gravity in the frame of a base that may stand turned in the root link, whose z axis points up [m/s^2]."""
+    up = orientation_in_root(urdf, base)[2]
+    moving = [joint.name for joint in _joints_before(urdf, base) if joint.moves]
+    if moving:
+        message = f"joints before the base are held at zero: {', '.join(moving[::-1])}"
+        notes.append(Note("base-held", Severity.INFO, message, base))
+    if 1.0 - up[2] > AXIS_SNAP:
+        message = f"the base stands turned in {urdf.root!r}, whose z axis points up: gravity is turned with it"
+        notes.append(Note("base-turned", Severity.INFO, message, base))
+    return -STANDARD_GRAVITY * np.where(np.abs(up) < AXIS_SNAP, 0.0, up)
 
 
 def _link(name: str, body: _Body, notes: list[Note]) -> Link:

@@ -1,0 +1,60 @@
+"""The command line as it was typed, kept in a result so that its report can show how to repeat it."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from collections.abc import Iterable, Iterator
+from contextvars import ContextVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from armid.estimation.result import Result
+
+PROGRAM = "armid"
+
+ARGUMENTS: ContextVar[tuple[str, ...]] = ContextVar("arguments", default=())
+"""Words after the program's name; set by the command group, empty when a verb is called from Python."""
+
+
+def command_line() -> str:
+    """What was typed, quoted for a shell; empty when no command line led here."""
+    words = ARGUMENTS.get()
+    return shlex.join((PROGRAM, *words)) if words else ""
+
+
+def command_record(known: Iterable[str] = ()) -> dict[str, Any]:
+    """The command line, the folder it was typed in, and hashes of the files it names.
+
+    Args:
+        known: paths whose hashes are recorded elsewhere already (robot and logs); they are not read again.
+    """
+    skip = {Path(path).absolute() for path in known}
+    files = [name for name in dict.fromkeys(named_files(ARGUMENTS.get())) if Path(name).absolute() not in skip]
+    return {
+        "line": command_line(),
+        "folder": str(Path.cwd()),
+        "files": [{"path": name, "sha256": hashlib.sha256(Path(name).read_bytes()).hexdigest()} for name in files],
+    }
+
+
+def named_files(words: Iterable[str]) -> Iterator[str]:
+    """Files among the words; of a result folder the file that says what it is."""
+    for word in words:
+        value = word.partition("=")[2] if word.startswith("-") else word
+        for path in (Path(value), Path(value) / "result.json") if value else ():
+            if path.is_file():
+                yield str(path)
+
+
+def with_command(result: Result) -> Result:
+    """The result with the command line that gave it in its provenance."""
+    from dataclasses import replace
+
+    if not ARGUMENTS.get():
+        return result
+    p = result.provenance
+    logs = [file["path"] for part in ("train", "held_out") for log in p.get(part, ()) for file in log["files"]]
+    known = [p.get("robot", {}).get("path", ""), *logs]
+    return replace(result, provenance={**p, "command": command_record(known)})
