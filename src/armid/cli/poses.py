@@ -36,6 +36,9 @@ def poses(
     purpose: Annotated[str, typer.Option("--for", help="calibration, axis-inertia or gravity.")],
     count: Annotated[int | None, typer.Option(min=1, help="Poses; 17 for calibration, 30 for gravity.")] = None,
     frame: Annotated[str | None, typer.Option(help="Tracked by the instrument; the tip by default.")] = None,
+    errors: Annotated[
+        str | None, typer.Option(help="For calibration: described (the description's constants) or complete.")
+    ] = None,
     cell: Annotated[str | None, typer.Option(help="Cell file, or the name of one that comes along.")] = None,
     method: Annotated[str, typer.Option(help="best, target (seed 002), exchange, tabu or multi-start.")] = "best",
     spread: Annotated[str, typer.Option(help="Of the pool: random, uniform or weighted.")] = "random",
@@ -63,12 +66,14 @@ def poses(
     from armid.cli.inspect import one_of
     from armid.design.pose_pool import Spread
     from armid.design.poses import Method, PoseSettings, Purpose, design_poses
+    from armid.experiments.pose import ErrorModel
     from armid.robot.load import load_robot
 
     began = perf_counter()
     arm = load_robot(robot, base=base, tip=tip)
     settings = PoseSettings(
-        count=count, frame=frame, method=one_of("--method", method, Method), spread=one_of("--spread", spread, Spread),
+        count=count, frame=frame, errors=None if errors is None else one_of("--errors", errors, ErrorModel),
+        method=one_of("--method", method, Method), spread=one_of("--spread", spread, Spread),
         pool=None if pool is None else tuple(int(x) for x in numbers("--pool", pool, None)),
         starts=starts, margin=margin, self_collision=self_collision,
         reference=None if reference is None else numbers("--reference", reference, arm.n_joints), transitions=transitions,

@@ -15,6 +15,7 @@ from armid.design.pose_selection import Pool
 from armid.design.scene import Scene
 from armid.design.target_matrix import RatedSelection, rated_selection, safe_condition, target_matrix
 from armid.errors import InputError
+from armid.experiments.pose import ErrorModel
 from armid.identifiability.base import base_parameters
 from armid.kernels.evaluate import Restricted, evaluate_rows
 from armid.kernels.rows import RowSource
@@ -65,6 +66,7 @@ class PoseSettings:
     Args:
         count: of poses; for axis inertias the target matrix decides it. None for the purpose's default.
         frame: tracked by the instrument; the tip when None. Calibration only.
+        errors: which constants are in question; what the description calls for when None. Calibration only.
         method: how poses are chosen.
         spread: of the pool.
         pool: poses generated; per axis for axis inertias. For uniform or weighted spreads, values per joint.
@@ -78,6 +80,7 @@ class PoseSettings:
 
     count: int | None = None
     frame: str | None = None
+    errors: ErrorModel | None = None
     method: Method = Method.BEST
     spread: Spread = Spread.RANDOM
     pool: tuple[int, ...] | None = None

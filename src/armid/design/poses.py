@@ -146,7 +146,7 @@ def source_of(robot: Robot, purpose: Purpose, settings: PoseSettings) -> RowSour
     """The rows a purpose measures."""
     match purpose:
         case Purpose.CALIBRATION:
-            return PoseRows(robot, settings.frame)
+            return PoseRows(robot, settings.frame, model=settings.errors)
         case Purpose.GRAVITY:
             return GravityRows(robot)
         case Purpose.AXIS_INERTIA:
