@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from armid.estimation.friction import FrictionSearch, Shape, shape_values
+from armid.errors import InputError
+from armid.estimation.covariance import PerChannelNoise
+from armid.estimation.friction import FrictionSearch, Shape, Shapes, rigid_part, scale_deviations, shape_values
+from armid.estimation.friction_columns import column_values, smoothed
 from armid.estimation.gains import DriveGainSearch
 from armid.estimation.gravity import GravityDirection, angle
 from armid.estimation.least_squares import WeightedLeastSquares
@@ -31,35 +34,95 @@ def arm():
     return case(7, count=1500)
 
 
-def shaped(arm, shape, scale, amount, rng):
+def builder(arm, torque, shape):
+    """Runs with given shapes of friction; nothing is filtered."""
+    words = {shape.value: True}
+    source = FilteredTorqueRows(TorqueRows(arm.robot, replace(FRICTION, **words)))
+    linear = Run("motion", arm.source, arm.inputs, torque, rate=arm.rate)
     qd = arm.inputs[:, 3:6]
-    extra = np.column_stack([amount * shape_values(shape, qd[:, j], scale=scale) for j in range(3)])
-    return arm.run(extra + rng.normal(size=arm.clean.shape) * 0.05)
+
+    def build(shapes):
+        load = None
+        if shapes.load is not None:
+            load = linear.predicted([shapes.load.get(name, 0.0) for name in arm.source.columns])
+        sign = np.sign(qd)
+        columns = source.torque.shape_columns
+        parts = [smoothed(sign, qd, source.torque.effects, shapes)]
+        parts.append(column_values(columns, arm.robot, qd, sign, shapes, load))
+        return (replace(linear, source=source, inputs=np.hstack([arm.inputs, *parts])),)
+
+    return build
+
+
+STILL = Shapes(presliding=(0.0, 0.0, 0.0))
 
 
 @pytest.mark.parametrize("shape", [Shape.STRIBECK, Shape.SMOOTH])
-def test_the_velocity_scale_of_a_shape_is_found(arm, shape):
-    run = shaped(arm, shape, 0.25, 3.0, np.random.default_rng(0))
-    plain = WeightedLeastSquares().fit(information_of([run]), arm.base)
-    fit = FrictionSearch(shape, candidates=12, fastest=0.6, slowest=0.02).fit([run], plain)
-    assert all(0.15 < scale < 0.4 for scale in fit.scales.values())
-    assert fit.improvement > 0.5
-    values = dict(zip(fit.estimate.names, fit.estimate.values, strict=True))
-    assert values[f"joint2.{shape.quantity}"] == pytest.approx(3.0, rel=0.25)
+def test_the_velocity_scale_of_a_shape_is_found_within_its_deviation(arm, shape):
+    rng, qd = np.random.default_rng(0), arm.inputs[:, 3:6]
+    scales = np.array([0.25, 0.1, 0.4])
+    extra = np.column_stack([3.0 * shape_values(shape, qd[:, j], scale=scales[j]) for j in range(3)])
+    places = [arm.source.columns.index(f"joint{j + 1}.coulomb") for j in range(3)]
+    level = arm.standard[places]
+    if shape is Shape.SMOOTH:
+        extra -= level * np.sign(qd)
+    torque = arm.clean + extra + rng.normal(size=arm.clean.shape) * 0.05
+    build = builder(arm, torque, shape)
+    fit = FrictionSearch().fit(build, STILL)
+    assert fit.converged
+    estimate, deviations = scale_deviations(build, fit.runs, fit.shapes, fit.estimate, PerChannelNoise())
+    off = (np.array(fit.shapes.scales) - scales) / np.array(deviations)
+    assert np.abs(off).max() < 3.5
+    assert np.all(np.array(deviations) < 0.1 * scales)
+    found = dict(zip(estimate.names, zip(estimate.values, estimate.standard_deviations, strict=True), strict=True))
+    value, deviation = found["joint2.stribeck" if shape is Shape.STRIBECK else "joint2.coulomb"]
+    assert abs(value - 3.0) < 3.5 * deviation
+    assert np.all(estimate.standard_deviations >= fit.estimate.standard_deviations * (1.0 - 1e-6))
+
+
+def test_a_scale_that_no_friction_shows_has_an_infinite_deviation(arm):
+    noise = np.random.default_rng(2).normal(size=arm.clean.shape) * 0.05
+    build = builder(arm, arm.clean + noise, Shape.STRIBECK)
+    fit = FrictionSearch().fit(build, STILL)
+    estimate, deviations = scale_deviations(build, fit.runs, fit.shapes, fit.estimate, PerChannelNoise())
+    assert np.isinf(deviations).any()
+    amounts = [abs(v) / s for n, v, s in zip(estimate.names, estimate.values, estimate.standard_deviations, strict=True)
+               if n.endswith("stribeck")]  # fmt: skip
+    assert max(amounts) < 4.0
 
 
 def test_asymmetric_and_load_dependent_friction_are_found(arm):
-    rng = np.random.default_rng(1)
-    run = shaped(arm, Shape.ASYMMETRIC, 1.0, 0.8, rng)
-    plain = WeightedLeastSquares().fit(information_of([run]), arm.base)
-    found = FrictionSearch(Shape.ASYMMETRIC).fit([run], plain).estimate
+    rng, qd = np.random.default_rng(1), arm.inputs[:, 3:6]
+    torque = arm.clean + 0.8 * np.abs(qd) + rng.normal(size=arm.clean.shape) * 0.05
+    found = FrictionSearch().fit(builder(arm, torque, Shape.ASYMMETRIC), STILL).estimate
     assert dict(zip(found.names, found.values, strict=True))["joint3.viscous_asymmetry"] == pytest.approx(0.8, abs=0.05)
     rigid = np.where([n.startswith("joint") for n in arm.source.columns], 0.0, arm.standard)
-    load = arm.rows @ rigid
-    run = arm.run(0.05 * np.abs(load) * np.sign(arm.inputs[:, 3:6]) + rng.normal(size=arm.clean.shape) * 0.05)
-    plain = WeightedLeastSquares().fit(information_of([run]), arm.base)
-    found = FrictionSearch(Shape.LOAD).fit([run], plain).estimate
-    assert dict(zip(found.names, found.values, strict=True))["joint2.coulomb_load"] == pytest.approx(0.05, rel=0.2)
+    torque = arm.clean + 0.05 * np.abs(arm.rows @ rigid) * np.sign(qd) + rng.normal(size=arm.clean.shape) * 0.05
+    plain = WeightedLeastSquares().fit(information_of([arm.run()]).select(range(arm.rows.shape[2])), arm.base)
+    start = replace(STILL, load=rigid_part(plain))
+    fit = FrictionSearch().fit(builder(arm, torque, Shape.LOAD), start)
+    assert fit.converged
+    values = dict(zip(fit.estimate.names, fit.estimate.values, strict=True))
+    assert [values[f"joint{j}.coulomb_load"] for j in (2, 3)] == pytest.approx([0.05, 0.05], rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"stribeck": True}, "without coulomb"),
+        ({"coulomb": True, "asymmetric": True}, "without viscous and offset"),
+        ({"coulomb": True, "smooth": True, "stribeck": True}, "choose one"),
+        ({"coulomb": True, "load": True, "torques": TorqueSide.BOTH}, "one side"),
+    ],
+)
+def test_contradictory_friction_is_refused(fields, message):
+    with pytest.raises(InputError, match=message):
+        Effects(**fields)
+
+
+def test_friction_of_coupled_joints_needs_some():
+    with pytest.raises(InputError, match="no joint that several drives move"):
+        TorqueRows(elbow_arm(np.random.default_rng(0)), replace(FRICTION, coupled=True)).columns  # noqa: B018
 
 
 def test_contact_state_solves_its_differential_equation():

@@ -16,6 +16,7 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.errors import InputError
+from armid.estimation.friction_columns import Shapes, column_values, smoothed
 from armid.estimation.presliding import contact_state
 from armid.estimation.run import Run
 from armid.experiments.motor_joint import check_pair
@@ -57,12 +58,14 @@ class FilteredTorqueRows:
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        return (*self.torque.inputs, *(f"sign{i + 1}" for i in range(self.robot.n_joints)))
+        n = self.robot.n_joints
+        motion, shapes = self.torque.inputs[: 3 * n], self.torque.inputs[3 * n :]
+        return (*motion, *(f"sign{i + 1}" for i in range(n)), *shapes)
 
     def rows(self, inputs: Sequence[Scalar], scalars: Scalars) -> list[Row]:
         n = self.robot.n_joints
         rows = []
-        for k, row in enumerate(self.torque.rows(inputs[: 3 * n], scalars)):
+        for k, row in enumerate(self.torque.rows([*inputs[: 3 * n], *inputs[4 * n :]], scalars)):
             i = k % n
             signs = {
                 self.space.index(name): inputs[3 * n + i]
@@ -90,7 +93,12 @@ def with_torque_source(run: Run, source: TorqueRows) -> Run:
 
 
 def runs_of(
-    samples: Samples, robot: Robot, effects: Effects, *, presliding: Sequence[float] | None = None
+    samples: Samples,
+    robot: Robot,
+    effects: Effects,
+    *,
+    presliding: Sequence[float] | None = None,
+    shapes: Shapes | None = None,
 ) -> tuple[Run, ...]:
     """One run per log.
 
@@ -99,35 +107,67 @@ def runs_of(
         robot: the arm.
         effects: with payload `both`, each log's own conditions say whether it carried it.
         presliding: distance over which each joint's Coulomb friction turns around [rad or m]; zero for at once.
+        shapes: what friction beyond the linear one needs; its own presliding counts then.
 
     Raises:
-        InputError: motor and joint torque that were not recorded together.
+        InputError: motor and joint torque that were not recorded together; shapes of friction without their scales.
     """
     if effects.torques in (TorqueSide.BOTH, TorqueSide.DIFFERENCE):
         check_pair(samples)
+    friction = shapes if shapes is not None else Shapes(tuple(presliding or ()))
     runs = []
     for (log, rate), group in groupby(samples.segments, key=lambda s: (s.log, s.rate)):
         segments = list(group)
         start = segments[0].start
         part = samples.window(start, segments[-1].stop)
         loaded = effects.payload is not PayloadRuns.BOTH or segments[0].conditions.loaded
-        rows = rows_of(robot, effects, loaded)
         shifted = [replace(s, start=s.start - start, stop=s.stop - start) for s in segments]
-        inputs = part.inputs()
-        if effects.coulomb:
-            inputs = np.column_stack([inputs, filtered_signs(part, shifted, presliding)])
-        runs.append(
-            Run(
-                log,
-                rows,
-                inputs,
-                part.torque(effects.torques),
-                tuple((s.start, s.stop) for s in shifted),
-                rate,
-                part.torque(effects.torques, raw=True) if part.raw_torques else None,
-            )
+        run = Run(
+            log,
+            rows_of(robot, effects.linear, loaded),
+            with_signs(part, shifted, effects, friction),
+            part.torque(effects.torques),
+            tuple((s.start, s.stop) for s in shifted),
+            rate,
+            part.torque(effects.torques, raw=True) if part.raw_torques else None,
         )
+        runs.append(with_shape_inputs(run, part, shifted, rows_of(robot, effects, loaded), friction))
     return tuple(runs)
+
+
+def with_signs(samples: Samples, segments: Sequence[Segment], effects: Effects, shapes: Shapes) -> FloatArray:
+    """Inputs of the rows without shapes of friction: the motion, and the direction of Coulomb friction if it is there."""
+    inputs = samples.inputs()
+    if not effects.coulomb:
+        return inputs
+    columns = smoothed(directions(samples, segments, shapes.presliding), samples.qd, effects, shapes)
+    return np.column_stack([inputs, filtered(samples, segments, columns)])
+
+
+def with_shape_inputs(
+    run: Run,
+    samples: Samples,
+    segments: Sequence[Segment],
+    rows: TorqueRows | FilteredTorqueRows,
+    shapes: Shapes,
+) -> Run:
+    """The run with the columns of friction shapes, low-passed like the torque.
+
+    Args:
+        run: with linear friction.
+        samples, segments: it was made of.
+        rows: with the shapes.
+        shapes: what they need.
+    """
+    torque = rows.torque if isinstance(rows, FilteredTorqueRows) else rows
+    if not torque.shape_columns:
+        return replace(run, source=rows)
+    load = None
+    if shapes.load is not None:
+        load = run.predicted([shapes.load.get(name, 0.0) for name in run.source.columns])
+    direction = directions(samples, segments, shapes.presliding)
+    values = column_values(torque.shape_columns, torque.robot, samples.qd, direction, shapes, load)
+    return replace(run, source=rows, inputs=np.column_stack([run.inputs, filtered(samples, segments, values)]))
 
 
 @lru_cache(maxsize=32)
@@ -137,19 +177,27 @@ def rows_of(robot: Robot, effects: Effects, loaded: bool) -> TorqueRows | Filter
     return FilteredTorqueRows(rows) if effects.coulomb else rows
 
 
-def filtered_signs(samples: Samples, segments: Sequence[Segment], presliding: Sequence[float] | None) -> FloatArray:
-    """Direction of Coulomb friction after the torque's low-pass, shape [n_samples, n_joints]."""
+def directions(samples: Samples, segments: Sequence[Segment], presliding: Sequence[float]) -> FloatArray:
+    """Direction of Coulomb friction, shape [n_samples, n_joints]; zero distances turn around where the velocity does."""
     out = np.empty(samples.qd.shape)
-    distances = np.zeros(samples.n_joints) if presliding is None else np.asarray(presliding, dtype=np.float64)
-    order = samples.settings.order if samples.settings is not None else 4
-    cutoff = samples.cutoff_hz if samples.cutoff_hz is not None else np.inf
+    distances = np.asarray(presliding, dtype=np.float64) if len(presliding) else np.zeros(samples.n_joints)
     for s in segments:
         q, qd, qdd = samples.q[s.slice], samples.qd[s.slice], samples.qdd[s.slice]
         sign = averaged_sign(qd, qdd, s.rate)
         for j in np.flatnonzero(distances > 0.0):
             sign[:, j] = contact_state(q[:, j], qd[:, j], s.rate, float(distances[j]))
+        out[s.slice] = sign
+    return out
+
+
+def filtered(samples: Samples, segments: Sequence[Segment], columns: FloatArray) -> FloatArray:
+    """Columns after the torque's own low-pass, segment by segment, shape as given."""
+    out = np.empty(columns.shape)
+    order = samples.settings.order if samples.settings is not None else 4
+    cutoff = samples.cutoff_hz if samples.cutoff_hz is not None else np.inf
+    for s in segments:
         filter = LowPass(s.rate, cutoff, order)
-        out[s.slice] = sign if filter.passes_all else low_pass(sign, filter)
+        out[s.slice] = columns[s.slice] if filter.passes_all else low_pass(columns[s.slice], filter)
     return out
 
 

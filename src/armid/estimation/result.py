@@ -25,6 +25,7 @@ from armid.estimation.consistency.consistent import ConsistentEstimate
 from armid.estimation.consistency.prior import Prior
 from armid.estimation.errors import JointErrors, number
 from armid.estimation.estimate import Estimate
+from armid.estimation.friction_columns import Shapes
 from armid.estimation.robot_record import record, restored
 from armid.estimation.status import Status
 from armid.identifiability.base import BaseParameters
@@ -81,6 +82,7 @@ class Result:
         condition_number: of the stacked base regressor, SI units; `condition_number_scaled` with unit columns.
         checks: every condition of the gate with its outcome.
         gains: drive gains per joint [N m/A] with standard deviations, when currents were identified.
+        friction: of shapes beyond the linear one: what was found besides parameters, and whether it pays on held-out motion.
         conditioning: cut-offs, rate and the other resolved choices.
         sensitivity: how parameters and errors move with the cut-off and when a file is left out.
         provenance: inputs with hashes, versions, settings, seed.
@@ -109,9 +111,10 @@ class Result:
     traces: Mapping[str, FloatArray] = field(default_factory=dict)
     seconds: float = 0.0
     peak_memory_mb: float = 0.0
+    friction: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("relative_error", "gains", "conditioning", "sensitivity", "provenance", "traces"):
+        for name in ("relative_error", "gains", "friction", "conditioning", "sensitivity", "provenance", "traces"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
     @property
@@ -127,6 +130,12 @@ class Result:
     def standard(self) -> FloatArray:
         """Consistent standard parameters, in the order of the torque rows' columns."""
         return self.consistent.values
+
+    @property
+    def shapes(self) -> Shapes:
+        """What its friction needs besides parameters, to build the same rows for other motion."""
+        scales = tuple(float(item["value"]) for item in self.friction.get("scales", {}).values())
+        return Shapes(tuple(self.conditioning.get("presliding") or ()), scales, self.friction.get("load"))
 
     def identified_robot(self) -> Robot:
         """The arm with the consistent bodies and the identified friction and rotor inertias; a payload is not part of it."""
@@ -235,6 +244,7 @@ def summary(result: Result) -> dict[str, Any]:
         },
         "certificates": asdict(result.certificates),
         "gains": {name: list(pair) for name, pair in result.gains.items()},
+        "friction": dict(result.friction),
         "conditioning": dict(result.conditioning),
         "sensitivity": dict(result.sensitivity),
         "provenance": dict(result.provenance),
@@ -349,6 +359,7 @@ def restored_result(text: dict[str, Any], data: dict[str, Any], traces: dict[str
         ),
         gains={name: (pair[0], pair[1]) for name, pair in text["gains"].items()},
         notes=notes_of(text["notes"]),
+        friction=text.get("friction", {}),
         traces=traces,
         **{key: text[key] for key in PLAIN},
     )

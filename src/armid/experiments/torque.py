@@ -9,7 +9,7 @@ from functools import cached_property
 from armid.errors import InputError
 from armid.kernels.rigid import rigid_rows
 from armid.kernels.rows import Row
-from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
+from armid.parameters.effects import FRICTION_SHAPES, Effects, PayloadRuns, TorqueSide
 from armid.parameters.inertial import N_INERTIAL
 from armid.parameters.space import PAYLOAD, ParameterSpace, parameter_space
 from armid.recursion.scalars import Scalar, Scalars
@@ -17,8 +17,39 @@ from armid.robot.robot import JointKind, Robot
 
 
 def space_of(robot: Robot, effects: Effects) -> ParameterSpace:
-    """The standard parameters of this robot with these effects."""
-    return parameter_space([joint.kind is JointKind.PRISMATIC for joint in robot.joints], effects)
+    """The standard parameters of this robot with these effects.
+
+    Raises:
+        InputError: friction of coupled joints on an arm that has none.
+    """
+    shared = coupled_joints(robot)
+    if effects.coupled and not any(shared):
+        raise InputError("friction", f"coupled, but {robot.name} has no joint that several drives move", "leave it out")
+    return parameter_space([joint.kind is JointKind.PRISMATIC for joint in robot.joints], effects, coupled=shared)
+
+
+def coupled_joints(robot: Robot) -> tuple[bool, ...]:
+    """Whether each joint is moved by several drives together."""
+    if robot.coupling is None:
+        return (False,) * robot.n_joints
+    return tuple(int((row != 0.0).sum()) > 1 for row in robot.coupling)
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeColumn:
+    """One column of friction beyond the linear one, whose entries come in as an input.
+
+    Args:
+        column: in the parameter vector.
+        joint: 0-based.
+        quantity: `stribeck`, ...
+        entries: channels it stands in, each with the factor it enters with.
+    """
+
+    column: int
+    joint: int
+    quantity: str
+    entries: tuple[tuple[int, float], ...]
 
 
 @dataclass(frozen=True)
@@ -27,6 +58,9 @@ class TorqueRows:
 
     Inputs and torques are in drive coordinates; with a coupling C the rigid part is C^T tau_rigid(C q) while
     rotor inertia and friction act on the drives themselves.
+
+    Shapes of friction other than the linear ones depend on velocity scales, on the load, on the past: each is a further
+    input per joint, computed where these are known (`estimation.recording`).
 
     Args:
         robot: geometry, gravity, coupling.
@@ -61,9 +95,36 @@ class TorqueRows:
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        return tuple(f"{kind}{i + 1}" for kind in ("q", "qd", "qdd") for i in range(self.robot.n_joints))
+        motion = (f"{kind}{i + 1}" for kind in ("q", "qd", "qdd") for i in range(self.robot.n_joints))
+        return (*motion, *(f"{shape.quantity}{shape.joint + 1}" for shape in self.shape_columns))
+
+    @cached_property
+    def shape_columns(self) -> tuple[ShapeColumn, ...]:
+        """In the order of their inputs."""
+        out = []
+        for i in range(self.robot.n_joints):
+            for quantity in (q for word in self.effects.shapes for q in FRICTION_SHAPES[word]):
+                name = f"joint{i + 1}.{quantity}"
+                if name in self.space:
+                    entries = self.joint_entries(i) if quantity.startswith("coupled") else ((i, 1.0),)
+                    out.append(ShapeColumn(self.space.index(name), i, quantity, entries))
+        return tuple(out)
+
+    def joint_entries(self, i: int) -> tuple[tuple[int, float], ...]:
+        """Where torque on joint i itself shows in the drives: row i of the coupling."""
+        assert self.robot.coupling is not None
+        return tuple((k, float(c)) for k, c in enumerate(self.robot.coupling[i]) if c != 0.0)
 
     def rows(self, inputs: Sequence[Scalar], scalars: Scalars) -> list[Row]:
+        rows = self.motion_rows(inputs, scalars)
+        first = 3 * self.robot.n_joints
+        for k, shape in enumerate(self.shape_columns):
+            for channel, factor in shape.entries:
+                rows[channel][shape.column] = inputs[first + k] * scalars.constant(factor)
+        return rows
+
+    def motion_rows(self, inputs: Sequence[Scalar], scalars: Scalars) -> list[Row]:
+        """Rows of everything that the motion alone decides."""
         n = self.robot.n_joints
         qd, qdd = inputs[n : 2 * n], inputs[2 * n : 3 * n]
         match self.effects.torques:

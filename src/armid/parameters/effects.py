@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+
+from armid.errors import InputError, UnknownNameError
 
 
 class TorqueSide(StrEnum):
@@ -29,6 +31,19 @@ class PayloadRuns(StrEnum):
     """Some runs with and some without it."""
 
 
+FRICTION_NAMES = ("viscous", "coulomb", "offset")
+"""Linear friction: what is in use bears these names in the parameter vector."""
+
+FRICTION_SHAPES = {
+    "asymmetric": ("viscous_asymmetry",),
+    "stribeck": ("stribeck",),
+    "smooth": (),
+    "load": ("coulomb_load",),
+    "coupled": ("coupled_viscous", "coupled_coulomb"),
+}
+"""Friction beyond that, with the quantities each adds to a joint. `smooth` adds none: it changes what `coulomb` multiplies."""
+
+
 @dataclass(frozen=True, slots=True)
 class Effects:
     """What enters the model besides the links' inertial parameters.
@@ -40,6 +55,14 @@ class Effects:
         rotor_inertia: `rotor_inertia * qdd` per joint.
         torques: where torque is measured.
         payload: which runs carried an unknown payload.
+        asymmetric: `viscous_asymmetry * |qd|`: another slope in either direction; other levels are the offset.
+        stribeck: `stribeck * sign(qd) exp(-(qd / v)^2)`: more friction near standstill; v per joint is found by search.
+        smooth: `coulomb * tanh(qd / v)` instead of the jump; v per joint is found by search.
+        load: `coulomb_load * |rigid torque| * sign(qd)`: friction that grows with what the gear carries.
+        coupled: friction of joints that several drives move together, besides that of the drives themselves.
+
+    Raises:
+        InputError: effects that contradict each other.
     """
 
     viscous: bool = False
@@ -48,15 +71,75 @@ class Effects:
     rotor_inertia: bool = False
     torques: TorqueSide = TorqueSide.LINK
     payload: PayloadRuns = PayloadRuns.NONE
+    asymmetric: bool = False
+    stribeck: bool = False
+    smooth: bool = False
+    load: bool = False
+    coupled: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.shapes:
+            return
+        shown = ",".join((*self.friction, *self.shapes))
+        if not self.coulomb:
+            raise InputError("friction", f"{shown}: {self.shapes[0]} without coulomb", "add coulomb, which it changes")
+        if self.asymmetric and not (self.viscous and self.offset):
+            raise InputError(
+                "friction", f"{shown}: asymmetric without viscous and offset",
+                "add them: slopes and levels of the two directions are their sums and differences",
+            )  # fmt: skip
+        if self.smooth and self.stribeck:
+            raise InputError(
+                "friction",
+                f"{shown}: smooth lowers friction near standstill, stribeck raises it",
+                "choose one of the two",
+            )
+        if self.torques not in (TorqueSide.LINK, TorqueSide.MOTOR):
+            raise InputError(
+                "friction", f"{shown} with torques {self.torques}", "shapes of friction need one side: link or motor"
+            )
 
     @property
     def friction(self) -> tuple[str, ...]:
-        """The joint-side friction parameters in use, in the order they stand in the parameter vector."""
+        """The joint-side linear friction parameters in use, in the order they stand in the parameter vector."""
         return tuple(name for name in FRICTION_NAMES if getattr(self, name))
+
+    @property
+    def shapes(self) -> tuple[str, ...]:
+        """Friction in use beyond the linear one."""
+        return tuple(name for name in FRICTION_SHAPES if getattr(self, name))
+
+    @property
+    def linear(self) -> Effects:
+        """The same without shapes of friction."""
+        return replace(self, asymmetric=False, stribeck=False, smooth=False, load=False, coupled=False)
+
+    @property
+    def has_scale(self) -> bool:
+        """Whether the friction has a velocity scale per joint."""
+        return self.stribeck or self.smooth
 
     @property
     def measures_motor(self) -> bool:
         return self.torques is not TorqueSide.LINK
 
 
-FRICTION_NAMES = ("viscous", "coulomb", "offset")
+def friction_words(text: str, *, shapes: bool = True) -> dict[str, bool]:
+    """Fields of `Effects` from a comma-separated list; `none` for none.
+
+    Args:
+        text: words of `FRICTION_NAMES` and `FRICTION_SHAPES`.
+        shapes: whether the latter are understood.
+
+    Raises:
+        UnknownNameError: another word.
+        InputError: `none` beside others.
+    """
+    known = (*FRICTION_NAMES, *(FRICTION_SHAPES if shapes else ()))
+    chosen = [word.strip() for word in text.split(",") if word.strip()]
+    if "none" in chosen and len(chosen) > 1:
+        raise InputError("friction", repr(text), "'none' stands alone")
+    for word in chosen:
+        if word != "none" and word not in known:
+            raise UnknownNameError("friction effect", word, (*known, "none"))
+    return {name: name in chosen for name in known}

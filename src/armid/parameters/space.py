@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from armid.errors import UnknownNameError
-from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
+from armid.parameters.effects import FRICTION_SHAPES, Effects, PayloadRuns, TorqueSide
 from armid.parameters.inertial import INERTIAL_NAMES, INERTIAL_UNITS
 
 PAYLOAD = "payload"
@@ -68,14 +68,22 @@ class ParameterSpace:
         return name in self._positions
 
 
-def parameter_space(prismatic: Sequence[bool], effects: Effects) -> ParameterSpace:
-    """The standard parameters of an arm whose i-th joint is prismatic or not."""
+def parameter_space(prismatic: Sequence[bool], effects: Effects, *, coupled: Sequence[bool] = ()) -> ParameterSpace:
+    """The standard parameters of an arm.
+
+    Args:
+        prismatic: whether each joint is.
+        effects: what else is in the torque.
+        coupled: whether each joint is moved by several drives together; none by default.
+    """
     out: list[Parameter] = []
     for i, slides in enumerate(prismatic):
         link, joint = f"link{i + 1}", f"joint{i + 1}"
         if effects.torques is not TorqueSide.DIFFERENCE:
             out += inertial_parameters(link, i)
-        out += [Parameter(joint, quantity, unit, i) for quantity, unit in drive_quantities(effects, slides)]
+        quantities = drive_quantities(effects, slides)
+        quantities += shape_quantities(effects, slides, coupled=bool(coupled) and coupled[i])
+        out += [Parameter(joint, quantity, unit, i) for quantity, unit in quantities]
     if effects.payload is not PayloadRuns.NONE and effects.torques is not TorqueSide.DIFFERENCE:
         out += inertial_parameters(PAYLOAD, len(prismatic))
         if effects.torques is TorqueSide.BOTH:
@@ -105,3 +113,11 @@ def drive_quantities(effects: Effects, prismatic: bool) -> list[tuple[str, str]]
             return rotor + joint + motor
         case TorqueSide.DIFFERENCE:
             return rotor + motor
+
+
+def shape_quantities(effects: Effects, prismatic: bool, *, coupled: bool) -> list[tuple[str, str]]:
+    """Friction of one joint beyond the linear one, with units; `coupled` friction only where drives share a joint."""
+    viscous, torque = ("N s/m", "N") if prismatic else ("N m s/rad", "N m")
+    units = {"viscous_asymmetry": viscous, "coupled_viscous": viscous, "coulomb_load": "1"}
+    words = [word for word in effects.shapes if word != "coupled" or coupled]
+    return [(name, units.get(name, torque)) for word in words for name in FRICTION_SHAPES[word]]

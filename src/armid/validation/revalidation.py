@@ -93,7 +93,7 @@ def stored_runs(result: Result, log: Log, settings: Conditioning) -> tuple[Run, 
     if settings.velocity is VelocitySource.MEASURED and Channel.VELOCITY not in log:
         settings = replace(settings, velocity=VelocitySource.POSITION)
     samples = condition(log, result.robot, settings)
-    runs = runs_of(samples, result.robot, result.effects, presliding=result.conditioning.get("presliding"))
+    runs = runs_of(samples, result.robot, result.effects, shapes=result.shapes)
     if samples.channel(result.effects.torques) is not Channel.CURRENT:
         return runs
     if not result.gains:
