@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.errors import InputError
@@ -85,6 +86,8 @@ def pair_lags(samples: Samples) -> FloatArray:
     """By how much motor torque is stamped later than joint torque [s], per joint.
 
     motor - link = B qdd + Fv qd + Fc sign(qd) + offset - lag * d(motor)/dt: what a late motor torque lacks is its own rate.
+    Only samples well away from standstill count: there a low-pass has blurred the jump of Coulomb friction, which then looks
+    like a lag, and a joint at rest sticks with any friction up to it.
     """
     both = samples.torque(TorqueSide.BOTH)
     n = samples.n_joints
@@ -96,14 +99,34 @@ def pair_lags(samples: Samples) -> FloatArray:
             part = segment.slice
             rate_of_change = derivatives(motor[part, j : j + 1], segment.rate, Differentiator.CENTRAL_8)[0][:, 0]
             qd = samples.qd[part, j]
+            kept = moving(qd, samples.cutoff_hz, segment.rate)
             rows.append(
-                np.column_stack([rate_of_change, samples.qdd[part, j], qd, np.sign(qd), np.ones_like(qd)])[8:-8]
+                np.column_stack([rate_of_change, samples.qdd[part, j], qd, np.sign(qd), np.ones_like(qd)])[kept]
             )
-            y.append(difference[part, j][8:-8])
+            y.append(difference[part, j][kept])
         A = np.vstack(rows)
+        if len(A) < FEWEST_MOVING:
+            continue
         norms = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
         out[j] = -(np.linalg.lstsq(A / norms, np.concatenate(y), rcond=None)[0] / norms)[0]
     return out
+
+
+STANDSTILL = 0.02
+"""Of a joint's largest speed: slower counts as standing."""
+
+FEWEST_MOVING = 50
+"""Samples in motion below which a joint shows no lag: ten per coefficient."""
+
+
+def moving(qd: FloatArray, cutoff: float | None, rate: float) -> npt.NDArray[np.bool_]:
+    """Samples further than a period of the low-pass from any standstill or reversal, and from the ends, shape [n]."""
+    reach = 8 if cutoff is None or not np.isfinite(cutoff) else max(8, round(rate / cutoff))
+    slow = np.abs(qd) < STANDSTILL * np.abs(qd).max(initial=0.0)
+    slow[1:] |= np.sign(qd[1:]) != np.sign(qd[:-1])
+    near = np.convolve(slow, np.ones(2 * reach + 1), mode="full")[reach : reach + len(qd)] > 0.5
+    near[:8] = near[-8:] = True
+    return np.asarray(~near)
 
 
 def check_pair(samples: Samples) -> FloatArray:
