@@ -104,6 +104,8 @@ def test_tracked_poses_and_controller_models(tmp_path):
         (("panda", "TRAJECTORY", "--payload-mass", "-1"), "negative"),
         (("tx40", "TRAJECTORY"), "7 joints"),
         (("panda", "TRAJECTORY", "--control-rate-hz", "0"), "control_rate_hz"),
+        (("panda", "TRAJECTORY", "--control-rate-hz", "20"), "50 to 100000"),
+        (("panda", "TRAJECTORY", "--control-rate-hz", "1e9"), "50 to 100000"),
         (("panda", "TRAJECTORY", "--record", "tracker"), "q1..q7"),
         (("panda", "TRAJECTORY", "--variation", "5"), "from 0 to 1"),
         (("panda", "TRAJECTORY", "--tip", "finger"), "no frame named 'finger'"),
@@ -113,6 +115,41 @@ def test_known_failures_are_one_line(trajectory, tmp_path, arguments, message):
     done = invoke(*(trajectory if a == "TRAJECTORY" else a for a in arguments), "--out", tmp_path)
     assert done.exit_code == 1, done.output
     assert message in done.output
+    assert len(done.output.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(("rate", "codes"), [(1000, []), (500, ["control-rate"]), (10_000, ["control-rate"])])
+def test_a_control_loop_slower_or_faster_than_usual_is_said(trajectory, tmp_path, rate, codes):
+    found = result_of("panda", trajectory, "--control-rate-hz", rate, "--out", tmp_path)["notes"]
+    assert [note["code"] for note in found] == codes
+
+
+@pytest.mark.parametrize(
+    ("column", "text", "message"),
+    [(3, "nan", "joint3, column q3: nan in row 4 at 0.01 s"), (0, "inf", "time: inf in row 4"),
+     (9, "-inf", "joint2, column qd2: -inf in row 4 at 0.01 s")],
+)  # fmt: skip
+def test_a_command_that_is_no_number_is_named_by_file_joint_and_time(trajectory, tmp_path, column, text, message):
+    motion = tmp_path / "motion.csv"
+    lines = trajectory.with_suffix(".csv").read_text().splitlines()
+    words = lines[3].split(",")
+    lines[3] = ",".join([*words[:column], text, *words[column + 1 :]])
+    motion.write_text("\n".join(lines) + "\n")
+    done = invoke("panda", motion, "--out", tmp_path)
+    assert done.exit_code == 1
+    assert f"{motion}, {message}" in done.output
+    assert len(done.output.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"time\n", b"\xff\xfe\x00\x01", b"time,q1,qd1,qdd1\n", b"time,q1,qd1,qdd1\n0,a,0,0\n"]
+)
+def test_tables_that_are_no_motion_are_one_line(tmp_path, content):
+    motion = tmp_path / "motion.csv"
+    motion.write_bytes(content)
+    done = invoke("panda", motion, "--out", tmp_path)
+    assert done.exit_code == 1
+    assert str(motion) in done.output
     assert len(done.output.strip().splitlines()) == 1
 
 

@@ -13,7 +13,9 @@ from armid.errors import InputError
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from armid.arrays import FloatArray
     from armid.experiments.inspection import Inspection, Quantity, Tracking
+    from armid.experiments.motion_excitation import Recorded
     from armid.identifiability.excitation import Excitation
     from armid.parameters.effects import Effects
 
@@ -51,6 +53,13 @@ def inspect(
     trajectory: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The same for a planned motion (JSON or CSV).")
     ] = None,
+    noise: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIST",
+            help="Torque noise [N m] with --log or --trajectory, one or per joint; the log's own by default.",
+        ),
+    ] = None,
     latex: Annotated[bool, typer.Option("--latex", help="The regroupings in LaTeX on stdout.")] = False,
     base: BaseLinkOption = None,
     tip: TipOption = None,
@@ -74,9 +83,9 @@ def inspect(
         tolerance=STRUCTURAL_TOLERANCE if tolerance is None else tolerance,
     )
     result = as_dict(found)
-    motion = moved(found, log, trajectory)
+    motion = moved(found, log, trajectory, chosen_noise(noise, log, trajectory))
     if motion is not None:
-        result["excitation"] = excitation_dict(motion)
+        result["excitation"] = excitation_dict(motion.excitation) | detection_dict(motion)
     if out is not None:
         result["files"] = written(found, result, out, forms)
     if latex:
@@ -181,31 +190,65 @@ def as_dict(found: Inspection) -> dict[str, Any]:
     }
 
 
-def moved(found: Inspection, log: str | None, trajectory: Path | None) -> Excitation | None:
+def chosen_noise(text: str | None, log: str | None, trajectory: Path | None) -> list[float] | None:
+    if text is None:
+        return None
+    if log is None and trajectory is None:
+        raise InputError("--noise", "given without a motion", "it says what a --log or a --trajectory can tell")
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError("--noise", f"{text!r} is not a list of numbers", "for example 0.1,0.1,0.05") from None
+
+
+def moved(found: Inspection, log: str | None, trajectory: Path | None, noise: list[float] | None) -> Recorded | None:
     """What a motion on request excites; None without one."""
     if log is None and trajectory is None:
         return None
     if log is not None and trajectory is not None:
         raise InputError("--log", "given together with --trajectory", "one motion at a time")
-    import numpy as np
-
-    from armid.experiments.motion_excitation import excitation_of, recorded_inputs
+    from armid.experiments.motion_excitation import Recorded, excitation_of, recorded_excitation
 
     if log is not None:
         from armid.logs.read import read_log
 
-        return excitation_of(found, recorded_inputs(read_log(log, found.robot), found.robot))
+        return recorded_excitation(found, read_log(log, found.robot), noise=noise)
+    assert trajectory is not None
+    return Recorded(excitation_of(found, planned_inputs(found, trajectory), noise=noise))
+
+
+def planned_inputs(found: Inspection, path: Path) -> FloatArray:
+    """q, qd, qdd of a trajectory file, in the robot's joint order."""
+    import numpy as np
+
     from armid.design.expectation import excitation_inputs
     from armid.design.trajectory_files import load_trajectory
 
-    assert trajectory is not None
-    planned = load_trajectory(trajectory)
+    planned = load_trajectory(path)
     if set(planned.joint_names) != set(found.robot.joint_names):
-        raise InputError(trajectory, f"moves {', '.join(planned.joint_names)}", ", ".join(found.robot.joint_names))
+        raise InputError(path, f"moves {', '.join(planned.joint_names)}", ", ".join(found.robot.joint_names))
     order = [planned.joint_names.index(name) for name in found.robot.joint_names]
     n = len(order)
     x = excitation_inputs(planned)
-    return excitation_of(found, np.hstack([x[:, k * n : (k + 1) * n][:, order] for k in range(3)]))
+    return np.hstack([x[:, k * n : (k + 1) * n][:, order] for k in range(3)])
+
+
+def detection_dict(motion: Recorded) -> dict[str, Any]:
+    """The rank decision tied to the noise of a log; nothing for a planned motion."""
+    if motion.detected is None:
+        return {}
+    decision, above = motion.detected.decision, motion.detected.names
+    return {
+        "noise": dict(motion.noise or {}),
+        "above_noise": {
+            "base_parameters": len(above),
+            "tolerance": decision.tolerance,
+            "gap": decision.gap,
+            "reason": decision.reason,
+            "singular_values": decision.singular_values,
+            "lost": [name for name in motion.excitation.names if name not in above],
+        },
+    }
 
 
 def excitation_dict(motion: Excitation) -> dict[str, Any]:
@@ -225,9 +268,9 @@ def excitation_dict(motion: Excitation) -> dict[str, Any]:
     }
 
 
-def show_excitation(motion: Excitation) -> None:
-    """How well a motion excites, weakest parameters first."""
-    screen = console()
+def show_excitation(recorded: Recorded) -> None:
+    """How well a motion excites, weakest parameters first, and what drowns in the noise."""
+    screen, motion = console(), recorded.excitation
     yes = "[green]every base parameter is excited[/]"
     no = f"[red]{len(motion.not_excited)} of {len(motion.names)} base parameters are not excited[/]"
     low, high = motion.bounds
@@ -236,6 +279,14 @@ def show_excitation(motion: Excitation) -> None:
     screen.print("weakest (1 is perfect): " + ", ".join(f"{name} {strength:.2g}" for strength, name in weakest))
     for note in motion.notes:
         screen.print(f"[yellow]{note.message}[/]")
+    if recorded.detected is not None:
+        lost = [name for name in motion.names if name not in recorded.detected.names]
+        colour = "yellow" if lost else "green"
+        screen.print(
+            f"[{colour}]{len(recorded.detected)} of {len(motion.names)} base parameters stand out of the noise[/]"
+            + (f"; lost in it: {', '.join(lost)}" if lost else "")
+        )
+        screen.print(f"[dim]{recorded.detected.decision.reason}[/dim]")
 
 
 WEAKEST_SHOWN = 6

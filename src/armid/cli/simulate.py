@@ -90,7 +90,7 @@ def simulate(
         float | None, typer.Option("--rate-hz", help="Rate of the log; the controller's by default.")
     ] = None,
     control_rate_hz: Annotated[
-        float | None, typer.Option("--control-rate-hz", help="1000 by default; 1000 to 8000 are usual.")
+        float | None, typer.Option("--control-rate-hz", help="1000 by default; outside 1000 to 8000 with a warning.")
     ] = None,
     variation: Annotated[
         float | None, typer.Option(help="Specimen's deviation from the description, e.g. 0.2.")
@@ -132,7 +132,8 @@ def simulate(
         result = recorded_log(jobs, processes)
     else:
         result = recorded_postures(arm, trajectory, plan, record, out)
-    result["notes"] = [note.as_dict() for note in arm.notes if note.severity is Severity.WARNING]
+    said = (*arm.notes, *(plan.physics.notes if record is Recorded.LOG else ()))
+    result["notes"] = [note.as_dict() for note in said if note.severity is Severity.WARNING]
     result["seconds"] = perf_counter() - began
     report(result)
     emit(result, as_json=as_json)

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -116,20 +115,45 @@ def csv_header(n_joints: int) -> list[str]:
 
 
 def load_csv(path: Path) -> SampledTrajectory:
-    """Reads what `save_csv` writes; joints are named `joint1`.. since the table has no names."""
-    with path.open(newline="", encoding="utf-8") as file:
-        header = [name.strip() for name in next(csv.reader(file), [])]
-        n = (len(header) - 1) // 3
-        if header != csv_header(n) or n < 1:
-            raise InputError(path, f"header {','.join(header)[:60]!r}", "expected time,q1..,qd1..,qdd1..")
-        try:
-            table = np.loadtxt(file, delimiter=",", ndmin=2)
-        except ValueError as problem:
-            raise InputError(path, f"not a table of numbers: {problem}") from None
-    if len(table) < 2 or table.shape[1] != len(header):
-        raise InputError(path, f"{len(table)} rows of {table.shape[1]} columns", f"two or more rows of {len(header)}")
+    """Reads what `save_csv` writes; joints are named `joint1`.. since the table has no names.
+
+    Raises:
+        InputError: not such a table, or a value that is not finite, with its joint and time.
+    """
+    try:
+        header, *lines = path.read_text(encoding="utf-8").splitlines() or [""]
+        names = [name.strip() for name in header.split(",")]
+        n = (len(names) - 1) // 3
+        if names != csv_header(n) or n < 1:
+            raise InputError(path, f"header {header[:60]!r}", "expected time,q1..,qd1..,qdd1..")
+        rows = [line for line in lines if line.strip()]
+        table = np.loadtxt(rows, delimiter=",", ndmin=2) if rows else np.zeros((0, len(names)))
+    except (OSError, UnicodeDecodeError) as problem:
+        raise InputError(path, f"cannot be read: {getattr(problem, 'strerror', None) or 'not text'}") from None
+    except ValueError as problem:
+        raise InputError(path, f"not a table of numbers: {problem}") from None
+    if len(table) < 2 or table.shape[1] != len(names):
+        raise InputError(path, f"{len(table)} rows of {table.shape[1]} columns", f"two or more rows of {len(names)}")
+    refuse_infinite(path, names, table)
     q, qd, qdd = (table[:, 1 + k * n : 1 + (k + 1) * n] for k in range(3))
-    return SampledTrajectory(tuple(f"joint{i + 1}" for i in range(n)), table[:, 0], q, qd, qdd)
+    try:
+        return SampledTrajectory(tuple(f"joint{i + 1}" for i in range(n)), table[:, 0], q, qd, qdd)
+    except ArmidError as problem:
+        raise InputError(path, str(problem)) from None
+
+
+def refuse_infinite(path: Path, names: list[str], table: FloatArray) -> None:
+    """An error that names joint, column and time of the first value that is not a number."""
+    bad = np.argwhere(~np.isfinite(table))
+    if not len(bad):
+        return
+    row, column = (int(k) for k in bad[0])
+    where = "time" if column == 0 else f"joint{(column - 1) % ((len(names) - 1) // 3) + 1}, column {names[column]}"
+    moment = f" at {table[row, 0]:g} s" if column else ""
+    raise InputError(
+        f"{path}, {where}", f"{table[row, column]:g} in row {row + 2}{moment}",
+        f"every value must be finite; {len(bad)} are not",
+    )  # fmt: skip
 
 
 def joint_trajectory(trajectory: Trajectory, *, rate_hz: float) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.errors import InputError
+from armid.notes import Note, Severity
 from armid.robot.robot import Robot
 from armid.simulation.drift import FrictionDrift
 from armid.simulation.feedback import Feedback
@@ -21,6 +22,13 @@ class OnFault(StrEnum):
     RAISE = "raise"
     RECORD = "record"
     """Keep what was measured until then, with the fault in the record."""
+
+
+USUAL_CONTROL_RATES = (1000.0, 8000.0)
+"""[Hz] Of arm controllers, and what the controllers here are tested at."""
+
+SLOWEST_LOOP, FASTEST_LOOP = 50.0, 100_000.0
+"""[Hz] Below, no torque controller holds an arm; above, a record of a minute no longer fits in memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +71,24 @@ class Physics:
             value = getattr(self, name)
             if not (np.isfinite(value) and value > 0.0):
                 raise InputError(name, f"{value}", "a positive number")
+        if not SLOWEST_LOOP <= self.control_rate_hz <= FASTEST_LOOP:
+            raise InputError(
+                "control_rate_hz",
+                f"{self.control_rate_hz:g}",
+                f"{SLOWEST_LOOP:g} to {FASTEST_LOOP:g}; 1000 to 8000 are usual",
+            )
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """A warning when the control loop is slower or faster than those it is tried at."""
+        low, high = USUAL_CONTROL_RATES
+        if low <= self.control_rate_hz <= high:
+            return ()
+        message = (
+            f"the controller runs at {self.control_rate_hz:g} Hz, outside {low:g} to {high:g} Hz: default gains are made "
+            "for those rates, and a slow loop may track badly or become unstable"
+        )
+        return (Note("control-rate", Severity.WARNING, message, "control_rate_hz"),)
 
     def transmissions(self, robot: Robot) -> Robot:
         """The arm with the stiffness and damping asked for; refuses elastic joints of an arm that has none."""
