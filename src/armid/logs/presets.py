@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from armid.arrays import FloatArray
 from armid.errors import InputError
+from armid.logs.content import unnamed_groups
+from armid.logs.groups import Group, same_width
 from armid.logs.log import Channel
 from armid.logs.mapping import DEFAULT_UNITS, ChannelMap, ClockMap, FileMap, LogMap
 from armid.logs.readers.table import Layout, Table, TableFile
 from armid.logs.units import TIME, UNITS
-from armid.logs.vocabulary import NANOSECOND_WORDS, TIME_WORDS, ColumnName, meaning, meaning_of, taken_apart
+from armid.logs.vocabulary import CLOCK_UNITS, UNIT_OF_WORD, ClockName, ColumnName, clock_name, meaning, taken_apart
 from armid.notes import Note, Severity
 from armid.robot.robot import Robot
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Columns that make up one channel, in joint order."""
-
-    channel: Channel
-    columns: tuple[str, ...]
-    unit: str = ""
-    joints: tuple[str, ...] = ()
 
 
 def guessed_map(
@@ -50,6 +40,7 @@ def guessed_map(
         groups = named_groups(parsed, head, table.joints, robot)
         clock = named_clock(parsed, preset_of(parsed))
         preset = preset_of(parsed) or (layout.format or "columns by name")
+        groups = angle_units(groups, head, preset)
     else:
         groups, clock = unnamed_groups(path, table, head, robot)
         preset = "columns by content"
@@ -67,6 +58,23 @@ def guessed_map(
     )
     mapping = LogMap({"": FileMap(path, layout)}, channels, clock, joints, name=path.stem, preset=preset)
     return mapping, (guess_note(path, preset, groups, clock),)
+
+
+BEYOND_RADIANS = 3.3
+"""[rad] No joint of an LBR turns further than 175 degrees (3.05 rad) from its zero."""
+
+
+def angle_units(groups: list[Group], head: Table, preset: str) -> list[Group]:
+    """Angles of a Sunrise recording with their unit: whoever starts the recorder chooses degrees or radians, and the file
+    does not say which.
+    """
+    position = next((g for g in groups if g.channel is Channel.POSITION and not g.unit), None)
+    if preset != "sunrise" or position is None:
+        return groups
+    reach = max((float(np.nanmax(np.abs(head[name]), initial=0.0)) for name in position.columns), default=0.0)
+    unit = "deg" if BEYOND_RADIANS < reach < np.inf else "rad"
+    angles = (Channel.POSITION, Channel.COMMANDED_POSITION)
+    return [replace(g, unit=unit) if g.channel in angles and not g.unit else g for g in groups]
 
 
 def shortened(names: tuple[str, ...], limit: int = 12) -> str:
@@ -87,41 +95,51 @@ def guess_note(path: Path, preset: str, groups: list[Group], clock: ClockMap) ->
 PRESET_MARKS = {
     "libfranka": {"tauj", "statetauj", "stateq", "taujd", "dtauj"},
     "rtde": {"actualq", "actualqd", "actualcurrent", "targetmoment"},
+    "sunrise": {"zeitinsec", "axisqmsr", "axistaumsr", "axisqcmdt1m"},
+    "krl": {"axisact", "axisactmeas", "torqueaxisact", "aipos", "macur", "ipoc"},
     "fri": {
         "msrjntpos",
         "jntposmsr",
         "measuredjointposition",
         "measuredjointpositions",
+        "jointpositionmeasured",
         "msrjnttrq",
-        "axisactmeas",
-        "axisact",
     },
 }
-"""Column words by which each controller's recorder gives itself away."""
+"""Column words by which each controller's recorder gives itself away. KUKA has three: the data recorder of Sunrise, variables of
+KRL (trace, RSI), and FRI clients."""
 
 
 def preset_of(parsed: list[ColumnName]) -> str:
     """The controller whose recorder writes such names, or nothing."""
-    words = {column.word for column in parsed}
+    words = {word for column in parsed for word in column.path}
     return next((name for name, marks in PRESET_MARKS.items() if words & marks), "")
 
 
+CLOCK_ORDER = ("timestamp", "time", "timecont", "t")
+"""Names of a clock, most explicit first; any other comes after these."""
+
+
 def named_clock(parsed: list[ColumnName], preset: str) -> ClockMap:
-    """The time column: the first whose word means time, most explicit first."""
-    by_word: dict[str, ColumnName] = {}
-    for column in parsed:
-        if column.index is None:
-            by_word.setdefault(column.word, column)
-            by_word.setdefault(re.sub(r"[^a-z0-9]", "", column.name.lower().rsplit(".", 1)[-1]), column)
-    for word in ("timestamp", "time", "timecont", *TIME_WORDS):
-        if word in by_word:
-            column = by_word[word]
-            nanoseconds = next((by_word[w].name for w in NANOSECOND_WORDS if w in by_word), None)
-            unit = column.unit if column.unit in TIME else ("ms" if preset == "libfranka" else "")
-            return ClockMap(
-                column.name, unit=unit, nanoseconds=nanoseconds if "sec" in word or "stamp" in word else None
-            )
-    return ClockMap()
+    """The time column, and the column of nanoseconds that goes with it when time is kept in two."""
+    found = [clock for column in parsed if (clock := clock_name(column)) is not None]
+    whole = [clock for clock in found if not clock.nanoseconds] or found
+    if not whole:
+        return ClockMap()
+    order = {word: k for k, word in enumerate(CLOCK_ORDER)}
+    best = min(whole, key=lambda clock: order.get("".join(clock.stem), len(order)))
+    pair = next((c.column.name for c in found if c.nanoseconds and c is not best and c.stem == best.stem), None)
+    return ClockMap(best.column.name, unit="s" if pair else clock_unit(best, preset), nanoseconds=pair)
+
+
+def clock_unit(clock: ClockName, preset: str) -> str:
+    """The unit a clock's name gives; empty to find it out from the numbers."""
+    if clock.nanoseconds:
+        return "ns"
+    if clock.column.unit in TIME:
+        return clock.column.unit
+    named = next((CLOCK_UNITS[word] for word in clock.stem if word in CLOCK_UNITS), "")
+    return named or ("ms" if preset == "libfranka" else "")
 
 
 def named_groups(parsed: list[ColumnName], head: Table, joints: tuple[str, ...], robot: Robot | None) -> list[Group]:
@@ -142,11 +160,10 @@ def wide_groups(parsed: list[ColumnName], head: Table, joints: tuple[str, ...]) 
     for column in parsed:
         if head[column.name].ndim != 2:
             continue
-        bare = taken_apart(column.name.rsplit(".", 1)[-1])
-        channel = meaning(column.word) or meaning(bare.word)
+        channel = meaning(column)
         if channel is not None:
             named = joints if len(joints) == head[column.name].shape[1] else ()
-            groups.append(Group(channel, (column.name,), column.unit or bare.unit, named))
+            groups.append(Group(channel, (column.name,), unit_of(column), named))
     return groups
 
 
@@ -159,15 +176,20 @@ def numbered_groups(parsed: list[ColumnName], head: Table) -> list[Group]:
     words = set(by_word)
     groups = []
     for word, members in by_word.items():
-        channel = meaning(word) or meaning_of(re.sub(r"\d+[\])}]?\s*$", "", next(iter(members.values())).name))
+        channel = meaning(next(iter(members.values())))
         if word in ("qd", "cmdqd") and "dq" in words and any("_d" in c.name for c in members.values()):
             # libfranka calls the desired position q_d next to the velocity dq.
             channel = Channel.COMMANDED_POSITION
         numbers = sorted(members)
         if channel is None or numbers != list(range(numbers[0], numbers[0] + len(numbers))) or numbers[0] > 1:
             continue
-        groups.append(Group(channel, tuple(members[k].name for k in numbers), members[numbers[0]].unit))
+        groups.append(Group(channel, tuple(members[k].name for k in numbers), unit_of(members[numbers[0]])))
     return groups
+
+
+def unit_of(column: ColumnName) -> str:
+    """The unit a name states, or the one its recorder always uses."""
+    return column.unit or next((UNIT_OF_WORD[word] for word in column.path if word in UNIT_OF_WORD), "")
 
 
 def joint_named_groups(parsed: list[ColumnName], head: Table, robot: Robot | None) -> list[Group]:
@@ -197,7 +219,7 @@ def by_robot_name(name: str, known: tuple[str, ...] | list[str]) -> tuple[str, C
         place = re.search(rf"(?<![A-Za-z0-9]){re.escape(joint)}(?![A-Za-z0-9])", name)
         if place:
             rest = taken_apart((name[: place.start()] + name[place.end() :]).strip("_./ -:"))
-            channel = meaning(rest.word) or (Channel.POSITION if not rest.word else None)
+            channel = meaning(rest) or (Channel.POSITION if not rest.word else None)
             return (joint, channel) if channel is not None else None
     return None
 
@@ -207,92 +229,5 @@ def by_last_word(name: str) -> tuple[str, Channel] | None:
     place = re.fullmatch(r"(.*?[A-Za-z].*?)[./](position|velocity|effort|torque|current|pos|vel|tau)", name)
     if place is None:
         return None
-    channel = meaning(place.group(2))
+    channel = meaning(taken_apart(place.group(2)))
     return (place.group(1), channel) if channel is not None else None
-
-
-def same_width(path: Path, groups: list[Group], head: Table) -> list[Group]:
-    """The groups as wide as the positions; an incomplete torque must not be mistaken for a whole one."""
-    widths = {g.channel: width_of(g, head) for g in groups}
-    n = widths[Channel.POSITION]
-    wrong = [g.channel for g in groups if widths[g.channel] != n]
-    if any(channel.is_torque for channel in wrong):
-        channel = next(c for c in wrong if c.is_torque)
-        raise InputError(
-            path, f"{n} position columns but {widths[channel]} of {channel.value}", "name them in a mapping"
-        )
-    return [replace(g, joints=g.joints if len(g.joints) == n else ()) for g in groups if widths[g.channel] == n]
-
-
-def width_of(group: Group, head: Table) -> int:
-    return sum(1 if head[name].ndim == 1 else head[name].shape[1] for name in group.columns)
-
-
-def unnamed_groups(
-    path: Path, table: TableFile, head: Mapping[str, FloatArray], robot: Robot | None
-) -> tuple[list[Group], ClockMap]:
-    """Channels of a file without column names, told apart by what the numbers do.
-
-    Columns come in groups of one per joint: positions first, the velocity is the group that the change of position follows,
-    the acceleration the one that the change of velocity follows, torque the first of the rest.
-    """
-    hint = "write a mapping file that says which columns are which (docs/logs.md)"
-    if robot is None:
-        raise InputError(path, "columns without names", hint)
-    n, count = robot.n_joints, len(table.names)
-    values = np.column_stack([head[name] for name in table.names])
-    timed = (count - 1) % n == 0 and count > n and increasing(values[:, 0])
-    first = 1 if timed else 0
-    if (count - first) % n or count - first < n:
-        raise InputError(path, f"{count} columns without names do not split into groups of {n} joints", hint)
-    blocks = [values[:, first + k * n : first + (k + 1) * n] for k in range((count - first) // n)]
-    kinds = block_kinds(blocks)
-    groups = [Group(channel, tuple(table.names[first + k * n : first + (k + 1) * n])) for channel, k in kinds.items()]
-    return groups, ClockMap(table.names[0], unit="") if timed else ClockMap()
-
-
-FOLLOWS = 0.8
-"""Correlation above which one group is taken for the derivative of another: noise lowers it, a wrong group is near zero."""
-
-
-def block_kinds(blocks: list[FloatArray]) -> dict[Channel, int]:
-    """Which block is which; the first is the position."""
-    kinds = {Channel.POSITION: 0}
-    rest = list(range(1, len(blocks)))
-    for source, target in ((Channel.POSITION, Channel.VELOCITY), (Channel.VELOCITY, Channel.ACCELERATION)):
-        if source in kinds and len(rest) > 1:
-            score = {k: derivative_correlation(blocks[kinds[source]], blocks[k]) for k in rest}
-            best = max(score, key=lambda k: score[k])
-            if score[best] > FOLLOWS:
-                kinds[target] = best
-                rest.remove(best)
-    if rest:
-        kinds[Channel.LINK_TORQUE] = rest[0]
-    return kinds
-
-
-def derivative_correlation(x: FloatArray, v: FloatArray) -> float:
-    """Correlation between the change of x and v at mid-step, over all joints together, so that those that move decide."""
-    with np.errstate(all="ignore"):
-        return pooled_correlation(x, v)
-
-
-def pooled_correlation(x: FloatArray, v: FloatArray) -> float:
-    """The same; absurd numbers give zero."""
-    # Over five samples, so that repeated rows and quantisation do not hide it.
-    change = x[5:] - x[:-5]
-    kernel = np.ones(6) / 6.0
-    mid = np.column_stack([np.convolve(column, kernel, mode="valid") for column in v.T])
-    good = np.isfinite(change).all(axis=1) & np.isfinite(mid).all(axis=1)
-    if good.sum() < 10:
-        return 0.0
-    a, b = change[good] - change[good].mean(axis=0), mid[good] - mid[good].mean(axis=0)
-    size = float(np.sqrt((a * a).sum() * (b * b).sum()))
-    score = float((a * b).sum()) / size if size > 0.0 else 0.0
-    return score if np.isfinite(score) else 0.0
-
-
-def increasing(time: FloatArray) -> bool:
-    """Whether a column may be a clock: it rises almost always and never by much less than usual."""
-    step = np.diff(time[np.isfinite(time)])
-    return len(step) > 0 and bool(np.mean(step > 0.0) > 0.9) and bool(np.median(step) > 0.0)

@@ -1,74 +1,103 @@
-"""Words that people and controllers use for columns, and what they mean."""
+"""Words that people and controllers use for columns, and what they mean.
+
+A name is looked up as a whole first, for the abbreviations of single controllers. Then it is cut into words
+(`joint_position_measured`, `msrJntPos`, `axisTauExtMsr`); it means something only when all of them are known and one of them is a
+quantity, so that `actual_TCP_pose`, `joint_voltage` or `target_current` never pass for a measured joint quantity.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from armid.logs.log import Channel
 from armid.logs.units import ALIASES, ANGLE, CHANGE, CURRENT, FORCE, RATE, TIME, canonical
 
-WORDS: dict[Channel, tuple[str, ...]] = {
-    Channel.POSITION: (
-        "q", "pos", "position", "positions", "jointposition", "jointpositions", "jointpos", "actualq", "measuredq", "qmeas",
-        "qmeasured", "qact", "msrjntpos", "jntposmsr", "measuredjointposition", "measuredjointpositions", "stateq", "angle",
-        "angles", "jointangle", "jointangles", "theta", "axisact", "axisactmeas", "actpos", "actposse", "qpos",
-        "actualjointposition", "actualjointpositions", "actualposition", "actualpos", "measuredposition",
-        "jointstateposition", "positionlink", "qlink", "statesq", "actualjointpos",
+ABBREVIATIONS: dict[str, Channel] = {
+    "actposse": Channel.POSITION,
+    "axisact": Channel.POSITION,
+    "axisactmeas": Channel.POSITION,
+    "aipos": Channel.POSITION,
+    "actvelse": Channel.VELOCITY,
+    "qtorque": Channel.LINK_TORQUE,
+    "torqueaxisact": Channel.MOTOR_TORQUE,
+    "taum": Channel.MOTOR_TORQUE,
+    "macur": Channel.CURRENT,
+    "i": Channel.CURRENT,
+    "im": Channel.CURRENT,
+    "iq": Channel.CURRENT,
+    "iact": Channel.CURRENT,
+    "imotor": Channel.CURRENT,
+    "ampere": Channel.CURRENT,
+    "permille": Channel.CURRENT,
+    "taud": Channel.COMMANDED_TORQUE,
+    "taujd": Channel.COMMANDED_TORQUE,
+    "statetaujd": Channel.COMMANDED_TORQUE,
+    "cmdtaujd": Channel.COMMANDED_TORQUE,
+    "stateqd": Channel.COMMANDED_POSITION,
+    "cmdqd": Channel.COMMANDED_POSITION,
+    "aspos": Channel.COMMANDED_POSITION,
+    "axisqcmdt1m": Channel.COMMANDED_POSITION,
+    "statetheta": Channel.MOTOR_POSITION,
+    "qm": Channel.MOTOR_POSITION,
+}
+"""Whole names that word by word would mean something else or nothing: libfranka's `state.q_d` (desired, not velocity), KUKA's
+`AIPos`, `MACur`, `$TORQUE_AXIS_ACT` and `axisQCmdT1m`, `i` for current."""
+
+QUANTITIES: dict[str, tuple[str, ...]] = {
+    "position": ("q", "qpos", "pos", "position", "positions", "angle", "angles", "theta"),
+    "velocity": (
+        "qd", "dq", "qp", "qvel", "qdot", "vel", "velocity", "velocities", "speed", "speeds", "thetadot",
     ),
-    Channel.VELOCITY: (
-        "qd", "dq", "vel", "velocity", "velocities", "jointvelocity", "jointvelocities", "jointvel", "actualqd", "statedq",
-        "qdot", "dqmeas", "qdmeas", "qvel", "speed", "actvel", "actvelse", "measuredvelocity", "measuredjointvelocity",
-        "actualjointvelocity", "actualjointvelocities", "jointstatevelocity", "actualvelocity", "thetadot", "dqmeasured",
+    "acceleration": ("qdd", "ddq", "qddot", "qacc", "acc", "acceleration", "accelerations"),
+    "torque": ("tau", "torque", "torques", "trq", "effort", "efforts", "moment", "moments"),
+    "current": ("current", "currents", "curr", "cur"),
+    "temperature": ("temperature", "temperatures", "temp"),
+}  # fmt: skip
+
+ROLES: dict[str, tuple[str, ...]] = {
+    "commanded": (
+        "commanded", "command", "cmd", "target", "desired", "des", "ref", "reference", "setpoint", "soll", "ipo", "goal",
+        "planned",
     ),
-    Channel.ACCELERATION: (
-        "qdd", "ddq", "acc", "acceleration", "accelerations", "qddot", "jointacceleration", "jointaccelerations", "qacc",
-    ),
-    Channel.LINK_TORQUE: (
-        "tau", "tauj", "statetauj", "torque", "torques", "effort", "efforts", "jointtorque", "jointtorques", "jointeffort",
-        "measuredtorque", "measuredtorques", "msrjnttrq", "jnttrqmsr", "measuredjointtorque", "measuredjointtorques",
-        "taumeas", "taumeasured", "trq", "taujoint", "sensortorque", "jointstateeffort", "msrtrq", "qtorque",
-    ),
-    Channel.MOTOR_TORQUE: (
-        "motortorque", "motortorques", "taumotor", "taum", "torqueaxisact", "motortrq", "torquemotor", "drivetorque",
-    ),
-    Channel.CURRENT: (
-        "actualcurrent", "current", "currents", "i", "curr", "motorcurrent", "motorcurrents", "iact", "im",
-        "jointcurrent", "actualjointcurrent", "curract", "imotor", "ampere", "permille",
-    ),
-    Channel.COMMANDED_TORQUE: (
-        "targetmoment", "taucmd", "taud", "statetaujd", "taudes", "commandedtorque", "commandedtorques", "cmdjnttrq",
-        "jnttrqcmd", "targettorque", "torquecommand", "tauref", "taucommand", "cmdtaujd", "torquecmd", "taujd",
-    ),
-    Channel.EXTERNAL_TORQUE: (
-        "tauext", "externaltorque", "externaltorques", "extjnttrq", "jnttrqext", "tauexthatfiltered",
-        "statetauexthatfiltered", "exttorque",
-    ),
-    Channel.TEMPERATURE: ("jointtemperatures", "jointtemperature", "temperature", "temperatures", "temp", "motortemperature"),
-    Channel.COMMANDED_POSITION: (
-        "targetq", "qdes", "qcmd", "stateqd", "commandedposition", "commandedpositions", "positioncommand", "cmdjntpos",
-        "jntposcmd", "qref", "targetposition", "targetpositions", "cmdqd", "refpos", "poscmd", "ipojntpos",
-    ),
-    Channel.MOTOR_POSITION: (
-        "motorposition", "motorpositions", "actposmot", "qmotor", "thetamotor", "motorpos", "statetheta", "qm",
+    "external": ("external", "ext", "exthat", "exthatfiltered"),
+    "motor": ("motor", "mot", "drive"),
+    "": (
+        "joint", "joints", "jnt", "axis", "axes", "j", "state", "states", "actual", "act", "measured", "meas", "msr",
+        "estimated", "est", "link", "sensor", "internal", "rec", "is", "ist",
     ),
 }  # fmt: skip
 
-MEANING = {word: channel for channel, words in WORDS.items() for word in words}
+MEANING: dict[tuple[str, str], Channel] = {
+    ("position", ""): Channel.POSITION,
+    ("position", "commanded"): Channel.COMMANDED_POSITION,
+    ("position", "motor"): Channel.MOTOR_POSITION,
+    ("velocity", ""): Channel.VELOCITY,
+    ("acceleration", ""): Channel.ACCELERATION,
+    ("torque", ""): Channel.LINK_TORQUE,
+    ("torque", "commanded"): Channel.COMMANDED_TORQUE,
+    ("torque", "external"): Channel.EXTERNAL_TORQUE,
+    ("torque", "motor"): Channel.MOTOR_TORQUE,
+    ("current", ""): Channel.CURRENT,
+    ("current", "motor"): Channel.CURRENT,
+    ("temperature", ""): Channel.TEMPERATURE,
+    ("temperature", "motor"): Channel.TEMPERATURE,
+}
+"""Quantity and role of a column; other pairs (a commanded velocity) are of no use here."""
+
+UNIT_OF_WORD = {"axisact": "deg", "axisactmeas": "deg", "aipos": "deg", "aspos": "deg"}
+"""KRL variables and RSI: joint angles are in degrees always."""
 
 TIME_WORDS = (
-    "t", "time", "times", "timestamp", "timestamps", "stamp", "zeit", "duration", "elapsed", "elapsedtime", "clock", "sec",
-    "secs", "seconds", "timecont", "timestart", "statetime", "headerstamp", "ts", "timesec", "headerstampsec", "stampsec",
+    "timestamp", "timestamps", "timecont", "elapsedtime", "statetime", "time", "times", "t", "ts", "stamp", "zeit",
+    "duration", "elapsed", "clock", "sec", "secs", "seconds", "timestart", "header", "in", "utime", "ipoc", "system",
 )  # fmt: skip
-NANOSECOND_WORDS = (
-    "nsec",
-    "nanosec",
-    "headerstampnanosec",
-    "stampnanosec",
-    "nanoseconds",
-    "headerstampnsec",
-    "stampnsec",
-)
+"""A clock's name is made of these; `sample_time` or `execution_time` are durations, not clocks."""
+
+NANOSECOND_WORDS = ("nanosec", "nanosecs", "nsec", "nsecs", "nanoseconds", "nano", "ns")
+
+CLOCK_UNITS = {"utime": "us", "ipoc": "ms"}
 
 UNIT_WORDS = {
     **{name.lower(): name for table in (ANGLE, RATE, CHANGE, FORCE, CURRENT, TIME) for name in table if len(name) > 1},
@@ -83,6 +112,12 @@ UNIT_WORDS = {
 
 BRACKETS = re.compile(r"[\[(]\s*([^\])\d][^\])]*)\s*[\])]\s*$")
 INDEX = re.compile(r"^(.*?)[\s_.\-/]*[\[({]?\s*(\d{1,2})\s*[\])}]?$")
+AXIS = re.compile(r"^(.*?)[\s_.\-/\[]+[AaJj](\d{1,2})\]?$")
+"""`AXIS_ACT.A1`, `tau_J1`: axes counted with a letter."""
+DEVICE = re.compile(r"_(LBR|KR|KMR)_\w+$", re.IGNORECASE)
+"""KUKA's recorders append the device: `axisQMsr_LBR_iiwa_14_R820_1[0]`."""
+MAX_NAME = 80
+"""Letters; nobody names a column at greater length, and cutting into words is quadratic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +126,17 @@ class ColumnName:
 
     Args:
         name: as it stands in the file.
-        word: its letters, lower case, without index and unit.
+        word: its letters, lower case, without index, unit and device.
         index: the number at its end, None without.
         unit: what a bracket or a suffix says, empty without.
+        path: the same as `word` part by part where a name has dots or slashes, from the whole to its last part.
     """
 
     name: str
     word: str
     index: int | None
     unit: str
+    path: tuple[str, ...] = ()
 
 
 def taken_apart(name: str) -> ColumnName:
@@ -108,18 +145,26 @@ def taken_apart(name: str) -> ColumnName:
     bracket = BRACKETS.search(rest)
     if bracket and bracket.group(1).strip().lower() in UNIT_WORDS:
         unit, rest = UNIT_WORDS[bracket.group(1).strip().lower()], rest[: bracket.start()].strip()
-    index = None
-    found = INDEX.match(rest)
-    if found:
-        rest, index = found.group(1), int(found.group(2))
+    rest, index = without_index(rest)
     if not unit:
         rest, unit = without_unit(rest)
     if index is None:
         # The index may stand before the unit (`q1_deg`).
-        found = INDEX.match(rest)
-        if found:
-            rest, index = found.group(1), int(found.group(2))
-    return ColumnName(name, re.sub(r"[^a-z0-9]", "", rest.lower()), index, canonical(unit) if unit else "")
+        rest, index = without_index(rest)
+    rest = DEVICE.sub("", rest)
+    parts = [letters(part) for part in re.split(r"[.:/]", rest)]
+    path = tuple(dict.fromkeys(word for k in range(len(parts)) if (word := "".join(parts[k:]))))
+    return ColumnName(name, letters(rest), index, canonical(unit) if unit else "", path)
+
+
+def letters(text: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", text.lower())
+
+
+def without_index(name: str) -> tuple[str, int | None]:
+    """A name and the number at its end."""
+    found = AXIS.match(name) or INDEX.match(name)
+    return (found.group(1), int(found.group(2))) if found else (name, None)
 
 
 def without_unit(name: str) -> tuple[str, str]:
@@ -132,16 +177,62 @@ def without_unit(name: str) -> tuple[str, str]:
     return name, ""
 
 
-def meaning(word: str) -> Channel | None:
-    """What a word means; of a dotted or prefixed name only its end counts (`rec.act_pos`, `robot0_qpos`)."""
-    return MEANING.get(word)
+def meaning(column: ColumnName) -> Channel | None:
+    """What a column is; of a dotted name (`rec.act_pos`, `/lbr/state/measured_torque`) its end may say it alone."""
+    return next((channel for word in column.path if (channel := meaning_of_word(word)) is not None), None)
 
 
-def meaning_of(name: str) -> Channel | None:
-    """What a whole name means, trying it from the front: `rec.act_pos` is `recactpos`, then `act_pos`."""
-    parts = re.split(r"[.:/]", name)
-    for start in range(len(parts)):
-        channel = meaning(re.sub(r"[^a-z0-9]", "", "".join(parts[start:]).lower()))
-        if channel is not None:
-            return channel
+def meaning_of_word(word: str) -> Channel | None:
+    """What a word without separators means."""
+    if word in ABBREVIATIONS:
+        return ABBREVIATIONS[word]
+    words = cut(word, tuple(KIND))
+    if words is None:
+        return None
+    quantities = [KIND[w] for w in words if KIND[w] in QUANTITIES]
+    if len(quantities) == 2 and "current" in quantities:
+        # `current_joint_position` is where the joint is now.
+        quantities.remove("current")
+    roles = {KIND[w] for w in words if KIND[w] not in QUANTITIES} - {""}
+    if len(quantities) != 1 or len(roles) > 1:
+        return None
+    return MEANING.get((quantities[0], "".join(roles)))
+
+
+KIND = {word: kind for table in (QUANTITIES, ROLES) for kind, words in table.items() for word in words}
+
+
+@lru_cache(maxsize=4096)
+def cut(word: str, known: tuple[str, ...]) -> tuple[str, ...] | None:
+    """A word as known words one after another, longest first; None when it is not made of them."""
+    if not word or len(word) > MAX_NAME:
+        return None
+    best: list[tuple[str, ...] | None] = [()] + [None] * len(word)
+    for end in range(1, len(word) + 1):
+        for piece in known:
+            before = best[end - len(piece)] if len(piece) <= end and word.endswith(piece, 0, end) else None
+            if before is not None and (best[end] is None or len(before) + 1 < len(best[end] or ())):
+                best[end] = (*before, piece)
+    return best[len(word)]
+
+
+@dataclass(frozen=True, slots=True)
+class ClockName:
+    """A column that may be a clock: what its name says beyond the unit, and whether it counts nanoseconds."""
+
+    column: ColumnName
+    stem: tuple[str, ...]
+    nanoseconds: bool
+
+
+def clock_name(column: ColumnName) -> ClockName | None:
+    """The clock a column may be; None when its name has other words than a clock's."""
+    if column.index is not None:
+        return None
+    squashed = letters(column.name if not BRACKETS.search(column.name) else BRACKETS.sub("", column.name))
+    for word in dict.fromkeys((squashed, *column.path)):
+        words = cut(word, (*TIME_WORDS, *NANOSECOND_WORDS))
+        if words is not None and set(words) - {"in", "header", "system"}:
+            stem = tuple(w for w in words if w not in (*NANOSECOND_WORDS, "sec", "secs", "seconds"))
+            return ClockName(column, stem, bool(set(words) & set(NANOSECOND_WORDS)))
     return None

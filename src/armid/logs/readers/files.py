@@ -24,7 +24,7 @@ OPENERS: dict[str, Opener] = {
     "rosbag2": rosbag.open_bag,
     "mcap": rosbag.open_bag,
 }
-PRESETS = {"libfranka": "csv", "rtde": "csv", "fri": "csv", "tsv": "csv", "text": "csv"}
+PRESETS = dict.fromkeys(("libfranka", "rtde", "fri", "sunrise", "krl", "tsv", "text"), "csv")
 """Names of presets that are also accepted as a format: they say what the columns mean, the file itself is text."""
 
 SUFFIXES = {

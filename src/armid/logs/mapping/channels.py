@@ -1,0 +1,107 @@
+"""The `channels` of a mapping file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from armid.errors import InputError, UnknownNameError
+from armid.logs.log import Channel
+from armid.logs.mapping.maps import DEFAULT_UNITS, TORQUE_SIDES, ChannelMap, FileMap
+from armid.logs.mapping.values import describe, keyed, matrix, per_joint, text
+from armid.logs.units import canonical, factor
+
+CHANNEL_KEYS = (
+    "file", "columns", "unit", "sign", "gain", "gear_ratio", "matrix", "inverse_matrix", "offset", "side",
+)  # fmt: skip
+
+
+def channel_maps(value: Any, files: Mapping[str, FileMap], where: Path, width: int | None) -> tuple[ChannelMap, ...]:
+    if not isinstance(value, dict) or not value:
+        raise InputError(
+            where, f"channels is {describe(value)}", "expected `channels: {position: {columns: ...}, ...}`"
+        )
+    out = []
+    for key, entry in value.items():
+        channel, own = channel_of(str(key), keyed(entry, CHANNEL_KEYS, where, f"channel {key!r}"), where)
+        what = f"channel {key!r}"
+        unit = canonical(text(own.get("unit", DEFAULT_UNITS[channel]), where, f"unit of {what}"))
+        factor(channel, unit)
+        factors = {
+            name: per_joint(own.get(name, default), where, f"{name} of {what}", width)
+            for name, default in (("sign", 1.0), ("gain", 1.0), ("gear_ratio", 1.0), ("offset", 0.0))
+        }
+        out.append(
+            ChannelMap(
+                channel,
+                column_names(own.get("columns"), where, what, width),
+                file_key(own.get("file"), files, where, what),
+                unit,
+                sign=factors["sign"],
+                gain=factors["gain"],
+                gear_ratio=factors["gear_ratio"],
+                offset=factors["offset"],
+                matrix=matrix(own.get("matrix"), where, f"matrix of {what}"),
+                inverse_matrix=matrix(own.get("inverse_matrix"), where, f"inverse_matrix of {what}", square=True),
+            )
+        )
+        if any(s not in (-1.0, 1.0) for s in out[-1].sign):
+            raise InputError(where, f"sign of {what} is {own['sign']!r}", "expected 1 or -1; scaling is `gain`")
+        if any(g == 0.0 for g in out[-1].gear_ratio):
+            raise InputError(where, f"gear_ratio of {what} is zero")
+    kinds = [entry.channel for entry in out]
+    if len(set(kinds)) != len(kinds):
+        raise InputError(where, "two entries describe the same channel")
+    if Channel.POSITION not in kinds:
+        raise InputError(where, "no position channel", f"there are {', '.join(kinds)}")
+    return tuple(out)
+
+
+def channel_of(key: str, entry: dict[str, Any], where: Path) -> tuple[Channel, dict[str, Any]]:
+    """`torque` with its side, or the full name of a channel."""
+    if key == "torque":
+        side = entry.get("side")
+        if side not in TORQUE_SIDES:
+            raise UnknownNameError(f"torque side in {where.name}", str(side), TORQUE_SIDES)
+        return TORQUE_SIDES[side], entry
+    if "side" in entry:
+        raise InputError(where, f"`side` in channel {key!r}", "only `torque` has a side")
+    try:
+        return Channel(key), entry
+    except ValueError:
+        raise UnknownNameError(f"channel in {where.name}", key, ("torque", *Channel)) from None
+
+
+def column_names(value: Any, where: Path, what: str, width: int | None) -> tuple[str, ...]:
+    """Columns given as a list, as a range `2:7` counted from 1, as a pattern with `{i}` or `{i0}`, or as one name."""
+    if value is None:
+        return ()
+    if isinstance(value, list) and value and all(isinstance(v, str | int) and not isinstance(v, bool) for v in value):
+        return tuple(str(v) for v in value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return (str(value),)
+    if not isinstance(value, str) or not value:
+        raise InputError(where, f"columns of {what} is {describe(value)}", "expected a list, '2:7', 'q_{i}' or a name")
+    first, colon, last = value.partition(":")
+    if colon and first.strip().isdigit() and last.strip().isdigit():
+        start, stop = int(first), int(last)
+        if not 0 < start <= stop < 100_000:
+            raise InputError(where, f"columns {value!r} of {what}", "expected first:last, counted from 1")
+        return tuple(str(i) for i in range(start, stop + 1))
+    if "{i}" in value or "{i0}" in value:
+        if width is None:
+            raise InputError(
+                where, f"the pattern {value!r} of {what} needs the number of joints", "give `joints: [...]`"
+            )
+        return tuple(value.replace("{i}", str(i + 1)).replace("{i0}", str(i)) for i in range(width))
+    return (value,)
+
+
+def file_key(value: Any, files: Mapping[str, FileMap], where: Path, what: str) -> str:
+    """Which file; needed only when there are several."""
+    if value is None and len(files) == 1:
+        return next(iter(files))
+    if value is None or str(value) not in files:
+        raise UnknownNameError(f"file for {what} in {where.name}", str(value), files)
+    return str(value)

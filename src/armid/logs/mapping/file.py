@@ -1,0 +1,213 @@
+"""Mapping files: YAML, checked key by key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from armid.errors import InputError
+from armid.logs.log import Conditions
+from armid.logs.mapping.channels import channel_maps, file_key
+from armid.logs.mapping.maps import ClockMap, FileMap, LogMap
+from armid.logs.mapping.values import describe, keyed, names, number, per_joint, text
+from armid.logs.readers.table import Layout
+from armid.logs.units import seconds
+
+SCHEMA = "armid.log/1"
+MAX_MAPPING_BYTES = 1 << 20
+
+LAYOUT_KEYS = ("format", "delimiter", "decimal", "header", "flat", "topic")
+TOP_KEYS = ("schema", "name", "file", "files", "joints", "rows", "clock", "channels", "conditions", *LAYOUT_KEYS)
+FILE_KEYS = ("path", *LAYOUT_KEYS)
+CLOCK_KEYS = ("column", "file", "unit", "step", "nanoseconds")
+CONDITION_KEYS = tuple(f.name for f in fields(Conditions))
+
+
+def is_mapping_file(path: Path) -> bool:
+    return path.suffix.lower() in (".yaml", ".yml") and path.is_file()
+
+
+def read_mapping(path: str | Path, *, data_root: str | Path | None = None) -> LogMap:
+    """A mapping file.
+
+    Args:
+        path: YAML; file names in it are relative to its directory, or to `data_root` when that is given.
+        data_root: directory of the recordings, when they do not lie next to the mapping.
+
+    Raises:
+        InputError: not YAML, unknown keys, wrong types; the message names the key and lists those that exist.
+    """
+    import yaml
+
+    location = Path(path)
+    try:
+        raw = location.read_bytes()
+    except OSError as error:
+        raise InputError(path, f"cannot be read: {error.strerror or error}") from None
+    if len(raw) > MAX_MAPPING_BYTES:
+        raise InputError(path, f"{len(raw)} bytes", "a mapping is a small text file")
+    try:
+        check_plain(raw, location)
+        content = yaml.safe_load(raw)
+    except (yaml.YAMLError, UnicodeDecodeError, ValueError, RecursionError) as error:
+        raise InputError(path, f"not valid YAML: {' '.join(str(error).split())[:200]}") from None
+    return parsed_mapping(content, location, root=Path(data_root) if data_root is not None else location.parent)
+
+
+MAX_DEPTH = 12
+"""Levels of nesting; ours needs four."""
+
+
+def check_plain(raw: bytes, where: Path) -> None:
+    """Refuses what can make a small file explode or mean two things: anchors, aliases, deep nesting, repeated keys."""
+    import yaml
+
+    depth = 0
+    for event in yaml.parse(raw, Loader=yaml.SafeLoader):
+        line = event.start_mark.line + 1
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
+            raise InputError(where, f"line {line}: anchors and aliases (& and *) are not read", "write the value out")
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_DEPTH:
+            raise InputError(where, f"line {line}: nested too deeply")
+    pending = [yaml.compose(raw, Loader=yaml.SafeLoader)]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, yaml.SequenceNode):
+            pending += node.value
+        elif isinstance(node, yaml.MappingNode):
+            keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+            twice = next((key for key in keys if keys.count(key) > 1), None)
+            if twice is not None:
+                raise InputError(where, f"line {node.start_mark.line + 1}: key {twice!r} appears twice")
+            pending += [value for _, value in node.value]
+
+
+def parsed_mapping(content: Any, where: Path, *, root: Path) -> LogMap:
+    """A mapping from the content of its file, checked key by key."""
+    top = keyed(content, TOP_KEYS, where, "mapping")
+    if top.get("schema", SCHEMA) != SCHEMA:
+        raise InputError(where, f"schema {top['schema']!r}", f"expected {SCHEMA!r}")
+    files = file_maps(top, where, root)
+    joints = names(top.get("joints", []), where, "joints")
+    width = len(joints) or None
+    channels = channel_maps(top.get("channels"), files, where, width)
+    return LogMap(
+        files=files,
+        channels=channels,
+        clock=clock_map(top.get("clock"), files, where),
+        joints=joints,
+        rows=row_range(top.get("rows"), where),
+        conditions=conditions_of(top.get("conditions", {}), where),
+        name=text(top.get("name", where.stem), where, "name"),
+        preset=f"mapping {where.name}",
+    )
+
+
+def file_maps(top: dict[str, Any], where: Path, root: Path) -> dict[str, FileMap]:
+    """The files by key; a single `file` has the empty key."""
+    if ("file" in top) == ("files" in top):
+        raise InputError(where, "one of `file` and `files` is needed", "`file: name.csv` or `files: {key: name.csv}`")
+    shared = {key: top[key] for key in LAYOUT_KEYS if key in top}
+    entries = {"": top["file"]} if "file" in top else top["files"]
+    if not isinstance(entries, dict) or not entries:
+        raise InputError(where, f"files is {describe(entries)}", "expected `files: {key: name.csv}`")
+    out = {}
+    for key, entry in entries.items():
+        own = keyed(entry, FILE_KEYS, where, f"file {key!r}") if isinstance(entry, dict) else {"path": entry}
+        path = Path(text(own.get("path"), where, f"path of file {key!r}"))
+        merged = {**shared, **{k: v for k, v in own.items() if k != "path"}}
+        out[str(key)] = FileMap(path if path.is_absolute() else root / path, layout_of(merged, where))
+    return out
+
+
+def layout_of(entry: dict[str, Any], where: Path) -> Layout:
+    for key in ("format", "delimiter", "decimal", "topic"):
+        if entry.get(key) is not None:
+            text(entry[key], where, key)
+    delimiter = entry.get("delimiter")
+    if delimiter is not None and len({"tab": "\t", "space": " "}.get(delimiter, delimiter)) != 1:
+        raise InputError(where, f"delimiter {delimiter!r}", "expected one character, `tab` or `space`")
+    if entry.get("decimal") not in (None, ".", ","):
+        raise InputError(where, f"decimal {entry['decimal']!r}", "expected '.' or ','")
+    if not isinstance(entry.get("header"), bool | None):
+        raise InputError(where, f"header {entry['header']!r}", "expected true or false")
+    flat = entry.get("flat")
+    if flat is not None and (not isinstance(flat, int) or isinstance(flat, bool) or not 0 < flat < 1000):
+        raise InputError(where, f"flat {flat!r}", "expected the number of values per sample")
+    return Layout(
+        entry.get("format"),
+        {"tab": "\t", "space": " "}.get(delimiter, delimiter) if delimiter else None,
+        entry.get("decimal"),
+        entry.get("header"),
+        flat,
+        entry.get("topic"),
+    )
+
+
+def clock_map(value: Any, files: Mapping[str, FileMap], where: Path) -> ClockMap:
+    """The clock; a mapping without one leaves it to be inferred."""
+    if value is None:
+        return ClockMap()
+    entry = keyed(value, CLOCK_KEYS, where, "clock")
+    if ("column" in entry) == ("step" in entry):
+        raise InputError(where, "clock needs either `column` or `step`")
+    unit = text(entry.get("unit", "s"), where, "clock unit")
+    seconds(unit)
+    if "step" in entry:
+        step = number(entry["step"], where, "clock step") * seconds(unit)
+        if step <= 0.0:
+            raise InputError(where, f"clock step {entry['step']!r}", "expected a positive time")
+        return ClockMap(step=step)
+    nanoseconds = entry.get("nanoseconds")
+    return ClockMap(
+        str(entry["column"]),
+        file_key(entry.get("file"), files, where, "clock"),
+        unit,
+        nanoseconds=None if nanoseconds is None else str(nanoseconds),
+    )
+
+
+def row_range(value: Any, where: Path) -> tuple[int, int | None] | None:
+    """[first, last], counted from 1 and both included; `last` may be null."""
+    if value is None:
+        return None
+    whole = (
+        [v for v in value if v is None or (isinstance(v, int) and not isinstance(v, bool))]
+        if isinstance(value, list)
+        else []
+    )
+    if len(whole) != 2 or len(value) != 2 or whole[0] is None or whole[0] < 1 or (whole[1] or whole[0]) < whole[0]:
+        raise InputError(
+            where, f"rows is {describe(value)}", "expected [first, last], counted from 1, or [first, null]"
+        )
+    return whole[0], whole[1]
+
+
+def conditions_of(value: Any, where: Path) -> Conditions:
+    entry = keyed(value, CONDITION_KEYS, where, "conditions")
+
+    def triple(key: str) -> tuple[float, float, float] | None:
+        if entry.get(key) is None:
+            return None
+        x = per_joint(entry[key], where, key, 3)
+        if len(x) != 3:
+            raise InputError(where, f"{key} is {describe(entry[key])}", "expected three numbers")
+        return x[0], x[1], x[2]
+
+    def optional(key: str) -> float | None:
+        return None if entry.get(key) is None else number(entry[key], where, key)
+
+    payload = optional("payload")
+    if payload is not None and payload < 0.0:
+        raise InputError(where, f"payload {payload} kg is negative")
+    return Conditions(
+        payload,
+        triple("payload_centre"),
+        text(entry.get("tool") or "", where, "tool"),
+        triple("mounting"),
+        optional("temperature"),
+        text(entry.get("remark") or "", where, "remark"),
+    )
