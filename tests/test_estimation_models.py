@@ -11,7 +11,7 @@ from scipy.integrate import solve_ivp
 from armid.errors import InputError
 from armid.estimation.covariance import PerChannelNoise
 from armid.estimation.friction import FrictionSearch, Shape, Shapes, rigid_part, scale_deviations, shape_values
-from armid.estimation.friction_columns import column_values, smoothed
+from armid.estimation.friction_columns import Velocity, column_values, smoothed
 from armid.estimation.gains import DriveGainSearch
 from armid.estimation.gravity import GravityDirection, angle
 from armid.estimation.least_squares import WeightedLeastSquares
@@ -47,8 +47,9 @@ def builder(arm, torque, shape):
             load = linear.predicted([shapes.load.get(name, 0.0) for name in arm.source.columns])
         sign = np.sign(qd)
         columns = source.torque.shape_columns
-        parts = [smoothed(sign, qd, source.torque.effects, shapes)]
-        parts.append(column_values(columns, arm.robot, qd, sign, shapes, load))
+        velocity = Velocity(qd, arm.inputs[:, 6:9])
+        parts = [smoothed(sign, velocity, source.torque.effects, shapes)]
+        parts.append(column_values(columns, arm.robot, velocity, sign, shapes, load))
         return (replace(linear, source=source, inputs=np.hstack([arm.inputs, *parts])),)
 
     return build

@@ -39,7 +39,12 @@ LogsArgument = Annotated[
     list[str], typer.Argument(metavar="LOG...", help="Recordings: any known format, or mapping files (.yaml).")
 ]
 FrictionOption = Annotated[
-    str, typer.Option("--friction", metavar="LIST", help="Of viscous, coulomb, offset; 'none' for none.")
+    str,
+    typer.Option(
+        "--friction",
+        metavar="LIST",
+        help="Of viscous, coulomb, offset; and of asymmetric, stribeck, smooth, load, coupled; 'none' for none.",
+    ),
 ]
 RotorOption = Annotated[
     bool, typer.Option("--rotor-inertia", help="Estimate rotor inertias (always so on the motor side).")
@@ -145,7 +150,9 @@ def identify(
         arm = load_robot(robot, base=base, tip=tip, gravity=None if correction else down)
         options = read_options(step, data_root)
         train, held_out = training_and_held_out(arm, logs, validate or [], options)
-        effects = payload_effects(effects_of(friction, rotor_inertia, payload, torques), [*train, *held_out])
+        effects = payload_effects(
+            effects_of(friction, rotor_inertia, payload, torques, shapes=True), [*train, *held_out]
+        )
         settings = Identification(
             effects=effects,
             conditioning=conditioning_of(cutoff_hz, torque_cutoff_hz, accept, torque_delay=1e-3 * torque_delay_ms),
@@ -230,24 +237,22 @@ def numbers(text: str) -> list[float]:
     return values
 
 
-def effects_of(friction: str, rotor_inertia: bool, payload: str, torques: str) -> Any:
-    """Effects from the words of the command line.
+def effects_of(friction: str, rotor_inertia: bool, payload: str, torques: str, *, shapes: bool = False) -> Any:
+    """Effects from the words of the command line; `shapes` says whether friction beyond the linear one is understood.
 
     Raises:
         UnknownNameError: a word that does not exist; lists those that do.
+        InputError: words that contradict each other.
     """
     from armid.errors import UnknownNameError
-    from armid.parameters.effects import FRICTION_NAMES, Effects, PayloadRuns, TorqueSide
+    from armid.parameters.effects import Effects, PayloadRuns, TorqueSide, friction_words
 
-    chosen = [] if friction == "none" else [word.strip() for word in friction.split(",") if word.strip()]
-    for word in chosen:
-        if word not in FRICTION_NAMES:
-            raise UnknownNameError("friction effect", word, (*FRICTION_NAMES, "none"))
+    chosen: dict[str, Any] = friction_words(friction, shapes=shapes)
     for kind, word, known in (("payload", payload, PayloadRuns), ("torques", torques, TorqueSide)):
         if word not in [item.value for item in known]:
             raise UnknownNameError(kind, word, [item.value for item in known])
     return Effects(
-        **{name: name in chosen for name in FRICTION_NAMES},
+        **chosen,
         rotor_inertia=rotor_inertia,
         torques=TorqueSide(torques),
         payload=PayloadRuns(payload),
@@ -316,6 +321,7 @@ def contract(result: Result, files: tuple[Path, ...], seconds: float) -> dict[st
         "reasons": list(result.reasons),
         "conditioning": dict(result.conditioning),
         "gains": {name: {"value": k, "standard_deviation": s} for name, (k, s) in result.gains.items()},
+        "friction": {key: value for key, value in result.friction.items() if key != "load"},
         "notes": [note.as_dict() for note in result.notes],
         "seconds": seconds,
         "peak_memory_mb": result.peak_memory_mb,
@@ -346,7 +352,38 @@ def show(result: Result, out: Path) -> None:
         screen.print(
             f"torque in N m (N for prismatic joints), low-passed at {cutoff:.3g} Hz; 'raw' is against the unfiltered torque"
         )
+    if result.friction:
+        show_friction(result)
     colour = "green" if result.verdict == "trusted" else "red"
     screen.print(f"[bold {colour}]{result.verdict}[/] -> {out}")
     for reason in result.reasons:
         screen.print(f"  - {reason}", markup=False)
+
+
+def show_friction(result: Result) -> None:
+    """Whether the shapes of friction pay, and what they are."""
+    from rich.table import Table
+
+    record = result.friction
+    table = Table(title=f"friction with {', '.join(record['shapes'])} beside linear friction, held-out RMSE")
+    quantities = list(dict.fromkeys(key for joint in record["joints"] for key in joint if key != "name"))
+    for column in ("joint", "linear", "with shape", "", *quantities):
+        table.add_column(column, justify="left" if column in ("joint", "") else "right")
+    errors = {row["name"]: row for row in record["held_out"]}
+    for joint in record["joints"]:
+        row = errors.get(joint["name"])
+        worth = ("-", "-", "") if row is None else (f"{row['rmse_linear']:.4g}", f"{row['rmse']:.4g}", pays(row))
+        table.add_row(joint["name"], *worth, *(with_deviation(joint.get(key)) for key in quantities))
+    console().print(table)
+
+
+def pays(row: dict[str, Any]) -> str:
+    """In a word, whether held-out errors differ beyond chance."""
+    return "pays" if row["pays"] else "harms" if row["harms"] else "no difference"
+
+
+def with_deviation(item: dict[str, Any] | None) -> str:
+    if item is None:
+        return ""
+    s = item["standard_deviation"]
+    return f"{item['value']:.3g} +- {s:.1g}" if s is not None and s < float("inf") else f"({item['value']:.3g})"

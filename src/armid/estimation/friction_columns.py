@@ -86,67 +86,100 @@ class Shapes:
         return replace(self, scales=tuple(factor * s for s in self.scales))
 
 
-def smoothed(direction: FloatArray, qd: FloatArray, effects: Effects, shapes: Shapes) -> FloatArray:
+SUBSTEPS = 8
+"""Points per sampling interval over which friction is averaged: a hump near standstill may be passed within one interval."""
+
+
+@dataclass(frozen=True, eq=False)
+class Velocity:
+    """Velocity over a stretch of uniform sampling, known between the samples too.
+
+    Args:
+        qd, qdd: velocity and acceleration of the drives, shape [n_samples, n_joints].
+        rate: [Hz]; infinite takes the samples as they are.
+    """
+
+    qd: FloatArray
+    qdd: FloatArray
+    rate: float = np.inf
+
+    def around(self, j: int) -> FloatArray:
+        """Velocity of drive j at points of each sampling interval, taken as linear there, shape [n_samples, points]."""
+        if not np.isfinite(self.rate):
+            return self.qd[:, [j]]
+        fraction = (np.arange(SUBSTEPS) + 0.5) / SUBSTEPS - 0.5
+        return self.qd[:, [j]] + self.qdd[:, [j]] * (fraction / self.rate)
+
+    def of_joint(self, robot: Robot, j: int) -> FloatArray:
+        """Velocity of joint j itself, which several drives move, likewise."""
+        assert robot.coupling is not None
+        return np.asarray(sum(c * self.around(k) for k, c in enumerate(robot.coupling[j]) if c != 0.0))
+
+
+def smoothed(direction: FloatArray, velocity: Velocity, effects: Effects, shapes: Shapes) -> FloatArray:
     """What the Coulomb parameter multiplies before the low-pass, shape [n_samples, n_joints]."""
     if not effects.smooth:
         return direction
+    scales = checked_scales(shapes, direction.shape[1])
     return np.column_stack(
-        [shape_values(Shape.SMOOTH, qd[:, j], scale=scale) for j, scale in enumerate(checked_scales(shapes, qd))]
+        [shape_values(Shape.SMOOTH, velocity.around(j), scale=scale).mean(axis=1) for j, scale in enumerate(scales)]
     )
 
 
 def column_values(
     columns: Sequence[ShapeColumn],
     robot: Robot,
-    qd: FloatArray,
+    velocity: Velocity,
     direction: FloatArray,
     shapes: Shapes,
     load: FloatArray | None,
 ) -> FloatArray:
-    """Inputs of the shape columns before the low-pass, shape [n_samples, n_columns].
+    """Inputs of the shape columns before the low-pass, each averaged over its sampling interval; shape [n_samples, n_columns].
 
     Args:
         columns: of the torque rows.
         robot: for its coupling.
-        qd: of the drives, shape [n_samples, n_joints].
+        velocity: of the drives.
         direction: of Coulomb friction, shape [n_samples, n_joints].
         shapes: scales.
         load: rigid torque, shape [n_samples, n_joints]; None when no column needs it.
     """
-    out = np.empty((len(qd), len(columns)))
+    out = np.empty((len(direction), len(columns)))
     for k, column in enumerate(columns):
         j = column.joint
-        way = direction[:, j]
         match column.quantity:
             case "viscous_asymmetry":
-                out[:, k] = shape_values(Shape.ASYMMETRIC, qd[:, j])
+                out[:, k] = shape_values(Shape.ASYMMETRIC, velocity.around(j)).mean(axis=1)
             case "stribeck":
-                scale = checked_scales(shapes, qd)[j]
-                out[:, k] = shape_values(Shape.STRIBECK, qd[:, j], scale=scale, direction=way)
+                out[:, k] = stribeck(velocity, j, direction[:, j], shapes)
             case "coulomb_load":
                 carried = None if load is None else load[:, j]
-                out[:, k] = shape_values(Shape.LOAD, qd[:, j], load=carried, direction=way)
+                out[:, k] = shape_values(Shape.LOAD, velocity.qd[:, j], load=carried, direction=direction[:, j])
             case "coupled_viscous":
-                out[:, k] = joint_velocity(robot, qd, j)
+                out[:, k] = velocity.of_joint(robot, j).mean(axis=1)
             case "coupled_coulomb":
-                out[:, k] = np.sign(joint_velocity(robot, qd, j))
+                out[:, k] = np.sign(velocity.of_joint(robot, j)).mean(axis=1)
     return out
 
 
-def joint_velocity(robot: Robot, qd: FloatArray, j: int) -> FloatArray:
-    """Velocity of joint j itself, which several drives move, shape [n_samples]."""
-    assert robot.coupling is not None
-    return np.asarray(qd @ robot.coupling[j])
+def stribeck(velocity: Velocity, j: int, direction: FloatArray, shapes: Shapes) -> FloatArray:
+    """Stribeck friction of drive j per unit of its amount, shape [n_samples].
+
+    Where friction turns around over a distance, its direction is that of the contact and not of the velocity.
+    """
+    qd = velocity.around(j)
+    scale = checked_scales(shapes, velocity.qd.shape[1])[j]
+    if shapes.presliding and shapes.presliding[j] > 0.0:
+        return direction * np.exp(-((qd / scale) ** 2)).mean(axis=1)
+    return shape_values(Shape.STRIBECK, qd, scale=scale).mean(axis=1)
 
 
-def checked_scales(shapes: Shapes, qd: FloatArray) -> tuple[float, ...]:
+def checked_scales(shapes: Shapes, joints: int) -> tuple[float, ...]:
     """The velocity scales.
 
     Raises:
         InputError: there are none, or not one per joint.
     """
-    if len(shapes.scales) != qd.shape[1]:
-        raise InputError(
-            "friction", f"{len(shapes.scales)} velocity scales for {qd.shape[1]} joints", "search for them"
-        )
+    if len(shapes.scales) != joints:
+        raise InputError("friction", f"{len(shapes.scales)} velocity scales for {joints} joints", "search for them")
     return shapes.scales

@@ -16,7 +16,7 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.errors import InputError
-from armid.estimation.friction_columns import Shapes, column_values, smoothed
+from armid.estimation.friction_columns import Shapes, Velocity, column_values, smoothed
 from armid.estimation.presliding import contact_state
 from armid.estimation.run import Run
 from armid.experiments.motor_joint import check_pair
@@ -140,7 +140,8 @@ def with_signs(samples: Samples, segments: Sequence[Segment], effects: Effects, 
     inputs = samples.inputs()
     if not effects.coulomb:
         return inputs
-    columns = smoothed(directions(samples, segments, shapes.presliding), samples.qd, effects, shapes)
+    velocity = Velocity(samples.qd, samples.qdd, segments[0].rate)
+    columns = smoothed(directions(samples, segments, shapes.presliding), velocity, effects, shapes)
     return np.column_stack([inputs, filtered(samples, segments, columns)])
 
 
@@ -166,7 +167,8 @@ def with_shape_inputs(
     if shapes.load is not None:
         load = run.predicted([shapes.load.get(name, 0.0) for name in run.source.columns])
     direction = directions(samples, segments, shapes.presliding)
-    values = column_values(torque.shape_columns, torque.robot, samples.qd, direction, shapes, load)
+    velocity = Velocity(samples.qd, samples.qdd, run.rate)
+    values = column_values(torque.shape_columns, torque.robot, velocity, direction, shapes, load)
     return replace(run, source=rows, inputs=np.column_stack([run.inputs, filtered(samples, segments, values)]))
 
 

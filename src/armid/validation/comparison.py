@@ -56,13 +56,27 @@ def compared(runs: Sequence[Run], standard: FloatArray, other: FloatArray) -> tu
         standard: parameters of the model judged.
         other: of the one it must not be worse than.
     """
+    mine, theirs = ([run.residuals(values) for run in runs] for values in (standard, other))
+    return compared_residuals(runs, mine, theirs)
+
+
+def compared_residuals(
+    runs: Sequence[Run], mine_of: Sequence[FloatArray], theirs_of: Sequence[FloatArray], *, tolerated: float = TOLERATED
+) -> tuple[Comparison, ...]:
+    """The same from residuals, for models with different rows.
+
+    Args:
+        runs: for their channels, rates and segments.
+        mine_of, theirs_of: residuals of both models, per run, shape [n_samples, n_channels].
+        tolerated: ratio of errors up to which a model does not count as worse.
+    """
     if not runs:
         return ()
     names = runs[0].channels
-    blocks = [block for run in runs for block in block_means(run, standard, other)]
+    blocks = [block for run, a, b in zip(runs, mine_of, theirs_of, strict=True) for block in block_means(run, a, b)]
     mine, theirs, weights = (np.array(column) for column in zip(*blocks, strict=True))
     share = weights / weights.sum()
-    excess = mine - TOLERATED**2 * theirs
+    excess = mine - tolerated**2 * theirs
     mean = share @ excess
     half = half_width(excess - mean, share, len(names))
     rmse, rmse_other = np.sqrt(share @ mine), np.sqrt(share @ theirs)
@@ -71,9 +85,9 @@ def compared(runs: Sequence[Run], standard: FloatArray, other: FloatArray) -> tu
     )
 
 
-def block_means(run: Run, standard: FloatArray, other: FloatArray) -> Iterator[tuple[FloatArray, FloatArray, float]]:
+def block_means(run: Run, residual: FloatArray, other: FloatArray) -> Iterator[tuple[FloatArray, FloatArray, float]]:
     """Mean squared errors of both models per channel in every block, and the samples in it; never across segments."""
-    mine, theirs = run.residuals(standard) ** 2, run.residuals(other) ** 2
+    mine, theirs = residual**2, other**2
     length = max(1, round(BLOCK_SECONDS * run.rate))
     for start, stop in run.segments:
         for first in range(start, stop, length):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -44,6 +44,11 @@ class Fit:
     estimate: Estimate
     consistent: ConsistentEstimate
     notes: tuple[Note, ...]
+    scale_deviations: tuple[float, ...] = ()
+
+
+Widen = Callable[[Estimate], tuple[Estimate, tuple[float, ...]]]
+"""Adds to the covariance what uncertain scales of friction bring, and tells their deviations."""
 
 
 def usable_base(
@@ -94,7 +99,7 @@ def excited(information: Information, base: BaseParameters) -> bool:
     return bool(np.all(norms > 0.0) and singular[-1] > PRACTICAL_RANK * singular[0])
 
 
-def fitted(robot: Robot, runs: tuple[Run, ...], settings: Identification) -> Fit:
+def fitted(robot: Robot, runs: tuple[Run, ...], settings: Identification, *, widen: Widen | None = None) -> Fit:
     """Free and consistent estimate of the training runs."""
     information = information_of(runs)
     names = information.parameters
@@ -106,11 +111,12 @@ def fitted(robot: Robot, runs: tuple[Run, ...], settings: Identification) -> Fit
     else:
         base = structural = belief[0]
         estimate = updated_estimate(runs, information, base, units_of(base, units), belief[1])
+    estimate, deviations = (estimate, ()) if widen is None else widen(estimate)
     prior = consistent_prior(robot, names, information, estimate, settings)
     consistency = Consistency(settings.regulariser, settings.bounds)
     consistent = consistency.fit(effective_information(information, estimate), units, prior)
     notes = (*estimate.notes, *identification_notes(estimate), *consistent.notes)
-    return Fit(information, structural, estimate, consistent, notes)
+    return Fit(information, structural, estimate, consistent, notes, deviations)
 
 
 def free_estimate(

@@ -7,6 +7,7 @@ import resource
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -32,6 +33,7 @@ from armid.validation.preparation import (
 from armid.validation.provenance import provenance
 from armid.validation.sensitivity import sensitivities
 from armid.validation.settings import Identification
+from armid.validation.shaping import friction_record, paying_check, shaped
 from armid.validation.verdict import judge
 
 __all__ = ["Identification", "identify"]
@@ -61,7 +63,8 @@ def identify(
     """
     started = time.perf_counter()
     progress("conditioning")
-    data = prepared(robot, train, held_out, settings)
+    linear = replace(settings, effects=settings.effects.linear)
+    data = prepared(robot, train, held_out, linear)
     gains = None
     if (
         data.samples.channel(settings.effects.torques) is Channel.CURRENT
@@ -74,10 +77,16 @@ def identify(
         progress("direction of gravity")
         robot, data = levelled(robot, data, settings)
     progress("estimating")
-    fit = fitted(robot, data.train, settings)
+    friction: dict[str, Any] = {}
+    if settings.effects.shapes:
+        data, fit, friction = with_shapes(robot, data, settings, gains, progress)
+    else:
+        fit = fitted(robot, data.train, settings)
     progress("judging")
     sensitivity = sensitivities(robot, train, held_out, settings, data, fit, gains) if settings.sensitivity else {}
     result = judged(robot, data, fit, settings, gains)
+    if friction:
+        result = replace(result, friction=friction, checks=(*result.checks, *paying_check(friction)))
     usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return replace(
         result,
@@ -86,6 +95,21 @@ def identify(
         seconds=time.perf_counter() - started,
         peak_memory_mb=usage / (1024.0**2 if platform.system() == "Darwin" else 1024.0),
     )
+
+
+def with_shapes(
+    robot: Robot, data: Data, settings: Identification, gains: DriveGains | None, progress: Progress
+) -> tuple[Data, Fit, dict[str, Any]]:
+    """Data and fit with the shapes of friction asked for, and the record of them beside linear friction."""
+    plain = fitted(robot, data.train, replace(settings, effects=settings.effects.linear, prior=None))
+    progress("shape of friction")
+    shaping = shaped(robot, data, settings, plain, gains)
+    progress("estimating")
+    fit = fitted(
+        robot, shaping.data.train, settings, widen=lambda estimate: shaping.widened(estimate, settings.covariance)
+    )
+    fit = replace(fit, notes=(*fit.notes, *shaping.notes))
+    return shaping.data, fit, friction_record(settings, shaping, fit, data, plain, fit.scale_deviations)
 
 
 def levelled(robot: Robot, data: Data, settings: Identification) -> tuple[Robot, Data]:

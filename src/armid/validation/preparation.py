@@ -10,6 +10,7 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.errors import InputError
+from armid.estimation.friction_columns import Shapes
 from armid.estimation.gains import DriveGains, DriveGainSearch
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.presliding import CANDIDATES, chosen_distances
@@ -35,9 +36,15 @@ class Data:
     held_out: tuple[Run, ...]
     conditioning: Conditioning
     samples: Samples
-    presliding: tuple[float, ...]
+    shapes: Shapes
     notes: tuple[Note, ...]
     temperatures: tuple[FloatArray | None, ...] = ()
+    held_samples: tuple[Samples, ...] = ()
+
+    @property
+    def presliding(self) -> tuple[float, ...]:
+        """Distance over which Coulomb friction turns around, per joint [rad or m]."""
+        return self.shapes.presliding
 
 
 def payload_effects(effects: Effects, logs: Sequence[Log]) -> Effects:
@@ -80,8 +87,8 @@ def prepared(robot: Robot, train: Sequence[Log], held_out: Sequence[Log], settin
     train_runs, *held_runs = (runs_of(part, robot, settings.effects, presliding=distances) for part in (samples, *held))
     temperatures = [run_temperatures(log, robot, part) for log, part in zip(held_out, held, strict=True)]
     return Data(
-        train_runs, tuple(run for runs in held_runs for run in runs), resolved, samples, distances, tuple(notes),
-        tuple(t for parts in temperatures for t in parts),
+        train_runs, tuple(run for runs in held_runs for run in runs), resolved, samples, Shapes(distances), tuple(notes),
+        tuple(t for parts in temperatures for t in parts), tuple(held),
     )  # fmt: skip
 
 
@@ -149,12 +156,13 @@ def drive_gains(robot: Robot, data: Data) -> DriveGains:
 
 def in_torque_units(data: Data, gains: DriveGains) -> Data:
     """Currents times gains."""
+    return replace(data, train=scaled_runs(data.train, gains), held_out=scaled_runs(data.held_out, gains))
 
-    def scaled(run: Run) -> Run:
-        raw = None if run.y_raw is None else run.y_raw * gains.values
-        return replace(run, y=run.y * gains.values, y_raw=raw)
 
-    return replace(data, train=tuple(map(scaled, data.train)), held_out=tuple(map(scaled, data.held_out)))
+def scaled_runs(runs: Sequence[Run], gains: DriveGains) -> tuple[Run, ...]:
+    """Runs whose measured currents are multiplied by the gains."""
+    k = gains.values
+    return tuple(replace(run, y=run.y * k, y_raw=None if run.y_raw is None else run.y_raw * k) for run in runs)
 
 
 def conditioning_of(data: Data) -> dict[str, Any]:

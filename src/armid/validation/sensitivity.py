@@ -11,6 +11,7 @@ import numpy as np
 from armid.errors import InputError
 from armid.estimation.essential import BackwardElimination
 from armid.estimation.folds import leave_one_out, motions
+from armid.estimation.friction_columns import Shapes
 from armid.estimation.gains import DriveGains
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.recording import runs_of
@@ -47,7 +48,7 @@ def sensitivities(
                 data.conditioning, cutoff=cutoff * factor, rate=None,
                 torque_cutoff=None if data.conditioning.torque_cutoff is None else data.conditioning.torque_cutoff * factor,
             )  # fmt: skip
-            out["cutoff"].append(other_cutoff(robot, train, changed, settings, fit, gains, data.presliding))
+            out["cutoff"].append(other_cutoff(robot, train, changed, settings, fit, gains, data.shapes))
     parts = motions(data.train)
     if len(parts) > 1 and settings.prior is None:
         try:
@@ -87,13 +88,13 @@ def other_cutoff(
     settings: Identification,
     fit: Fit,
     gains: DriveGains | None,
-    presliding: tuple[float, ...],
+    shapes: Shapes,
 ) -> dict[str, Any]:
     """Shift of the base parameters under another cut-off."""
     entry: dict[str, Any] = {"cutoff_hz": conditioning.cutoff, "largest_shift": None, "parameter": None}
     try:
         samples, _ = conditioned(robot, logs, conditioning)
-        runs = runs_of(samples, robot, settings.effects, presliding=presliding)
+        runs = runs_of(samples, robot, settings.effects, shapes=shapes)
         if gains is not None:
             runs = tuple(replace(run, y=run.y * gains.values) for run in runs)
         values = WeightedLeastSquares().fit(information_of(runs), fit.estimate.base).values
