@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,15 @@ import pytest
 from typer.testing import CliRunner
 
 from armid.cli import application
+from armid.estimation.sequential import TipToBase
+from armid.experiments.sequential import Staging, stages_of_log
+from armid.experiments.torque import TorqueRows
+from armid.identifiability.structure import structural_base
 from armid.kernels.dynamics import inverse_dynamics
+from armid.logs.read import read_log
 from armid.robot.load import load_robot
+from armid.robot.robot import Robot
+from khosla import START_3, TABLE_3, sinusoid, vector
 from realdata import ROOT, real_data
 
 RUNNER = CliRunner()
@@ -60,6 +68,184 @@ def test_a_stage_alone_is_not_to_be_trusted(tmp_path: Path) -> None:
     result = run("sequential", "cmu-dd-arm2", stage_file(tmp_path, 2), "--cutoff-hz", "40", code=3)
     assert result["notes"][0]["code"] == "not-determined"
     assert result["stages"][0]["locked"] == ["joint1", "joint2"]
+
+
+def sampled_file(path: Path, robot: Robot, x: np.ndarray, truth: np.ndarray) -> Path:
+    """Twenty-five samples at 20 ms with velocity and acceleration, as seed 001 simulates them."""
+    tau = inverse_dynamics(robot, *np.split(x, 3, axis=1), inertial=truth)
+    kinds = ("q", "qd", "qdd", "tau")
+    header = "time," + ",".join(f"{k}_{name}" for k in kinds for name in robot.joint_names)
+    t = 0.02 * np.arange(1, len(x) + 1)
+    np.savetxt(path, np.column_stack([t, x, tau]), delimiter=",", header=header, comments="", fmt="%.17g")
+    return path
+
+
+def test_table_2_from_25_samples(tmp_path: Path) -> None:
+    robot = load_robot("cylindrical")
+    file = sampled_file(tmp_path / "log.csv", robot, sinusoid(3), robot.inertial)
+    result = run("sequential", "cylindrical", file, "--as-recorded")
+    assert [s["found"] for s in result["stages"]] == [3, 1, 1]
+    assert [s["rows"] for s in result["stages"]] == [25, 25, 25]
+    value = {p["name"]: p["value"] for p in result["parameters"]}
+    printed = {"link3.mz": 1.25, "link3.mass": 2.5, "link2.mass": 5.0, "link1.Izz": 2.5}
+    for name, expected in printed.items():
+        assert value[name] == pytest.approx(expected, abs=5e-4)
+
+
+@pytest.mark.parametrize("locked", [False, True])
+def test_table_3_from_25_samples(tmp_path: Path, locked: bool) -> None:
+    """The 11 combinations of table 3's true values, from its own starting values; fewer per stage with joints locked."""
+    robot = load_robot("cmu-dd-arm2")
+    source = TorqueRows(robot)
+    truth = vector(source, TABLE_3)
+    (tmp_path / "start.json").write_text(json.dumps(START_3))
+    moving = [(2,), (1, 2), (0, 1, 2)] if locked else [(0, 1, 2)]
+    files = [
+        sampled_file(tmp_path / f"log{k}.csv", robot, sinusoid(3, moving=joints), truth)
+        for k, joints in enumerate(moving)
+    ]
+    command = ["sequential", "cmu-dd-arm2", *map(str, files), "--as-recorded", "--start", str(tmp_path / "start.json")]
+    done = RUNNER.invoke(application(), [*command, "--json"])
+    assert done.exit_code == 0, done.output
+    result = json.loads(done.stdout)
+    found = {(s["joint"], len(s["locked"])): s["found"] for s in result["stages"]}
+    whole = {("joint3", 0): 7, ("joint2", 0): 3, ("joint1", 0): 1}
+    # The first stage of the locked plan leaves to the later ones what it cannot see.
+    apart = {("joint3", 2): 3, ("joint3", 0): 4, ("joint2", 1): 1, ("joint2", 0): 2, ("joint1", 0): 1}
+    assert found == (apart if locked else whole)
+    for p in result["parameters"]:
+        assert p["value"] == pytest.approx(sum(c * TABLE_3.get(n, 0.0) for n, c in p["terms"].items()), abs=5e-5)
+    assert len(result["alone"]) == 6
+    assert len(result["invisible_changes"]) == 6
+    text = " ".join(done.stderr.split())
+    assert "17 standard parameters show in the torque, but their columns are dependent: 11 combinations" in text
+    assert "6 changes that no torque notices" in text
+    # A change no torque notices has no part in what was found: those directions stay where they started.
+    moved = np.array([result["standard"][n] - START_3.get(n, 0.0) for n in source.columns])
+    for change in result["invisible_changes"]:
+        assert abs(sum(moved[source.columns.index(n)] * c for n, c in change.items())) < 1e-7
+    assert abs(result["standard"]["link1.Ixx"]) < 1e-12
+
+
+def test_only_the_stage_of_each_joint_with_25_samples(tmp_path: Path) -> None:
+    """The seed's off-line procedure: joint k's torque with the joints before it locked, 3 + 5 + 3 directions."""
+    robot = load_robot("cmu-dd-arm2")
+    source = TorqueRows(robot)
+    truth = vector(source, TABLE_3)
+    stages = []
+    for k in (2, 1, 0):
+        x = sinusoid(3, moving=tuple(range(k, 3)))
+        log = read_log(sampled_file(tmp_path / f"log{k}.csv", robot, x, truth), robot)
+        stages.append(
+            stages_of_log(log, robot, Staging(as_recorded=True, locked=robot.joint_names[:k]))[-1 if k == 0 else 0]
+        )
+    found = TipToBase().fit(source, stages)
+    assert [(s.joint, s.found) for s in found.stages] == [("joint3", 3), ("joint2", 5), ("joint1", 3)]
+
+
+def test_commanded_motion_is_the_output_error_structure(tmp_path: Path) -> None:
+    """The measured position is spoilt, the commanded one is what the torque belongs to."""
+    robot = load_robot("cmu-dd-arm2")
+    table = np.genfromtxt(stage_file(tmp_path, 0), delimiter=",", names=True)
+    names = robot.joint_names
+    q = np.column_stack([table[f"q_{n}"] for n in names])
+    tau = np.column_stack([table[f"tau_{n}"] for n in names])
+    late = np.column_stack([np.interp(table["time"] - 0.02, table["time"], c) for c in q.T])
+    header = "time," + ",".join(f"{k}_{n}" for k in ("q", "q_cmd", "tau") for n in names)
+    path = tmp_path / "both.csv"
+    np.savetxt(path, np.column_stack([table["time"], late, q, tau]), delimiter=",", header=header, comments="")
+    options = ("--cutoff-hz", "40", "--accept", "torque-lag")
+    truth = structural_base(TorqueRows(robot)).values(robot.inertial)
+    worst = {}
+    for option in ("--commanded", ""):
+        result = run("sequential", "cmu-dd-arm2", path, *options, *([option] if option else []))
+        worst[result["structure"]] = np.abs([p["value"] for p in result["parameters"]] - truth).max()
+    assert worst["output-error"] < 5e-3
+    assert worst["input-error"] > 20 * worst["output-error"]
+    table_only = stage_file(tmp_path, 1)
+    done = RUNNER.invoke(application(), ["sequential", "cmu-dd-arm2", str(table_only), "--commanded"])
+    assert done.exit_code == 1
+    assert "position.commanded" in done.stderr
+
+
+def test_from_a_plan_to_its_parameters(tmp_path: Path) -> None:
+    """design --sequential, simulate with brakes, sequential --plan: the 11 combinations within their intervals."""
+    plan = tmp_path / "plan"
+    run("design", "cmu-dd-arm2", "--sequential", "--friction", "none", "--starts", "1", "--seconds", "3", "--workers", "1",
+        "--period", "6", "--out", plan)  # fmt: skip
+    logs = []
+    for k in (1, 2, 3):
+        brakes = [w for name in ("joint1", "joint2")[: 3 - k] for w in ("--lock", name)]
+        place = tmp_path / f"run{k}"
+        run("simulate", "cmu-dd-arm2", plan / f"experiment{k}.json", *brakes, "--out", place, "--seed", k)
+        logs.append(next(place.glob("*.csv")))
+    options = ("--plan", plan, "--friction", "viscous,coulomb")
+    result = run("sequential", "cmu-dd-arm2", *logs, *options)
+    robot = load_robot("cmu-dd-arm2")
+    assert [len(s["locked"]) for s in result["stages"]][:1] == [2]
+    for p in result["parameters"]:
+        if p["name"].startswith("link"):
+            truth = sum(
+                c * robot.inertial[10 * (int(n[4]) - 1) + order(n)] for n, c in p["terms"].items() if n[0] == "l"
+            )
+            assert abs(p["value"] - truth) < max(5.0 * p["standard_deviation"], 0.02 * abs(truth)), p["name"]
+    # The same recordings in another order do not keep to the plan.
+    done = RUNNER.invoke(application(), ["sequential", "cmu-dd-arm2", *map(str, reversed(logs)), *map(str, options)])
+    assert done.exit_code == 1
+    assert "'joint1' should be locked but moved" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "match"),
+    [
+        ({}, ("--locked", "joint1"), "'joint1' should be locked but moved by"),
+        ({}, ("--locked", "joint9"), "joint9"),
+        ({}, ("--as-recorded",), "velocity"),
+        ({}, ("--torques", "both"), "no torques named 'both'"),
+        ({"q": lambda q: np.column_stack([0.3 + 0.005 * np.sin(q[:, 0]), q[:, 1:]])}, (), "too far for a locked joint"),
+        ({"q": lambda q: 0.3 + 0.0 * q}, (), "no joint moves"),
+        ({"q": np.degrees}, (), "degrees"),
+        ({"tau": lambda tau: 0.0 * tau}, (), "torque-dead"),
+        ({"tau": lambda tau: -tau}, (), "sign"),
+    ],
+)
+def test_recordings_of_the_wrong_kind_are_refused(
+    tmp_path: Path, change: dict[str, Callable[[np.ndarray], np.ndarray]], options: tuple[str, ...], match: str
+) -> None:
+    table = np.genfromtxt(stage_file(tmp_path, 0), delimiter=",", names=True)
+    names = load_robot("cmu-dd-arm2").joint_names
+    blocks = {kind: np.column_stack([table[f"{kind}_{n}"] for n in names]) for kind in ("q", "tau")}
+    for kind, spoil in change.items():
+        blocks[kind] = spoil(blocks[kind])
+    header = "time," + ",".join(f"{k}_{n}" for k in blocks for n in names)
+    path = tmp_path / "bad.csv"
+    np.savetxt(path, np.column_stack([table["time"], *blocks.values()]), delimiter=",", header=header, comments="")
+    done = RUNNER.invoke(application(), ["sequential", "cmu-dd-arm2", str(path), *options])
+    assert done.exit_code == 1, done.output
+    assert match in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("content", "match"),
+    [
+        ("[1, 2]", "not starting values"),
+        ('{"link9.mass": 1}', "link9.mass"),
+        ('{"link1.mass": NaN}', "link1.mass is nan"),
+    ],
+)
+def test_starting_values_that_are_none(tmp_path: Path, content: str, match: str) -> None:
+    (tmp_path / "start.json").write_text(content)
+    command = ["sequential", "cmu-dd-arm2", str(stage_file(tmp_path, 0)), "--start", str(tmp_path / "start.json")]
+    done = RUNNER.invoke(application(), command)
+    assert done.exit_code == 1
+    assert match in done.stderr
+
+
+def test_a_plan_that_is_none(tmp_path: Path) -> None:
+    command = ["sequential", "cmu-dd-arm2", str(stage_file(tmp_path, 0)), "--plan", str(tmp_path)]
+    done = RUNNER.invoke(application(), command)
+    assert done.exit_code == 1
+    assert "holds no experiment1.json" in done.stderr
 
 
 def test_elastic_joints_of_a_real_arm() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from armid.estimation.estimate import Estimate
     from armid.estimation.sequential import SequentialEstimate
     from armid.experiments.sequential import Stage
+    from armid.experiments.torque import TorqueRows
+    from armid.identifiability.base import BaseParameters
     from armid.parameters.effects import Effects
     from armid.robot.robot import Robot
 
@@ -30,13 +33,45 @@ def sequential(
     ],
     friction: Annotated[str, typer.Option(help="Of viscous, coulomb, offset; 'none' for none.")] = "none",
     rotor_inertia: Annotated[bool, typer.Option("--rotor-inertia", help="Rotor inertias too.")] = False,
+    torques: Annotated[str, typer.Option(metavar="link|motor", help="Where torque was measured.")] = "link",
     from_nominal: Annotated[
         bool, typer.Option("--from-nominal", help="Start from the description's values instead of zero.")
     ] = False,
+    start: Annotated[
+        Path | None, typer.Option("--start", metavar="FILE", help="Starting values: JSON, parameter name to number.")
+    ] = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option("--plan", metavar="DIR", help="Of `design --sequential`: says which joints are locked."),
+    ] = None,
+    locked: Annotated[
+        list[str] | None, typer.Option("--locked", metavar="JOINT", help="Has to stand still in every recording.")
+    ] = None,
     commanded: Annotated[
         bool, typer.Option("--commanded", help="Output-error structure: the commanded motion instead of the measured.")
     ] = False,
-    cutoff_hz: Annotated[float | None, typer.Option("--cutoff-hz", help="Low-pass; chosen by default.")] = None,
+    as_recorded: Annotated[
+        bool, typer.Option("--as-recorded", help="Recorded velocity and acceleration, unfiltered, sample by sample.")
+    ] = False,
+    velocity: Annotated[
+        str, typer.Option("--velocity", metavar="position|measured", help="Derived from position, or as recorded.")
+    ] = "position",
+    cutoff_hz: Annotated[
+        float | None, typer.Option("--cutoff-hz", help="Low-pass on rows and torque alike; chosen by default.")
+    ] = None,
+    torque_delay_ms: Annotated[
+        float,
+        typer.Option("--torque-delay-ms", help="How late torque is stamped; a held command: minus half its period."),
+    ] = 0.0,
+    accept: Annotated[
+        list[str] | None, typer.Option("--accept", metavar="CODE", help="Log error to accept; repeatable.")
+    ] = None,
+    step: Annotated[
+        float | None, typer.Option("--step", metavar="SECONDS", help="Sampling step of files without a clock.")
+    ] = None,
+    data_root: Annotated[
+        Path | None, typer.Option("--data-root", metavar="DIR", help="Where mapping files find recordings.")
+    ] = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where files are written.")] = None,
     base: BaseLinkOption = None,
     tip: TipOption = None,
@@ -49,18 +84,34 @@ def sequential(
     """
     from armid.cli.identify import effects_of
     from armid.estimation.sequential import TipToBase
+    from armid.experiments.sequential import ErrorStructure, Staging, stages_of_log
     from armid.experiments.torque import TorqueRows
     from armid.identifiability.structure import structural_base
+    from armid.logs.read import ReadOptions, read_log
     from armid.robot.load import load_robot
 
     arm = load_robot(robot, base=base, tip=tip)
-    effects = effects_of(friction, rotor_inertia, "none", "link")
+    effects = effects_of(friction, rotor_inertia, "none", side_of(torques))
     source = TorqueRows(arm, effects)
-    stages = [stage for path in logs for stage in stages_of(arm, path, cutoff_hz, commanded=commanded)]
+    settings = Staging(
+        effects=effects,
+        cutoff=cutoff_hz,
+        structure=ErrorStructure.OUTPUT if commanded else ErrorStructure.INPUT,
+        velocity=velocity_of(velocity),
+        torque_delay=1e-3 * torque_delay_ms,
+        accept=tuple(accept or ()),
+        as_recorded=as_recorded,
+    )
+    stages: list[Stage] = []
+    for path, names in zip(logs, locks(arm, logs, plan, locked or []), strict=True):
+        log = read_log(path, arm, options=ReadOptions(step=step, data_root=data_root))
+        stages += stages_of_log(log, arm, replace(settings, locked=names))
     stages.sort(key=lambda stage: -arm.joint_index(stage.joint))
-    found = TipToBase().fit(source, stages, start=nominal(arm, effects) if from_nominal else None)
+    values = read_start(start, source) if start is not None else nominal(arm, effects) if from_nominal else None
+    found = TipToBase().fit(source, stages, start=values)
     estimate = found.over(structural_base(source), source.space.units)
     result = as_dict(found, estimate)
+    result["structure"] = settings.structure.value
     result["files"] = written(result, out)
     show(found, estimate, result)
     emit(result, as_json=as_json)
@@ -68,33 +119,58 @@ def sequential(
         raise typer.Exit(EXIT_UNTRUSTED)
 
 
-def stages_of(arm: Robot, path: str, cutoff_hz: float | None, *, commanded: bool) -> list[Stage]:
-    """The stages a recording serves: all joints when all move, else the first joint that moves."""
-    import numpy as np
+def side_of(word: str) -> str:
+    """One torque per joint is looked at: `both` and `difference` are other experiments."""
+    from armid.errors import UnknownNameError
 
+    if word not in ("link", "motor"):
+        raise UnknownNameError("torques", word, ("link", "motor"))
+    return word
+
+
+def velocity_of(word: str) -> Any:
+    from armid.errors import UnknownNameError
+    from armid.logs.conditioning import VelocitySource
+
+    if word not in [item.value for item in VelocitySource]:
+        raise UnknownNameError("velocity source", word, [item.value for item in VelocitySource])
+    return VelocitySource(word)
+
+
+def locks(arm: Robot, logs: list[str], plan: Path | None, locked: list[str]) -> list[tuple[str, ...]]:
+    """Which joints have to stand still in each recording."""
+    from armid.design.sequential import planned_locks
     from armid.errors import InputError
-    from armid.experiments.sequential import LOCKED_TRAVEL, locked_stage, moving_stages
-    from armid.logs.conditioning import Conditioning, condition
-    from armid.logs.log import Channel, matched
-    from armid.logs.read import read_log
 
-    log = matched(read_log(path, arm), arm)
-    if commanded:
-        from dataclasses import replace
+    for name in locked:
+        arm.joint_index(name)
+    if plan is None:
+        return [tuple(locked)] * len(logs)
+    planned = planned_locks(plan, arm)
+    if len(planned) != len(logs):
+        raise InputError(
+            plan, f"{len(planned)} experiments", f"{len(logs)} recordings were given; one each, in that order"
+        )
+    return [(*names, *locked) for names in planned]
 
-        log = replace(log, channels=dict(log.channels) | {Channel.POSITION: log[Channel.COMMANDED_POSITION]})
-    data = condition(log, arm, Conditioning(cutoff=cutoff_hz))
-    still = np.ptp(data.q, axis=0) < LOCKED_TRAVEL
-    if still.all():
-        raise InputError(path, "no joint moves", "record the motion of the joint and those beyond it")
-    first = int(np.argmin(still))
-    if first == 0:
-        return list(moving_stages(arm, data.inputs(), data.torque()))
-    inputs = np.array(data.inputs())
-    # A joint on its brake does not accelerate; what a differentiator makes of its encoder's noise is left out.
-    n = arm.n_joints
-    inputs[:, n : n + first] = inputs[:, 2 * n : 2 * n + first] = 0.0
-    return [locked_stage(arm, arm.joint_names[first], inputs, data.torque(), arm.joint_names[:first])]
+
+def read_start(path: Path, source: TorqueRows) -> list[float]:
+    """Starting values of every standard parameter; zero where the file is silent."""
+    import json
+
+    from armid.errors import InputError, UnknownNameError
+
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        values = {str(name): float(value) for name, value in content.items()}
+    except (OSError, UnicodeDecodeError, ValueError, TypeError, AttributeError) as problem:
+        raise InputError(path, f"not starting values: {problem}", 'expected JSON such as {"link1.mass": 10}') from None
+    for name, value in values.items():
+        if name not in source.columns:
+            raise UnknownNameError("parameter", name, source.columns)
+        if not abs(value) < float("inf"):
+            raise InputError(path, f"{name} is {value}", "expected a number")
+    return [values.get(name, 0.0) for name in source.columns]
 
 
 def nominal(arm: Robot, effects: Effects) -> list[float]:
@@ -131,11 +207,23 @@ def as_dict(found: SequentialEstimate, estimate: Estimate) -> dict[str, Any]:
                 estimate.names, estimate.units, estimate.values, estimate.standard_deviations, strict=True
             )
         ],
+        "invisible_changes": invisible(estimate.base),
         "alone": [name for name, c in categories.items() if c is Category.ALONE],
         "in_combination": [name for name, c in categories.items() if c is Category.COMBINED],
         "standard": dict(zip(found.parameters, found.values.tolist(), strict=True)),
         "notes": [note.as_dict() for note in estimate.notes],
     }  # fmt: skip
+
+
+def invisible(base: BaseParameters) -> list[dict[str, float]]:
+    """Changes of several standard parameters together that no torque notices: why fewer can be found than show."""
+    out = []
+    for direction in base.null_space.T:
+        largest = float(abs(direction).max())
+        terms = {n: float(v) for n, v in zip(base.parameters, direction, strict=True) if abs(v) > 1e-9 * largest}
+        if len(terms) > 1:
+            out.append(terms)
+    return out
 
 
 def written(result: dict[str, Any], out: Path | None) -> list[Path]:
@@ -161,10 +249,16 @@ def show(found: SequentialEstimate, estimate: Estimate, result: dict[str, Any]) 
         table.add_row(s.joint, ", ".join(s.locked) or "-", str(s.rows), str(s.found), str(s.known))
     screen.print(table)
     shown = len(result["alone"]) + len(result["in_combination"])
+    dependent = result["invisible_changes"]
     screen.print(
         f"{shown} standard parameters show in the torque, but their columns are dependent: {len(estimate)} combinations can be "
-        f"found, {len(result['alone'])} of them parameters by themselves. Other directions keep their starting values."
+        f"found, {len(result['alone'])} of them parameters by themselves ({', '.join(result['alone']) or 'none'}). "
+        "Other directions keep their starting values."
     )
+    if dependent:
+        screen.print(f"{len(dependent)} changes that no torque notices, whatever the motion:")
+        for terms in dependent:
+            screen.print("  " + " ".join(f"{value:+.4g} {name}" for name, value in terms.items()), markup=False)
     table = Table("base parameter", "value", "+-", "made of")
     for name, value, deviation in zip(estimate.names, estimate.values, estimate.standard_deviations, strict=True):
         terms = " ".join(f"{c:+.4g} {t}" for t, c in estimate.base.terms(name).items())

@@ -17,12 +17,13 @@ from armid.arrays import FloatArray, read_only, samples
 from armid.errors import InputError, ShapeError, UnknownNameError
 from armid.estimation.estimate import Estimate, units_of
 from armid.estimation.status import EstimationError, Status
-from armid.experiments.sequential import Stage
+from armid.experiments.sequential import RowFilter, Stage
 from armid.experiments.torque import TorqueRows
 from armid.identifiability.base import BaseParameters, Category
 from armid.identifiability.rank import STRUCTURAL_TOLERANCE
 from armid.information.accumulate import accumulate
-from armid.information.information import ChannelInformation
+from armid.information.information import ChannelInformation, triangular
+from armid.kernels.evaluate import evaluate_rows
 from armid.notes import Note, Severity
 
 EXCITED = 1e-7
@@ -190,11 +191,24 @@ def rows_of(source: TorqueRows, stage: Stage) -> ChannelInformation:
     if stage.joint not in source.channels:
         raise UnknownNameError("joint", stage.joint, source.channels)
     inputs = samples("inputs", stage.inputs, len(source.inputs))
-    information = accumulate(source, inputs, np.tile(stage.torque[:, np.newaxis], len(source.channels)))
-    channel = information.channel(stage.joint)
+    if stage.filter is None:
+        information = accumulate(source, inputs, np.tile(stage.torque[:, np.newaxis], len(source.channels)))
+        channel = information.channel(stage.joint)
+    else:
+        channel = filtered_channel(source, inputs, stage, stage.filter)
     if channel.count < 1:
         raise EstimationError(Status.TOO_FEW_ROWS, f"stage {stage.joint}")
     return channel
+
+
+def filtered_channel(source: TorqueRows, inputs: FloatArray, stage: Stage, filter: RowFilter) -> ChannelInformation:
+    """The factor of the stage's rows after the filter that its torque passes too."""
+    k = source.channels.index(stage.joint)
+    velocity = inputs[:, source.robot.n_joints + k]
+    rows, torque = filter.apply(evaluate_rows(source, inputs)[:, k], stage.torque, velocity)
+    columns = np.flatnonzero(rows.any(axis=0))
+    factor = triangular(np.column_stack([rows[:, columns], torque]))
+    return ChannelInformation(stage.joint, columns, factor, float(len(torque)))
 
 
 def residual_sigma(e: FloatArray, channel: ChannelInformation, found: int) -> float:

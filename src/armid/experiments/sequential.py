@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 import numpy as np
@@ -11,13 +11,28 @@ import numpy.typing as npt
 
 from armid.arrays import FloatArray, read_only, samples
 from armid.errors import InputError
-from armid.logs.log import Channel, Log
-from armid.logs.samples import Samples
-from armid.parameters.effects import TorqueSide
+from armid.logs.conditioning import Conditioning, LowPass, VelocitySource, condition, low_pass
+from armid.logs.conditioning.condition import resolved_settings
+from armid.logs.conditioning.parts import uniform_parts
+from armid.logs.health.check import check_log
+from armid.logs.log import Channel, Log, matched
+from armid.logs.samples import Samples, Segment
+from armid.parameters.effects import Effects, TorqueSide
 from armid.robot.robot import Robot
 
 LOCKED_TRAVEL = 1e-3
 """[rad or m] A joint on its brake moves less than this: the give of a brake and the noise of an encoder together."""
+
+MOVING_TRAVEL = 2e-2
+"""[rad or m] A joint that was meant to move goes further than this. In between, a brake has slipped or a joint was pushed."""
+
+MOTION_SHARE = 2.0
+"""The motion passes this many times the cut-off of the rows, so that its own filter leaves what the rows' filter keeps alone
+(to 0.4 % at the cut-off itself, far less below)."""
+
+REVERSAL = 0.05
+"""Of a joint's root-mean-square velocity: slower than this the sign of its velocity, hence of Coulomb friction, is a matter of
+filters and stiction. Such samples, as far as the rows' filter spreads them, are left out."""
 
 
 class ErrorStructure(StrEnum):
@@ -29,6 +44,43 @@ class ErrorStructure(StrEnum):
     """The commanded motion, given to robot and model alike: for simulation studies, where both follow it exactly."""
 
 
+@dataclass(frozen=True)
+class RowFilter:
+    """One linear filter on both sides of `y = A pi`: `F y = (F A) pi`, whatever pi is.
+
+    Args:
+        cutoff: of the zero-phase low-pass [Hz].
+        segments: stretches of uniform sampling.
+        reversal: [rad/s or m/s] samples near slower motion of the stage's joint are left out; 0 keeps all.
+        order: of the one-way filter.
+    """
+
+    cutoff: float
+    segments: tuple[Segment, ...]
+    reversal: float = 0.0
+    order: int = 4
+
+    def apply(self, rows: FloatArray, torque: FloatArray, velocity: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Rows [n, p] and torque [n] filtered, thinned to what the cut-off needs, without ends and reversals."""
+        parts = [self.stretch(segment, rows, torque, velocity) for segment in self.segments]
+        return np.concatenate([A for A, _ in parts]), np.concatenate([y for _, y in parts])
+
+    def stretch(
+        self, segment: Segment, rows: FloatArray, torque: FloatArray, velocity: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        filter = LowPass(segment.rate, self.cutoff, self.order)
+        reach = 0 if filter.passes_all else int(np.ceil(filter.transient * segment.rate))
+        slow = np.abs(velocity[segment.slice]) < self.reversal
+        near = np.convolve(slow, np.ones(2 * reach + 1), mode="same") > 0.5 if slow.any() and reach else slow
+        keep = ~near
+        keep[:reach] = keep[len(keep) - reach :] = False
+        # Samples closer than the filter's own memory repeat one another, and would make intervals too narrow.
+        thin = np.zeros(len(keep), dtype=bool)
+        thin[:: max(1, int(0.5 * segment.rate / self.cutoff))] = True
+        kept = keep & thin
+        return low_pass(rows[segment.slice], filter)[kept], low_pass(torque[segment.slice], filter)[kept]
+
+
 @dataclass(frozen=True, eq=False)
 class Stage:
     """The data of one stage.
@@ -38,12 +90,14 @@ class Stage:
         inputs: (q, qd, qdd) of all joints side by side, shape [n_samples, 3 n_joints].
         torque: of that joint [N m or N], shape [n_samples].
         locked: names of joints that stood still.
+        filter: for rows and torque alike; None when they are used as they are.
     """
 
     joint: str
     inputs: FloatArray
     torque: FloatArray
     locked: tuple[str, ...] = ()
+    filter: RowFilter | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "inputs", read_only(self.inputs))
@@ -74,30 +128,140 @@ def locked_stage(
     n = robot.n_joints
     x = samples("inputs", inputs, 3 * n)
     tau = samples("torque", torque, n)
-    for name in locked:
-        i = robot.joint_index(name)
-        travel = float(np.ptp(x[:, i]))
-        if travel > LOCKED_TRAVEL:
-            raise InputError(
-                f"stage of {joint!r}", f"joint {name!r} should be locked but moved by {travel:.3g}", "apply its brake"
-            )
+    check_locked(robot, x[:, :n], locked, f"stage of {joint!r}")
     return Stage(joint, x, tau[:, robot.joint_index(joint)], tuple(locked))
 
 
-def stage_of_samples(samples: Samples, robot: Robot, joint: str, locked: Sequence[str] = ()) -> Stage:
-    """A stage of conditioned measurements: the input-error structure."""
-    return locked_stage(robot, joint, samples.inputs(), samples.torque(TorqueSide.LINK), locked)
+def check_locked(robot: Robot, q: FloatArray, locked: Sequence[str], name: str) -> None:
+    """Refuses a joint that should be locked but moved."""
+    for joint in locked:
+        travel = float(np.ptp(q[:, robot.joint_index(joint)]))
+        if travel > LOCKED_TRAVEL:
+            raise InputError(name, f"joint {joint!r} should be locked but moved by {travel:.3g}", "apply its brake")
 
 
-def commanded_inputs(log: Log, rate: float) -> FloatArray:
-    """(q, qd, qdd) of the commanded motion, for the output-error structure, shape [n_samples, 3 n_joints].
+@dataclass(frozen=True, slots=True)
+class Staging:
+    """From a recording to stages.
+
+    Args:
+        effects: what is in the torque besides the links; Coulomb friction asks for care at reversals.
+        cutoff: of the low-pass on rows and torque alike [Hz]; chosen from the spectrum when None.
+        structure: measured or commanded motion.
+        velocity: derived from position, or as measured.
+        torque_delay: how late torque is stamped [s]. A torque command held for a period is half a period early: minus that.
+        locked: names of joints that have to stand still.
+        accept: codes of errors of the log that the user has looked at.
+        as_recorded: take recorded position, velocity, acceleration and torque as they are, sample by sample.
+    """
+
+    effects: Effects = field(default_factory=Effects)
+    cutoff: float | None = None
+    structure: ErrorStructure = ErrorStructure.INPUT
+    velocity: VelocitySource = VelocitySource.POSITION
+    torque_delay: float = 0.0
+    locked: tuple[str, ...] = ()
+    accept: tuple[str, ...] = ()
+    as_recorded: bool = False
+
+
+def stages_of_log(log: Log, robot: Robot, settings: Staging | None = None) -> tuple[Stage, ...]:
+    """The stages a recording serves: all joints when all move, else the first joint that moves.
 
     Raises:
-        UnknownNameError: the log holds no commanded position.
+        InputError: nothing moves, a joint moved that should not, or a brake slipped.
+        LogRefusedError: the recording is not what it claims to be.
+        UnknownNameError: a channel is missing.
     """
-    from armid.logs.conditioning.differentiate import derivatives
-    from armid.logs.conditioning.settings import Differentiator
+    plan = settings or Staging()
+    ordered = matched(log, robot)
+    if plan.structure is ErrorStructure.OUTPUT:
+        command = {Channel.POSITION: ordered[Channel.COMMANDED_POSITION]}
+        ordered = replace(ordered, channels=dict(ordered.channels) | command)
+    if plan.as_recorded:
+        inputs, torque, filter = recorded(ordered), recorded_torque(ordered, plan.effects.torques), None
+    else:
+        data, cutoff = conditioned(sound(ordered, robot), robot, plan)
+        inputs, torque = np.array(data.inputs()), data.torque(plan.effects.torques)
+        filter = RowFilter(cutoff, data.segments)
+    n = robot.n_joints
+    check_locked(robot, inputs[:, :n], plan.locked, log.name)
+    first = first_moving(log.name, inputs[:, :n], robot)
+    # A joint on its brake does not accelerate; what a differentiator makes of its encoder's noise is left out.
+    inputs[:, n : n + first] = inputs[:, 2 * n : 2 * n + first] = 0.0
+    joints = [first] if first else list(reversed(range(n)))
+    stages = (Stage(robot.joint_names[j], inputs, torque[:, j], robot.joint_names[:first], filter) for j in joints)
+    return tuple(with_reversals(stage, robot) if plan.effects.coulomb else stage for stage in stages)
 
-    q = log[Channel.COMMANDED_POSITION]
-    qd, qdd = derivatives(q, rate, Differentiator.CENTRAL_8)
-    return np.hstack([q, qd, qdd])
+
+def sound(log: Log, robot: Robot) -> Log:
+    """The log with its findings; a locked joint's encoder is meant to show the same value all along."""
+    checked = check_log(log, robot)
+    q = np.where(np.isfinite(log[Channel.POSITION]), log[Channel.POSITION], 0.0)
+    still = {name for name, x in zip(log.joints, q.T, strict=True) if np.ptp(x) < LOCKED_TRAVEL}
+    kept = (
+        n for n in checked.notes if not (n.code == "frozen" and n.subject in still) and n.code != "too-little-motion"
+    )
+    return replace(checked, notes=tuple(kept))
+
+
+def first_moving(name: str, q: FloatArray, robot: Robot) -> int:
+    """Index of the first joint that moves; those before it are locked, those after it move or not."""
+    travel = np.ptp(q, axis=0)
+    if (travel < LOCKED_TRAVEL).all():
+        raise InputError(name, "no joint moves", "record the motion of the joint and those beyond it")
+    first = int(np.argmax(travel >= LOCKED_TRAVEL))
+    if travel[first] < MOVING_TRAVEL:
+        raise InputError(
+            name,
+            f"joint {robot.joint_names[first]!r} moved by {travel[first]:.3g}: too far for a locked joint, not enough to be seen",
+            f"apply its brake (below {LOCKED_TRAVEL:g}), or move it further than {MOVING_TRAVEL:g}",
+        )
+    return first
+
+
+def conditioned(log: Log, robot: Robot, plan: Staging) -> tuple[Samples, float]:
+    """Samples whose motion passes `MOTION_SHARE` times the rows' cut-off, and that cut-off [Hz]."""
+    wanted = Conditioning(velocity=plan.velocity, torque_delay=plan.torque_delay, accept=plan.accept)
+    if plan.cutoff is None:
+        parts, _ = uniform_parts(log, wanted)
+        chosen = resolved_settings(parts, wanted)[0].cutoff
+        assert chosen is not None
+        cutoff = chosen
+    else:
+        cutoff = plan.cutoff
+    return condition(log, robot, replace(wanted, cutoff=MOTION_SHARE * cutoff)), cutoff
+
+
+def with_reversals(stage: Stage, robot: Robot) -> Stage:
+    """The stage without what lies near reversals of its joint."""
+    if stage.filter is None:
+        return stage
+    n = robot.n_joints
+    velocity = stage.inputs[:, n + robot.joint_index(stage.joint)]
+    limit = REVERSAL * float(np.sqrt(np.mean(velocity**2)))
+    return replace(stage, filter=replace(stage.filter, reversal=limit))
+
+
+def recorded(log: Log) -> FloatArray:
+    """(q, qd, qdd) as they stand in the file, shape [n_samples, 3 n_joints]."""
+    arrays = [log[channel] for channel in (Channel.POSITION, Channel.VELOCITY, Channel.ACCELERATION)]
+    inputs = np.hstack(arrays)
+    bad = int((~np.isfinite(inputs)).any(axis=1).sum())
+    if bad:
+        raise InputError(log.name, f"{bad} samples are not finite", "leave them out, or let the log be conditioned")
+    return inputs
+
+
+def recorded_torque(log: Log, side: TorqueSide) -> FloatArray:
+    """Torque of the side asked for as it stands in the file, shape [n_samples, n_joints]."""
+    order = [Channel.LINK_TORQUE, Channel.MOTOR_TORQUE, Channel.COMMANDED_TORQUE]
+    if side is TorqueSide.MOTOR:
+        order = [Channel.MOTOR_TORQUE, Channel.COMMANDED_TORQUE, Channel.LINK_TORQUE]
+    found = [channel for channel in order if channel in log]
+    if not found:
+        raise InputError(log.name, "holds no torque", f"one of {', '.join(c.value for c in order)}")
+    torque = log[found[0]]
+    if not np.isfinite(torque).all():
+        raise InputError(log.name, f"{found[0].value} holds values that are not finite")
+    return torque
