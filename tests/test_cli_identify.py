@@ -210,7 +210,7 @@ def test_known_masses_are_kept_and_contradictions_refused(place):
         application(), [str(a) for a in args[:-3]] + ["never", "--bounds", str(place / "bounds.yaml")]
     )
     assert outcome.exit_code == 1
-    assert "link masses add up" in outcome.stderr
+    assert "exclude each other: mass of link2 9 kg; total mass of the links at most 2 kg" in outcome.stderr
 
 
 def test_without_validation_logs_the_last_part_of_each_is_held_out(place):

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from armid.errors import InputError, UnknownNameError
 from armid.estimation.consistency.bodies import bodies_of
-from armid.estimation.consistency.bounds import Bounds, CentreBox, CentreEllipsoid, bounds_from_geometry, support_of_box
+from armid.estimation.consistency.bounds import Bounds, CentreBox, CentreEllipsoid
 from armid.estimation.consistency.certificates import certify, distance_to_physical
 from armid.estimation.consistency.consistent import Consistency, honest_information
-from armid.estimation.consistency.inequalities import (
-    ThesisInequalities,
-    ThesisProblem,
-    physical_jacobian,
-    to_physical,
-    to_standard,
-)
+from armid.estimation.consistency.geometry_bounds import GeometryBounds
+from armid.estimation.consistency.inequalities import ThesisInequalities
+from armid.estimation.consistency.physical import physical_jacobian, to_physical, to_standard
+from armid.estimation.consistency.places import support_of_box
 from armid.estimation.consistency.prior import Prior, nominal_prior, scaled_to_data, stand_in_body, usable_as_prior
 from armid.estimation.consistency.refine import LogCholeskyRefinement, log_cholesky_jacobian
 from armid.estimation.consistency.regularisers import Entropic, Euclidean, PullBack
+from armid.estimation.consistency.thesis import ThesisProblem
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.run import information_of
 from armid.estimation.status import EstimationError, Status
@@ -126,7 +126,7 @@ def test_mass_stays_inside_the_collision_geometry(arm, noisy, prior):
     T = np.eye(4)
     T[:3, 3] = [0.0, 0.0, 0.1]
     links = tuple(Link(link.name, link.inertial, (Geometry(Box((0.2, 0.2, 0.3)), T),)) for link in arm.robot.links)
-    bounds = bounds_from_geometry(type(arm.robot)(name="boxed", joints=arm.robot.joints, links=links))
+    bounds = GeometryBounds(margin=0.0).apply(replace(arm.robot, links=links))
     estimate = Consistency(PullBack(1e-3), bounds).fit(noisy[0], arm.source.space.units, prior)
     Q = support_of_box(np.array([-0.1, -0.1, -0.05]), np.array([0.1, 0.1, 0.25])).Q
     for body in estimate.bodies:
@@ -137,8 +137,10 @@ def test_mass_stays_inside_the_collision_geometry(arm, noisy, prior):
 
 
 def test_contradictory_and_unknown_bounds_are_refused_by_name(arm, noisy, prior):
-    with pytest.raises(EstimationError, match="link masses add up to between 30") as caught:
-        fit(noisy, prior, arm, mass={f"link{i}": (10.0, 20.0) for i in (1, 2, 3)}, total_mass=(1.0, 5.0))
+    # Any two links and the total contradict each other; all three would not be a smallest set.
+    smallest = "mass of link2 at least 10 kg; mass of link3 at least 10 kg; total mass of the links at most 15 kg:"
+    with pytest.raises(EstimationError, match=f"exclude each other: {smallest}") as caught:
+        fit(noisy, prior, arm, mass={f"link{i}": (10.0, 20.0) for i in (1, 2, 3)}, total_mass=(1.0, 15.0))
     assert caught.value.status is Status.INFEASIBLE
     with pytest.raises(UnknownNameError, match="link9"):
         fit(noisy, prior, arm, mass={"link9": (0.0, 1.0)})
@@ -158,7 +160,9 @@ def test_log_cholesky_jacobian_matches_finite_differences():
 
 def test_smooth_refinement_reaches_the_convex_optimum_and_takes_extras(arm, noisy, prior):
     convex = fit(noisy, prior, arm, PullBack(1e-1), margin=0.0)
-    smooth = LogCholeskyRefinement(weight=1e-1).fit(noisy[0], fit(noisy, prior, arm, PullBack(10.0), margin=0.0))
+    smooth = LogCholeskyRefinement(PullBack(1e-1), Bounds(margin=0.0)).fit(
+        noisy[0], fit(noisy, prior, arm, PullBack(10.0), margin=0.0)
+    )
     cost = [e.chi_square + 0.1 * PullBack().value(e.values, prior) for e in (convex, smooth)]
     assert cost[1] == pytest.approx(cost[0], rel=1e-4)
 
@@ -168,7 +172,7 @@ def test_smooth_refinement_reaches_the_convex_optimum_and_takes_extras(arm, nois
         slope[0, [i, j]] = 1e4, -1e4
         return slope @ x, slope
 
-    tied = LogCholeskyRefinement(weight=1e-1).fit(noisy[0], convex, symmetric)
+    tied = LogCholeskyRefinement(PullBack(1e-1), Bounds(margin=0.0)).fit(noisy[0], convex, symmetric)
     assert symmetric(tied.values)[0] == pytest.approx(0.0, abs=5.0)
     assert tied.is_physical
     assert abs(symmetric(convex.values)[0]) > 10.0 * abs(symmetric(tied.values)[0])
@@ -177,7 +181,7 @@ def test_smooth_refinement_reaches_the_convex_optimum_and_takes_extras(arm, nois
 def test_thesis_inequalities_hold_and_their_jacobian_is_exact(arm, noisy, prior):
     start = fit(noisy, prior, arm, PullBack(1e-2))
     inequalities = ThesisInequalities(slender={"link2": 2})
-    found = ThesisProblem(inequalities, weight=1e-2).fit(noisy[0], start)
+    found = ThesisProblem(PullBack(1e-2), Bounds(inequalities=inequalities)).fit(noisy[0], start)
     mu = to_physical(found.values, found.bodies)
     for body in found.bodies:
         G, h = inequalities.rows(body.owner)
@@ -199,8 +203,6 @@ def test_thesis_inequalities_hold_and_their_jacobian_is_exact(arm, noisy, prior)
 
 
 def test_stand_ins_are_bodies_scaled_to_the_torque(arm, noisy):
-    from dataclasses import replace
-
     bare = replace(arm.robot, links=tuple(Link(link.name) for link in arm.robot.links))
     prior = nominal_prior(bare, arm.source.columns)
     assert set(prior.origin.values()) == {"geometry"}

@@ -8,7 +8,7 @@ R and z are the triangular factor of the weighted rows, so the size of the progr
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -16,13 +16,14 @@ from armid.arrays import FloatArray, read_only
 from armid.errors import ShapeError
 from armid.estimation.consistency.bodies import Body, bodies_of
 from armid.estimation.consistency.bounds import Bounds
+from armid.estimation.consistency.contradictions import add_bodies, contradiction
 from armid.estimation.consistency.prior import Prior
 from armid.estimation.consistency.program import ConicProgram, Solution
-from armid.estimation.consistency.regularisers import PullBack, Regulariser, relative_basis
+from armid.estimation.consistency.regularisers import PullBack, Regulariser
 from armid.estimation.estimate import Estimate
 from armid.estimation.status import EstimationError, Status
 from armid.information.information import ChannelInformation, Information, triangular
-from armid.notes import Note
+from armid.notes import Note, Severity
 from armid.parameters.inertial import pseudo_inertia
 
 DATA_SHARE = 0.9
@@ -51,6 +52,7 @@ class ConsistentEstimate:
         status: how the solve ended.
         iterations, seconds: of the conic solver.
         notes: what a reader must know.
+        method: `lmi` (convex, global optimum), `log-cholesky` (refined from it) or `eq3.53` (seed 000's inequalities).
     """
 
     names: tuple[str, ...]
@@ -66,6 +68,7 @@ class ConsistentEstimate:
     iterations: int
     seconds: float
     notes: tuple[Note, ...] = ()
+    method: str = "lmi"
 
     def __post_init__(self) -> None:
         for name in ("values", "data_share", "standard_deviations"):
@@ -128,12 +131,11 @@ class Consistency:
         values = solution.v[: len(scale)] * scale
         share, deviations = shares(R, self.regulariser, prior)
         free = R @ np.linalg.lstsq(R, z, rcond=None)[0] - z
-        error = R @ values - z
         return ConsistentEstimate(
             information.parameters, units, values, prior, share, deviations,
-            float(error @ error) + rest, float(free @ free) + rest,
+            sum_of_squares(factor, values), float(free @ free) + rest,
             f"{self.regulariser.name} {self.regulariser.weight:g}", solution.status, solution.iterations, solution.seconds,
-            prior.notes,
+            (*prior.notes, *self.bounds.notes, *active_notes(self.bounds, prior, values)),
         )  # fmt: skip
 
     def solve(self, R: FloatArray, z: FloatArray, prior: Prior, rest: float) -> tuple[Solution, FloatArray]:
@@ -152,18 +154,32 @@ class Consistency:
             size = max(np.sqrt(room), 1e-12)
             G = np.vstack([np.zeros((1, len(scale))), R * scale / size])
             program.second_order(G, np.concatenate([[1.0], -z / size]))
-        for body in bodies:
-            columns = list(body.columns)
-            F = np.zeros((len(scale), 4, 4))
-            F[columns] = relative_basis(body.of(prior.values)) * scale[columns, np.newaxis, np.newaxis]
-            program.semidefinite(F, -self.bounds.margin * np.eye(4))
+        add_bodies(program, prior, scale, self.bounds.margin)
         self.bounds.add_to(program, prior.names, bodies, scale)
         self.regulariser.add_to(program, prior, scale)
         solution = program.solve(tolerance=self.tolerance, transform=rounding(R, self.regulariser, prior, scale))
         if solution.status is not Status.SOLVED:
-            why = self.bounds.contradiction(bodies) or f"consistent estimate ({solution.detail})"
-            raise EstimationError(solution.status, why)
+            raise EstimationError(solution.status, contradiction(self.bounds, prior, scale) or unsolved(solution))
         return solution, scale
+
+
+def unsolved(solution: Solution) -> str:
+    return f"consistent estimate ({solution.detail})"
+
+
+def sum_of_squares(factor: FloatArray, values: FloatArray) -> float:
+    """Weighted squared error of all rows behind a stacked factor [R z; 0 rho]."""
+    error = factor[:, :-1] @ values - factor[:, -1]
+    return float(error @ error)
+
+
+def active_notes(bounds: Bounds, prior: Prior, values: FloatArray) -> tuple[Note, ...]:
+    """Says which bounds decided something; signs of friction are told by the values themselves."""
+    scale = parameter_scale(prior)
+    labels = replace(bounds, non_negative_drives=False).active(prior.names, prior.bodies, values, scale)
+    if not labels:
+        return ()
+    return (Note("bounds-active", Severity.INFO, f"decided by bounds, not by data alone: {'; '.join(labels)}"),)
 
 
 def rounding(R: FloatArray, regulariser: Regulariser, prior: Prior, scale: FloatArray) -> FloatArray:

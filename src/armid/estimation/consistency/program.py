@@ -69,6 +69,12 @@ class ConicProgram:
         if len(h):
             self._blocks.append((G, h, clarabel.NonnegativeConeT(len(h))))
 
+    def equal(self, G: FloatArray, h: FloatArray) -> None:
+        """G v + h = 0."""
+        import clarabel
+
+        self._blocks.append((G, h, clarabel.ZeroConeT(len(h))))
+
     def second_order(self, G: FloatArray, h: FloatArray) -> None:
         """(G v + h)_0 >= norm of the rest."""
         import clarabel

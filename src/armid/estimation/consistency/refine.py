@@ -1,27 +1,33 @@
 """Smooth refinement in log-Cholesky coordinates: every point is a possible body, so non-convex extras need no cone.
 
-minimise  ||R pi(theta) - z||^2 + weight * ||F (pi(theta) - pi_prior)||^2 + ||extras(pi(theta))||^2        [Rucker2022]
+    minimise  ||R pi(theta) - z||^2 + weight * divergence(pi(theta), prior) + ||extras(pi(theta))||^2        [Rucker2022]
+
+Each body is margin * P(prior) + U U^T, so the margin of the convex program holds by construction. Further bounds are kept by
+shifted penalties (the method of multipliers for inequalities, [Rockafellar1973]).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.estimation.consistency.bodies import Body, non_negative_columns, other_columns
-from armid.estimation.consistency.consistent import ConsistentEstimate
-from armid.estimation.consistency.regularisers import PullBack
+from armid.estimation.consistency.bounds import Bounds, Constraint, Kind
+from armid.estimation.consistency.consistent import ConsistentEstimate, active_notes, parameter_scale, sum_of_squares
+from armid.estimation.consistency.knowledge import Extras
+from armid.estimation.consistency.regularisers import PullBack, Regulariser
 from armid.estimation.status import Status
 from armid.information.information import Information
 from armid.notes import Note, Severity
 from armid.parameters.inertial import from_log_cholesky, from_pseudo_inertia, to_log_cholesky
 
-Extras = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
-"""From standard parameters [p] to residuals [m] and their Jacobian [m, p], in units of the weighted rows."""
+OFF_THE_EDGE = 1e-6
+"""Of the prior body, added to a start that lies on the edge of the cone, where the logarithms are infinite."""
+KEPT = 1e-6
+"""A bound broken by less, in units of the bodies' own size, is kept."""
 
 
 def log_cholesky_jacobian(theta: FloatArray) -> FloatArray:
@@ -57,16 +63,18 @@ class Chart:
     Args:
         bodies: of the vector.
         squares: columns outside the bodies that are written as squares.
+        floor: body parameters that are always there, shape [p]; zero outside the bodies.
     """
 
     bodies: tuple[Body, ...]
     squares: npt.NDArray[np.intp]
+    floor: FloatArray
 
     def to(self, values: FloatArray) -> FloatArray:
-        """Coordinates of given parameters; bodies must be positive definite."""
+        """Coordinates of given parameters; bodies must be positive definite above the floor."""
         theta = np.array(values)
         for body in self.bodies:
-            theta[list(body.columns)] = to_log_cholesky(body.of(values))
+            theta[list(body.columns)] = to_log_cholesky(body.of(values) - body.of(self.floor))
         theta[self.squares] = np.sqrt(np.maximum(values[self.squares], 1e-16))
         return theta
 
@@ -75,69 +83,181 @@ class Chart:
         values, J = np.array(theta), np.eye(len(theta))
         for body in self.bodies:
             columns = list(body.columns)
-            values[columns] = from_log_cholesky(theta[columns])
+            values[columns] = from_log_cholesky(theta[columns]) + body.of(self.floor)
             J[np.ix_(columns, columns)] = log_cholesky_jacobian(theta[columns])
         values[self.squares] = theta[self.squares] ** 2
         J[self.squares, self.squares] = 2.0 * theta[self.squares]
         return values, J
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
+class Penalties:
+    """Bounds as residuals sqrt(strength) max(0, shift - g) for g >= 0, and sqrt(strength) (g - shift) for g = 0.
+
+    Args:
+        constraints: to keep.
+        scale: of the parameters, shape [p].
+        shifts: multipliers over twice the strength, shape [k].
+        strength: of the penalty.
+    """
+
+    constraints: tuple[Constraint, ...]
+    scale: FloatArray
+    shifts: FloatArray
+    strength: float
+
+    def values(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Every g in units of the parameters' scale, shape [k], and its slope, shape [k, p]."""
+        g, slopes = [np.empty(0)], [np.empty((0, len(x)))]
+        for c in self.constraints:
+            sizes = np.linalg.norm(c.G * self.scale, axis=1)
+            v = c.G @ x + c.h
+            if c.kind is Kind.SECOND_ORDER:
+                # v0 >= |v| as v0^2 >= |v|^2: v0 is a mass, positive in this chart, and squares are smooth.
+                g.append(np.array([v[0] ** 2 - v[1:] @ v[1:]]) / sizes[0] ** 2)
+                slopes.append((2.0 * (v[0] * c.G[0] - v[1:] @ c.G[1:]) / sizes[0] ** 2)[np.newaxis])
+            else:
+                g.append(v / sizes)
+                slopes.append(c.G / sizes[:, np.newaxis])
+        return np.concatenate(g), np.vstack(slopes)
+
+    @property
+    def equal(self) -> npt.NDArray[np.bool_]:
+        """Which rows are equations, shape [k]."""
+        rows = [np.empty(0, dtype=bool)]
+        for c in self.constraints:
+            rows.append(np.full(1 if c.kind is Kind.SECOND_ORDER else len(c.h), c.kind is Kind.EQUAL))
+        return np.concatenate(rows)
+
+    def residual(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        g, slope = self.values(x)
+        away = self.shifts - g
+        on = self.equal | (away > 0.0)
+        root = np.sqrt(self.strength)
+        return root * np.where(on, away, 0.0), -root * on[:, np.newaxis] * slope
+
+    def updated(self, x: FloatArray) -> Penalties:
+        """With the shifts of the next round."""
+        away = self.shifts - self.values(x)[0]
+        return replace(self, shifts=np.where(self.equal, away, np.maximum(away, 0.0)))
+
+    def broken(self, x: FloatArray) -> float:
+        """By how much the worst bound is broken; zero when all hold."""
+        g = self.values(x)[0]
+        return float(np.max(np.where(self.equal, np.abs(g), -g), initial=0.0))
+
+
+@dataclass(frozen=True, eq=False)
 class LogCholeskyRefinement:
     """Levenberg-Marquardt from a consistent estimate.
 
     Args:
-        weight: of the pull-back divergence from the prior.
-        evaluations: at most so many.
+        regulariser: pull towards the prior.
+        bounds: to keep; their margin too.
+        evaluations: at most so many per round.
+        rounds: of shifted penalties, at most; one when there are no bounds.
     """
 
-    weight: float = 1e-3
+    regulariser: Regulariser = field(default_factory=PullBack)
+    bounds: Bounds = field(default_factory=Bounds)
     evaluations: int = 200
+    rounds: int = 12
 
     def fit(
         self, information: Information, start: ConsistentEstimate, extras: Extras | None = None
     ) -> ConsistentEstimate:
-        """Args:
-        information: the same weighted rows the start was fitted to.
-        start: a consistent estimate with positive definite bodies.
-        extras: further residuals, convex or not.
+        """A local optimum near the start; with convex extras the global one.
+
+        Args:
+            information: the same weighted rows the start was fitted to.
+            start: a consistent estimate.
+            extras: further residuals, convex or not.
         """
-        from scipy.optimize import least_squares
-
         factor = information.stacked()
-        R, z, rest = factor[:-1, :-1], factor[:-1, -1], float(factor[-1, -1] ** 2)
-        F = np.sqrt(self.weight) * PullBack().root(start.prior)
-        chart = chart_of(start)
-
-        def residual(theta: FloatArray) -> FloatArray:
-            x, _ = chart.back(theta)
-            parts = [R @ x - z, F @ (x - start.prior.values)]
-            return np.concatenate([*parts, extras(x)[0]] if extras else parts)
-
-        def jacobian(theta: FloatArray) -> FloatArray:
-            x, J = chart.back(theta)
-            slopes = [R, F, extras(x)[1]] if extras else [R, F]
-            return np.vstack(slopes) @ J
-
-        found = least_squares(
-            residual, chart.to(start.values), jacobian, method="trf", x_scale="jac", max_nfev=self.evaluations
-        )
-        values, _ = chart.back(found.x)
-        error = R @ values - z
-        status = Status.SOLVED if found.status > 0 else Status.NOT_CONVERGED
-        notes = (
-            start.notes
-            if status is Status.SOLVED
-            else (*start.notes, Note("not-converged", Severity.WARNING, status.message))
-        )
+        problem = Problem(factor[:-1, :-1], factor[:-1, -1], self.regulariser, start, extras)
+        chart = chart_of(start, self.bounds.margin)
+        penalties = penalties_of(self.bounds, start, problem.R)
+        theta = chart.to(inside(start, self.bounds.margin))
+        used, status = 0, Status.NOT_CONVERGED
+        for _ in range(self.rounds):
+            theta, count, converged = problem.descend(chart, penalties, theta, self.evaluations)
+            used += count
+            values = chart.back(theta)[0]
+            if penalties.broken(values) <= KEPT:
+                status = Status.SOLVED if converged else Status.NOT_CONVERGED
+                break
+            penalties = penalties.updated(values)
+        values = chart.back(theta)[0]
+        notes = tuple(note for note in start.notes if note.code != "bounds-active")
+        notes += active_notes(self.bounds, start.prior, values)
+        if status is not Status.SOLVED:
+            notes += (Note("not-converged", Severity.WARNING, status.message),)
         return replace(
-            start, values=values, chi_square=float(error @ error) + rest, regulariser=f"log-Cholesky, pull-back {self.weight:g}",
-            status=status, iterations=int(found.nfev), notes=notes,
+            start, values=values, chi_square=sum_of_squares(factor, values), method="log-cholesky",
+            regulariser=f"{self.regulariser.name} {self.regulariser.weight:g}", status=status, iterations=used, notes=notes,
         )  # fmt: skip
 
 
-def chart_of(estimate: ConsistentEstimate) -> Chart:
-    """The chart of an estimate's parameters."""
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Residuals of parameters: rows, pull, extras."""
+
+    R: FloatArray
+    z: FloatArray
+    regulariser: Regulariser
+    start: ConsistentEstimate
+    extras: Extras | None
+
+    def residual(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        pull, slope = self.regulariser.residual(x, self.start.prior)
+        w = np.sqrt(self.regulariser.weight)
+        parts, slopes = [self.R @ x - self.z, w * pull], [self.R, w * slope]
+        if self.extras is not None:
+            more, gradient = self.extras(x)
+            parts, slopes = [*parts, more], [*slopes, gradient]
+        return np.concatenate(parts), np.vstack(slopes)
+
+    def descend(
+        self, chart: Chart, penalties: Penalties, theta: FloatArray, evaluations: int
+    ) -> tuple[FloatArray, int, bool]:
+        """Coordinates at the end, evaluations, whether it converged."""
+        from scipy.optimize import least_squares
+
+        def value(t: FloatArray) -> FloatArray:
+            x = chart.back(t)[0]
+            return np.concatenate([self.residual(x)[0], penalties.residual(x)[0]])
+
+        def slope(t: FloatArray) -> FloatArray:
+            x, J = chart.back(t)
+            return np.vstack([self.residual(x)[1], penalties.residual(x)[1]]) @ J
+
+        found = least_squares(value, theta, slope, method="trf", x_scale="jac", max_nfev=evaluations)
+        return found.x, int(found.nfev), bool(found.status > 0)
+
+
+def inside(start: ConsistentEstimate, margin: float) -> FloatArray:
+    """The start, moved off the edge of its cone where it lies on it."""
+    values = np.array(start.values)
+    for body in start.bodies:
+        columns = list(body.columns)
+        values[columns] += OFF_THE_EDGE * (1.0 + margin) * body.of(start.prior.values)
+    return values
+
+
+def chart_of(estimate: ConsistentEstimate, margin: float = 0.0) -> Chart:
+    """The chart of an estimate's parameters above a margin of its prior bodies."""
     bodies = estimate.bodies
     squares = np.intersect1d(other_columns(estimate.names, bodies), non_negative_columns(estimate.names))
-    return Chart(bodies, squares)
+    floor = np.zeros(len(estimate.names))
+    for body in bodies:
+        floor[list(body.columns)] = margin * body.of(estimate.prior.values)
+    return Chart(bodies, squares, floor)
+
+
+def penalties_of(bounds: Bounds, start: ConsistentEstimate, R: FloatArray) -> Penalties:
+    """All bounds but the signs of drives, which the chart keeps; as stiff as the stiffest direction of the data."""
+    constraints = replace(bounds, non_negative_drives=False).constraints(start.names, start.bodies)
+    scale = parameter_scale(start.prior)
+    rows = sum(1 if c.kind is Kind.SECOND_ORDER else len(c.h) for c in constraints)
+    strength = max(1.0, float(np.max(np.sum((R * scale) ** 2, axis=0))))
+    return Penalties(constraints, scale, np.zeros(rows), strength)

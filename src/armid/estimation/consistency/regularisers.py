@@ -44,6 +44,9 @@ class Regulariser(Protocol):
     def value(self, x: FloatArray, prior: Prior) -> float:
         """The divergence of parameters x from the prior, without the weight."""
 
+    def residual(self, x: FloatArray, prior: Prior) -> tuple[FloatArray, FloatArray]:
+        """Residuals whose sum of squares is the divergence, smooth where bodies are, and their Jacobian by x."""
+
     def curvature(self, prior: Prior) -> FloatArray:
         """Half its second derivative at the prior, shape [p, p]: the inverse covariance of an equally strong Gaussian."""
 
@@ -63,6 +66,9 @@ class Euclidean:
 
     def value(self, x: FloatArray, prior: Prior) -> float:
         return float(np.sum((x - prior.values) ** 2))
+
+    def residual(self, x: FloatArray, prior: Prior) -> tuple[FloatArray, FloatArray]:
+        return x - prior.values, self.root(prior)
 
     def curvature(self, prior: Prior) -> FloatArray:
         return np.eye(len(prior.names))
@@ -92,6 +98,10 @@ class PullBack:
 
     def value(self, x: FloatArray, prior: Prior) -> float:
         return float(np.sum((self.root(prior) @ (x - prior.values)) ** 2))
+
+    def residual(self, x: FloatArray, prior: Prior) -> tuple[FloatArray, FloatArray]:
+        F = self.root(prior)
+        return F @ (x - prior.values), F
 
     def curvature(self, prior: Prior) -> FloatArray:
         F = self.root(prior)
@@ -148,6 +158,37 @@ class Entropic:
             rest[list(body.columns)] = 0.0
         return total + float(rest @ rest)
 
+    def residual(self, x: FloatArray, prior: Prior) -> tuple[FloatArray, FloatArray]:
+        """Per body s(L^-1 P L^-T) with s(u)^2 = u - 1 - log u on the eigenvalues: smooth, unlike the root of their sum."""
+        r, J = (x - prior.values) / prior.scale, np.diag(1.0 / prior.scale)
+        for body in prior.bodies:
+            columns = list(body.columns)
+            basis = relative_basis(body.of(prior.values))
+            u, V = np.linalg.eigh(np.einsum("k,kij->ij", body.of(x), basis))
+            s, slope = entropic_root(u)
+            r[columns] = svec((V * s) @ V.T)
+            J[np.ix_(columns, columns)] = svec(V @ (divided_differences(u, s, slope) * (V.T @ basis @ V)) @ V.T).T
+        return r, J
+
     def curvature(self, prior: Prior) -> FloatArray:
         # Second-order expansion of the divergence at the prior is exactly the pull-back form.
         return PullBack().curvature(prior)
+
+
+def entropic_root(u: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The increasing function s with s(u)^2 = u - 1 - log u, and its slope; u positive."""
+    t = np.maximum(u, 1e-300) - 1.0
+    small = np.abs(t) < 1e-3
+    safe = np.where(small, 1.0, t)
+    # s = t q(t); near zero q^2 = 1/2 - t/3 + t^2/4 - t^3/5, where the difference would cancel.
+    square = np.where(small, 0.5 - t / 3.0 + t**2 / 4.0 - t**3 / 5.0, (safe - np.log1p(safe)) / safe**2)
+    q = np.sqrt(square)
+    return t * q, 1.0 / ((1.0 + t) * 2.0 * q)
+
+
+def divided_differences(u: FloatArray, s: FloatArray, slope: FloatArray) -> FloatArray:
+    """(s_i - s_j) / (u_i - u_j), the slope where they meet: derivative of a function of eigenvalues [Bhatia1997]."""
+    gap = np.subtract.outer(u, u)
+    close = np.abs(gap) < 1e-7 * np.maximum(1.0, np.abs(u))
+    mean = 0.5 * np.add.outer(slope, slope)
+    return np.where(close, mean, np.subtract.outer(s, s) / np.where(close, 1.0, gap))
