@@ -41,7 +41,7 @@ def base_columns(robot: Robot, effects: Effects) -> tuple[int, ...]:
 
 def in_cache(code: CompiledRows, inputs: np.ndarray) -> float:
     """Microseconds per sample of the rows alone: computed block by block and left in cache, nothing copied out."""
-    tape, rows = code._recorded
+    tape, rows = code.recorded
     plan = Plan(tape, (tuple(node for row in rows for node in row.values()),), Finish.STORE)
     text = "\n".join(
         line for line in module_text(plan, machine().lanes).split("\n") if "ptr %target, ptr %source" not in line

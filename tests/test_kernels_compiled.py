@@ -16,7 +16,8 @@ from armid.kernels import dynamics, kinematics, machine
 from armid.kernels.compiled import compile_plan
 from armid.kernels.evaluate import SMALL, CompiledRows, Restricted, evaluate_rows, reference_rows, residuals
 from armid.kernels.gradients import rows_vjp
-from armid.kernels.ir import BLOCK, Finish, Plan
+from armid.kernels.ir import Finish, Plan
+from armid.kernels.lanes import BLOCK
 from armid.kernels.tape import Tape, vector_jacobian
 from armid.parameters.effects import Effects
 from armid.recursion import dynamics as recursion
@@ -262,8 +263,8 @@ def test_cache_is_shared_by_processes_and_survives_damage(tmp_path: Path, monkey
         assert machine.read_object(file) is None
     monkeypatch.setenv("ARMID_CACHE", str(tmp_path))
     source = TorqueRows(random_robot(np.random.default_rng(11), 4), EVERYTHING)
-    assert not CompiledRows(source)._store.loaded.from_cache
-    assert CompiledRows(source)._store.loaded.from_cache
+    assert not CompiledRows(source).store_kernel.loaded.from_cache
+    assert CompiledRows(source).store_kernel.loaded.from_cache
 
 
 def test_cache_that_cannot_be_written_is_not_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 from armid.errors import ArmidError
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
-from armid.robot.urdf_tree import Urdf, read_urdf
+from armid.robot.urdf_read import read_urdf
+from armid.robot.urdf_tree import Urdf
 from armid.robot.xml_tree import decoded
 
 

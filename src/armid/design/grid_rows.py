@@ -9,12 +9,10 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
-from armid.arrays import FloatArray
-from armid.kernels.compiled import Kernel, aligned_zeros
+from armid.kernels.bound import BoundKernel
 from armid.kernels.evaluate import CompiledRows, compiled_rows
-from armid.kernels.ir import BLOCK, STRIDE
+from armid.kernels.lanes import BLOCK
 from armid.kernels.rows import RowSource
 
 
@@ -40,8 +38,8 @@ class GridRows:
         n_in, n_entries = len(source.inputs), len(rows.entries)
         self.x = np.zeros((n_in, count))
         self.bar = np.zeros((n_entries, count))
-        self._forward = Call(rows._store, [self.x], count)
-        self._backward = Call(rows._adjoint, [self.x, self.bar], count)
+        self._forward = BoundKernel(rows.store_kernel, [self.x], count)
+        self._backward = BoundKernel(rows.adjoint_kernel, [self.x, self.bar], count)
         self.entries = self._forward.output[:n_entries]
         self.x_bar = self._backward.output[:n_in]
 
@@ -58,26 +56,3 @@ class GridRows:
         """For each channel the rows of `entries` that belong to it."""
         ends = np.cumsum([0, *(len(columns) for columns in self.channel_columns)])
         return [slice(int(a), int(b)) for a, b in pairwise(ends)]
-
-
-class Call:
-    """A storing kernel bound to its buffers; `output` has one row per output column, and padding rows after them."""
-
-    def __init__(self, kernel: Kernel, inputs: list[FloatArray], count: int) -> None:
-        self.output = np.zeros((kernel.slots, count))
-        self._keep = inputs
-        self._call = kernel.loaded.call
-        self._sources = np.concatenate([addresses(array) for array in inputs])
-        self._targets = addresses(self.output)
-        self._uniform = np.zeros(1)
-        self._scratch = aligned_zeros(max(kernel.slots, 1) * STRIDE)
-        self._pointers = tuple(a.ctypes.data for a in (self._sources, self._uniform, self._scratch, self._targets))
-
-    def run(self, blocks: int) -> None:
-        self._call(*self._pointers, blocks, BLOCK)
-
-
-def addresses(array: FloatArray) -> npt.NDArray[np.uintp]:
-    """Address of each row of a C-contiguous matrix."""
-    assert array.flags.c_contiguous
-    return np.arange(len(array), dtype=np.uintp) * np.uintp(array.strides[0]) + np.uintp(array.ctypes.data)

@@ -12,7 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
-from armid.kernels.ir import BLOCK, STRIDE, Finish, Plan, gram_length, gram_matrix, module_text
+from armid.kernels.finish import gram_length, gram_matrix
+from armid.kernels.ir import Finish, Plan, module_text
+from armid.kernels.lanes import BLOCK, STRIDE
 from armid.kernels.machine import Loaded, load, machine
 
 Addresses = npt.NDArray[np.uintp]

@@ -64,7 +64,8 @@ class CompiledRows:
     source: RowSource
 
     @cached_property
-    def _recorded(self) -> tuple[Tape, list[dict[int, Node]]]:
+    def recorded(self) -> tuple[Tape, list[dict[int, Node]]]:
+        """The tape, and per channel its entries that are not structurally zero, by column."""
         tape = Tape()
         rows = self.source.rows([tape.input(k) for k in range(len(self.source.inputs))], tape)
         nodes = [{c: tape.node(value) for c, value in sorted(row.items())} for row in rows]
@@ -73,25 +74,27 @@ class CompiledRows:
     @cached_property
     def entries(self) -> tuple[tuple[int, int], ...]:
         """(channel, column) of every entry of A that is not structurally zero."""
-        return tuple((k, column) for k, row in enumerate(self._recorded[1]) for column in row)
+        return tuple((k, column) for k, row in enumerate(self.recorded[1]) for column in row)
 
     @cached_property
     def channel_columns(self) -> tuple[npt.NDArray[np.intp], ...]:
         """The columns each channel can see, ascending."""
-        return tuple(np.array(list(row), dtype=np.intp) for row in self._recorded[1])
+        return tuple(np.array(list(row), dtype=np.intp) for row in self.recorded[1])
 
     @cached_property
-    def _nodes(self) -> tuple[Node, ...]:
-        return tuple(node for row in self._recorded[1] for node in row.values())
+    def outputs(self) -> tuple[Node, ...]:
+        """What the tape computes for each of the entries."""
+        return tuple(node for row in self.recorded[1] for node in row.values())
 
     @cached_property
-    def _store(self) -> Kernel:
-        return compile_plan(Plan(self._recorded[0], (self._nodes,), Finish.STORE))
+    def store_kernel(self) -> Kernel:
+        """The non-zero entries of A."""
+        return compile_plan(Plan(self.recorded[0], (self.outputs,), Finish.STORE))
 
     @cached_property
     def gram_kernel(self) -> Kernel:
         """Gram matrices of `[A_k y_k]` per channel k; inputs are the samples followed by one y per channel."""
-        tape, rows = self._recorded
+        tape, rows = self.recorded
         first = len(self.source.inputs)
         groups = tuple((*row.values(), tape.input(first + k)) for k, row in enumerate(rows))
         return compile_plan(Plan(tape, groups, Finish.GRAM))
@@ -99,7 +102,7 @@ class CompiledRows:
     @cached_property
     def correction_kernel(self) -> Kernel:
         """Sums of `A_k^T r_k` and `r_k^2` per channel, `r_k = y_k - A_k b`, with b as uniform input."""
-        tape, rows = self._recorded
+        tape, rows = self.recorded
         first = len(self.source.inputs)
         totals: list[Node] = []
         for k, row in enumerate(rows):
@@ -110,7 +113,7 @@ class CompiledRows:
     @cached_property
     def residual_kernel(self) -> Kernel:
         """`y_k - A_k b` per channel and sample."""
-        tape, rows = self._recorded
+        tape, rows = self.recorded
         first = len(self.source.inputs)
         outputs = tuple(self._residual(tape, row, first + k) for k, row in enumerate(rows))
         return compile_plan(Plan(tape, (outputs,), Finish.STORE))
@@ -123,9 +126,10 @@ class CompiledRows:
         return r
 
     @cached_property
-    def _adjoint(self) -> Kernel:
+    def adjoint_kernel(self) -> Kernel:
+        """Gradient with respect to the inputs; inputs are the samples followed by a cotangent per entry."""
         # A tape of its own: the other kernels should not carry the adjoint's operations along.
-        tape, rows = CompiledRows(self.source)._recorded
+        tape, rows = CompiledRows(self.source).recorded
         nodes = [node for row in rows for node in row.values()]
         first = len(self.source.inputs)
         seeds = [tape.input(first + k) for k in range(len(nodes))]
@@ -134,12 +138,12 @@ class CompiledRows:
 
     def packed(self, inputs: FloatArray) -> FloatArray:
         """The non-zero entries of A, shape [len(entries), n_samples]."""
-        return self._store.store(contiguous_columns(inputs))
+        return self.store_kernel.store(contiguous_columns(inputs))
 
     def packed_vjp(self, inputs: FloatArray, cotangent: FloatArray) -> FloatArray:
         """Sum over entries of cotangent times d(entry)/d(input), shape [n_inputs, n_samples]."""
         seeds = np.ascontiguousarray(cotangent)
-        return self._adjoint.store([*contiguous_columns(inputs), *seeds])
+        return self.adjoint_kernel.store([*contiguous_columns(inputs), *seeds])
 
     def dense(self, inputs: FloatArray) -> FloatArray:
         """A with its zeros, shape [n_samples, n_channels, n_columns], stored column by column."""

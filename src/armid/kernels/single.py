@@ -10,13 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
+from armid.kernels.arithmetic import Arithmetic
 from armid.kernels.evaluate import compiled_rows
-from armid.kernels.ir import _Body, _Emitter
+from armid.kernels.lanes import Lanes
 from armid.kernels.machine import load
 from armid.kernels.rows import RowSource
 from armid.kernels.tape import Node, Tape
 
-LANES = 2
+LANES = Lanes(2)
 """The narrowest vector the emitter writes: one sample fills one lane, and wider ones would only be wasted."""
 
 
@@ -29,16 +30,16 @@ class SingleRows:
 
     def __init__(self, source: RowSource) -> None:
         recorded = compiled_rows(source)
-        tape, _ = recorded._recorded
+        tape, _ = recorded.recorded
         entries = recorded.entries
         self.channels: npt.NDArray[np.intp] = np.array([k for k, _ in entries], dtype=np.intp)
         self.columns: npt.NDArray[np.intp] = np.array([c for _, c in entries], dtype=np.intp)
-        self._inputs = np.zeros((len(source.inputs), LANES))
+        self._inputs = np.zeros((len(source.inputs), LANES.lanes))
         self._packed = np.zeros(len(entries))
         self._sources = (
             self._inputs.ctypes.data + np.arange(len(source.inputs), dtype=np.uintp) * self._inputs.strides[0]
         )
-        self._loaded = load(single_text(tape, recorded._nodes))
+        self._loaded = load(single_text(tape, recorded.outputs))
         self._first = self._inputs[:, 0]
         self._call = self._loaded.call
         self._arguments = (self._sources.ctypes.data, 0, 0, self._packed.ctypes.data, 1, 1)
@@ -55,15 +56,14 @@ class SingleRows:
 
 def single_text(tape: Tape, outputs: tuple[Node, ...]) -> str:
     """LLVM module whose `kernel` writes every output of one sample to consecutive doubles."""
-    emitter = _Emitter(LANES)
-    body = _Body(emitter)
+    body = Arithmetic(LANES)
     places: dict[int, list[int]] = {}
     for slot, node in enumerate(outputs):
         places.setdefault(node.index, []).append(slot)
     for index in tape.needed(list(outputs)):
         body.operation(index, tape.operations[index])
         for slot in places.pop(index, ()):
-            body.line(f"%e{index}_{slot} = extractelement {emitter.vector} {body.names[index]}, i32 0")
+            body.line(f"%e{index}_{slot} = extractelement {LANES.vector} {body.names[index]}, i32 0")
             body.line(f"%o{index}_{slot} = getelementptr double, ptr %out, i64 {slot}")
             body.line(f"store double %e{index}_{slot}, ptr %o{index}_{slot}, align 8")
     lines = "\n".join(body.lines)
@@ -74,4 +74,4 @@ entry:
 {lines}
   ret void
 }}
-{emitter.attributes()}"""
+{LANES.declarations()}"""

@@ -17,7 +17,8 @@ from armid.robot.geometry import Geometry
 from armid.robot.inertial_notes import inertial_notes
 from armid.robot.robot import STANDARD_GRAVITY, Drive, Frame, Joint, JointKind, Link, Robot, Source
 from armid.robot.symbols import Symbols
-from armid.robot.urdf_tree import MOVING, UNSUPPORTED, Urdf, UrdfJoint, read_urdf
+from armid.robot.urdf_read import read_urdf
+from armid.robot.urdf_tree import MOVING, UNSUPPORTED, Urdf, UrdfJoint
 
 TIP_NAMES = ("tool0", "tcp", "tool", "flange", "ee_link", "ee")
 """What tips are usually called, most specific first; decides between frames fixed to the same last link."""

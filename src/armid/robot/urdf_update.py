@@ -13,8 +13,10 @@ from armid.parameters.inertial import inertial_problem, transformed
 from armid.robot.elementary import Elementary, from_matrix, product, rotation_from_rpy, rpy
 from armid.robot.robot import Frame, Joint, JointKind, Robot
 from armid.robot.urdf import origin_elements, parse_urdf, path_between
+from armid.robot.urdf_attributes import exact_angle
+from armid.robot.urdf_read import read_urdf
 from armid.robot.urdf_text import INERTIA_ATTRIBUTES, centred, free_name, inertial_lines, numbers, origin_tag
-from armid.robot.urdf_tree import Urdf, UrdfJoint, exact_angle, read_urdf
+from armid.robot.urdf_tree import Urdf, UrdfJoint
 from armid.robot.xml_edit import Edits
 from armid.robot.xml_tree import Element
 
