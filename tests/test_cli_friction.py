@@ -20,10 +20,18 @@ from elbow import coloured, fourier_motion
 
 RUNNER = CliRunner()
 LINEAR = "viscous,coulomb,offset"
-LEVELS = {"viscous": np.array([2.0, 1.5, 1.0]), "coulomb": np.array([2.0, 3.0, 1.5]), "offset": np.array([0.2, -0.1, 0.3])}
+LEVELS = {
+    "viscous": np.array([2.0, 1.5, 1.0]),
+    "coulomb": np.array([2.0, 3.0, 1.5]),
+    "offset": np.array([0.2, -0.1, 0.3]),
+}
 SCALES = np.array([0.15, 0.3, 0.2])
 """[rad/s]; speeds of the motion reach 2 rad/s."""
-AMOUNTS = {"stribeck": np.array([2.0, 1.5, 1.0]), "asymmetric": np.array([0.5, -0.4, 0.3]), "load": np.array([0.0, 0.06, 0.08])}
+AMOUNTS = {
+    "stribeck": np.array([2.0, 1.5, 1.0]),
+    "asymmetric": np.array([0.5, -0.4, 0.3]),
+    "load": np.array([0.0, 0.06, 0.08]),
+}
 QUANTITY = {"stribeck": "stribeck", "asymmetric": "viscous_asymmetry", "load": "coulomb_load"}
 
 ROBOT = """
@@ -108,7 +116,7 @@ def identified(place):
 
 @pytest.mark.parametrize("shape", ["stribeck", "smooth", "asymmetric", "load"])
 def test_the_friction_of_the_arm_is_found_within_its_deviations(identified, shape):
-    report, result = identified[shape]
+    report, _ = identified[shape]
     assert report["verdict"] == "trusted"
     assert report["friction"]["shapes"] == [shape]
     truth = dict(LEVELS) | ({QUANTITY[shape]: AMOUNTS[shape]} if shape in QUANTITY else {})
@@ -123,3 +131,96 @@ def test_the_friction_of_the_arm_is_found_within_its_deviations(identified, shap
             assert found["standard_deviation"] < 0.3 * SCALES[k]
     assert np.abs(off).max() < 4.0
     assert np.sqrt(np.mean(np.square(off))) < 1.8
+
+
+@pytest.mark.parametrize("shape", ["stribeck", "smooth", "asymmetric", "load"])
+def test_it_pays_on_held_out_motion_and_is_predicted_again_from_the_folder(place, identified, shape):
+    report, result = identified[shape]
+    rows = {row["name"]: row for row in report["friction"]["held_out"]}
+    assert all(row["pays"] and not row["harms"] for name, row in rows.items() if shape != "load" or name != "waist")
+    assert report["relative_error_held_out"] < 0.5 * report["friction"]["relative_error_held_out_linear"]
+    again = run("validate", place / shape, place / f"{shape}2.csv", "--json")
+    assert again["verdict"] == "trusted"
+    for joint, other in zip(again["joints"], report["joints"], strict=True):
+        assert joint["rmse_held_out"] == pytest.approx(other["rmse_held_out"], rel=1e-9)
+    stored = load_result(place / shape)
+    assert stored.effects == result.effects
+    assert stored.effects.shapes == (shape,)
+    assert stored.shapes == result.shapes or stored.shapes.scales == result.shapes.scales
+
+
+def test_people_see_whether_it_pays(place, identified):
+    args = ("identify", place / "elbow.yaml", place / "linear1.csv", "--validate", place / "linear2.csv")
+    outcome = run(*args, "--friction", f"{LINEAR},stribeck", "--out", place / "needless")
+    assert "linear" in outcome.stderr
+    assert "no difference" in outcome.stderr or "harms" in outcome.stderr
+    result = load_result(place / "needless")
+    check = next(check for check in result.checks if check.code == "friction-shape-pays")
+    assert not check.passed
+    assert not check.decisive
+    assert "leave out what does not pay" in check.message
+    assert any(item["standard_deviation"] is None for item in result.friction["scales"].values())
+
+
+def test_report_comparison_and_files_carry_it(place, identified):
+    run("report", place / "stribeck")
+    page = (place / "stribeck" / "report.html").read_text()
+    assert "friction_velocity" in page
+    assert "viscous,coulomb,offset,stribeck" in page
+    both = run("compare", place / "stribeck", place / "smooth", "--out", place / "comparison", "--json")
+    names = [row["name"] for row in both["parameters"]]
+    assert "joint2.stribeck" in names
+    urdf = run("export", place / "stribeck", "--to", "urdf", "--out", place / "files", "--json")
+    assert "Missing: friction beyond viscous and Coulomb (stribeck)" in Path(urdf["file"]).read_text()
+    assert any("stribeck" in text for text in urdf["missing"])
+    whole = run("export", place / "stribeck", "--to", "json", "--out", place / "files", "--json")
+    text = json.loads(Path(whole["file"]).read_text())
+    assert text["friction"]["scales"]["waist"]["value"] == pytest.approx(SCALES[0], rel=0.3)
+    assert not any("stribeck" in item for item in whole["missing"])
+
+
+def test_an_earlier_result_keeps_its_shape(place, identified):
+    robot = load_robot(place / "elbow.yaml")
+    write_log(place / "short.csv", robot, "stribeck", 5, seconds=8.0)
+    args = ("identify", place / "elbow.yaml", place / "short.csv", "--out", place / "updated", "--json")
+    run(*args, "--prior", place / "stribeck", "--friction", f"{LINEAR},stribeck")
+    assert load_result(place / "updated").shapes.scales == load_result(place / "stribeck").shapes.scales
+    outcome = RUNNER.invoke(application(), [str(a) for a in (*args, "--prior", place / "stribeck")])
+    assert outcome.exit_code == 1
+    assert "same robot and effects" in outcome.stderr
+
+
+def test_verbs_that_cannot_use_it_say_so(place, identified):
+    (place / "path.csv").write_text("waist,shoulder,elbow\n0,0,0\n0.5,0.4,0.3\n")
+    for args in (("plan", place / "stribeck", place / "path.csv"), ("payload", place / "load", place / "load1.csv")):
+        outcome = RUNNER.invoke(application(), [str(a) for a in args])
+        assert outcome.exit_code == 1
+        assert "viscous,coulomb,offset" in outcome.stderr.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("viscous,stribeck", "without coulomb"),
+        ("coulomb,asymmetric", "without viscous and offset"),
+        (f"{LINEAR},smooth,stribeck", "choose one"),
+        (f"{LINEAR},coupled", "no joint that several drives move"),
+        ("none,coulomb", "stands alone"),
+        (f"{LINEAR},sticky", "sticky"),
+    ],
+)
+def test_contradictory_lists_are_refused_in_one_line(place, words, message):
+    args = [
+        "identify",
+        str(place / "elbow.yaml"),
+        str(place / "linear1.csv"),
+        "--friction",
+        words,
+        "--out",
+        str(place / "no"),
+    ]
+    outcome = RUNNER.invoke(application(), args)
+    assert outcome.exit_code == 1
+    assert message in outcome.stderr
+    assert "Traceback" not in outcome.stderr
+    assert not (place / "no").exists()

@@ -115,14 +115,11 @@ def chosen_quantities(text: str) -> tuple[Quantity, ...]:
 
 
 def chosen_effects(friction: str, rotor_inertia: bool, payload: str, torques: str) -> Effects:
-    from armid.parameters.effects import FRICTION_NAMES, Effects, PayloadRuns, TorqueSide
+    from armid.parameters.effects import Effects, PayloadRuns, TorqueSide, friction_words
 
-    names = [] if friction == "none" else [part.strip() for part in friction.split(",") if part.strip()]
-    for name in names:
-        if name not in FRICTION_NAMES:
-            raise InputError("--friction", f"{name!r} is not one of them", ", ".join((*FRICTION_NAMES, "none")))
+    words: dict[str, Any] = friction_words(friction)
     return Effects(
-        **{name: True for name in names},
+        **words,
         rotor_inertia=rotor_inertia,
         torques=one_of("--torques", torques, TorqueSide),
         payload=one_of("--payload", payload, PayloadRuns),

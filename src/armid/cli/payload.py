@@ -57,6 +57,9 @@ def payload(
     if static and online:
         raise InputError("--static", "given with --online", "one of them")
     known = load_result(result)
+    if known.effects.shapes and (static or online or known.effects.load):
+        words = ", ".join(known.effects.shapes)
+        raise InputError(result, f"friction with {words}", "for this, identify the arm with viscous,coulomb,offset")
     arm = Arm(known.robot, known.estimate)
     read = [read_log(path, known.robot, options=ReadOptions(data_root=data_root)) for path in logs]
     if static:
@@ -83,15 +86,12 @@ def loaded_runs(known: Result, logs: list[Log]) -> list[Run]:
 
     cutoff, order = known.conditioning.get("cutoff_hz"), known.conditioning.get("filter_order")
     settings = Conditioning(cutoff=float(cutoff), order=int(order or 4)) if cutoff else Conditioning()
-    presliding = known.conditioning.get("presliding") or None
     effects = replace(known.effects, payload=PayloadRuns.LOADED)
     runs: list[Run] = []
     for log in logs:
         samples = condition(log, known.robot, settings)
         gain = gains_of(known, log, str(samples.channel(effects.torques).value))
-        runs += [
-            run.with_measured(run.y * gain) for run in runs_of(samples, known.robot, effects, presliding=presliding)
-        ]
+        runs += [run.with_measured(run.y * gain) for run in runs_of(samples, known.robot, effects, shapes=known.shapes)]
     return runs
 
 

@@ -96,9 +96,10 @@ def export_result(
     trusted = result.verdict == "trusted"
     stem = (name or safe_name(result.robot.name)) + ("" if trusted else f"_{UNVALIDATED}")
     robot = base_robot(result) if parameters is Parameters.BASE else result.identified_robot()
-    texts, reloads = rendered(result, robot, target, stem, comments_for(result, parameters))
+    comments = [*comments_for(result, parameters), *(f"Missing: {text}." for text in friction_lost(result, target))]
+    texts, reloads = rendered(result, robot, target, stem, comments)
     files = written(folder, texts)
-    return Export(files, result.verdict, not_in_format(robot, target), reloads)
+    return Export(files, result.verdict, (*not_in_format(robot, target), *friction_lost(result, target)), reloads)
 
 
 def safe_name(name: str) -> str:
@@ -188,6 +189,14 @@ def not_in_format(robot: Robot, target: Format) -> tuple[str, ...]:
     if not np.allclose(robot.gravity[:2], 0.0) or robot.gravity[2] > 0.0:
         missing.append("the mounting: URDF leaves the direction of gravity to the reader")
     return tuple(missing)
+
+
+def friction_lost(result: Result, target: Format) -> tuple[str, ...]:
+    """That only our JSON holds friction beyond viscous, Coulomb and offset, when there is some."""
+    if target is Format.JSON or not result.effects.shapes:
+        return ()
+    words = ", ".join(result.effects.shapes)
+    return (f"friction beyond viscous and Coulomb ({words}): held-out errors are with it; armid's JSON has it all",)
 
 
 def written(folder: Path, texts: Mapping[str, str]) -> tuple[Path, ...]:

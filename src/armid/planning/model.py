@@ -89,10 +89,17 @@ def model_of_result(result: Result, *, loaded: bool = True) -> TorqueModel:
         loaded: whether the arm carries the payload of the loaded runs; only matters if there were any.
 
     Raises:
-        InputError: a result about the drives alone.
+        InputError: a result about the drives alone, or with friction beyond viscous, Coulomb and offset.
     """
     if result.effects.torques is TorqueSide.DIFFERENCE:
         raise InputError("result", "it is about the drives alone", "identify with --torques link, motor or both")
+    if result.effects.shapes:
+        words = ", ".join(result.effects.shapes)
+        raise InputError(
+            "result",
+            f"friction with {words}, which planning does not know",
+            "identify with viscous,coulomb,offset for it",
+        )
     rows = TorqueRows(result.robot, result.effects, loaded=loaded)
     e = result.estimate
     model = model_of_base(rows, e.base, e.values, covariance=e.covariance)

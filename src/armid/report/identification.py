@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from armid.estimation.result import Check, Result
-from armid.parameters.effects import FRICTION_NAMES
 from armid.report import plots
 from armid.report.bodies import consistency_section
+from armid.report.friction import friction_section
 from armid.report.parameters import correlation_section, parameter_section
 from armid.report.residuals import residual_section
 from armid.report.section import Block, Cell, Figure, Paragraph, Report, Section, Table
-from armid.report.torque import friction_section, torque_section
+from armid.report.torque import torque_section
 
 WEAK = 0.15
 """Relative standard deviation above which a bar is drawn in the other colour."""
@@ -124,7 +124,9 @@ def shown(value: Any) -> str:
 
 def effect_words(result: Result) -> list[str]:
     e = result.effects
-    words = [name.replace("_", " ") for name in (*FRICTION_NAMES, "rotor_inertia") if getattr(e, name)]
+    words = [
+        name.replace("_", " ") for name in (*e.friction, *e.shapes, *(["rotor_inertia"] if e.rotor_inertia else []))
+    ]
     return ["links", *words, f"torque on the {e.torques.value} side", f"payload: {e.payload.value}"]
 
 
@@ -237,7 +239,7 @@ def command(result: Result) -> str:
     words = ["armid", "identify", str(p.get("robot", {}).get("path", "ROBOT")).removeprefix("catalogue:"), *train]
     if held_out != train:
         words += [word for log in held_out for word in ("--validate", log)]
-    words += ["--friction", ",".join(n for n in FRICTION_NAMES if getattr(e, n)) or "none"]
+    words += ["--friction", ",".join((*e.friction, *e.shapes)) or "none"]
     words += ["--rotor-inertia"] if e.rotor_inertia else []
     words += ["--payload", e.payload.value, "--torques", e.torques.value]
     for flag, key in (("--cutoff-hz", "cutoff_hz"), ("--torque-cutoff-hz", "torque_cutoff_hz")):

@@ -1,4 +1,4 @@
-"""Held-out torque: measured and predicted, in numbers and over time, and what friction looks like."""
+"""Held-out torque: measured and predicted, in numbers and over time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.estimation.result import Result
 from armid.report import plots
-from armid.report.section import Block, Figure, Paragraph, Section, Table
+from armid.report.section import Figure, Paragraph, Section, Table
 from armid.robot.robot import JointKind
 from armid.validation.residuals import BAND, inside_band, normalised_error, run_names
 
@@ -82,51 +82,3 @@ def torque_figures(result: Result) -> Iterator[Figure]:
                 "time [s]", f"torque [{units(result, k)[0]}]", title={"text": titled(result, name, run)}
             ),
         )  # fmt: skip
-
-
-def friction_section(result: Result) -> Section:
-    """Measured torque minus the predicted rigid-body and rotor part, over velocity, with the identified curve."""
-    blocks: list[Block] = [
-        friction_figure(result, channel)
-        for channel in channels_of(result)
-        if "inputs" in channel[3] and channel[1] < result.robot.n_joints and has_friction(result, channel[1])
-    ]
-    if not blocks:
-        return Section(
-            "friction", "Friction", (Paragraph("Nothing to show: the model contains no friction.", "faint"),)
-        )
-    lead = Paragraph(
-        "Measured torque minus everything predicted but friction. Points away from the line by more than their own scatter "
-        "show a shape the model lacks."
-    )
-    return Section("friction", "Friction", (lead, *blocks))
-
-
-def has_friction(result: Result, k: int) -> bool:
-    return any(f"joint{k + 1}.{quantity}" in result.consistent.names for quantity in ("viscous", "coulomb"))
-
-
-def friction_figure(result: Result, channel: Channel) -> Figure:
-    name, k, run, a = channel
-    n = result.robot.n_joints
-    values = dict(zip(result.consistent.names, result.consistent.values, strict=True))
-    viscous, coulomb, offset = (values.get(f"joint{k + 1}.{q}", 0.0) for q in ("viscous", "coulomb", "offset"))
-    qd = a["inputs"][:, n + k]
-    # The rows carry the direction of friction as the fit saw it, low-passed like the torque.
-    direction = a["inputs"][:, 3 * n + k] if a["inputs"].shape[1] >= 4 * n else np.sign(qd)
-    rest = a["measured"][:, k] - a["consistent"][:, k] + viscous * qd + coulomb * direction + offset
-    x = np.unique(np.concatenate([np.linspace(qd.min(), qd.max(), 60), [-1e-9, 1e-9]]))
-    curve = viscous * x + coulomb * np.sign(x) + offset
-    torque_unit, speed_unit = units(result, k)
-    return Figure(
-        f"friction-{run}-{k}",
-        (
-            plots.points(qd, rest, "measured", plots.SKY),
-            plots.line(x, curve, "identified", plots.ORANGE, width=2.2),
-        ),
-        plots.axes(
-            f"velocity [{speed_unit}]", f"friction [{torque_unit}]", title={"text": titled(result, name, run)}
-        ),
-        height=270,
-        half=True,
-    )  # fmt: skip
