@@ -4,51 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
+from armid.experiments.at_pose import AtPose
 from armid.experiments.link_columns import link_row
-from armid.experiments.torque import space_of
 from armid.kernels.rigid import combined_row
 from armid.kernels.rows import Row
-from armid.parameters.effects import Effects
-from armid.parameters.space import ParameterSpace
 from armid.recursion.dynamics import regressor
 from armid.recursion.motion import geometric_coordinates
 from armid.recursion.scalars import GRAVITY, Scalar, Scalars
-from armid.robot.robot import Robot
 
 
 @dataclass(frozen=True)
-class GravityRows:
-    """Rows of `g(q) = A(q) pi`, one channel per drive; [Gaz2014] eq. 17.
-
-    Args:
-        robot: geometry, gravity, coupling.
-        effects: decides the parameter vector, so that other quantities can share it; nothing but the links enters.
-        loaded: whether the payload was there; only meaningful with a payload among the effects.
-    """
-
-    robot: Robot
-    effects: Effects = Effects()
-    loaded: bool = True
-
-    @cached_property
-    def space(self) -> ParameterSpace:
-        return space_of(self.robot, self.effects)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.space.names
+class GravityRows(AtPose):
+    """Rows of `g(q) = A(q) pi`, one channel per drive; [Gaz2014] eq. 17. Nothing but the links enters."""
 
     @property
     def channels(self) -> tuple[str, ...]:
         return tuple(f"{name}:gravity" for name in self.robot.joint_names)
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        return tuple(f"q{i + 1}" for i in range(self.robot.n_joints))
 
     def gravity(self, scalars: Scalars) -> list[Scalar]:
         """Gravity as direction times a magnitude that closed forms may keep as a symbol."""

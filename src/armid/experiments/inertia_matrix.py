@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
+from armid.experiments.at_pose import AtPose
 from armid.experiments.link_columns import link_row
-from armid.experiments.torque import space_of
 from armid.kernels.rigid import combined_row
 from armid.kernels.rows import Row
-from armid.parameters.effects import Effects
 from armid.parameters.space import ParameterSpace
 from armid.recursion.dynamics import inertia_matrix_columns
 from armid.recursion.motion import geometric_coordinates
@@ -19,28 +17,11 @@ from armid.robot.robot import Robot
 
 
 @dataclass(frozen=True)
-class InertiaMatrixRows:
+class InertiaMatrixRows(AtPose):
     """Rows of the upper triangle of `M(q) = A(q) pi`, one channel per entry; [Gaz2014] eq. 18.
 
     With rotor inertia among the effects it is added to the diagonal.
-
-    Args:
-        robot: geometry and coupling.
-        effects: decides the parameter vector.
-        loaded: whether the payload was there; only meaningful with a payload among the effects.
     """
-
-    robot: Robot
-    effects: Effects = Effects()
-    loaded: bool = True
-
-    @cached_property
-    def space(self) -> ParameterSpace:
-        return space_of(self.robot, self.effects)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.space.names
 
     @property
     def entries(self) -> tuple[tuple[int, int], ...]:
@@ -51,10 +32,6 @@ class InertiaMatrixRows:
     @property
     def channels(self) -> tuple[str, ...]:
         return tuple(f"M_{j + 1}_{k + 1}" for j, k in self.entries)
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        return tuple(f"q{i + 1}" for i in range(self.robot.n_joints))
 
     def rows(self, inputs: Sequence[Scalar], scalars: Scalars) -> list[Row]:
         M = inertia_matrix_rows(self.robot, self.space, inputs, scalars, loaded=self.loaded)
