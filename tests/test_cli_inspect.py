@@ -88,7 +88,7 @@ def test_latex_and_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("iiwa14", "--friction", "stribeck"), "viscous, coulomb, offset"),
+        (("iiwa14", "--friction", "sticky"), "viscous, coulomb, offset"),
         (("iiwa14", "--quantity", "current"), "axis-inertia"),
         (("iiwa14", "--torques", "left"), "difference"),
         (("iiwa14", "--payload", "maybe"), "loaded"),
