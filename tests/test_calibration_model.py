@@ -10,9 +10,9 @@ import pytest
 from armid.calibration.build import kinematic_model
 from armid.calibration.calibrated import calibrated_robot, predicted_poses
 from armid.calibration.conventions import denavit_table, dh_form, mdh_form
-from armid.calibration.measurement import Measurements, Observations, Quantity
+from armid.calibration.measurement import MeasurementError, Measurements, Observations, Quantity, with_covariance
 from armid.calibration.model import ErrorModel, FrameModel, Geometry, Term, pose_and_derivative
-from armid.calibration.residual import residuals
+from armid.calibration.residual import along_axes, in_sensor_axes, residuals
 from armid.calibration.rotations import rigid, rotation_exp, rotation_log
 from armid.calibration.start import ALL, TRANSLATIONS
 from armid.identifiability.base import base_parameters
@@ -41,8 +41,14 @@ def measurements_of_every_kind(model, values, q, rng):
     R = T[:, :3, :3] @ rotation_exp(0.05 * rng.normal(size=(n, 3)))
     p = T[:, :3, 3] + 0.01 * rng.normal(size=(n, 3))
     rows = np.arange(n)
+    S = inverse(rigid(R, p))
+    spread = rng.normal(size=(n, 6, 6))
+    spread[:, :3, 3:] = spread[:, 3:, :3] = 0.0
     return Measurements(q, (
         Observations(Quantity.POSE, rows, p, R),
+        with_covariance(Observations(Quantity.POSE, rows, p, R), spread @ np.swapaxes(spread, 1, 2)),
+        Observations(Quantity.POSE, rows, S[:, :3, 3], S[:, :3, :3], riding=True),
+        Observations(Quantity.POSITION, rows, S[:, :3, 3], riding=True),
         Observations(Quantity.POSITION, rows, p),
         Observations(Quantity.ORIENTATION, rows, rotation=R),
         Observations(Quantity.POINT, rows),
@@ -174,3 +180,20 @@ def test_calibrated_robot_and_model_put_the_tip_in_the_same_place():
         seen = predicted_poses(model, values, q, setup="sensor", target="tool")
         np.testing.assert_allclose(np.transpose(p), seen[:, :3, 3], atol=1e-12)
         np.testing.assert_allclose(np.transpose(R, (2, 0, 1)), seen[:, :3, :3], atol=1e-12)
+
+
+def test_whitening_by_a_covariance_is_its_mahalanobis_length():
+    rng = np.random.default_rng(5)
+    spread = rng.normal(size=(7, 3, 3))
+    C = spread @ np.swapaxes(spread, 1, 2)
+    r = rng.normal(size=(3, 7))
+    o = with_covariance(Observations(Quantity.POSITION, np.arange(7), np.zeros((7, 3))), C)
+    along, _ = along_axes(o, r, np.zeros((0, 3, 7)))
+    z = (along / o.noise.T) ** 2
+    np.testing.assert_allclose(z.sum(axis=0), [r[:, i] @ np.linalg.solve(C[i], r[:, i]) for i in range(7)], rtol=1e-9)
+    np.testing.assert_allclose(in_sensor_axes(o, along), r, atol=1e-14)
+    with pytest.raises(MeasurementError, match="negative eigenvalue"):
+        with_covariance(o, -C)
+    pose = Observations(Quantity.POSE, np.arange(7), np.zeros((7, 3)), np.tile(np.eye(3), (7, 1, 1)))
+    with pytest.raises(MeasurementError, match="between position and orientation"):
+        with_covariance(pose, np.ones((6, 6)))

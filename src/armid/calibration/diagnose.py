@@ -22,10 +22,8 @@ from armid.calibration.model import ErrorModel, Geometry
 from armid.calibration.noise import Loss
 from armid.calibration.residual import Residual, residuals
 from armid.calibration.rotations import (
-    inverse,
     matrix_from_euler,
     matrix_from_quaternion,
-    rigid,
     rotation_exp,
     rotation_log,
 )  # fmt: skip
@@ -144,7 +142,9 @@ def readings(robot: Robot, measurements: Measurements) -> Iterator[tuple[str, Ro
         if any(o.rotation is not None for o in measurements.observations):
             yield cause, robot, replace(measurements, observations=changed)
     if any(o.quantity is Quantity.POSE for o in measurements.observations):
-        turned = tuple(inverted(o) if o.quantity is Quantity.POSE else o for o in measurements.observations)
+        turned = tuple(
+            replace(o, riding=not o.riding) if o.quantity is Quantity.POSE else o for o in measurements.observations
+        )
         yield (
             "the camera rides on the arm and sees a fixed target, or poses are of the sensor in the target frame "
             "(use --sensor hand)", robot, replace(measurements, observations=turned),
@@ -177,13 +177,6 @@ def couplings(robot: Robot, measurements: Measurements) -> Iterator[tuple[str, R
             replace(robot, coupling=C),
             measurements,
         )
-
-
-def inverted(o: Observations) -> Observations:
-    assert o.rotation is not None
-    assert o.position is not None
-    T = inverse(rigid(o.rotation, o.position))
-    return replace(o, rotation=T[:, :3, :3], position=T[:, :3, 3])
 
 
 def orientation_readings() -> Iterator[tuple[str, Change]]:
@@ -235,9 +228,11 @@ def check_counts(robot: Robot, measurements: Measurements) -> None:
     """Enough equations to place sensor and tool at all."""
     if measurements.q.shape[1] != robot.n_joints:
         raise MeasurementError(f"the measurements have {measurements.q.shape[1]} joints, the robot {robot.n_joints}")
-    frames = 6 * len(measurements.setups) + sum(
+    placed = {measurements.places[name].body for name in measurements.targets if name in measurements.places}
+    frames = 6 * (len(measurements.setups) + len(placed)) + sum(
         6 if any(o.quantity.has_orientation for o in measurements.observations if o.target == name) else 3
         for name in measurements.targets
+        if name not in measurements.places
     )
     groups = len(np.unique(measurements.group))
     if measurements.n_equations <= frames or groups < 3:

@@ -18,6 +18,7 @@ from armid.calibration.correction import save_correction
 from armid.calibration.errors import ErrorTable, statistics
 from armid.calibration.identifiable import Status
 from armid.calibration.noise import parts
+from armid.calibration.residual import in_sensor_axes
 from armid.robot.robot import Robot
 from armid.robot.urdf_write import new_urdf, updated_urdf
 from armid.robot.yaml_write import to_yaml
@@ -149,8 +150,8 @@ def write_residuals(calibration: Calibration, path: Path) -> Path:
             o = after.observations
             sigma = fit.after.noise.sigma(o)
             for part, channels in parts(o.quantity):
-                b, a = before.r[channels], after.r[channels]
-                z = np.linalg.norm(a / sigma[channels], axis=0)
+                z = np.linalg.norm(after.r[channels] / sigma[channels], axis=0)
+                b, a = (in_sensor_axes(o, x.r)[channels] for x in (before, after))
                 for i, row in enumerate(o.rows):
                     vector = [f"{v:.9g}" for v in a[:, i]] + [""] * (3 - len(a))
                     writer.writerow([

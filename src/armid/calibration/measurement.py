@@ -74,6 +74,10 @@ class Observations:
         distance: [m], shape [m]; for distances and lengths.
         other_rows: the second configuration of each length, shape [m].
         sigma: standard deviation of the instrument per channel [m or rad], shape [m, channels]; zero where unknown.
+        axes: rows are the directions to which `sigma` belongs, shape [m, channels, channels], orthogonal and never mixing
+            position with orientation; the sensor's own axes when None (see `with_covariance`).
+        riding: the sensor rides on the arm and sees something that stands still. Position and rotation are then those of
+            the fixed thing in the moving sensor; `target` is the sensor on the arm and `setup` the fixed thing.
         setup: name of the sensor placement; each has its own frame.
         target: name of the point or frame on the tool; each has its own.
     """
@@ -85,6 +89,8 @@ class Observations:
     distance: FloatArray | None = None
     other_rows: IntArray | None = None
     sigma: FloatArray | None = None
+    axes: FloatArray | None = None
+    riding: bool = False
     setup: str = "sensor"
     target: str = "tool"
 
@@ -101,6 +107,8 @@ class Observations:
                 raise ShapeError(f"{self.quantity} {name}", np.shape(value), str(list(shape)))
             if value is not None:
                 object.__setattr__(self, name, read_only(finite(name, np.asarray(value, dtype=np.float64))))
+        if self.riding and not (self.quantity.has_position or self.quantity.has_orientation):
+            raise MeasurementError(f"a sensor on the arm sees poses, positions or orientations, not a {self.quantity}")
         if (self.other_rows is not None) != (self.quantity is Quantity.LENGTH):
             raise MeasurementError("lengths, and only they, need a second configuration for every row")
         sigma = np.zeros((m, len(self.quantity.channels))) if self.sigma is None else np.asarray(self.sigma, float)
@@ -115,6 +123,15 @@ class Observations:
         assert self.sigma is not None
         return self.sigma
 
+    def in_fixed_frame(self) -> tuple[FloatArray | None, FloatArray | None]:
+        """Position and rotation of what is on the arm in the frame that stands still; the position of a fixed point in a
+        riding sensor without its rotation says nothing about that.
+        """
+        if not self.riding or self.rotation is None:
+            return (None if self.riding else self.position), self.rotation
+        back = np.swapaxes(self.rotation, 1, 2)
+        return (None if self.position is None else -(back @ self.position[:, :, np.newaxis])[:, :, 0]), back
+
     def take(self, kept: npt.NDArray[np.bool_], new_rows: IntArray) -> Observations:
         """Those whose mask is true, with configurations renumbered by `new_rows`."""
 
@@ -124,8 +141,56 @@ class Observations:
         others = None if self.other_rows is None else new_rows[self.other_rows[kept]]
         return replace(
             self, rows=new_rows[self.rows[kept]], position=some(self.position), rotation=some(self.rotation),
-            distance=some(self.distance), sigma=some(self.sigma), other_rows=others,
+            distance=some(self.distance), sigma=some(self.sigma), axes=some(self.axes), other_rows=others,
         )  # fmt: skip
+
+
+def with_covariance(o: Observations, covariance: FloatArray) -> Observations:
+    """The same observations, each with its own covariance.
+
+    A covariance is standard deviations along its principal axes; residuals are looked at along these, which changes
+    neither their lengths nor what an equal noise in all directions adds.
+
+    Args:
+        o: what was measured.
+        covariance: [m^2, rad^2], shape [m, channels, channels]; entries between position and orientation must be zero.
+
+    Raises:
+        MeasurementError: a covariance is not one, or mixes position with orientation.
+    """
+    m, c = len(o), len(o.quantity.channels)
+    C = np.broadcast_to(np.asarray(covariance, dtype=np.float64), (m, c, c))
+    if o.quantity is Quantity.POSE and C[:, :3, 3:].any():
+        raise MeasurementError("covariances between position and orientation are not supported: give two 3 x 3 blocks")
+    axes, sigma = np.zeros((m, c, c)), np.zeros((m, c))
+    blocks = (slice(0, 3), slice(3, 6)) if o.quantity is Quantity.POSE else (slice(0, c),)
+    for block in blocks:
+        values, vectors = np.linalg.eigh((C[:, block, block] + np.swapaxes(C[:, block, block], 1, 2)) / 2.0)
+        bad = np.flatnonzero(values[:, 0] < -ROUND_OFF * np.abs(values[:, -1]))
+        if len(bad):
+            raise MeasurementError(
+                f"the covariance of measurement {bad[0] + 1} of {o.target} has a negative eigenvalue"
+            )
+        axes[:, block, block] = np.swapaxes(vectors, 1, 2)
+        sigma[:, block] = np.sqrt(np.maximum(values, 0.0))
+    return replace(o, sigma=sigma, axes=axes)
+
+
+ROUND_OFF = 1e-6
+"""Relative size of a negative eigenvalue that printed digits explain."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPlace:
+    """Where a target sits on the rigid body that carries it.
+
+    Args:
+        body: name; targets of one body share its six unknowns.
+        position: on the body [m].
+    """
+
+    body: str
+    position: tuple[float, float, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,6 +204,7 @@ class Measurements:
             checking, shape [n]; by default equal joint positions form a group.
         labels: where each configuration came from (`file:line`).
         conditions: further columns that came with the rows (`temperature`, `time`, ...), shape [n] each.
+        places: targets whose place on a rigid body is known; any other target is a body of its own.
     """
 
     q: FloatArray
@@ -146,6 +212,7 @@ class Measurements:
     groups: IntArray | None = None
     labels: tuple[str, ...] = ()
     conditions: Mapping[str, FloatArray] = field(default_factory=dict)
+    places: Mapping[str, KnownPlace] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "q", read_only(finite("q", np.asarray(self.q, dtype=np.float64))))
@@ -185,7 +252,7 @@ class Measurements:
         index = np.flatnonzero(kept)
         return Measurements(
             self.q[kept], tuple(parts), self.group[kept], tuple(self.labels[i] for i in index),
-            {name: values[kept] for name, values in self.conditions.items()},
+            {name: values[kept] for name, values in self.conditions.items()}, self.places,
         )  # fmt: skip
 
 
@@ -213,4 +280,5 @@ def joined(parts: Iterable[Measurements]) -> Measurements:
         np.concatenate([m.group + start for m, start in zip(sets, group_starts, strict=False)]),
         tuple(label for m in sets for label in m.labels),
         {name: np.concatenate([m.conditions[name] for m in sets]) for name in sorted(shared)},
+        {name: place for m in sets for name, place in m.places.items()},
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -38,7 +38,10 @@ class PosesMapping:
         orientation: one of `ORIENTATIONS`.
         sensor: `fixed` (it sees a target on the arm) or `hand` (it rides on the arm and sees a fixed target).
         setup, target: names for the frames; columns of the file override them.
-        sigma_position, sigma_orientation: the instrument's standard deviation [m, rad] where the file has none.
+        sigma_position, sigma_orientation: the instrument's standard deviation [m, rad] where the file has none, one for
+            all three channels or one each.
+        sigma_distance: the same for bars, wires, sockets and planes [m].
+        bodies: name of a rigid body -> names of targets on it -> their known places on it [m].
     """
 
     joints: tuple[str, ...] | None = None
@@ -48,12 +51,14 @@ class PosesMapping:
     sensor: str | None = None
     setup: str = "sensor"
     target: str = "tool"
-    sigma_position: float = 0.0
-    sigma_orientation: float = 0.0
+    sigma_position: float | tuple[float, ...] = 0.0
+    sigma_orientation: float | tuple[float, ...] = 0.0
+    sigma_distance: float = 0.0
+    bodies: Mapping[str, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
 
 
 FORMAT = "armid-poses/1"
-_KEYS = ("format", "joints", "lengths", "angles", "orientation", "sensor", "setup", "target", "sigma")
+_KEYS = ("format", "joints", "lengths", "angles", "orientation", "sensor", "setup", "target", "sigma", "bodies")
 
 
 def read_mapping(path: str | Path) -> PosesMapping:
@@ -61,18 +66,41 @@ def read_mapping(path: str | Path) -> PosesMapping:
     path = Path(path)
     top = Field(document(path.read_text(encoding="utf-8"), path.name), f"{path.name}:").keys(_KEYS, ("format",))
     top["format"].choice((FORMAT,))
-    sigma = top["sigma"].keys(("position", "orientation")) if "sigma" in top else {}
+    sigma = top["sigma"].keys(("position", "orientation", "distance")) if "sigma" in top else {}
+    lengths = top["lengths"].choice(("m", "mm")) if "lengths" in top else None
     return PosesMapping(
         joints=tuple(item.name() for item in top["joints"].items()) if "joints" in top else None,
-        lengths=top["lengths"].choice(("m", "mm")) if "lengths" in top else None,
+        lengths=lengths,
         angles=top["angles"].choice(("rad", "deg")) if "angles" in top else None,
         orientation=top["orientation"].choice(ORIENTATIONS) if "orientation" in top else None,
         sensor=top["sensor"].choice(("fixed", "hand")) if "sensor" in top else None,
         setup=top["setup"].name() if "setup" in top else "sensor",
         target=top["target"].name() if "target" in top else "tool",
-        sigma_position=sigma["position"].number() if "position" in sigma else 0.0,
-        sigma_orientation=sigma["orientation"].number() if "orientation" in sigma else 0.0,
+        sigma_position=deviations(sigma.get("position")),
+        sigma_orientation=deviations(sigma.get("orientation")),
+        sigma_distance=sigma["distance"].number() if "distance" in sigma else 0.0,
+        bodies=bodies(top["bodies"], 1e-3 if lengths == "mm" else 1.0) if "bodies" in top else {},
     )
+
+
+def deviations(given: Field | None) -> float | tuple[float, ...]:
+    """One standard deviation for all channels, or one each."""
+    if given is None:
+        return 0.0
+    return tuple(float(x) for x in given.vector(3)) if isinstance(given.value, list) else given.number()
+
+
+def bodies(given: Field, factor: float) -> dict[str, dict[str, tuple[float, ...]]]:
+    """Known places of targets on rigid bodies, in the mapping's unit of length."""
+    if not isinstance(given.value, dict):
+        raise given.error("not a mapping", "expected `BODY: {TARGET: [x, y, z], ...}`")
+    out = {}
+    for body, targets in given.keys(tuple(given.value)).items():
+        if not isinstance(targets.value, dict):
+            raise targets.error("not a mapping", "expected `TARGET: [x, y, z]`")
+        places = targets.keys(tuple(targets.value))
+        out[body] = {name: tuple(factor * float(x) for x in at.vector(3)) for name, at in places.items()}
+    return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,3 +240,16 @@ def stacked(table: PosesTable, names: Sequence[str], mapping: PosesMapping, *, l
 
 def find(table: PosesTable, names: Sequence[str]) -> str | None:
     return next((name for name in names if name in table.columns), None)
+
+
+def names_of(table: PosesTable, column: str, prefix: str) -> list[str]:
+    """The cells of a column as names; bare numbers get a prefix."""
+    return [f"{prefix}{value}" if value.isdigit() else value for value in table.columns[column]]
+
+
+def labelled(table: PosesTable, names: Sequence[str], default: str) -> list[str]:
+    """A name per row: from the first of these columns that exists, or the default."""
+    column = find(table, names)
+    if column is None:
+        return [default] * len(table)
+    return [name or default for name in names_of(table, column, names[0])]

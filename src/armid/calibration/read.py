@@ -11,38 +11,42 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
-from armid.calibration.measurement import Measurements, Observations, Quantity
+from armid.calibration.measurement import KnownPlace, Measurements, Observations, Quantity, with_covariance
 from armid.calibration.poses_table import (
     QUATERNION_ORDERS,
     PosesMapping,
     PosesTable,
     find,
     joint_columns,
+    labelled,
     read_mapping,
     read_table,
     scale,
     stacked,
 )  # fmt: skip
-from armid.calibration.rotations import inverse, matrix_from_euler, matrix_from_quaternion, rigid, rotation_exp
+from armid.calibration.read_constraints import TARGET, constraint_observations
+from armid.calibration.rotations import matrix_from_euler, matrix_from_quaternion, nearest_rotation, rotation_exp
 from armid.errors import InputError
 
 Mask = npt.NDArray[np.bool_]
 
-_POSITION = re.compile(r"(?:p|pos|position|t)?[_ ]?([xyz])[_ ]?(\d*)$")
-_QUATERNION = re.compile(r"(?:q|quat|quaternion)[_ ]?([wxyz])[_ ]?(\d*)$")
+_POSITION = re.compile(r"(?:pose[_. ])?(?:p|pos|position|t|translation)?[_. ]?([xyz])[_ ]?(\d*)$")
+_QUATERNION = re.compile(r"(?:pose[_. ])?(?:q|quat|quaternion|orientation)[_. ]?([wxyz])[_ ]?(\d*)$")
 _ROTATION = re.compile(r"(?:r|rot|rv)[_ ]?([xyz])[_ ]?(\d*)$")
 _EULER = re.compile(r"(?:phi|euler|rpy)[_ ]?([xyz])[_ ]?(\d*)$")
-_SIGMA = re.compile(r"(?:std|sigma|sd)[_ ]?(r?[xyz])[_ ]?(\d*)$")
+_SIGMA = re.compile(r"(?:std|sigma|sd)[_ ]?([xyz])[_ ]?(\d*)$")
+_SIGMA_R = re.compile(r"(?:std|sigma|sd)[_ ]?r([xyz])[_ ]?(\d*)$")
+_PLACE = re.compile(r"(?:body|cluster|fixture)[_ ]([xyz])[_ ]?(\d*)$")
 _NAMED_EULER = {
     ("roll", "pitch", "yaw"): "euler-xyz",
     ("w", "p", "r"): "euler-xyz",  # Fanuc: about fixed x, y, z
     ("a", "b", "c"): "euler-ZYX",  # KUKA: about moving z, y, x
 }
-_TARGET = ("target", "point", "marker", "smr", "reflector")
 _GROUP = ("config", "configuration", "group", "pose_id")
 _SETUP = ("setup", "station", "sensor", "camera")
-_PLANE, _SOCKET, _OTHER, _ANCHOR = ("plane",), ("socket", "touch"), ("other",), ("anchor", "centre", "center")
-_DISTANCE = ("distance", "dist", "length", "bar")
+_BODY = ("body", "cluster", "fixture")
+_MATRIX = tuple(f"r{i}{j}" for i in "123" for j in "123")
+_COVARIANCE = ("xx", "xy", "xz", "yy", "yz", "zz")
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,8 @@ class TargetColumns:
     reading: str = ""
     sigma_position: tuple[str, ...] = ()
     sigma_orientation: tuple[str, ...] = ()
+    covariance: tuple[str, ...] = ()
+    place: tuple[str, ...] = ()
 
 
 def triples(table: PosesTable, pattern: re.Pattern[str], letters: str, taken: set[str]) -> dict[str, tuple[str, ...]]:
@@ -73,22 +79,26 @@ def target_columns(table: PosesTable, joints: Sequence[str]) -> dict[str, Target
     taken |= {name for names in quaternion.values() for name in names}
     position = triples(table, _POSITION, "xyz", taken)
     rotation, euler = triples(table, _ROTATION, "xyz", taken), triples(table, _EULER, "xyz", taken)
-    sigma = triples(table, re.compile(_SIGMA.pattern.replace("r?", "")), "xyz", taken)
-    sigma_r = {
-        s: tuple(f"{base}" for base in names)
-        for s, names in triples(table, re.compile(r"(?:std|sigma|sd)[_ ]?r([xyz])[_ ]?(\d*)$"), "xyz", taken).items()
-    }
+    sigma, sigma_r = triples(table, _SIGMA, "xyz", taken), triples(table, _SIGMA_R, "xyz", taken)
+    place = triples(table, _PLACE, "xyz", taken)
     named = next((k for k in _NAMED_EULER if all(name in table.columns and name not in taken for name in k)), None)
     out = {}
-    for s in dict.fromkeys([*position, *quaternion, *rotation, *euler]):
+    alone = [""] if named is not None or all(name in table.columns for name in _MATRIX) else []
+    for s in dict.fromkeys([*position, *quaternion, *rotation, *euler, *alone]):
         orientation: tuple[str, ...] = ()
         reading = ""
         for names, how in ((quaternion, QUATERNION_ORDERS[0]), (euler, "euler-xyz"), (rotation, "rotation-vector")):
             if not orientation and s in names:
                 orientation, reading = names[s], how
+        if not orientation and s == "" and all(name in table.columns for name in _MATRIX):
+            orientation, reading = _MATRIX, "matrix"
         if not orientation and named is not None and s == "":
             orientation, reading = named, _NAMED_EULER[named]
-        out[s] = TargetColumns(position.get(s, ()), orientation, reading, sigma.get(s, ()), sigma_r.get(s, ()))
+        covariance = tuple(f"cov_{pair}{s}" for pair in _COVARIANCE)
+        out[s] = TargetColumns(
+            position.get(s, ()), orientation, reading, sigma.get(s, ()), sigma_r.get(s, ()),
+            covariance if all(name in table.columns for name in covariance) else (), place.get(s, ()),
+        )  # fmt: skip
     return out
 
 
@@ -125,48 +135,87 @@ def read_poses(
         raise InputError(
             table.where, "no measurement columns", "expected x, y, z; qw, qx, qy, qz; distance; plane; socket; ..."
         )
+    places = known_places(table, joints, mapping, {o.target for o in observations})
     group = find(table, _GROUP)
     groups = None if group is None else np.unique(table.columns[group], return_inverse=True)[1].astype(np.intp)
     return Measurements(
-        q, tuple(observations), groups, tuple(f"{table.where}:{line}" for line in table.lines), conditions(table)
-    )
-
-
-def labelled(table: PosesTable, names: Sequence[str], default: str) -> list[str]:
-    """A name per row: from the first of these columns that exists, or the default."""
-    column = find(table, names)
-    return (
-        [default] * len(table)
-        if column is None
-        else [f"{names[0]}{v}" if v.isdigit() else v for v in table.columns[column]]
+        q,
+        tuple(observations),
+        groups,
+        tuple(f"{table.where}:{line}" for line in table.lines),
+        conditions(table),
+        places,
     )
 
 
 def frame_observations(table: PosesTable, joints: Sequence[str], mapping: PosesMapping) -> list[Observations]:
-    """Poses, positions and orientations of every target."""
+    """Poses, positions and orientations of every target; a row may have any of the three."""
     out = []
-    targets = labelled(table, _TARGET, "")
+    targets = labelled(table, TARGET, "")
     setups = labelled(table, _SETUP, mapping.setup)
     for suffix, columns in target_columns(table, joints).items():
         p = stacked(table, columns.position, mapping, length=True) if columns.position else None
-        R, seen = orientation_matrices(table, columns, mapping)
-        visible = np.isfinite(p).all(axis=1) if p is not None else np.ones(len(table), dtype=bool)
-        visible &= seen
-        quantity = Quantity.POSITION if R is None else Quantity.ORIENTATION if p is None else Quantity.POSE
-        if mapping.sensor == "hand" and quantity is Quantity.POSE:
-            assert p is not None
-            assert R is not None
-            T = inverse(rigid(R, np.nan_to_num(p)))
-            p, R = T[:, :3, 3], T[:, :3, :3]
-        sigma = instrument(table, columns, quantity, mapping)
-        names = [t or (f"{mapping.target}{suffix}") for t in targets]
-        for key in dict.fromkeys(zip(setups, names, strict=True)):
-            rows = np.flatnonzero(visible & np.array([k == key for k in zip(setups, names, strict=True)]))
-            if len(rows):
-                out.append(Observations(
-                    quantity, rows, None if p is None else p[rows], None if R is None else R[rows],
-                    sigma=sigma[rows], setup=key[0], target=key[1],
-                ))  # fmt: skip
+        R, turned = orientation_matrices(table, columns, mapping)
+        placed = np.zeros(len(table), dtype=bool) if p is None else np.isfinite(p).all(axis=1)
+        kinds = {
+            Quantity.POSE: placed & turned,
+            Quantity.POSITION: placed & ~turned,
+            Quantity.ORIENTATION: turned & ~placed,
+        }
+        keys = list(zip(setups, [t or f"{mapping.target}{suffix}" for t in targets], strict=True))
+        for key in dict.fromkeys(keys):
+            own = np.array([k == key for k in keys])
+            for quantity, seen in kinds.items():
+                rows = np.flatnonzero(own & seen)
+                if len(rows):
+                    o = Observations(
+                        quantity, rows, p[rows] if p is not None and quantity.has_position else None,
+                        R[rows] if R is not None and quantity.has_orientation else None,
+                        sigma=instrument(table, columns, quantity, mapping)[rows],
+                        riding=mapping.sensor == "hand", setup=key[0], target=key[1],
+                    )  # fmt: skip
+                    out.append(with_covariances(table, columns, mapping, o))
+    return out
+
+
+def with_covariances(table: PosesTable, columns: TargetColumns, mapping: PosesMapping, o: Observations) -> Observations:
+    """The observations with the covariance of their positions, where the file has one."""
+    if not columns.covariance or not o.quantity.has_position:
+        return o
+    factor = scale(table, columns.position[0], mapping, length=True) ** 2
+    xx, xy, xz, yy, yz, zz = (factor * table.numbers(name)[o.rows] for name in columns.covariance)
+    C = np.zeros((len(o), len(o.quantity.channels), len(o.quantity.channels)))
+    C[:, :3, :3] = np.nan_to_num(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]).transpose(2, 0, 1))
+    for k in range(3, C.shape[1]):
+        C[:, k, k] = o.noise[:, k] ** 2
+    return with_covariance(o, C)
+
+
+def known_places(
+    table: PosesTable, joints: Sequence[str], mapping: PosesMapping, seen: set[str]
+) -> dict[str, KnownPlace]:
+    """Places of targets on rigid bodies: from the mapping, or from columns that say the same on every row."""
+    out: dict[str, KnownPlace] = {}
+    for body, targets in mapping.bodies.items():
+        lost = sorted(set(targets) - seen)
+        if lost:
+            raise InputError(
+                table.where, f"no target {', '.join(lost)} for body {body}", f"targets: {', '.join(sorted(seen))}"
+            )
+        out |= {name: KnownPlace(body, (at[0], at[1], at[2])) for name, at in targets.items()}
+    bodies, targets_of = labelled(table, _BODY, "body"), labelled(table, TARGET, "")
+    for suffix, columns in target_columns(table, joints).items():
+        if not columns.place:
+            continue
+        at = stacked(table, columns.place, mapping, length=True)
+        for row in np.flatnonzero(np.isfinite(at).all(axis=1)):
+            name = targets_of[row] or f"{mapping.target}{suffix}"
+            place = KnownPlace(bodies[row], (float(at[row, 0]), float(at[row, 1]), float(at[row, 2])))
+            if out.setdefault(name, place) != place:
+                raise InputError(
+                    f"{table.where}, line {table.lines[row]}", f"target {name} sits at another place than before",
+                    "a rigid body does not change; name targets apart in the column `target`",
+                )  # fmt: skip
     return out
 
 
@@ -175,12 +224,14 @@ def orientation_matrices(
 ) -> tuple[FloatArray | None, Mask]:
     """Rotation matrices of one target, and where they were measured."""
     if not columns.orientation:
-        return None, np.ones(len(table), dtype=bool)
+        return None, np.zeros(len(table), dtype=bool)
     is_quaternion = len(columns.orientation) == 4
     raw = np.column_stack([table.numbers(name) for name in columns.orientation])
     seen: Mask = np.all(np.isfinite(raw), axis=1, keepdims=True)[:, 0]
     reading = mapping.orientation or columns.reading
-    if is_quaternion != reading.startswith("quaternion"):
+    if columns.reading == "matrix" and mapping.orientation is None:
+        return matrices(table, raw, seen), seen
+    if is_quaternion != reading.startswith("quaternion") or columns.reading == "matrix":
         raise InputError(
             table.where, f"{len(columns.orientation)} orientation columns cannot be read as {reading}",
             f"columns: {', '.join(table.titles[c] for c in columns.orientation)}",
@@ -217,6 +268,20 @@ def quaternions(table: PosesTable, raw: FloatArray, seen: Mask, reading: str) ->
     return matrix_from_quaternion(unit if reading == QUATERNION_ORDERS[0] else np.roll(unit, 1, axis=1))
 
 
+def matrices(table: PosesTable, raw: FloatArray, seen: Mask) -> FloatArray:
+    """Rotation matrices given entry by entry, row by row; refuses those that are none."""
+    R = np.where(seen[:, np.newaxis], raw, np.eye(3).ravel()).reshape(-1, 3, 3)
+    bad = np.flatnonzero(
+        (np.abs(R @ np.swapaxes(R, 1, 2) - np.eye(3)).max(axis=(1, 2)) > NOT_UNIT) | (np.linalg.det(R) < 0)
+    )
+    if len(bad):
+        raise InputError(
+            f"{table.where}, line {table.lines[bad[0]]}", f"r11 ... r33 is no rotation matrix ({len(bad)} of {len(R)} rows)",
+            "its rows must be orthogonal unit vectors of a right-handed frame",
+        )  # fmt: skip
+    return nearest_rotation(R)
+
+
 def instrument(table: PosesTable, columns: TargetColumns, quantity: Quantity, mapping: PosesMapping) -> FloatArray:
     """Standard deviations per row and channel [m, rad]."""
     parts = []
@@ -228,58 +293,10 @@ def instrument(table: PosesTable, columns: TargetColumns, quantity: Quantity, ma
             known = (
                 np.nan_to_num(stacked(table, names, mapping, length=length))
                 if names
-                else np.full((len(table), 3), default)
+                else np.broadcast_to(np.asarray(default, dtype=np.float64), (len(table), 3))
             )
             parts.append(known)
     return np.hstack(parts)
-
-
-def constraint_observations(table: PosesTable, mapping: PosesMapping) -> list[Observations]:
-    """Touched points, planes, distances from a fixed point and lengths between configurations."""
-    out: list[Observations] = []
-    targets = labelled(table, _TARGET, mapping.target)
-    for quantity, names in ((Quantity.PLANE, _PLANE), (Quantity.POINT, _SOCKET)):
-        column = find(table, names)
-        if column is not None:
-            out += by_label(quantity, [f"{names[0]}{v}" if v.isdigit() else v for v in table.columns[column]], targets)
-    column = find(table, _DISTANCE)
-    if column is None:
-        return out
-    d = table.numbers(column) * scale(table, column, mapping, length=True)
-    other = find(table, _OTHER)
-    if other is not None:
-        second = table.numbers(other)
-        rows = np.flatnonzero(np.isfinite(d) & np.isfinite(second))
-        line_of = {line: i for i, line in enumerate(range(1, len(table) + 1))}
-        ends = np.array([line_of.get(int(second[r]), -1) for r in rows], dtype=np.intp)
-        if (ends < 0).any():
-            raise InputError(
-                table.where,
-                f"column {other!r} names row {int(second[rows[ends < 0][0]])}",
-                f"rows are 1 to {len(table)}",
-            )
-        out.append(Observations(Quantity.LENGTH, rows, distance=d[rows], other_rows=ends, target=targets[0]))
-        return out
-    anchors = labelled(table, _ANCHOR, "anchor")
-    for o in by_label(
-        Quantity.DISTANCE, [a if np.isfinite(x) else "" for a, x in zip(anchors, d, strict=True)], targets, d
-    ):
-        out.append(o)
-    return out
-
-
-def by_label(
-    quantity: Quantity, setups: Sequence[str], targets: Sequence[str], distance: FloatArray | None = None
-) -> list[Observations]:
-    """One set of observations per place and target; rows with an empty place are left out."""
-    out = []
-    for key in dict.fromkeys(zip(setups, targets, strict=True)):
-        rows = np.flatnonzero([k == key for k in zip(setups, targets, strict=True)])
-        if key[0]:
-            out.append(Observations(
-                quantity, rows, distance=None if distance is None else distance[rows], setup=key[0], target=key[1]
-            ))  # fmt: skip
-    return out
 
 
 def conditions(table: PosesTable) -> dict[str, FloatArray]:

@@ -24,7 +24,7 @@ class Residual:
 
     Args:
         observations: which.
-        r: measured minus predicted [m or rad], shape [channels, m].
+        r: measured minus predicted [m or rad], shape [channels, m]; along the observations' own axes where they have some.
         D: derivative of the *prediction* by the wanted parameters, shape [c, channels, m]; `r(x + dx) = r(x) - D^T dx`.
     """
 
@@ -82,8 +82,20 @@ def residuals(
             R, p, J = (x[..., start:end] for x in whole)
             if single is None:
                 R, p, J = at_target(model, values, o.target, (R, p, J), wanted=wanted)
-            yield Residual(o, *pose_residual(o, R, p, J))
+            yield Residual(o, *along_axes(o, *pose_residual(o, R, p, J)))
             start = end
+
+
+def along_axes(o: Observations, r: FloatArray, D: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Residual and derivative along the principal axes of each measurement's covariance."""
+    if o.axes is None:
+        return r, D
+    return np.einsum("mij,jm->im", o.axes, r), np.einsum("mij,pjm->pim", o.axes, D)
+
+
+def in_sensor_axes(o: Observations, r: FloatArray) -> FloatArray:
+    """The residual of `along_axes` back in the sensor's axes, shape [channels, m]."""
+    return r if o.axes is None else np.einsum("mji,jm->im", o.axes, r)
 
 
 def pose_residual(o: Observations, R: FloatArray, p: FloatArray, J: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -97,6 +109,8 @@ def pose_residual(o: Observations, R: FloatArray, p: FloatArray, J: FloatArray) 
             assert o.distance is not None
             length = np.linalg.norm(p, axis=0)
             return (o.distance - length)[np.newaxis], np.einsum("cm,pcm->pm", p / length, J[:, :3])[:, np.newaxis]
+    if o.riding:
+        R, p, J = from_the_arm(R, p, J)
     if o.quantity is Quantity.POSITION:
         assert o.position is not None
         return o.position.T - p, J[:, :3]
@@ -108,6 +122,21 @@ def pose_residual(o: Observations, R: FloatArray, p: FloatArray, J: FloatArray) 
     assert o.position is not None
     J[:, 3:] = turned
     return np.concatenate([o.position.T - p, e.T]), J
+
+
+def from_the_arm(R: FloatArray, p: FloatArray, J: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The inverse pose and its derivative: what stands still, seen from what moves.
+
+    With `R' = R^T`, `p' = -R^T p`: the twist (v, w) of the moving frame appears there as
+    `v' = -R^T (v - w x p)` and `w' = -R^T w`.
+    """
+    back = np.ascontiguousarray(np.transpose(R, (2, 1, 0)))
+    v, w = J[:, :3], J[:, 3:]
+    turned = np.stack(
+        [w[:, 1] * p[2] - w[:, 2] * p[1], w[:, 2] * p[0] - w[:, 0] * p[2], w[:, 0] * p[1] - w[:, 1] * p[0]], 1
+    )
+    moved = np.concatenate([-rotated(back, v - turned), -rotated(back, w)], axis=1)
+    return np.transpose(R, (1, 0, 2)), -np.einsum("jin,jn->in", R, p), moved
 
 
 def rotated(matrices: FloatArray, J: FloatArray) -> FloatArray:

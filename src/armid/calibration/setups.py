@@ -20,6 +20,10 @@ def renamed(measurements: Measurements, prefix: str) -> Measurements:
         observations=tuple(
             replace(o, setup=f"{prefix}.{o.setup}", target=f"{prefix}.{o.target}") for o in measurements.observations
         ),
+        places={
+            f"{prefix}.{name}": replace(place, body=f"{prefix}.{place.body}")
+            for name, place in measurements.places.items()
+        },
     )
 
 

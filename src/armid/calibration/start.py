@@ -7,13 +7,14 @@ there); positions from absolute orientation and a linear system whose undetermin
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.calibration.measurement import Measurements, Observations, Quantity
-from armid.calibration.model import FrameModel
+from armid.calibration.measurement import KnownPlace, Measurements, Observations, Quantity
+from armid.calibration.model import FrameModel, known_cluster
 from armid.calibration.rotations import inverse, nearest_rotation, rigid
 from armid.kernels.kinematics import forward_kinematics
 from armid.robot.elementary import Motion
@@ -45,21 +46,53 @@ class StartFrames:
     def models(self, measurements: Measurements) -> tuple[dict[str, FrameModel], dict[str, FrameModel]]:
         """Frames around these values with the freedom that the observations can see."""
         seen: dict[str, set[Quantity]] = {}
-        looked: dict[str, Quantity] = {}
+        looked: dict[str, set[tuple[Motion, ...]]] = {}
+        riding = {o.target for o in measurements.observations if o.riding}
         for o in measurements.observations:
             seen.setdefault(o.target, set()).add(o.quantity)
-            looked[o.setup] = o.quantity
+            # A fixed point seen by a riding sensor is a point, wherever the sensor is.
+            point = o.riding and o.quantity is Quantity.POSITION
+            looked.setdefault(o.setup, set()).add(SETUP_MOTIONS.get(Quantity.POINT if point else o.quantity, ALL))
         setups = {
-            name: FrameModel.around(T, SETUP_MOTIONS.get(looked[name], ALL), outside=True)
+            name: FrameModel.around(T, next(iter(looked[name])) if len(looked[name]) == 1 else ALL, outside=True)
             for name, T in self.setups.items()
         }
         targets = {
             name: FrameModel.around(
-                T, ALL if any(k.has_orientation for k in seen[name]) else TRANSLATIONS, outside=False
+                T, ALL if any(k.has_orientation for k in seen[name]) or name in riding else TRANSLATIONS, outside=False
             )
             for name, T in self.targets.items()
         }
-        return setups, targets
+        return setups, {**targets, **self.clusters(measurements.places)}
+
+    def clusters(self, places: Mapping[str, KnownPlace]) -> dict[str, FrameModel]:
+        """Targets at known places, around the body's frame that puts them nearest to their own start values."""
+        bodies: dict[str, dict[str, FloatArray]] = {}
+        for name, place in places.items():
+            if name in self.targets:
+                bodies.setdefault(place.body, {})[name] = np.array(place.position)
+        out: dict[str, FrameModel] = {}
+        for body, offsets in bodies.items():
+            T = body_frame([self.targets[name] for name in offsets], list(offsets.values()))
+            out |= known_cluster(T, offsets, body=body)
+        return out
+
+
+SPREAD = 1e-3
+"""[m] Targets closer together than this say nothing about how their body is turned."""
+
+
+def body_frame(targets: Sequence[FloatArray], offsets: Sequence[FloatArray]) -> FloatArray:
+    """T_link_body from T_link_target of targets at known places on the body."""
+    seen, known = np.array([T[:3, 3] for T in targets]), np.array(offsets)
+    first = targets[0][:3, :3]
+    if np.linalg.norm(known - known.mean(axis=0), axis=1).max() < SPREAD:
+        rotation = first
+    else:
+        # Where the points leave a rotation open (two of them, or all on a line) the first target's own settles it.
+        a, b = known - known.mean(axis=0), seen - seen.mean(axis=0)
+        rotation = nearest_rotation(b.T @ a / (a**2).sum() + WEAK * first)
+    return rigid(rotation, (seen - known @ rotation.T).mean(axis=0))
 
 
 def start_frames(robot: Robot, measurements: Measurements) -> StartFrames:
@@ -110,8 +143,10 @@ def solve_frames(
             X = nominal if X is None else X
             assert o.distance is not None
             return (sphere(p + R @ X[:3, 3], o.distance[chosen(o)]) if Z is None else Z), X
-    M = None if o.rotation is None else o.rotation[chosen(o)]
-    m = None if o.position is None else o.position[chosen(o)]
+    if o.riding and o.rotation is None:
+        assert o.position is not None
+        return fixed_point(R, p, o.position[chosen(o)], Z, X)
+    m, M = (None if x is None else x[chosen(o)] for x in o.in_fixed_frame())
     if m is not None and (M is None or len(m) < 3):
         return from_positions(R, p, m, Z, X, nominal)
     assert M is not None
@@ -245,6 +280,25 @@ def touch(
         X = rigid(nominal[:3, :3], t)
     if Z is None:
         Z = rigid(np.eye(3), -(p + R @ X[:3, 3]).mean(axis=0))
+    return Z, X
+
+
+def fixed_point(
+    R: FloatArray, p: FloatArray, m: FloatArray, Z: FloatArray | None, X: FloatArray | None
+) -> tuple[FloatArray, FloatArray]:
+    """The riding sensor's frame X and the fixed point c it sees, with `p_i + R_i (Xr m_i + t) = c`: linear in all of them."""
+    if X is None:
+        n = len(R)
+        A = np.zeros((n, 3, 15))
+        A[:, :, :9] = np.einsum("nij,nk->nijk", R, m).reshape(n, 3, 9)
+        A[:, :, 9:12], A[:, :, 12:] = R, -np.eye(3)
+        x = np.linalg.lstsq(A.reshape(-1, 15), -p.ravel(), rcond=WEAK**2)[0]
+        Xr = nearest_rotation(np.asarray(x[:9], dtype=np.float64).reshape(3, 3))
+        left = p + np.einsum("nij,nj->ni", R, m @ Xr.T)
+        t, _ = tool_offset(np.eye(3), R, left, np.zeros_like(p), np.zeros(3))
+        X = rigid(Xr, t)
+    if Z is None:
+        Z = rigid(np.eye(3), -(p + np.einsum("nij,nj->ni", R, m @ X[:3, :3].T + X[:3, 3])).mean(axis=0))
     return Z, X
 
 

@@ -114,9 +114,10 @@ def mapped_errors(calibration: Calibration) -> tuple[FloatArray, FloatArray]:
     places, errors = [np.zeros((0, 3))], [np.zeros(0)]
     for residual in fit.after.residuals:
         o = residual.observations
-        if o.position is not None:
+        seen = o.in_fixed_frame()[0]
+        if seen is not None:
             back = inverse(frame_matrix(fit.model.setups[o.setup], fit.after.values))
-            places.append(o.position @ back[:3, :3].T + back[:3, 3])
+            places.append(seen @ back[:3, :3].T + back[:3, 3])
             errors.append(np.linalg.norm(residual.r[:3], axis=0))
     return np.concatenate(places), np.concatenate(errors)
 
