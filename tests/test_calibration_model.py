@@ -13,7 +13,7 @@ from armid.calibration.conventions import denavit_table, dh_form, mdh_form
 from armid.calibration.measurement import MeasurementError, Measurements, Observations, Quantity, with_covariance
 from armid.calibration.model import ErrorModel, FrameModel, Geometry, Term, pose_and_derivative
 from armid.calibration.residual import along_axes, in_sensor_axes, residuals
-from armid.calibration.rotations import rigid, rotation_exp, rotation_log
+from armid.calibration.rotations import inverse, rigid, rotation_exp, rotation_log
 from armid.calibration.start import ALL, TRANSLATIONS
 from armid.identifiability.base import base_parameters
 from armid.kernels.kinematics import forward_kinematics
