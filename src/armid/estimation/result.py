@@ -231,7 +231,7 @@ def summary(result: Result) -> dict[str, Any]:
             "provenance": dict(e.provenance),
         },
         "consistent": {
-            "regulariser": c.regulariser, "status": c.status.value, "iterations": c.iterations, "seconds": c.seconds,
+            "method": c.method, "regulariser": c.regulariser, "status": c.status.value, "iterations": c.iterations, "seconds": c.seconds,
             "chi_square": c.chi_square, "chi_square_free": c.chi_square_free, "prior_origin": dict(c.prior.origin),
             "parameters": [
                 {"name": n, "unit": u, "value": float(v), "prior": float(p), "standard_deviation": float(s),
@@ -332,8 +332,9 @@ def restored_result(text: dict[str, Any], data: dict[str, Any], traces: dict[str
     consistent = ConsistentEstimate(
         names, tuple(p["unit"] for p in c["parameters"]), data["standard"], prior, data["data_share"],
         data["standard_deviations"], c["chi_square"], c["chi_square_free"], c["regulariser"], Status(c["status"]),
-        c["iterations"], c["seconds"], notes_of(c["notes"]),
+        c["iterations"], c["seconds"], notes_of(c["notes"]), c.get("method", "lmi"),
     )  # fmt: skip
+    k["p_value"] = number(k.get("p_value"))
     k["distance"] = float("inf") if k["distance"] is None else k["distance"]
     effects = Effects(
         **{

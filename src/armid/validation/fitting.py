@@ -10,13 +10,12 @@ import numpy as np
 from armid.errors import InputError
 from armid.estimation.consistency.consistent import Consistency, ConsistentEstimate
 from armid.estimation.consistency.prior import Prior, nominal_prior, scaled_to_data
-from armid.estimation.covariance import PerChannelNoise, fit_channel
+from armid.estimation.covariance import PerChannelNoise
 from armid.estimation.estimate import Estimate, identification_notes, units_of
 from armid.estimation.factor import solve_factor
 from armid.estimation.gravity import GravityDirection
-from armid.estimation.least_squares import GaussianPrior, OrdinaryLeastSquares, WeightedLeastSquares, reduced
+from armid.estimation.least_squares import GaussianPrior, reduced
 from armid.estimation.recording import torque_source, with_torque_source
-from armid.estimation.robust import Huber, RobustLeastSquares, Tukey
 from armid.estimation.run import Run, check_rows, information_of
 from armid.estimation.status import EstimationError, Status
 from armid.identifiability.base import BaseParameters, base_parameters
@@ -25,10 +24,8 @@ from armid.information.information import Information
 from armid.notes import Note
 from armid.parameters.effects import TorqueSide
 from armid.robot.robot import Robot
-from armid.validation.settings import Identification, Method
-
-AR_ORDER = 24
-"""Highest order of autoregressions of residuals."""
+from armid.validation.methods import Aids, free_estimate, updated_estimate
+from armid.validation.settings import Identification
 
 PRACTICAL_RANK = 1e-4
 """Relative singular value of the column-scaled rows below which a direction is not excited. Useful motions stay above 5e-3;
@@ -99,64 +96,38 @@ def excited(information: Information, base: BaseParameters) -> bool:
     return bool(np.all(norms > 0.0) and singular[-1] > PRACTICAL_RANK * singular[0])
 
 
-def fitted(robot: Robot, runs: tuple[Run, ...], settings: Identification, *, widen: Widen | None = None) -> Fit:
-    """Free and consistent estimate of the training runs."""
+def fitted(
+    robot: Robot,
+    runs: tuple[Run, ...],
+    settings: Identification,
+    *,
+    widen: Widen | None = None,
+    aids: Aids | None = None,
+) -> Fit:
+    """Free and consistent estimate of the training runs.
+
+    Args:
+        robot: as the runs have it.
+        runs: to learn from.
+        settings: see there.
+        widen: adds to the covariance what uncertain scales of friction bring.
+        aids: what the method needs besides rows.
+    """
     information = information_of(runs)
     names = information.parameters
     units = torque_source(runs).space.units
     belief = earlier_base(settings, names)
     if belief is None:
         base, structural = usable_base(runs, information, settings.described)
-        estimate = free_estimate(runs, information, base, units_of(base, units), settings)
+        estimate = free_estimate(robot, runs, information, base, units_of(base, units), settings, aids or Aids())
     else:
         base = structural = belief[0]
         estimate = updated_estimate(runs, information, base, units_of(base, units), belief[1])
     estimate, deviations = (estimate, ()) if widen is None else widen(estimate)
     prior = consistent_prior(robot, names, information, estimate, settings)
-    consistency = Consistency(settings.regulariser, settings.bounds)
-    consistent = consistency.fit(effective_information(information, estimate), units, prior)
+    consistent = settings.bodies.fit(effective_information(information, estimate), units, prior)
     notes = (*estimate.notes, *identification_notes(estimate), *consistent.notes)
     return Fit(information, structural, estimate, consistent, notes, deviations)
-
-
-def free_estimate(
-    runs: tuple[Run, ...],
-    information: Information,
-    base: BaseParameters,
-    units: tuple[str, ...],
-    settings: Identification,
-) -> Estimate:
-    """By the method asked for, with the covariance asked for."""
-    match settings.method:
-        case Method.ORDINARY:
-            estimate = OrdinaryLeastSquares().fit(information, base, units)
-            # The sandwich must use the weights of the fit: the same for every channel.
-            pooled = dict.fromkeys(estimate.sigma, float(np.sqrt(np.mean(np.square(list(estimate.sigma.values()))))))
-            covariance = settings.covariance.apply(replace(estimate, sigma=pooled), runs, information)
-            return estimate.with_covariance(covariance.covariance, covariance.covariance_kind)
-        case Method.HUBER | Method.TUKEY:
-            loss = Huber() if settings.method is Method.HUBER else Tukey()
-            estimate = RobustLeastSquares(loss).fit(runs, base, units).estimate
-        case _:
-            estimate = WeightedLeastSquares().fit(information, base, units)
-    return settings.covariance.apply(estimate, runs, information)
-
-
-def updated_estimate(
-    runs: tuple[Run, ...], information: Information, base: BaseParameters, units: tuple[str, ...], belief: GaussianPrior
-) -> Estimate:
-    """An earlier belief and new rows, the rows counted by their independent samples.
-
-    One factor stands for all channels: the mean number of samples per independent one, from autoregressions of the residuals.
-    """
-    first = WeightedLeastSquares().fit(information, base, units, prior=belief)
-    residuals = [run.residuals(first.standard) for run in runs]
-    lengths = [fit_channel(runs, residuals, c, AR_ORDER).correlation_length() for c in range(len(runs[0].channels))]
-    length = float(np.mean(lengths))
-    second = WeightedLeastSquares().fit(
-        information, base, units, prior=replace(belief, root=belief.root * np.sqrt(length))
-    )
-    return second.with_covariance(length * second.covariance, "autocorrelation")
 
 
 def effective_information(information: Information, estimate: Estimate) -> Information:

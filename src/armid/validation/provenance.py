@@ -19,6 +19,7 @@ def provenance(robot: Robot, train: Sequence[Log], held_out: Sequence[Log], sett
         "held_out": [log_record(log) for log in held_out],
         "versions": {name: installed(name) for name in ("armid", "numpy", "scipy", "clarabel")},
         "settings": {
+            "consistency": settings.way.value,
             "regulariser": settings.regulariser.name,
             "regulariser_weight": settings.regulariser.weight,
             "covariance": type(settings.covariance).__name__,

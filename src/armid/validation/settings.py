@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from armid.estimation.consistency.bounds import Bounds
+from armid.estimation.consistency.possible import PossibleBodies, Way
 from armid.estimation.consistency.regularisers import PullBack, Regulariser
 from armid.estimation.covariance import AutocorrelatedNoise, Covariance
 from armid.estimation.result import Result
@@ -28,6 +29,14 @@ class Method(StrEnum):
     """The same, and outliers count less."""
     TUKEY = "tukey"
     """The same, and gross outliers do not count."""
+    RIDGE = "ridge"
+    """Pulled towards the description's values, as strongly as the regulariser's weight says."""
+    TORQUE_ERROR = "torque-error"
+    """Corrections to the description's values from the error of its torque; the same values as weighted least squares."""
+    TOTAL = "tls"
+    """Total least squares: noise in the motion too, of the size the log shows."""
+    INSTRUMENTAL = "iv"
+    """Instrumental variables from simulating the arm along the commanded motion, which the log must hold."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +52,7 @@ class Identification:
         regulariser: pull towards the prior in the consistent estimate; its weight is one over the squared
             relative doubt, so 0.1 doubts every body by three times its own size.
         bounds: further constraints on the bodies.
+        way: how possible bodies are found: convex program, smooth refinement of it, or seed 000's inequalities.
         prior: an earlier result to start from.
         prior_inflation: how much wider than its own deviations the earlier result is believed.
         presliding: look for a distance over which Coulomb friction turns around, joint by joint, on the training motion.
@@ -61,6 +71,7 @@ class Identification:
     covariance: Covariance = field(default_factory=AutocorrelatedNoise)
     regulariser: Regulariser = field(default_factory=lambda: PullBack(PRIOR_WEIGHT))
     bounds: Bounds = field(default_factory=Bounds)
+    way: Way = Way.LMI
     prior: Result | None = None
     prior_inflation: float = 5.0
     presliding: bool = True
@@ -69,3 +80,8 @@ class Identification:
     sensitivity: bool = True
     seed: int = 0
     described: Robot | None = None
+
+    @property
+    def bodies(self) -> PossibleBodies:
+        """Settings of the estimate of possible bodies."""
+        return PossibleBodies(self.regulariser, self.bounds, self.way)

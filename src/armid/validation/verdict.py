@@ -189,12 +189,14 @@ def physical_checks(
         ),
         Check(
             "physical", certificates.physical, smallest, 0.0,
-            f"smallest pseudo-inertia eigenvalue {smallest:.2g}, of M(q) {certificates.mass_matrix:.2g}",
+            f"smallest pseudo-inertia eigenvalue {smallest:.2g}, of M(q) {certificates.mass_matrix:.2g} sampled, "
+            + (f"at least {certificates.mass_matrix_bound:.2g} everywhere" if certificates.proven else "not proven"),
         ),
         Check(
             "free-estimate-physical", certificates.free_estimate_is_physical, certificates.distance, certificates.distance_limit,
             f"unconstrained estimate {certificates.distance:.3g} from the nearest possible bodies "
-            f"(squared deviations; noise allows {certificates.distance_limit:.3g})", decisive=False,
+            f"(squared deviations; noise allows {certificates.distance_limit:.3g}, p-value {certificates.p_value:.2g})",
+            decisive=False,
         ),
     ]  # fmt: skip
     for joint, raw in zip(joints, joints_raw, strict=True):
