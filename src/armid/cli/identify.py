@@ -8,6 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from armid.cli.bodies import (
+    BoundsOption,
+    ConsistencyOption,
+    PriorWeightOption,
+    RegulariserOption,
+    bounds_of,
+    consistency_summary,
+    regulariser_of,
+    show_consistency,
+    way_of,
+)
 from armid.cli.output import (
     EXIT_UNTRUSTED,
     BaseLinkOption,
@@ -111,14 +122,10 @@ def identify(
         str | None,
         typer.Option("--gravity", metavar="X,Y,Z", help="In the base frame [m/s^2]; the description's by default."),
     ] = None,
-    prior_weight: Annotated[
-        float,
-        typer.Option("--prior-weight", help="Pull towards the prior bodies: 1 / (relative doubt)^2."),
-    ] = 0.1,
-    bounds: Annotated[
-        Path | None,
-        typer.Option("--bounds", metavar="FILE", help="Known masses and centres of mass (docs/estimation.md)."),
-    ] = None,
+    consistency: ConsistencyOption = "lmi",
+    regulariser: RegulariserOption = "pull-back",
+    prior_weight: PriorWeightOption = 0.1,
+    bounds: BoundsOption = None,
     correction: Annotated[
         Path | None,
         typer.Option("--correction", metavar="FILE", help="Calibrated kinematics: correction.json of armid calibrate."),
@@ -160,8 +167,9 @@ def identify(
             method=method_of(method),
             find_gravity=find_gravity,
             essential=essential,
-            regulariser=pull(prior_weight),
+            regulariser=regulariser_of(regulariser, prior_weight),
             bounds=bounds_of(bounds, arm),
+            way=way_of(consistency),
             prior=load_result(prior) if prior else None,
             seed=seed,
         )
@@ -290,22 +298,6 @@ def method_of(word: str) -> Any:
     return Method(word)
 
 
-def bounds_of(path: Path | None, arm: Robot) -> Any:
-    from armid.estimation.consistency.bounds import Bounds
-    from armid.estimation.consistency.bounds_file import read_bounds
-
-    return Bounds() if path is None else read_bounds(path, arm)
-
-
-def pull(weight: float) -> Any:
-    from armid.errors import InputError
-    from armid.estimation.consistency.regularisers import PullBack
-
-    if not weight > 0.0:
-        raise InputError("--prior-weight", f"{weight}", "expected a positive number")
-    return PullBack(weight)
-
-
 def contract(result: Result, files: tuple[Path, ...], seconds: float) -> dict[str, Any]:
     """The keys checks from outside rely on, and a few more."""
     return {
@@ -317,6 +309,7 @@ def contract(result: Result, files: tuple[Path, ...], seconds: float) -> dict[st
         "relative_error_train": result.relative_error["train"],
         "relative_error_held_out": result.relative_error["held_out"],
         "physically_consistent": result.certificates.physical,
+        "consistency": consistency_summary(result),
         "verdict": result.verdict,
         "reasons": list(result.reasons),
         "conditioning": dict(result.conditioning),
@@ -354,6 +347,7 @@ def show(result: Result, out: Path) -> None:
         )
     if result.friction:
         show_friction(result)
+    show_consistency(result, screen)
     colour = "green" if result.verdict == "trusted" else "red"
     screen.print(f"[bold {colour}]{result.verdict}[/] -> {out}")
     for reason in result.reasons:
