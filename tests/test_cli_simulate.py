@@ -153,6 +153,18 @@ def test_tables_that_are_no_motion_are_one_line(tmp_path, content):
     assert len(done.output.strip().splitlines()) == 1
 
 
+def test_all_formats_are_those_this_machine_can_write(trajectory, tmp_path, monkeypatch):
+    monkeypatch.setattr("armid.simulation.writers.find_spec", lambda name: None if name == "pyarrow" else name)
+    result = result_of("panda", trajectory, "--format", "all", "--out", tmp_path)
+    assert any("log.csv" in file for file in result["files"])
+    assert not any("parquet" in file for file in result["files"])
+    assert [(n["code"], n["subject"]) for n in result["notes"]] == [("format-left-out", "parquet")]
+    refused = invoke("panda", trajectory, "--format", "parquet", "--out", tmp_path / "none")
+    assert refused.exit_code == 1
+    assert "pyarrow" in refused.output
+    assert not (tmp_path / "none").exists()
+
+
 def test_a_negative_seed_is_wrong_usage(trajectory, tmp_path):
     assert invoke("panda", trajectory, "--seed", "-5", "--out", tmp_path / "none").exit_code == 2
     assert not (tmp_path / "none").exists()

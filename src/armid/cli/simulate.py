@@ -24,6 +24,7 @@ from armid.cli.output import (
 
 if TYPE_CHECKING:
     from armid.arrays import FloatArray
+    from armid.notes import Note
     from armid.robot.robot import Robot
     from armid.simulation.files import Job
     from armid.simulation.scenario import Scenario
@@ -132,7 +133,7 @@ def simulate(
         result = recorded_log(jobs, processes)
     else:
         result = recorded_postures(arm, trajectory, plan, record, out)
-    said = (*arm.notes, *(plan.physics.notes if record is Recorded.LOG else ()))
+    said = (*arm.notes, *((*plan.physics.notes, *left_out(formats or [])) if record is Recorded.LOG else ()))
     result["notes"] = [note.as_dict() for note in said if note.severity is Severity.WARNING]
     result["seconds"] = perf_counter() - began
     report(result)
@@ -276,15 +277,38 @@ def recorded_log(jobs: list[Job], processes: int) -> dict[str, Any]:
 
 
 def chosen_formats(names: list[str]) -> tuple[Any, ...]:
+    """The formats asked for; `all` means those this machine can write.
+
+    Raises:
+        UnknownNameError: no such format.
+        MissingDependencyError: one asked for by name needs a library that is not installed; said before anything runs.
+    """
     from armid.errors import UnknownNameError
-    from armid.simulation.writers import LogFormat
+    from armid.simulation.writers import LogFormat, missing_library
 
     if "all" in names:
-        return tuple(LogFormat)
+        return tuple(kind for kind in LogFormat if missing_library(kind) is None)
     for name in names:
         if name not in {kind.value for kind in LogFormat}:
             raise UnknownNameError("log format", name, (*(kind.value for kind in LogFormat), "all"))
-    return tuple(dict.fromkeys(LogFormat(name) for name in names))
+    kinds = tuple(dict.fromkeys(LogFormat(name) for name in names))
+    for missing in filter(None, map(missing_library, kinds)):
+        raise missing
+    return kinds
+
+
+def left_out(names: list[str]) -> list[Note]:
+    """One warning for each format that `all` could not mean on this machine."""
+    from armid.notes import Note, Severity
+    from armid.simulation.writers import LogFormat, missing_library
+
+    if "all" not in names:
+        return []
+    return [
+        Note("format-left-out", Severity.WARNING, f"not written: {missing}", kind.value)
+        for kind in LogFormat
+        if (missing := missing_library(kind)) is not None
+    ]
 
 
 def recorded_postures(arm: Robot, path: Path, plan: Scenario, record: Recorded, out: Path) -> dict[str, Any]:

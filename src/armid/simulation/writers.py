@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Mapping
 from enum import StrEnum
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,20 @@ COLUMNS: Mapping[Channel, str] = {
 """Prefixes of plain tables: `q_<joint>`, ..."""
 
 
+NEEDS: Mapping[LogFormat, tuple[str, str, str]] = {
+    LogFormat.PARQUET: ("pyarrow", "writing Parquet", "io"),
+    LogFormat.MCAP: ("rosbags", "writing a ROS 2 bag", "ros"),
+}
+"""Library, what it is needed for, and the extra it comes with; the other formats need nothing more."""
+
+
+def missing_library(kind: LogFormat) -> MissingDependencyError | None:
+    """The error that writing this format would meet on this machine; None when it can be written."""
+    if kind not in NEEDS or find_spec(NEEDS[kind][0]) is not None:
+        return None
+    return MissingDependencyError(*NEEDS[kind])
+
+
 def write_log(log: Log, path: Path, kind: LogFormat) -> Path:
     """Writes a log.
 
@@ -50,7 +65,14 @@ def write_log(log: Log, path: Path, kind: LogFormat) -> Path:
 
     Returns:
         The file written.
+
+    Raises:
+        MissingDependencyError: the format needs a library that is not installed.
+        InputError: the file cannot be written, or the log lacks a channel of this format.
     """
+    missing = missing_library(kind)
+    if missing is not None:
+        raise missing
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         return WRITERS[kind](log, path)
@@ -89,11 +111,9 @@ def write_npz(log: Log, path: Path) -> Path:
 
 
 def write_parquet(log: Log, path: Path) -> Path:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError:
-        raise MissingDependencyError("pyarrow", "writing Parquet", "io") from None
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     pq.write_table(pa.table({name: pa.array(np.ascontiguousarray(x)) for name, x in plain_columns(log).items()}), path)
     return path
 
@@ -137,11 +157,9 @@ TOPIC = "/joint_states"
 
 def write_mcap(log: Log, path: Path) -> Path:
     """A bag directory holding one MCAP file and its metadata; effort is joint torque, or motor torque without it."""
-    try:
-        from rosbags.rosbag2 import StoragePlugin, Writer
-        from rosbags.typesys import Stores, get_typestore
-    except ImportError:
-        raise MissingDependencyError("rosbags", "writing a ROS 2 bag", "ros") from None
+    from rosbags.rosbag2 import StoragePlugin, Writer
+    from rosbags.typesys import Stores, get_typestore
+
     store = get_typestore(Stores.ROS2_JAZZY)
     kinds = store.types
     JointState, Header, Time = (
