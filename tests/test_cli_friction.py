@@ -17,6 +17,7 @@ from armid.parameters.effects import Effects
 from armid.robot.load import load_robot
 from armid.validation.metrics import nominal_standard
 from elbow import coloured, fourier_motion
+from elbow_logs import ROBOT, write_columns
 
 RUNNER = CliRunner()
 LINEAR = "viscous,coulomb,offset"
@@ -33,24 +34,6 @@ AMOUNTS = {
     "load": np.array([0.0, 0.06, 0.08]),
 }
 QUANTITY = {"stribeck": "stribeck", "asymmetric": "viscous_asymmetry", "load": "coulomb_load"}
-
-ROBOT = """
-format: armid-robot/1
-name: elbow
-joints:
-  - name: waist
-    link: l1
-    mdh: {d: 0.3}
-    inertial: {mass: 6, com: [0, 0.02, -0.05], inertia_at_com: [0.05, 0, 0, 0.05, 0, 0.04]}
-  - name: shoulder
-    link: l2
-    mdh: {alpha: -pi/2, a: 0.1}
-    inertial: {mass: 5, com: [0.2, 0.01, 0.05], inertia_at_com: [0.02, 0, 0, 0.1, 0, 0.1]}
-  - name: elbow
-    link: l3
-    mdh: {a: 0.4}
-    inertial: {mass: 3, com: [0.1, -0.02, 0.02], inertia_at_com: [0.01, 0, 0, 0.03, 0, 0.03]}
-"""
 
 
 def friction(shape: str, qd: np.ndarray, load: np.ndarray) -> np.ndarray:
@@ -77,11 +60,8 @@ def write_log(path: Path, robot, shape: str, seed: int, *, seconds: float = 30.0
     rigid = evaluate_rows(rows, inputs) @ (1.1 * nominal_standard(robot, rows.columns))
     torque = rigid + friction(shape, inputs[:, 3:6], rigid)
     torque = torque + coloured(rng, torque.shape, 0.02, (1.0, -0.8))
-    header = ["time", *(f"q_{n}" for n in robot.joint_names), *(f"tau_{n}" for n in robot.joint_names)]
     q = inputs[:, :3] + rng.normal(size=(len(inputs), 3)) * 1e-6
-    table = np.column_stack([np.arange(len(inputs)) / rate, q, torque])
-    np.savetxt(path, table, delimiter=",", header=",".join(header), comments="", fmt="%.9g")
-    return path
+    return write_columns(path, robot, {"time": np.arange(len(inputs))[:, None] / rate, "q": q, "tau": torque})
 
 
 def run(*args, code=0):

@@ -110,7 +110,8 @@ def identify(
     ] = 0.0,
     velocity: VelocityOption = "auto",
     method: Annotated[
-        str, typer.Option("--method", metavar="ols|wls|huber|tukey", help="Of the free estimate.")
+        str,
+        typer.Option("--method", metavar="ols|wls|huber|tukey|ridge|torque-error|tls|iv", help="Of the free estimate."),
     ] = "wls",
     find_gravity: Annotated[
         bool, typer.Option("--find-gravity", help="Estimate base tilt and mounting from the torque, and use them.")

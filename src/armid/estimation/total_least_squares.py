@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from armid.arrays import FloatArray
 from armid.estimation.estimate import Estimate
 from armid.estimation.factor import solve_factor
 from armid.estimation.least_squares import WeightedLeastSquares, reduced
+from armid.estimation.run import Run
 from armid.estimation.status import EstimationError, Status
 from armid.identifiability.base import BaseParameters
 from armid.information.information import Information, triangular
@@ -70,3 +72,31 @@ def mixed_total_least_squares(factor: FloatArray, row_noise: FloatArray) -> Floa
         rhs = T[:e, -1] - T[:e, e:-1] @ values[noisy]
         values[exact] = np.linalg.solve(T[:e, :e], rhs)
     return values
+
+
+def row_noise(
+    runs: Sequence[Run], base: BaseParameters, sigma: Mapping[str, float], motion_noise: FloatArray, *, seed: int = 0
+) -> FloatArray:
+    """Root mean square noise of the entries of every base column in weighted rows, shape [r].
+
+    The motion is disturbed once by its own noise and the rows are compared: one draw over thousands of rows is their mean.
+
+    Args:
+        runs: whose rows are disturbed.
+        base: which columns.
+        sigma: noise of the channels, by which rows are divided.
+        motion_noise: standard deviation of the first inputs (q, qd, qdd), shape [3 n_joints].
+        seed: of the draw.
+    """
+    rng = np.random.default_rng(seed)
+    energy, count = np.zeros(len(base)), 0
+    for run in runs:
+        inputs = np.array(run.inputs)
+        inputs[:, : len(motion_noise)] += rng.normal(size=(len(run), len(motion_noise))) * motion_noise
+        disturbed = replace(run, inputs=inputs)
+        weight = np.array([1.0 / sigma[name] for name in run.channels])[:, np.newaxis]
+        for (_, _, A), (_, _, B) in zip(run.blocks(), disturbed.blocks(), strict=True):
+            difference = (B - A)[:, :, base.independent] * weight
+            energy += np.sum(difference**2, axis=(0, 1))
+            count += difference.shape[0] * difference.shape[1]
+    return np.sqrt(energy / max(count, 1))

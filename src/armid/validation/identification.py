@@ -22,6 +22,7 @@ from armid.notes import Note, Severity
 from armid.parameters.effects import TorqueSide
 from armid.robot.robot import Robot
 from armid.validation.fitting import Fit, condition_numbers, fitted, gravity_errors, row_inflation
+from armid.validation.methods import Aids, aids_of
 from armid.validation.metrics import against_nominal, nominal_standard, traces
 from armid.validation.preparation import (
     Data,
@@ -78,10 +79,11 @@ def identify(
         robot, data = levelled(robot, data, settings)
     progress("estimating")
     friction: dict[str, Any] = {}
+    aids = aids_of(robot, train, data.train, data.conditioning, settings)
     if settings.effects.shapes:
-        data, fit, friction = with_shapes(robot, data, settings, gains, progress)
+        data, fit, friction = with_shapes(robot, data, settings, gains, progress, aids)
     else:
-        fit = fitted(robot, data.train, settings)
+        fit = fitted(robot, data.train, settings, aids=aids)
     progress("judging")
     sensitivity = sensitivities(robot, train, held_out, settings, data, fit, gains) if settings.sensitivity else {}
     result = judged(robot, data, fit, settings, gains)
@@ -98,16 +100,17 @@ def identify(
 
 
 def with_shapes(
-    robot: Robot, data: Data, settings: Identification, gains: DriveGains | None, progress: Progress
+    robot: Robot, data: Data, settings: Identification, gains: DriveGains | None, progress: Progress, aids: Aids
 ) -> tuple[Data, Fit, dict[str, Any]]:
     """Data and fit with the shapes of friction asked for, and the record of them beside linear friction."""
-    plain = fitted(robot, data.train, replace(settings, effects=settings.effects.linear, prior=None))
+    plain = fitted(robot, data.train, replace(settings, effects=settings.effects.linear, prior=None), aids=aids)
     progress("shape of friction")
     shaping = shaped(robot, data, settings, plain, gains)
     progress("estimating")
     fit = fitted(
-        robot, shaping.data.train, settings, widen=lambda estimate: shaping.widened(estimate, settings.covariance)
-    )
+        robot, shaping.data.train, settings, aids=aids,
+        widen=lambda estimate: shaping.widened(estimate, settings.covariance),
+    )  # fmt: skip
     fit = replace(fit, notes=(*fit.notes, *shaping.notes))
     return shaping.data, fit, friction_record(settings, shaping, fit, data, plain, fit.scale_deviations)
 
