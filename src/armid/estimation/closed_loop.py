@@ -21,6 +21,8 @@ from armid.parameters.effects import TorqueSide
 
 NEAR = 1e3
 """How many times more a base value counts than the pull towards the prior bodies, in units of the prior."""
+LONGEST_STEP = 0.25
+"""Integration step in units of one over the controller's angular frequency: stable, and accurate to a few per cent of the lag."""
 FARTHEST = 1.0
 """[rad or m]; a simulated joint farther than this from its command has left it for good."""
 
@@ -39,14 +41,14 @@ class ClosedLoop:
         bodies: from base values to standard parameters of possible bodies (`nearest_bodies`): a first estimate from noisy
             motion has too little inertia here and there, and a simulation of impossible bodies runs away.
         bandwidth: of the controller [Hz].
-        substeps: integration steps per sample.
+        substeps: integration steps per sample; None: as many as the bandwidth needs.
     """
 
     base: BaseParameters
     commanded: dict[str, FloatArray]
     bodies: Callable[[FloatArray], FloatArray]
     bandwidth: float = 5.0
-    substeps: int = 4
+    substeps: int | None = None
 
     def __call__(self, values: FloatArray, run: Run) -> FloatArray:
         """Simulated inputs of a run, shape of `run.inputs`.
@@ -76,20 +78,22 @@ class ClosedLoop:
         n = command.shape[1] // 3
         q, qd, qdd = (np.array(command[0, k * n : (k + 1) * n]) for k in range(3))
         out = np.empty(command.shape)
-        w, h = 2.0 * np.pi * self.bandwidth, 1.0 / (rate * self.substeps)
-        fine = interpolated(command, self.substeps)
+        w = 2.0 * np.pi * self.bandwidth
+        substeps = self.substeps or max(1, int(np.ceil(w / (LONGEST_STEP * rate))))
+        h = 1.0 / (rate * substeps)
+        fine = interpolated(command, substeps)
+        weights = entry_weights(rows, standard)
+        forward = torque(rows, weights, fine)
+        probe = probes(n)
         for k in range(len(command)):
             out[k] = np.concatenate([q, qd, qdd])
-            for j in range(self.substeps):
-                target = fine[min(k * self.substeps + j, len(fine) - 1)]
-                forward = torque(rows, standard, target[np.newaxis])[0]
-                M, bias = inertia_and_bias(rows, standard, q, qd)
-                D = np.diag(M)
-                tau = forward + D * (w**2 * (target[:n] - q) + 2.0 * w * (target[n : 2 * n] - qd))
-                qdd = accelerated(M, tau - bias)
+            for j in range(k * substeps, min((k + 1) * substeps, len(fine))):
+                M, bias = inertia_and_bias(rows, weights, probe, q, qd)
+                error = w**2 * (fine[j, :n] - q) + 2.0 * w * (fine[j, n : 2 * n] - qd)
+                qdd = accelerated(M, forward[j] + np.diag(M) * error - bias)
                 qd = qd + h * qdd
                 q = q + h * qd
-            if not np.all(np.abs(q - target[:n]) < FARTHEST):
+            if not np.all(np.abs(q - command[k, :n]) < FARTHEST):
                 raise EstimationError(Status.NOT_CONVERGED, f"simulated motion left its command after {k / rate:.2f} s")
         return out
 
@@ -114,24 +118,33 @@ def interpolated(command: FloatArray, substeps: int) -> FloatArray:
     return np.column_stack([np.interp(fine, coarse, column) for column in command.T])
 
 
-def torque(rows: CompiledRows, standard: FloatArray, inputs: FloatArray) -> FloatArray:
-    """A pi for a few samples, shape [n_samples, n_channels]."""
-    packed = rows.packed(inputs)
-    out = np.zeros((len(inputs), len(rows.source.channels)))
-    for entry, (channel, column) in zip(packed, rows.entries, strict=True):
-        out[:, channel] += entry * standard[column]
-    return out
+def entry_weights(rows: CompiledRows, standard: FloatArray) -> FloatArray:
+    """What every packed entry of the rows adds to every channel, shape [n_channels, n_entries]."""
+    weights = np.zeros((len(rows.source.channels), len(rows.entries)))
+    for k, (channel, column) in enumerate(rows.entries):
+        weights[channel, k] = standard[column]
+    return weights
+
+
+def torque(rows: CompiledRows, weights: FloatArray, inputs: FloatArray) -> FloatArray:
+    """A pi, shape [n_samples, n_channels]."""
+    return np.asarray((weights @ np.asarray(rows.packed(inputs))).T)
+
+
+def probes(n: int) -> FloatArray:
+    """Inputs at zero and at unit accelerations, position and velocity to be filled in, shape [n + 1, 3 n]."""
+    inputs = np.zeros((n + 1, 3 * n))
+    inputs[1:, 2 * n :] = np.eye(n)
+    return inputs
 
 
 def inertia_and_bias(
-    rows: CompiledRows, standard: FloatArray, q: FloatArray, qd: FloatArray
+    rows: CompiledRows, weights: FloatArray, probe: FloatArray, q: FloatArray, qd: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """M(q) and n(q, qd) from torques at zero and at unit accelerations: torque is affine in the acceleration."""
     n = len(q)
-    inputs = np.zeros((n + 1, 3 * n))
-    inputs[:, :n], inputs[:, n : 2 * n] = q, qd
-    inputs[1:, 2 * n :] = np.eye(n)
-    tau = torque(rows, standard, inputs)
+    probe[:, :n], probe[:, n : 2 * n] = q, qd
+    tau = torque(rows, weights, probe)
     return (tau[1:] - tau[0]).T, tau[0]
 
 

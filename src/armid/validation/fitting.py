@@ -119,13 +119,15 @@ def fitted(
     belief = earlier_base(settings, names)
     if belief is None:
         base, structural = usable_base(runs, information, settings.described)
-        estimate = free_estimate(robot, runs, information, base, units_of(base, units), settings, aids or Aids())
+        free = free_estimate(robot, runs, information, base, units_of(base, units), settings, aids or Aids())
+        estimate, rows = free.estimate, free.information
     else:
         base = structural = belief[0]
+        rows = information
         estimate = updated_estimate(runs, information, base, units_of(base, units), belief[1])
     estimate, deviations = (estimate, ()) if widen is None else widen(estimate)
-    prior = consistent_prior(robot, names, information, estimate, settings)
-    consistent = settings.bodies.fit(effective_information(information, estimate), units, prior)
+    prior = consistent_prior(robot, names, rows, estimate, settings)
+    consistent = settings.bodies.fit(effective_information(rows, estimate), units, prior)
     notes = (*estimate.notes, *identification_notes(estimate), *consistent.notes)
     return Fit(information, structural, estimate, consistent, notes, deviations)
 

@@ -16,7 +16,7 @@ from armid.estimation.estimate import Estimate
 from armid.estimation.instrumental import InstrumentalVariables
 from armid.estimation.least_squares import GaussianPrior, OrdinaryLeastSquares, TorqueError, WeightedLeastSquares
 from armid.estimation.robust import Huber, RobustFit, RobustLeastSquares, Tukey
-from armid.estimation.run import Run
+from armid.estimation.run import Run, information_of, weighted_information
 from armid.estimation.total_least_squares import TotalLeastSquares, row_noise
 from armid.identifiability.base import BaseParameters
 from armid.information.information import Information
@@ -41,6 +41,19 @@ class Aids:
 
     commanded: dict[str, FloatArray] = field(default_factory=dict)
     motion_noise: FloatArray = field(default_factory=lambda: np.empty(0))
+
+
+@dataclass(frozen=True, eq=False)
+class Free:
+    """A free estimate and the rows it stands for.
+
+    Args:
+        estimate: with its covariance.
+        information: whose least-squares solution it is: rows reweighted, instruments, or the rows as they were.
+    """
+
+    estimate: Estimate
+    information: Information
 
 
 def aids_of(
@@ -137,26 +150,42 @@ def free_estimate(
     units: tuple[str, ...],
     settings: Identification,
     aids: Aids,
-) -> Estimate:
+) -> Free:
     """By the method asked for, with the covariance asked for."""
+    noise = settings.covariance
     match settings.method:
         case Method.ORDINARY:
-            return ordinary(runs, information, base, units, settings.covariance)
+            return Free(ordinary(runs, information, base, units, noise), information)
         case Method.HUBER | Method.TUKEY:
             loss = Huber() if settings.method is Method.HUBER else Tukey()
-            return robust(RobustLeastSquares(loss).fit(runs, base, units), loss.threshold, runs, settings.covariance)
+            return robust(RobustLeastSquares(loss).fit(runs, base, units), loss.threshold, runs, noise)
         case Method.RIDGE:
             belief = nominal_belief(robot, information, base, settings.regulariser.weight)
-            return updated_estimate(runs, information, base, units, belief)
+            return Free(updated_estimate(runs, information, base, units, belief), information)
         case Method.TORQUE_ERROR:
-            return torque_error(robot, runs, information, base, units, settings.covariance)
+            return Free(torque_error(robot, runs, information, base, units, noise), information)
         case Method.TOTAL:
-            return total(runs, information, base, units, settings.covariance, aids.motion_noise)
+            estimate = total(runs, information, base, units, noise, aids.motion_noise)
+            return Free(estimate, recentred(information, estimate.standard))
         case Method.INSTRUMENTAL:
-            return instrumental(robot, runs, information, base, units, settings.covariance, aids.commanded)
+            return instrumental(robot, runs, information, base, units, noise, aids.commanded)
         case _:
             estimate = WeightedLeastSquares().fit(information, base, units)
-            return settings.covariance.apply(estimate, runs, information)
+            return Free(noise.apply(estimate, runs, information), information)
+
+
+def recentred(information: Information, standard: FloatArray) -> Information:
+    """The same rows with values whose least-squares solution is given, and the residual energy it leaves on the real ones."""
+    channels = []
+    for channel in information.channels:
+        factor = np.array(channel.factor)
+        values = standard[channel.columns]
+        energy = channel.error_energy(standard)
+        factor[:, -1] = 0.0
+        factor[:-1, -1] = factor[:-1, :-1] @ values
+        factor[-1, -1] = np.sqrt(energy)
+        channels.append(replace(channel, factor=factor))
+    return Information(information.parameters, tuple(channels))
 
 
 def ordinary(
@@ -169,7 +198,7 @@ def ordinary(
     return estimate.with_covariance(covariance.covariance, covariance.covariance_kind)
 
 
-def robust(fit: RobustFit, threshold: float, runs: tuple[Run, ...], noise: Covariance) -> Estimate:
+def robust(fit: RobustFit, threshold: float, runs: tuple[Run, ...], noise: Covariance) -> Free:
     """A robust estimate with the covariance of its pseudo-values A b + psi(r), over the squared mean of psi'.
 
     The fit is the least-squares fit of these pseudo-values; outliers enter them only as far as they entered the fit.
@@ -183,7 +212,8 @@ def robust(fit: RobustFit, threshold: float, runs: tuple[Run, ...], noise: Covar
     )
     share = max(float(np.mean(slope)), 0.1)
     covariance = noise.apply(estimate, believed)
-    return estimate.with_covariance(covariance.covariance / share**2, covariance.covariance_kind)
+    honest = estimate.with_covariance(covariance.covariance / share**2, covariance.covariance_kind)
+    return Free(honest, weighted_information(runs, [np.sqrt(w) for w in fit.weights]))
 
 
 def slopes(weights: FloatArray, run: Run, estimate: Estimate, threshold: float) -> FloatArray:
@@ -262,7 +292,7 @@ def instrumental(
     units: tuple[str, ...],
     noise: Covariance,
     commanded: dict[str, FloatArray],
-) -> Estimate:
+) -> Free:
     """Instruments from simulating the estimate along the commanded motion; the covariance is that of the instruments' rows."""
     simulate = ClosedLoop(base, commanded, nearest_bodies(base, description_prior(robot, information)))
     estimate = InstrumentalVariables().fit(runs, base, simulate, units)
@@ -271,8 +301,9 @@ def instrumental(
         inputs = simulate(estimate.values, run)
         moved = replace(run, inputs=inputs)
         clean.append(moved.with_measured(moved.predicted(estimate.standard) + run.residuals(estimate.standard)))
-    covariance = noise.apply(estimate, clean)
-    return estimate.with_covariance(covariance.covariance, covariance.covariance_kind)
+    rows = information_of(clean)
+    covariance = noise.apply(estimate, clean, rows)
+    return Free(estimate.with_covariance(covariance.covariance, covariance.covariance_kind), rows)
 
 
 def updated_estimate(
