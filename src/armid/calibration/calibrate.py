@@ -13,6 +13,7 @@ from armid.calibration.errors import ErrorTable, by_group, error_table
 from armid.calibration.fit import Fit, FitSettings, fit
 from armid.calibration.hold_out import SURE, HeldOut, Verdict, cross_validate, folds, paired_t
 from armid.calibration.identifiable import Status
+from armid.calibration.leave_out import left_out_errors
 from armid.calibration.measurement import MeasurementError, Measurements, joined
 from armid.calibration.model import ErrorModel, Geometry, Term
 from armid.calibration.noise import parts, threshold
@@ -73,7 +74,7 @@ class Calibration:
         measurements: all that was fitted.
         fit: the chosen model.
         geometric: the simplest candidate, whose corrections a robot description can hold.
-        held_out: errors of the chosen model where it was not fitted.
+        held_out: errors where nothing was fitted or chosen: each part is predicted by the model that the other parts chose.
         held_out_geometric: the same of the simplest candidate.
         outliers: measurements far from the rest.
         verdict, reasons: what to do with it, and why.
@@ -152,25 +153,35 @@ def calibrate(
         check_misfit(robot, measurements, fits[0].before)
     notes += misfit_notes(fits[0], measurements)
     method, splits = folds(measurements, np.random.default_rng(settings.seed), settings.folds)
-    tested = [cross_validate(f, measurements, splits, method) for f in fits]
-    best = choose([t.after for t in tested], measurements)
-    chosen, held_out, simple = fits[best], tested[best], tested[0]
-    if validate is not None:
-        held_out, simple = (validated(f, validate) for f in (chosen, fits[0]))
+    best = choose(fits, measurements)
+    chosen = fits[best]
+    if validate is None:
+        held_out, tested = cross_validate(fits, choose, measurements, splits, method)
+    else:
+        tested = [validated(f, validate) for f in fits]
+        held_out = tested[best]
     outliers = outlying(chosen, measurements)
-    notes += parameter_notes(chosen) + outlier_notes(outliers, measurements) + comparison_notes(fits, tested, best)
+    notes += (
+        parameter_notes(chosen) + outlier_notes(outliers, measurements) + comparison_notes(fits, tested, held_out, best)
+    )
     verdict, reasons = judged(chosen, held_out, notes)
     return Calibration(
-        robot, measurements, chosen, fits[0], held_out, simple, tuple(outliers), verdict, reasons, tuple(notes)
+        robot, measurements, chosen, fits[0], held_out, tested[0], tuple(outliers), verdict, reasons, tuple(notes)
     )
 
 
-def choose(tables: Sequence[ErrorTable], measurements: Measurements) -> int:
-    """The last candidate that is clearly better, on held-out errors, than the best simpler one."""
+def choose(fits: Sequence[Fit], measurements: Measurements) -> int:
+    """The last candidate that is clearly better than the best simpler one, by errors with each configuration left out.
+
+    Everything comes from the measurements the candidates were fitted to, so the choice can be repeated inside every
+    training set of a held-out test.
+    """
     best = 0
-    for k in range(1, len(tables)):
-        a, b = (by_group(*tables[i].main, measurements) for i in (best, k))
-        if paired_t(a, b) > SURE:
+    if len(fits) == 1:
+        return best
+    errors = [by_group(*left_out_errors(f, measurements).main, measurements) for f in fits]
+    for k in range(1, len(fits)):
+        if paired_t(errors[best], errors[k]) > SURE:
             best = k
     return best
 
@@ -218,16 +229,20 @@ def parameter_notes(fit: Fit) -> list[Note]:
     return notes
 
 
-def comparison_notes(fits: Sequence[Fit], tested: Sequence[HeldOut], best: int) -> list[Note]:
-    """How the candidates compared on held-out data."""
+def comparison_notes(fits: Sequence[Fit], tested: Sequence[HeldOut], held_out: HeldOut, best: int) -> list[Note]:
+    """How the candidates compared on held-out data, and what the choice among them comes to."""
     if len(fits) < 2:
         return []
+    unit = "mm" if len(held_out.after.position) else "mrad"
     told = "; ".join(
-        f"{'+'.join(sorted(f.errors.terms)) or 'no joint terms'}: {1e3 * t.after.main[0].mean():.3f} "
-        f"{'mm' if len(t.after.position) else 'mrad'}"
+        f"{'+'.join(sorted(f.errors.terms)) or 'no joint terms'}: {1e3 * t.after.main[0].mean():.3f} {unit}"
         for f, t in zip(fits, tested, strict=True)
     )
-    return [Note("error-models", Severity.INFO, f"held-out mean by error model: {told}; taken: number {best + 1}")]
+    return [Note(
+        "error-models", Severity.INFO,
+        f"held-out mean by error model: {told}; chosen within each training set: {1e3 * held_out.after.main[0].mean():.3f} "
+        f"{unit}; taken for all data: number {best + 1}",
+    )]  # fmt: skip
 
 
 def judged(fit: Fit, held_out: HeldOut, notes: Sequence[Note]) -> tuple[Verdict, tuple[str, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -77,16 +78,29 @@ def folds(measurements: Measurements, rng: np.random.Generator, count: int | Non
     return how, [np.isin(measurements.group, shuffled[k::count]) for k in range(count)]
 
 
-def cross_validate(fit: Fit, measurements: Measurements, parts: list[Mask], method: str) -> HeldOut:
-    """Refit without each part, and look at that part."""
-    before, after = [], []
+Choice = Callable[[Sequence[Fit], Measurements], int]
+
+
+def cross_validate(
+    fits: Sequence[Fit], choose: Choice, measurements: Measurements, parts: Sequence[Mask], method: str
+) -> tuple[HeldOut, list[HeldOut]]:
+    """Refit every candidate without each part, choose among them there, and look at that part.
+
+    Returns:
+        The errors of the candidate chosen in each training set, and those of every candidate.
+    """
+    tables: list[list[tuple[ErrorTable, ErrorTable]]] = [[] for _ in range(len(fits) + 1)]
     for aside in parts:
-        again = refit(fit, measurements.subset(~aside))
-        test = measurements.subset(aside)
-        rows = np.flatnonzero(aside)
-        before.append(table_of(again, again.before.values, test, rows))
-        after.append(table_of(again, again.after.values, test, rows))
-    return compared(method, joined_tables(before), joined_tables(after), measurements)
+        train, test, rows = measurements.subset(~aside), measurements.subset(aside), np.flatnonzero(aside)
+        again = [refit(f, train) for f in fits]
+        for k, f in enumerate((again[choose(again, train)], *again)):
+            before, after = (table_of(f, s.values, test, rows) for s in (f.before, f.after))
+            tables[k].append((before, after))
+    found = [
+        compared(method, joined_tables(a for a, _ in pairs), joined_tables(b for _, b in pairs), measurements)
+        for pairs in tables
+    ]
+    return found[0], found[1:]
 
 
 def table_of(fit: Fit, values: FloatArray, test: Measurements, rows: npt.NDArray[np.intp] | None = None) -> ErrorTable:

@@ -1,0 +1,81 @@
+"""Errors of a fit at configurations it would not have seen, without fitting again.
+
+Near its solution the problem is linear least squares, where leaving a group g of rows out changes their residuals to
+`(I - H_gg)^-1 z_g` with the leverage `H_gg = A_g (A^T A + P)^-1 A_g^T` (PRESS). That is what a choice between error
+models costs inside a training set: one fit per model instead of one per model and group.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from armid.arrays import FloatArray
+from armid.calibration.errors import ErrorTable, error_table
+from armid.calibration.fit import Fit
+from armid.calibration.measurement import IntArray, Measurements
+from armid.calibration.noise import lengths, parts
+from armid.calibration.residual import Residual, residuals
+from armid.information.information import triangular
+
+LARGEST_LEVERAGE = 0.999
+"""A group that alone determines a direction would get an infinite error; it is limited to a thousandfold one."""
+
+
+def left_out_errors(fit: Fit, measurements: Measurements) -> ErrorTable:
+    """Error norms with every group of configurations left out in turn, in the linearised fit.
+
+    Args:
+        fit: to these measurements.
+        measurements: what was fitted.
+    """
+    found = list(residuals(fit.model, fit.after.values, measurements, wanted=fit.after.selection.kept))
+    weights = [weight_of(fit, r) for r in found]
+    A = np.vstack([flat(r.D * w).T for r, w in zip(found, weights, strict=True)])
+    z = np.concatenate([(r.r * w).T.ravel() for r, w in zip(found, weights, strict=True)])
+    group = np.concatenate([np.repeat(measurements.group[r.observations.rows], len(r.r)) for r in found])
+    predicted = left_out(A, z, group, fit.model.tolerances[fit.after.selection.kept])
+    out, start = [], 0
+    for r, w in zip(found, weights, strict=True):
+        end = start + r.r.size
+        out.append(Residual(r.observations, predicted[start:end].reshape(r.r.T.shape).T / w, r.D))
+        start = end
+    return error_table(out)
+
+
+def flat(D: FloatArray) -> FloatArray:
+    """Channels of one measurement side by side, shape [p, channels, m] -> [p, m channels]."""
+    return np.transpose(D, (0, 2, 1)).reshape(len(D), -1)
+
+
+def weight_of(fit: Fit, residual: Residual) -> FloatArray:
+    """Square roots of the weights that the fit gave to every channel, shape [channels, m]."""
+    weight = 1.0 / fit.after.noise.sigma(residual.observations)
+    loss = fit.settings.solver.loss
+    for _, channels in parts(residual.observations.quantity):
+        d = channels.stop - channels.start
+        weight[channels] *= loss.weights(lengths(residual.r[channels] * weight[channels]), d)
+    return weight
+
+
+def left_out(A: FloatArray, z: FloatArray, group: IntArray, tolerance: FloatArray) -> FloatArray:
+    """Residuals of every row with its group left out of a least-squares problem with a prior.
+
+    Args:
+        A: whitened rows, shape [n, p].
+        z: their residuals at the solution, shape [n].
+        group: of each row, shape [n].
+        tolerance: standard deviations of the prior, shape [p].
+    """
+    scaled = A * tolerance
+    R = triangular(np.vstack([scaled, np.eye(len(tolerance))]))
+    B = solve_triangular(R, scaled.T, trans="T").T
+    order = np.argsort(group, kind="stable")
+    _, first, count = np.unique(group[order], return_index=True, return_counts=True)
+    out = np.empty_like(z)
+    for size in np.unique(count):
+        rows = order[first[count == size][:, np.newaxis] + np.arange(size)]
+        values, vectors = np.linalg.eigh(B[rows] @ np.swapaxes(B[rows], 1, 2))
+        turned = np.einsum("gji,gj->gi", vectors, z[rows]) / (1.0 - np.minimum(values, LARGEST_LEVERAGE))
+        out[rows] = np.einsum("gij,gj->gi", vectors, turned)
+    return out
