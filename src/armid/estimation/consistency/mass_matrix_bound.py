@@ -1,19 +1,24 @@
-"""A constant matrix below M(q) at every configuration: proof that an arm of possible bodies has a positive mass matrix.
+"""A number below every eigenvalue of M(q) at every configuration: proof that an arm of possible bodies can be simulated.
 
-Joint i's velocity is the difference of two constant functionals of the twists of the links it joins:
+Kinetic energy is a quadratic form in the links' twists, each in its own frame, with constant matrices; only how joint
+velocities make twists depends on q. Three facts about a joint hold with constants whatever its position is, because the wrenches
+in them look the same from both links:
 
-    qd_i = w_i . V_i - w'_i . V_{i-1}                                                                               (1)
+* its velocity is the difference of two functionals of its links' twists, qd = g V: of a revolute joint the couple along its
+  axis, of a prismatic one the force along it;
+* some functionals of the two twists are equal, 0 = F V: links of a revolute joint do not slide along its axis, those of
+  a prismatic one do not turn;
+* mass along the axis of a revolute joint may be counted with either link. Such transfers y change the matrices and not the
+  energy (the regroupings of [Gautier1991]; those of prismatic joints change nothing once links do not turn).
 
-A revolute joint's is the couple along its axis; any force along the axis may be added, because links do not slide along
-it. A prismatic joint's is the force along its axis; any couple may be added, because links do not turn. These
-wrenches look the same from either link whatever the joint position: (1) holds with constants in link coordinates.
-Whitened by the links' 6 x 6 inertias L_i L_i^T, (1) reads qd = W u with |u|^2 = qd^T M(q) qd, twice the kinetic energy. So
-W is a left inverse of the whitened Jacobian whatever q is, and the pseudo-inverse is the smallest of those:
+Therefore, with S the block diagonal matrix of the links' 6 x 6 inertias, Z a basis of the twists with F V = 0, N_k the
+transfers, D the rotor inertias and C the coupling of drives (qd = C qd_drive),
 
-    M(q)^-1 <= W W^T,   M(q) >= (W W^T)^-1        for every q                                                   (2)
+    Z^T (S + sum y_k N_k + G^T C^-T (D - lambda 1) C^-1 G) Z >= 0   implies   M(q) >= lambda 1   for every q.        (1)
 
-W W^T is tridiagonal; it exists as long as every link's pseudo-inertia is positive definite. The wrenches that may be added
-are chosen to make its largest eigenvalue small.
+The largest lambda is a small semidefinite program in (lambda, y), solved by Newton steps on a barrier. Whatever y they end
+at, the lambda that is reported is computed anew from it by a Cholesky factor, with the rounding of its own arithmetic taken
+off the form: a proof, however good the search was.
 """
 
 from __future__ import annotations
@@ -23,28 +28,64 @@ from dataclasses import dataclass
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.parameters.inertial import N_INERTIAL, skew, tensor
+from armid.parameters.inertial import N_INERTIAL, from_pseudo_inertia, skew, tensor
 from armid.robot.robot import Joint, JointKind, Robot
 
-ROUNDING = 100.0 * float(np.finfo(np.float64).eps)
-"""Relative to the condition of the matrices; taken off the bound for the rounding of its own arithmetic."""
-STEPS = 60
-"""Of the search for good wrenches; whatever it finds is a proof, so it need not be the best."""
+ROUNDING = 1000.0 * float(np.finfo(np.float64).eps)
+"""Relative to the sizes of all that was added up; no sum or product here loses more."""
+GAP = 0.01
+"""Relative; how far below the best lambda of (1) the search may stop."""
+SHARPENING = 10.0
+"""Of the barrier from round to round."""
+MOST_STEPS = 150
+WEAK_PULL = 1e-6
+"""On transfers that change nothing, so that they stay where they are."""
 
 
 @dataclass(frozen=True, eq=False)
-class Functional:
-    """Equation (1) of one joint: wrenches (couple, force) about the frames of its link and of the one before.
+class EnergyForm:
+    """Everything constant in (1), reduced to the twists that joints allow.
 
     Args:
-        own, before: acting on V_i and V_{i-1}, shape [6].
-        free_own, free_before: wrenches that may be added to both, shape [k, 6].
+        inertia: Z^T S Z, shape [k, k].
+        transfers: Z^T N Z of every transfer, shape [m, k, k].
+        sizes: norms of S and of every N, shape [1 + m].
+        rates: G Z, joint velocities of those twists, shape [n, k].
+        rotor: rotor inertias of the drives, shape [n].
+        coupling: C, shape [n, n].
     """
 
-    own: FloatArray
-    before: FloatArray
-    free_own: FloatArray
-    free_before: FloatArray
+    inertia: FloatArray
+    transfers: FloatArray
+    sizes: FloatArray
+    rates: FloatArray
+    rotor: FloatArray
+    coupling: FloatArray
+
+    @property
+    def drive_rates(self) -> FloatArray:
+        return np.asarray(np.linalg.solve(self.coupling, self.rates), dtype=np.float64)
+
+    def root(self, y: FloatArray) -> FloatArray:
+        """Cholesky factor of the form without lambda, less its rounding; LinAlgError when it is not positive definite."""
+        g = self.drive_rates
+        rotors = g.T @ (self.rotor[:, np.newaxis] * g)
+        size = self.sizes @ np.append(1.0, np.abs(y)) + np.linalg.norm(rotors)
+        S = self.inertia + np.einsum("k,kij->ij", y, self.transfers) + rotors
+        return np.asarray(np.linalg.cholesky(S - ROUNDING * size * np.eye(len(S))), dtype=np.float64)
+
+    def constant_bound(self, y: FloatArray) -> FloatArray:
+        """B with M(q) + rotors >= B for every q, in drive coordinates, shape [n, n]: (g A^-1 g^T)^-1 with A = L L^T."""
+        half = np.linalg.solve(self.root(y), self.drive_rates.T)
+        return np.asarray(np.linalg.inv(half.T @ half), dtype=np.float64)
+
+    def proven(self, y: FloatArray) -> float:
+        """The largest lambda of (1) for these transfers; zero when there is none."""
+        try:
+            half = np.linalg.solve(self.root(y), self.drive_rates.T)
+        except np.linalg.LinAlgError:
+            return 0.0
+        return (1.0 - ROUNDING) / float(np.linalg.norm(half, 2)) ** 2
 
 
 def mass_matrix_bound(robot: Robot, inertial: FloatArray, rotor: FloatArray) -> float:
@@ -55,25 +96,92 @@ def mass_matrix_bound(robot: Robot, inertial: FloatArray, rotor: FloatArray) -> 
         inertial: ten parameters of every link, shape [10 n].
         rotor: rotor inertias [kg m^2, or kg], shape [n].
     """
-    B = constant_lower_bound(robot, inertial)
-    if B is None:
-        return 0.0
-    C = np.eye(robot.n_joints) if robot.coupling is None else robot.coupling
-    eigenvalues = np.linalg.eigvalsh(C.T @ B @ C + np.diag(rotor))
-    worst = max(np.linalg.cond(spatial_inertia(ten)) for ten in inertial.reshape(-1, N_INERTIAL))
-    return max(float(eigenvalues[0] * (1.0 - ROUNDING * worst) - ROUNDING * eigenvalues[-1]), 0.0)
+    form = energy_form(robot, inertial, rotor)
+    plain = form.proven(np.zeros(len(form.transfers)))
+    return max(plain, form.proven(best_transfers(form, plain))) if plain > 0.0 else 0.0
 
 
-def constant_lower_bound(robot: Robot, inertial: FloatArray) -> FloatArray | None:
-    """(W W^T)^-1 of (2) in joint coordinates without rotors, shape [n, n]; None when a link is no body with volume."""
-    try:
-        inertias = [spatial_inertia(ten) for ten in inertial.reshape(-1, N_INERTIAL)]
-        roots = [np.asarray(np.linalg.cholesky(S), dtype=np.float64) for S in inertias]
-    except np.linalg.LinAlgError:
-        return None
-    W, free = left_inverse(robot, roots)
-    W = with_least_norm(W, free)
-    return np.asarray(np.linalg.inv(W @ W.T), dtype=np.float64)
+def energy_form(robot: Robot, inertial: FloatArray, rotor: FloatArray) -> EnergyForm:
+    """The constants of (1) for an arm."""
+    n = robot.n_joints
+    S = np.zeros((6 * n, 6 * n))
+    for i, ten in enumerate(inertial.reshape(-1, N_INERTIAL)):
+        S[block(i), block(i)] = spatial_inertia(ten)
+    G, F, transfers = np.zeros((n, 6 * n)), [], []
+    for i, joint in enumerate(robot.joints):
+        facts = joint_facts(joint)
+        G[i, block(i)] = facts.own.rate
+        none = np.zeros((len(facts.own.equal), 6 * n))
+        none[:, block(i)] = facts.own.equal
+        if i > 0:
+            G[i, block(i - 1)] = -facts.before.rate
+            none[:, block(i - 1)] = -facts.before.equal
+        F.append(none)
+        for mine, theirs in zip(facts.own.shared, facts.before.shared, strict=True):
+            N = np.zeros((6 * n, 6 * n))
+            N[block(i), block(i)] = mine
+            if i > 0:
+                N[block(i - 1), block(i - 1)] = -theirs
+            transfers.append(N)
+    Z = kernel(np.vstack(F))
+    C = np.eye(n) if robot.coupling is None else robot.coupling
+    moved = np.array(transfers).reshape(-1, 6 * n, 6 * n)
+    sizes = np.append(np.linalg.norm(S), np.linalg.norm(moved, axis=(1, 2)))
+    return EnergyForm(Z.T @ S @ Z, Z.T @ moved @ Z, sizes, G @ Z, rotor, C)
+
+
+def block(link: int) -> slice:
+    return slice(6 * link, 6 * link + 6)
+
+
+def kernel(F: FloatArray) -> FloatArray:
+    """An orthonormal basis of F V = 0, shape [columns, k]; the rows of F are independent."""
+    Q = np.linalg.qr(F.T, mode="complete")[0]
+    return np.asarray(Q[:, len(F) :], dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """The facts of a joint seen from one of its links.
+
+    Args:
+        rate: functional of its twist (angular, linear) whose difference is the joint velocity, shape [6].
+        equal: functionals that agree on both sides, shape [k, 6].
+        shared: 6 x 6 inertias that may be counted with either side, shape [m, 6, 6].
+    """
+
+    rate: FloatArray
+    equal: FloatArray
+    shared: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class JointFacts:
+    """Both sides of a joint: the link it moves and the one before."""
+
+    own: Side
+    before: Side
+
+
+def joint_facts(joint: Joint) -> JointFacts:
+    T_parent_joint, T_joint_link = joint.around_variable()
+    variable = joint.transforms[joint.variable_index]
+    e = variable.sign * np.eye(3)[variable.motion.axis]
+    T_link_joint = np.asarray(np.linalg.inv(T_joint_link), dtype=np.float64)
+    return JointFacts(side(joint.kind, e, T_link_joint), side(joint.kind, e, T_parent_joint))
+
+
+def side(kind: JointKind, e: FloatArray, T: FloatArray) -> Side:
+    """The facts in a link's frame; T from the joint's frame to it, e the joint's axis there."""
+    a, p = T[:3, :3] @ e, T[:3, 3]
+    force, couple = np.concatenate([np.cross(p, a), a]), np.concatenate([a, np.zeros(3)])
+    if kind is JointKind.REVOLUTE:
+        # Mass along the axis: (x, 1)(x, 1)^T of its points x = s e spans these three.
+        u, v = np.append(e, 0.0), np.eye(4)[3]
+        masses = [np.outer(u, u), np.outer(u, v) + np.outer(v, u), np.outer(v, v)]
+        shared = np.array([spatial_inertia(from_pseudo_inertia(T @ P @ T.T)) for P in masses])
+        return Side(couple, force[np.newaxis], shared)
+    return Side(force, np.column_stack([T[:3, :3].T, np.zeros((3, 3))]), np.empty((0, 6, 6)))
 
 
 def spatial_inertia(ten: FloatArray) -> FloatArray:
@@ -85,59 +193,47 @@ def spatial_inertia(ten: FloatArray) -> FloatArray:
     return S
 
 
-def functional(joint: Joint) -> Functional:
-    """Equation (1) of a joint."""
-    T_parent_joint, T_joint_link = joint.around_variable()
-    variable = joint.transforms[joint.variable_index]
-    e = variable.sign * np.eye(3)[variable.motion.axis]
-    R, t = T_joint_link[:3, :3], T_joint_link[:3, 3]
-    # The joint's axis, seen from the link it moves and from the one before: direction and a point on it.
-    axes = ((R.T @ e, -R.T @ t, R.T), (T_parent_joint[:3, :3] @ e, T_parent_joint[:3, 3], T_parent_joint[:3, :3]))
-    wrenches, free = [], []
-    for a, p, turn in axes:
-        force, couple = np.concatenate([np.cross(p, a), a]), np.concatenate([a, np.zeros(3)])
-        if joint.kind is JointKind.REVOLUTE:
-            wrenches.append(couple)
-            free.append(force[np.newaxis])
-        else:
-            wrenches.append(force)
-            free.append(np.column_stack([turn.T, np.zeros((3, 3))]))
-    return Functional(wrenches[0], wrenches[1], free[0], free[1])
+def best_transfers(form: EnergyForm, plain: float) -> FloatArray:
+    """The y of (1) with about the largest lambda: Newton's method on t lambda + log det of the form, t growing.
+
+    Args:
+        form: constants.
+        plain: lambda without transfers, positive; the unit of lambda.
+    """
+    m = len(form.transfers)
+    # Seen from the form without transfers everything is of order one, however flat a link is.
+    W = np.linalg.inv(form.root(np.zeros(m)))
+    N = W @ form.transfers @ W.T
+    sizes = np.maximum(np.linalg.norm(N, axis=(1, 2)), 1e-9 * form.sizes[1:])
+    g = form.drive_rates @ W.T
+    F = np.concatenate([N / sizes[:, np.newaxis, np.newaxis], -plain * (g.T @ g)[np.newaxis]])
+    v, t = np.zeros(m + 1), 1.0
+    for _ in range(MOST_STEPS):
+        step, decrement = newton_step(F, v, t)
+        v = v + backtracked(F, v, step) * step
+        if decrement < 0.1:
+            if len(W) / t < GAP * v[m]:
+                break
+            t *= SHARPENING
+    return np.asarray(v[:m] / sizes, dtype=np.float64)
 
 
-def left_inverse(robot: Robot, roots: list[FloatArray]) -> tuple[FloatArray, list[FloatArray]]:
-    """W with nothing added, shape [n, 6 n], and per joint the rows that may be added to its row, shape [k, 6 n]."""
-    n = robot.n_joints
-    W, free = np.zeros((n, 6 * n)), []
-    for i, joint in enumerate(robot.joints):
-        f = functional(joint)
-        more = np.zeros((len(f.free_own), 6 * n))
-        for link, sign, own, other in ((i, 1.0, f.own, f.free_own), (i - 1, -1.0, f.before, f.free_before)):
-            if link >= 0:
-                place = slice(6 * link, 6 * link + 6)
-                W[i, place] = sign * np.linalg.solve(roots[link], own)
-                more[:, place] = sign * np.linalg.solve(roots[link], other.T).T
-        free.append(more)
-    return W, free
+def newton_step(F: FloatArray, v: FloatArray, t: float) -> tuple[FloatArray, float]:
+    """The step of minimising -t v_last - log det X + a weak pull on the others, X = 1 + sum v_k F_k; and its decrement."""
+    X = np.linalg.inv(np.eye(F.shape[1]) + np.einsum("k,kij->ij", v, F))
+    XF = X @ F
+    gradient = -np.trace(XF, axis1=1, axis2=2)
+    gradient[:-1] += WEAK_PULL * v[:-1]
+    gradient[-1] -= t
+    H = np.einsum("aij,bji->ab", XF, XF)
+    H[np.diag_indices(len(v))] += WEAK_PULL
+    step = -np.linalg.solve(H, gradient)
+    return step, float(-gradient @ step)
 
 
-def with_least_norm(W: FloatArray, free: list[FloatArray]) -> FloatArray:
-    """W with wrenches added that make its norm small: first every row its shortest, then against the worst direction."""
-    W = np.array(W)
-    for i, more in enumerate(free):
-        W[i] -= np.linalg.lstsq(more.T, W[i], rcond=None)[0] @ more
-    best, norm = W, np.linalg.norm(W, 2)
-    # Subgradient steps on the largest singular value; each row moves within what may be added to it.
-    for k in range(STEPS):
-        U, s, Vt = np.linalg.svd(W, full_matrices=False)
-        if s[0] < norm:
-            best, norm = np.array(W), s[0]
-        step = np.zeros_like(W)
-        for i, more in enumerate(free):
-            basis = np.linalg.qr(more.T)[0]
-            step[i] = basis @ (basis.T @ (U[i, 0] * Vt[0]))
-        size = np.linalg.norm(step)
-        if size < 1e-12:
-            break
-        W = W - 0.3 * s[0] / (k + 1.0) * step / size
-    return best
+def backtracked(F: FloatArray, v: FloatArray, step: FloatArray) -> float:
+    """How much of a step keeps X positive definite with some room, at most all of it."""
+    X = np.eye(F.shape[1]) + np.einsum("k,kij->ij", v, F)
+    root = np.linalg.inv(np.linalg.cholesky(X))
+    lowest = float(np.linalg.eigvalsh(root @ np.einsum("k,kij->ij", step, F) @ root.T)[0])
+    return min(1.0, 0.7 / -lowest) if lowest < 0.0 else 1.0

@@ -160,7 +160,7 @@ class LogCholeskyRefinement:
 
     regulariser: Regulariser = field(default_factory=PullBack)
     bounds: Bounds = field(default_factory=Bounds)
-    evaluations: int = 200
+    evaluations: int = 500
     rounds: int = 12
 
     def fit(
