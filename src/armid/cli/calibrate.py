@@ -20,6 +20,8 @@ from armid.cli.output import (
     console,
     emit,
     jsonable,
+    show_files,
+    show_notes,
     verb,
 )
 from armid.cli.variadic import VariadicCommand
@@ -242,7 +244,6 @@ def show(result: Calibration, data: dict[str, Any]) -> None:
                 cells = [f"{factor * row[k]:.3f}" for k in ("mean", "median", "max")]
                 table.add_row(f"{kind}, {name.replace('_', ' ')}", *cells, unit)
     screen.print(table)
-    for note in result.notes:
-        screen.print(f"[dim]{note.severity}[/] {note.code}: {note.message}", highlight=False)
+    show_notes(result.notes)
     for name, path in data["files"].items():
-        screen.print(f"[dim]{name}:[/] {path}", highlight=False)
+        show_files([path], f"{name}: ")

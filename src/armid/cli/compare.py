@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.output import JsonOption, OutOption, console, emit, verb
+from armid.cli.output import JsonOption, OutOption, console, emit, show_files, verb
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,4 +91,4 @@ def show(names: Sequence[str], results: Sequence[Result], rows: Sequence[Agreeme
         error = f"{100 * result.relative_error.get('held_out', float('nan')):.2f} %"
         table.add_row(name, result.verdict, error, str(len(result.estimate)), apart)
     screen.print(table)
-    screen.print(f"wrote {path}")
+    show_files([path])

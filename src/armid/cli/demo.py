@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.output import EXIT_UNTRUSTED, JsonOption, OutOption, SeedOption, console, emit, verb
+from armid.cli.output import (
+    EXIT_UNTRUSTED,
+    JsonOption,
+    OutOption,
+    SeedOption,
+    check_folder,
+    console,
+    emit,
+    show_files,
+    verb,
+)
 
 if TYPE_CHECKING:
     from armid.demo.story import Ending
@@ -45,6 +55,7 @@ def demo(
     from armid.demo.story import Fault, Story, tell_story
 
     started = perf_counter()
+    check_folder(out)
     screen = console()
     story = Story(robot=robot, starts=starts, fault=Fault(fault.value), seed=seed)
 
@@ -101,7 +112,6 @@ def show(ending: Ending, out: Path) -> None:
     colour = "green" if result.verdict == "trusted" else "red"
     screen.print(f"[bold {colour}]{result.verdict}[/bold {colour}]")
     for reason in result.reasons:
-        screen.print(f"  - {reason}")
-    for export in ending.exports:
-        screen.print(f"model   {export.files[0]}")
-    screen.print(f"report  {ending.report}")
+        screen.print(f"  - {reason}", markup=False)
+    show_files([export.files[0] for export in ending.exports], "model   ")
+    show_files([ending.report], "report  ")

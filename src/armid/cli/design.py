@@ -15,8 +15,11 @@ from armid.cli.output import (
     RobotArgument,
     SeedOption,
     TipOption,
+    check_folder,
     console,
     emit,
+    show_files,
+    show_notes,
     verb,
 )
 from armid.errors import InputError
@@ -110,6 +113,7 @@ def design(
     from armid.robot.load import load_robot
 
     began = perf_counter()
+    check_folder(out)
     if rate_hz <= 0.0:
         raise InputError("--rate-hz", f"{rate_hz}", "must be positive")
     arm = load_robot(robot, base=base, tip=tip)
@@ -346,10 +350,8 @@ def show(found: Design, result: dict[str, Any]) -> None:
     if len(found.misses):
         attained = "attained" if result["goals_attained"] else "not attained"
         screen.print(f"goals {attained}: misses {', '.join(f'{100 * m:+.1f} %' for m in found.misses)}")
-    for note in found.notes:
-        screen.print(f"[{'yellow' if note.severity == 'warning' else 'dim'}]{note.message}[/]")
-    for path in result["files"]:
-        screen.print(f"[dim]{path}[/dim]")
+    show_notes(found.notes)
+    show_files(result["files"])
 
 
 def sequential_result(stages: tuple[Stage, ...], folder: Path, rate_hz: float) -> dict[str, Any]:
@@ -393,5 +395,4 @@ def show_stages(stages: tuple[Stage, ...], result: dict[str, Any]) -> None:
             f"experiment {k + 1}: joints from {stage.trajectory.joint_names[stage.joint]} move, locked at [{locked}]; "
             f"{len(stage.design.base)} base parameters, condition number {stage.design.condition_number:.2f}"
         )
-    for path in result["files"]:
-        screen.print(f"[dim]{path}[/dim]")
+    show_files(result["files"])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.output import EXIT_UNTRUSTED, BaseLinkOption, JsonOption, TipOption, console, emit, verb
+from armid.cli.output import EXIT_UNTRUSTED, BaseLinkOption, JsonOption, TipOption, console, emit, show_notes, verb
 
 if TYPE_CHECKING:
     from armid.estimation.elastic import Transmission
@@ -93,5 +93,4 @@ def show(found: list[Transmission]) -> None:
         table.add_row(t.joint, *(f"{x:.3g}" for x in numbers))
     screen.print(table)
     for t in found:
-        for note in t.notes:
-            screen.print(f"[{'red' if note.severity.value == 'error' else 'yellow'}]{note.subject}[/]: {note.message}")
+        show_notes(t.notes)

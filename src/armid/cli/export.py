@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from armid.cli.output import JsonOption, console, emit, verb
+from armid.cli.output import JsonOption, console, emit, show_files, verb
 
 
 class Target(StrEnum):
@@ -51,6 +51,8 @@ def export(
     as_json: JsonOption = False,
 ) -> None:
     """Write the identified arm to a file; an untrusted result is refused."""
+    from rich.markup import escape
+
     from armid.estimation.result import load_result
     from armid.export.export import Format, Parameters, export_result
 
@@ -60,14 +62,13 @@ def export(
         stored, Format(to.value), folder, force=force, parameters=Parameters(parameters.value), name=name
     )
     screen = console()
-    for path in done.files:
-        screen.print(f"wrote {path}")
+    show_files(done.files)
     for check in done.reloads:
         screen.print(
             f"[dim]{check.program} reads it back with the same torques (difference {check.difference:.1e})[/dim]"
         )
     for line in done.missing:
-        screen.print(f"[yellow]not in this format:[/yellow] {line}")
+        screen.print(f"[yellow]not in this format:[/yellow] {escape(line)}")
     emit(
         {
             "file": done.files[0],

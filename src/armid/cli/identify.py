@@ -117,8 +117,11 @@ def identify(
         bool, typer.Option("--find-gravity", help="Estimate base tilt and mounting from the torque, and use them.")
     ] = False,
     essential: Annotated[
-        bool, typer.Option("--essential", help="Also list the parameters that are not significant, with their price.")
+        bool, typer.Option("--essential", help="Also list the parameters that are not essential, with their price.")
     ] = False,
+    essential_by: Annotated[
+        str, typer.Option("--essential-by", metavar="significance|bic", help="When --essential lets a parameter go.")
+    ] = "significance",
     gravity: Annotated[
         str | None,
         typer.Option("--gravity", metavar="X,Y,Z", help="In the base frame [m/s^2]; the description's by default."),
@@ -167,7 +170,7 @@ def identify(
             velocity=velocity_of(velocity),
             method=method_of(method),
             find_gravity=find_gravity,
-            essential=essential,
+            essential=rule_of(essential_by) if essential else None,
             regulariser=regulariser_of(regulariser, prior_weight),
             bounds=bounds_of(bounds, arm),
             way=way_of(consistency),
@@ -288,6 +291,15 @@ def velocity_of(word: str) -> Any:
     if word not in [item.value for item in VelocitySource]:
         raise UnknownNameError("velocity source", word, ("auto", *(item.value for item in VelocitySource)))
     return VelocitySource(word)
+
+
+def rule_of(word: str) -> Any:
+    from armid.errors import UnknownNameError
+    from armid.estimation.essential import Rule
+
+    if word not in [item.value for item in Rule]:
+        raise UnknownNameError("rule for essential parameters", word, [item.value for item in Rule])
+    return Rule(word)
 
 
 def method_of(word: str) -> Any:

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.output import BaseLinkOption, JsonOption, RobotArgument, TipOption, console, emit, verb
+from armid.cli.output import (
+    BaseLinkOption,
+    JsonOption,
+    RobotArgument,
+    TipOption,
+    console,
+    emit,
+    show_files,
+    show_notes,
+    verb,
+)
 from armid.errors import InputError
 
 if TYPE_CHECKING:
@@ -96,7 +106,7 @@ def inspect(
         show(found)
         if motion is not None:
             show_excitation(motion)
-        show_files(result.get("files", []))
+        show_written(result.get("files", []))
     emit(result, as_json=as_json)
 
 
@@ -274,8 +284,7 @@ def show_excitation(recorded: Recorded) -> None:
     screen.print(f"this motion: {yes if motion.is_persistent else no} (between {low:.2g} and {high:.2g})")
     weakest = sorted(zip(motion.strength, motion.names, strict=True))[:WEAKEST_SHOWN]
     screen.print("weakest (1 is perfect): " + ", ".join(f"{name} {strength:.2g}" for strength, name in weakest))
-    for note in motion.notes:
-        screen.print(f"[yellow]{note.message}[/]")
+    show_notes(motion.notes)
     if recorded.detected is not None:
         lost = [name for name in motion.names if name not in recorded.detected.names]
         colour = "yellow" if lost else "green"
@@ -303,11 +312,10 @@ def show(found: Inspection) -> None:
     ranks = ", ".join(f"{name} {rank}" for name, rank in found.per_channel.items())
     screen.print(f"rank of each channel's own rows: {ranks}")
     screen.print(f"[dim]{base.decision.reason}[/dim]")
-    for note in found.notes:
-        screen.print(f"[{'yellow' if note.severity == 'warning' else 'dim'}]{note.message}[/]")
+    show_notes(found.notes)
 
 
-def show_files(files: list[str]) -> None:
+def show_written(files: list[str]) -> None:
     """What was written; the minimal model of the axes is short enough to be read at once."""
     from armid.experiments.closed_form import MINIMAL_TEXT
 
@@ -315,8 +323,7 @@ def show_files(files: list[str]) -> None:
     for file in map(Path, files):
         if file.name == MINIMAL_TEXT:
             screen.print(file.read_text(encoding="utf-8").rstrip(), markup=False, highlight=False)
-    for name in files:
-        screen.print(f"  {name}", markup=False, highlight=False)
+    show_files(files)
 
 
 def base_table(found: Inspection) -> Table:

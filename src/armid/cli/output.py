@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 
 import typer
 
-from armid.errors import ArmidError
+from armid.errors import ArmidError, InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from armid.notes import Note
 
 P = ParamSpec("P")
 
@@ -40,7 +43,10 @@ SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of everythi
 
 
 def verb(function: Callable[P, None]) -> Callable[P, None]:
-    """Turns a known failure into one line on stderr and exit code 1; anything else is our own mistake and shows."""
+    """Turns a known failure into one line on stderr and exit code 1; anything else is our own mistake and shows.
+
+    What the file system refuses (a full disk, a folder that may not be written) is a known failure too.
+    """
 
     @functools.wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
@@ -49,6 +55,11 @@ def verb(function: Callable[P, None]) -> Callable[P, None]:
         except ArmidError as error:
             typer.echo(f"armid: {error}", err=True)
             raise typer.Exit(EXIT_FAILED) from None
+        except BrokenPipeError:
+            raise  # whoever read our output has gone; the command group ends quietly
+        except OSError as error:
+            typer.echo(f"armid: {error.filename or 'file system'}: {error.strerror or error}", err=True)
+            raise typer.Exit(EXIT_FAILED) from None
         except KeyboardInterrupt:
             typer.echo("armid: interrupted", err=True)
             raise typer.Exit(130) from None
@@ -56,11 +67,47 @@ def verb(function: Callable[P, None]) -> Callable[P, None]:
     return run
 
 
+def check_folder(folder: Path) -> None:
+    """Refuses an output folder that cannot be one, before minutes of work go into what could not be written.
+
+    Raises:
+        InputError: it is a file, or it or the nearest folder above it may not be written.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise InputError(folder, "is a file", "--out names a folder")
+    above = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not above.is_dir():
+        raise InputError(folder, f"{above} is a file", "--out names a folder")
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise InputError(folder, "cannot be written: permission denied", "choose another --out")
+
+
 def console() -> Console:
     """For people: tables, notes and progress go to stderr so that stdout stays machine-readable."""
     from rich.console import Console
 
     return Console(stderr=True)
+
+
+SEVERITY_COLOURS = {"info": "dim", "warning": "yellow", "error": "bold red"}
+
+
+def show_notes(notes: Iterable[Note]) -> None:
+    """Findings for people: severity, code, what it is about, and the text as it is (brackets are not markup)."""
+    from rich.text import Text
+
+    screen = console()
+    for note in notes:
+        severity = note.severity.value
+        about = f" ({note.subject})" if note.subject and note.subject not in note.message else ""
+        screen.print(Text.assemble((severity, SEVERITY_COLOURS[severity]), f" {note.code}{about}: {note.message}"))
+
+
+def show_files(files: Iterable[str | Path], lead: str = "wrote ") -> None:
+    """What was written, one path a line and never broken, so that it can be copied."""
+    screen = console()
+    for file in files:
+        screen.print(f"{lead}{file}", markup=False, highlight=False, soft_wrap=True)
 
 
 def emit(result: dict[str, Any], *, as_json: bool) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.output import EXIT_UNTRUSTED, JsonOption, console, emit, verb
+from armid.cli.output import EXIT_UNTRUSTED, JsonOption, console, emit, show_notes, verb
 from armid.errors import InputError
 
 if TYPE_CHECKING:
@@ -218,5 +218,4 @@ def show(found: Payload) -> None:
         screen.print("  inertia  " + "  ".join(f"{x:+.5f}" for x in row) + "  kg m^2")
     for text in (kuka_load_data(found), ur_set_target_payload(found), franka_set_load(found)):
         screen.print(f"  {text}", highlight=False, markup=False)
-    for note in found.notes:
-        screen.print(f"[{'red' if note.severity.value == 'error' else 'yellow'}]{note.code}[/]: {note.message}")
+    show_notes(found.notes)

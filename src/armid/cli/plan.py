@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.output import JsonOption, OutOption, SeedOption, console, emit, verb
+from armid.cli.output import (
+    JsonOption,
+    OutOption,
+    SeedOption,
+    check_folder,
+    console,
+    emit,
+    show_files,
+    show_notes,
+    verb,
+)
 
 if TYPE_CHECKING:
     from armid.planning.plan import Plan
@@ -61,6 +71,7 @@ def plan(
     from armid.report.plan import plan_report
     from armid.report.render import write_report
 
+    check_folder(out)
     stored = load_result(result)
     if stored.reasons and not force:
         raise RefusedError(stored.reasons)
@@ -130,7 +141,5 @@ def show(done: Plan, verdict: str, files: list[Path]) -> None:
         screen.print(
             f"all torque limits hold with probability {done.probability:.3f}; that costs {100 * done.longer:.2f} % of time"
         )
-    for note in done.notes:
-        screen.print(f"[yellow]{note.severity.value}:[/yellow] {note.message}")
-    for file in files:
-        screen.print(f"wrote {file}")
+    show_notes(done.notes)
+    show_files(files)

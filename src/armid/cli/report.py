@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from armid.cli.output import JsonOption, console, emit, verb
+from armid.cli.output import JsonOption, emit, show_files, verb
 
 
 def register(app: typer.Typer) -> None:
@@ -32,5 +32,5 @@ def report(
     stored = load_result(result, traces=True)
     folder = out or (result.parent if result.name == "result.json" else result)
     path = write_report(identification_report(stored), folder / "report.html")
-    console().print(f"{stored.verdict}; wrote {path}")
+    show_files([path], f"{stored.verdict}; wrote ")
     emit({"report": path, "verdict": stored.verdict}, as_json=as_json)

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.output import EXIT_UNTRUSTED, BaseLinkOption, JsonOption, RobotArgument, TipOption, console, emit, verb
+from armid.cli.output import (
+    EXIT_UNTRUSTED,
+    BaseLinkOption,
+    JsonOption,
+    RobotArgument,
+    TipOption,
+    console,
+    emit,
+    show_notes,
+    verb,
+)
 
 if TYPE_CHECKING:
     from armid.estimation.estimate import Estimate
@@ -264,5 +274,4 @@ def show(found: SequentialEstimate, estimate: Estimate, result: dict[str, Any]) 
         terms = " ".join(f"{c:+.4g} {t}" for t, c in estimate.base.terms(name).items())
         table.add_row(name, f"{value:.5g}", f"{deviation:.2g}", terms)
     screen.print(table)
-    for note in estimate.notes:
-        screen.print(f"[yellow]{note.code}[/]: {note.message}")
+    show_notes(estimate.notes)

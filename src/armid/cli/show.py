@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from armid.cli.output import BaseLinkOption, JsonOption, RobotArgument, TipOption, console, emit, verb
+from armid.cli.output import BaseLinkOption, JsonOption, RobotArgument, TipOption, console, emit, show_notes, verb
 from armid.errors import InputError
 
 if TYPE_CHECKING:
@@ -48,8 +48,7 @@ def show(
     scene = build_scene(arm, named_cell(cell))
     with preview(Show(arm, motion, scene, motion_limits(arm)[0].middle), port=port) as viewer:
         emit({"url": viewer.url, "duration": viewer.show.duration}, as_json=as_json)
-        for note in scene.notes:
-            console().print(f"[dim]{note.message}[/dim]")
+        show_notes(scene.notes)
         console().print(f"open [bold]{viewer.url}[/bold] (Ctrl-C to stop)")
         viewer.play(seconds)
 

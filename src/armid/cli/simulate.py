@@ -17,8 +17,11 @@ from armid.cli.output import (
     OutOption,
     RobotArgument,
     TipOption,
+    check_folder,
     console,
     emit,
+    show_files,
+    show_notes,
     verb,
 )
 
@@ -123,6 +126,7 @@ def simulate(
     from armid.robot.load import load_robot
 
     began = perf_counter()
+    check_folder(out)
     arm = load_robot(robot, base=base, tip=tip)
     plan = planned(arm, scenario, seed)
     plan = with_flags(arm, plan, controller, sensors, scenario is None)
@@ -134,8 +138,10 @@ def simulate(
     else:
         result = recorded_postures(arm, trajectory, plan, record, out)
     said = (*arm.notes, *((*plan.physics.notes, *left_out(formats or [])) if record is Recorded.LOG else ()))
-    result["notes"] = [note.as_dict() for note in said if note.severity is Severity.WARNING]
+    warnings = [note for note in said if note.severity is Severity.WARNING]
+    result["notes"] = [note.as_dict() for note in warnings]
     result["seconds"] = perf_counter() - began
+    show_notes(warnings)
     report(result)
     emit(result, as_json=as_json)
     if any(event["severity"] == "error" for event in result["events"]):
@@ -327,12 +333,9 @@ def recorded_postures(arm: Robot, path: Path, plan: Scenario, record: Recorded, 
 def report(result: dict[str, Any]) -> None:
     """For people: what was written, and what happened on the way."""
     screen = console()
-    for note in result["notes"]:
-        screen.print(f"[yellow]{note['code']}[/]: {note['message']}")
     if "duration" in result:
         speed = result["duration"] / max(result["seconds"], 1e-9)
         screen.print(f"{result['duration']:.1f} s of motion in {result['seconds']:.2f} s ({speed:.0f} times real time)")
     for event in result["events"]:
-        screen.print(f"[yellow]{event['code']}[/]: {event['message']}")
-    for file in result["files"]:
-        screen.print(f"  {file}", highlight=False)
+        screen.print(f"{event['code']}: {event['message']}", style="yellow", markup=False)
+    show_files(result["files"])
