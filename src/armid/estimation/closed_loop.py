@@ -12,7 +12,7 @@ from armid.errors import ShapeError
 from armid.estimation.consistency.consistent import Consistency
 from armid.estimation.consistency.prior import Prior
 from armid.estimation.consistency.regularisers import PullBack
-from armid.estimation.recording import torque_source, with_torque_source
+from armid.estimation.recording import averaged_sign, torque_source, with_torque_source
 from armid.estimation.run import Run
 from armid.estimation.status import EstimationError, Status
 from armid.identifiability.base import BaseParameters
@@ -63,14 +63,16 @@ class ClosedLoop:
         command = self.commanded[run.name]
         if command.shape != (len(run), 3 * n):
             raise ShapeError(f"command of {run.name}", command.shape, f"[{len(run)}, {3 * n}]")
-        standard = self.bodies(values)
+        # Feed-forward cancels the jumps of Coulomb friction; integrated with steps they would only chatter.
+        jumps = np.array([name.endswith("coulomb") for name in source.columns])
+        standard = np.where(jumps, 0.0, self.bodies(values))
         rows = compiled_rows(source)
         out = np.array(with_torque_source(run, source).inputs)
         for start, stop in run.segments:
             out[start:stop, : 3 * n] = self.follow(rows, standard, command[start:stop], run.rate)
         if out.shape[1] > 3 * n:
             # Filtered signs of the velocity are inputs too; the simulated velocity has its own.
-            out[:, 3 * n :] = np.sign(out[:, n : 2 * n])
+            out[:, 3 * n :] = averaged_sign(out[:, n : 2 * n], out[:, 2 * n : 3 * n], run.rate)
         return out
 
     def follow(self, rows: CompiledRows, standard: FloatArray, command: FloatArray, rate: float) -> FloatArray:

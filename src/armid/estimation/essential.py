@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import erfc, sqrt
+from enum import StrEnum
+from math import erfc, log, sqrt
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,15 @@ from armid.information.information import Information
 from armid.notes import Note, Severity
 
 
+class Rule(StrEnum):
+    """When a parameter may go."""
+
+    SIGNIFICANCE = "significance"
+    """Its F statistic is not significant at the stated level."""
+    BIC = "bic"
+    """The Bayesian information criterion falls without it: F below the logarithm of the number of independent rows."""
+
+
 @dataclass(frozen=True, slots=True)
 class Removal:
     """One step of the elimination.
@@ -25,12 +35,14 @@ class Removal:
         name: base parameter taken out.
         statistic: its F statistic (squared t) against the noise, autocorrelation included.
         p_value: of that statistic.
+        bic_change: of the Bayesian information criterion by the removal; negative is an improvement.
         held_out_error: weighted root mean square error on the held-out motion after the removal, 1 = before any.
     """
 
     name: str
     statistic: float
     p_value: float
+    bic_change: float
     held_out_error: float
 
 
@@ -57,18 +69,20 @@ class EssentialParameters:
 
 @dataclass(frozen=True, slots=True)
 class BackwardElimination:
-    """Removes the base parameter with the smallest F statistic while it is not significant and held-out error stays.
+    """Removes the base parameter with the smallest F statistic while the rule says so and held-out error stays.
 
     The statistic uses the estimate's covariance relative to its independent-noise one, so correlated residuals do not
     make everything look significant.
 
     Args:
-        level: a parameter stays when its p value is below this.
+        level: a parameter stays when its p value is below this, under the rule of significance.
         largest_cost: stop when held-out error would exceed this multiple of the full model's.
+        rule: when a parameter may go.
     """
 
     level: float = 0.05
     largest_cost: float = 1.02
+    rule: Rule = Rule.SIGNIFICANCE
 
     def fit(
         self, information: Information, estimate: Estimate, held_out: Information | None = None
@@ -83,15 +97,17 @@ class BackwardElimination:
         weighted = rows.weighted(weights)
         test = reduced(held_out, estimate.base).weighted(weights) if held_out is not None else weighted
         inflation = covariance_inflation(estimate, solve_factor(weighted.stacked(), estimate.names).inverse)
+        independent = log(max(rows.count / float(np.median(inflation)) ** 2, 2.0))
         full = error(test, estimate.values)
         kept, removals, stopped = list(range(len(estimate))), [], "nothing left to remove"
         values, inverse = estimate.values, estimate.covariance
         while len(kept) > 1:
             F = values[kept] ** 2 / (np.diag(inverse))
             weakest = int(np.argmin(F))
-            p = erfc(sqrt(0.5 * float(F[weakest])))
-            if p < self.level:
-                stopped = f"every remaining parameter is significant at {self.level:g} (smallest F {F[weakest]:.2f})"
+            statistic = float(F[weakest])
+            p = erfc(sqrt(0.5 * statistic))
+            if not self.may_go(p, statistic - independent):
+                stopped = self.reason(statistic, independent)
                 break
             trial = [k for i, k in enumerate(kept) if i != weakest]
             solution = solve_factor(weighted.select(trial).stacked(), tuple(estimate.names[i] for i in trial))
@@ -101,10 +117,20 @@ class BackwardElimination:
             if cost > self.largest_cost:
                 stopped = f"without {estimate.names[kept[weakest]]} the held-out error would be {cost:.3f} times the full model's"
                 break
-            removals.append(Removal(estimate.names[kept[weakest]], float(F[weakest]), p, cost))
+            removals.append(Removal(estimate.names[kept[weakest]], statistic, p, statistic - independent, cost))
             kept, values = trial, fresh
             inverse = solution.inverse * np.outer(inflation[trial], inflation[trial])
         return self.finished(estimate, rows, kept, values, inverse, tuple(removals), stopped)
+
+    def may_go(self, p: float, bic_change: float) -> bool:
+        """Whether the rule lets a parameter go."""
+        return bic_change < 0.0 if self.rule is Rule.BIC else p >= self.level
+
+    def reason(self, statistic: float, independent: float) -> str:
+        """Why the rule kept the weakest that is left."""
+        if self.rule is Rule.BIC:
+            return f"the information criterion rises without any of the rest (smallest F {statistic:.2f} of {independent:.2f})"
+        return f"every remaining parameter is significant at {self.level:g} (smallest F {statistic:.2f})"
 
     def finished(
         self, estimate: Estimate, rows: Information, kept: list[int], values: FloatArray, inverse: FloatArray,

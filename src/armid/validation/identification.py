@@ -17,6 +17,7 @@ from armid.estimation.errors import joint_errors, stacked_relative_error
 from armid.estimation.gains import DriveGains
 from armid.estimation.gravity import GravityDirection, with_gravity
 from armid.estimation.result import Result
+from armid.logs.conditioning import Conditioning
 from armid.logs.log import Channel, Log
 from armid.notes import Note, Severity
 from armid.parameters.effects import TorqueSide
@@ -41,6 +42,11 @@ __all__ = ["Identification", "identify"]
 
 Progress = Callable[[str], None]
 
+SETTLED_BY_GRAVITY = ("gravity-reversed", "mounting")
+"""Errors of logs that a search for the direction of gravity answers."""
+NOTABLE_TURN = 20.0
+"""[deg]; a mounting this far from the description is another mounting, not a base out of level."""
+
 
 def identify(
     robot: Robot,
@@ -64,6 +70,8 @@ def identify(
     """
     started = time.perf_counter()
     progress("conditioning")
+    if settings.find_gravity:
+        settings = replace(settings, conditioning=accepting(settings.conditioning, SETTLED_BY_GRAVITY))
     linear = replace(settings, effects=settings.effects.linear)
     data = prepared(robot, train, held_out, linear)
     gains = None
@@ -115,13 +123,21 @@ def with_shapes(
     return shaping.data, fit, friction_record(settings, shaping, fit, data, plain, fit.scale_deviations)
 
 
+def accepting(conditioning: Conditioning, codes: tuple[str, ...]) -> Conditioning:
+    """Conditioning that accepts further errors of logs."""
+    return replace(conditioning, accept=tuple(dict.fromkeys((*conditioning.accept, *codes))))
+
+
 def levelled(robot: Robot, data: Data, settings: Identification) -> tuple[Robot, Data]:
     """Robot and runs under the gravity that the training torque shows; a note says how far it is from the description's."""
     found = GravityDirection(consistency=Consistency(settings.regulariser, settings.bounds)).fit(data.train)
     text = f"gravity {np.round(found.gravity, 4).tolist()} m/s^2 found, {np.rad2deg(found.tilt):.2f} deg from the description"
     note = Note("gravity-found", Severity.WARNING if found.notes else Severity.INFO, text)
+    # What the log check said about a reversed or tilted mounting is settled when the torque shows another direction.
+    turned = found.tilt > np.deg2rad(NOTABLE_TURN)
+    kept = [n for n in data.notes if not (turned and n.code in SETTLED_BY_GRAVITY)]
     train, held_out = (tuple(with_gravity(run, found.gravity) for run in runs) for runs in (data.train, data.held_out))
-    return robot.with_gravity(found.gravity), replace(data, train=train, held_out=held_out, notes=(*data.notes, note))
+    return robot.with_gravity(found.gravity), replace(data, train=train, held_out=held_out, notes=(*kept, note))
 
 
 def judged(robot: Robot, data: Data, fit: Fit, settings: Identification, gains: DriveGains | None) -> Result:

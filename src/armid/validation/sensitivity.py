@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from armid.errors import InputError
-from armid.estimation.essential import BackwardElimination
+from armid.estimation.essential import BackwardElimination, Rule
 from armid.estimation.folds import leave_one_out, motions
 from armid.estimation.friction_columns import Shapes
 from armid.estimation.gains import DriveGains
@@ -64,16 +64,17 @@ def sensitivities(
             }
             for fold in folds
         ]
-    if settings.essential:
-        out["essential"] = essential(data, fit)
+    if settings.essential is not None:
+        out["essential"] = essential(data, fit, settings.essential)
     return out
 
 
-def essential(data: Data, fit: Fit) -> dict[str, Any]:
+def essential(data: Data, fit: Fit, rule: Rule) -> dict[str, Any]:
     """Backward elimination on the training motion alone; held-out error only prices what was removed."""
     held_out = information_of(data.held_out) if data.held_out else None
-    found = BackwardElimination(largest_cost=float("inf")).fit(fit.information, fit.estimate, held_out)
+    found = BackwardElimination(largest_cost=float("inf"), rule=rule).fit(fit.information, fit.estimate, held_out)
     return {
+        "rule": rule.value,
         "kept": list(found.names),
         "stopped": found.stopped,
         "removals": [asdict(step) for step in found.removals],

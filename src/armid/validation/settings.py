@@ -9,6 +9,7 @@ from armid.estimation.consistency.bounds import Bounds
 from armid.estimation.consistency.possible import PossibleBodies, Way
 from armid.estimation.consistency.regularisers import PullBack, Regulariser
 from armid.estimation.covariance import AutocorrelatedNoise, Covariance
+from armid.estimation.essential import Rule
 from armid.estimation.result import Result
 from armid.logs.conditioning import Conditioning, VelocitySource
 from armid.parameters.effects import Effects
@@ -57,7 +58,7 @@ class Identification:
         prior_inflation: how much wider than its own deviations the earlier result is believed.
         presliding: look for a distance over which Coulomb friction turns around, joint by joint, on the training motion.
         find_gravity: estimate the direction of gravity (base tilt, mounting) and use it instead of the description's.
-        essential: also eliminate parameters that are not significant, and report what each removal costs.
+        essential: also eliminate parameters by this rule, and report what each removal costs; None for not.
         sensitivity: also report what another cut-off and leaving out each file would change.
         seed: of sampled certificates.
         described: the arm as described, when the one identified is its calibrated version: how many parameters a motion
@@ -76,7 +77,7 @@ class Identification:
     prior_inflation: float = 5.0
     presliding: bool = True
     find_gravity: bool = False
-    essential: bool = False
+    essential: Rule | None = None
     sensitivity: bool = True
     seed: int = 0
     described: Robot | None = None
