@@ -7,11 +7,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.output import EXIT_UNTRUSTED, BaseLinkOption, JsonOption, RobotArgument, TipOption, console, emit, verb
+from armid.cli.output import (
+    EXIT_UNTRUSTED,
+    BaseLinkOption,
+    JsonOption,
+    RobotArgument,
+    SeedOption,
+    TipOption,
+    console,
+    emit,
+    verb,
+)
 
 if TYPE_CHECKING:
     from armid.estimation.controller_model import ElementError, Recovery
+    from armid.estimation.controller_validation import Along, TorqueTest
     from armid.experiments.controller_model import ControllerSamples
+    from armid.robot.robot import Robot
 
 HELD_OUT = 1.0 / 6.0
 """Of the poses when no validation file is given: 200 of 1200, as in seed 003."""
@@ -27,7 +39,9 @@ def register(app: typer.Typer) -> None:
 @verb
 def recover(
     robot: RobotArgument,
-    samples: Annotated[Path, typer.Argument(metavar="SAMPLES", help="Poses with gravity and inertia (npz or csv).")],
+    samples: Annotated[
+        Path | None, typer.Argument(metavar="SAMPLES", help="Poses with gravity and inertia (npz or csv).")
+    ] = None,
     validate: Annotated[
         Path | None, typer.Option(metavar="SAMPLES", help="Other poses; the last sixth by default.")
     ] = None,
@@ -41,35 +55,90 @@ def recover(
         Path | None, typer.Option(metavar="SAMPLES", help="The same arm with a tool: its mass and centre.")
     ] = None,
     cutoff_hz: Annotated[float, typer.Option("--cutoff-hz", help="Low-pass on the motion.")] = 1.0,
+    gravity: Annotated[
+        str | None,
+        typer.Option("--gravity", metavar="X,Y,Z", help="In the base frame [m/s^2]; the description's by default."),
+    ] = None,
+    plan: Annotated[
+        int | None, typer.Option("--plan", min=1, metavar="N", help="Write N random poses to read at, and stop.")
+    ] = None,
+    accept: Annotated[
+        list[str] | None, typer.Option("--accept", metavar="CODE", help="Error of the motion's log to accept.")
+    ] = None,
     out: OUT = None,
     base: BaseLinkOption = None,
     tip: TipOption = None,
+    seed: SeedOption = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Parameters from the gravity vectors and inertia matrices that a controller reports.
 
-    For example `armid recover lwr4plus controller.npz`.
+    For example `armid recover lwr4plus controller.npz`; `armid recover lwr4plus --plan 1200` writes poses to read them at.
     """
+    from armid.cli.identify import numbers
+    from armid.errors import InputError
     from armid.estimation.controller_model import recover as run
+    from armid.estimation.controller_validation import along as compared
+    from armid.estimation.controller_validation import joint_tables
     from armid.experiments.controller_model import read_samples
     from armid.robot.load import load_robot
 
-    arm = load_robot(robot, base=base, tip=tip)
+    arm = load_robot(robot, base=base, tip=tip, gravity=numbers(gravity) if gravity else None)
+    if plan is not None:
+        emit({"files": [planned(arm, plan, out or Path("recovered"), seed)], "poses": plan}, as_json=as_json)
+        return
+    if samples is None:
+        raise InputError("SAMPLES", "none given", "a file of controller data, or --plan N for poses to read them at")
     data = read_samples(samples, arm)
     training, validation = data.held_out(HELD_OUT) if validate is None else (data, read_samples(validate, arm))
     found = run(arm, training, validation)
+    elements = None if along is None else compared(found, read_samples(along, arm))
+    torque = None if motion is None else tested(found, motion, cutoff_hz, tuple(accept or ()))
     result = as_dict(found, len(training), len(validation))
-    if along is not None:
-        result["along"] = compared(found, read_samples(along, arm), out)
-    if motion is not None:
-        result["torque"] = torque_test(found, motion, cutoff_hz)
+    result["tables"] = joint_tables(found, elements, torque)
+    if elements is not None:
+        result["along"] = {"poses": len(elements.time), "elements": [error_dict(e) for e in elements.errors]}
+    if torque is not None:
+        result["torque"] = torque.rows()
     if tool is not None:
         result["tool"] = tool_of(found, read_samples(tool, arm))
-    result["files"] = written(result, out)
+    result["files"] = [] if out is None else written(found, result, elements, torque, out)
     show(found, result)
     emit(result, as_json=as_json)
-    if any(note.severity.value == "error" for note in found.notes):
+    if found.verdict != "trusted":
         raise typer.Exit(EXIT_UNTRUSTED)
+
+
+def planned(arm: Robot, count: int, out: Path, seed: int) -> Path:
+    """`postures.csv`: random poses within the limits in which no links touch."""
+    import numpy as np
+
+    from armid.estimation.controller_model import random_poses
+
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / "postures.csv"
+    poses = random_poses(arm, count, np.random.default_rng(seed), free=True)
+    header = ",".join(f"q_{name}" for name in arm.joint_names)
+    np.savetxt(path, poses, delimiter=",", header=header, comments="")
+    console().print(f"{count} poses -> {path}")
+    return path
+
+
+def tested(found: Recovery, motion: str, cutoff_hz: float, accept: tuple[str, ...]) -> TorqueTest:
+    """Measured joint torque against the recovered model along a motion, low-passed as seed 003 does."""
+    from armid.estimation.controller_validation import FILTER_ORDER, torque_test
+    from armid.logs.conditioning import Conditioning, condition
+    from armid.logs.health.check import check_log
+    from armid.logs.read import read_log
+
+    log = check_log(read_log(motion, found.robot), found.robot)
+    return torque_test(
+        found, condition(log, found.robot, Conditioning(cutoff=cutoff_hz, order=FILTER_ORDER, accept=accept))
+    )
+
+
+def error_dict(e: ElementError) -> dict[str, Any]:
+    return {"element": e.channel, "size": e.size, "mean_square": e.mean_square, "largest": e.largest}
 
 
 def as_dict(found: Recovery, training: int, validation: int) -> dict[str, Any]:
@@ -110,6 +179,8 @@ def as_dict(found: Recovery, training: int, validation: int) -> dict[str, Any]:
         "standard": {}
         if found.consistent is None
         else dict(zip(found.consistent.names, found.consistent.values.tolist(), strict=True)),
+        "verdict": found.verdict,
+        "reasons": list(found.reasons),
         "notes": [note.as_dict() for note in found.notes],
     }
 
@@ -142,62 +213,6 @@ def elements(training: tuple[ElementError, ...], validation: tuple[ElementError,
     ]  # fmt: skip
 
 
-def compared(found: Recovery, data: ControllerSamples, out: Path | None) -> dict[str, Any]:
-    """Every reported element along a motion against the recovered model, as figs. 5-6; a CSV of both with --out."""
-    import numpy as np
-
-    from armid.estimation.controller_model import errors
-    from armid.kernels.evaluate import evaluate_rows
-
-    shown = errors(found.robot, data, found.joint)
-    table = [{"element": e.channel, "size": e.size, "mean_square": e.mean_square, "largest": e.largest} for e in shown]
-    result: dict[str, Any] = {"poses": len(data), "elements": table}
-    if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-        columns = [("time", np.arange(len(data), dtype=float) if data.time is None else data.time)]
-        for source, y in data.sources(found.robot).values():
-            predicted = evaluate_rows(source, data.q) @ found.joint.standard
-            for k, name in enumerate(source.channels):
-                columns += [(name, y[:, k]), (f"{name} recovered", predicted[:, k])]
-        path = out / "elements.csv"
-        header = ",".join(name for name, _ in columns)
-        np.savetxt(path, np.column_stack([c for _, c in columns]), delimiter=",", header=header, comments="")
-        result["file"] = path
-    return result
-
-
-def torque_test(found: Recovery, motion: str, cutoff_hz: float) -> list[dict[str, Any]]:
-    """Measured joint torque against the recovered model along a motion, per joint; seed 003 fig. 4.
-
-    A controller's model has no friction, a torque sensor sees what of it is on the links' side: the error is given as it is, and
-    once more without what viscous and Coulomb friction and an offset explain of it.
-    """
-    import numpy as np
-
-    from armid.logs.conditioning import condition
-    from armid.logs.conditioning.settings import Conditioning
-    from armid.logs.read import read_log
-    from armid.parameters.effects import TorqueSide
-
-    settings = Conditioning(cutoff=cutoff_hz, order=4)
-    data = condition(read_log(motion, found.robot), found.robot, settings)
-    error = data.torque(TorqueSide.LINK) - found.torque(data.q, data.qd, data.qdd)
-    out = []
-    for k, name in enumerate(found.robot.joint_names):
-        qd = data.qd[:, k]
-        A = np.column_stack([qd, np.sign(qd), np.ones_like(qd)])
-        rest = error[:, k] - A @ np.linalg.lstsq(A, error[:, k], rcond=None)[0]
-        out.append(
-            {
-                "joint": name,
-                "mean_square": float(np.mean(error[:, k] ** 2)),
-                "largest": float(np.abs(error[:, k]).max()),
-                "mean_square_without_friction": float(np.mean(rest**2)),
-            }
-        )
-    return out
-
-
 def tool_of(found: Recovery, data: ControllerSamples) -> dict[str, Any]:
     """What the same arm carries in other samples, from the change of its coefficients; eqs. 31-32."""
     from armid.estimation.controller_model import fit
@@ -217,18 +232,37 @@ def tool_of(found: Recovery, data: ControllerSamples) -> dict[str, Any]:
     }
 
 
-def written(result: dict[str, Any], out: Path | None) -> list[Path]:
-    """`recovered.json` and what else was written."""
+def written(
+    found: Recovery, result: dict[str, Any], elements: Along | None, torque: TorqueTest | None, out: Path
+) -> list[Path]:
+    """`recovered.json`, the page, the elements along a motion, and the description with the recovered bodies."""
     import json
 
-    from armid.cli.output import jsonable
+    import numpy as np
 
-    if out is None:
-        return []
+    from armid.cli.output import jsonable
+    from armid.parameters.inertial import N_INERTIAL
+    from armid.report.recovery import recovery_report
+    from armid.report.render import write_report
+    from armid.robot.yaml_write import to_yaml
+
     out.mkdir(parents=True, exist_ok=True)
-    path = out / "recovered.json"
-    path.write_text(json.dumps(jsonable(result), indent=1) + "\n", encoding="utf-8")
-    return [path, *([result["along"]["file"]] if "along" in result and "file" in result["along"] else [])]
+    files = [out / "recovered.json"]
+    files[0].write_text(json.dumps(jsonable(result), indent=1) + "\n", encoding="utf-8")
+    poses = (result["training_poses"], result["validation_poses"])
+    report = recovery_report(found, poses, result["gravity"], elements, torque, result.get("tool"))
+    files.append(write_report(report, out / "recovered.html"))
+    if elements is not None:
+        files.append(out / "elements.csv")
+        pairs = [x for name in elements.channels for x in (name, f"{name} recovered")]
+        both = np.stack([elements.reported, elements.recovered], axis=2).reshape(len(elements.time), -1)
+        header = ",".join(["time", *pairs])
+        np.savetxt(files[-1], np.column_stack([elements.time, both]), delimiter=",", header=header, comments="")
+    if found.verdict == "trusted" and found.consistent is not None and found.consistent.is_physical:
+        files.append(out / "recovered.yaml")
+        bodies = found.consistent.values[: N_INERTIAL * found.robot.n_joints]
+        files[-1].write_text(to_yaml(found.robot.with_inertial(bodies)), encoding="utf-8")
+    return files
 
 
 def show(found: Recovery, result: dict[str, Any]) -> None:
@@ -244,6 +278,15 @@ def show(found: Recovery, result: dict[str, Any]) -> None:
         table = Table("gravity coefficient", "value", "+-", title="gravity, kg m")
         for term in result["gravity"]:
             table.add_row(term["expression"], f"{term['value']:.6g}", f"{term['standard_deviation']:.1g}")
+        screen.print(table)
+    for key, words in (("mean_square", "mean square error"), ("largest", "largest error")):
+        sets = ("training", "validation", "motion")
+        table = Table(
+            "joint", *(f"gravity, {name}" for name in sets), "torque test", title=f"{words} per joint, N m or N"
+        )
+        for row in result["tables"]:
+            values = (*(row[f"gravity_{key}_{name}"] for name in sets), row[f"torque_{key}"])
+            table.add_row(row["joint"], *("-" if x is None else f"{x:.3g}" for x in values))
         screen.print(table)
     table = Table("element", "size", "MSE train", "MSE validation", "max train", "max validation")
     for e in result["elements"]:

@@ -13,9 +13,11 @@ from enum import StrEnum
 import numpy as np
 
 from armid.arrays import FloatArray
+from armid.design.scene import build_scene
 from armid.errors import InputError
 from armid.estimation.consistency.consistent import Consistency, ConsistentEstimate
 from armid.estimation.consistency.prior import Prior, nominal_prior
+from armid.estimation.controller_gravity import suspicions
 from armid.estimation.estimate import Estimate, units_of
 from armid.estimation.factor import channel_sigmas, solve_factor
 from armid.estimation.least_squares import noise_floor, reduced
@@ -45,6 +47,9 @@ MODEL_SHARE = 1e-6
 
 BODY_SHARE = 1e-4
 """Of a channel's size: the noise it is given when bodies are fitted, so that the conic program stays well scaled."""
+
+ROUNDS = 30
+"""Draws of as many poses as wanted: an arm that is free in one of thirty random poses still gets its poses."""
 
 
 class Silence(StrEnum):
@@ -135,6 +140,15 @@ class Recovery:
         """One of the inertial vectors with these base values, shape [10 n]. For prediction only."""
         return self.joint.standard[: N_INERTIAL * self.robot.n_joints]
 
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why it is not to be trusted; none when it is."""
+        return tuple(f"{note.subject}: {note.message}" for note in self.notes if note.severity is Severity.ERROR)
+
+    @property
+    def verdict(self) -> str:
+        return "untrusted" if self.reasons else "trusted"
+
     def largest(self, quantity: str) -> float:
         """Largest validation error of `gravity` or `inertia` elements."""
         inside = [e.largest for e in self.validation if e.channel.endswith(":gravity") == (quantity == "gravity")]
@@ -165,7 +179,10 @@ def recover(
     apart = {name: fit(robot, training, {name: source}) for name, source in sources.items()}
     joint, silent, free, information = fit(robot, training, sources)
     shown = errors(robot, training, joint)
-    notes = [s.note for s in silent] + disagreements(training, apart, joint, robot)
+    notes = [s.note for s in silent] + suspicions(robot, training)
+    # Data that are something else disagree with everything; to say so twice would not help.
+    if not any(note.severity is Severity.ERROR for note in notes):
+        notes += disagreements(training, apart, joint, robot)
     consistent = possible_bodies(robot, information, joint, prior) if bodies else None
     return Recovery(
         robot,
@@ -290,17 +307,18 @@ def errors(robot: Robot, samples: ControllerSamples, estimate: Estimate) -> tupl
     """How well every reported element is reproduced at some poses."""
     out = []
     for source, y in samples.sources(robot).values():
-        e = residuals(source, samples.q, y, estimate.standard)
-        out += [
-            ElementError(
-                name,
-                float(np.sqrt(np.mean(y[:, k] ** 2))),
-                float(np.mean(e[:, k] ** 2)),
-                float(np.abs(e[:, k]).max()),
-            )
-            for k, name in enumerate(source.channels)
-        ]
+        out += element_errors(source.channels, y, residuals(source, samples.q, y, estimate.standard))
     return tuple(out)
+
+
+def element_errors(channels: Sequence[str], y: FloatArray, e: FloatArray) -> list[ElementError]:
+    """Size of every element and of its error; y and e of shape [n_poses, n_channels]."""
+    return [
+        ElementError(
+            name, float(np.sqrt(np.mean(y[:, k] ** 2))), float(np.mean(e[:, k] ** 2)), float(np.abs(e[:, k]).max())
+        )
+        for k, name in enumerate(channels)
+    ]
 
 
 def disagreements(samples: ControllerSamples, apart: Mapping[str, Fit], joint: Estimate, robot: Robot) -> list[Note]:
@@ -335,12 +353,31 @@ def equation(terms: Mapping[str, float]) -> str:
     return f"{text} = 0".replace("+ -", "- ")
 
 
-def random_poses(robot: Robot, count: int, rng: np.random.Generator) -> FloatArray:
-    """Uniform within the position limits, shape [count, n_joints]; [Gaz2014] sec. VI."""
+def random_poses(robot: Robot, count: int, rng: np.random.Generator, *, free: bool = False) -> FloatArray:
+    """Uniform within the position limits, shape [count, n_joints]; [Gaz2014] sec. VI.
+
+    Args:
+        robot: its limits.
+        count: how many.
+        rng: chance.
+        free: leave out poses in which links touch, by the shapes of the description.
+
+    Raises:
+        InputError: a joint without limits, or an arm that touches itself in almost every pose.
+    """
     lower, upper = robot.limit("lower"), robot.limit("upper")
     if not (np.isfinite(lower) & np.isfinite(upper)).all():
         name = robot.joint_names[int(np.argmin(np.isfinite(lower) & np.isfinite(upper)))]
         raise InputError(
             f"joint {name!r}", "has no position limits to draw poses from", "add limits to the description"
         )
-    return rng.uniform(lower, upper, size=(count, robot.n_joints))
+    if not free:
+        return rng.uniform(lower, upper, size=(count, robot.n_joints))
+    scene = build_scene(robot, None, self_collision=True)
+    kept: list[FloatArray] = []
+    for _ in range(ROUNDS):
+        poses = rng.uniform(lower, upper, size=(count, robot.n_joints))
+        kept.append(poses[scene.is_free(poses)] if len(scene) else poses)
+        if sum(map(len, kept)) >= count:
+            return np.concatenate(kept)[:count]
+    raise InputError(robot.name, f"links touch in almost all of {ROUNDS * count} random poses", "check its shapes")
