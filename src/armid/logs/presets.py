@@ -38,7 +38,7 @@ def guessed_map(
     if table.named:
         parsed = [taken_apart(name) for name in table.names]
         groups = named_groups(parsed, head, table.joints, robot)
-        clock = named_clock(parsed, preset_of(parsed))
+        clock = named_clock(parsed)
         preset = preset_of(parsed) or (layout.format or "columns by name")
         groups = angle_units(groups, head, preset)
     else:
@@ -93,7 +93,7 @@ def guess_note(path: Path, preset: str, groups: list[Group], clock: ClockMap) ->
 
 
 PRESET_MARKS = {
-    "libfranka": {"tauj", "statetauj", "stateq", "taujd", "dtauj"},
+    "libfranka": {"tauj", "statetauj", "taujd", "dtauj", "successrate"},
     "rtde": {"actualq", "actualqd", "actualcurrent", "targetmoment"},
     "sunrise": {"zeitinsec", "axisqmsr", "axistaumsr", "axisqcmdt1m"},
     "krl": {"axisact", "axisactmeas", "torqueaxisact", "aipos", "macur", "ipoc"},
@@ -120,7 +120,7 @@ CLOCK_ORDER = ("timestamp", "time", "timecont", "t")
 """Names of a clock, most explicit first; any other comes after these."""
 
 
-def named_clock(parsed: list[ColumnName], preset: str) -> ClockMap:
+def named_clock(parsed: list[ColumnName]) -> ClockMap:
     """The time column, and the column of nanoseconds that goes with it when time is kept in two."""
     found = [clock for column in parsed if (clock := clock_name(column)) is not None]
     whole = [clock for clock in found if not clock.nanoseconds] or found
@@ -129,17 +129,16 @@ def named_clock(parsed: list[ColumnName], preset: str) -> ClockMap:
     order = {word: k for k, word in enumerate(CLOCK_ORDER)}
     best = min(whole, key=lambda clock: order.get("".join(clock.stem), len(order)))
     pair = next((c.column.name for c in found if c.nanoseconds and c is not best and c.stem == best.stem), None)
-    return ClockMap(best.column.name, unit="s" if pair else clock_unit(best, preset), nanoseconds=pair)
+    return ClockMap(best.column.name, unit="s" if pair else clock_unit(best), nanoseconds=pair)
 
 
-def clock_unit(clock: ClockName, preset: str) -> str:
+def clock_unit(clock: ClockName) -> str:
     """The unit a clock's name gives; empty to find it out from the numbers."""
     if clock.nanoseconds:
         return "ns"
     if clock.column.unit in TIME:
         return clock.column.unit
-    named = next((CLOCK_UNITS[word] for word in clock.stem if word in CLOCK_UNITS), "")
-    return named or ("ms" if preset == "libfranka" else "")
+    return next((CLOCK_UNITS[word] for word in clock.stem if word in CLOCK_UNITS), "")
 
 
 def named_groups(parsed: list[ColumnName], head: Table, joints: tuple[str, ...], robot: Robot | None) -> list[Group]:

@@ -32,8 +32,10 @@ class ArrowTable:
         names = [name for name in self.names if wanted is None or name in wanted]
         try:
             for batch in self.batches(pa, rows, names):
-                yield {name: column_values(self.path, name, batch.column(name)) for name in names}
-        except (pa.ArrowException, OSError) as error:
+                # Lengths and offsets of a damaged file could point beyond its buffers.
+                batch.validate()
+                yield {name: column_values(self.path, name, column_at(batch, name)) for name in names}
+        except (pa.ArrowException, OSError, ValueError) as error:
             raise InputError(self.path, f"damaged {self.kind}: {first_line(error)}") from None
 
     def batches(self, pa: Any, rows: int, names: list[str]) -> Iterator[Any]:
@@ -61,7 +63,7 @@ def open_parquet(path: Path, layout: Layout) -> ArrowTable:
     try:
         with pq.ParquetFile(path, memory_map=True) as file:
             return ArrowTable(path, "parquet", numeric_names(pa, path, file.schema_arrow))
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise InputError(path, f"not a readable Parquet file: {first_line(error)}") from None
 
 
@@ -71,7 +73,7 @@ def open_arrow(path: Path, layout: Layout) -> ArrowTable:
     try:
         with pa.memory_map(str(path)) as source, open_ipc(pa, source) as reader:
             return ArrowTable(path, "arrow", numeric_names(pa, path, reader.schema))
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise InputError(path, f"not a readable Arrow file: {first_line(error)}") from None
 
 
@@ -91,8 +93,19 @@ def open_ipc(pa: Any, source: Any) -> Any:
         return pa.ipc.open_stream(source)
 
 
+def column_at(batch: Any, name: str) -> Any:
+    """A column by its name, or a field of a struct column by the names of both with a dot between."""
+    if name in batch.schema.names:
+        return batch.column(name)
+    place = next(k for k in range(len(name)) if name[k] == "." and name[:k] in batch.schema.names)
+    column = batch.column(name[:place])
+    for part in name[place + 1 :].split("."):
+        column = column.field(part)
+    return column
+
+
 def numeric_names(pa: Any, path: Path, schema: Any) -> tuple[str, ...]:
-    """Columns of numbers, and of lists of numbers."""
+    """Columns of numbers, of lists of numbers, and such fields of struct columns."""
 
     def usable(kind: Any) -> bool:
         if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
@@ -105,7 +118,15 @@ def numeric_names(pa: Any, path: Path, schema: Any) -> tuple[str, ...]:
             or pa.types.is_duration(kind)
         )
 
-    names = tuple(field.name for field in schema if usable(field.type))
+    def fields(field: Any, prefix: str = "") -> list[str]:
+        name = f"{prefix}{field.name}"
+        if pa.types.is_struct(field.type):
+            # A dot inside a field's own name could not be told from one between names.
+            inner = [field.type.field(i) for i in range(field.type.num_fields)]
+            return [found for one in inner if "." not in one.name for found in fields(one, f"{name}.")]
+        return [name] if usable(field.type) else []
+
+    names = tuple(name for field in schema for name in fields(field))
     if not names:
         raise InputError(path, "no column of numbers", f"its columns are {', '.join(schema.names) or 'none'}")
     if len(set(names)) != len(names):

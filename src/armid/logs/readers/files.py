@@ -29,7 +29,7 @@ PRESETS = dict.fromkeys(("libfranka", "rtde", "fri", "sunrise", "krl", "tsv", "t
 
 SUFFIXES = {
     ".npz": "npz", ".npy": "npy", ".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow",
-    ".ipc": "arrow", ".mat": "mat", ".h5": "hdf5", ".hdf5": "hdf5", ".hdf": "hdf5", ".jsonl": "jsonl",
+    ".ipc": "arrow", ".arrows": "arrow", ".mat": "mat", ".h5": "hdf5", ".hdf5": "hdf5", ".hdf": "hdf5", ".jsonl": "jsonl",
     ".ndjson": "jsonl", ".mcap": "mcap", ".db3": "rosbag2", ".csv": "csv", ".tsv": "csv", ".txt": "csv", ".dat": "csv",
     ".log": "csv", ".asc": "csv",
 }  # fmt: skip
@@ -39,6 +39,7 @@ MAGIC = (
     (b"\x93NUMPY", "npy"),
     (b"PAR1", "parquet"),
     (b"ARROW1", "arrow"),
+    (b"\xff\xff\xff\xff", "arrow"),
     (b"MATLAB 5.0", "mat"),
     (b"MATLAB 7.3", "mat"),
     (hdf5.SIGNATURE, "hdf5"),

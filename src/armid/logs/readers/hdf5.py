@@ -31,10 +31,11 @@ def is_hdf5(path: Path) -> bool:
 
 @dataclass(eq=False)
 class Hdf5Table:
-    """Datasets of one length; `upright` says which have time along the rows."""
+    """Datasets of one length; `upright` says which have time along the rows, `places` where they are: dataset and field."""
 
     path: Path
     upright: dict[str, bool]
+    places: dict[str, tuple[str, str]]
     length: int
     named: bool = True
     joints: tuple[str, ...] = ()
@@ -49,32 +50,43 @@ class Hdf5Table:
         with opened(self.path) as file:
             for start in range(0, self.length, rows):
                 stop = min(start + rows, self.length)
-                yield {name: self.piece(file[name.replace(".", "/")], name, start, stop) for name in names}
+                yield {name: self.piece(file, name, start, stop) for name in names}
 
-    def piece(self, dataset: Any, name: str, start: int, stop: int) -> FloatArray:
+    def piece(self, file: Any, name: str, start: int, stop: int) -> FloatArray:
+        place, field = self.places[name]
         try:
+            dataset = file[place].fields(field) if field else file[place]
             values = dataset[start:stop] if self.upright[name] else dataset[..., start:stop].T
-        except (OSError, RuntimeError, ValueError) as error:
+        except (OSError, RuntimeError, ValueError, KeyError) as error:
             raise InputError(self.path, f"damaged dataset {name}: {error}") from None
         array = np.ascontiguousarray(values, dtype=np.float64)
         return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
 
 
 def open_hdf5(path: Path, layout: Layout) -> Hdf5Table:
-    """Numeric datasets by path with dots for slashes (`rec.time`); those of another length than the log are left out."""
+    """Numeric datasets by path with dots for slashes (`rec.time`), tables by their fields; those of another length than
+    the log are left out.
+    """
     import_h5py()
     shapes: dict[str, tuple[int, ...]] = {}
+    places: dict[str, tuple[str, str]] = {}
 
     def visit(name: str, item: Any) -> None:
         kind, shape = getattr(item, "dtype", None), getattr(item, "shape", None)
-        if kind is not None and shape and kind.kind in "fiub" and len(shape) in (1, 2) and "#refs#" not in name:
-            shapes[name.replace("/", ".")] = tuple(int(k) for k in shape)
+        if kind is None or not shape or "#refs#" in name:
+            return
+        for field, own in numeric_fields(kind):
+            whole = (*shape, *own)
+            if len(whole) in (1, 2):
+                full = name.replace("/", ".") + (f".{field}" if field else "")
+                shapes[full] = tuple(int(k) for k in whole)
+                places[full] = (name, field)
 
     with opened(path) as file:
         try:
             file.visititems(visit)
-        except (OSError, RuntimeError, ValueError, KeyError) as error:
-            raise InputError(path, f"damaged HDF5 file: {error}") from None
+        except Exception as error:  # damage surfaces as whatever the library stumbles over
+            raise InputError(path, f"damaged HDF5 file: {type(error).__name__}: {error}") from None
     sizes: dict[int, int] = {}
     for shape in shapes.values():
         sizes[max(shape)] = sizes.get(max(shape), 0) + int(np.prod(shape))
@@ -82,7 +94,14 @@ def open_hdf5(path: Path, layout: Layout) -> Hdf5Table:
         raise InputError(path, "no numeric dataset of one or two dimensions")
     length = max(sizes, key=lambda k: sizes[k])
     upright = {name: shape[0] == length for name, shape in shapes.items() if max(shape) == length}
-    return Hdf5Table(path, upright, length)
+    return Hdf5Table(path, upright, places, length)
+
+
+def numeric_fields(kind: Any) -> list[tuple[str, tuple[int, ...]]]:
+    """Fields of numbers of a compound type, with their own shape; the unnamed one of a plain type."""
+    if kind.names is None:
+        return [("", ())] if kind.kind in "fiub" else []
+    return [(name, kind[name].shape) for name in kind.names if kind[name].base.kind in "fiub"]
 
 
 def import_h5py() -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +27,7 @@ Flat = dict[str, list[float] | float]
 
 @dataclass(eq=False)
 class JsonTable:
-    """A file of JSON objects, all with the keys of the first."""
+    """A file of JSON objects with the keys and lengths of the first ones; what a line leaves out is missing."""
 
     path: Path
     widths: dict[str, int]
@@ -91,17 +92,25 @@ class JsonTable:
         return flat
 
 
+HEAD_LINES = 200
+"""Lines looked at to learn the keys: some writers leave out what has not arrived yet."""
+
+
 def open_json_lines(path: Path, layout: Layout) -> JsonTable:
     """JSON objects, one per line; nested keys are joined with dots."""
     with path.open(encoding="utf-8", errors="replace") as file:
-        first = next((line for line in bounded_lines(file, path) if line.strip()), "")
-    content = parsed(first)
-    if not isinstance(content, dict):
-        raise InputError(path, f"the first line is {first[:60]!r}", "expected one JSON object per line")
-    widths = {name: len(v) if isinstance(v, list) else 0 for name, v in flattened(content).items()}
+        head = list(itertools.islice((line for line in bounded_lines(file, path) if line.strip()), HEAD_LINES))
+    objects = [content for line in head if isinstance(content := parsed(line), dict)]
+    if not objects or not isinstance(parsed(head[0]), dict):
+        raise InputError(path, f"the first line is {(head or [''])[0][:60]!r}", "expected one JSON object per line")
+    widths: dict[str, Counter[int]] = {}
+    for content in objects:
+        for name, value in flattened(content).items():
+            widths.setdefault(name, Counter())[len(value) if isinstance(value, list) else 0] += 1
     if not widths:
-        raise InputError(path, "the first object holds no numbers")
-    return JsonTable(path, widths, joint_names(content))
+        raise InputError(path, "the first objects hold no numbers")
+    joints = next((names for content in objects if (names := joint_names(content))), ())
+    return JsonTable(path, {name: counts.most_common(1)[0][0] for name, counts in widths.items()}, joints)
 
 
 def parsed(line: str) -> Any:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import tokenize
 import zipfile
+import zlib
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
+import numpy.typing as npt
 from numpy.lib import format as npy
 
 from armid.arrays import FloatArray
@@ -25,14 +27,13 @@ def open_npz(path: Path, layout: Layout) -> ArrayTable:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
             check_sizes(path, members)
-            columns = {}
+            columns: dict[str, FloatArray] = {}
             for member in members:
                 if member.filename.endswith(".npy"):
                     with archive.open(member) as file:
                         values = array_of(path, member.filename, file, member.file_size)
-                    if values is not None:
-                        columns[member.filename.removesuffix(".npy")] = values
-    except (zipfile.BadZipFile, EOFError, OSError, NotImplementedError, RuntimeError, ValueError) as error:
+                    columns |= columns_of(path, member.filename.removesuffix(".npy"), values)
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError, ValueError) as error:
         raise InputError(path, f"not a readable .npz: {error}") from None
     table = along_time(columns)
     if not table:
@@ -41,14 +42,18 @@ def open_npz(path: Path, layout: Layout) -> ArrayTable:
 
 
 def open_npy(path: Path, layout: Layout) -> ArrayTable:
-    """One array, [n_samples] or [n_samples, columns]; columns are counted from 1."""
+    """One array, [n_samples] or [n_samples, columns]; columns counted from 1, or named by the fields of a structured array."""
     try:
         with path.open("rb") as file:
-            values = array_of(path, path.name, file, path.stat().st_size)
+            array = array_of(path, path.name, file, path.stat().st_size)
     except (ValueError, EOFError, OSError) as error:
         raise InputError(path, f"not a readable .npy: {error}") from None
-    if values is None or values.size == 0:
+    found = columns_of(path, "", array)
+    if not found:
         raise InputError(path, "no numeric array of one or two dimensions")
+    if "" not in found:
+        return ArrayTable(along_time(found))
+    values = found[""]
     if layout.flat:
         return ArrayTable({"1": values.reshape(-1)}, named=False)
     if values.ndim == 1:
@@ -67,7 +72,18 @@ def check_sizes(path: Path, members: list[zipfile.ZipInfo]) -> None:
         )
 
 
-def array_of(path: Path, name: str, file: IO[bytes], size: int) -> FloatArray | None:
+def columns_of(path: Path, name: str, array: npt.NDArray[Any]) -> dict[str, FloatArray]:
+    """An array as columns: the fields of a structured one by their names, another under its own; empty when it has no numbers."""
+    if array.dtype.names is None:
+        values = numeric(path, name, array)
+        return {name: values} if values is not None and values.size else {}
+    out: dict[str, FloatArray] = {}
+    for field in array.dtype.names:
+        out |= columns_of(path, f"{name}.{field}" if name else field, array[field])
+    return out
+
+
+def array_of(path: Path, name: str, file: IO[bytes], size: int) -> npt.NDArray[Any]:
     """One array of a .npy stream whose header is checked against the bytes that are really there."""
     version = npy.read_magic(file)
     header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
@@ -84,10 +100,9 @@ def array_of(path: Path, name: str, file: IO[bytes], size: int) -> FloatArray | 
         raise InputError(
             path, f"{name} promises {count} values but holds {size} bytes", "the file is truncated or damaged"
         )
-    if dtype.kind not in "fiub" or count == 0:
-        return None
+    if dtype.kind not in "fiubV" or count == 0:
+        return np.empty(0)
     raw = file.read(count * dtype.itemsize)
     if len(raw) != count * dtype.itemsize:
         raise InputError(path, f"{name} ends after {len(raw)} bytes", "the file is truncated")
-    values = np.frombuffer(raw, dtype=dtype).reshape(shape, order="F" if fortran else "C")
-    return numeric(path, name, values)
+    return np.frombuffer(raw, dtype=dtype).reshape(shape, order="F" if fortran else "C")

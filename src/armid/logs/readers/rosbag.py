@@ -19,6 +19,8 @@ JOINT_STATE = "sensor_msgs/msg/JointState"
 LOOK_AHEAD = 500
 """Messages looked at to learn which joints a topic carries: publishers of parts of a robot alternate within a few."""
 FIELDS = ("position", "velocity", "effort")
+NEEDED = ("position", "effort")
+"""Without these a message says nothing about torque; velocity can be derived."""
 
 
 @dataclass(eq=False)
@@ -32,6 +34,8 @@ class BagTable:
     guesses: tuple[Note, ...]
     named: bool = True
     skipped: Skipped = field(default_factory=Skipped)
+    bare: int = 0
+    """Messages without position or effort, left out."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -39,22 +43,29 @@ class BagTable:
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        if not self.skipped.rows:
-            return self.guesses
-        message = (
-            f"{self.skipped.rows} message(s) on {self.topic} without all of {', '.join(self.joints)} left out: "
-            "several publishers share the topic"
-        )
-        return (*self.guesses, Note("partial-messages", Severity.INFO, message, self.path.name))
+        notes = list(self.guesses)
+        if self.skipped.rows:
+            message = (
+                f"{self.skipped.rows} message(s) on {self.topic} without all of {', '.join(self.joints)} left out: "
+                "several publishers share the topic"
+            )
+            notes.append(Note("partial-messages", Severity.INFO, message, self.path.name))
+        if self.bare:
+            message = f"{self.bare} message(s) on {self.topic} without position or effort left out: record a topic that has both"
+            notes.append(Note("bare-messages", Severity.WARNING, message, self.path.name))
+        return tuple(notes)
 
     def chunks(self, rows: int, wanted: Collection[str] | None = None) -> Iterator[Table]:
-        self.skipped = Skipped()
+        self.skipped, self.bare = Skipped(), 0
         times: list[float] = []
         values: dict[str, list[FloatArray]] = {name: [] for name in self.fields}
         for time, message in messages(self.path, self.topic):
             sample = self.sample(message)
             if sample is None:
                 self.skipped.row(0)
+                continue
+            if any(np.isnan(sample[name]).all() for name in NEEDED if name in sample):
+                self.bare += 1
                 continue
             times.append(time)
             for name, value in sample.items():
@@ -75,7 +86,7 @@ class BagTable:
         order = [names.index(name) for name in self.joints]
         out = {}
         for name in self.fields:
-            value = np.asarray(getattr(message, name), dtype=np.float64)
+            value = values_of(message, name)
             out[name] = value[order] if len(value) == len(names) else np.full(len(order), np.nan)
         return out
 
@@ -98,7 +109,7 @@ def open_bag(path: Path, layout: Layout) -> BagTable:
     for i, (_, message) in enumerate(messages(path, topic)):
         names = tuple(str(name) for name in message.name)
         seen[names] += 1
-        filled |= {name for name in FIELDS if len(names) and len(getattr(message, name)) == len(names)}
+        filled |= {name for name in FIELDS if len(names) and len(values_of(message, name)) == len(names)}
         if i >= LOOK_AHEAD:
             break
     joints = max(seen, key=lambda names: (len(names), seen[names]), default=())
@@ -112,6 +123,11 @@ def open_bag(path: Path, layout: Layout) -> BagTable:
         text += f"; also there: {', '.join(others)} (choose with `topic`)"
     guess = Note("reader-guess", Severity.INFO, text, path.name)
     return BagTable(path, topic, joints, tuple(name for name in FIELDS if name in filled), (guess,))
+
+
+def values_of(message: Any, name: str) -> FloatArray:
+    """A field of a message; empty when its type, which the bag defines itself, has none."""
+    return np.asarray(getattr(message, name, ()), dtype=np.float64).ravel()
 
 
 def topics(path: Path) -> dict[str, int]:
@@ -133,12 +149,13 @@ def messages(path: Path, topic: str) -> Iterator[tuple[float, Any]]:
             try:
                 connection, recorded, raw = next(stream)
                 message = reader.deserialize(raw, connection.msgtype)
+                stamp = message.header.stamp
+                nanoseconds = stamp.sec * 1_000_000_000 + stamp.nanosec
+                message.name  # noqa: B018 - the type is the bag's own and may lack it
             except StopIteration:
                 return
             except Exception as error:  # damage surfaces as whatever the decoder stumbles over
                 raise InputError(path, f"damaged bag: {type(error).__name__}: {error}") from None
-            stamp = message.header.stamp
-            nanoseconds = stamp.sec * 1_000_000_000 + stamp.nanosec
             yield (nanoseconds or recorded) * 1e-9, message
 
 
