@@ -18,7 +18,7 @@ from armid.logs.log import Channel, Clock, Log, Provenance, matched
 from armid.logs.mapping import TORQUE_SIDES, ClockMap, LogMap, is_mapping_file, read_mapping
 from armid.logs.presets import guessed_map
 from armid.logs.readers.files import existing, open_table, sha256_of
-from armid.logs.readers.table import Layout, Table, TableFile
+from armid.logs.readers.table import MAX_BYTES, Layout, Table, TableFile
 from armid.logs.readers.text import flat_table
 from armid.logs.timing import clock_guess
 from armid.logs.units import seconds
@@ -65,7 +65,14 @@ def read_log(path: str | Path, robot: Robot | None = None, *, options: ReadOptio
         InputError: unreadable, or not understood; never a traceback from a library.
     """
     stream = open_log(path, robot, options=options)
-    pieces = list(stream.chunks())
+    pieces, size = [], 0
+    for piece in stream.chunks():
+        pieces.append(piece)
+        size += piece.time.nbytes + sum(values.nbytes for values in piece.channels.values())
+        if size > MAX_BYTES:
+            raise InputError(
+                path, f"more than {MAX_BYTES >> 30} GiB of samples", "read it in pieces: `open_log(...).chunks()`"
+            )
     if not pieces:
         raise InputError(path, "no samples")
     whole = joined_logs(pieces)

@@ -11,7 +11,7 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.errors import InputError, MissingDependencyError
-from armid.logs.readers.table import Layout, Table
+from armid.logs.readers.table import Layout, Table, first_line, refuse_empty_promise
 from armid.notes import Note
 
 
@@ -62,6 +62,7 @@ def open_parquet(path: Path, layout: Layout) -> ArrowTable:
 
     try:
         with pq.ParquetFile(path, memory_map=True) as file:
+            refuse_empty_promise(path, path.stat().st_size, 8 * file.metadata.num_rows * file.metadata.num_columns)
             return ArrowTable(path, "parquet", numeric_names(pa, path, file.schema_arrow))
     except (pa.ArrowException, OSError, ValueError) as error:
         raise InputError(path, f"not a readable Parquet file: {first_line(error)}") from None
@@ -152,7 +153,3 @@ def column_values(path: Path, name: str, column: Any) -> FloatArray:
         scale = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}[kind.unit]
         return column.cast(pa.int64()).to_numpy(zero_copy_only=False).astype(np.float64) * scale
     return column.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
-
-
-def first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or ["unreadable"])[0][:200]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.errors import InputError, MissingDependencyError
-from armid.logs.readers.table import Layout, Table
+from armid.logs.readers.table import Layout, Table, first_line, refuse_empty_promise
 from armid.notes import Note
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
@@ -58,7 +59,7 @@ class Hdf5Table:
             dataset = file[place].fields(field) if field else file[place]
             values = dataset[start:stop] if self.upright[name] else dataset[..., start:stop].T
         except (OSError, RuntimeError, ValueError, KeyError) as error:
-            raise InputError(self.path, f"damaged dataset {name}: {error}") from None
+            raise InputError(self.path, f"damaged dataset {name}: {first_line(error)}") from None
         array = np.ascontiguousarray(values, dtype=np.float64)
         return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
 
@@ -70,6 +71,7 @@ def open_hdf5(path: Path, layout: Layout) -> Hdf5Table:
     import_h5py()
     shapes: dict[str, tuple[int, ...]] = {}
     places: dict[str, tuple[str, str]] = {}
+    stored: dict[str, int] = {}
 
     def visit(name: str, item: Any) -> None:
         kind, shape = getattr(item, "dtype", None), getattr(item, "shape", None)
@@ -81,19 +83,23 @@ def open_hdf5(path: Path, layout: Layout) -> Hdf5Table:
                 full = name.replace("/", ".") + (f".{field}" if field else "")
                 shapes[full] = tuple(int(k) for k in whole)
                 places[full] = (name, field)
+                stored[full] = int(item.id.get_storage_size())
 
     with opened(path) as file:
         try:
             file.visititems(visit)
         except Exception as error:  # damage surfaces as whatever the library stumbles over
-            raise InputError(path, f"damaged HDF5 file: {type(error).__name__}: {error}") from None
+            raise InputError(path, f"damaged HDF5 file: {type(error).__name__}: {first_line(error)}") from None
     sizes: dict[int, int] = {}
     for shape in shapes.values():
-        sizes[max(shape)] = sizes.get(max(shape), 0) + int(np.prod(shape))
+        sizes[max(shape)] = sizes.get(max(shape), 0) + prod(shape)
     if not sizes:
         raise InputError(path, "no numeric dataset of one or two dimensions")
     length = max(sizes, key=lambda k: sizes[k])
     upright = {name: shape[0] == length for name, shape in shapes.items() if max(shape) == length}
+    for name in upright:
+        # Chunks that were never written cost nothing in the file and are read as zeros.
+        refuse_empty_promise(path, stored[name], 8 * prod(shapes[name]))
     return Hdf5Table(path, upright, places, length)
 
 
@@ -116,4 +122,4 @@ def opened(path: Path) -> Any:
     try:
         return import_h5py().File(path, "r")
     except (OSError, RuntimeError, ValueError) as error:
-        raise InputError(path, f"not a readable HDF5 file: {error}") from None
+        raise InputError(path, f"not a readable HDF5 file: {first_line(error)}") from None

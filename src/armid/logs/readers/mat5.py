@@ -19,7 +19,7 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.errors import InputError
-from armid.logs.readers.table import MAX_BYTES, MAX_RATIO, SMALL_BYTES
+from armid.logs.readers.table import MAX_BYTES, MAX_RATIO, SMALL_BYTES, first_line
 
 HEADER_BYTES = 128
 MATRIX, COMPRESSED = 14, 15
@@ -63,7 +63,7 @@ def mat5_arrays(path: Path) -> dict[str, FloatArray]:
         # Elements without a name, or with one of MATLAB's own, belong to its workspace.
         return {name: values for name, values in found if name and not name.startswith((".", "__"))}
     except (DamagedError, struct.error, zlib.error, UnicodeDecodeError) as error:
-        raise InputError(path, f"not a readable .mat: {error}", "it is truncated or damaged") from None
+        raise InputError(path, f"not a readable .mat: {first_line(error)}", "it is truncated or damaged") from None
 
 
 def is_version_4(raw: memoryview) -> bool:

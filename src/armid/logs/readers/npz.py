@@ -14,7 +14,7 @@ from numpy.lib import format as npy
 
 from armid.arrays import FloatArray
 from armid.errors import InputError
-from armid.logs.readers.table import MAX_BYTES, MAX_RATIO, SMALL_BYTES, ArrayTable, Layout, along_time, numeric
+from armid.logs.readers.table import ArrayTable, Layout, along_time, first_line, numeric, refuse_bomb
 
 
 def open_npz(path: Path, layout: Layout) -> ArrayTable:
@@ -34,7 +34,7 @@ def open_npz(path: Path, layout: Layout) -> ArrayTable:
                         values = array_of(path, member.filename, file, member.file_size)
                     columns |= columns_of(path, member.filename.removesuffix(".npy"), values)
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError, ValueError) as error:
-        raise InputError(path, f"not a readable .npz: {error}") from None
+        raise InputError(path, f"not a readable .npz: {first_line(error)}") from None
     table = along_time(columns)
     if not table:
         raise InputError(path, "no numeric arrays of one or two dimensions")
@@ -47,7 +47,7 @@ def open_npy(path: Path, layout: Layout) -> ArrayTable:
         with path.open("rb") as file:
             array = array_of(path, path.name, file, path.stat().st_size)
     except (ValueError, EOFError, OSError) as error:
-        raise InputError(path, f"not a readable .npy: {error}") from None
+        raise InputError(path, f"not a readable .npy: {first_line(error)}") from None
     found = columns_of(path, "", array)
     if not found:
         raise InputError(path, "no numeric array of one or two dimensions")
@@ -64,12 +64,7 @@ def open_npy(path: Path, layout: Layout) -> ArrayTable:
 
 def check_sizes(path: Path, members: list[zipfile.ZipInfo]) -> None:
     """Refuses an archive by its directory alone, before anything is expanded."""
-    total = sum(member.file_size for member in members)
-    packed = sum(member.compress_size for member in members)
-    if total > MAX_BYTES or (total > SMALL_BYTES and total > MAX_RATIO * max(packed, 1)):
-        raise InputError(
-            path, f"would expand from {packed} to {total} bytes", "save it uncompressed, or as Parquet, which streams"
-        )
+    refuse_bomb(path, sum(member.compress_size for member in members), sum(member.file_size for member in members))
 
 
 def columns_of(path: Path, name: str, array: npt.NDArray[Any]) -> dict[str, FloatArray]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.errors import InputError, MissingDependencyError, UnknownNameError
-from armid.logs.readers.table import Layout, Skipped, Table
+from armid.logs.readers.table import Layout, Skipped, Table, first_line, refuse_bomb
 from armid.notes import Note, Severity
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
@@ -98,6 +98,8 @@ def open_bag(path: Path, layout: Layout) -> BagTable:
         InputError: damaged, or no JointState in it.
         UnknownNameError: the named topic does not exist.
     """
+    for file in sorted(path.glob("*.mcap")) if path.is_dir() else [path]:
+        check_chunks(file)
     counts = topics(path)
     if not counts:
         raise InputError(path, f"no topic of type {JOINT_STATE}")
@@ -155,8 +157,30 @@ def messages(path: Path, topic: str) -> Iterator[tuple[float, Any]]:
             except StopIteration:
                 return
             except Exception as error:  # damage surfaces as whatever the decoder stumbles over
-                raise InputError(path, f"damaged bag: {type(error).__name__}: {error}") from None
+                raise InputError(path, f"damaged bag: {type(error).__name__}: {first_line(error)}") from None
             yield (nanoseconds or recorded) * 1e-9, message
+
+
+MCAP_MAGIC = b"\x89MCAP0\r\n"
+CHUNK = 0x06
+
+
+def check_chunks(path: Path) -> None:
+    """Refuses an MCAP file whose chunks promise more than their bytes can hold; nothing is expanded."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        if file.read(len(MCAP_MAGIC)) != MCAP_MAGIC:
+            return
+        # Records: one byte for the kind, eight for the length. A chunk begins with two times, then its expanded size.
+        while len(head := file.read(9)) == 9:
+            kind, length = head[0], int.from_bytes(head[1:], "little")
+            if kind == CHUNK:
+                body = file.read(min(length, 24))
+                refuse_bomb(path, length, int.from_bytes(body[16:24], "little"))
+                length -= len(body)
+            if length < 0 or file.tell() + length > size:
+                return
+            file.seek(length, 1)
 
 
 def opened(path: Path) -> Any:
@@ -170,7 +194,9 @@ def opened(path: Path) -> Any:
         reader = AnyReader([path], default_typestore=get_typestore(Stores.ROS2_HUMBLE))
         reader.open()
     except Exception as error:  # SQLite, YAML, MCAP and type parsers each raise their own
-        raise InputError(path, f"not a readable ROS 2 bag or MCAP: {type(error).__name__}: {error}") from None
+        raise InputError(
+            path, f"not a readable ROS 2 bag or MCAP: {type(error).__name__}: {first_line(error)}"
+        ) from None
     return Closing(reader)
 
 

@@ -26,6 +26,30 @@ SMALL_BYTES = 64 << 20
 """Below this an expansion does no harm, whatever its ratio."""
 
 
+def refuse_bomb(path: Path, packed: int, expanded: int) -> None:
+    """Refuses a file by what it promises to expand to, before anything is expanded.
+
+    Raises:
+        InputError: the file says it holds far more numbers than its bytes can.
+    """
+    if expanded > MAX_BYTES or (expanded > SMALL_BYTES and expanded > MAX_RATIO * max(packed, 1)):
+        raise InputError(
+            path,
+            f"would expand from {packed} to {expanded} bytes",
+            "save it uncompressed, or as Parquet, which streams",
+        )
+
+
+def refuse_empty_promise(path: Path, packed: int, expanded: int) -> None:
+    """The same for formats that stream: any length will do, if the bytes are there."""
+    if expanded > SMALL_BYTES and expanded > MAX_RATIO * max(packed, 1):
+        raise InputError(
+            path,
+            f"{packed} bytes promise {expanded} bytes of numbers",
+            "the file is damaged, or holds nothing but constants",
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """How to read a file that does not say it itself; None means: find out.
@@ -144,3 +168,8 @@ def along_time(columns: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
         upright = values.T if values.ndim == 2 and values.shape[0] != longest else values
         out[name] = np.ascontiguousarray(upright[:, 0] if upright.ndim == 2 and upright.shape[1] == 1 else upright)
     return out
+
+
+def first_line(error: BaseException) -> str:
+    """What a library says about a damaged file, without the pages some of them add."""
+    return (str(error).splitlines() or [type(error).__name__])[0][:200]
