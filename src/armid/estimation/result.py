@@ -171,14 +171,19 @@ def save_result(result: Result, folder: str | Path) -> tuple[Path, ...]:
 
 
 @contextmanager
-def replacing(target: Path) -> Iterator[Path]:
+def replacing(target: Path, *, marker: str = JSON_NAME, what: str = "result") -> Iterator[Path]:
     """A fresh folder beside the target that takes its place at the end, or vanishes if anything goes wrong.
 
+    Args:
+        target: the folder.
+        marker: the file by which an earlier folder of the same kind is known.
+        what: such a folder is called.
+
     Raises:
-        InputError: the target exists and is not an earlier result.
+        InputError: the target exists and is something else.
     """
-    if target.exists() and not (target.is_dir() and ((target / JSON_NAME).exists() or not any(target.iterdir()))):
-        raise InputError(target, "exists and is not a result folder", "choose another --out")
+    if target.exists() and not (target.is_dir() and ((target / marker).exists() or not any(target.iterdir()))):
+        raise InputError(target, f"exists and is not a {what} folder", "choose another --out")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         place = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
