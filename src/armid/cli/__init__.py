@@ -13,7 +13,7 @@ from armid.cli.config import ConfiguredGroup
 
 VERBS: tuple[str, ...] = (
     "inspect", "design", "poses", "simulate", "calibrate", "check", "identify", "validate", "export", "report",
-    "compare", "demo", "plan",
+    "compare", "demo", "study", "plan",
     "payload", "recover", "sweep", "sequential", "elastic", "online", "show",
 )  # fmt: skip
 """Each is a module here with a `register(app)`; heavy imports happen inside the verb so that --help is instant."""
