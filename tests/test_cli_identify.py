@@ -107,6 +107,7 @@ def test_the_truth_is_found_and_trusted(place, identified):
         assert joint["rmse_held_out"] < 0.3
         assert joint["relative_error_held_out"] < 0.05
         assert joint["rmse_raw_held_out"] >= joint["rmse_held_out"]
+        assert 0.0 < joint["normalised_error_held_out"] < joint["relative_error_held_out"]
     assert {"condition_number", "joints_raw", "seconds", "peak_memory_mb", "files"} <= set(report)
     assert all(Path(file).exists() for file in report["files"])
 
@@ -121,6 +122,10 @@ def test_the_stored_result_is_complete(place, identified):
     assert result.traces["run0.measured"].shape == result.traces["run0.consistent"].shape
     assert {entry["name"] for entry in result.sensitivity["leave_one_out"]} == {"log1", "log2"}
     assert len(result.sensitivity["cutoff"]) == 2
+    assert set(result.sensitivity["cutoff"][0]["shifts"]) == set(result.estimate.names)
+    folds = result.sensitivity["cross_validation"]
+    assert folds["k"] == folds["motions"] == len(folds["folds"]) == 2
+    assert set(folds["relative_error"]) == set(result.robot.joint_names)
     assert (
         set(result.consistent.determined_by) == {"data", "both", "prior"} or "data" in result.consistent.determined_by
     )

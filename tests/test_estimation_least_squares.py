@@ -11,7 +11,7 @@ from armid.estimation.closed_loop import ClosedLoop, nearest_bodies
 from armid.estimation.consistency.prior import nominal_prior
 from armid.estimation.essential import BackwardElimination
 from armid.estimation.estimate import identification_notes
-from armid.estimation.folds import leave_one_out
+from armid.estimation.folds import k_fold, leave_one_out, motions
 from armid.estimation.instrumental import InstrumentalVariables
 from armid.estimation.least_squares import (
     GaussianPrior,
@@ -25,6 +25,7 @@ from armid.estimation.run import Run, information_of
 from armid.estimation.status import EstimationError, Status
 from armid.estimation.total_least_squares import TotalLeastSquares, mixed_total_least_squares
 from armid.information.information import triangular
+from armid.kernels.evaluate import evaluate_rows
 from elbow import case, coloured
 
 SIGMA = np.array([0.5, 0.2, 0.05])
@@ -211,6 +212,47 @@ def test_leaving_a_file_out_shows_the_odd_one(arm):
     folds = leave_one_out([*runs[:2], odd], estimate)
     assert max(folds, key=lambda f: np.abs(f.shift).max()).name == "run 2"
     assert all(0.0 < error < 1.0 for fold in folds for error in fold.relative_error.values())
+
+
+def rested(arm, rng, count, name):
+    """One log with several motions and rests between them."""
+    still = int(0.6 * arm.rate)
+    length = len(arm.inputs) // count
+    inputs, clean = [], []
+    for k in range(count):
+        part = slice(k * length, (k + 1) * length)
+        rest = np.repeat(arm.inputs[part][-1:] * np.repeat([1.0, 0.0, 0.0], 3), still, axis=0)
+        inputs += [arm.inputs[part], rest]
+        clean += [arm.clean[part], evaluate_rows(arm.source, rest) @ arm.standard]
+    y = np.vstack(clean)
+    return Run(name, arm.source, np.vstack(inputs), y + rng.normal(size=y.shape) * SIGMA, rate=arm.rate)
+
+
+@pytest.mark.parametrize(("count", "k"), [(3, 3), (14, 10)])
+def test_one_log_with_several_motions_is_cross_validated_by_motion(count, k):
+    arm = case(count=5600, rate=100.0)
+    run = rested(arm, np.random.default_rng(3), count, "log")
+    parts = motions([run])
+    assert len(parts) == count
+    assert sum(len(part) for part in parts) == len(run)
+    estimate = WeightedLeastSquares().fit(information_of([run]), arm.base)
+    found = k_fold(parts, estimate)
+    assert found.k == k
+    assert sorted(name for fold in found.folds for name in fold.motions) == sorted(part.name for part in parts)
+    # The same by hand for one fold: fit without its motions, predict them.
+    fold = found.folds[1]
+    others = [part for part in parts if part.name not in fold.motions]
+    left = [part for part in parts if part.name in fold.motions]
+    by_hand = WeightedLeastSquares().fit(information_of(others), arm.base)
+    assert np.allclose(fold.values, by_hand.values, rtol=1e-8, atol=1e-10)
+    error = np.vstack([part.residuals(by_hand.standard) for part in left])
+    size = np.vstack([part.y for part in left])
+    expected = np.linalg.norm(error, axis=0) / np.linalg.norm(size, axis=0)
+    assert list(fold.relative_error.values()) == pytest.approx(expected, rel=1e-6)
+    # A motion never seen is predicted about as well as one that was.
+    seen = np.linalg.norm(run.residuals(estimate.standard), axis=0) / np.linalg.norm(run.y, axis=0)
+    assert np.all(np.array(list(found.relative_error.values())) < 1.5 * seen)
+    assert len(motions([arm.run()])) == 1
 
 
 def test_poorly_identified_parameters_are_flagged(arm):

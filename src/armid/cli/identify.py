@@ -328,6 +328,7 @@ def contract(result: Result, files: tuple[Path, ...], seconds: float) -> dict[st
         "conditioning": dict(result.conditioning),
         "gains": {name: {"value": k, "standard_deviation": s} for name, (k, s) in result.gains.items()},
         "friction": {key: value for key, value in result.friction.items() if key != "load"},
+        "sensitivity": dict(result.sensitivity),
         "notes": [note.as_dict() for note in result.notes],
         "seconds": seconds,
         "peak_memory_mb": result.peak_memory_mb,

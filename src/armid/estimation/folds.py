@@ -11,23 +11,33 @@ from armid.arrays import FloatArray, read_only
 from armid.errors import InputError
 from armid.estimation.estimate import Estimate
 from armid.estimation.least_squares import WeightedLeastSquares, reduced
+from armid.estimation.recording import torque_source
 from armid.estimation.run import Run
 from armid.identifiability.base import BaseParameters
 from armid.information.information import Information, total
 
+MOST_FOLDS = 10
+"""Up to so many motions each is left out alone; more are dealt out to this many folds."""
+STILL = 0.02
+"""Of the 90 % quantile of a joint's speed: slower than this it stands."""
+REST = 0.3
+"""[s]; all joints standing this long separate two motions. Reversals of single joints do not, nor do all at once by chance."""
+SHORTEST = 1.0
+"""[s]; a shorter piece is no motion of its own and stays with the one before."""
+
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """One motion left out.
+    """Some motions left out.
 
     Args:
-        name: of the motion.
+        motions: their names.
         values: base parameters from all the others, shape [r].
         shift: change against all together, in standard deviations, shape [r].
-        relative_error: norm of the torque error over the norm of the torque on the motion left out, per channel.
+        relative_error: norm of the torque error over the norm of the torque on the motions left out, per channel.
     """
 
-    name: str
+    motions: tuple[str, ...]
     values: FloatArray
     shift: FloatArray
     relative_error: Mapping[str, float]
@@ -36,43 +46,108 @@ class Fold:
         object.__setattr__(self, "values", read_only(self.values))
         object.__setattr__(self, "shift", read_only(self.shift))
 
+    @property
+    def name(self) -> str:
+        return ", ".join(self.motions)
+
+
+@dataclass(frozen=True, eq=False)
+class CrossValidation:
+    """Every motion predicted by others.
+
+    Args:
+        folds: one per group of motions left out.
+        relative_error: over all folds together, per channel: every sample predicted by parameters that never saw its motion.
+    """
+
+    folds: tuple[Fold, ...]
+    relative_error: Mapping[str, float]
+
+    @property
+    def k(self) -> int:
+        return len(self.folds)
+
 
 def motions(runs: Sequence[Run]) -> tuple[Run, ...]:
-    """One run per motion: the logs, or the stretches of a single log that a gap separates."""
-    if len(runs) != 1:
-        return tuple(runs)
-    whole = runs[0]
+    """One run per motion: logs are cut where sampling was interrupted and where all joints rested."""
+    return tuple(part for run in runs for part in motions_of(run))
+
+
+def motions_of(run: Run) -> tuple[Run, ...]:
+    """The motions of one run, in order; the run itself when it is a single one."""
+    ranges = [(a, b) for start, stop in run.segments for a, b in moving_ranges(run, start, stop)]
+    if len(ranges) < 2:
+        return (run,)
     return tuple(
         replace(
-            whole,
-            name=f"{whole.name} [{a}:{b}]",
-            inputs=whole.inputs[a:b],
-            y=whole.y[a:b],
+            run,
+            name=f"{run.name} [{a}:{b}]",
+            inputs=run.inputs[a:b],
+            y=run.y[a:b],
             segments=((0, b - a),),
-            y_raw=None if whole.y_raw is None else whole.y_raw[a:b],
+            y_raw=None if run.y_raw is None else run.y_raw[a:b],
         )
-        for a, b in whole.segments
+        for a, b in ranges
     )
 
 
+def moving_ranges(run: Run, start: int, stop: int) -> list[tuple[int, int]]:
+    """A stretch of uniform sampling cut in the middle of every rest."""
+    n = torque_source([run]).robot.n_joints
+    speed = np.abs(run.inputs[start:stop, n : 2 * n])
+    still = np.all(speed < STILL * np.quantile(speed, 0.9, axis=0), axis=1)
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], still, [False]]).astype(int)))
+    rests = [(a, b) for a, b in zip(edges[::2], edges[1::2], strict=True) if b - a >= REST * run.rate]
+    cuts = [start]
+    for a, b in rests:
+        middle = start + int(a + b) // 2
+        if middle - cuts[-1] >= SHORTEST * run.rate:
+            cuts.append(middle)
+    if len(cuts) > 1 and stop - cuts[-1] < SHORTEST * run.rate:
+        cuts.pop()
+    return list(zip(cuts, [*cuts[1:], stop], strict=True))
+
+
 def leave_one_out(runs: Sequence[Run], estimate: Estimate) -> tuple[Fold, ...]:
-    """Every motion predicted by the others. Information adds up, so no row is evaluated twice.
+    """Every run predicted by the others.
 
     Args:
-        runs: at least two motions.
+        runs: at least two.
         estimate: of all of them together, with the covariance that shifts are measured in.
+    """
+    return k_fold(runs, estimate, k=len(runs)).folds
+
+
+def k_fold(runs: Sequence[Run], estimate: Estimate, *, k: int | None = None) -> CrossValidation:
+    """Motions dealt out to k folds, each predicted by the others. Information adds up, so no row is evaluated twice.
+
+    Args:
+        runs: the motions, at least two.
+        estimate: of all of them together, with the covariance that shifts are measured in.
+        k: number of folds; None: one per motion, at most `MOST_FOLDS`.
     """
     if len(runs) < 2:
         raise InputError("runs", "leaving one out needs at least two motions")
+    count = min(len(runs), MOST_FOLDS) if k is None else min(k, len(runs))
     parts = [run.information() for run in runs]
     deviations = np.maximum(estimate.standard_deviations, 1e-300)
-    folds = []
-    for k, run in enumerate(runs):
-        others = total(part for i, part in enumerate(parts) if i != k)
+    folds, energy, size = [], dict[str, float](), dict[str, float]()
+    for fold in range(count):
+        # Dealt out like cards: neighbours in time, which resemble each other, go to different folds.
+        left = [i for i in range(len(runs)) if i % count == fold]
+        others = total(part for i, part in enumerate(parts) if i not in left)
         fit = WeightedLeastSquares().fit(others, estimate.base)
-        errors = relative_errors(parts[k], estimate.base, fit.values)
-        folds.append(Fold(run.name, fit.values, (fit.values - estimate.values) / deviations, errors))
-    return tuple(folds)
+        tested = total(parts[i] for i in left)
+        names = tuple(runs[i].name for i in left)
+        shift = (fit.values - estimate.values) / deviations
+        folds.append(Fold(names, fit.values, shift, relative_errors(tested, estimate.base, fit.values)))
+        for channel in reduced(tested, estimate.base).channels:
+            energy[channel.name] = energy.get(channel.name, 0.0) + channel.error_energy(fit.values)
+            size[channel.name] = size.get(channel.name, 0.0) + float(np.sum(channel.factor[:, -1] ** 2))
+    relative = {
+        name: float(np.sqrt(energy[name] / size[name])) if size[name] > 0.0 else float("inf") for name in energy
+    }
+    return CrossValidation(tuple(folds), relative)
 
 
 def relative_errors(information: Information, base: BaseParameters, values: FloatArray) -> dict[str, float]:

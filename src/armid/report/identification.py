@@ -191,6 +191,10 @@ def sensitivity_section(result: Result) -> Section:
         errors = list((item.get("relative_error") or {}).values())
         worst = plots.percent(max(errors)) if errors else None
         rows.append((f"without {item.get('name', '?')}", item.get("largest_shift"), item.get("parameter"), worst))
+    folds = s.get("cross_validation") or {}
+    for item in folds.get("folds", ()) if folds.get("motions", 0) > len(s.get("leave_one_out", ())) else ():
+        worst = plots.percent(max(item["relative_error"].values()))
+        rows.append((f"without motion {item['name']}", item.get("largest_shift"), item.get("parameter"), worst))
     if not rows:
         return Section("sensitivity", "How the answer moves", (Paragraph("Not examined in this run.", "faint"),))
     table = Table(
@@ -198,7 +202,16 @@ def sensitivity_section(result: Result) -> Section:
         tuple(rows),
         caption="How far the base estimates move when a choice is made differently. A few standard deviations are normal.",
     )
-    return Section("sensitivity", "How the answer moves", (table,))
+    return Section("sensitivity", "How the answer moves", (table, *fold_paragraphs(folds)))
+
+
+def fold_paragraphs(folds: Mapping[str, Any]) -> tuple[Paragraph, ...]:
+    """Cross-validation over motions in a sentence; nothing when the logs held one motion."""
+    if not folds:
+        return ()
+    errors = ", ".join(f"{name} {100 * error:.1f} %" for name, error in folds["relative_error"].items())
+    text = f"{folds['motions']} motions in {folds['k']} folds, each predicted by the others (unconstrained estimate): {errors}."
+    return (Paragraph(text),)
 
 
 def reproduce_section(result: Result) -> Section:

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from armid.arrays import FloatArray
 from armid.errors import InputError
 from armid.estimation.essential import BackwardElimination, Rule
-from armid.estimation.folds import leave_one_out, motions
+from armid.estimation.folds import Fold, k_fold, leave_one_out, motions
 from armid.estimation.friction_columns import Shapes
 from armid.estimation.gains import DriveGains
 from armid.estimation.least_squares import WeightedLeastSquares
@@ -49,24 +50,51 @@ def sensitivities(
                 torque_cutoff=None if data.conditioning.torque_cutoff is None else data.conditioning.torque_cutoff * factor,
             )  # fmt: skip
             out["cutoff"].append(other_cutoff(robot, train, changed, settings, fit, gains, data.shapes))
-    parts = motions(data.train)
-    if len(parts) > 1 and settings.prior is None:
-        try:
-            folds = leave_one_out(parts, fit.estimate)
-        except EstimationError:
-            # One of the files alone carries the excitation; that is what the entry would have said.
-            folds = ()
-        out["leave_one_out"] = [
-            {
-                "name": fold.name,
-                "largest_shift": float(np.abs(fold.shift).max()),
-                "relative_error": dict(fold.relative_error),
-            }
-            for fold in folds
-        ]
+    if settings.prior is None:
+        out |= left_out(data, fit)
     if settings.essential is not None:
         out["essential"] = essential(data, fit, settings.essential)
     return out
+
+
+def left_out(data: Data, fit: Fit) -> dict[str, Any]:
+    """What leaving out each file does, and k-fold over motions where the logs hold several."""
+    out: dict[str, Any] = {}
+    parts = motions(data.train)
+    try:
+        if len(data.train) > 1:
+            out["leave_one_out"] = [fold_entry(fold, fit) for fold in leave_one_out(data.train, fit.estimate)]
+        if len(parts) > 1:
+            found = k_fold(parts, fit.estimate)
+            out["cross_validation"] = {
+                "k": found.k,
+                "motions": len(parts),
+                "relative_error": dict(found.relative_error),
+                "folds": [fold_entry(fold, fit) for fold in found.folds],
+            }
+    except EstimationError as error:
+        # One of the motions alone carries the excitation.
+        out["left_out_failed"] = f"without one of the motions the others do not determine the parameters: {error}"
+    return out
+
+
+def fold_entry(fold: Fold, fit: Fit) -> dict[str, Any]:
+    """What leaving out some motions changed."""
+    return {
+        "name": fold.name,
+        "relative_error": dict(fold.relative_error),
+        **shift_entry(fold.shift, fit.estimate.names),
+    }
+
+
+def shift_entry(shift: FloatArray, names: Sequence[str]) -> dict[str, Any]:
+    """The largest shift, whose it is, and all of them by parameter; in standard deviations."""
+    worst = int(np.argmax(np.abs(shift)))
+    return {
+        "largest_shift": float(np.abs(shift[worst])),
+        "parameter": names[worst],
+        "shifts": {name: float(value) for name, value in zip(names, shift, strict=True)},
+    }
 
 
 def essential(data: Data, fit: Fit, rule: Rule) -> dict[str, Any]:
@@ -101,6 +129,5 @@ def other_cutoff(
         values = WeightedLeastSquares().fit(information_of(runs), fit.estimate.base).values
     except (EstimationError, InputError):
         return entry
-    shift = np.abs(values - fit.estimate.values) / np.maximum(fit.estimate.standard_deviations, 1e-300)
-    worst = int(np.argmax(shift))
-    return entry | {"largest_shift": float(shift[worst]), "parameter": fit.estimate.names[worst]}
+    shift = (values - fit.estimate.values) / np.maximum(fit.estimate.standard_deviations, 1e-300)
+    return entry | shift_entry(shift, fit.estimate.names)
