@@ -8,18 +8,20 @@ from time import process_time
 import numpy as np
 import pytest
 
+from armid.design.trajectory import SampledTrajectory
 from armid.errors import InputError, ShapeError, UnknownNameError
 from armid.experiments.torque import TorqueRows
 from armid.kernels.dynamics import gravity, inverse_dynamics
 from armid.kernels.evaluate import evaluate_rows
 from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
 from armid.parameters.inertial import from_centre_of_mass
-from armid.robot import Drive, Limits
+from armid.robot import Drive, Elementary, Joint, JointKind, Limits, Link, Motion, Robot
 from armid.robot.catalogue import catalogue_names
 from armid.robot.geometry import Capsule, Geometry, Sphere
 from armid.robot.load import load_robot
-from armid.simulation.controllers import ComputedTorque, HandGuiding, Law, PdGravity
+from armid.simulation.controllers import ComputedTorque, HandGuiding, Law, PdGravity, lightest, spread
 from armid.simulation.drift import FrictionDrift
+from armid.simulation.dynamics import RigidModel
 from armid.simulation.faults import CommandError, GainError, SimulationError
 from armid.simulation.feedback import Encoders, Feedback
 from armid.simulation.motions import Approached, Held
@@ -105,6 +107,34 @@ def test_control_rates_from_one_to_eight_kilohertz(panda, rate):
     run = simulate(panda, sines(panda, 0.1), physics=Physics(control_rate_hz=rate))
     assert len(run.time) == round(0.1 * rate) + 1
     assert np.abs(run.q - run.command.q).max() < 0.05
+
+
+def test_gains_hold_where_the_arm_folds_together():
+    """A heavy arm stands up on its own turning axis for a moment, between the postures that a coarse look would take."""
+    bodies = (
+        from_centre_of_mass(3.0, [0, 0, 0], 0.01 * np.eye(3)),
+        from_centre_of_mass(5.0, [1, 0, 0], 0.01 * np.eye(3)),
+    )
+    turn = Elementary(Motion.RZ, variable=True)
+    joints = (
+        Joint("j1", JointKind.REVOLUTE, (turn,)),
+        Joint("j2", JointKind.REVOLUTE, (Elementary(Motion.RY, variable=True),)),
+    )
+    robot = Robot("folder", joints, tuple(Link(f"l{i}", x) for i, x in enumerate(bodies)), gravity=np.zeros(3))
+    time = np.linspace(0.0, 4.0, 4001)
+    fold = 1.55 * np.exp(-(((time - 1.43) / 0.15) ** 2))
+    q = np.column_stack([0.2 * np.sin(5.0 * time), fold])
+    qd = np.gradient(q, time, axis=0)
+    motion = SampledTrajectory(("j1", "j2"), time, q, qd, np.gradient(qd, time, axis=0))
+    assert np.abs(spread(q)[:, 1]).max() < 1.0  # the coarse look misses the fold
+    assert np.abs(lightest(RigidModel(robot), q, np.ones(2))[:, 1]).min() > 1.4
+    run = simulate(
+        robot, motion, controller=PdGravity(frequency_hz=25.0), physics=Physics(collisions=False, tracking_limit=9.0)
+    )
+    chatter = np.abs(np.diff(run.motor_torque, n=2, axis=0)).max()
+    assert chatter < 1.0, chatter  # N m between ticks of a smooth motion; an unstable loop flips hundreds
+    # A joint without damping of its own is not weighed.
+    assert lightest(RigidModel(robot), q, np.array([1.0, 0.0])).shape == (3, 2)
 
 
 def test_encoders_in_the_loop_make_the_torque_rough_and_the_seed_decides_how(panda):

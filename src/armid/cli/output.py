@@ -53,7 +53,7 @@ def verb(function: Callable[P, None]) -> Callable[P, None]:
         try:
             function(*args, **kwargs)
         except ArmidError as error:
-            typer.echo(f"armid: {error}", err=True)
+            typer.echo(f"armid: {' '.join(str(error).split())}", err=True)
             raise typer.Exit(EXIT_FAILED) from None
         except BrokenPipeError:
             raise  # whoever read our output has gone; the command group ends quietly

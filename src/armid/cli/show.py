@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -72,16 +73,34 @@ def pose_table(robot: Robot, path: Path) -> list[list[float]] | None:
     """Poses of `armid poses`, in either of its files; None when the file is something else."""
     if not path.is_file():
         raise InputError(path, "no such file", "give a trajectory of `armid design` or poses of `armid poses`")
-    if path.suffix == ".csv":
-        lines = path.read_text(encoding="utf-8").splitlines()
-        if not lines or lines[0].split(",") != list(robot.joint_names):
-            return None
-        return [[float(x) for x in line.split(",")] for line in lines[1:]]
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError):
+        text = path.read_text(encoding="utf-8")
+        if path.suffix == ".csv":
+            head, *lines = text.splitlines() or [""]
+            if head.split(",") != list(robot.joint_names):
+                return None
+            return checked_poses([[float(x) for x in line.split(",")] for line in lines if line.strip()], robot, path)
+        values = json.loads(text)
+    except UnicodeDecodeError:
+        raise InputError(path, "not text", "give a trajectory of `armid design` or poses of `armid poses`") from None
+    except json.JSONDecodeError:
         return None
+    except ValueError as problem:
+        raise InputError(path, f"not a table of numbers: {problem}") from None
     if not isinstance(values, dict) or values.get("format") != "armid-poses":
         return None
-    poses: list[list[float]] = values["poses"]
-    return poses
+    return checked_poses(values.get("poses"), robot, path)
+
+
+def checked_poses(poses: Any, robot: Robot, path: Path) -> list[list[float]]:
+    """At least one row of finite numbers, one for each joint."""
+    rows = poses if isinstance(poses, list) else []
+    good = [
+        row for row in rows
+        if isinstance(row, list) and len(row) == robot.n_joints and all(isinstance(x, int | float) and isfinite(x) for x in row)
+    ]  # fmt: skip
+    if not rows or len(good) < len(rows):
+        raise InputError(
+            path, f"{len(rows) - len(good)} of {len(rows)} rows are no pose", f"{robot.n_joints} finite numbers each"
+        )
+    return good

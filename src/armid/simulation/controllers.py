@@ -94,6 +94,7 @@ class PdGravity:
         postures = spread(reference.q)
         inertia = np.mean([np.diag(known.mass_matrix(q, rotors=True)) for q in postures], axis=0)
         omega = 2.0 * np.pi * self.frequency_hz
+        postures = np.vstack([postures, lightest(known, reference.q, inertia)])
         while True:
             kp = inertia * omega**2 if self.kp is None else per_joint("kp", self.kp, n)
             kd = 2.0 * np.sqrt(kp * inertia) if self.kd is None else per_joint("kd", self.kd, n)
@@ -180,10 +181,29 @@ def friction_feedforward(robot: Robot, reference: Reference) -> FloatArray:
 POSTURES_CHECKED = 8
 """Enough to see the inertia matrix change along a motion."""
 
+POSTURES_WEIGHED = 200
+"""Enough to meet the moment an arm folds together: fifty a period of the fastest harmonic in use."""
+
+LIGHTEST_KEPT = 3
+
 
 def spread(q: FloatArray) -> FloatArray:
     """A few postures spread over a motion."""
     return q[np.linspace(0, len(q) - 1, POSTURES_CHECKED).astype(int)]
+
+
+def lightest(known: RigidModel, q: FloatArray, damping: FloatArray) -> FloatArray:
+    """The postures of a motion where damping [n_joints] acts on the least inertia: the largest eigenvalue of M^-1 D.
+
+    A loop sampled too slowly goes unstable there first; a folded arm can weigh a thirtieth of what it does stretched.
+    """
+    moved = np.flatnonzero(damping > 0.0)
+    tried = q[np.unique(np.linspace(0, len(q) - 1, POSTURES_WEIGHED).astype(int))]
+    M = np.array([known.mass_matrix(row, rotors=True)[np.ix_(moved, moved)] for row in tried])
+    # The smallest eigenvalue of D^-1/2 M D^-1/2 is one over the largest of M^-1 D.
+    scale = 1.0 / np.sqrt(damping[moved])
+    smallest = np.linalg.eigvalsh(scale[:, np.newaxis] * M * scale)[:, :1].sum(axis=1)
+    return tried[np.argsort(smallest)[:LIGHTEST_KEPT]]
 
 
 def closed_loop_radius(plant: Plant, q: FloatArray, Kp: FloatArray, Kd: FloatArray, period: float) -> float:
@@ -204,7 +224,9 @@ def closed_loop_radius(plant: Plant, q: FloatArray, Kp: FloatArray, Kd: FloatArr
 
 def check_gains(law: Law, plant: Plant, reference: Reference, period: float) -> None:
     """Refuses gains that cannot work at this rate, before anything moves."""
-    for q in spread(reference.q):
+    damping = np.diag(law.damping(reference.q[0]))
+    light = lightest(RigidModel(plant.robot), reference.q, np.where(plant.locked, 0.0, damping))
+    for q in np.vstack([spread(reference.q), light]):
         radius = closed_loop_radius(plant, q, law.stiffness(q), law.damping(q), period)
         if not radius < UNSTABLE_RADIUS:
             raise GainError(radius, period)
