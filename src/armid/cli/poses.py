@@ -40,7 +40,12 @@ def poses(
         str | None, typer.Option(help="For calibration: described (the description's constants) or complete.")
     ] = None,
     cell: Annotated[str | None, typer.Option(help="Cell file, or the name of one that comes along.")] = None,
-    method: Annotated[str, typer.Option(help="best, target (seed 002), exchange, tabu or multi-start.")] = "best",
+    method: Annotated[
+        str,
+        typer.Option(
+            help="best, target (seed 002), exchange, tabu, multi-start or prediction (expected error of predicted axis inertias)."
+        ),
+    ] = "best",
     spread: Annotated[str, typer.Option(help="Of the pool: random, uniform or weighted.")] = "random",
     pool: Annotated[
         str | None, typer.Option(help="Poses generated, per axis with commas; values per joint if not random.")

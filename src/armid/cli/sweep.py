@@ -11,8 +11,11 @@ from armid.cli.output import EXIT_UNTRUSTED, BaseLinkOption, JsonOption, RobotAr
 from armid.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from armid.estimation.axis_inertia import AxisInertiaModel
     from armid.experiments.frequency_response import AxisMeasurement
+    from armid.experiments.sweep_plan import Sweep, SweepSettings
     from armid.robot.robot import Robot
 
 
@@ -31,11 +34,26 @@ def sweep(
     parameters: Annotated[
         bool, typer.Option("--parameters", help="Base parameters of the load-side inertia from all of them.")
     ] = False,
+    predict: Annotated[
+        Path | None,
+        typer.Option(metavar="POSES", help="With --parameters: inertias of all axes at these poses (CSV q1..qn)."),
+    ] = None,
     plan: Annotated[
-        Path | None, typer.Option(metavar="POSES", help="Instead: write the motions for these poses (CSV q1..qn).")
+        Path | None,
+        typer.Option(
+            metavar="POSES",
+            help="Instead: write the motions for these poses (poses.json of `armid poses`, or CSV q1..qn).",
+        ),
     ] = None,
     axis: Annotated[list[str] | None, typer.Option("--axis", help="With --plan: which joints; all by default.")] = None,
     chirp: Annotated[bool, typer.Option("--chirp", help="With --plan: one chirp instead of sines.")] = False,
+    minutes: Annotated[
+        float | None, typer.Option(help="With --plan: measuring time in all; 8 s per measurement by default.")
+    ] = None,
+    torque_noise_percent: Annotated[
+        float, typer.Option("--torque-noise-percent", help="With --plan: of the torque limit, per sample.")
+    ] = 0.3,
+    cell: Annotated[str | None, typer.Option(help="With --plan: cell file, to keep clear of.")] = None,
     rate_hz: Annotated[float, typer.Option("--rate-hz", help="With --plan: of the recording.")] = 1000.0,
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where files are written.")] = None,
     base: BaseLinkOption = None,
@@ -50,20 +68,26 @@ def sweep(
 
     arm = load_robot(robot, base=base, tip=tip)
     if plan is not None:
-        files = planned(arm, plan, axis or list(arm.joint_names), frequency_hz, chirp, rate_hz, out)
-        console().print(f"{len(files)} motions written")
-        emit({"axes": [], "files": files}, as_json=as_json)
+        from armid.experiments.sweep_motion import Signal
+        from armid.experiments.sweep_plan import SweepSettings
+
+        settings = SweepSettings(
+            tuple(frequency_hz or ()), Signal.CHIRP if chirp else Signal.SINES, rate_hz, minutes, 1e-2 * torque_noise_percent
+        )  # fmt: skip
+        emit(planned(arm, plan, axis or list(arm.joint_names), settings, cell, out), as_json=as_json)
         return
     if not logs:
         raise InputError("LOG", "none given", "recordings of one axis each, or --plan POSES")
     measured = [measure(arm, path, tuple(frequency_hz or ())) for path in logs]
     result: dict[str, Any] = {"axes": [as_dict(m, path) for m, path in zip(measured, logs, strict=True)]}
     model = None
-    if parameters:
+    if parameters or predict is not None:
         from armid.estimation.axis_inertia import axis_inertia_model
 
-        model = axis_inertia_model(arm, measured)
+        model = axis_inertia_model(arm, [m for m in measured if m.usable])
         result |= model_dict(model)
+        if predict is not None:
+            result["predictions"] = predictions(model, predict)
     result["files"] = written(result, out)
     show(measured, model)
     emit(result, as_json=as_json)
@@ -80,30 +104,46 @@ def measure(arm: Robot, path: str, frequencies: tuple[float, ...]) -> AxisMeasur
 
 
 def planned(
-    arm: Robot,
-    poses: Path,
-    axes: list[str],
-    frequencies: list[float] | None,
-    chirp: bool,
-    rate_hz: float,
-    out: Path | None,
-) -> list[Path]:
-    """One motion file per pose and axis."""
+    arm: Robot, poses: Path, axes: list[str], settings: SweepSettings, cell: str | None, out: Path | None
+) -> dict[str, Any]:
+    """One motion file per measurement, and how good the campaign will be."""
+    from armid.cli.poses import named_cell
+    from armid.design.scene import build_scene
     from armid.design.trajectory_files import save_csv
-    from armid.experiments.sweep_motion import DEFAULT_FREQUENCIES, Signal, sweep_motion
+    from armid.experiments.sweep_plan import all_axes, sites_from, sweep_plan
     from armid.simulation.postures import load_postures
 
     if out is None:
         raise InputError("--plan", "given without --out", "motions are written to files: add --out DIR")
-    signal = Signal.CHIRP if chirp else Signal.SINES
-    lines = frequencies or ((1.5, 7.0) if chirp else DEFAULT_FREQUENCIES)
+    for name in axes:
+        arm.joint_index(name)
+    json_file = poses.suffix == ".json"
+    sites = sites_from(poses, arm, axes) if json_file else all_axes(load_postures(poses, arm), axes)
+    sweeps = sweep_plan(arm, sites, settings, scene=build_scene(arm, named_cell(cell), self_collision=True))
     out.mkdir(parents=True, exist_ok=True)
-    files = []
-    for k, pose in enumerate(load_postures(poses, arm)):
-        for name in axes:
-            motion = sweep_motion(arm, pose, name, lines, rate_hz=rate_hz, signal=signal)
-            files.append(save_csv(motion, out / f"pose{k + 1}-{name}.csv", rate_hz=rate_hz))
-    return files
+    files = [save_csv(s.motion, out / f"{s.name}.csv", rate_hz=settings.rate_hz) for s in sweeps]
+    minutes = sum(s.motion.duration for s in sweeps) / 60.0
+    console().print(f"{len(files)} motions, {minutes:.1f} minutes without the ways between them")
+    return {"axes": [], "minutes": minutes, "expected_accuracy": accuracy(arm, sweeps), "files": files}
+
+
+def accuracy(arm: Robot, sweeps: Sequence[Sweep]) -> list[dict[str, Any]]:
+    """What predictions of the inertia will be good to, when the measurements determine all parameters; empty otherwise."""
+    from armid.errors import ArmidError
+    from armid.estimation.axis_inertia import expected_accuracy
+
+    poses, axes = [s.motion.pose for s in sweeps], [s.motion.axis for s in sweeps]
+    try:
+        found = expected_accuracy(arm, poses, axes, [s.deviation for s in sweeps])
+    except ArmidError as problem:
+        console().print(f"[yellow]accuracy not known[/]: {problem}")
+        return []
+    for name, typical, worst in zip(arm.joint_names, found.typical, found.worst, strict=True):
+        console().print(f"  {name}: inertia predicted to {100 * typical:.2f} %, at the worst pose {100 * worst:.2f} %")
+    return [
+        {"axis": name, "relative_deviation": float(t), "worst_relative_deviation": float(w)}
+        for name, t, w in zip(arm.joint_names, found.typical, found.worst, strict=True)
+    ]
 
 
 def as_dict(m: AxisMeasurement, path: str) -> dict[str, Any]:
@@ -115,6 +155,7 @@ def as_dict(m: AxisMeasurement, path: str) -> dict[str, Any]:
         "standard_deviation_viscous": m.viscous_deviation,
         "gravity_slope": m.slope,
         "torque_lag": m.lag,
+        "coupling": m.coupling,
         "pose": m.pose,
         "lines": [
             {
@@ -142,6 +183,15 @@ def model_dict(model: AxisInertiaModel) -> dict[str, Any]:
             for n, u, v, s, r in rows
         ],
     }  # fmt: skip
+
+
+def predictions(model: AxisInertiaModel, poses: Path) -> list[dict[str, Any]]:
+    """Inertia of every axis at other poses."""
+    from armid.simulation.postures import load_postures
+
+    q = load_postures(poses, model.robot)
+    rows = zip(q, model.inertia(q), model.deviation(q), strict=True)
+    return [{"pose": x, "inertia": J, "standard_deviation": s} for x, J, s in rows]
 
 
 def written(result: dict[str, Any], out: Path | None) -> list[Path]:

@@ -42,6 +42,8 @@ class Method(StrEnum):
     TABU = "tabu"
     MULTI_START = "multi-start"
     """Descents over all joint angles from random sets."""
+    PREDICTION = "prediction"
+    """Smallest expected error of predicted inertias; axis inertias only."""
 
 
 POOL_SIZES = (50_000, 40_000, 30_000, 20_000, 10_000)
@@ -64,7 +66,8 @@ class PoseSettings:
     """What is asked.
 
     Args:
-        count: of poses; for axis inertias the target matrix decides it. None for the purpose's default.
+        count: of poses; for axis inertias the target matrix decides it, except for the method `prediction`, which counts
+            measurements of one axis each. None for the purpose's default.
         frame: tracked by the instrument; the tip when None. Calibration only.
         errors: which constants are in question; what the description calls for when None. Calibration only.
         method: how poses are chosen.

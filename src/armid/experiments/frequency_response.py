@@ -1,45 +1,56 @@
-"""Inertia and viscous friction of one axis from its response to sines; seed 002 eqs. 8-11.
+"""Inertia and viscous friction of one axis from its response to sines or a chirp; seed 002 eqs. 8-11.
 
-    J qdd + mu qd = tau   =>   Gamma / Omega = mu + i (w J - k / w) + w^2 J d
+    J qdd + mu qd = tau   =>   Gamma / Omega = mu + i w J
 
-with the phasors Omega of velocity and Gamma of torque at w. The slope k of gravity along the axis and the time d by which
-torque is stamped late are zero in the seed; with enough frequencies both are fitted, because a lag of a single
-sample passes for viscous friction.
+with the phasors Omega of velocity and Gamma of torque at w: magnitude and phase give J and mu line by line. Gravity along the
+axis, a late torque and other axes that give way are nought in the seed; the fit over all frequencies (`axis_fit`) has
+them too, because on a large arm each of them is several per cent.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
-from math import inf
 
 import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.errors import InputError
+from armid.experiments.axis_fit import AxisFit, Excited, fit_axis
+from armid.experiments.modulation import Complex
 from armid.experiments.sweep_motion import check_frequencies
 from armid.logs.log import Channel, Log
 from armid.notes import Note, Severity
-from armid.robot.robot import Robot
-
-Complex = npt.NDArray[np.complex128]
+from armid.robot.robot import JointKind, Robot
 
 FEWEST_PERIODS = 3.0
 """Of the slowest sine: with fewer, drift and sine cannot be told apart."""
 
 DRIFT_DEGREE = 3
-"""Of the polynomial that takes up constant velocity, Coulomb friction and gravity along the way."""
+"""Of the polynomial that takes up constant velocity, Coulomb friction and gravity along the way, line by line."""
 
-SEGMENTS = 6
-"""Stretches the steady part is divided into for the standard deviation."""
+OTHER_TRAVEL = 0.02
+"""Travel of another axis relative to the moving one's: above this Coriolis torque is no longer small."""
 
-OTHER_AXES = 0.02
-"""Velocity of another axis relative to the moving one's: above this Coriolis torque and coupling are no longer small."""
+OTHER_SWING = 0.15
+"""Swing of another axis at the excited frequencies. Its coupling torque is taken out to first order and counts as doubt;
+from here on the second order would be a per cent."""
+
+MOST_LINES = 12
+"""More peaks than this are the ripples of a chirp."""
+
+CHIRP_RESIDUAL = 0.2
+"""Of the oscillation: when sines at all peaks leave more, it was no sum of sines."""
+
+CHIRP_FLOOR = 0.5
+"""Of its level: where the spectrum of a chirp is above this the axis was excited."""
 
 SLOPE_SHARE = 0.02
 """Of w^2 J: a gravity slope larger than this shifts J by as much unless it is fitted."""
+
+YIELDED_SHARE = 0.005
+"""Of J: other axes that give way by more are worth a word."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,10 +101,11 @@ class AxisMeasurement:
         pose: mean position of all joints, shape [n_joints].
         inertia: load side, rotor included [kg m^2 or kg].
         viscous: [N m s/rad or N s/m].
-        slope: of gravity along the axis [N m/rad or N/m]; zero when it was not fitted.
+        slope: mean slope of gravity along the axis [N m/rad or N/m]; zero when it was not fitted.
         lag: of torque behind position [s]; zero when it was not fitted.
-        inertia_deviation, viscous_deviation: standard deviations from stretches of the recording.
-        lines: the response at each frequency.
+        inertia_deviation, viscous_deviation: standard deviations, from the torque around the excited frequencies.
+        lines: the response at each frequency; a chirp has none.
+        coupling: what other axes that gave way would have added to the inertia, relative.
         notes: what a reader must know; one of severity error makes the measurement unusable.
     """
 
@@ -106,6 +118,7 @@ class AxisMeasurement:
     inertia_deviation: float
     viscous_deviation: float
     lines: tuple[Line, ...]
+    coupling: float = 0.0
     notes: tuple[Note, ...] = ()
 
     @property
@@ -118,15 +131,17 @@ class ResponseSettings:
     """How a recording is analysed.
 
     Args:
-        frequencies: [Hz]; found in the spectrum when empty.
-        slope: fit the slope of gravity too; None: when there are two frequencies or more.
-        lag: fit a lag of torque too; None: when there are three frequencies or more.
+        frequencies: of the sines [Hz]; found in the spectrum when empty.
+        band: lowest and highest frequency of a chirp [Hz]; found in the spectrum when there are no sines.
+        slope: fit gravity along the axis.
+        lag: fit a lag of torque too; None: when frequencies are far enough apart.
         window: (start, end) [s] of the steady part; found by the velocity when None.
         torque: channel; the motor side's by default.
     """
 
     frequencies: tuple[float, ...] = ()
-    slope: bool | None = None
+    band: tuple[float, float] | None = None
+    slope: bool = True
     lag: bool | None = None
     window: tuple[float, float] | None = None
     torque: Channel | None = None
@@ -143,24 +158,59 @@ def axis_response(log: Log, robot: Robot, settings: ResponseSettings | None = No
     axis = moving_axis(log, robot)
     window = settings.window or steady_window(log, axis)
     inside = (log.time >= window[0]) & (log.time <= window[1])
-    t, q, tau = log.time[inside], log[Channel.POSITION][inside], log[channel][inside, axis]
-    rate = sampling_rate(log.name, t)
-    name = robot.joint_names[axis]
-    frequencies = settings.frequencies or found_frequencies(t, q[:, axis], rate, name)
-    check_frequencies(name, frequencies, rate)
-    check_length(log.name, t, frequencies)
-    lines = response(t, q[:, axis], tau, frequencies)
-    options = {
-        "slope": len(lines) > 1 if settings.slope is None else settings.slope,
-        "lag": len(lines) > 2 if settings.lag is None else settings.lag,
-    }
-    inertia, viscous, slope, lag = fitted(lines, **options)
-    parts = [fitted(part, **options) for part in stretches(t, q[:, axis], tau, frequencies)]
-    deviation = np.std(np.array(parts), axis=0, ddof=1) / np.sqrt(len(parts)) if len(parts) > 1 else np.full(4, inf)
+    t, q, tau = log.time[inside], log[Channel.POSITION][inside], log[channel][inside]
+    excited = excitation_of(t, q[:, axis], settings, robot.joint_names[axis], log.name)
+    check_length(log.name, t, excited.low)
+    gravity = gravity_functions(robot, axis, q[:, axis]) if settings.slope else np.zeros((0, len(t)))
+    others = [(q[:, j], tau[:, j]) for j in range(robot.n_joints) if j != axis]
+    lag = excited.several if settings.lag is None else settings.lag
+    fit = fit_axis(t, q[:, axis], tau[:, axis], gravity, excited, lag=lag, others=others)
     measured = AxisMeasurement(
-        name, q.mean(axis=0), inertia, viscous, slope, lag, float(deviation[0]), float(deviation[1]), lines
-    )
-    return replace(measured, notes=tuple(validity(measured, log, robot, axis, inside)))
+        robot.joint_names[axis], q.mean(axis=0), fit.inertia, fit.viscous, mean_slope(fit, gravity, q[:, axis]), fit.lag,
+        fit.inertia_deviation, fit.viscous_deviation, response(t, q[:, axis], tau[:, axis], excited.lines), fit.coupling,
+    )  # fmt: skip
+    return replace(measured, notes=tuple(validity(measured, excited, t, q, robot, axis)))
+
+
+def excitation_of(t: FloatArray, q: FloatArray, settings: ResponseSettings, axis: str, name: str) -> Excited:
+    """The frequencies given, or those the spectrum shows.
+
+    Raises:
+        InputError: above Nyquist, not positive, or none to be seen.
+    """
+    rate = sampling_rate(name, t)
+    if settings.band is not None:
+        check_frequencies(axis, settings.band, rate)
+        return Excited(min(settings.band), max(settings.band))
+    if settings.frequencies:
+        check_frequencies(axis, settings.frequencies, rate)
+        return Excited(min(settings.frequencies), max(settings.frequencies), settings.frequencies)
+    return found_excitation(t, q, rate, axis)
+
+
+def gravity_functions(robot: Robot, axis: int, q: FloatArray) -> FloatArray:
+    """What gravity along one moving axis is made of, shape [k, n_samples].
+
+    An axis that turns alone carries one rigid body: its torque is one sine of its angle. A prismatic one carries a constant.
+    A drive that turns several joints at once carries several sines; a parabola follows them over the way of a measurement.
+    """
+    if robot.coupling is not None and np.count_nonzero(robot.coupling[:, axis]) > 1:
+        x = q - q.mean()
+        return np.array([x, x**2])
+    if robot.joints[axis].kind is JointKind.PRISMATIC:
+        return np.zeros((0, len(q)))
+    angle = q if robot.coupling is None else q * robot.coupling[axis, axis]
+    return np.array([np.cos(angle), np.sin(angle)])
+
+
+def mean_slope(fit: AxisFit, gravity: FloatArray, q: FloatArray) -> float:
+    """Mean derivative of the fitted gravity by position: its change over the way, plus nothing else.
+
+    The regression slope over all samples, since the sines swing around every one of them.
+    """
+    if not len(gravity):
+        return 0.0
+    return float(np.polynomial.polynomial.polyfit(q - q.mean(), fit.gravity @ gravity, 1)[1])
 
 
 def torque_channel(log: Log, settings: ResponseSettings) -> Channel:
@@ -209,22 +259,40 @@ def sampling_rate(name: str, t: FloatArray) -> float:
     return float(1.0 / np.median(steps))
 
 
-def found_frequencies(t: FloatArray, q: FloatArray, rate: float, name: str) -> tuple[float, ...]:
-    """Peaks of the velocity's spectrum that stand out, refined between its lines."""
+def found_excitation(t: FloatArray, q: FloatArray, rate: float, axis: str) -> Excited:
+    """Sines that stand out of the velocity's spectrum, refined between its bins; or the band of a chirp."""
     v = np.gradient(q, t)
     trend = np.polynomial.polynomial.Polynomial.fit(t, v, DRIFT_DEGREE)(t)
-    window = np.hanning(len(v))
-    size = np.abs(np.fft.rfft((v - trend) * window, 8 * len(v)))
-    f = np.fft.rfftfreq(8 * len(v), 1.0 / rate)
-    floor = np.median(size[f < 0.4 * rate])
-    peaks = [
-        i
-        for i in range(1, len(size) - 1)
-        if size[i] >= size[i - 1] and size[i] > size[i + 1] and size[i] > 0.2 * size.max()
-    ]
-    if not peaks or size.max() < 10.0 * floor:
-        raise InputError(f"joint {name!r}", "no sine stands out of its velocity", "give --frequency-hz")
-    return refined(t, q, [float(f[i]) for i in peaks])
+    f = np.asarray(np.fft.rfftfreq(8 * len(v), 1.0 / rate), dtype=np.float64)
+    size, flat = (np.abs(np.fft.rfft((v - trend) * w, 8 * len(v))) for w in (np.hanning(len(v)), np.ones(len(v))))
+    if size.max() < 10.0 * np.median(size[f < 0.4 * rate]):
+        raise InputError(f"joint {axis!r}", "no sine stands out of its velocity", "give --frequency-hz")
+    inner = size[1:-1]
+    peaks = np.flatnonzero((inner >= size[:-2]) & (inner > size[2:]) & (inner > 0.2 * size.max())) + 1
+    lines = refined(t, q, [float(f[i]) for i in peaks]) if len(peaks) <= MOST_LINES else ()
+    if lines and unexplained(t, q, lines) < CHIRP_RESIDUAL:
+        return Excited(min(lines), max(lines), lines)
+    # The ends of a chirp lie at the ends of the recording, where a window would hide them.
+    return Excited(*widest(f, flat > CHIRP_FLOOR * np.median(flat[flat > 0.5 * flat.max()])))
+
+
+def unexplained(t: FloatArray, q: FloatArray, lines: Sequence[float]) -> float:
+    """Share of the oscillation that these sines leave."""
+    s = 2.0 * (t - t[0]) / (t[-1] - t[0]) - 1.0
+    drift = np.polynomial.legendre.legvander(s, DRIFT_DEGREE)
+    angle = 2.0 * np.pi * np.outer(t - t[0], lines)
+    left = []
+    for A in (drift, np.hstack([drift, np.cos(angle), np.sin(angle)])):
+        left.append(float(np.linalg.norm(q - A @ np.linalg.lstsq(A, q, rcond=None)[0])))
+    return left[1] / left[0]
+
+
+def widest(f: FloatArray, above: npt.NDArray[np.bool_]) -> tuple[float, float]:
+    """First and last frequency of the longest run; gaps of a few bins (ripples of a chirp) do not end one."""
+    places = np.flatnonzero(above)
+    runs = np.split(places, np.flatnonzero(np.diff(places) > 8) + 1)
+    best = max(runs, key=lambda run: int(run[-1] - run[0]))
+    return float(f[best[0]]), float(f[best[-1]])
 
 
 def refined(t: FloatArray, q: FloatArray, frequencies: Sequence[float], *, iterations: int = 8) -> tuple[float, ...]:
@@ -243,16 +311,16 @@ def refined(t: FloatArray, q: FloatArray, frequencies: Sequence[float], *, itera
         norms = np.linalg.norm(A * window, axis=0)
         step = np.linalg.lstsq(A * window / norms, (q * window[:, 0]), rcond=None)[0] / norms
         f = f + step[: len(f)]
+        if np.abs(step[: len(f)]).max() < 1e-7:
+            break
     return tuple(float(x) for x in f)
 
 
-def check_length(name: str, t: FloatArray, frequencies: Sequence[float]) -> None:
-    periods = (t[-1] - t[0]) * min(frequencies)
+def check_length(name: str, t: FloatArray, slowest: float) -> None:
+    periods = (t[-1] - t[0]) * slowest
     if periods < FEWEST_PERIODS:
         raise InputError(
-            name,
-            f"{periods:.2g} periods of {min(frequencies):g} Hz in the steady part",
-            f"record at least {FEWEST_PERIODS:g}",
+            name, f"{periods:.2g} periods of {slowest:g} Hz in the steady part", f"record at least {FEWEST_PERIODS:g}"
         )
 
 
@@ -280,60 +348,76 @@ def phasors(t: FloatArray, x: FloatArray, frequencies: Sequence[float]) -> Compl
 
 def response(t: FloatArray, q: FloatArray, tau: FloatArray, frequencies: Sequence[float]) -> tuple[Line, ...]:
     """Phasors of velocity (i w times the position's, no differentiation) and torque at every frequency."""
+    if not frequencies:
+        return ()
     Q, T = phasors(t, q, frequencies), phasors(t, tau, frequencies)
     return tuple(Line(float(f), complex(2j * np.pi * f * Q[k]), complex(T[k])) for k, f in enumerate(frequencies))
 
 
-def fitted(lines: Sequence[Line], *, slope: bool = False, lag: bool = False) -> tuple[float, float, float, float]:
-    """J, mu, gravity slope k and lag d by complex least squares of Gamma = (mu + i (w J - k / w) + w^2 J d) Omega."""
-    if slope + lag + 2 > 2 * len(lines):
-        raise InputError("frequencies", f"{len(lines)} for {slope + lag + 2} unknowns", "excite more frequencies")
-    rows, y = [], []
-    for line in lines:
-        w, v = line.omega, line.velocity
-        entries = [1j * w * v, v, *([-1j / w * v] if slope else []), *([w**2 * v] if lag else [])]
-        rows += [[e.real for e in entries], [e.imag for e in entries]]
-        y += [line.torque.real, line.torque.imag]
-    A = np.array(rows)
-    norms = np.linalg.norm(A, axis=0)
-    x = np.linalg.lstsq(A / norms, np.array(y), rcond=None)[0] / norms
-    return float(x[0]), float(x[1]), float(x[2]) if slope else 0.0, float(x[-1] / x[0]) if lag else 0.0
-
-
-def stretches(t: FloatArray, q: FloatArray, tau: FloatArray, frequencies: Sequence[float]) -> list[tuple[Line, ...]]:
-    """The response of each of several stretches, as long as they hold enough periods."""
-    periods = (t[-1] - t[0]) * min(frequencies)
-    count = int(min(SEGMENTS, periods // FEWEST_PERIODS))
-    bounds = np.linspace(0, len(t), count + 1).astype(int)
-    pairs = pairwise(bounds)
-    return [response(t[a:b], q[a:b], tau[a:b], frequencies) for a, b in pairs] if count > 1 else []
-
-
-def validity(measured: AxisMeasurement, log: Log, robot: Robot, axis: int, inside: npt.NDArray[np.bool_]) -> list[Note]:
+def validity(
+    measured: AxisMeasurement, excited: Excited, t: FloatArray, q: FloatArray, robot: Robot, axis: int
+) -> list[Note]:
     """Whether the assumptions behind eq. 8 hold."""
-    q, t = log[Channel.POSITION][inside], log.time[inside]
-    lines = measured.lines
-    offset = float((q[-1, axis] - q[0, axis]) / (t[-1] - t[0]))
+    return [
+        *reversal_notes(measured, excited, t, q[:, axis]),
+        *other_axes_notes(measured, excited, t, q, robot, axis),
+        *response_notes(measured, excited),
+    ]
+
+
+def reversal_notes(measured: AxisMeasurement, excited: Excited, t: FloatArray, q: FloatArray) -> list[Note]:
+    """Coulomb friction stays at 0 Hz only as long as the velocity keeps its sign."""
+    v = steady_velocity(t, q, excited)
+    offset = float((q[-1] - q[0]) / (t[-1] - t[0]))
+    slowest = float((v * np.sign(offset)).min())
+    if slowest > 0.0:
+        return []
+    text = (
+        f"velocity changes sign (offset {abs(offset):.3g}, slowest {slowest:.3g}): Coulomb friction enters the response"
+    )
+    return [Note("velocity-reverses", Severity.ERROR, text, measured.axis)]
+
+
+def steady_velocity(t: FloatArray, q: FloatArray, excited: Excited) -> FloatArray:
+    """Velocity without encoder noise: mean plus the sines, or a moving average short against the fastest period."""
+    if excited.lines:
+        waves = phasors(t, q, excited.lines) * np.exp(2j * np.pi * np.outer(t, excited.lines))
+        swing = (waves * (2j * np.pi * np.asarray(excited.lines))).real.sum(axis=1)
+        return np.asarray(swing + (q[-1] - q[0]) / (t[-1] - t[0]))
+    width = max(3, int(0.15 / (excited.high * float(np.median(np.diff(t))))))
+    return np.asarray((q[width:] - q[:-width]) / (t[width:] - t[:-width]))
+
+
+def other_axes_notes(
+    measured: AxisMeasurement, excited: Excited, t: FloatArray, q: FloatArray, robot: Robot, axis: int
+) -> list[Note]:
+    """Other axes must stand still: travel brings Coriolis torque, swing brings their share of the inertia matrix."""
+    lines = excited.lines or tuple(np.linspace(excited.low, excited.high, 7)[1:-1])
+    own = np.abs(phasors(t, q[:, axis], lines))
+    way = max(abs(float(q[-1, axis] - q[0, axis])), 1e-12)
     notes = []
-    swing = sum(abs(line.velocity) for line in lines)
-    if swing >= abs(offset):
-        text = f"velocity changes sign (offset {offset:.3g}, sine {swing:.3g}): Coulomb friction enters the response"
-        notes.append(Note("velocity-reverses", Severity.ERROR, text, measured.axis))
     for k, name in enumerate(robot.joint_names):
-        if k != axis:
-            others = np.abs(phasors(t, q[:, k], [line.frequency for line in lines]))
-            own = np.array([abs(line.velocity) / line.omega for line in lines])
-            share = float((others / own).max())
-            drift = float(np.abs(q[-1, k] - q[0, k]) / max(abs(q[-1, axis] - q[0, axis]), 1e-12))
-            if max(share, drift) > OTHER_AXES:
-                text = f"moves too ({100 * max(share, drift):.1f} % of {measured.axis}): Coriolis and coupling torque enter"
-                notes.append(Note("other-axis-moves", Severity.ERROR, text, name))
-    slowest = min(line.omega for line in lines)
-    ratio = abs(measured.slope) / (slowest**2 * abs(measured.inertia))
+        if k == axis:
+            continue
+        share = float((np.abs(phasors(t, q[:, k], lines)) / own).max())
+        drift = float(np.abs(q[-1, k] - q[0, k])) / way
+        if drift > OTHER_TRAVEL or share > OTHER_SWING:
+            text = f"moves too ({100 * max(share, drift):.1f} % of {measured.axis}): Coriolis and coupling torque enter"
+            notes.append(Note("other-axis-moves", Severity.ERROR, text, name))
+    if measured.coupling > YIELDED_SHARE and not notes:
+        text = f"other axes gave way; {100 * measured.coupling:.1f} % of the torque was theirs and is taken out"
+        notes.append(Note("axes-give-way", Severity.INFO, text, measured.axis))
+    return notes
+
+
+def response_notes(measured: AxisMeasurement, excited: Excited) -> list[Note]:
+    notes = []
+    ratio = abs(measured.slope) / ((2.0 * np.pi * excited.low) ** 2 * abs(measured.inertia))
     if ratio > SLOPE_SHARE:
         text = f"gravity changes along the axis: its slope is {100 * ratio:.1f} % of w^2 J at the slowest sine, and was fitted"
         notes.append(Note("gravity-slope", Severity.INFO, text, measured.axis))
-    if measured.inertia <= 0.0 or measured.viscous < 0.0:
+    # Viscous friction of a few standard deviations below zero is noise, not a wrong sign.
+    if measured.inertia <= 0.0 or measured.viscous < -4.0 * measured.viscous_deviation:
         text = f"inertia {measured.inertia:.3g}, viscous friction {measured.viscous:.3g}: torque of the wrong sign or lagging"
         notes.append(Note("impossible-response", Severity.ERROR, text, measured.axis))
     return notes

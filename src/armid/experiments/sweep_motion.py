@@ -7,32 +7,56 @@ there is neither Coriolis nor centrifugal torque in the axis.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray, read_only
+from armid.design.limits import motion_limits
 from armid.design.trajectory import quintic, quintic_through, times
 from armid.errors import InputError
+from armid.kernels.dynamics import inverse_dynamics
 from armid.robot.robot import Robot
 
-VELOCITY_SHARE = 0.2
-"""Of the velocity limit: the offset. Slow, so that gravity changes slowly, and far from any limit."""
+LIMIT_SHARE = 0.9
+"""Of the limits of velocity, acceleration, jerk and torque: the rest is for the controller, which may overshoot."""
 
-SINE_SHARE = 0.6
-"""Of the offset: the sum of all amplitudes. The velocity never comes near zero."""
+SINE_SHARE = 0.75
+"""Of the offset: the peak of all sines together. The velocity never comes near zero, even when the controller overshoots."""
 
-ACCELERATION_SHARE = 0.6
-"""Of the acceleration limit."""
+HARMONICS = (3, 5, 7)
+"""Of a common fundamental: none is a multiple of another, and together they repeat, so that their peaks can be kept apart."""
 
-DEFAULT_FREQUENCIES = (2.5, 4.0, 6.5)
-"""[Hz] Fast enough for inertia to outweigh friction and gravity, slow enough to stay below the resonances of large arms; three
-of them tell inertia, viscous friction, gravity slope and a lag of the torque apart, and none is a multiple of another."""
+HARMONIC_SHARES = (0.5, 1.0, 0.5)
+"""Acceleration of each. A carrier with two side lines can be phased like a frequency modulation, whose envelope is nearly
+constant: of the sets tried this has the most acceleration (root mean square 0.66 of the peak; a single sine has 0.71)."""
+
+BELOW_CORNER = 0.9
+"""Of jerk limit / acceleration limit: middle line at which both limits are reached together, side lines included."""
+
+FREQUENCY_RANGE = (1.5, 5.0)
+"""[Hz] Of the middle line. Inertia shows by acceleration, which every frequency reaches alike until jerk ends it: the best one is
+jerk limit / acceleration limit. Slower ones travel too far, faster ones meet the resonances of large arms."""
+
+USUAL_FREQUENCY = 4.0
+"""[Hz] Of the middle line when there is no limit of jerk."""
 
 FEWEST_PERIODS = 8
 """Of the slowest sine in the steady part."""
+
+USUAL_SECONDS = 8.0
+"""[s] Of the steady part, room permitting: torque noise of 0.3 % of the limit then leaves some tenths of a per cent."""
+
+PHASES_TRIED = 400
+"""Random sets of phases among which the one with the lowest peaks is taken; the best of three sines is found among 100."""
+
+COUNTED = 0.8
+"""Of the steady part: what the window of the analysis and its search for the steady part leave."""
+
+SMALLEST_SHARE = 0.1
+"""Of the amplitude the limits allow: with less room or torque than that the pose is not worth measuring at."""
 
 NYQUIST_SHARE = 0.8
 """Of the Nyquist frequency: faster sines alias or meet the anti-alias filter of the drive."""
@@ -64,6 +88,7 @@ class SweepMotion:
         seconds: of the steady part.
         signal: sines or chirp.
         ramp: [s].
+        phases: of the sines [rad]; after [Schroeder1970] when empty.
     """
 
     joint_names: tuple[str, ...]
@@ -75,6 +100,7 @@ class SweepMotion:
     seconds: float
     signal: Signal = Signal.SINES
     ramp: float = RAMP
+    phases: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "pose", read_only(self.pose))
@@ -90,45 +116,47 @@ class SweepMotion:
 
     def steady_axis(self, t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Position, velocity, acceleration, jerk of the axis t seconds into the steady part."""
-        q = self.pose[self.axis] + self.offset * (t - 0.5 * self.seconds)
-        v, a, j = np.full_like(t, self.offset), np.zeros_like(t), np.zeros_like(t)
-        for frequency, amplitude, phase in self.lines():
-            w = 2.0 * np.pi * frequency
-            x = w * t + phase
-            q = q - amplitude / w * np.cos(x)
-            v = v + amplitude * np.sin(x)
-            a = a + amplitude * w * np.cos(x)
-            j = j - amplitude * w**2 * np.sin(x)
-        if self.signal is Signal.CHIRP:
-            return self.chirp_axis(t)
-        return q, v, a, j
+        swing = self.chirp(t) if self.signal is Signal.CHIRP else self.sines(t)
+        q, v = self.pose[self.axis] + self.offset * (t - 0.5 * self.seconds), np.full_like(t, self.offset)
+        return q + swing[0], v + swing[1], swing[2], swing[3]
 
-    def lines(self) -> list[tuple[float, float, float]]:
-        """Frequency, amplitude, phase of every sine; phases after [Schroeder1970], so that they do not peak together."""
-        if self.signal is Signal.CHIRP:
-            return []
-        n = len(self.frequencies)
-        pairs = zip(self.frequencies, self.amplitudes, strict=True)
-        return [(f, a, -np.pi * k * (k - 1) / n) for k, (f, a) in enumerate(pairs, start=1)]
+    def sines(self, t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """What the sines add to position, velocity, acceleration, jerk."""
+        w = 2.0 * np.pi * np.array(self.frequencies)[:, np.newaxis]
+        a = np.array(self.amplitudes)[:, np.newaxis]
+        x = w * t + np.array(self.phases or schroeder(len(w)))[:, np.newaxis]
+        s, c = np.sin(x), np.cos(x)
+        parts = (-a / w * c, a * s, a * w * c, -a * w**2 * s)
+        return parts[0].sum(axis=0), parts[1].sum(axis=0), parts[2].sum(axis=0), parts[3].sum(axis=0)
 
-    def chirp_axis(self, t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """The same for a chirp: position oscillates, so that all derivatives are closed forms.
+    def chirp(self, t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """The same for a chirp of constant velocity amplitude, which excites its band evenly.
 
-        q = pose + offset t - B sin(phi), B chosen so that the velocity's amplitude stays below the given one.
+        Its position is a Fresnel integral: with phi = pi r x^2 - b, x = t + low / r, b = pi low^2 / r,
+        int sin(phi) = (cos b S(z) - sin b C(z)) / sqrt(2 r), z = sqrt(2 r) x.
         """
-        low, high = self.frequencies[0], self.frequencies[-1]
-        rate = (high - low) / self.seconds
-        w, wd = 2.0 * np.pi * (low + rate * t), 2.0 * np.pi * rate
-        phi = 2.0 * np.pi * (low * t + 0.5 * rate * t**2)
-        B = self.amplitudes[0] / (2.0 * np.pi * high)
-        c, s = np.cos(phi), np.sin(phi)
-        q = self.pose[self.axis] + self.offset * (t - 0.5 * self.seconds) - B * s
-        return (
-            q,
-            self.offset - B * w * c,
-            B * (w**2 * s - wd * c),
-            B * (3.0 * w * wd * s + w**3 * c),
-        )
+        from scipy.special import fresnel
+
+        low, high = self.frequencies
+        r, V = (high - low) / self.seconds, self.amplitudes[0]
+        b, x = np.pi * low**2 / r, t + low / r
+        phi = np.pi * r * x**2 - b
+        S, C = fresnel(np.sqrt(2.0 * r) * x)
+        w, wd = 2.0 * np.pi * r * x, 2.0 * np.pi * r
+        s, c = np.sin(phi), np.cos(phi)
+        q = V * (np.cos(b) * S - np.sin(b) * C) / np.sqrt(2.0 * r)
+        middle = V * (np.cos(b) - np.sin(b)) / (2.0 * np.sqrt(2.0 * r))
+        return q - middle, V * s, V * w * c, V * (wd * c - w**2 * s)
+
+    @property
+    def mean_square_acceleration(self) -> float:
+        """Of the steady part [(rad/s^2)^2 or (m/s^2)^2]: what inertia is measured with."""
+        t = np.linspace(0.0, self.seconds, 1 + int(40 * self.seconds * max(self.frequencies)))
+        return float(np.mean(self.steady_axis(t)[2] ** 2))
+
+    def deviation(self, torque_noise: float, rate_hz: float) -> float:
+        """Standard deviation of the inertia to expect from white torque noise [kg m^2 or kg]."""
+        return torque_noise / float(np.sqrt(self.mean_square_acceleration * rate_hz * COUNTED * self.seconds))
 
     def sample(self, t: npt.ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Positions, velocities, accelerations, each [n_samples, n_joints]; at rest before and after."""
@@ -163,54 +191,161 @@ class SweepMotion:
         return out
 
 
+def schroeder(n: int) -> tuple[float, ...]:
+    """Phases of n sines that do not peak together; [Schroeder1970]."""
+    return tuple(-np.pi * k * (k - 1) / n for k in range(1, n + 1))
+
+
 def sweep_motion(
     robot: Robot,
     pose: npt.ArrayLike,
     axis: str,
-    frequencies: Sequence[float],
+    frequencies: Sequence[float] | None = None,
     *,
     rate_hz: float = 1000.0,
     signal: Signal = Signal.SINES,
     seconds: float | None = None,
+    within: tuple[float, float] | None = None,
 ) -> SweepMotion:
-    """An excitation of one axis around a pose, amplitudes chosen within its limits.
+    """An excitation of one axis around a pose, as strong as its limits allow.
+
+    What a measurement says about inertia grows with its mean square acceleration and its duration. So acceleration comes first:
+    phases with low peaks, amplitudes up to the limits of acceleration and jerk; then the slowest offset that keeps the velocity
+    positive; then the time the room allows. Where there is no room for eight periods the amplitudes are lowered.
 
     Args:
         robot: for limits.
         pose: [rad or m], shape [n_joints].
         axis: name of the joint.
-        frequencies: [Hz]; two (from, to) for a chirp.
+        frequencies: [Hz]; two (from, to) for a chirp; chosen by the limits when None.
         rate_hz: at which it will be recorded.
         signal: sines, or a chirp.
-        seconds: of the steady part; eight periods of the slowest sine by default.
+        seconds: of the steady part at most; 8 s by default.
+        within: positions the axis may use; its limits by default.
 
     Raises:
-        InputError: frequencies above Nyquist, or no room within the position limits.
+        InputError: frequencies above Nyquist, no room within the position limits, or too little torque.
     """
     k = robot.joint_index(axis)
-    lines = tuple(float(f) for f in frequencies)
+    lines = tuple(float(f) for f in frequencies) if frequencies else usual_frequencies(robot, k, signal)
     check_frequencies(axis, lines, rate_hz, signal)
-    limits = robot.joints[k].limits
-    velocity = limits.velocity if np.isfinite(limits.velocity) else 1.0
-    acceleration = limits.acceleration if np.isfinite(limits.acceleration) else 10.0 * velocity
-    length = FEWEST_PERIODS / min(lines) if seconds is None else float(seconds)
-    offset = VELOCITY_SHARE * velocity
     x = np.asarray(pose, dtype=np.float64)
-    room = 2.0 * min(limits.upper - x[k], x[k] - limits.lower)
-    # The way there and back is half the offset velocity each; a little is left for the sines.
-    travel = offset * (length + 1.1 * RAMP)
-    if travel > room:
-        offset *= room / travel
-    if offset < 0.02 * velocity:
-        raise InputError(
-            f"joint {axis!r}", f"no room to move around {x[k]:.3g} within its limits", "choose a pose further inside"
-        )
-    count = 1 if signal is Signal.CHIRP else len(lines)
-    share = SINE_SHARE * offset / count
-    fastest = 2.0 * np.pi * max(lines)
-    slow = [min(share, ACCELERATION_SHARE * acceleration / (count * 2.0 * np.pi * f)) for f in lines]
-    amplitudes = (min(share, ACCELERATION_SHARE * acceleration / fastest),) if signal is Signal.CHIRP else tuple(slow)
-    return SweepMotion(robot.joint_names, x, k, offset, lines, amplitudes, length, signal)
+    length = USUAL_SECONDS if seconds is None else float(seconds)
+    unit = SweepMotion(robot.joint_names, x, k, 0.0, lines, (1.0,), length, signal)
+    if signal is Signal.SINES:
+        shares = (1.0,) * len(lines) if frequencies else HARMONIC_SHARES
+        amplitudes = tuple(s / (2.0 * np.pi * f) for s, f in zip(shares, lines, strict=True))
+        unit = quietest(replace(unit, amplitudes=amplitudes), motion_bounds(robot, k))
+    strong = scaled(unit, strongest(unit, motion_bounds(robot, k)))
+    placed = fitted_to_room(strong, room_around(robot, k, x[k], within))
+    return within_torque(robot, placed)
+
+
+def usual_frequencies(robot: Robot, axis: int, signal: Signal) -> tuple[float, ...]:
+    """Lines (or the ends of a chirp) around the frequency at which acceleration and jerk reach their limits together."""
+    limits = robot.joints[axis].limits
+    corner = (
+        BELOW_CORNER * limits.jerk / (2.0 * np.pi * limits.acceleration)
+        if np.isfinite(limits.jerk)
+        else USUAL_FREQUENCY
+    )
+    middle = float(np.clip(corner, *FREQUENCY_RANGE)) if np.isfinite(corner) else USUAL_FREQUENCY
+    lines = tuple(round(h * middle / HARMONICS[1], 4) for h in HARMONICS)
+    return (lines[0], lines[-1]) if signal is Signal.CHIRP else lines
+
+
+def motion_bounds(robot: Robot, axis: int) -> tuple[float, float, float]:
+    """Velocity, acceleration and jerk that may be used; stand-ins where a description gives none."""
+    limits = motion_limits(robot)[0]
+    jerk = robot.joints[axis].limits.jerk
+    return (
+        LIMIT_SHARE * float(limits.velocity[axis]),
+        LIMIT_SHARE * float(limits.acceleration[axis]),
+        LIMIT_SHARE * jerk,
+    )
+
+
+def peaks(motion: SweepMotion) -> tuple[float, float, float]:
+    """Largest velocity, acceleration and jerk of the oscillation alone."""
+    t = np.linspace(0.0, motion.seconds, 1 + int(30 * motion.seconds * max(motion.frequencies)))
+    swing = motion.chirp(t) if motion.signal is Signal.CHIRP else motion.sines(t)
+    v, a, j = (float(np.abs(part).max()) for part in swing[1:])
+    return v, a, j
+
+
+def strongest(motion: SweepMotion, bounds: tuple[float, float, float]) -> float:
+    """By how much the oscillation may grow; the offset that goes with it included."""
+    v, a, j = peaks(motion)
+    return min(bounds[0] / (v * (1.0 + 1.0 / SINE_SHARE)), bounds[1] / a, bounds[2] / j)
+
+
+def quietest(motion: SweepMotion, bounds: tuple[float, float, float]) -> SweepMotion:
+    """The same sines with the phases that let them grow most."""
+    rng = np.random.default_rng(0)
+    n = len(motion.frequencies)
+    trials = [schroeder(n), *(tuple(p) for p in rng.uniform(0.0, 2.0 * np.pi, size=(PHASES_TRIED if n > 1 else 0, n)))]
+    # Peaks repeat with the sines: two periods of a common fundamental show them, or all of it when there is none.
+    short = replace(motion, seconds=min(motion.seconds, 2.0 * max(HARMONICS) / min(motion.frequencies)))
+    best = max(trials, key=lambda phases: strongest(replace(short, phases=phases), bounds))
+    return replace(motion, phases=best)
+
+
+def scaled(motion: SweepMotion, factor: float) -> SweepMotion:
+    """Amplitudes times a factor, and the slowest offset that keeps the velocity away from zero."""
+    grown = replace(motion, amplitudes=tuple(factor * a for a in motion.amplitudes))
+    return replace(grown, offset=peaks(grown)[0] / SINE_SHARE)
+
+
+def room_around(robot: Robot, axis: int, position: float, within: tuple[float, float] | None) -> float:
+    """[rad or m] The axis may travel, centred at its position."""
+    limits = motion_limits(robot)[0]
+    low, high = within or (-np.inf, np.inf)
+    return 2.0 * float(min(min(high, limits.upper[axis]) - position, position - max(low, limits.lower[axis])))
+
+
+def fitted_to_room(motion: SweepMotion, room: float) -> SweepMotion:
+    """As long as the room allows; smaller when it does not allow eight periods of the slowest sine."""
+    least = min(FEWEST_PERIODS / min(motion.frequencies), motion.seconds)
+    shortened = replace(motion, seconds=least)
+    needed = travelled(shortened)
+    if needed > room:
+        if room < SMALLEST_SHARE * needed:
+            name = motion.joint_names[motion.axis]
+            text = f"no room to move around {motion.pose[motion.axis]:.3g} within its limits"
+            raise InputError(f"joint {name!r}", text, "choose a pose further inside")
+        return scaled(shortened, room / needed)
+    excess = travelled(motion) - room
+    # Two steps: where the sines stand at either end changes with the length.
+    while excess > 0.0:
+        motion = replace(motion, seconds=max(motion.seconds - excess / motion.offset - 1e-3, least))
+        excess = travelled(motion) - room if motion.seconds > least else 0.0
+    return motion
+
+
+def travelled(motion: SweepMotion) -> float:
+    """Twice the largest distance from the pose, ramps and sines included [rad or m]."""
+    q = motion.sample(np.linspace(0.0, motion.duration, 2000))[0][:, motion.axis]
+    return 2.0 * float(np.abs(q - motion.pose[motion.axis]).max())
+
+
+def within_torque(robot: Robot, motion: SweepMotion) -> SweepMotion:
+    """Smaller when the described arm could not follow; unchanged when its masses or torque limits are not known."""
+    limit = robot.joints[motion.axis].limits.torque
+    if not (np.isfinite(limit) and robot.inertial.any()):
+        return motion
+    t = np.linspace(0.0, motion.duration, 400)
+    q, qd, qdd = motion.sample(t)
+    held = inverse_dynamics(robot, q, qd, np.zeros_like(qdd), drives=True)[:, motion.axis]
+    moved = inverse_dynamics(robot, q, qd, qdd, drives=True)[:, motion.axis] - held
+    spare = LIMIT_SHARE * limit - float(np.abs(held).max())
+    share = spare / max(float(np.abs(moved).max()), 1e-12)
+    if share >= 1.0:
+        return motion
+    name = motion.joint_names[motion.axis]
+    if share < SMALLEST_SHARE:
+        text = f"gravity and friction leave {max(spare, 0.0):.3g} of its {limit:.3g} N m for the excitation"
+        raise InputError(f"joint {name!r}", text, "choose a pose that asks for less torque")
+    return scaled(motion, share)
 
 
 def check_frequencies(axis: str, frequencies: Sequence[float], rate_hz: float, signal: Signal = Signal.SINES) -> None:
@@ -219,6 +354,10 @@ def check_frequencies(axis: str, frequencies: Sequence[float], rate_hz: float, s
         raise InputError(f"frequencies of {axis!r}", f"{list(frequencies)} Hz", "positive numbers")
     if signal is Signal.CHIRP and len(frequencies) != 2:
         raise InputError(f"frequencies of {axis!r}", f"{len(frequencies)} for a chirp", "two: from, to")
+    if signal is Signal.CHIRP and not frequencies[0] < frequencies[1]:
+        raise InputError(
+            f"frequencies of {axis!r}", f"a chirp from {frequencies[0]:g} to {frequencies[1]:g} Hz", "upwards"
+        )
     if max(frequencies) > NYQUIST_SHARE * 0.5 * rate_hz:
         raise InputError(
             f"frequencies of {axis!r}",
