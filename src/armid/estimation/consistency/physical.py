@@ -42,3 +42,20 @@ def physical_jacobian(mu: FloatArray, bodies: tuple[Body, ...]) -> FloatArray:
             block[4:, 1 + k] = D[np.triu_indices(3)]
         J[np.ix_(columns, columns)] = block
     return J
+
+
+def physical_curvature(mu: FloatArray, bodies: tuple[Body, ...], weights: FloatArray) -> FloatArray:
+    """Sum over k of weights_k times the second derivative of standard parameter k by mu, shape [p, p]."""
+    H = np.zeros((len(mu), len(mu)))
+    for body in bodies:
+        columns = list(body.columns)
+        m, c, w = mu[columns[0]], mu[columns[1:4]], weights[columns]
+        block = np.zeros((10, 10))
+        # h = m c, and I = I_c + m (c^T c 1 - c c^T); w for the six moments as a full symmetric matrix.
+        W = tensor(w[4:])
+        W[~np.eye(3, dtype=bool)] *= 0.5
+        block[0, 1:4] = w[1:4] + 2.0 * (np.trace(W) * c - W @ c)
+        block[1:4, 0] = block[0, 1:4]
+        block[1:4, 1:4] = 2.0 * m * (np.trace(W) * np.eye(3) - W)
+        H[np.ix_(columns, columns)] = block
+    return H

@@ -26,6 +26,10 @@ from armid.parameters.inertial import from_log_cholesky, from_pseudo_inertia, to
 
 OFF_THE_EDGE = 1e-6
 """Of the prior body, added to a start that lies on the edge of the cone, where the logarithms are infinite."""
+NEGLIGIBLE = 1e-5
+"""Of a step's gain in weighted squared error, where one is a standard deviation: the search ends."""
+REACH = 12.0
+"""How far logarithms may go in one search: a factor of more than a hundred thousand either way, and no overflow."""
 KEPT = 1e-6
 """A bound broken by less, in units of the bodies' own size, is kept."""
 
@@ -77,6 +81,13 @@ class Chart:
             theta[list(body.columns)] = to_log_cholesky(body.of(values) - body.of(self.floor))
         theta[self.squares] = np.sqrt(np.maximum(values[self.squares], 1e-16))
         return theta
+
+    def reach(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Lowest and highest coordinates of a search that starts here."""
+        room = np.full(len(theta), np.inf)
+        for body in self.bodies:
+            room[list(body.columns[:4])] = REACH
+        return theta - room, theta + room
 
     def back(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Parameters [p] and their Jacobian [p, p]."""
@@ -160,7 +171,7 @@ class LogCholeskyRefinement:
 
     regulariser: Regulariser = field(default_factory=PullBack)
     bounds: Bounds = field(default_factory=Bounds)
-    evaluations: int = 500
+    evaluations: int = 200
     rounds: int = 12
 
     def fit(
@@ -231,7 +242,11 @@ class Problem:
             x, J = chart.back(t)
             return np.vstack([self.residual(x)[1], penalties.residual(x)[1]]) @ J
 
-        found = least_squares(value, theta, slope, method="trf", x_scale="jac", max_nfev=evaluations)
+        cost = 0.5 * float(np.sum(value(theta) ** 2))
+        found = least_squares(
+            value, theta, slope, method="trf", x_scale="jac", max_nfev=evaluations, bounds=chart.reach(theta),
+            ftol=max(NEGLIGIBLE / max(cost, 1e-300), 1e-10), xtol=1e-10,
+        )  # fmt: skip
         return found.x, int(found.nfev), bool(found.status > 0)
 
 

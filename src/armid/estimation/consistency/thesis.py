@@ -18,10 +18,15 @@ from armid.errors import UnknownNameError
 from armid.estimation.consistency.bodies import Body
 from armid.estimation.consistency.bounds import Bounds, Constraint, Kind, add_constraint
 from armid.estimation.consistency.consistent import ConsistentEstimate, parameter_scale, sum_of_squares
-from armid.estimation.consistency.physical import physical_jacobian, to_physical, to_standard
+from armid.estimation.consistency.physical import (
+    physical_curvature,
+    physical_jacobian,
+    to_physical,
+    to_standard,
+)
 from armid.estimation.consistency.places import CentreBox, CentreEllipsoid, CentreHull, Support
 from armid.estimation.consistency.program import ConicProgram
-from armid.estimation.consistency.regularisers import PullBack, Regulariser
+from armid.estimation.consistency.regularisers import Entropic, PullBack, Regulariser
 from armid.estimation.status import EstimationError, Status
 from armid.information.information import Information, triangular
 from armid.notes import Note, Severity
@@ -31,27 +36,29 @@ SMALLEST_UNIT = (1e-3, *(1e-2,) * 3, *(1e-3,) * 6)
 
 FIRST_DAMPING, LAST_DAMPING = 1e-3, 1e6
 """Of a step, relative to the mean stiffness of the rows: where it starts, and where no step that helps is left."""
+NEGLIGIBLE = 1e-3
+"""Of a step's gain in weighted squared error, where one is a standard deviation: the search ends."""
+CURVATURE_FLOOR = 1e-14
+"""Relative; smaller ones are round-off."""
 
 
 @dataclass(frozen=True, eq=False)
 class ThesisProblem:
-    """Sequential quadratic programming in mu from a consistent start.
+    """Sequential quadratic programming in mu from a consistent start: a local optimum.
 
     Args:
         regulariser: pull towards the prior; decides what the data cannot see.
         bounds: with the inequalities; places of centres and masses are linear in mu too and are kept. The spread of mass is not
             linear and is only checked.
         iterations: at most so many.
-        tolerance: relative decrease that ends the search.
     """
 
     regulariser: Regulariser = field(default_factory=PullBack)
     bounds: Bounds = field(default_factory=Bounds)
     iterations: int = 200
-    tolerance: float = 1e-7
 
     def fit(self, information: Information, start: ConsistentEstimate) -> ConsistentEstimate:
-        """Gauss-Newton steps, each a small quadratic program with the linear inequalities; every iterate is feasible.
+        """Newton steps, each a small quadratic program with the linear inequalities; every iterate is feasible.
 
         Raises:
             EstimationError: the inequalities contradict each other or the bounds.
@@ -59,7 +66,7 @@ class ThesisProblem:
         factor = information.stacked()
         R, z = factor[:-1, :-1], factor[:-1, -1]
         constraints = self.constraints(start)
-        objective = Objective(R, z, self.regulariser, start)
+        objective = Objective(R, z, quadratic(self.regulariser), start)
         mu = nearest_feasible(to_physical(start.values, start.bodies), constraints, physical_units(start))
         mu, status, used = self.descend(objective, mu, constraints)
         values = to_standard(mu, start.bodies)
@@ -74,21 +81,20 @@ class ThesisProblem:
         """Where damped steps end, how, and after how many."""
         units = physical_units(objective.start)
         cost, damping = objective.cost(mu), FIRST_DAMPING
-        e, J = objective.residual(mu)
+        gradient, root = objective.model(mu, units)
         for used in range(1, self.iterations + 1):
-            stiffness = damping * float(np.mean(np.sum((J * units) ** 2, axis=0)))
-            trial = mu + constrained_step(J, -e, constraints, mu, units, stiffness)
+            trial = mu + constrained_step(gradient, root, constraints, mu, units, damping)
             fresh = objective.cost(trial)
             if not fresh < cost:
                 if damping > LAST_DAMPING:
                     return mu, Status.SOLVED, used
                 damping *= 10.0
                 continue
-            done = cost - fresh <= self.tolerance * cost and damping <= FIRST_DAMPING
+            done = cost - fresh <= NEGLIGIBLE and damping <= FIRST_DAMPING
             mu, cost, damping = trial, fresh, damping / 10.0
-            e, J = objective.residual(mu)
             if done:
                 return mu, Status.SOLVED, used
+            gradient, root = objective.model(mu, units)
         return mu, Status.NOT_CONVERGED, self.iterations
 
     def constraints(self, start: ConsistentEstimate) -> tuple[Constraint, ...]:
@@ -127,23 +133,36 @@ class ThesisProblem:
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """Weighted error and pull of a start's prior as residuals of mu."""
+    """Weighted error and pull of a start's prior as a function of mu."""
 
     R: FloatArray
     z: FloatArray
     regulariser: Regulariser
     start: ConsistentEstimate
 
-    def residual(self, mu: FloatArray) -> tuple[FloatArray, FloatArray]:
-        x, J = to_standard(mu, self.start.bodies), physical_jacobian(mu, self.start.bodies)
+    def model(self, mu: FloatArray, units: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Gradient by mu / units, and A with A^T A the second derivative, its negative curvatures turned positive."""
+        bodies = self.start.bodies
+        x, J = to_standard(mu, bodies), physical_jacobian(mu, bodies)
         pull, slope = self.regulariser.residual(x, self.start.prior)
-        w = np.sqrt(self.regulariser.weight)
-        return np.concatenate([self.R @ x - self.z, w * pull]), np.vstack([self.R, w * slope]) @ J
+        w = self.regulariser.weight
+        by_standard = 2.0 * (self.R.T @ (self.R @ x - self.z) + w * slope.T @ pull)
+        rows = np.vstack([self.R, np.sqrt(w) * slope]) @ J
+        H = 2.0 * rows.T @ rows + physical_curvature(mu, bodies, by_standard)
+        values, V = np.linalg.eigh(H * np.outer(units, units))
+        # A step against |H| leaves saddles behind; constraints are linear in mu, so H is all the curvature there is.
+        A = np.sqrt(np.maximum(np.abs(values), CURVATURE_FLOOR * np.abs(values).max()))[:, np.newaxis] * V.T
+        return units * (J.T @ by_standard), A
 
     def cost(self, mu: FloatArray) -> float:
         x = to_standard(mu, self.start.bodies)
         error = self.R @ x - self.z
         return float(error @ error) + self.regulariser.weight * self.regulariser.value(x, self.start.prior)
+
+
+def quadratic(regulariser: Regulariser) -> Regulariser:
+    """The pull itself, or the pull-back instead of the entropic one, whose logarithms end where bodies become impossible."""
+    return PullBack(regulariser.weight) if isinstance(regulariser, Entropic) else regulariser
 
 
 def embedded(rows: FloatArray, body: Body, p: int) -> FloatArray:
@@ -181,16 +200,22 @@ def physical_units(start: ConsistentEstimate) -> FloatArray:
 
 
 def constrained_step(
-    J: FloatArray, e: FloatArray, constraints: Sequence[Constraint], mu: FloatArray, units: FloatArray, stiffness: float
+    gradient: FloatArray,
+    A: FloatArray,
+    constraints: Sequence[Constraint],
+    mu: FloatArray,
+    units: FloatArray,
+    damping: float,
 ) -> FloatArray:
-    """D minimising ||J d - e||^2 + stiffness ||d / units||^2 such that mu + d satisfies the constraints."""
-    A = np.vstack([J * units, np.sqrt(stiffness) * np.eye(len(units))])
-    program = ConicProgram(J.shape[1])
-    program.add_squares(A, np.concatenate([e, np.zeros(len(units))]))
+    """The d minimising 1/2 |A d|^2 + gradient d + damping |d|^2, in units, with mu + d within the constraints."""
+    damped = np.vstack([A, np.sqrt(damping * float(np.mean(np.sum(A**2, axis=0)))) * np.eye(len(units))])
+    program = ConicProgram(len(units))
+    program.add_squares(damped, np.zeros(len(damped)), 0.5)
+    program.f += gradient
     for c in constraints:
         add_constraint(program, replace(c, h=c.G @ mu + c.h), units)
     # Round curvature: data and a weak pull are many decades apart.
-    T = np.asarray(np.linalg.inv(triangular(A)), dtype=np.float64)
+    T = np.asarray(np.linalg.inv(triangular(damped)), dtype=np.float64)
     solution = program.solve(transform=T)
     if solution.status is not Status.SOLVED:
         raise EstimationError(solution.status, f"inequalities of eq. 3.53 with the bounds ({solution.detail})")
@@ -199,4 +224,4 @@ def constrained_step(
 
 def nearest_feasible(mu: FloatArray, constraints: Sequence[Constraint], units: FloatArray) -> FloatArray:
     """The point that satisfies the inequalities, nearest in the bodies' own units."""
-    return mu + constrained_step(np.diag(1.0 / units), np.zeros(len(mu)), constraints, mu, units, 0.0)
+    return mu + constrained_step(np.zeros(len(mu)), np.eye(len(mu)), constraints, mu, units, 0.0)
