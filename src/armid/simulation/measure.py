@@ -105,6 +105,11 @@ def read_channels(
         Channel.POSITION: position,
         Channel.COMMANDED_POSITION: held(run.time, run.command.q, true, run.command.qd),
     }
+    if run.plant.elastic.any() and not motor_side:
+        # Arms with encoders on both sides of their transmissions; the motors' have errors of their own.
+        own = rngs["position"].spawn(1)[0]
+        theta = held(run.time, run.motor_q, true - lag.position, run.motor_qd)
+        channels[Channel.MOTOR_POSITION] = sensors.position.read(theta, own)
     match sensors.velocity.source:
         case VelocitySource.MEASURED:
             channels[Channel.VELOCITY] = sensors.velocity.read(

@@ -33,6 +33,7 @@ class LogFormat(StrEnum):
 COLUMNS: Mapping[Channel, str] = {
     Channel.POSITION: "q",
     Channel.VELOCITY: "qd",
+    Channel.MOTOR_POSITION: "q_motor",
     Channel.LINK_TORQUE: "tau",
     Channel.MOTOR_TORQUE: "tau_motor",
     Channel.CURRENT: "current",
