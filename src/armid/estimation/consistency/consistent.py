@@ -157,10 +157,15 @@ class Consistency:
         add_bodies(program, prior, scale, self.bounds.margin)
         self.bounds.add_to(program, prior.names, bodies, scale)
         self.regulariser.add_to(program, prior, scale)
-        solution = program.solve(tolerance=self.tolerance, transform=rounding(R, self.regulariser, prior, scale))
-        if solution.status is not Status.SOLVED:
-            raise EstimationError(solution.status, contradiction(self.bounds, prior, scale) or unsolved(solution))
-        return solution, scale
+        T, centre = rounding(R, z, self.regulariser, prior, scale)
+        solution = program.solve(tolerance=self.tolerance, transform=T, centre=centre)
+        if solution.detail != "Solved":
+            # Bounds far from where the data are: seen from the data, the bounds' own size is lost in the distance.
+            solution = program.solve(tolerance=self.tolerance, transform=T)
+        if solution.status is Status.SOLVED:
+            return solution, scale
+        why = contradiction(self.bounds, prior, scale)
+        raise EstimationError(Status.INFEASIBLE if why else solution.status, why or unsolved(solution))
 
 
 def unsolved(solution: Solution) -> str:
@@ -182,12 +187,20 @@ def active_notes(bounds: Bounds, prior: Prior, values: FloatArray) -> tuple[Note
     return (Note("bounds-active", Severity.INFO, f"decided by bounds, not by data alone: {'; '.join(labels)}"),)
 
 
-def rounding(R: FloatArray, regulariser: Regulariser, prior: Prior, scale: FloatArray) -> FloatArray:
-    """T with (R scale T)^T (R scale T) + prior curvature = 1: variables in which data and prior weigh the same."""
+def rounding(
+    R: FloatArray, z: FloatArray, regulariser: Regulariser, prior: Prior, scale: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """T with (R scale T)^T (R scale T) + prior curvature = 1, and the optimum without constraints.
+
+    Variables in which data and prior weigh the same, and where they would be if nothing were impossible.
+    """
     curvature = regulariser.weight * regulariser.curvature(prior) * np.outer(scale, scale)
     root = np.linalg.cholesky(curvature).T
-    factor = triangular(np.vstack([R * scale, root]))
-    return np.asarray(np.linalg.inv(factor), dtype=np.float64)
+    factor = triangular(
+        np.column_stack([np.vstack([R * scale, root]), np.concatenate([z, root @ (prior.values / scale)])])
+    )
+    T = np.asarray(np.linalg.inv(factor[:-1, :-1]), dtype=np.float64)
+    return T, T @ factor[:-1, -1]
 
 
 def honest_information(estimate: Estimate) -> Information:

@@ -98,21 +98,28 @@ class ConicProgram:
 
         self._blocks.append((svec(F).T, svec(constant), clarabel.PSDTriangleConeT(constant.shape[0])))
 
-    def solve(self, *, tolerance: float = 1e-8, transform: FloatArray | None = None) -> Solution:
+    def solve(
+        self, *, tolerance: float = 1e-8, transform: FloatArray | None = None, centre: FloatArray | None = None
+    ) -> Solution:
         """Clarabel's answer; never raises for an infeasible program.
 
         Args:
             tolerance: of the interior-point method.
-            transform: T with v = T u for the first variables, solved in u: an objective whose curvatures span twenty decades
-                (data here, a weak prior there) becomes round, and the weak directions converge as well as the strong.
+            transform: T with v = centre + T u for the first variables, solved in u: an objective whose curvatures span
+                twenty decades (data here, a weak prior there) becomes round, and the weak directions converge as well as the
+                strong.
+            centre: near the optimum, shape as the first variables. Tolerances are relative to the objective's value, and
+                from far away the squares of all data drown what a weak prior has to say.
         """
         import clarabel
         from scipy.sparse import csc_array, csc_matrix
 
         G = np.vstack([np.pad(block, ((0, 0), (0, self.n - block.shape[1]))) for block, _, _ in self._blocks])
         h = np.concatenate([constant for _, constant, _ in self._blocks])
-        H, f = self.H, self.f
-        T = np.eye(self.n)
+        H, f, T, origin = self.H, self.f, np.eye(self.n), np.zeros(self.n)
+        if centre is not None:
+            origin[: len(centre)] = centre
+            f, h = f + H @ origin, h + G @ origin
         if transform is not None:
             T[: len(transform), : len(transform)] = transform
             G, H, f = G @ T, T.T @ H @ T, T.T @ f
@@ -127,7 +134,7 @@ class ConicProgram:
         cones = [cone for _, _, cone in self._blocks]
         raw = clarabel.DefaultSolver(upper, f / size, csc_matrix(csc_array(-G)), h, cones, settings).solve()
         return Solution(
-            T @ np.asarray(raw.x, dtype=np.float64),
+            origin + T @ np.asarray(raw.x, dtype=np.float64),
             status_of(str(raw.status)),
             raw.iterations,
             raw.solve_time,
