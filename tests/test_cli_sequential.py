@@ -1,4 +1,4 @@
-"""`armid sequential` and `armid elastic` from outside."""
+"""`armid sequential` from outside."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from armid.logs.read import read_log
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 from khosla import START_3, TABLE_3, sinusoid, vector
-from realdata import ROOT, real_data
 
 RUNNER = CliRunner()
 
@@ -246,11 +245,3 @@ def test_a_plan_that_is_none(tmp_path: Path) -> None:
     done = RUNNER.invoke(application(), command)
     assert done.exit_code == 1
     assert "holds no experiment1.json" in done.stderr
-
-
-def test_elastic_joints_of_a_real_arm() -> None:
-    mapping = ROOT / "docs" / "mappings" / "kr300-A-elastic.yaml"
-    result = run("elastic", mapping, "--joint", "joint3", "--data-root", real_data())
-    joint = result["joints"][0]
-    assert 3e6 < joint["stiffness"] < 7e6
-    assert joint["notes"][0]["code"] == "encoder-lag"

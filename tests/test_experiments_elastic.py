@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from armid.errors import InputError, UnknownNameError
-from armid.estimation.elastic import TransmissionSearch
+from armid.estimation.elastic import TransmissionSearch, gravity_loads
 from armid.estimation.least_squares import OrdinaryLeastSquares
 from armid.experiments.elastic import OneSensorRows, TwoSensorRows, four_derivatives, link_position
 from armid.experiments.torque import TorqueRows
@@ -17,6 +17,7 @@ from armid.identifiability.structure import structural_base
 from armid.information.accumulate import accumulate
 from armid.kernels.dynamics import inverse_dynamics
 from armid.kernels.evaluate import evaluate_rows, reference_rows
+from armid.logs.conditioning import LowPass, low_pass
 from armid.logs.log import Channel, Log
 from armid.logs.read import ReadOptions, read_log
 from armid.parameters.effects import Effects
@@ -26,24 +27,12 @@ from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 from armid.simulation.physics import Physics
 from armid.simulation.scenario import Scenario, run_scenario
+from armid.simulation.sensors import PositionSensor, Sensors, TorqueSensor
 from chains import random_robot
 from realdata import ROOT, real_data
 
 K = np.array([8000.0, 6000.0, 3000.0])
 B = np.array([2.0, 1.5, 0.5])
-KR300 = """
-format: armid-robot/1
-name: kr300
-joints:
-  - {name: joint1, link: link1, dh: {d: -0.675, a: 0.350, alpha: pi/2, theta: 0}}
-  - {name: joint2, link: link2, dh: {d: -0.189, a: 1.15, alpha: 0, theta: 0}}
-  - {name: joint3, link: link3, dh: {d: 0.189, a: 0.041, alpha: -pi/2, theta: pi/2}}
-  - {name: joint4, link: link4, dh: {d: -1, a: 0, alpha: pi/2, theta: 0}}
-  - {name: joint5, link: link5, dh: {d: 0, a: 0, alpha: -pi/2, theta: 0}}
-  - {name: joint6, link: link6, dh: {d: -0.24, a: 0, alpha: pi, theta: 0}}
-gravity: [0, 0, 9.81]
-"""
-"""Base turned over: gravity points along its z axis."""
 
 
 def wave(t: np.ndarray, order: int, seed: int, n: int = 3) -> np.ndarray:
@@ -241,18 +230,58 @@ def test_recordings_without_both_encoders_are_refused() -> None:
         TransmissionSearch().fit([bare], "joint1")
     with pytest.raises(UnknownNameError, match="joint9"):
         TransmissionSearch().fit([log], "joint9")
-    still = {c: (0.0 * v if c is Channel.POSITION else v) for c, v in log.channels.items()}
-    with pytest.raises(InputError, match="does not move"):
-        TransmissionSearch().fit([Log("still", log.joints, log.time, still, named=True)], "joint1")
+    with pytest.raises(InputError, match="there are none"):
+        TransmissionSearch().fit([], "joint1")
 
 
-def test_kr300_transmissions_agree_between_recordings(tmp_path: Path) -> None:
+def spoilt(channel: Channel, change: Callable[[np.ndarray], np.ndarray]) -> Log:
+    log = elastic_log()
+    return replace(log, channels=dict(log.channels) | {channel: change(np.array(log[channel]))})
+
+
+def holed(x: np.ndarray) -> np.ndarray:
+    x[100] = np.nan
+    return x
+
+
+@pytest.mark.parametrize(
+    ("channel", "change", "match"),
+    [
+        (Channel.POSITION, lambda x: 0.0 * x, "does not move"),
+        (Channel.MOTOR_POSITION, lambda x: 250.0 * x, "runs 249 times as far"),
+        (Channel.MOTOR_POSITION, lambda x: -x, "runs -0.995 times as far"),
+        (Channel.POSITION, holed, "1 values of position are not finite"),
+        (Channel.MOTOR_TORQUE, holed, "1 values of torque.motor are not finite"),
+    ],
+)
+def test_signals_that_do_not_belong_together_are_refused(
+    channel: Channel, change: Callable[[np.ndarray], np.ndarray], match: str
+) -> None:
+    with pytest.raises(InputError, match=match):
+        TransmissionSearch(cutoff=30.0).fit([spoilt(channel, change)], "joint1")
+
+
+def test_torque_of_the_wrong_sign_gives_an_impossible_transmission() -> None:
+    found = TransmissionSearch(cutoff=30.0).fit([spoilt(Channel.MOTOR_TORQUE, np.negative)], "joint1")
+    assert {n.code for n in found.notes if n.severity.value == "error"} == {"impossible-transmission"}
+
+
+def test_gaps_are_refused() -> None:
+    log = elastic_log()
+    kept = np.ones(len(log), dtype=bool)
+    kept[1000:1100] = False
+    with pytest.raises(InputError, match="samples are missing"):
+        TransmissionSearch(cutoff=30.0).fit([log.selected(kept)], "joint1")
+
+
+KR300 = ROOT / "docs" / "robots" / "kr300.yaml"
+
+
+def test_kr300_transmissions_agree_between_recordings() -> None:
     """Axes 2 and 3: stiffness of both recordings within their intervals; axis 1, without gravity, is said to be weak."""
     options = ReadOptions(data_root=real_data())
     mapping = ROOT / "docs" / "mappings"
-    path = tmp_path / "kr300.yaml"
-    path.write_text(KR300)
-    arm = load_robot(str(path))
+    arm = load_robot(str(KR300))
     logs = [read_log(mapping / f"kr300-{name}-elastic.yaml", options=options) for name in "AB"]
     for joint, low, high in (("joint2", 3e6, 7e6), ("joint3", 3e6, 7e6)):
         first, second = (TransmissionSearch().fit([log], joint, arm) for log in logs)
@@ -263,5 +292,103 @@ def test_kr300_transmissions_agree_between_recordings(tmp_path: Path) -> None:
         assert abs(first.lag - second.lag) < 0.5e-3
         inertia = np.hypot(first.standard_deviations[1], second.standard_deviations[1])
         assert abs(first.rotor_inertia - second.rotor_inertia) < 3.0 * inertia
-    weak = TransmissionSearch().fit(logs[:1], "joint1", arm)
-    assert "weak-transmission" in [n.code for n in weak.notes]
+    weak = TransmissionSearch().fit(logs, "joint1", arm)
+    codes = {n.code: n.message for n in weak.notes}
+    assert {"weak-deflection", "unloaded-joint"} <= set(codes)
+    assert weak.load_deflection < weak.encoder_error
+    assert f"{weak.encoder_error:.2g} rad" in codes["weak-deflection"]
+    assert "--motor-inertia" in codes["unloaded-joint"]
+
+
+def test_kr300_with_the_motors_inertia_known() -> None:
+    """The recordings come with motor inertias and stiffnesses of their makers: given the former, the latter come out."""
+    from scipy.io import loadmat
+
+    options = ReadOptions(data_root=real_data())
+    arm = load_robot(str(KR300))
+    logs = [read_log(ROOT / "docs" / "mappings" / f"kr300-{name}-elastic.yaml", options=options) for name in "AB"]
+    made = loadmat(real_data("dynamics", "kr300", "rec_A.mat"), squeeze_me=True, struct_as_record=False)["para"]
+    names = ("joint1", "joint2", "joint3")
+    inertia = dict(zip(names, (made.J_mr * made.u**2)[:3].tolist(), strict=True))
+    found = [TransmissionSearch(motor_inertia=inertia).fit(logs, name, arm) for name in names]
+    for one, stiffness in zip(found, made.c_rad_ff[:3], strict=True):
+        assert one.rotor_inertia == inertia[one.joint]
+        assert one.standard_deviations[1] == 0.0
+        assert abs(one.stiffness - stiffness) < 3.0 * one.standard_deviations[0]
+        assert one.standard_deviations[0] < 0.2 * one.stiffness
+    # One clock behind all three link encoders.
+    assert np.ptp([one.lag for one in found]) < 0.3e-3
+
+
+def test_motor_inertia_makes_up_for_missing_gravity() -> None:
+    """A vertical joint in MuJoCo, encoders off centre: stiffness only with the motor's inertia, and then within 3 %."""
+    arm = load_robot("cmu-dd-arm2")
+    scenario = Scenario(
+        physics=Physics(elastic=True, stiffness=(40000.0, 30000.0, 15000.0), collisions=False, tracking_limit=1.0),
+        sensors=Sensors(position=PositionSensor(resolution=2.0 * np.pi / 2**20)),
+    )
+    log = run_scenario(arm, Slow(), scenario).log
+    off_centre = log[Channel.POSITION] + 2e-4 * np.sin(log[Channel.POSITION] + 0.5)
+    log = replace(log, channels=dict(log.channels) | {Channel.POSITION: off_centre})
+    known = TransmissionSearch(motor_inertia={"joint1": 0.3}).fit([log], "joint1", arm)
+    assert known.stiffness == pytest.approx(40000.0, rel=0.03)
+    blind = TransmissionSearch(motor_inertia={"joint1": 0.3}, eccentric=False).fit([log], "joint1", arm)
+    assert abs(blind.stiffness - 40000.0) > 3.0 * abs(known.stiffness - 40000.0)
+    assert not gravity_loads(arm, 0)
+    assert gravity_loads(arm, 2)
+
+
+class Slow:
+    """Two sines per joint, one of them slow."""
+
+    duration = 10.0
+
+    def sample(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return tuple(0.6 * wave(np.asarray(t), k, 12) for k in range(3))  # type: ignore[return-value]
+
+
+def test_stiffness_of_elastic_joints_in_mujoco_within_its_deviation() -> None:
+    """Encoders of 20 bits on both sides, friction on the links' side of the spring, motor torque with noise."""
+    arm = load_robot("cmu-dd-arm2")
+    stiffness = (4000.0, 3000.0, 1500.0)
+    encoder = 2.0 * np.pi / 2**20
+    scenario = Scenario(
+        physics=Physics(elastic=True, stiffness=stiffness, collisions=False, tracking_limit=1.0),
+        sensors=Sensors(position=PositionSensor(resolution=encoder, noise=encoder), motor=TorqueSensor(noise=0.1)),
+    )
+    log = run_scenario(arm, Slow(), scenario).log
+    for name, K, B in zip(arm.joint_names, stiffness, arm.drive("rotor_inertia"), strict=True):
+        found = TransmissionSearch(cutoff=15.0, eccentric=False).fit([log], name, arm)
+        assert abs(found.stiffness - K) < 3.0 * found.standard_deviations[0]
+        assert found.standard_deviations[0] < 0.01 * K
+        assert abs(found.rotor_inertia - B) < 3.0 * found.standard_deviations[1] + 0.02 * B
+
+
+def test_one_sensor_form_on_mujoco() -> None:
+    """Eqs. 4-5 with the link encoders alone: stiffness from B / K, the motor torque's dependence on the fourth derivative."""
+    arm = load_robot("cmu-dd-arm2")
+    stiffness = np.array([400.0, 300.0, 150.0])
+    free = tuple(replace(j, drive=replace(j.drive, viscous=0.0, coulomb=0.0, damping=0.0)) for j in arm.joints)
+    arm = replace(arm, joints=free)
+    physics = Physics(elastic=True, stiffness=tuple(stiffness), damping=0.0, collisions=False, tracking_limit=2.0)
+    log = run_scenario(arm, Slow(), Scenario(physics=physics)).log
+    x = four_derivatives(log[Channel.POSITION], 1000.0, 12.0)
+    tau = low_pass(log[Channel.MOTOR_TORQUE], LowPass(1000.0, 12.0, 6))
+    inside = slice(500, -500, 10)
+    B = arm.drive("rotor_inertia")
+
+    def error(ratio: float) -> float:
+        """What the third joint's torque leaves, as a function of its B / K."""
+        source = OneSensorRows(arm, Effects(), (B[0] / stiffness[0], B[1] / stiffness[1], ratio))
+        A = evaluate_rows(source, x[inside])[:, 2]
+        A = A[:, np.abs(A).max(axis=0) > 0.0]
+        y = tau[inside, 2]
+        U, s, _ = np.linalg.svd(A / np.linalg.norm(A, axis=0), full_matrices=False)
+        U = U[:, s > 1e-9 * s[0]]
+        return float(np.linalg.norm(y - U @ (U.T @ y)) / np.linalg.norm(y))
+
+    true = float(B[2] / stiffness[2])
+    assert error(true) < 2e-3
+    assert error(true) < 0.25 * min(error(0.0), error(2.0 * true))
+    tried = true * np.linspace(0.5, 1.5, 21)
+    assert tried[np.argmin([error(float(r)) for r in tried])] == pytest.approx(true, rel=0.15)

@@ -29,6 +29,16 @@ def elastic(
     robot: Annotated[
         str | None, typer.Option(metavar="ROBOT", help="Kinematics: removes the bias that encoder errors cause.")
     ] = None,
+    motor_inertia: Annotated[
+        list[str] | None,
+        typer.Option("--motor-inertia", metavar="JOINT=KGM2", help="Known, times gear ratio squared: not fitted."),
+    ] = None,
+    eccentric: Annotated[
+        bool | None,
+        typer.Option(
+            "--eccentric/--centric", help="Encoder error once per turn; where gravity loads nothing by default."
+        ),
+    ] = None,
     cutoff_hz: Annotated[float, typer.Option("--cutoff-hz", help="Low-pass on everything.")] = 10.0,
     data_root: Annotated[
         Path | None, typer.Option("--data-root", metavar="DIR", help="Where mapping files find recordings.")
@@ -52,11 +62,32 @@ def elastic(
     read = [read_log(path, arm, options=ReadOptions(data_root=data_root)) for path in logs]
     moving = np.ptp(read[0][Channel.POSITION], axis=0) > STILL
     names = joint or [name for name, moves in zip(read[0].joints, moving, strict=True) if moves]
-    found = [TransmissionSearch(cutoff=cutoff_hz).fit(read, name, arm) for name in names]
+    inertia = known_inertias(motor_inertia or [], read[0].joints)
+    search = TransmissionSearch(cutoff=cutoff_hz, motor_inertia=inertia, eccentric=eccentric)
+    found = [search.fit(read, name, arm) for name in names]
     show(found)
     emit({"joints": [as_dict(t) for t in found]}, as_json=as_json)
     if any(note.severity.value == "error" for t in found for note in t.notes):
         raise typer.Exit(EXIT_UNTRUSTED)
+
+
+def known_inertias(words: list[str], joints: tuple[str, ...]) -> dict[str, float]:
+    """`joint1=609` as a mapping."""
+    from armid.errors import InputError, UnknownNameError
+
+    out = {}
+    for word in words:
+        name, _, text = word.partition("=")
+        try:
+            value = float(text)
+        except ValueError:
+            value = float("nan")
+        if not 0.0 < value < float("inf"):
+            raise InputError("--motor-inertia", repr(word), "expected JOINT=KGM2, for example joint1=600")
+        if name not in joints:
+            raise UnknownNameError("joint", name, joints)
+        out[name] = value
+    return out
 
 
 def as_dict(t: Transmission) -> dict[str, Any]:
@@ -76,6 +107,8 @@ def as_dict(t: Transmission) -> dict[str, Any]:
             )
         ),
         "relative_error": t.relative_error,
+        "load_deflection": t.load_deflection,
+        "encoder_error": t.encoder_error,
         "notes": [note.as_dict() for note in t.notes],
     }
 
@@ -85,12 +118,14 @@ def show(found: list[Transmission]) -> None:
     from rich.table import Table
 
     screen = console()
-    table = Table("joint", "stiffness N m/rad", "+-", "motor inertia kg m^2", "+-", "Coulomb N m", "encoder lag ms")
+    head = ("joint", "stiffness N m/rad", "+-", "motor inertia kg m^2", "+-", "Coulomb N m", "encoder lag ms")
+    table = Table(*head, "load deflects rad", "encoders' error rad")
     for t in found:
         numbers = (
             t.stiffness, t.standard_deviations[0], t.rotor_inertia, t.standard_deviations[1], t.coulomb, 1e3 * t.lag,
+            t.load_deflection, t.encoder_error,
         )  # fmt: skip
-        table.add_row(t.joint, *(f"{x:.3g}" for x in numbers))
+        table.add_row(t.joint, *("-" if x != x else f"{x:.3g}" for x in numbers))
     screen.print(table)
     for t in found:
         show_notes(t.notes)

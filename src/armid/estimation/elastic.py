@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from armid.arrays import FloatArray
 from armid.errors import InputError, UnknownNameError
 from armid.experiments.elastic import check_long_enough
+from armid.experiments.gravity import GravityRows
 from armid.experiments.torque import TorqueRows
+from armid.identifiability.structure import structural_rows
 from armid.kernels.evaluate import evaluate_rows
 from armid.logs.conditioning.differentiate import derivatives
 from armid.logs.conditioning.filters import LowPass, low_pass
@@ -28,6 +30,12 @@ NOTICED_LAG = 0.25
 LARGEST_LAG = 2.0
 """Samples: beyond this they were not recorded together."""
 
+SAME_SCALE = 2.0
+"""Factor by which motor and link position may run apart; soft springs come near it, gear ratios and signs are beyond."""
+
+EVEN = 1.5
+"""Longest over typical time step: beyond this samples are missing, and no filter may run across the gap."""
+
 
 @dataclass(frozen=True, eq=False)
 class Transmission:
@@ -41,8 +49,11 @@ class Transmission:
         offset: constant torque; the encoders' zero difference times the stiffness is in it.
         lag: of the link's encoder behind the motor's [s] that would explain the viscous term by itself. It acts as
             viscous friction -K lag, so a positive one is a true lag (friction is not negative) and leaves K and B alone.
-        standard_deviations: of stiffness, rotor inertia, viscous, Coulomb, offset, shape [5].
+        standard_deviations: of stiffness, rotor inertia, viscous, Coulomb, offset, shape [5]; zero for what was given.
         relative_error: of the explained motor torque.
+        load_deflection: root mean square of the deflection that goes with the load and with nothing else in the equation
+            [rad]: what stiffness is found from. NaN without a robot, whose model says what the load is.
+        encoder_error: root mean square of the deflection that the load does not explain [rad].
         notes: what a reader must know.
     """
 
@@ -55,14 +66,19 @@ class Transmission:
     lag: float
     standard_deviations: FloatArray
     relative_error: float
+    load_deflection: float = float("nan")
+    encoder_error: float = float("nan")
     notes: tuple[Note, ...] = ()
 
+
+NAMES = ("stiffness", "rotor_inertia", "viscous", "coulomb", "offset")
+"""What the motor equation holds, in the order of its columns."""
 
 Part = tuple[FloatArray, FloatArray, FloatArray, int]
 """Rows, the same projected on instruments (or as they are), torque, samples per block."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TransmissionSearch:
     """Least squares of the motor equation B thetadd + K (theta - q) + F(thetad) = tau, [Gaz2014] eq. 2.
 
@@ -70,11 +86,17 @@ class TransmissionSearch:
         cutoff: of the zero-phase low-pass on everything [Hz].
         trim: left out at both ends [s].
         block: [s] over which residuals are taken to hang together, for the standard deviations.
+        motor_inertia: joint -> motor inertia times gear ratio squared [kg m^2], where it is known from the motor's data sheet;
+            then it is not fitted. Where gravity does not load a joint, stiffness needs it.
+        eccentric: whether the encoders may be off centre, an error once per turn of the joint; None: where gravity does not
+            load the joint. Elsewhere gravity goes with the position too and cannot be told from it.
     """
 
     cutoff: float = 10.0
     trim: float = 0.3
     block: float = 0.5
+    motor_inertia: Mapping[str, float] = field(default_factory=dict)
+    eccentric: bool | None = None
 
     def fit(self, logs: Sequence[Log], joint: str, robot: Robot | None = None) -> Transmission:
         """One joint from recordings that hold motor position, link position and motor torque.
@@ -90,46 +112,57 @@ class TransmissionSearch:
 
         Raises:
             UnknownNameError: a channel or joint is missing.
-            InputError: the joint stands still, or its two encoders are not synchronised.
+            InputError: the joint stands still, its encoders do not belong together, or values are missing.
         """
-        parts = [self.rows(log, joint) for log in logs]
+        if not logs:
+            raise InputError("recordings", "there are none", "motor and link position, and motor torque")
+        unloaded = robot is not None and not gravity_loads(
+            robot, logs[0].joints.index(joint) if joint in logs[0].joints else 0
+        )
+        eccentric = unloaded if self.eccentric is None else self.eccentric
+        known = self.motor_inertia.get(joint)
+        parts = [self.rows(log, joint, known, eccentric=eccentric) for log in logs]
+        strength = [(float("nan"), float("nan"))]
         if robot is not None:
-            parts = [
-                projected(part, instruments(robot, log, joint, self)) for part, log in zip(parts, logs, strict=True)
-            ]
+            columns = [instruments(robot, log, joint, self) for log in logs]
+            strength = [strengths(part, Z) for part, Z in zip(parts, columns, strict=True)]
+            parts = [projected(part, Z) for part, Z in zip(parts, columns, strict=True)]
+        x, deviation, relative = self.solved(parts)
+        x, deviation = (
+            (np.insert(v, 1, w) for v, w in ((x, known), (deviation, 0.0))) if known is not None else (x, deviation)
+        )
+        step = float(np.median(np.diff(logs[0].time)))
+        lag = -float(x[2] / x[0])
+        seen, error = (float(np.sqrt(np.mean(np.square(values)))) for values in zip(*strength, strict=True))
+        # A stiffness nobody knows turns any friction into any lag: then the encoders are not to blame.
+        clear = x[0] > 3.0 * deviation[0]
+        notes = [*(synchronisation(joint, lag, step) if clear else []), *findings(joint, x, deviation, seen, error)]
+        if unloaded and known is None:
+            notes.append(unloaded_note(joint))
+        K, B, viscous, coulomb, offset = (float(v) for v in x[: len(NAMES)])
+        known_part = (joint, K, B, viscous, coulomb, offset, lag)
+        return Transmission(*known_part, deviation[: len(NAMES)], relative, seen, error, tuple(notes))
+
+    def solved(self, parts: Sequence[Part]) -> tuple[FloatArray, FloatArray, float]:
+        """Values, standard deviations, relative error.
+
+        Normal equations of two-stage least squares: the projected columns H carry the weight, the measured ones the model.
+        """
         A, H, y = (np.concatenate([part[k] for part in parts]) for k in range(3))
         norms = np.linalg.norm(H, axis=0)
-        # Normal equations of two-stage least squares: the projected columns H carry the weight, the measured ones the model.
         x = np.linalg.solve((H / norms).T @ (A / norms), (H / norms).T @ y) / norms
-        covariance = self.covariance(parts, x, norms)
-        deviation = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-        relative = float(np.linalg.norm(y - A @ x) / np.linalg.norm(y))
-        lag = -float(x[2] / x[0])
-        step = float(np.median(np.diff(logs[0].time)))
-        # A stiffness nobody knows turns any friction into any lag: then the encoders are not to blame.
-        known = x[0] > 3.0 * deviation[0]
-        notes = [*(synchronisation(joint, lag, step) if known else []), *findings(joint, x, deviation)]
-        return Transmission(
-            joint,
-            float(x[0]),
-            float(x[1]),
-            float(x[2]),
-            float(x[3]),
-            float(x[4]),
-            lag,
-            deviation,
-            relative,
-            tuple(notes),
-        )
+        deviation = np.sqrt(np.maximum(np.diag(self.covariance(parts, x, norms)), 0.0))
+        return x, deviation, float(np.linalg.norm(y - A @ x) / np.linalg.norm(y))
 
-    def rows(self, log: Log, joint: str) -> Part:
-        """Rows, torque and samples per block of one recording."""
+    def rows(self, log: Log, joint: str, known: float | None = None, *, eccentric: bool = False) -> Part:
+        """Rows, torque (less that of a known motor inertia) and samples per block of one recording."""
         for channel in (Channel.POSITION, Channel.MOTOR_POSITION, Channel.MOTOR_TORQUE):
             if channel not in log:
                 raise UnknownNameError(f"channel in {log.name}", channel.value, [c.value for c in log.channels])
         if joint not in log.joints:
             raise UnknownNameError("joint", joint, log.joints)
         j = log.joints.index(joint)
+        check_values(log, j)
         rate = 1.0 / float(np.median(np.diff(log.time)))
         filter = LowPass(rate, self.cutoff, 4)
         check_long_enough(log.name, len(log), filter)
@@ -141,11 +174,18 @@ class TransmissionSearch:
             raise InputError(
                 f"{log.name}: {joint}", "the link does not move, or has no encoder", "choose another joint"
             )
+        check_scale(log.name, joint, q, theta)
         thetad, thetadd = (x[:, 0] for x in derivatives(theta[:, np.newaxis], rate, Differentiator.CENTRAL_8))
-        A = np.column_stack([theta - q, thetadd, thetad, np.sign(thetad), np.ones_like(q)])
+        columns = [theta - q, thetadd, thetad, np.sign(thetad), np.ones_like(q)]
+        if eccentric:
+            columns += [np.sin(theta), np.cos(theta)]
+        if known is not None:
+            del columns[1]
+            tau = tau - known * thetadd
         cut = int(self.trim * rate)
         inside = slice(cut, len(q) - cut)
-        return A[inside], A[inside], tau[inside], max(1, int(self.block * rate))
+        A = np.column_stack(columns)[inside]
+        return A, A, tau[inside], max(1, int(self.block * rate))
 
     def covariance(self, parts: Sequence[Part], x: FloatArray, norms: FloatArray) -> FloatArray:
         """B (sum of block scores) B: residuals of elastic joints are correlated over a fraction of a second."""
@@ -177,10 +217,65 @@ def instruments(robot: Robot, log: Log, joint: str, settings: TransmissionSearch
 def projected(part: Part, Z: FloatArray) -> Part:
     """The rows with their first column, the deflection, replaced by what the instruments and the other columns explain of it."""
     A, _, y, block = part
-    every = np.column_stack([Z, A[:, 1:]])
-    U, s, _ = np.linalg.svd(every / np.linalg.norm(every, axis=0), full_matrices=False)
-    U = U[:, s > 1e-8 * s[0]]
+    U = span(np.column_stack([Z, A[:, 1:]]))
     return A, np.column_stack([U @ (U.T @ A[:, 0]), A[:, 1:]]), y, block
+
+
+def strengths(part: Part, Z: FloatArray) -> tuple[float, float]:
+    """Root mean square of the deflection that only the load explains, and of what it does not explain [rad]."""
+    A = part[0]
+    U, others = span(np.column_stack([Z, A[:, 1:]])), span(A[:, 1:])
+    load = U @ (U.T @ A[:, 0])
+    error = A[:, 0] - load
+    only = load - others @ (others.T @ load)
+    return float(np.sqrt(np.mean(only**2))), float(np.sqrt(np.mean(error**2)))
+
+
+def span(columns: FloatArray) -> FloatArray:
+    """Orthonormal basis of the columns' span."""
+    U, s, _ = np.linalg.svd(columns / np.linalg.norm(columns, axis=0), full_matrices=False)
+    return np.asarray(U[:, s > 1e-8 * s[0]])
+
+
+def gravity_loads(robot: Robot, joint: int) -> bool:
+    """Whether gravity can load a joint at all: not a vertical axis."""
+    rows = structural_rows(GravityRows(robot), count=30)
+    return bool(np.abs(rows[:, joint]).max() > 1e-9 * max(float(np.abs(rows).max()), 1e-300))
+
+
+def check_values(log: Log, joint: int) -> None:
+    """Refuses gaps and values that are no measurements: a filter would spread them."""
+    steps = np.diff(log.time)
+    if len(steps) < 2 or not (steps > 0.0).all() or float(steps.max()) > EVEN * float(np.median(steps)):
+        longest = float(steps.max()) if len(steps) else 0.0
+        raise InputError(
+            log.name,
+            f"samples are missing or out of order (longest step {longest:.3g} s)",
+            "give a stretch without gaps",
+        )
+    for channel in (Channel.POSITION, Channel.MOTOR_POSITION, Channel.MOTOR_TORQUE):
+        bad = int((~np.isfinite(log[channel][:, joint])).sum())
+        if bad:
+            raise InputError(log.name, f"{bad} values of {channel.value} are not finite", "cut them out")
+
+
+def check_scale(name: str, joint: str, q: FloatArray, theta: FloatArray) -> None:
+    """Refuses a motor position that is not scaled to the joint, or runs the other way."""
+    slope = float(np.polyfit(q, theta, 1)[0])
+    if not 1.0 / SAME_SCALE < slope < SAME_SCALE:
+        raise InputError(
+            f"{name}: {joint}",
+            f"the motor's position runs {slope:.3g} times as far as the link's",
+            "scale it by the gear ratio (and its sign) in the mapping; both encoders are in joint coordinates",
+        )
+
+
+def unloaded_note(joint: str) -> Note:
+    text = (
+        "gravity does not load it: its torque is all acceleration, so motor and link inertia go together and stiffness cannot "
+        "be told from them; give the motor's inertia (--motor-inertia)"
+    )
+    return Note("unloaded-joint", Severity.WARNING, text, joint)
 
 
 def synchronisation(joint: str, lag: float, step: float) -> list[Note]:
@@ -201,7 +296,8 @@ def synchronisation(joint: str, lag: float, step: float) -> list[Note]:
     return []
 
 
-def findings(joint: str, x: FloatArray, deviation: FloatArray) -> list[Note]:
+def findings(joint: str, x: FloatArray, deviation: FloatArray, seen: float, error: float) -> list[Note]:
+    """What speaks against the values."""
     notes = []
     for k, name in ((0, "stiffness"), (1, "rotor inertia")):
         if x[k] <= 0.0:
@@ -212,4 +308,10 @@ def findings(joint: str, x: FloatArray, deviation: FloatArray) -> list[Note]:
         elif deviation[k] > 0.2 * x[k]:
             text = f"{name} {x[k]:.3g} is known to {100 * deviation[k] / x[k]:.0f} % only: accelerate more"
             notes.append(Note("weak-transmission", Severity.WARNING, text, joint))
+    if seen < error:
+        text = (
+            f"of the deflection {seen:.2g} rad go with the load and with nothing else, {error:.2g} rad are the encoders' errors: "
+            "load it more, or take better encoders"
+        )
+        notes.append(Note("weak-deflection", Severity.WARNING, text, joint))
     return notes

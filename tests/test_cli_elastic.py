@@ -1,0 +1,117 @@
+"""`armid elastic` from outside: a simulated arm with springs in its joints, a real one, and recordings of the wrong kind."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from armid.cli import application
+from armid.logs.log import Channel
+from armid.robot.load import load_robot
+from armid.simulation.physics import Physics
+from armid.simulation.scenario import Scenario, run_scenario
+from armid.simulation.sensors import PositionSensor, Sensors, TorqueSensor
+from armid.simulation.writers import LogFormat, write_log
+from realdata import ROOT, real_data
+
+RUNNER = CliRunner()
+STIFFNESS = (4000.0, 3000.0, 1500.0)
+
+
+def run(*arguments: object, code: int = 0) -> dict[str, object]:
+    done = RUNNER.invoke(application(), ["elastic", *(str(a) for a in arguments), "--json"])
+    assert done.exit_code == code, done.output
+    return json.loads(done.stdout)
+
+
+class Waves:
+    """Three sines per joint."""
+
+    duration = 8.0
+
+    def sample(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        w, phase = np.array([[2.1, 3.3, 5.2], [2.7, 4.1, 6.0], [1.9, 3.7, 5.5]]), np.arange(9.0).reshape(3, 3)
+        angle = np.asarray(t)[:, np.newaxis, np.newaxis] * w + phase
+        parts = (np.sin(angle), w * np.cos(angle), -(w**2) * np.sin(angle))
+        return tuple(0.25 * x.sum(axis=2) for x in parts)  # type: ignore[return-value]
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    encoder = 2.0 * np.pi / 2**20
+    scenario = Scenario(
+        physics=Physics(elastic=True, stiffness=STIFFNESS, collisions=False, tracking_limit=1.0),
+        sensors=Sensors(
+            position=PositionSensor(resolution=encoder, noise=encoder), torque=None, motor=TorqueSensor(noise=0.1)
+        ),
+    )
+    log = run_scenario(load_robot("cmu-dd-arm2"), Waves(), scenario).log
+    assert Channel.MOTOR_POSITION in log
+    return write_log(log, tmp_path_factory.mktemp("elastic") / "log.csv", LogFormat.CSV)
+
+
+def test_simulated_joints(recording: Path) -> None:
+    result = run(recording, "--robot", "cmu-dd-arm2", "--cutoff-hz", "15", "--centric")
+    for joint, K in zip(result["joints"], STIFFNESS, strict=True):
+        deviation = joint["standard_deviations"]["stiffness"]
+        assert abs(joint["stiffness"] - K) < 3.0 * deviation
+        assert deviation < 0.01 * K
+        assert joint["load_deflection"] > 5.0 * joint["encoder_error"]
+
+
+def test_known_motor_inertia(recording: Path) -> None:
+    options = ("--robot", "cmu-dd-arm2", "--cutoff-hz", "15", "--joint", "joint1")
+    free = run(recording, *options)["joints"][0]
+    assert [n["code"] for n in free["notes"]].count("unloaded-joint") == 1
+    known = run(recording, *options, "--motor-inertia", "joint1=0.3")["joints"][0]
+    assert known["rotor_inertia"] == 0.3
+    assert known["standard_deviations"]["rotor_inertia"] == 0.0
+    assert "unloaded-joint" not in [n["code"] for n in known["notes"]]
+    assert known["stiffness"] == pytest.approx(4000.0, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "match"),
+    [
+        ("q_motor", (), "position.motor"),
+        ("tau_motor", (), "torque.motor"),
+        ("", ("--joint", "joint9"), "joint9"),
+        ("", ("--motor-inertia", "joint1"), "expected JOINT=KGM2"),
+        ("", ("--motor-inertia", "joint9=3"), "joint9"),
+        ("", ("--cutoff-hz", "0.1"), "of signal"),
+    ],
+)
+def test_recordings_of_the_wrong_kind(
+    recording: Path, tmp_path: Path, columns: str, options: tuple[str, ...], match: str
+) -> None:
+    table = np.genfromtxt(recording, delimiter=",", names=True)
+    kept = [n for n in table.dtype.names if not columns or not n.startswith(columns)]
+    values = np.column_stack([table[n] for n in kept])
+    np.savetxt(tmp_path / "log.csv", values, delimiter=",", header=",".join(kept), comments="")
+    done = RUNNER.invoke(application(), ["elastic", str(tmp_path / "log.csv"), *options])
+    assert done.exit_code == 1, done.output
+    assert match in done.stderr
+
+
+def test_an_unsynchronised_pair_of_encoders_is_refused(recording: Path, tmp_path: Path) -> None:
+    table = np.genfromtxt(recording, delimiter=",", names=True)
+    late = 12
+    columns = [table[n][:-late] if n.startswith("q_motor") else table[n][late:] for n in table.dtype.names]
+    header = ",".join(table.dtype.names)
+    np.savetxt(tmp_path / "log.csv", np.column_stack(columns), delimiter=",", header=header, comments="")
+    command = ["elastic", str(tmp_path / "log.csv"), "--robot", "cmu-dd-arm2", "--cutoff-hz", "15", "--joint", "joint3"]
+    done = RUNNER.invoke(application(), command)
+    assert done.exit_code == 1
+    assert "not synchronised" in done.stderr
+
+
+def test_elastic_joints_of_a_real_arm() -> None:
+    mapping = ROOT / "docs" / "mappings" / "kr300-A-elastic.yaml"
+    result = run(mapping, "--joint", "joint3", "--data-root", real_data())
+    joint = result["joints"][0]
+    assert 3e6 < joint["stiffness"] < 7e6
+    assert joint["notes"][0]["code"] == "encoder-lag"
