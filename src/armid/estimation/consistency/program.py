@@ -1,6 +1,6 @@
 """A conic program, built constraint by constraint and handed to Clarabel directly.
 
-minimise  1/2 v^T H v + f^T v   subject to   G_k v + h_k in K_k
+minimise  sum of |A_i v - b_i|^2 + f^T v   subject to   G_k v + h_k in K_k
 """
 
 from __future__ import annotations
@@ -37,30 +37,27 @@ class Solution:
 
 @dataclass(eq=False)
 class ConicProgram:
-    """The program under construction; `n` variables, more can be appended."""
+    """The program under construction; `n` variables, more can be appended; `f` is the linear part of the objective."""
 
     n: int
-    H: FloatArray = field(init=False)
     f: FloatArray = field(init=False)
+    _squares: list[tuple[FloatArray, FloatArray]] = field(default_factory=list)
     _blocks: list[tuple[FloatArray, FloatArray, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.H = np.zeros((self.n, self.n))
         self.f = np.zeros(self.n)
 
     def append_variables(self, count: int) -> int:
         """Adds variables at the end; returns the index of the first."""
         first = self.n
         self.n += count
-        self.H = np.pad(self.H, (0, count))
         self.f = np.pad(self.f, (0, count))
         return first
 
     def add_squares(self, A: FloatArray, b: FloatArray, weight: float = 1.0) -> None:
         """Weight ||A v - b||^2 to the objective; A may be narrower than v."""
-        k = A.shape[1]
-        self.H[:k, :k] += 2.0 * weight * A.T @ A
-        self.f[:k] -= 2.0 * weight * A.T @ b
+        root = np.sqrt(weight)
+        self._squares.append((root * A, root * b))
 
     def non_negative(self, G: FloatArray, h: FloatArray) -> None:
         """G v + h >= 0, row by row."""
@@ -98,6 +95,10 @@ class ConicProgram:
 
         self._blocks.append((svec(F).T, svec(constant), clarabel.PSDTriangleConeT(constant.shape[0])))
 
+    def wide(self, blocks: list[FloatArray]) -> FloatArray:
+        """Rows on the first variables as rows on all of them, one block below the other."""
+        return np.vstack([np.empty((0, self.n)), *(np.pad(B, ((0, 0), (0, self.n - B.shape[1]))) for B in blocks)])
+
     def solve(
         self, *, tolerance: float = 1e-8, transform: FloatArray | None = None, centre: FloatArray | None = None
     ) -> Solution:
@@ -114,15 +115,19 @@ class ConicProgram:
         import clarabel
         from scipy.sparse import csc_array, csc_matrix
 
-        G = np.vstack([np.pad(block, ((0, 0), (0, self.n - block.shape[1]))) for block, _, _ in self._blocks])
+        G = self.wide([block for block, _, _ in self._blocks])
         h = np.concatenate([constant for _, constant, _ in self._blocks])
-        H, f, T, origin = self.H, self.f, np.eye(self.n), np.zeros(self.n)
+        A = self.wide([rows for rows, _ in self._squares])
+        b = np.concatenate([np.empty(0), *(values for _, values in self._squares)])
+        T, origin = np.eye(self.n), np.zeros(self.n)
         if centre is not None:
             origin[: len(centre)] = centre
-            f, h = f + H @ origin, h + G @ origin
         if transform is not None:
             T[: len(transform), : len(transform)] = transform
-            G, H, f = G @ T, T.T @ H @ T, T.T @ f
+        # Residuals at the centre first, squares after: their difference would be lost in the squares of precise data.
+        h, e = h + G @ origin, A @ origin - b
+        G, A = G @ T, A @ T
+        H, f = 2.0 * A.T @ A, T.T @ self.f + 2.0 * A.T @ e
         settings = clarabel.DefaultSettings()
         settings.verbose = False
         settings.max_threads = 1
