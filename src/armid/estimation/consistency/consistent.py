@@ -161,7 +161,8 @@ class Consistency:
         solution = program.solve(tolerance=self.tolerance, transform=T, centre=centre)
         if solution.detail != "Solved":
             # Bounds far from where the data are: seen from the data, the bounds' own size is lost in the distance.
-            solution = program.solve(tolerance=self.tolerance, transform=T)
+            again = program.solve(tolerance=self.tolerance, transform=T)
+            solution = replace(again, seconds=solution.seconds + again.seconds)
         if solution.status is Status.SOLVED:
             return solution, scale
         why = contradiction(self.bounds, prior, scale)
