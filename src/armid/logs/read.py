@@ -105,17 +105,28 @@ def open_log(path: str | Path, robot: Robot | None = None, *, options: ReadOptio
     if is_mapping_file(location):
         mapping = mapped_files(location, options)
         tables = {key: table_of(entry.path, entry.layout) for key, entry in mapping.files.items()}
+        if not mapping.channels:
+            entry = mapping.files[""]
+            guess, notes = guessed(entry.path, entry.layout, tables[""], robot)
+            clock = guess.clock if mapping.clock == ClockMap() else mapping.clock
+            own = (mapping.joints or guess.joints, guess.channels, guess.preset)
+            mapping = replace(mapping, joints=own[0], channels=own[1], preset=own[2], clock=clock)
     else:
         layout = Layout(format=options.format, topic=options.topic)
         table = open_table(location, layout)
-        head = next(iter(table.chunks(HEAD_ROWS)), None)
-        if head is None:
-            raise InputError(path, "no samples")
-        mapping, notes = guessed_map(location, layout, table, head, robot)
+        mapping, notes = guessed(location, layout, table, robot)
         tables = {"": table}
     mapping, more = with_options(mapping, options)
     mapping = replace(mapping, clock=resolved_clock(mapping, tables))
     return LogStream(mapping, tables, robot, (*notes, *more))
+
+
+def guessed(path: Path, layout: Layout, table: TableFile, robot: Robot | None) -> tuple[LogMap, tuple[Note, ...]]:
+    """A mapping for a file whose columns nobody described."""
+    head = next(iter(table.chunks(HEAD_ROWS)), None)
+    if head is None:
+        raise InputError(path, "no samples")
+    return guessed_map(path, layout, table, head, robot)
 
 
 def mapped_files(location: Path, options: ReadOptions) -> LogMap:

@@ -93,7 +93,9 @@ def parsed_mapping(content: Any, where: Path, *, root: Path) -> LogMap:
     files = file_maps(top, where, root)
     joints = names(top.get("joints", []), where, "joints")
     width = len(joints) or None
-    channels = channel_maps(top.get("channels"), files, where, width)
+    # One file whose columns speak for themselves needs no channels: a mapping may add no more than the run's conditions.
+    spoken = "channels" not in top and "file" in top
+    channels = () if spoken else channel_maps(top.get("channels"), files, where, width)
     return LogMap(
         files=files,
         channels=channels,
