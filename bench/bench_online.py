@@ -2,7 +2,8 @@
 
     OMP_NUM_THREADS=1 python bench/bench_online.py
 
-Prints microseconds of CPU per sample, everything included: rows, innovations, forgetting, factor update, solution, watch.
+Prints microseconds of CPU per sample, everything included: rows, innovations, forgetting, factor update, solution, watch; and how
+long the rare samples take at which information is exchanged (four times a second at a time constant of 10 s).
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from time import process_time
 
 import numpy as np
 
-from armid.estimation.online import ChangeDetection, Forgetting, RecursiveEstimator
+from armid.estimation.online import ChangeDetection, RecursiveEstimator
+from armid.estimation.online_forgetting import BLOCKS, Forgetting
 from armid.experiments.torque import TorqueRows
 from armid.identifiability.structure import structural_base
 from armid.parameters.effects import Effects
@@ -41,6 +43,20 @@ def main() -> None:
                 estimator.update(row, tau)
             best = min(best, (process_time() - start) / len(x))
         print(f"  {label:20s} {1e6 * best:6.1f} us   ({1e6 * best / BUDGET:.2f} of the budget)")
+    print(f"  {'an exchange':20s} {1e6 * exchange_time(estimator, x, y):6.1f} us")
+
+
+def exchange_time(estimator: RecursiveEstimator, x: np.ndarray, y: np.ndarray) -> float:
+    """[s] What the sample takes at which old information makes way for new: the shortest of several such samples."""
+    block = round(estimator.rate * estimator.forgetting.time_constant / BLOCKS)
+    times = []
+    for k in range(8 * block):
+        row, tau = x[k % len(x)], y[k % len(y)]
+        start = process_time()
+        estimator.update(row, tau)
+        if estimator.samples % block == 0:
+            times.append(process_time() - start)
+    return min(times)
 
 
 if __name__ == "__main__":

@@ -10,8 +10,9 @@ import pytest
 from armid.errors import InputError, UnknownNameError
 from armid.estimation.factor import solve_factor
 from armid.estimation.least_squares import GaussianPrior
-from armid.estimation.online import ChangeDetection, Forgetting, RecursiveEstimator
+from armid.estimation.online import ChangeDetection, RecursiveEstimator
 from armid.estimation.online_differentiator import CausalDifferentiator, LocalPolynomial
+from armid.estimation.online_forgetting import BLOCKS, ENOUGH, SHORTEST_BLOCK, Forgetting
 from armid.estimation.online_kernels import CHUNK, QUAD, fold
 from armid.estimation.online_stream import OnlineIdentifier, StreamSample, parsed_samples
 from armid.estimation.status import EstimationError
@@ -61,20 +62,54 @@ def test_fold_is_a_qr_update(p: int, m: int) -> None:
     assert np.allclose(np.triu(F[:, : p + 1]), triangular(np.vstack(rows)), atol=1e-12)
 
 
-def test_forgetting_is_exponential() -> None:
-    """Information = sum of kept^age row^T row."""
-    forgetting = Forgetting(0.5, floor=0.0)
-    estimator = RecursiveEstimator(SOURCE, BASE, SIGMA, rate=100.0, forgetting=forgetting)
-    x = motion(300)
-    y = torque(x, VALUES)
-    A = evaluate_rows(SOURCE, x)[:, :, BASE.independent] / np.array(list(SIGMA.values()))[:, np.newaxis]
-    L = np.zeros((len(BASE), len(BASE)))
+def weighted_rows(x: np.ndarray) -> np.ndarray:
+    return evaluate_rows(SOURCE, x)[:, :, BASE.independent] / np.array(list(SIGMA.values()))[:, np.newaxis]
+
+
+def test_forgetting_is_the_parallel_sum() -> None:
+    """Information against the textbook formula with dense inverses; values against the weighted normal equations."""
+    forgetting, rate = Forgetting(3.0), 100.0
+    prior = GaussianPrior.independent(VALUES, np.full(len(BASE), 0.5))
+    estimator = RecursiveEstimator(SOURCE, BASE, SIGMA, rate=rate, prior=prior, forgetting=forgetting)
+    x = motion(400)
+    y = torque(x, VALUES, 0.05)
+    A = weighted_rows(x)
+    block = round(rate * 3.0 / BLOCKS)
+    kept, recent = np.exp(-block / (3.0 * rate)), np.exp(-block / (0.6 * rate))
+    I, S, new = prior.root.T @ prior.root, np.zeros((len(BASE),) * 2), np.zeros((len(BASE),) * 2)
     for k in range(len(x)):
-        L = forgetting.kept(100.0) * L + A[k].T @ A[k]
         estimator.update(x[k], y[k])
+        new += A[k].T @ A[k]
+        if (k + 1) % block == 0:
+            I = I + new
+            S = recent * S + new
+            K = S * (1.0 - recent) / (1.0 - kept) / ENOUGH
+            I = I - (1.0 + ENOUGH) * (1.0 - kept) * (I - I @ np.linalg.solve(I + K, I))
+            new[:] = 0.0
     R = estimator.factor[:-1, :-1]
-    assert np.allclose(R.T @ R, L, atol=1e-9 * np.abs(L).max())
-    assert np.allclose(estimator.values, VALUES, atol=1e-6)
+    assert np.allclose(R.T @ R, I + new, atol=1e-7 * np.abs(I).max())
+    assert np.allclose(R @ estimator.values, estimator.factor[:-1, -1], atol=1e-8 * np.abs(R).max())
+
+
+def restless(count: int, seed: int = 2) -> np.ndarray:
+    """Unconnected states: every direction is excited all the time, none in bursts."""
+    return np.random.default_rng(seed).normal(size=(count, 21))
+
+
+def test_where_excitation_goes_on_forgetting_is_exponential() -> None:
+    """Information settles at that of exponential forgetting, I = sum of kept^age row^T row, in every direction."""
+    tau, rate = 3.0, 100.0
+    x = restless(3000)
+    estimator = RecursiveEstimator(SOURCE, BASE, SIGMA, rate=rate, forgetting=Forgetting(tau))
+    A = weighted_rows(x)
+    L = np.zeros((len(BASE),) * 2)
+    for k, y in enumerate(torque(x, VALUES)):
+        estimator.update(x[k], y)
+        L = np.exp(-1.0 / (rate * tau)) * L + A[k].T @ A[k]
+    R = estimator.factor[:-1, :-1]
+    ratio = np.linalg.eigvals(np.linalg.solve(L, R.T @ R)).real
+    assert ratio == pytest.approx(1.0, abs=0.15)
+    assert np.allclose(estimator.values, VALUES, atol=1e-8)
 
 
 def test_single_rows_are_the_rows() -> None:
@@ -129,29 +164,73 @@ def test_forgetting_follows_a_slow_change() -> None:
     assert error[3.0] < 0.02 < error[np.inf]
 
 
+def left_of_one(tau: float, rate: float) -> float:
+    """What is left of one unit of information in a single direction whose excitation ends: the law of forgetting on numbers."""
+    block = round(rate * max(tau / BLOCKS, SHORTEST_BLOCK))
+    kept, recent = np.exp(-block / (rate * tau)), np.exp(-block / (rate * tau * Forgetting().horizon))
+    information, usual = 1.0, 1.0
+    for _ in range(2000):
+        usual *= recent
+        K = usual / ENOUGH
+        information -= (1.0 + ENOUGH) * (1.0 - kept) * information * K / (information + K)
+    closed_form = np.exp(-(1.0 + ENOUGH) * Forgetting().horizon * np.log((1.0 + ENOUGH) / ENOUGH))
+    assert information == pytest.approx(closed_form, rel=0.3)
+    return information
+
+
 def test_standing_still_does_not_wind_up() -> None:
-    """After a minute at rest what was learnt in motion is still known; plain forgetting would have lost it."""
-    x = motion(2000)
-    estimator = RecursiveEstimator(SOURCE, BASE, SIGMA, rate=100.0, forgetting=Forgetting(2.0))
-    for row, tau in zip(x, torque(x, VALUES, 0.05), strict=True):
-        estimator.update(row, tau)
-    before = estimator.estimate()
+    """Twenty time constants at rest: directions that only motion shows keep a known share of their information, and their values.
+
+    Plain forgetting would leave exp(-20) of it.
+    """
+    tau, rate = 2.0, 100.0
+    x = restless(1500)
+    estimator = RecursiveEstimator(SOURCE, BASE, SIGMA, rate=rate, forgetting=Forgetting(tau))
+    for row, y in zip(x, torque(x, VALUES, 0.05), strict=True):
+        estimator.update(row, y)
+    before, R0 = estimator.values, estimator.factor[:-1, :-1]
     still = np.concatenate([x[-1, :7], np.zeros(14)])
     y = torque(still[np.newaxis], VALUES)[0]
     rng = np.random.default_rng(3)
-    for _ in range(6000):
+    factors = []
+    for k in range(4000):
         estimator.update(still, y + 0.05 * rng.normal(size=7))
-    after = estimator.estimate()
-    moving = np.array([name.endswith(("Ixx", "Iyy", "Izz", "viscous")) for name in BASE.names])
-    assert np.abs(after.values - before.values)[moving].max() < 0.05
-    # Plain forgetting over a minute would have left e^-30 of the information; here a floor is left.
-    smallest = np.linalg.svd(estimator.factor[:-1, :-1], compute_uv=False)[-1]
-    forgetful = RecursiveEstimator(SOURCE, BASE, SIGMA, rate=100.0, forgetting=Forgetting(2.0, floor=0.0))
-    for row, tau in zip(x, torque(x, VALUES, 0.05), strict=True):
-        forgetful.update(row, tau)
-    for _ in range(6000):
-        forgetful.update(still, y + 0.05 * rng.normal(size=7))
-    assert np.linalg.svd(forgetful.factor[:-1, :-1], compute_uv=False)[-1] < 1e-3 * smallest
+        if k in (1999, 3999):
+            factors.append(estimator.factor[:-1, :-1])
+    # Directions in which there is no torque at this pose: what is left of their information.
+    unseen = np.linalg.svd(weighted_rows(still[np.newaxis])[0])[2][7:].T
+    left = [np.linalg.norm(R @ unseen, axis=0) ** 2 / np.linalg.norm(R0 @ unseen, axis=0) ** 2 for R in factors]
+    assert left[1] == pytest.approx(left_of_one(tau, rate), rel=0.2)
+    # And it is for good: nothing more is lost in the second half.
+    assert left[1] == pytest.approx(left[0], rel=1e-3)
+    assert np.abs(unseen.T @ (estimator.values - before)).max() < 0.02
+
+
+def test_a_change_after_a_long_rest_is_learnt_as_after_none() -> None:
+    """The arm is changed while it rests; moving again, it is learnt within a few time constants, without a jump on the way."""
+    tau, rate = 2.0, 100.0
+    x = motion(3000)
+    changed = VALUES.copy()
+    changed[BASE.index("link7.mx")] += 0.5
+    still = np.concatenate([x[999, :7], np.zeros(14)])
+    errors = {}
+    for rest in (0, 4000):
+        estimator = RecursiveEstimator(SOURCE, BASE, SIGMA, rate=rate, forgetting=Forgetting(tau))
+        for row, y in zip(x[:1000], torque(x[:1000], VALUES, 0.02), strict=True):
+            estimator.update(row, y)
+        y = torque(still[np.newaxis], VALUES)[0]
+        rng = np.random.default_rng(8)
+        for _ in range(rest):
+            estimator.update(still, y + 0.02 * rng.normal(size=7))
+        assert np.abs(estimator.values - VALUES).max() < 0.2
+        track = []
+        for row, y in zip(x[1000:], torque(x[1000:], changed, 0.02, seed=2), strict=True):
+            estimator.update(row, y)
+            track.append(np.linalg.norm(estimator.values - changed) / np.linalg.norm(VALUES))
+        assert max(track) < 1.0
+        errors[rest] = track[-1]
+    assert errors[4000] < 0.02
+    assert errors[4000] < 2.0 * errors[0] + 1e-3
 
 
 def test_parameters_nothing_excites_stay_where_they_started() -> None:
@@ -252,6 +331,8 @@ def test_lines_that_are_no_samples_are_refused(line: str, match: str) -> None:
 def test_settings_that_make_no_sense_are_refused() -> None:
     with pytest.raises(InputError, match="time constant"):
         Forgetting(0.0)
+    with pytest.raises(InputError, match="horizon"):
+        Forgetting(1.0, horizon=0.0)
     with pytest.raises(InputError, match="rate"):
         RecursiveEstimator(SOURCE, BASE, SIGMA, rate=0.0)
     with pytest.raises(UnknownNameError, match="noise of channel"):

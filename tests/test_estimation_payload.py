@@ -10,7 +10,7 @@ import pytest
 from armid.errors import InputError
 from armid.estimation.estimate import Estimate
 from armid.estimation.gains import DriveGainSearch
-from armid.estimation.online import Forgetting
+from armid.estimation.online_forgetting import Forgetting
 from armid.estimation.payload import COLUMNS, Arm, Payload, PayloadSearch, jacobian
 from armid.estimation.payload_formats import franka_set_load, kuka_load_data, principal_axes, ur_set_target_payload
 from armid.estimation.payload_online import OnlinePayload

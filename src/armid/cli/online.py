@@ -39,7 +39,8 @@ def online(
     `stream | armid online iiwa14 --rate-hz 1000 --follow`.
     """
     from armid.cli.identify import effects_of
-    from armid.estimation.online import ChangeDetection, Forgetting
+    from armid.estimation.online import ChangeDetection
+    from armid.estimation.online_forgetting import Forgetting
     from armid.estimation.online_stream import OnlineIdentifier, parsed_samples
     from armid.robot.load import load_robot
 

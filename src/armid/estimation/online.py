@@ -1,14 +1,14 @@
 """Recursive least squares in square-root form: the same factor as `Information`, one sample at a time.
 
-Without forgetting it holds exactly what a batch over the same samples holds. With it, old samples fade, but what nothing
-excites any more keeps a floor of information and its value: an arm that stands still does not forget its inertia.
+Without forgetting it holds exactly what a batch over the same samples holds. With it old samples fade, but only in the
+directions that new ones excite: an arm that stands still does not forget its inertia (`online_forgetting`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import exp, inf, isfinite
+from math import inf, isfinite
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from armid.errors import InputError, ShapeError, UnknownNameError
 from armid.estimation.estimate import Estimate
 from armid.estimation.factor import solve_factor
 from armid.estimation.least_squares import GaussianPrior
+from armid.estimation.online_forgetting import Fading, Forgetting
 from armid.identifiability.base import BaseParameters
 from armid.information.information import triangular
 from armid.kernels.evaluate import Restricted
@@ -28,28 +29,6 @@ from armid.notes import Note, Severity
 SEPARABLE = 1e-6
 """Sine of the angle between a column and those before it below which a parameter is not yet determined: with torque
 good to a thousandth, a smaller angle would turn it into a thousand times the parameter."""
-
-
-@dataclass(frozen=True, slots=True)
-class Forgetting:
-    """How fast old samples lose weight.
-
-    Args:
-        time_constant: [s] after which a sample's weight is 1/e; infinite: never.
-        floor: information that a parameter keeps when nothing excites it, relative to the most its column ever had. Its
-            value then stays where it is. Small enough not to hold back directions that are excited even weakly.
-    """
-
-    time_constant: float = inf
-    floor: float = 1e-6
-
-    def __post_init__(self) -> None:
-        if not self.time_constant > 0.0:
-            raise InputError("forgetting", f"time constant {self.time_constant} s", "a positive time, or infinity")
-
-    def kept(self, rate: float) -> float:
-        """Factor on the information per sample."""
-        return 1.0 if not isfinite(self.time_constant) else exp(-1.0 / (rate * self.time_constant))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +115,7 @@ class RecursiveEstimator:
             self._F[:, : p + 1] = triangular(np.column_stack([prior.root, prior.root @ prior.values]))
             self._lengths[:] = np.sum(self._F[:, :p] ** 2, axis=0)
             self._values[:] = prior.values
-        self._kept = self.forgetting.kept(self.rate)
+        self._fading = Fading.of(self.forgetting, self.rate, self.factor[:-1, :-1])
         self._rule = (detection or ChangeDetection()).rule(self.rate)
         if detection is None:
             self._rule[0] = inf
@@ -145,26 +124,26 @@ class RecursiveEstimator:
     def _lay_out(self, weights: FloatArray) -> None:
         """Rows that begin further to the right go last, so that a reflection touches only those that have begun."""
         # numba takes a third of a second to load: only who estimates on-line pays.
-        from armid.estimation.online_kernels import CHUNK, QUAD, update
+        from armid.estimation.online_kernels import CHUNK, QUAD, replace_information, update
 
-        self._step = update
+        self._step, self._replace = update, replace_information
         rows, p, m = self._rows, len(self.base), len(self.source.channels)
         first = np.array([rows.columns[rows.channels == k].min(initial=p) for k in range(m)])
         self._order = np.argsort(first, kind="stable")
         position = np.empty(m, dtype=np.intp)
-        position[self._order] = np.arange(1, m + 1)
-        m4, W = -(-(m + 1) // QUAD) * QUAD, -(-(p + 1) // CHUNK) * CHUNK
+        position[self._order] = np.arange(m)
+        m4, W = -(-m // QUAD) * QUAD, -(-(p + 1) // CHUNK) * CHUNK
         self._place = rows.columns * m4 + position[rows.channels]
         self._entry_weights = weights[rows.channels]
         self._row_weights = weights[self._order]
         begun = np.searchsorted(np.sort(first), np.arange(p + 1), side="right")
         begun[-1] = m
-        self._active = (-(-(begun + 1) // QUAD)).astype(np.intp)
+        self._active = np.maximum(-(-begun // QUAD), 1).astype(np.intp)
         self._F = np.zeros((p + 1, W))
         self._A = np.zeros((p + 1, m4))
         self._errors = np.zeros(m4)
         self._rooms = np.zeros((2, max(m4, W)))
-        self._energy = np.zeros(p)
+        self._forgetting_room = np.zeros((p + 2, 2 * QUAD))
         self._lengths = np.zeros(p)
         self._frozen = np.ones(p, dtype=np.bool_)
 
@@ -182,18 +161,28 @@ class RecursiveEstimator:
             self._step(
                 self._F, self._A, self._rows(inputs), self._place, self._entry_weights, y[self._order] * self._row_weights,
                 self._active, self._values, self._frozen, self._errors, self._rooms, self._monitor, self._rule,
-                self._lengths, self._energy,
-                self.samples % len(self.base), self._kept, self.forgetting.floor, SEPARABLE,
+                self._lengths, SEPARABLE,
             )
         )  # fmt: skip
         self.samples += 1
-        self.count = self.count * self._kept + len(self._order)
+        self.count += len(self._order)
+        if self._fading is not None and self.samples % self._fading.block == 0:
+            self._forget(self._fading)
         if changed:
             self._restart()
         return changed
 
+    def _forget(self, fading: Fading) -> None:
+        """Old information makes way for new, where there is new; once per block of samples."""
+        p = len(self.base)
+        rows, kept = fading.step(np.triu(self._F[:p, :p]))
+        self._replace(self._F, rows, self._values, kept, fading.kept, self._lengths, self._forgetting_room)
+        self.count *= fading.kept
+
     def _restart(self) -> None:
         keep = self.detection.keep if self.detection is not None else 1.0
+        if self._fading is not None:
+            self._fading.scale(keep)
         self._F *= keep**0.5
         self._lengths *= keep
         self.count *= keep
@@ -212,9 +201,7 @@ class RecursiveEstimator:
     def innovations(self) -> dict[str, float]:
         """Latest measurement minus prediction per channel, in the channel's unit."""
         names = self.source.channels
-        return {
-            names[int(k)]: float(self._errors[i + 1] * self.sigma[names[int(k)]]) for i, k in enumerate(self._order)
-        }
+        return {names[int(k)]: float(self._errors[i] * self.sigma[names[int(k)]]) for i, k in enumerate(self._order)}
 
     @property
     def factor(self) -> FloatArray:

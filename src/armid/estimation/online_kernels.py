@@ -20,9 +20,6 @@ CHUNK = 16
 """Rows of the factor are padded to a multiple of this and read from a multiple of it on (what lies left of the diagonal is
 zero): loops without a remainder run four vectors at a time, and the remainder of a short loop is most of its cost."""
 
-CLEAR = 1e-2
-"""Sine of the angle between a column and those before it from which on a value is kept by the floor of `forget`."""
-
 QUAD = 4
 """Rows of a sample, and columns of the factor, are handled four at a time: loops of this fixed length become vector code."""
 
@@ -34,8 +31,7 @@ def scatter(
     """Dense weighted rows `[A y]` of one sample from the entries that are not structurally zero.
 
     Args:
-        A: written; one row of the sample per *column* here, shape [p + 1, m4], m4 the number of rows and one more rounded up
-            to four. The first slot is left for `forget`.
+        A: written; one row of the sample per *column* here, shape [p + 1, m4], m4 the number of rows rounded up to four.
         packed: entries.
         place: flat position of each entry in A.
         weighted: weight of each entry (that of its row).
@@ -47,7 +43,7 @@ def scatter(
     for i in range(len(packed)):
         flat[place[i]] = packed[i] * weighted[i]
     for k in range(len(y)):
-        A[width - 1, k + 1] = y[k]
+        A[width - 1, k] = y[k]
 
 
 @njit(cache=True, fastmath=_FAST)
@@ -62,10 +58,10 @@ def innovations(A: FloatArray, values: FloatArray, out: FloatArray) -> None:
 
 
 @njit(cache=True, fastmath=_FAST)
-def lengthen(lengths: FloatArray, A: FloatArray, kept: float) -> None:
-    """Squared lengths of the columns of R after `kept` was applied and the rows of A will be folded in: no pass over R."""
+def lengthen(lengths: FloatArray, A: FloatArray) -> None:
+    """Squared lengths of the columns of R once the rows of A are folded in: no pass over R."""
     for c in range(len(lengths)):
-        total = kept * lengths[c]
+        total = lengths[c]
         for k in range(A.shape[1]):
             total += A[c, k] * A[c, k]
         lengths[c] = total
@@ -145,33 +141,43 @@ def reflect(row: FloatArray, A: FloatArray, v: FloatArray, tau: float, start: in
 
 
 @njit(cache=True, fastmath=_FAST)
-def forget(
-    F: FloatArray, A: FloatArray, values: FloatArray, energy: FloatArray, turn: int, kept: float, floor: float
+def replace_information(
+    F: FloatArray,
+    rows: FloatArray,
+    values: FloatArray,
+    kept: float,
+    faded: float,
+    lengths: FloatArray,
+    room: FloatArray,
 ) -> None:
-    """Every past row loses weight, but no parameter falls below a floor of information around its present value.
-
-    Information <- kept * information + (1 - kept) * floor * diag(energy), the second part one parameter per sample in
-    turn: a parameter that nothing excites settles at `floor * energy` and stays where it is, instead of being blown about by
-    noise once all memory of it has faded (estimator wind-up); [Salgado1988] in square-root form.
+    """Information <- kept * information + rows^T rows around the present values, which stay what they are.
 
     Args:
         F: updated in place.
-        A: its first slot is written with the row that holds the parameter `turn`.
+        rows: shape [p, p].
         values: present values, shape [p].
-        energy: largest squared length each column ever had, shape [p]; zero until all parameters were well determined
-            once, because values of the first moments are not worth keeping.
-        turn: which parameter.
-        kept: factor on the information per sample, in (0, 1).
-        floor: relative to the energy.
+        kept: factor on the information.
+        faded: factor on the energy of the residuals.
+        lengths: squared lengths of the columns of R, updated, shape [p].
+        room: scratch for eight rows and one reflection, shape [p + 2, 8].
     """
     p = len(values)
-    root = np.sqrt(kept)
-    for i in range(F.shape[0]):
+    root, A = np.sqrt(kept), room[: p + 1]
+    for i in range(p):
         for c in range(i // CHUNK * CHUNK, F.shape[1]):
             F[i, c] *= root
-    weight = np.sqrt(p * (1.0 - kept) * floor * energy[turn])
-    A[turn, 0] = weight
-    A[p, 0] = weight * values[turn]
+    F[p, p] *= np.sqrt(faded)
+    active = np.full(p + 1, 2)
+    for c in range(p):
+        lengths[c] *= kept
+    for start in range(0, p, 2 * QUAD):
+        A[:] = 0.0
+        for k in range(min(2 * QUAD, p - start)):
+            for c in range(p):
+                A[c, k] = rows[start + k, c]
+                A[p, k] += rows[start + k, c] * values[c]
+        lengthen(lengths, A)
+        fold(F, A, active, room[p + 1])
 
 
 @njit(cache=True, fastmath=_FAST)
@@ -211,15 +217,6 @@ def solve(
 
 
 @njit(cache=True, fastmath=_FAST)
-def well_determined(F: FloatArray, lengths: FloatArray, p: int) -> bool:
-    """Whether every column stands clear of those before it, so that present values are worth keeping."""
-    for j in range(p):  # noqa: SIM110, numba compiles loops, not generators
-        if not F[j, j] * F[j, j] > CLEAR * CLEAR * lengths[j]:
-            return False
-    return True
-
-
-@njit(cache=True, fastmath=_FAST)
 def watch(errors: FloatArray, monitor: FloatArray, rule: FloatArray) -> bool:
     """One-sided cumulative sum of the innovations' energy against its own slow mean; [Page1954].
 
@@ -253,10 +250,9 @@ def watch(errors: FloatArray, monitor: FloatArray, rule: FloatArray) -> bool:
 def update(
     F: FloatArray, A: FloatArray, packed: FloatArray, place: npt.NDArray[np.intp], weighted: FloatArray, y: FloatArray,
     active: npt.NDArray[np.intp], values: FloatArray, frozen: npt.NDArray[np.bool_], errors: FloatArray, rooms: FloatArray,
-    monitor: FloatArray, rule: FloatArray, lengths: FloatArray, energy: FloatArray, turn: int, kept: float,
-    floor: float, threshold: float,
+    monitor: FloatArray, rule: FloatArray, lengths: FloatArray, threshold: float,
 ) -> bool:  # fmt: skip
-    """One sample: innovations against the present values, forgetting, fold, solve, watch.
+    """One sample: innovations against the present values, fold, solve, watch.
 
     Args:
         F, A, packed, place, weighted, y, active, values, frozen: as in the functions above.
@@ -264,7 +260,6 @@ def update(
         rooms: scratch, shape [2, max(m4, W)].
         monitor, rule: of `watch`.
         lengths: squared lengths of the columns of R, shape [p], updated.
-        energy, turn, kept, floor: of `forget`; nothing is forgotten when `kept` is 1.
         threshold: of `solve`.
 
     Returns:
@@ -272,12 +267,7 @@ def update(
     """
     scatter(A, packed, place, weighted, y)
     innovations(A, values, errors)
-    if kept < 1.0:
-        forget(F, A, values, energy, turn, kept, floor)
-    lengthen(lengths, A, kept)
+    lengthen(lengths, A)
     fold(F, A, active, rooms[1])
     solve(F, values, frozen, lengths, rooms[0], threshold)
-    if kept < 1.0 and (energy[0] > 0.0 or well_determined(F, lengths, len(energy))):
-        for c in range(len(energy)):
-            energy[c] = max(energy[c], lengths[c])
     return bool(watch(errors, monitor, rule))

@@ -12,8 +12,9 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.errors import InputError
-from armid.estimation.online import ChangeDetection, Forgetting, RecursiveEstimator
+from armid.estimation.online import ChangeDetection, RecursiveEstimator
 from armid.estimation.online_differentiator import CausalDifferentiator, LocalPolynomial
+from armid.estimation.online_forgetting import Forgetting
 from armid.experiments.torque import TorqueRows
 from armid.identifiability.structure import structural_base
 from armid.notes import Note, Severity

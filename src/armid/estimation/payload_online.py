@@ -9,7 +9,8 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.errors import InputError
 from armid.estimation.estimate import Estimate
-from armid.estimation.online import ChangeDetection, Forgetting, RecursiveEstimator
+from armid.estimation.online import ChangeDetection, RecursiveEstimator
+from armid.estimation.online_forgetting import Forgetting
 from armid.estimation.payload import COLUMNS, Arm, Payload, PayloadSearch, chosen
 from armid.experiments.torque import TorqueRows
 from armid.kernels.evaluate import Restricted

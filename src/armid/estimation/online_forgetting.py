@@ -1,0 +1,130 @@
+"""Forgetting only what is learnt anew.
+
+Plain exponential forgetting, information <- kept * information + new, loses everything about directions that nothing
+excites any more: the estimator winds up, and the next noise throws it about. Here information is lost only in directions in
+which new information came in lately. With I the information, S what came in within a short horizon, e a small number, and
+K = S * (time constant / horizon) / e, which is I / e wherever excitation goes on as before:
+
+    I <- I - (1 + e) (1 - kept) (I : K),       I : K = (I^-1 + K^-1)^-1 = I - I (I + K)^-1 I
+
+The parallel sum I : K is a smooth minimum of two matrices ([Anderson1969]). Where excitation goes on, the loss is (1 - kept) I:
+plain exponential forgetting. Where there is none, K = 0, nothing is lost. When excitation ends, forgetting goes on for a few
+horizons, until K is small, and then stops: about exp(-(1 + e) horizon / time constant * log((1 + e) / e)), a quarter, is left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import exp, inf, isfinite
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from armid.arrays import FloatArray
+from armid.errors import InputError
+
+ENOUGH = 2e-3
+"""e: share of the usual excitation from which on a direction counts as excited. Motion comes in bursts, each direction in its
+turn: with 1 a changed arm was learnt ten times more slowly than by plain forgetting, with this in the same time."""
+
+BLOCKS = 40
+"""Per time constant: information is exchanged this often, so that the loss of one exchange is a twentieth at most."""
+
+SHORTEST_BLOCK = 0.05
+"""[s] Between exchanges: their cost, some ten updates, then hardly shows."""
+
+RIDGE = 1e-10
+"""Of the scaled matrix: directions with less information than that have none. Above the round-off of the differences of Gram
+matrices that S is made of, which `1 / ENOUGH` and the horizon multiply by some thousands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forgetting:
+    """How fast old samples lose weight.
+
+    Args:
+        time_constant: [s] after which a sample's weight is 1/e where excitation goes on; infinite: never.
+        horizon: over which excitation is looked for, relative to the time constant. Longer ones follow a motion with long
+            pauses better, shorter ones stop forgetting sooner.
+    """
+
+    time_constant: float = inf
+    horizon: float = 0.2
+
+    def __post_init__(self) -> None:
+        if not self.time_constant > 0.0:
+            raise InputError("forgetting", f"time constant {self.time_constant} s", "a positive time, or infinity")
+        if not 0.0 < self.horizon <= 1.0:
+            raise InputError("forgetting", f"horizon {self.horizon} of the time constant", "a share above 0, at most 1")
+
+
+@dataclass(eq=False)
+class Fading:
+    """The state of forgetting: what came in lately.
+
+    Args:
+        block: samples between two exchanges.
+        kept: factor on the information in one block where excitation goes on.
+        recent: factor on what came in lately, per block.
+        gain: time constant / horizon, for blocks.
+        base: information after the last exchange, shape [p, p].
+        lately: S, shape [p, p].
+    """
+
+    block: int
+    kept: float
+    recent: float
+    gain: float
+    base: FloatArray
+    lately: FloatArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.lately = np.zeros_like(self.base)
+
+    @classmethod
+    def of(cls, forgetting: Forgetting, rate: float, R: FloatArray) -> Fading | None:
+        """For a sampling rate [Hz] and the factor of what is known already; None when nothing is forgotten."""
+        tau = forgetting.time_constant
+        if not isfinite(tau):
+            return None
+        block = max(1, round(rate * max(tau / BLOCKS, SHORTEST_BLOCK)))
+        kept, recent = exp(-block / (rate * tau)), exp(-block / (rate * tau * forgetting.horizon))
+        return cls(block, kept, recent, (1.0 - recent) / (1.0 - kept), R.T @ R)
+
+    def step(self, R: FloatArray) -> tuple[FloatArray, float]:
+        """One exchange.
+
+        Args:
+            R: factor of the information now, upper triangular, shape [p, p].
+
+        Returns:
+            Rows Y and a factor c so that the information becomes c I + Y^T Y.
+        """
+        information = R.T @ R
+        self.lately *= self.recent
+        self.lately += information - self.base
+        loss = min((1.0 + ENOUGH) * (1.0 - self.kept), 1.0)
+        total = information + self.gain / ENOUGH * self.lately
+        scale = 1.0 / np.sqrt(np.maximum(np.diag(total), np.finfo(float).tiny))
+        both = np.outer(scale, scale)
+        total *= both
+        Y = solve_triangular(ridged_cholesky(total), information * both, lower=True, check_finite=False)
+        rows = np.asarray(loss**0.5 * Y / scale)
+        self.base = (1.0 - loss) * information + rows.T @ rows
+        return rows, 1.0 - loss
+
+    def scale(self, factor: float) -> None:
+        """After all information was multiplied by a factor."""
+        self.base *= factor
+        self.lately *= factor
+
+
+def ridged_cholesky(A: FloatArray) -> FloatArray:
+    """Lower factor of a scaled matrix that is positive semi-definite but for round-off."""
+    ridge = RIDGE
+    while True:
+        try:
+            return np.asarray(np.linalg.cholesky(A + ridge * np.eye(len(A))))
+        except np.linalg.LinAlgError:
+            # Round-off of an ill-conditioned difference: weaker directions than this are not known anyway.
+            ridge *= 100.0
