@@ -212,6 +212,22 @@ def test_path_files_of_tool_paths_and_waypoints(tmp_path: Path) -> None:
     assert load_path(file, robot).length == pytest.approx(np.pi / 2)
 
 
+def test_a_series_that_rests_at_its_ends_has_a_regular_path(tmp_path: Path) -> None:
+    """An excitation starts and ends at rest: its time is a singular parameter there, the way it goes is not."""
+    robot = load_robot("cylindrical")
+    rng = np.random.default_rng(2)
+    sine = 0.1 * np.outer(rng.normal(size=3), [2.0, -1.0])  # the slopes k s_k of the two harmonics cancel
+    rest = FourierTrajectory(robot.joint_names, 4.0, np.zeros(3), sine, 0.1 * rng.normal(size=(3, 2)), repetitions=2)
+    assert np.abs(rest.sample(0.0)[1]).max() < 1e-12
+    path = load_path(save_trajectory(rest, tmp_path / "rest.json"), robot)
+    theta = np.linspace(0.0, path.length, 400)
+    q, slope, _, _ = path.derivatives(theta)
+    check_regular(path, theta, slope)
+    dense = rest.sample(np.linspace(0.0, 4.0, 40_000))[0]
+    assert max(np.abs(dense - row).max(axis=1).min() for row in q[::10]) < 1e-4
+    np.testing.assert_allclose(q[[0, -1]], dense[[0, -1]], atol=1e-9)
+
+
 def test_trajectories_lose_their_timing(tmp_path: Path) -> None:
     robot = load_robot("cylindrical")
     rng = np.random.default_rng(1)

@@ -13,7 +13,7 @@ from armid.design.trajectory import Trajectory
 from armid.design.trajectory_files import load_trajectory
 from armid.errors import InputError
 from armid.kernels.kinematics import forward_kinematics
-from armid.planning.path import Path, SplinePath, TrajectoryPath
+from armid.planning.path import STANDSTILL, Path, SplinePath, TrajectoryPath
 from armid.planning.tool_path import Arc, Line, tool_path
 from armid.robot.document import Field, document
 from armid.robot.robot import Robot
@@ -154,11 +154,17 @@ def named(trajectory: Trajectory, robot: Robot, source: FilePath) -> Trajectory:
 
 
 def traced(trajectory: Trajectory) -> Path:
-    """The path of a motion: exact for a Fourier series, a spline through points of equal distance otherwise."""
+    """The path of a motion: exact for a Fourier series that never stands still, otherwise a spline.
+
+    An excitation starts and ends at rest, where time as a parameter has no direction: points of equal distance do.
+    """
     if isinstance(trajectory, FourierTrajectory):
-        return TrajectoryPath(trajectory.repeated(1))
+        trajectory = trajectory.repeated(1)
     t = np.linspace(0.0, trajectory.duration, 20 * TRACED)
-    q, _, _ = trajectory.sample(t)
+    q, qd, _ = trajectory.sample(t)
+    speed = np.linalg.norm(qd, axis=1)
+    if isinstance(trajectory, FourierTrajectory) and speed.min() > STANDSTILL * speed.max():
+        return TrajectoryPath(trajectory)
     travelled = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(q, axis=0), axis=1))])
     if not travelled[-1] > 0.0:
         raise InputError("path", "the trajectory stands still", "a path needs somewhere to go")
