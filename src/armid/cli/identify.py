@@ -27,6 +27,7 @@ from armid.cli.output import (
     RobotArgument,
     SeedOption,
     TipOption,
+    check_folder,
     console,
     emit,
     verb,
@@ -149,12 +150,14 @@ def identify(
     started = perf_counter()
     from armid.cli.command_line import with_command
     from armid.cli.hand_over import hand_over_summary, show_hand_over, with_correction, write_hand_over
-    from armid.estimation.result import load_result, save_result
+    from armid.estimation.result import check_replaceable, load_result, save_result
     from armid.robot.load import load_robot
     from armid.validation.identification import identify as library
     from armid.validation.preparation import payload_effects
     from armid.validation.settings import Identification
 
+    check_replaceable(out)
+    check_folder(out)
     with progress() as tell:
         tell("reading")
         down = numbers(gravity) if gravity else None

@@ -170,6 +170,16 @@ def save_result(result: Result, folder: str | Path) -> tuple[Path, ...]:
     return tuple(target / name for name in names)
 
 
+def check_replaceable(target: Path, *, marker: str = JSON_NAME, what: str = "result") -> None:
+    """Refuses a folder that must not be replaced; asked early, before minutes go into what could not be kept.
+
+    Raises:
+        InputError: the target exists and is something else.
+    """
+    if target.exists() and not (target.is_dir() and ((target / marker).exists() or not any(target.iterdir()))):
+        raise InputError(target, f"exists and is not a {what} folder", "choose another --out")
+
+
 @contextmanager
 def replacing(target: Path, *, marker: str = JSON_NAME, what: str = "result") -> Iterator[Path]:
     """A fresh folder beside the target that takes its place at the end, or vanishes if anything goes wrong.
@@ -182,8 +192,7 @@ def replacing(target: Path, *, marker: str = JSON_NAME, what: str = "result") ->
     Raises:
         InputError: the target exists and is something else.
     """
-    if target.exists() and not (target.is_dir() and ((target / marker).exists() or not any(target.iterdir()))):
-        raise InputError(target, f"exists and is not a {what} folder", "choose another --out")
+    check_replaceable(target, marker=marker, what=what)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         place = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
