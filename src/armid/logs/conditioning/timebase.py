@@ -49,12 +49,32 @@ def with_time_base(stretch: Stretch) -> tuple[Stretch, Note | None]:
     return candidates[best], Note("stamp-jitter-ignored", Severity.INFO, text, log.name)
 
 
+WANDER_SAMPLES = 50
+WANDER = 0.25
+"""Steps. Jitter averages out over so many samples; a lost or invented sample shifts all stamps after it by a whole step."""
+
+
 def evenly_counted(stretch: Stretch) -> Stretch | None:
-    """A straight line through the stamps over the sample count, missing samples counted; None when stamps stray from it."""
+    """A straight line through the stamps over the sample count; None when stamps stray from it.
+
+    Samples are counted one by one, or with those that are missing where a step is longer; the count whose line lies closer to
+    the stamps is right.
+    """
     time, step = stretch.time, stretch.step
-    count = np.concatenate([[0.0], np.cumsum(np.maximum(1.0, np.rint(np.diff(time) / step)))])
-    counted = on_line(count, time)
-    return Stretch(stretch.log, counted, step) if np.std(time - counted) < step else None
+    plain = np.arange(float(len(time)))
+    with_missing = np.concatenate([[0.0], np.cumsum(np.maximum(1.0, np.rint(np.diff(time) / step)))])
+    lines = [on_line(count, time) for count in (plain, with_missing)]
+    counted = min(lines, key=lambda line: float(np.std(time - line)))
+    if np.std(time - counted) >= step or wander(time - counted) > WANDER * step:
+        return None
+    return Stretch(stretch.log, counted, step)
+
+
+def wander(residual: FloatArray) -> float:
+    """The largest mean over some samples [s]."""
+    width = min(WANDER_SAMPLES, len(residual))
+    total = np.concatenate([[0.0], np.cumsum(residual)])
+    return float(np.abs(total[width:] - total[:-width]).max()) / width
 
 
 def ticked(stretch: Stretch) -> Stretch | None:

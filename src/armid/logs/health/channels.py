@@ -9,7 +9,7 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.logs.conditioning.uniform import ordinary_step, stale_rows
 from armid.logs.health.findings import finding, share
-from armid.logs.health.rows import ABSURD, Mask, corrupt, needed, spikes
+from armid.logs.health.rows import ABSURD, Mask, channel_spikes, corrupt, needed
 from armid.logs.log import Channel, Log
 from armid.notes import Note, Severity
 from armid.robot.robot import JointKind, Robot
@@ -43,8 +43,9 @@ def channel_findings(log: Log, robot: Robot) -> Iterator[Note]:
             yield from value_findings(log, channel)
     yield from repeated_findings(log)
     yield from frozen_findings(log)
-    for channel in log.torques[:2]:
-        yield from saturation_findings(log, channel, robot)
+    for channel in needed(log):
+        if channel.is_torque:
+            yield from saturation_findings(log, channel, robot)
     yield from resolution_findings(log, robot)
 
 
@@ -69,7 +70,7 @@ def value_findings(log: Log, channel: Channel) -> Iterator[Note]:
             )
     if not used:
         return
-    found = spikes(values, np.asarray(~(missing | absurd).any(axis=1)))
+    found = channel_spikes(log, channel, np.asarray(~(missing | absurd).any(axis=1)))
     for j in np.flatnonzero(found.any(axis=0)):
         fraction = float(found[:, j].mean())
         yield finding(

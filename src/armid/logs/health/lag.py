@@ -9,14 +9,42 @@ import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.kernels.dynamics import regressor
+from armid.logs.conditioning.filters import LowPass, low_pass
 from armid.logs.health.probe import Probe
+from armid.logs.log import Channel
 from armid.logs.samples import Samples, Segment
 
-LAG_SAMPLES = 800
+Index = npt.NDArray[np.intp]
+
+LAG_SAMPLES = 1000
 """Samples used: the lag is one number."""
+
+MIN_ROWS = 50
+"""Rows of a joint below which it is left out."""
 
 RANK = 1e-6
 """Singular values below this fraction of the largest are rounding: the usual gap of rigid-body regressors lies there."""
+
+ROUNDING = 1e-10
+"""Of the largest column's size: what is smaller is rounding of zeros."""
+
+REVERSAL = 0.15
+"""Of the largest speed. Near reversal friction changes over by a law of its own that looks like a lag."""
+
+ITERATIONS = 5
+"""Each shifts torque by the lag found so far: first order in the lag is not enough for fast motion."""
+
+WEIGHINGS = 2
+"""Iterations after which the weights of the joints stay: they hardly change once torque is shifted."""
+
+SETTLED = 0.1
+"""Of the deviation: a smaller step ends the iteration."""
+
+MAX_LAG = 0.25
+"""[s] Beyond this the two channels have nothing to do with each other."""
+
+BLOCKS = 10
+"""Stretches of time left out one by one to see how far the lag depends on any of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,8 +53,8 @@ class Lag:
 
     Args:
         seconds: positive when torque comes late [s].
-        deviation: standard deviation of that, from the noise and from how the joints disagree [s].
-        per_joint: shape [n]; nan where a joint says nothing.
+        deviation: standard deviation of that [s]: noise, disagreement of the joints and of parts of the log together.
+        per_joint: shape [joints that say something].
     """
 
     seconds: float
@@ -39,107 +67,196 @@ class Lag:
         return abs(self.seconds) / self.deviation if self.deviation > 0.0 else 0.0
 
 
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of the torque model away from reversals, joints one after another.
+
+    Args:
+        A: shape [rows, columns].
+        joint: of each row.
+        sample: of each row.
+        shared: whether the joints share the inertial columns; currents of unknown gain cannot.
+    """
+
+    A: FloatArray
+    joint: Index
+    sample: Index
+    shared: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """Rows and an orthonormal basis of their weighted columns."""
+
+    rows: Index
+    Q: FloatArray
+
+
 def torque_lag(probe: Probe) -> Lag | None:
-    """The lag that explains best what the rigid-body model with friction leaves over.
+    """The lag that explains best what the rigid-body model with friction leaves over; None without enough data.
 
     Torque that comes d late satisfies `tau(t + d) = W(t) p`, to first order `tau = W p - d dtau/dt`. The base parameters p are
-    free, so the nominal masses do not matter; d is the slope on dtau/dt once W has taken its share. None without enough data.
+    free, so the nominal masses do not matter; d is the slope on dtau/dt once W has taken its share. Signs of velocity pass the
+    low-pass of the torque, or its smoothed corners would look like a lag.
     """
-    s = probe.samples
-    if not s.segments or len(s) < 100:
+    s = probe.whole
+    rows = model_rows(probe, s)
+    if rows is None:
         return None
-    pick = np.unique(np.linspace(0, len(s) - 1, min(len(s), LAG_SAMPLES)).astype(int))
-    Y = regressor(probe.robot, s.q[pick], s.qd[pick], s.qdd[pick])
-    blocks = [joint_rows(Y, s.qd[pick], s.qdd[pick], j) for j in range(s.n_joints)]
-    A = np.vstack([block[0] for block in blocks])
-    away = [block[1] for block in blocks]
-    if len(A) <= A.shape[1] + 100:
-        return None
-    joint = np.repeat(np.arange(s.n_joints), [int(mask.sum()) for mask in away])
-    total = 0.0
-    lag = None
-    for _ in range(ITERATIONS):
-        tau = advanced(probe.torque, s, total)
-        y, z = (
-            np.concatenate([x[pick, j][mask] for j, mask in enumerate(away)])
-            for x in (tau, derivative_within(tau, s.segments, s.rate))
-        )
-        step = weighted_lag(A, y, z, joint, s.rate / max(s.cutoff_hz or s.rate, 1e-9))
+    # Samples per period of the cut-off; neighbours within half of one are not independent.
+    spacing = s.rate / max(s.cutoff_hz or s.rate, 1e-9) * min(1.0, LAG_SAMPLES / len(s))
+    weights, bases = np.ones(len(rows.A)), bases_of(rows, np.ones(len(rows.A)))
+    total, lag = 0.0, None
+    for iteration in range(ITERATIONS):
+        tau = advanced(s.torques[probe.channel], s, total)
+        y, z = (x[rows.sample, rows.joint] for x in (tau, derivative_within(tau, s.segments, s.rate)))
+        if iteration < WEIGHINGS:
+            found = joint_weights(rows, projected(y * weights, bases) / weights)
+            if found is None:
+                return None
+            weights = found
+            bases = bases_of(rows, weights)
+        step = weighted_lag(rows, bases, y * weights, z * weights, spacing)
         if step is None:
             return None
         lag = Lag(total + step.seconds, step.deviation, total + step.per_joint)
-        if abs(step.seconds) < 0.3 * step.deviation or abs(lag.seconds) > MAX_LAG:
+        done = iteration >= WEIGHINGS - 1 and abs(step.seconds) < SETTLED * step.deviation
+        if done or abs(lag.seconds) > MAX_LAG:
             break
         total = lag.seconds
     return lag
 
 
-ITERATIONS = 5
-"""Each shifts torque by the lag found so far: first order in the lag is not enough for fast motion."""
+def model_rows(probe: Probe, s: Samples) -> Rows | None:
+    """Rows of every joint that moves; None when there are too few."""
+    if not s.segments or len(s) < 100:
+        return None
+    pick = np.unique(np.linspace(0, len(s) - 1, min(len(s), LAG_SAMPLES)).astype(np.intp))
+    q, qd, qdd = s.q[pick], s.qd[pick], s.qdd[pick]
+    direction = smoothed_signs(s)[pick]
+    Y = regressor(probe.robot, q, qd, qdd)
+    n = s.n_joints
+    blocks, joint, sample = [], [], []
+    for j in range(n):
+        away = np.abs(qd[:, j]) > REVERSAL * float(np.abs(qd[:, j]).max())
+        if away.sum() < MIN_ROWS:
+            continue
+        drive = np.zeros((len(pick), 4 * n))
+        drive[:, 4 * j : 4 * j + 4] = np.column_stack([qd[:, j], direction[:, j], qdd[:, j], np.ones(len(pick))])
+        blocks.append(np.hstack([Y[:, j], drive])[away])
+        joint.append(np.full(int(away.sum()), j, dtype=np.intp))
+        sample.append(pick[away])
+    shared = probe.channel is not Channel.CURRENT
+    if not blocks or sum(len(block) for block in blocks) <= blocks[0].shape[1] + 100:
+        return None
+    return Rows(np.vstack(blocks), np.concatenate(joint), np.concatenate(sample), shared)
 
-MAX_LAG = 0.25
-"""[s] Beyond this the two channels have nothing to do with each other."""
+
+def smoothed_signs(s: Samples) -> FloatArray:
+    """Signs of velocity after the low-pass that the torque has passed, shape [n_samples, n_joints]."""
+    signs = np.sign(s.qd)
+    if s.settings is None or s.settings.torque_cutoff is None:
+        return signs
+    for segment in s.segments:
+        filter = LowPass(segment.rate, s.settings.torque_cutoff, s.settings.order)
+        if len(segment) > 8:
+            signs[segment.slice] = low_pass(signs[segment.slice], filter)
+    return signs
+
+
+def bases_of(rows: Rows, weights: FloatArray) -> list[Basis]:
+    """Orthonormal bases of the weighted columns: one for all joints, or one for each."""
+    every: Index = np.arange(len(rows.A), dtype=np.intp)
+    groups = [every] if rows.shared else [every[rows.joint == j] for j in np.unique(rows.joint)]
+    return [Basis(group, orthonormal(rows.A[group] * weights[group, np.newaxis])) for group in groups]
+
+
+def projected(x: FloatArray, bases: list[Basis]) -> FloatArray:
+    """What the columns leave of x, one column or several."""
+    out = x.copy()
+    for basis in bases:
+        out[basis.rows] -= basis.Q @ (basis.Q.T @ x[basis.rows])
+    return out
+
+
+def joint_weights(rows: Rows, residual: FloatArray) -> FloatArray | None:
+    """One over the spread of each joint's residual, per row; None when a joint is explained to the last digit."""
+    out = np.empty(len(residual))
+    for j in np.unique(rows.joint):
+        own = rows.joint == j
+        spread = float(np.sqrt(np.mean(residual[own] ** 2)))
+        if not spread > 0.0:
+            return None
+        out[own] = 1.0 / spread
+    return out
+
+
+def weighted_lag(rows: Rows, bases: list[Basis], y: FloatArray, z: FloatArray, spacing: float) -> Lag | None:
+    """One lag for all joints and one for each.
+
+    Args:
+        rows: of the model.
+        bases: of its weighted columns.
+        y, z: weighted torque and its time derivative.
+        spacing: samples per period of the cut-off.
+    """
+    left, late = projected(y, bases), projected(z, bases)
+    power = float(late @ late)
+    freedom = len(y) - sum(basis.Q.shape[1] for basis in bases) - 1
+    if power <= 0.0 or freedom < MIN_ROWS:
+        return None
+    mean = -float(late @ left) / power
+    each = projected(np.column_stack([np.where(rows.joint == j, z, 0.0) for j in np.unique(rows.joint)]), bases)
+    per_joint = -np.asarray(np.linalg.lstsq(each, left, rcond=1e-9)[0], dtype=np.float64)
+    share = np.array([float(column @ column) for column in each.T])
+    share /= share.sum()
+    variance = float(((left + mean * late) ** 2).sum()) / freedom
+    noise = float(np.sqrt(max(1.0, spacing / 2.0) * variance / power))
+    effective = 1.0 / float(share @ share)
+    scatter = float(np.sqrt(share @ (per_joint - mean) ** 2 / max(effective - 1.0, 0.5)))
+    # Three views of one error that overlap: added up, they err on the side of silence.
+    return Lag(mean, float(np.sqrt(noise**2 + scatter**2 + block_deviation(rows, bases, y, z) ** 2)), per_joint)
+
+
+def block_deviation(rows: Rows, bases: list[Basis], y: FloatArray, z: FloatArray) -> float:
+    """Standard deviation by leaving out one stretch of time after another (jackknife over blocks).
+
+    Errors of the model last: within a block they may be as correlated as they like.
+    """
+    edges = np.quantile(rows.sample, np.linspace(0.0, 1.0, BLOCKS + 1)[1:-1])
+    block = np.searchsorted(edges, rows.sample, side="right")
+    cross, power = np.zeros(BLOCKS), np.zeros(BLOCKS)
+    for basis in bases:
+        X = np.column_stack([basis.Q, y[basis.rows], z[basis.rows]])
+        whole, own = X.T @ X, block[basis.rows]
+        for b in range(BLOCKS):
+            part = X[own == b]
+            G = whole - part.T @ part
+            r = basis.Q.shape[1]
+            x = np.linalg.lstsq(G[:r, :r], G[:r, r:], rcond=1e-9)[0]
+            rest = G[r:, r:] - G[r:, :r] @ x
+            cross[b] += rest[0, 1]
+            power[b] += rest[1, 1]
+    without = -cross / np.maximum(power, 1e-300)
+    return float(np.sqrt((BLOCKS - 1) / BLOCKS * ((without - without.mean()) ** 2).sum()))
 
 
 def advanced(values: FloatArray, samples: Samples, by: float) -> FloatArray:
-    """Columns `by` seconds earlier, within each segment; ends are held."""
+    """Columns `by` seconds earlier, within each segment, by cubic splines; ends are held.
+
+    Straight lines would smooth the torque, and smoother torque leaves less unexplained: half a sample would look like a lag.
+    """
+    from scipy.interpolate import CubicSpline
+
     if by == 0.0:
         return values
     out = values.copy()
     for segment in samples.segments:
         t = samples.time[segment.slice]
-        for j in range(values.shape[1]):
-            out[segment.slice, j] = np.interp(t + by, t, values[segment.slice, j])
+        if len(t) > 4:
+            curve = CubicSpline(t, values[segment.slice], axis=0)
+            out[segment.slice] = curve(np.clip(t + by, t[0], t[-1]))
     return out
-
-
-REVERSAL = 0.15
-"""Of the largest speed. Near reversal friction changes over by a law of its own that looks like a lag."""
-
-
-def joint_rows(Y: FloatArray, qd: FloatArray, qdd: FloatArray, j: int) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
-    """Rows of joint j away from its reversals: inertial columns shared by all joints, and four of its own drive."""
-    n = qd.shape[1]
-    away = np.abs(qd[:, j]) > REVERSAL * float(np.abs(qd[:, j]).max())
-    drive = np.zeros((len(qd), 4 * n))
-    drive[:, 4 * j : 4 * j + 4] = np.column_stack([qd[:, j], np.sign(qd[:, j]), qdd[:, j], np.ones(len(qd))])
-    return np.hstack([Y[:, j], drive])[away], away
-
-
-def weighted_lag(
-    A: FloatArray, y: FloatArray, z: FloatArray, joint: npt.NDArray[np.intp], per_period: float
-) -> Lag | None:
-    """One lag for all joints and one for each, rows weighted by the joint's own residual.
-
-    Args:
-        A, y: rows and torques.
-        z: time derivative of the torques.
-        joint: of each row.
-        per_period: samples per period of the cut-off; neighbours within half of one are not independent.
-    """
-    n = int(joint.max()) + 1
-    Q = orthonormal(A)
-    first = y - Q @ (Q.T @ y)
-    spread = np.array([np.sqrt(np.mean(first[joint == j] ** 2)) if (joint == j).any() else np.inf for j in range(n)])
-    if not (spread > 0.0).all():
-        return None
-    w = (1.0 / spread)[joint]
-    Q = orthonormal(A * w[:, np.newaxis])
-    left, late = (x * w - Q @ (Q.T @ (x * w)) for x in (y, z))
-    power = float(late @ late)
-    if power <= 0.0:
-        return None
-    mean = -float(late @ left) / power
-    each = np.column_stack([np.where(joint == j, z, 0.0) * w for j in range(n)])
-    each -= Q @ (Q.T @ each)
-    per_joint = -np.asarray(np.linalg.lstsq(each, left, rcond=1e-9)[0], dtype=np.float64)
-    share = np.array([float(column @ column) for column in each.T])
-    share /= share.sum()
-    variance = float(((left + mean * late) ** 2).sum()) / (len(y) - Q.shape[1] - 1)
-    noise = float(np.sqrt(max(1.0, per_period / 2.0) * variance / power))
-    effective = 1.0 / float(share @ share)
-    scatter = float(np.sqrt(share @ (per_joint - mean) ** 2 / max(effective - 1.0, 0.5)))
-    return Lag(mean, max(noise, scatter), per_joint)
 
 
 def derivative_within(values: FloatArray, segments: tuple[Segment, ...], rate: float) -> FloatArray:
@@ -152,7 +269,13 @@ def derivative_within(values: FloatArray, segments: tuple[Segment, ...], rate: f
 
 
 def orthonormal(A: FloatArray) -> FloatArray:
-    """An orthonormal basis of the columns."""
-    scale = np.linalg.norm(A, axis=0)
-    U, sigma, _ = np.linalg.svd(A[:, scale > 0.0] / scale[scale > 0.0], full_matrices=False)
-    return np.asarray(U[:, sigma > RANK * sigma[0]]) if len(sigma) else np.empty((len(A), 0))
+    """An orthonormal basis of the columns, by QR with pivoting; columns of rounding errors are left out."""
+    from scipy.linalg import qr
+
+    size = np.linalg.norm(A, axis=0)
+    kept = size > ROUNDING * float(size.max(initial=0.0))
+    if not kept.any():
+        return np.empty((len(A), 0))
+    Q, R, _ = qr(A[:, kept] / size[kept], mode="economic", pivoting=True, check_finite=False)
+    diagonal = np.abs(np.diag(R))
+    return np.asarray(Q[:, : int((diagonal > RANK * diagonal[0]).sum())], dtype=np.float64)

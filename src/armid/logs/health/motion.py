@@ -105,7 +105,8 @@ def velocity_findings(log: Log, robot: Robot) -> Iterator[Note]:
     slopes, measured = derivative_and_velocity(log)
     if len(slopes) < 20:
         return
-    moving = slopes.std(axis=0) > 1e-3
+    span = np.nanmax(log[Channel.POSITION], axis=0) - np.nanmin(log[Channel.POSITION], axis=0)
+    moving = (slopes.std(axis=0) > 1e-3) & (span > [minimum_range(robot, j) for j in range(len(log.joints))])
     if not moving.any():
         return
     match = correlations(slopes, measured)

@@ -11,6 +11,7 @@ from armid.arrays import FloatArray
 from armid.kernels.dynamics import regressor
 from armid.logs.health.findings import finding
 from armid.logs.health.probe import Probe
+from armid.logs.log import Channel
 from armid.notes import Note, Severity
 from armid.parameters.inertial import N_INERTIAL
 
@@ -22,6 +23,9 @@ payload; recordings with one leave 0.2 to 0.3."""
 
 MIN_SHARE = 0.01
 """Of the arm's own mass; less is not worth a word."""
+
+LAST_LINK = 0.5
+"""Of the last link's own mass: descriptions are wrong by up to a half, and a wrong last link looks like a payload."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +41,17 @@ def payload_findings(view: Probe) -> Iterator[Note]:
     if not view.real or view.log.conditions.loaded:
         return
     found = suspicion(view)
-    if found is None or found.left > EXPLAINS or found.mass < MIN_SHARE * float(view.inertial[::N_INERTIAL].sum()):
+    masses = view.inertial[::N_INERTIAL]
+    least = max(MIN_SHARE * float(masses.sum()), LAST_LINK * float(masses[-1]))
+    if found is None or found.left > EXPLAINS or found.mass < least:
         return
+    # Gains of the drives differ, so currents do not say how heavy it is.
+    payload = "a payload" if view.channel is Channel.CURRENT else f"a payload of about {found.mass:.2g} kg"
     yield finding(
         "payload-suspected",
         Severity.WARNING,
         view.log.name,
-        f"a payload of about {found.mass:.2g} kg explains {1.0 - found.left:.0%} of what the nominal arm leaves unexplained",
+        f"{payload} explains {1.0 - found.left:.0%} of what the nominal arm leaves unexplained",
         "say what was carried (`payload` in the conditions of the mapping), or take it off",
     )
 

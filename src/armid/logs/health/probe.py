@@ -31,7 +31,8 @@ class Probe:
     Args:
         log: where it comes from.
         robot: mounted as the log says.
-        samples: conditioned.
+        samples: conditioned, thinned to `MAX_SAMPLES`.
+        whole: conditioned, with its segments, for what depends on the order in time.
         channel: the torque channel under test.
         inertial: nominal parameters used, shape [10 n].
         real: whether they come from the description; stand-in rods otherwise.
@@ -40,6 +41,7 @@ class Probe:
     log: Log
     robot: Robot
     samples: Samples
+    whole: Samples
     channel: Channel
     inertial: FloatArray
     real: bool
@@ -75,7 +77,7 @@ def probe(log: Log, robot: Robot, channel: Channel) -> Probe:
     every = -(-len(samples) // MAX_SAMPLES)
     real = has_inertials(robot)
     inertial = robot.inertial if real else rods(robot)
-    return Probe(log, robot, thinned(samples, every), channel, inertial, real)
+    return Probe(log, robot, thinned(samples, every), samples, channel, inertial, real)
 
 
 def thinned(samples: Samples, every: int) -> Samples:

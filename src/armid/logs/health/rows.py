@@ -43,10 +43,33 @@ def usable_rows(log: Log) -> Mask:
         if not within(log[channel], ABSURD[channel]):
             good &= ~corrupt(log[channel], ABSURD[channel]).any(axis=1)
     for channel in needed(log):
-        found = spikes(log[channel], good)
+        found = channel_spikes(log, channel, good)
         if found.any():
             good &= ~found.any(axis=1)
     return good
+
+
+REVERSING = 0.05
+"""Of a joint's largest speed: friction changes over, and may do so back and forth within a sample."""
+
+JUMP = 1.0
+"""Of a torque's range: neither friction at a reversal nor a hard stop changes it by more, a corrupt packet does."""
+
+
+def channel_spikes(log: Log, channel: Channel, good: Mask) -> Mask:
+    """Spikes of a channel; of torque, not those that friction can cause where the joint reverses or stops."""
+    found = spikes(log[channel], good)
+    if channel is Channel.POSITION or not found.any():
+        return found
+    values, q = log[channel], log[Channel.POSITION]
+    for j in np.flatnonzero(found.any(axis=0)):
+        at = np.flatnonzero(found[:, j])
+        speed = np.abs(q[2:, j] - q[:-2, j])
+        slow = speed[at - 1] < REVERSING * float(np.nanmax(np.where(good[1:-1], speed, 0.0)))
+        low, high = np.quantile(values[good, j], (0.02, 0.98))
+        off = np.abs(values[at, j] - 0.5 * (values[at - 1, j] + values[at + 1, j]))
+        found[at[slow & (off < JUMP * (high - low))], j] = False
+    return found
 
 
 def needed(log: Log) -> tuple[Channel, ...]:

@@ -185,6 +185,8 @@ def fitted_gravity(view: Probe) -> tuple[FloatArray, float]:
 def compensation_findings(view: Probe, fit: WeightFit, heavy: Mask) -> Iterator[Note]:
     """Torque from which the controller has taken the weight: inertia is there in full, weight is not."""
     strong = heavy & (fit.weight_spread > 0.2 * fit.weight_spread.max())
+    if not visible_weight(view, fit)[strong].all():
+        return
     uncorrelated = np.abs(fit.weight_correlation) < ABSENT
     # A scale common to both, as of amperes, cancels in the ratio.
     outweighed = (np.abs(fit.weight) < COMPENSATED * np.abs(fit.inertia)) & (fit.inertia_correlation > 0.5)
@@ -198,6 +200,16 @@ def compensation_findings(view: Probe, fit: WeightFit, heavy: Mask) -> Iterator[
             f"should change by {fit.weight_spread[j]:.3g} N m)",
             "the controller has subtracted gravity: record the total torque, or another channel",
         )
+
+
+CURRENT_SCALE = 0.1
+"""[A/(N m)] An ordinary drive: what weight would be in a current, at least."""
+
+
+def visible_weight(view: Probe, fit: WeightFit) -> Mask:
+    """Joints whose weight would stand out of what is left unexplained, were it in the torque."""
+    scale = CURRENT_SCALE if view.channel is Channel.CURRENT else 1.0
+    return np.asarray(scale * fit.weight_spread > fit.residual)
 
 
 def unit_findings(view: Probe, fit: WeightFit, agreeing: Mask) -> Iterator[Note]:
