@@ -20,6 +20,7 @@ from armid.estimation.robot_record import record
 from armid.export.gate import RefusedError, Reload, reload_checks
 from armid.export.mjcf import mjcf_text, not_in_mjcf
 from armid.export.source_code import Language, source_code
+from armid.parameters.effects import TorqueSide
 from armid.robot.robot import Robot
 from armid.robot.urdf_update import updated_urdf
 from armid.robot.urdf_write import new_urdf
@@ -96,10 +97,18 @@ def export_result(
     trusted = result.verdict == "trusted"
     stem = (name or safe_name(result.robot.name)) + ("" if trusted else f"_{UNVALIDATED}")
     robot = base_robot(result) if parameters is Parameters.BASE else result.identified_robot()
-    comments = [*comments_for(result, parameters), *(f"Missing: {text}." for text in friction_lost(result, target))]
+    lost = (*friction_lost(result, target), *links_unknown(result))
+    comments = [*comments_for(result, parameters), *(f"Missing: {text}." for text in lost)]
     texts, reloads = rendered(result, robot, target, stem, comments)
     files = written(folder, texts)
-    return Export(files, result.verdict, (*not_in_format(robot, target), *friction_lost(result, target)), reloads)
+    return Export(files, result.verdict, (*not_in_format(robot, target), *lost), reloads)
+
+
+def links_unknown(result: Result) -> tuple[str, ...]:
+    """Said when the links' values in a file are not this result's: motor less joint torque is about the drives alone."""
+    if result.effects.torques is not TorqueSide.DIFFERENCE:
+        return ()
+    return ("identified links: motor less joint torque says nothing of them, the description's own stand here",)
 
 
 def safe_name(name: str) -> str:
