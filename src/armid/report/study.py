@@ -17,6 +17,7 @@ from armid.validation.study.study import ESSENTIAL, Study
 COLOURS = (plots.ORANGE, plots.YELLOW, plots.SKY, plots.BLUE)
 SYMBOLS = ("circle-open", "circle", "square-open", "square")
 PATTERNS = ("/", "", "x", "")
+LEGEND_AT = {"orientation": "h", "x": 0.0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"}
 
 LEGEND = "CAD: kinematics as described; ID: calibrated. RP: trapezoidal motion through random way-points; OT: optimised motion."
 
@@ -64,9 +65,26 @@ def overview(study: Study) -> Section:
         "same among recordings of one motion. Error: root mean square difference from the truth. Deviation stated: what a "
         "single identification says of itself, correlated residuals accounted for. " + LEGEND
     )
-    return Section(
-        "overview", "Four ways to identify one arm", (*sentences(study), Table(header, tuple(rows), (), caption))
-    )
+    table = Table(header, tuple(rows), (), caption)
+    return Section("overview", "Four ways to identify one arm", (*sentences(study), table, medians(study)))
+
+
+def medians(study: Study) -> Figure:
+    """The same four lines as a picture."""
+    bars = tuple(
+        {
+            "type": "bar", "name": f"{case.label}: {case.kinematics}, {case.motion}",
+            "x": ["spread", "error", "deviation stated", "held-out torque error"],
+            "y": plots.short([
+                *(100.0 * median(study, v) for v in (case.spread, case.error(study.truth), case.predicted)),
+                100.0 * float(case.relative_error.mean()),
+            ]),
+            "marker": {"color": COLOURS[k], "pattern": {"shape": PATTERNS[k]}},
+        }
+        for k, case in enumerate(study.cases)
+    )  # fmt: skip
+    layout = plots.axes("", "median [%]", barmode="group", bargap=0.3)
+    return Figure("medians", bars, layout | {"legend": LEGEND_AT}, "", 320)
 
 
 def sentences(study: Study) -> tuple[Block, ...]:
@@ -108,25 +126,29 @@ def named_axis(names: list[str]) -> dict[str, Any]:
 def spread(study: Study) -> Section:
     """Relative standard deviations, bars."""
     names = essential_names(study)
-    bars = tuple(
+    marks = tuple(
         {
-            "type": "bar", "name": case.label, "x": list(range(len(names))),
+            "type": "scatter", "mode": "markers", "name": case.label, "x": beside(len(names), k),
             "y": plots.short(100.0 * study.relative(case.spread)),
-            "marker": {"color": COLOURS[k], "pattern": {"shape": PATTERNS[k]}},
+            "marker": {"color": COLOURS[k], "symbol": SYMBOLS[k], "size": 8},
         }
         for k, case in enumerate(study.cases)
     )  # fmt: skip
     layout = {
-        "barmode": "group", "bargap": 0.25, "xaxis": named_axis(names),
-        "yaxis": {"title": {"text": "standard deviation [% of the true value]"}, "type": "log"},
-        "legend": {"orientation": "h", "y": 1.08},
+        "xaxis": named_axis(names), "legend": LEGEND_AT,
+        "yaxis": {"title": {"text": "standard deviation [% of the true value]"}, "type": "log", "dtick": 1},
     }  # fmt: skip
     caption = (
         f"Standard deviation over {len(study.cases[0].all)} identifications, logarithmic. Shown are the {len(names)} of "
         f"{len(study.base)} base parameters that make up at least {100 * ESSENTIAL:g} % of some channel's torque in the "
         "held-out motion. " + LEGEND
     )
-    return Section("spread", "Spread of the parameters", (Figure("spread", bars, layout, caption, 460),))
+    return Section("spread", "Spread of the parameters", (Figure("spread", marks, layout, caption, 460),))
+
+
+def beside(count: int, k: int) -> list[float | None]:
+    """Places of the k-th case's marks, next to the other cases'."""
+    return plots.short([i + 0.18 * (k - 1.5) for i in range(count)])
 
 
 def error(study: Study) -> Section:
@@ -137,7 +159,7 @@ def error(study: Study) -> Section:
     largest = float(np.percentile(np.concatenate(reach), SHOWN))
     beyond = sorted({names[i] for values in reach for i in np.flatnonzero(values > largest)}, key=names.index)
     layout = {
-        "xaxis": named_axis(names), "legend": {"orientation": "h", "y": 1.08},
+        "xaxis": named_axis(names), "legend": LEGEND_AT,
         "yaxis": {"title": {"text": "difference from the truth [%]"}, "range": [-1.05 * largest, 1.05 * largest]},
     }  # fmt: skip
     caption = "Mean estimates minus the true value, in parts of it, with their standard deviation. " + (
@@ -155,7 +177,7 @@ def deviations(study: Study, case: Case, k: int) -> dict[str, Any]:
     n = int(study.essential.sum())
     bias = 100.0 * study.relative(case.mean - study.truth)
     return {
-        "type": "scatter", "mode": "markers", "name": case.label, "x": plots.short([i + 0.18 * (k - 1.5) for i in range(n)]),
+        "type": "scatter", "mode": "markers", "name": case.label, "x": beside(n, k),
         "y": plots.short(bias), "marker": {"color": COLOURS[k], "symbol": SYMBOLS[k], "size": 6},
         "error_y": {
             "type": "data", "array": plots.short(100.0 * study.relative(case.spread)), "color": COLOURS[k],
@@ -177,7 +199,7 @@ def changed(study: Study) -> Section:
     values = np.abs(np.concatenate([study.changes(i) for i in (0, 1)])) * 100.0
     largest = float(np.percentile(values, SHOWN))
     layout = {
-        "barmode": "group", "bargap": 0.25, "xaxis": named_axis(names), "legend": {"orientation": "h", "y": 1.08},
+        "barmode": "group", "bargap": 0.25, "xaxis": named_axis(names), "legend": LEGEND_AT,
         "yaxis": {"title": {"text": "calibrated minus nominal [%]"}, "range": [-1.1 * largest, 1.1 * largest]},
     }  # fmt: skip
     medians = " and ".join(
@@ -212,7 +234,7 @@ def held_out(study: Study) -> Section:
         for k, case in enumerate(study.cases)
     )  # fmt: skip
     layout = plots.axes("", "error [% of the torque]", barmode="group", bargap=0.25)
-    layout["legend"] = {"orientation": "h", "y": 1.12}
+    layout["legend"] = LEGEND_AT
     return Section(
         "held-out", "Torque on held-out motion", (table, Figure("held-out", bars, layout, "", 320), trace(study))
     )
@@ -233,7 +255,7 @@ def trace(study: Study) -> Figure:
     )
     name = study.robot.joint_names[j]
     layout = {
-        "xaxis": {"title": {"text": "time [s]"}, "anchor": "y2"}, "legend": {"orientation": "h", "y": 1.12},
+        "xaxis": {"title": {"text": "time [s]"}, "anchor": "y2"}, "legend": LEGEND_AT,
         "yaxis": {"title": {"text": f"{name} [N m]"}, "domain": [0.42, 1.0]},
         "yaxis2": {"title": {"text": "error [N m]"}, "domain": [0.0, 0.34]},
     }  # fmt: skip
@@ -256,7 +278,8 @@ def kinematics(study: Study) -> Section:
         )
     ]
     caption = (
-        f"At {k.position_after.count} poses that were not measured, against the real arm. {len(k.design.poses)} poses were "
+        f"At {k.position_after.count} poses that were not measured, against the real arm; frames of tracker and target fitted in "
+        f"both lines. {len(k.design.poses)} poses were "
         f"measured, condition number {k.design.condition_number:.3g} (random ones {k.design.initial_condition_number:.3g}), "
         f"noise {1e6 * study.settings.position_noise:g} um and {1e6 * study.settings.orientation_noise:g} urad; "
         f"{len(c.identified)} parameters fitted, verdict {c.verdict}."
@@ -276,7 +299,10 @@ def motions(study: Study) -> Section:
     rows: list[tuple[Cell, ...]] = [
         (m.name, m.condition_number, m.trajectory.duration, m.remark) for kind in study.motions for m in kind
     ]
-    caption = "Condition number of links and joint friction, 2-norm, SI units. Both kinds keep the same limits, but way-points not the jerk's."
+    caption = (
+        "Condition number of links and joint friction, 2-norm, SI units. Both kinds keep the same limits; only the "
+        "acceleration of way-points jumps, whatever the limit of the jerk."
+    )
     return Section(
         "motions", "Motions", (Table(("motion", "condition number", "length [s]", "how"), tuple(rows), (), caption),)
     )

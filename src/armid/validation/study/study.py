@@ -160,7 +160,8 @@ def run_study(robot: Robot, settings: StudySettings, *, progress: Progress = lam
     specimen = varied(real.robot, settings.variation, np.random.default_rng([seed, 12]))
     payloads = payloads_of(robot, settings)
     effects = Effects(
-        viscous=True, coulomb=True, offset=True, rotor_inertia=True, torques=settings.torques,
+        viscous=True, coulomb=True, offset=True, rotor_inertia=settings.torques is not TorqueSide.LINK,
+        torques=settings.torques,
         payload=PayloadRuns.BOTH if len(payloads) > 1 else PayloadRuns.NONE,
     )  # fmt: skip
     progress("measuring poses and calibrating", 0.0)
