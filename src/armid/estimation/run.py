@@ -68,12 +68,18 @@ class Run:
         """One streaming pass."""
         return accumulate(self.source, self.inputs, self.y)
 
-    def blocks(self) -> Iterator[tuple[slice, bool, FloatArray]]:
-        """Dense rows block by block, never across segments: (samples, whether a segment starts here, rows [b, channels, p])."""
-        for start, stop in self.segments:
-            for first in range(start, stop, BLOCK):
+    def blocks(self, *, backward: bool = False) -> Iterator[tuple[slice, bool, FloatArray]]:
+        """Dense rows block by block, never across segments: (samples, whether a segment starts here, rows [b, channels, p]).
+
+        Args:
+            backward: from the last block to the first; a segment then starts at its end. Rows within a block stay in order.
+        """
+        for start, stop in reversed(self.segments) if backward else self.segments:
+            firsts = range(start, stop, BLOCK)
+            for first in reversed(firsts) if backward else firsts:
                 part = slice(first, min(first + BLOCK, stop))
-                yield part, first == start, evaluate_rows(self.source, self.inputs[part])
+                begins = part.stop == stop if backward else first == start
+                yield part, begins, evaluate_rows(self.source, self.inputs[part])
 
     def predicted(self, standard: npt.ArrayLike) -> FloatArray:
         """A pi for a full parameter vector, shape [n_samples, n_channels]."""

@@ -1,0 +1,67 @@
+"""Motions that repeat themselves: what the residual does alike in every period is told only once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.estimation.run import Run
+
+SAME = 0.03
+"""Root mean square difference of positions one period apart, over their spread: closer than this the motion repeats itself."""
+SHORTEST_SECONDS = 1.0
+"""No excitation has a shorter period, and noise that slow is in the autoregression anyway."""
+
+
+def period_of(run: Run) -> int | None:
+    """Samples after which the motion of a run starts again; None when it does not, or not within half of the run."""
+    names = list(run.source.inputs)
+    n = sum(name.startswith("qdd") for name in names)
+    if n == 0 or names[0] != "q1" or len(run.segments) != 1:
+        return None
+    q = run.inputs[:, :n] - run.inputs[:, :n].mean(axis=0)
+    spread = float(np.sum(q.var(axis=0)))
+    first, last = round(SHORTEST_SECONDS * run.rate), len(run) // 2
+    if spread == 0.0 or last <= first:
+        return None
+    apart = differences(q)
+    # A slow motion resembles itself a little later, too: the period is where it comes back after having been away.
+    away = np.maximum.accumulate(apart) > 10.0 * SAME**2 * spread
+    back = np.flatnonzero(away[first : last + 1] & (apart[first : last + 1] < SAME**2 * spread))
+    if len(back) == 0:
+        return None
+    near = slice(first + int(back[0]), min(first + int(back[0]) + first, last + 1))
+    return near.start + int(np.argmin(apart[near]))
+
+
+def differences(q: FloatArray) -> FloatArray:
+    """Mean squared difference of samples by lag, summed over columns, shape [n_samples // 2 + 1]."""
+    count = len(q)
+    size = 1 << (2 * count - 1).bit_length()
+    cross = np.fft.irfft(np.abs(np.fft.rfft(q, size, axis=0)) ** 2, size, axis=0).sum(axis=1)[: count // 2 + 1]
+    energy = np.concatenate([[0.0], np.cumsum(np.sum(q**2, axis=1))])
+    lags = np.arange(count // 2 + 1)
+    pairs = count - lags
+    return np.asarray((energy[pairs] + (energy[-1] - energy[lags]) - 2.0 * cross) / pairs)
+
+
+def repeat_growth(runs: Sequence[Run], residuals: Sequence[FloatArray]) -> FloatArray:
+    """By how much the variance of estimates grows because residuals repeat with the motion, shape [n_channels]; 1 without.
+
+    With a share s of the residual that is the same in each of m periods, m periods tell as much about that share as one:
+    variance times (1 - s) + m s. The share is the correlation of residuals one period apart. Runs weigh by their length.
+    """
+    growth, weight = np.zeros(len(runs[0].channels)), 0
+    for run, r in zip(runs, residuals, strict=True):
+        period = period_of(run)
+        factor = np.ones(r.shape[1])
+        if period is not None:
+            a, b = r[:-period], r[period:]
+            power = np.sqrt(np.sum(a**2, axis=0) * np.sum(b**2, axis=0))
+            share = np.clip(np.sum(a * b, axis=0) / np.maximum(power, 1e-300), 0.0, 1.0)
+            factor = 1.0 - share + len(run) / period * share
+        growth += len(run) * factor
+        weight += len(run)
+    return growth / max(weight, 1)
