@@ -84,6 +84,9 @@ def test_named_files_are_those_that_exist(place: Path) -> None:
     (place / "prior" / "result.json").write_text("{}")
     words = ["identify", "trio.urdf", "--prior=prior", "--bounds", "nowhere.yaml", "--config=armid.yaml", "--json"]
     assert list(named_files(words)) == ["trio.urdf", "prior/result.json", "armid.yaml"]
+    # A result that stands where this one will be written is no input.
+    assert list(named_files(["identify", "trio.urdf", "--out", "prior"])) == ["trio.urdf"]
+    assert list(named_files(["identify", "--out=prior", "trio.urdf"])) == ["trio.urdf"]
 
 
 def test_without_a_command_there_is_none() -> None:

@@ -40,12 +40,14 @@ def command_record(known: Iterable[str] = ()) -> dict[str, Any]:
 
 
 def named_files(words: Iterable[str]) -> Iterator[str]:
-    """Files among the words; of a result folder the file that says what it is."""
+    """Files among the words that were read; of a result folder the file that says what it is. `--out` is not read."""
+    before = ""
     for word in words:
-        value = word.partition("=")[2] if word.startswith("-") else word
-        for path in (Path(value), Path(value) / "result.json") if value else ():
+        option, _, value = word.partition("=") if word.startswith("-") else (before, "", word)
+        for path in (Path(value), Path(value) / "result.json") if value and option != "--out" else ():
             if path.is_file():
                 yield str(path)
+        before = word if word.startswith("-") else ""
 
 
 def with_command(result: Result) -> Result:
