@@ -160,7 +160,7 @@ def test_log_cholesky_jacobian_matches_finite_differences():
 
 def test_smooth_refinement_reaches_the_convex_optimum_and_takes_extras(arm, noisy, prior):
     convex = fit(noisy, prior, arm, PullBack(1e-1), margin=0.0)
-    smooth = LogCholeskyRefinement(PullBack(1e-1), Bounds(margin=0.0)).fit(
+    smooth = LogCholeskyRefinement(PullBack(1e-1), margin=0.0).fit(
         noisy[0], fit(noisy, prior, arm, PullBack(10.0), margin=0.0)
     )
     cost = [e.chi_square + 0.1 * PullBack().value(e.values, prior) for e in (convex, smooth)]
@@ -172,7 +172,7 @@ def test_smooth_refinement_reaches_the_convex_optimum_and_takes_extras(arm, nois
         slope[0, [i, j]] = 1e4, -1e4
         return slope @ x, slope
 
-    tied = LogCholeskyRefinement(PullBack(1e-1), Bounds(margin=0.0)).fit(noisy[0], convex, symmetric)
+    tied = LogCholeskyRefinement(PullBack(1e-1), margin=0.0).fit(noisy[0], convex, symmetric)
     assert symmetric(tied.values)[0] == pytest.approx(0.0, abs=5.0)
     assert tied.is_physical
     assert abs(symmetric(convex.values)[0]) > 10.0 * abs(symmetric(tied.values)[0])

@@ -80,7 +80,7 @@ class Bounds:
         non_negative_drives: rotor inertia, viscous and Coulomb friction at least zero.
         margin: smallest allowed eigenvalue of a pseudo-inertia relative to the prior body's; keeps bodies off the edge
             of the cone, where simulators and exporters round them to impossible ones.
-        knowledge: measured or designed values about the centres of mass, for the smooth refinement: not convex here.
+        knowledge: measured or designed values about the centres of mass, with deviations: not convex here.
         inequalities: of seed 000's constrained problem, when that is asked for.
         notes: what a reader must know about the bounds.
     """
@@ -102,6 +102,11 @@ class Bounds:
                 )
         if self.total_mass is not None and not self.total_mass[0] <= self.total_mass[1]:
             raise InputError("bounds", f"total mass between {self.total_mass[0]:g} and {self.total_mass[1]:g} kg")
+
+    @property
+    def bodies_bounded(self) -> bool:
+        """Whether anything is said about masses and places."""
+        return bool(self.mass or self.where or self.total_mass is not None)
 
     def constraints(self, names: Sequence[str], bodies: Sequence[Body]) -> tuple[Constraint, ...]:
         """Every statement as rows on the whole parameter vector.

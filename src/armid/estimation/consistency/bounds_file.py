@@ -7,7 +7,7 @@ ellipsoid: {link4: {centre: [0, 0, 0.1], semi_axes: [0.05, 0.05, 0.1]}}    # m, 
 geometry: true                                         # mass within the link's shapes; or with
 geometry: {links: [link2, link3], margin: 0.01, moments: true}
 non_negative_drives: true
-about_centre:                                          # value and standard deviation, for the smooth refinement
+about_centre:                                          # value and standard deviation, from a drawing or a balance
   link3: {mass: [2.1, 0.05], centre: [[0, 0.03, 0.13], 0.01], inertia: [[0.025, 0, 0, 0.024, 0, 0.008], 0.002]}
 inequalities: {slender: {link1: z}, around_prior: 0.5} # of eq. 3.53, with --consistency eq3.53
 

@@ -52,7 +52,8 @@ class ConsistentEstimate:
         status: how the solve ended.
         iterations, seconds: of the conic solver.
         notes: what a reader must know.
-        method: `lmi` (convex, global optimum), `log-cholesky` (refined from it) or `eq3.53` (seed 000's inequalities).
+        method: `lmi` (convex, global optimum), `successive-lmi` and `log-cholesky` (refined from it with what is not
+            convex), or `eq3.53` (seed 000's inequalities).
     """
 
     names: tuple[str, ...]

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from armid.errors import InputError
 from armid.estimation.consistency.bounds import Bounds
 from armid.estimation.consistency.consistent import Consistency, ConsistentEstimate
 from armid.estimation.consistency.knowledge import extras_of
 from armid.estimation.consistency.prior import Prior
 from armid.estimation.consistency.refine import LogCholeskyRefinement
 from armid.estimation.consistency.regularisers import Entropic, Euclidean, PullBack, Regulariser
+from armid.estimation.consistency.successive import SuccessivePrograms
 from armid.estimation.consistency.thesis import ThesisProblem
 from armid.information.information import Information
 
@@ -19,9 +21,10 @@ class Way(StrEnum):
     """How possible bodies are found."""
 
     LMI = "lmi"
-    """Pseudo-inertias positive definite, by convex programming: the global optimum, always possible bodies."""
+    """Pseudo-inertias positive definite, by convex programming: the global optimum, always possible bodies. Knowledge about
+    centres of mass, not convex, is taken in by convex programs in a row: a local optimum."""
     LOG_CHOLESKY = "log-cholesky"
-    """The same, refined smoothly: possible bodies by construction, a local optimum, knowledge about centres of mass counts."""
+    """The same, refined smoothly in coordinates that know no impossible bodies: a local optimum; no further bounds."""
     THESIS = "eq3.53"
     """The inequalities of seed 000's eq. 3.53: positive masses and tensors, but not always possible bodies; checked."""
 
@@ -39,7 +42,7 @@ class PossibleBodies:
 
     Args:
         regulariser: pull towards the prior.
-        bounds: further constraints; knowledge about centres of mass asks for the refinement by itself.
+        bounds: further constraints, and knowledge about centres of mass.
         way: how.
     """
 
@@ -52,11 +55,19 @@ class PossibleBodies:
 
         Raises:
             EstimationError: contradictory bounds, or the solver failed.
+            InputError: bounds that the way cannot keep.
         """
+        if self.way is Way.LOG_CHOLESKY and self.bounds.bodies_bounded:
+            hint = "use lmi, which keeps them and takes in knowledge about centres of mass too"
+            raise InputError("consistency log-cholesky", "bounds on masses or places have no smooth coordinates", hint)
         start = Consistency(self.regulariser, self.bounds).fit(information, units, prior)
-        if self.way is Way.THESIS:
-            return ThesisProblem(self.regulariser, self.bounds).fit(information, start)
         extras = extras_of(self.bounds.knowledge, start.bodies, len(start.names))
-        if self.way is Way.LOG_CHOLESKY or extras is not None:
-            return LogCholeskyRefinement(self.regulariser, self.bounds).fit(information, start, extras)
-        return start
+        match self.way:
+            case Way.THESIS:
+                return ThesisProblem(self.regulariser, self.bounds).fit(information, start)
+            case Way.LOG_CHOLESKY:
+                return LogCholeskyRefinement(self.regulariser, self.bounds.margin).fit(information, start, extras)
+            case Way.LMI:
+                if extras is None:
+                    return start
+                return SuccessivePrograms(self.regulariser, self.bounds).fit(information, start, extras)

@@ -2,12 +2,16 @@
 
     minimise  ||R pi(theta) - z||^2 + weight * divergence(pi(theta), prior) + ||extras(pi(theta))||^2        [Rucker2022]
 
-Each body is margin * P(prior) + U U^T, so the margin of the convex program holds by construction. Further bounds are kept by
-shifted penalties (the method of multipliers for inequalities, [Rockafellar1973]).
+Each body is margin * P(prior) + U U^T, so the margin of the convex program holds by construction; what cannot be negative is
+a square. Other bounds have no such coordinates: with them, `successive.py` takes extras into the convex program.
+
+The rows are linear in pi and precise; theta bends them, and plain Gauss-Newton steps creep through a valley as narrow as the
+noise. Each step therefore follows the bend by its second derivative (geodesic acceleration, [Transtrum2012]).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -15,23 +19,30 @@ import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.estimation.consistency.bodies import Body, non_negative_columns, other_columns
-from armid.estimation.consistency.bounds import Bounds, Constraint, Kind
-from armid.estimation.consistency.consistent import ConsistentEstimate, active_notes, parameter_scale, sum_of_squares
+from armid.estimation.consistency.consistent import ConsistentEstimate, sum_of_squares
 from armid.estimation.consistency.knowledge import Extras
 from armid.estimation.consistency.regularisers import PullBack, Regulariser
 from armid.estimation.status import Status
 from armid.information.information import Information
 from armid.notes import Note, Severity
-from armid.parameters.inertial import from_log_cholesky, from_pseudo_inertia, to_log_cholesky
+from armid.parameters.inertial import from_log_cholesky, from_pseudo_inertia, pseudo_inertia, to_log_cholesky
 
 OFF_THE_EDGE = 1e-6
 """Of the prior body, added to a start that lies on the edge of the cone, where the logarithms are infinite."""
 NEGLIGIBLE = 1e-5
 """Of a step's gain in weighted squared error, where one is a standard deviation: the search ends."""
-REACH = 12.0
-"""How far logarithms may go in one search: a factor of more than a hundred thousand either way, and no overflow."""
-KEPT = 1e-6
-"""A bound broken by less, in units of the bodies' own size, is kept."""
+SOFTEST, STIFFEST = 1e-9, 1e12
+"""Damping of a step, in weighted squared error per unit of the coordinates."""
+LONGEST = 2.0
+"""Of a step, in units of the coordinates: logarithms change by a factor of seven at most."""
+MOST_BENT = 0.75
+"""Second-order part of a step over its first-order part."""
+PROBE = 0.1
+"""How far along a step its bend is measured [Transtrum2012]."""
+SETTLED = 3
+"""Negligible gains in a row that end the search."""
+
+Residual = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 
 
 def log_cholesky_jacobian(theta: FloatArray) -> FloatArray:
@@ -82,12 +93,15 @@ class Chart:
         theta[self.squares] = np.sqrt(np.maximum(values[self.squares], 1e-16))
         return theta
 
-    def reach(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Lowest and highest coordinates of a search that starts here."""
-        room = np.full(len(theta), np.inf)
+    def sizes(self, values: FloatArray, scale: FloatArray) -> FloatArray:
+        """What counts as one step in every coordinate, shape [p]: a factor e, or the size of the body."""
+        out = np.array(scale)
         for body in self.bodies:
-            room[list(body.columns[:4])] = REACH
-        return theta - room, theta + room
+            P = pseudo_inertia(body.of(values))
+            length = float(np.sqrt(np.trace(P[:3, :3]) / P[3, 3]))
+            out[list(body.columns)] = [1.0] * 4 + [length] * 6
+        out[self.squares] = np.sqrt(np.maximum(scale[self.squares], values[self.squares]))
+        return out
 
     def back(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Parameters [p] and their Jacobian [p, p]."""
@@ -102,77 +116,18 @@ class Chart:
 
 
 @dataclass(frozen=True, eq=False)
-class Penalties:
-    """Bounds as residuals sqrt(strength) max(0, shift - g) for g >= 0, and sqrt(strength) (g - shift) for g = 0.
-
-    Args:
-        constraints: to keep.
-        scale: of the parameters, shape [p].
-        shifts: multipliers over twice the strength, shape [k].
-        strength: of the penalty.
-    """
-
-    constraints: tuple[Constraint, ...]
-    scale: FloatArray
-    shifts: FloatArray
-    strength: float
-
-    def values(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Every g in units of the parameters' scale, shape [k], and its slope, shape [k, p]."""
-        g, slopes = [np.empty(0)], [np.empty((0, len(x)))]
-        for c in self.constraints:
-            sizes = np.linalg.norm(c.G * self.scale, axis=1)
-            v = c.G @ x + c.h
-            if c.kind is Kind.SECOND_ORDER:
-                # v0 >= |v| as v0^2 >= |v|^2: v0 is a mass, positive in this chart, and squares are smooth.
-                g.append(np.array([v[0] ** 2 - v[1:] @ v[1:]]) / sizes[0] ** 2)
-                slopes.append((2.0 * (v[0] * c.G[0] - v[1:] @ c.G[1:]) / sizes[0] ** 2)[np.newaxis])
-            else:
-                g.append(v / sizes)
-                slopes.append(c.G / sizes[:, np.newaxis])
-        return np.concatenate(g), np.vstack(slopes)
-
-    @property
-    def equal(self) -> npt.NDArray[np.bool_]:
-        """Which rows are equations, shape [k]."""
-        rows = [np.empty(0, dtype=bool)]
-        for c in self.constraints:
-            rows.append(np.full(1 if c.kind is Kind.SECOND_ORDER else len(c.h), c.kind is Kind.EQUAL))
-        return np.concatenate(rows)
-
-    def residual(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        g, slope = self.values(x)
-        away = self.shifts - g
-        on = self.equal | (away > 0.0)
-        root = np.sqrt(self.strength)
-        return root * np.where(on, away, 0.0), -root * on[:, np.newaxis] * slope
-
-    def updated(self, x: FloatArray) -> Penalties:
-        """With the shifts of the next round."""
-        away = self.shifts - self.values(x)[0]
-        return replace(self, shifts=np.where(self.equal, away, np.maximum(away, 0.0)))
-
-    def broken(self, x: FloatArray) -> float:
-        """By how much the worst bound is broken; zero when all hold."""
-        g = self.values(x)[0]
-        return float(np.max(np.where(self.equal, np.abs(g), -g), initial=0.0))
-
-
-@dataclass(frozen=True, eq=False)
 class LogCholeskyRefinement:
     """Levenberg-Marquardt from a consistent estimate.
 
     Args:
         regulariser: pull towards the prior.
-        bounds: to keep; their margin too.
-        evaluations: at most so many per round.
-        rounds: of shifted penalties, at most; one when there are no bounds.
+        margin: smallest pseudo-inertia of a body relative to its prior's.
+        evaluations: at most so many.
     """
 
     regulariser: Regulariser = field(default_factory=PullBack)
-    bounds: Bounds = field(default_factory=Bounds)
-    evaluations: int = 200
-    rounds: int = 12
+    margin: float = 1e-4
+    evaluations: int = 300
 
     def fit(
         self, information: Information, start: ConsistentEstimate, extras: Extras | None = None
@@ -186,23 +141,11 @@ class LogCholeskyRefinement:
         """
         factor = information.stacked()
         problem = Problem(factor[:-1, :-1], factor[:-1, -1], self.regulariser, start, extras)
-        chart = chart_of(start, self.bounds.margin)
-        penalties = penalties_of(self.bounds, start, problem.R)
-        theta = chart.to(inside(start, self.bounds.margin))
-        used, status = 0, Status.NOT_CONVERGED
-        for _ in range(self.rounds):
-            theta, count, converged = problem.descend(chart, penalties, theta, self.evaluations)
-            used += count
-            values = chart.back(theta)[0]
-            if penalties.broken(values) <= KEPT:
-                status = Status.SOLVED if converged else Status.NOT_CONVERGED
-                break
-            penalties = penalties.updated(values)
+        chart = chart_of(start, self.margin)
+        theta, used, converged = problem.descend(chart, chart.to(inside(start, self.margin)), self.evaluations)
         values = chart.back(theta)[0]
-        notes = tuple(note for note in start.notes if note.code != "bounds-active")
-        notes += active_notes(self.bounds, start.prior, values)
-        if status is not Status.SOLVED:
-            notes += (Note("not-converged", Severity.WARNING, status.message),)
+        status = Status.SOLVED if converged else Status.NOT_CONVERGED
+        notes = start.notes if converged else (*start.notes, Note("not-converged", Severity.WARNING, status.message))
         return replace(
             start, values=values, chi_square=sum_of_squares(factor, values), method="log-cholesky",
             regulariser=f"{self.regulariser.name} {self.regulariser.weight:g}", status=status, iterations=used, notes=notes,
@@ -228,26 +171,65 @@ class Problem:
             parts, slopes = [*parts, more], [*slopes, gradient]
         return np.concatenate(parts), np.vstack(slopes)
 
-    def descend(
-        self, chart: Chart, penalties: Penalties, theta: FloatArray, evaluations: int
-    ) -> tuple[FloatArray, int, bool]:
-        """Coordinates at the end, evaluations, whether it converged."""
-        from scipy.optimize import least_squares
+    def cost(self, x: FloatArray) -> float:
+        """Sum of squares of all residuals."""
+        return float(np.sum(self.residual(x)[0] ** 2))
 
-        def value(t: FloatArray) -> FloatArray:
-            x = chart.back(t)[0]
-            return np.concatenate([self.residual(x)[0], penalties.residual(x)[0]])
+    def descend(self, chart: Chart, theta: FloatArray, evaluations: int) -> tuple[FloatArray, int, bool]:
+        """Coordinates at the end, steps tried, whether it converged."""
 
-        def slope(t: FloatArray) -> FloatArray:
+        def residual(t: FloatArray) -> tuple[FloatArray, FloatArray]:
             x, J = chart.back(t)
-            return np.vstack([self.residual(x)[1], penalties.residual(x)[1]]) @ J
+            e, A = self.residual(x)
+            return e, A @ J
 
-        cost = 0.5 * float(np.sum(value(theta) ** 2))
-        found = least_squares(
-            value, theta, slope, method="trf", x_scale="jac", max_nfev=evaluations, bounds=chart.reach(theta),
-            ftol=max(NEGLIGIBLE / max(cost, 1e-300), 1e-10), xtol=1e-10,
-        )  # fmt: skip
-        return found.x, int(found.nfev), bool(found.status > 0)
+        step = Step(residual, theta, chart.sizes(chart.back(theta)[0], self.start.prior.scale))
+        damping, small = 1.0, 0
+        for used in range(1, evaluations + 1):
+            trial = theta + step.damped(damping)
+            fresh = float(np.sum(residual(trial)[0] ** 2))
+            if not fresh < step.cost:
+                damping *= 5.0
+                if damping > STIFFEST:
+                    return theta, used, True
+                continue
+            small = small + 1 if step.cost - fresh < NEGLIGIBLE else 0
+            theta, damping = trial, max(damping / 5.0, SOFTEST)
+            if small == SETTLED:
+                return theta, used, True
+            step = Step(residual, theta, chart.sizes(chart.back(theta)[0], self.start.prior.scale))
+        return theta, evaluations, False
+
+
+class Step:
+    """Damped steps with geodesic acceleration from one point, for any damping.
+
+    Args:
+        residual: and its Jacobian.
+        theta: where.
+        sizes: what counts as one step in every coordinate.
+    """
+
+    def __init__(self, residual: Residual, theta: FloatArray, sizes: FloatArray) -> None:
+        self.residual, self.theta, self.sizes = residual, theta, sizes
+        self.e, J = residual(theta)
+        self.J = J * sizes
+        self.U, self.s, self.Vt = np.linalg.svd(self.J, full_matrices=False)
+        self.cost = float(self.e @ self.e)
+
+    def damped(self, damping: float) -> FloatArray:
+        """The change of the coordinates: no coordinate moves by more than `LONGEST`, and none bends more than it moves."""
+        v = self.solved(self.e, damping)
+        v *= min(1.0, LONGEST / max(float(np.abs(v).max()), 1e-300))
+        ahead = self.residual(self.theta + PROBE * v * self.sizes)[0]
+        bend = 2.0 / PROBE * ((ahead - self.e) / PROBE - self.J @ v)
+        a = 0.5 * self.solved(bend, damping)
+        if np.linalg.norm(a) > MOST_BENT * np.linalg.norm(v):
+            a *= MOST_BENT * np.linalg.norm(v) / np.linalg.norm(a)
+        return np.asarray((v + a) * self.sizes)
+
+    def solved(self, e: FloatArray, damping: float) -> FloatArray:
+        return np.asarray(-self.Vt.T @ (self.s / (self.s**2 + damping) * (self.U.T @ e)))
 
 
 def inside(start: ConsistentEstimate, margin: float) -> FloatArray:
@@ -256,6 +238,8 @@ def inside(start: ConsistentEstimate, margin: float) -> FloatArray:
     for body in start.bodies:
         columns = list(body.columns)
         values[columns] += OFF_THE_EDGE * (1.0 + margin) * body.of(start.prior.values)
+    free = np.intersect1d(other_columns(start.names, start.bodies), non_negative_columns(start.names))
+    values[free] = np.maximum(values[free], OFF_THE_EDGE * start.prior.scale[free])
     return values
 
 
@@ -267,12 +251,3 @@ def chart_of(estimate: ConsistentEstimate, margin: float = 0.0) -> Chart:
     for body in bodies:
         floor[list(body.columns)] = margin * body.of(estimate.prior.values)
     return Chart(bodies, squares, floor)
-
-
-def penalties_of(bounds: Bounds, start: ConsistentEstimate, R: FloatArray) -> Penalties:
-    """All bounds but the signs of drives, which the chart keeps; as stiff as the stiffest direction of the data."""
-    constraints = replace(bounds, non_negative_drives=False).constraints(start.names, start.bodies)
-    scale = parameter_scale(start.prior)
-    rows = sum(1 if c.kind is Kind.SECOND_ORDER else len(c.h) for c in constraints)
-    strength = max(1.0, float(np.max(np.sum((R * scale) ** 2, axis=0))))
-    return Penalties(constraints, scale, np.zeros(rows), strength)

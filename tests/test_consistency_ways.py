@@ -1,0 +1,280 @@
+"""Smooth refinement and seed 000's inequalities: derivatives, agreement with the convex program, bounds, other solvers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import LinearConstraint, minimize
+
+from armid.errors import InputError, UnknownNameError
+from armid.estimation.consistency.bodies import bodies_of
+from armid.estimation.consistency.bounds import Bounds, CentreBox, CentreEllipsoid, CentreHull, Kind
+from armid.estimation.consistency.consistent import Consistency
+from armid.estimation.consistency.inequalities import ThesisInequalities
+from armid.estimation.consistency.knowledge import ALONE, Knowledge, extras_of
+from armid.estimation.consistency.physical import physical_curvature, physical_jacobian, to_physical, to_standard
+from armid.estimation.consistency.places import support_of_ellipsoid
+from armid.estimation.consistency.possible import PossibleBodies, Way
+from armid.estimation.consistency.prior import Prior
+from armid.estimation.consistency.refine import LogCholeskyRefinement
+from armid.estimation.consistency.regularisers import Entropic, Euclidean, PullBack
+from armid.estimation.consistency.thesis import ThesisProblem
+from armid.estimation.least_squares import WeightedLeastSquares
+from armid.estimation.run import information_of
+from armid.estimation.status import EstimationError, Status
+from armid.information.information import ChannelInformation, Information, triangular
+from armid.parameters.inertial import from_centre_of_mass, from_log_cholesky, to_centre_of_mass, to_log_cholesky
+from elbow import case, elbow_arm
+
+BODIES = (
+    from_centre_of_mass(6.0, [0.0, 0.02, -0.05], np.diag([0.05, 0.05, 0.04])),
+    from_centre_of_mass(5.0, [0.05, 0.01, 0.2], np.diag([0.1, 0.1, 0.02])),
+    from_centre_of_mass(3.0, [0.02, -0.02, 0.1], np.diag([0.03, 0.03, 0.01])),
+)
+"""Bodies that satisfy eq. 3.53, unlike random ones."""
+
+
+@pytest.fixture(scope="module")
+def arm():
+    robot = elbow_arm(np.random.default_rng(1)).with_inertial(np.concatenate(BODIES))
+    return case(4, count=600, robot=robot)
+
+
+@pytest.fixture(scope="module")
+def weighted(arm):
+    run = arm.run(np.random.default_rng(2).normal(size=arm.clean.shape) * [3.0, 2.0, 1.0])
+    information = information_of([run])
+    sigma = WeightedLeastSquares().fit(information, arm.base).sigma
+    return information.weighted({name: 1.0 / s for name, s in sigma.items()})
+
+
+@pytest.fixture(scope="module")
+def prior(arm):
+    rng = np.random.default_rng(3)
+    values = np.array(arm.standard)
+    for body in bodies_of(arm.source.columns):
+        theta = to_log_cholesky(body.of(values)) + rng.normal(size=10) * 0.15
+        values[list(body.columns)] = from_log_cholesky(theta)
+    return Prior(arm.source.columns, values, np.ones(len(values)), {})
+
+
+def found(way, arm, weighted, prior, regulariser=None, bounds=None):
+    settings = PossibleBodies(regulariser or PullBack(1.0), bounds or Bounds(), way)
+    return settings.fit(weighted, arm.source.space.units, prior)
+
+
+def cost(estimate, regulariser, prior):
+    return estimate.chi_square + regulariser.weight * regulariser.value(estimate.values, prior)
+
+
+@pytest.mark.parametrize("regulariser", [PullBack(1.0), Entropic(1.0), Euclidean(1.0)], ids=lambda r: r.name)
+def test_residuals_of_a_pull_are_its_root_with_exact_slope(regulariser, prior):
+    x = np.array(prior.values)
+    rng = np.random.default_rng(5)
+    for body in prior.bodies:
+        x[list(body.columns)] = from_log_cholesky(to_log_cholesky(body.of(x)) + 0.3 * rng.normal(size=10))
+    for point in (x, np.array(prior.values) * (1.0 + 1e-9)):
+        r, J = regulariser.residual(point, prior)
+        assert r @ r == pytest.approx(regulariser.value(point, prior), rel=1e-9, abs=1e-12)
+        h = 1e-7
+        for k in range(0, len(x), 3):
+            e = h * np.eye(len(x))[k]
+            slope = (regulariser.residual(point + e, prior)[0] - regulariser.residual(point - e, prior)[0]) / (2 * h)
+            assert np.allclose(J[:, k], slope, atol=1e-3 * max(1.0, np.abs(slope).max()))
+
+
+@pytest.mark.parametrize("regulariser", [PullBack(1.0), Entropic(1.0), Euclidean(1.0)], ids=lambda r: r.name)
+def test_without_extras_the_refinement_ends_where_the_convex_program_does(arm, weighted, prior, regulariser):
+    convex = found(Way.LMI, arm, weighted, prior, regulariser)
+    smooth = found(Way.LOG_CHOLESKY, arm, weighted, prior, regulariser)
+    assert (convex.method, smooth.method) == ("lmi", "log-cholesky")
+    assert smooth.status is Status.SOLVED
+    assert cost(smooth, regulariser, prior) == pytest.approx(cost(convex, regulariser, prior), abs=2e-3)
+    # From a far start too, in the same coordinates.
+    far = replace(convex, values=np.array(prior.values))
+    again = LogCholeskyRefinement(regulariser).fit(weighted, far)
+    # The optimum lies on the edge of the cone, where logarithms are infinite: nearly there.
+    assert cost(again, regulariser, prior) == pytest.approx(cost(convex, regulariser, prior), abs=0.3)
+
+
+TETRAHEDRON = np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]]) / np.sqrt(3.0)
+BOUNDS = {
+    "mass": Bounds(mass={"link2": (5.5, 5.8)}, total_mass=(15.0, 15.0)),
+    "box": Bounds(where={"link3": (CentreBox(np.array([0.0, -0.01, 0.05]), np.array([0.01, 0.01, 0.09])),)}),
+    "hull": Bounds(where={"link3": (CentreHull(TETRAHEDRON, np.full(4, 0.05)),)}),
+    "ellipsoid": Bounds(where={"link3": (CentreEllipsoid(np.array([0, 0, 0.05]), np.diag([20, 20, 25])),)}),
+    "moments": Bounds(where={"link3": (support_of_ellipsoid(np.array([0, 0, 0.08]), np.eye(3) / 0.13),)}),
+}
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_convex_extras_under_bounds_end_at_the_optimum_of_one_convex_program(arm, weighted, prior, name):
+    """Knowledge of a mass alone is convex: the same as one more row, which a single program takes."""
+    bounds, pull = BOUNDS[name], PullBack(1.0)
+    deviations = np.full(10, np.inf)
+    deviations[0] = 0.1
+    knowledge = (Knowledge("link3", np.array([2.5, *[0.0] * 9]), deviations),)
+    told = found(Way.LMI, arm, weighted, prior, bounds=replace(bounds, knowledge=knowledge))
+    row = np.zeros((1, len(prior.names) + 1))
+    row[0, [prior.names.index("link3.mass"), -1]] = 10.0, 25.0
+    factor = triangular(np.vstack([weighted.stacked(), row]))
+    more = Information(
+        prior.names, (ChannelInformation("all", np.arange(len(prior.names)), factor, weighted.count + 1.0),)
+    )
+    once = found(Way.LMI, arm, more, prior, bounds=bounds)
+    assert told.method == "successive-lmi"
+    assert told.status is Status.SOLVED
+    assert not bounds.broken(told.names, told.bodies, told.values, np.ones(len(prior.names)))
+    expected = cost(once, pull, prior)
+    mass = told.values[prior.names.index("link3.mass")]
+    assert cost(told, pull, prior) + ((mass - 2.5) / 0.1) ** 2 == pytest.approx(expected, rel=1e-5, abs=1e-2)
+    with pytest.raises(InputError, match="no smooth coordinates"):
+        found(Way.LOG_CHOLESKY, arm, weighted, prior, bounds=bounds)
+
+
+def test_bodies_stay_above_the_margin_of_the_prior(arm, weighted, prior):
+    margin = 0.3
+    smooth = found(Way.LOG_CHOLESKY, arm, weighted, prior, bounds=Bounds(margin=margin))
+    for body in smooth.bodies:
+        above = body.of(smooth.values) - margin * body.of(prior.values)
+        assert to_log_cholesky(above) is not None
+
+
+def test_slopes_of_knowledge_about_a_centre_match_finite_differences():
+    ten = BODIES[1]
+    known = Knowledge("", to_physical(ten, ALONE) * 0.9, np.array([0.1, *[0.01] * 3, *[np.inf] * 3, 0.02, 0.02, 0.02]))
+    r, J = known.residuals(ten)
+    assert len(r) == 7
+    h = 1e-6
+    numeric = [(known.residuals(ten + h * e)[0] - known.residuals(ten - h * e)[0]) / (2 * h) for e in np.eye(10)]
+    assert np.allclose(J, np.array(numeric).T, atol=1e-5 * np.abs(J).max())
+
+
+def test_what_a_drawing_says_about_a_centre_of_mass_counts(arm, weighted, prior):
+    """Inertia about the centre of mass of a link is not convex in standard parameters: only the refinement takes it."""
+    mass, centre, I = to_centre_of_mass(BODIES[1])
+    stated = np.array([mass, *centre, *I[np.triu_indices(3)]])
+    plain = found(Way.LMI, arm, weighted, prior)
+    bounds = Bounds(knowledge=(Knowledge("link2", stated, np.array([0.05, *[0.005] * 3, *[1e-3] * 6])),))
+    told = found(Way.LMI, arm, weighted, prior, bounds=bounds)
+    smooth = found(Way.LOG_CHOLESKY, arm, weighted, prior, bounds=bounds)
+    assert (told.method, smooth.method) == ("successive-lmi", "log-cholesky")
+    assert told.is_physical
+    assert smooth.is_physical
+    away = [np.abs(to_physical(e.values, e.bodies)[list(e.bodies[1].columns)] - stated) for e in (plain, told)]
+    assert away[1][4:].max() < 0.5 * away[0][4:].max()
+    extras = extras_of(bounds.knowledge, told.bodies, len(told.names))
+
+    def total(x):
+        R = weighted.stacked()
+        pull = PullBack(1.0).value(x, prior)
+        return float(np.sum((R[:, :-1] @ x - R[:, -1]) ** 2) + pull + np.sum(extras(x)[0] ** 2))
+
+    # Two ways that share nothing but the problem end at the same place.
+    assert total(smooth.values) == pytest.approx(total(told.values), abs=0.05)
+    # A local optimum: no small feasible move is better.
+    rng = np.random.default_rng(6)
+    for size in (1e-2, 1e-3):
+        for _ in range(40):
+            theta = np.array(told.values)
+            for body in told.bodies:
+                c = list(body.columns)
+                theta[c] = from_log_cholesky(to_log_cholesky(told.values[c]) + size * rng.normal(size=10))
+            assert total(theta) > total(told.values) - 1e-3
+    with pytest.raises(UnknownNameError, match="link9"):
+        found(Way.LMI, arm, weighted, prior, bounds=Bounds(knowledge=(Knowledge("link9", stated, np.ones(10)),)))
+
+
+def test_curvature_of_physical_parameters_matches_finite_differences():
+    bodies = bodies_of([f"link1.{n}" for n in ("mass", "mx", "my", "mz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")])
+    mu = to_physical(BODIES[2], bodies) + 0.01
+    w = np.random.default_rng(0).normal(size=10)
+    H = physical_curvature(mu, bodies, w)
+    h = 1e-6
+    for k in range(10):
+        e = h * np.eye(10)[k]
+        slope = (physical_jacobian(mu + e, bodies).T @ w - physical_jacobian(mu - e, bodies).T @ w) / (2 * h)
+        assert np.allclose(H[:, k], slope, atol=1e-7)
+
+
+SLENDER = ThesisInequalities(slender={"link2": 2}, slender_ratio=3.0)
+
+
+def thesis_problem(arm, weighted, prior, bounds):
+    """Cost, gradient and inequalities in mu, for another solver."""
+    start = Consistency(PullBack(1.0), bounds).fit(weighted, arm.source.space.units, prior)
+    factor = weighted.stacked()
+    F = PullBack().root(prior)
+    A = np.vstack([factor[:, :-1], F])
+    b = np.concatenate([factor[:, -1], F @ prior.values])
+    constraints = ThesisProblem(PullBack(1.0), bounds).constraints(start)
+    return start, A, b, constraints
+
+
+@pytest.mark.parametrize("name", ["seed", "slender", "around prior", "box", "mass"])
+def test_seed_000_problem_is_solved_as_well_as_by_a_general_solver(arm, weighted, prior, name):
+    bounds = {
+        "seed": Bounds(),
+        "slender": Bounds(inequalities=SLENDER),
+        "around prior": Bounds(inequalities=ThesisInequalities(around_prior=3.0)),
+        "box": BOUNDS["box"],
+        "mass": BOUNDS["mass"],
+    }[name]
+    ours = found(Way.THESIS, arm, weighted, prior, bounds=bounds)
+    assert ours.status is Status.SOLVED
+    start, A, b, constraints = thesis_problem(arm, weighted, prior, bounds)
+    bodies = start.bodies
+    mu = to_physical(ours.values, bodies)
+    assert all(c.slack(mu, np.ones(len(mu))) > -1e-6 for c in constraints)
+
+    def objective(y):
+        e = A @ to_standard(y, bodies) - b
+        return float(e @ e), 2.0 * physical_jacobian(y, bodies).T @ (A.T @ e)
+
+    linear = [
+        LinearConstraint(c.G, -c.h, -c.h if c.kind is Kind.EQUAL else np.inf)
+        for c in constraints
+        if c.kind is not Kind.SECOND_ORDER
+    ]
+    # From our own answer the general solver must not find anything better nearby.
+    other = minimize(
+        objective, mu, jac=True, method="SLSQP", constraints=linear, options={"maxiter": 300, "ftol": 1e-10}
+    )
+    slack = min(float(np.min(c.A @ other.x - c.lb)) for c in linear)
+    if slack > -1e-7:
+        assert objective(mu)[0] <= other.fun * (1.0 + 1e-4) + 0.05
+    assert objective(mu)[0] <= objective(to_physical(prior.values, bodies))[0] or name != "seed"
+
+
+def test_seed_000_inequalities_hold_and_say_what_they_do_not_guarantee(arm, weighted, prior):
+    ours = found(Way.THESIS, arm, weighted, prior, bounds=Bounds(inequalities=SLENDER))
+    assert ours.method == "eq3.53"
+    mu = to_physical(ours.values, ours.bodies)
+    for body in ours.bodies:
+        own = mu[list(body.columns)]
+        I = np.array([[own[4], own[5], own[6]], [own[5], own[7], own[8]], [own[6], own[8], own[9]]])
+        d = np.diag(I)
+        assert own[0] > 0.0
+        assert np.all(np.linalg.eigvalsh(I) > 0.0)  # (3.52d)
+        assert d.sum() - 2 * d.max() > -1e-7  # (3.53a)
+        assert 100 * d.min() >= d.max() - 1e-7  # (3.53b)
+        assert 0.1 * d.min() >= np.abs(I[np.triu_indices(3, 1)]).max() - 1e-7  # (3.53c)
+        assert d.min() >= 1e-4 - 1e-9  # (3.53d)
+    two = mu[list(ours.bodies[1].columns)]
+    assert min(two[4], two[7]) >= 3.0 * two[9] - 1e-7  # (3.53e)
+    broken = {owner for owner, value in ours.smallest_eigenvalues.items() if value <= 0.0}
+    assert {note.subject for note in ours.notes if note.code == "not-physical"} == broken
+    # A spread of mass is not linear in mu: it is checked and told, not kept.
+    tight = Bounds(where={"link3": (support_of_ellipsoid(np.zeros(3), np.eye(3) / 0.05),)})
+    noted = found(Way.THESIS, arm, weighted, prior, bounds=tight)
+    assert any(note.code == "bound-broken" and "link3" in note.message for note in noted.notes)
+
+
+def test_impossible_inequalities_are_refused(arm, weighted, prior):
+    bounds = Bounds(inequalities=ThesisInequalities(slender={"link1": 0}, slender_ratio=200.0))
+    with pytest.raises(EstimationError, match=r"eq\. 3\.53"):
+        found(Way.THESIS, arm, weighted, prior, bounds=bounds)
+    with pytest.raises(UnknownNameError, match="link7"):
+        found(Way.THESIS, arm, weighted, prior, bounds=Bounds(inequalities=ThesisInequalities(slender={"link7": 0})))
