@@ -274,9 +274,10 @@ def display(budget: Budget, quiet: bool) -> Any:
 
 def written(found: Design, folder: Path, rate_hz: float) -> list[str]:
     """Coefficients, samples, JointTrajectory in both notations, the page, and the search to resume from."""
-    from armid.design.page import write_page
     from armid.design.search_files import save_search
     from armid.design.trajectory_files import save_csv, save_joint_trajectory, save_trajectory
+    from armid.report.design import design_report
+    from armid.report.render import write_report
 
     folder.mkdir(parents=True, exist_ok=True)
     files = [
@@ -284,7 +285,7 @@ def written(found: Design, folder: Path, rate_hz: float) -> list[str]:
         save_csv(found.trajectory, folder / "trajectory.csv", rate_hz=rate_hz),
         save_joint_trajectory(found.trajectory, folder / "joint_trajectory.json", rate_hz=rate_hz),
         save_joint_trajectory(found.trajectory, folder / "joint_trajectory.yaml", rate_hz=rate_hz),
-        write_page(found, folder / "design.html"),
+        write_report(design_report(found), folder / "design.html"),
         save_search(found.search, folder / "search.json"),
     ]
     return [str(path) for path in files]

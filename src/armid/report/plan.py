@@ -9,10 +9,9 @@ from armid.errors import InputError
 from armid.planning.generator import MotionGenerator, PeriodicMotion, SingularGeneratorError
 from armid.planning.model import TorqueModel
 from armid.planning.plan import Plan
-from armid.report.plots import BLUE, GREEN, GREY, ORANGE, PINK, SKY, YELLOW, axes, band, line
+from armid.report.plots import BLUE, COLOURS, GREY, ORANGE, SKY, axes, band, line
 from armid.report.section import Block, Cell, Figure, Paragraph, Report, Section, Table
 
-COLOURS = (BLUE, ORANGE, GREEN, PINK, SKY, YELLOW, GREY)
 KINDS = ("velocity", "acceleration", "jerk", "torque")
 
 

@@ -14,6 +14,10 @@ BLUE, ORANGE, GREEN, PINK, SKY, YELLOW, GREY = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#888888",
 )  # fmt: skip
 
+COLOURS = (BLUE, ORANGE, GREEN, PINK, SKY, YELLOW, GREY)
+DASHES = ("solid", "dash", "dot")
+"""Of joints beyond as many as there are colours."""
+
 MOST_POINTS = 1500
 """Per line. Longer lines are drawn by the smallest and largest value of each piece, so that no peak disappears."""
 
