@@ -52,10 +52,13 @@ def write_elbow_log(
     position_noise: float = 1e-5,
     commanded: bool = False,
     spoil: slice | None = None,
+    moving: tuple[int, ...] = (0, 1, 2),
 ) -> Path:
-    """A Fourier motion with coloured torque noise; `spoil` adds 40 N m to the shoulder there."""
+    """A Fourier motion of some joints with coloured torque noise; `spoil` adds 40 N m to the shoulder there."""
     rng = np.random.default_rng(seed)
     inputs = fourier_motion(rng, 3, int(seconds * rate), rate)
+    for j in set(range(3)) - set(moving):
+        inputs[:, [j, 3 + j, 6 + j]] = [inputs[0, j], 0.0, 0.0]
     source = TorqueRows(robot, FRICTION)
     clean = evaluate_rows(source, inputs) @ true_standard(robot, source)
     torque = clean + coloured(rng, clean.shape, 0.05)
@@ -71,7 +74,9 @@ def write_elbow_log(
 def write_columns(path: Path, robot: Robot, columns: dict[str, np.ndarray]) -> Path:
     """A CSV file with one column per quantity and joint."""
     names = [
-        label for kind in columns for label in ([kind] if kind == "time" else [f"{kind}_{n}" for n in robot.joint_names])
+        label
+        for kind in columns
+        for label in ([kind] if kind == "time" else [f"{kind}_{n}" for n in robot.joint_names])
     ]
     table = np.hstack(list(columns.values()))
     np.savetxt(path, table, delimiter=",", header=",".join(names), comments="", fmt="%.9g")

@@ -43,4 +43,4 @@ class EstimationError(ArmidError):
     def __init__(self, status: Status, detail: str) -> None:
         self.status = status
         self.detail = detail
-        super().__init__(f"{detail}: {status.message}")
+        super().__init__(f"{detail}: {status.message} [{status.value}]")
