@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.calibration.build import kinematic_model
-from armid.calibration.calibrated import NOT_IN_ROBOT, calibrated_robot, frame_matrix
+from armid.calibration.calibrated import calibrated_robot, frame_matrix
+from armid.calibration.encoders import corrected_log, encoder_terms, without_encoder_terms
 from armid.calibration.fit import Fit
 from armid.calibration.model import ErrorModel, FrameModel, Geometry, KinematicModel, Slot, Term
-from armid.errors import InputError
-from armid.notes import Note, Severity
+from armid.errors import InputError, UnknownNameError
+from armid.logs.log import Log
 from armid.robot.elementary import Elementary, Motion
 from armid.robot.robot import Robot
 
@@ -80,27 +82,66 @@ def load_correction(path: str | Path, robot: Robot) -> tuple[KinematicModel, Flo
         raise InputError(path, f"a field is missing or of the wrong kind: {error}") from None
 
 
-def corrected_robot(path: str | Path, nominal: Robot) -> tuple[Robot, tuple[Note, ...]]:
-    """The nominal arm with the geometry, zeros, gains and couplings of a correction file, and what it could not take over.
+@dataclass(frozen=True, eq=False)
+class Correction:
+    """A correction file, for the nominal robot it was made with: what is carried into the dynamics.
 
     Args:
-        path: written by a calibration.
-        nominal: the arm it was made with.
+        path: of the file.
+        nominal: the arm as described.
+        model, values: the chain with its parameters.
+    """
+
+    path: Path
+    nominal: Robot
+    model: KinematicModel
+    values: FloatArray
+
+    @property
+    def robot(self) -> Robot:
+        """The nominal arm with corrected geometry, zeros and couplings: what torque passes through."""
+        arm = calibrated_robot(self.model, without_encoder_terms(self.model, self.values))
+        remark = f"kinematics corrected by {self.path.name}"
+        return replace(arm, source=replace(self.nominal.source, remark=remark))
+
+    @property
+    def encoder_terms(self) -> tuple[str, ...]:
+        """Names of the terms that change the recorded motion instead: gains, eccentricity, compliance."""
+        return tuple(self.model.names[term.parameter] for term in encoder_terms(self.model, self.values))
+
+    def log(self, log: Log) -> Log:
+        """A recording with the motion its joints really made, see `corrected_log`."""
+        return corrected_log(log, self.model, self.values)
+
+    def gravity(self, in_sensor: npt.ArrayLike, setup: str | None = None) -> FloatArray:
+        """Gravity in the base frame from a levelled instrument: `R_sensor_base^T g_sensor` [m/s^2], shape [3].
+
+        Args:
+            in_sensor: gravity in the instrument's frame, shape [3].
+            setup: name of the sensor placement; the only one by default.
+
+        Raises:
+            InputError: the correction holds no sensor frame, or several and none was named.
+        """
+        setups = self.model.setups
+        if setup is None and len(setups) != 1:
+            known = ", ".join(setups) or "none"
+            raise InputError(self.path, f"{len(setups)} sensor frames: {known}", "name the levelled one")
+        name = next(iter(setups)) if setup is None else setup
+        if name not in setups:
+            raise UnknownNameError("sensor frame", name, tuple(setups))
+        R_sensor_base = frame_matrix(setups[name], self.values)[:3, :3]
+        return np.asarray(R_sensor_base.T @ np.asarray(in_sensor, dtype=np.float64))
+
+
+def read_correction(path: str | Path, nominal: Robot) -> Correction:
+    """A correction file for the arm it was made with.
 
     Raises:
         InputError: not a correction file, or one of another arm.
     """
     model, values = load_correction(path, nominal)
-    robot = calibrated_robot(model, values)
-    source = replace(nominal.source, remark=f"kinematics corrected by {Path(path).name}")
-    left_out = [
-        model.names[term.parameter] for term in model.terms
-        if term.basis in NOT_IN_ROBOT and values[term.parameter] != 0.0
-    ]  # fmt: skip
-    notes = (
-        Note("correction-left-out", Severity.INFO, f"not carried into the rigid arm: {', '.join(left_out)}"),
-    ) * bool(left_out)  # fmt: skip
-    return replace(robot, source=source), notes
+    return Correction(Path(path), nominal, model, values)
 
 
 def restored(data: Mapping[str, Any], robot: Robot) -> tuple[KinematicModel, FloatArray]:

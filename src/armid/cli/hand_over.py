@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,16 +19,40 @@ if TYPE_CHECKING:
 
 def with_correction(
     nominal: Robot, correction: Path, train: Sequence[Log], held_out: Sequence[Log], settings: Identification,
-    gravity: Sequence[float] | None, tell: Callable[[str], None],
+    gravity: Sequence[float] | None, tell: Callable[[str], None], *, frame: str = "base",
 ) -> tuple[Result, HandOver]:  # fmt: skip
-    """The result with everything that is known, and beside it what less would have given."""
-    from armid.calibration.correction import corrected_robot
+    """The result with everything that is known, and beside it what less would have given.
+
+    Args:
+        nominal: the arm as described.
+        correction: file of a calibration.
+        train, held_out: logs.
+        settings: of the identification.
+        gravity: [m/s^2], from a levelled instrument, in `frame`; None when nobody gave it.
+        tell: told in words what is being done.
+        frame: `base`, `sensor`, or `sensor:NAME` of a calibration with several.
+    """
+    from armid.calibration.correction import read_correction
     from armid.validation.hand_over import hand_over
 
-    calibrated, notes = corrected_robot(correction, nominal)
-    handed = hand_over(nominal, calibrated, train, held_out, settings, gravity=gravity, progress=tell)
-    result = handed.result
-    return replace(result, notes=(*result.notes, *notes)), handed
+    known = read_correction(correction, nominal)
+    down = gravity if gravity is None or frame == "base" else known.gravity(gravity, named_sensor(frame))
+    handed = hand_over(nominal, known.robot, train, held_out, settings, gravity=down, motion=known.log, progress=tell)
+    return handed.result, handed
+
+
+def named_sensor(frame: str) -> str | None:
+    """Name of the sensor whose frame is meant; None for the only one.
+
+    Raises:
+        InputError: neither `base` nor `sensor`.
+    """
+    from armid.errors import InputError
+
+    word, _, name = frame.partition(":")
+    if word != "sensor":
+        raise InputError("--gravity-frame", repr(frame), "expected base, sensor, or sensor:NAME")
+    return name or None
 
 
 def write_hand_over(handed: HandOver, out: Path) -> tuple[Path, ...]:

@@ -127,6 +127,14 @@ def identify(
         str | None,
         typer.Option("--gravity", metavar="X,Y,Z", help="In the base frame [m/s^2]; the description's by default."),
     ] = None,
+    gravity_frame: Annotated[
+        str,
+        typer.Option(
+            "--gravity-frame",
+            metavar="base|sensor[:NAME]",
+            help="Of --gravity; sensor is the levelled instrument that --correction was measured with.",
+        ),
+    ] = "base",
     consistency: ConsistencyOption = "lmi",
     regulariser: RegulariserOption = "pull-back",
     prior_weight: PriorWeightOption = 0.1,
@@ -161,6 +169,7 @@ def identify(
     with progress() as tell:
         tell("reading")
         down = numbers(gravity) if gravity else None
+        check_gravity_frame(gravity_frame, gravity, correction)
         arm = load_robot(robot, base=base, tip=tip, gravity=None if correction else down)
         options = read_options(step, data_root)
         train, held_out = training_and_held_out(arm, logs, validate or [], options)
@@ -183,7 +192,9 @@ def identify(
         if correction is None:
             result, handed = library(arm, train, held_out, settings, progress=tell), None
         else:
-            result, handed = with_correction(arm, correction, train, held_out, settings, down, tell)
+            result, handed = with_correction(
+                arm, correction, train, held_out, settings, down, tell, frame=gravity_frame
+            )
         tell("writing")
         result = with_command(result)
         files = save_result(result, out)
@@ -250,6 +261,20 @@ def numbers(text: str) -> list[float]:
     if len(values) != 3:
         raise InputError("--gravity", repr(text), "expected three numbers, for example 0,0,-9.81")
     return values
+
+
+def check_gravity_frame(frame: str, gravity: str | None, correction: Path | None) -> None:
+    """Refuses a frame that nothing is known about.
+
+    Raises:
+        InputError: a sensor's frame without gravity in it, or without the calibration that places it.
+    """
+    from armid.errors import InputError
+
+    if frame != "base" and (gravity is None or correction is None):
+        raise InputError(
+            "--gravity-frame", frame, "a sensor's frame needs --gravity in it and --correction to place it"
+        )
 
 
 def effects_of(friction: str, rotor_inertia: bool, payload: str, torques: str, *, shapes: bool = False) -> Any:

@@ -70,6 +70,7 @@ def hand_over(
     settings: Identification,
     *,
     gravity: npt.ArrayLike | None = None,
+    motion: Callable[[Log], Log] = lambda log: log,
     progress: Callable[[str], None] = lambda _: None,
 ) -> HandOver:
     """Identify with nominal kinematics, with calibrated ones, and with gravity as it really is.
@@ -81,6 +82,7 @@ def hand_over(
         held_out: logs no part of which is used for any choice.
         settings: of the identification; `find_gravity` fits base tilt from the training torque.
         gravity: in the base frame, from a levelled instrument [m/s^2], shape [3]; a sensor frame alone does not know it.
+        motion: what the calibration makes of a recording: encoder errors taken off. Nominal kinematics knows of none.
         progress: told in words what is being done.
     """
     plain = replace(settings, find_gravity=False, sensitivity=False)
@@ -91,9 +93,11 @@ def hand_over(
     else:
         beliefs[-1] = (CALIBRATED, calibrated, replace(settings, described=nominal))
     results = []
+    moved = [motion(log) for log in train], [motion(log) for log in held_out]
     for name, arm, how in beliefs:
         progress(name)
-        results.append(identify(arm, train, held_out, how))
+        learned, tested = (train, held_out) if name == NOMINAL else moved
+        results.append(identify(arm, learned, tested, how))
     return HandOver(tuple(name for name, _, _ in beliefs), tuple(results), changes([r.estimate for r in results]))
 
 

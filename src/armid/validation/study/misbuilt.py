@@ -11,10 +11,10 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.calibration.build import kinematic_model
 from armid.calibration.calibrated import calibrated_robot, frame_matrix
-from armid.calibration.correction import corrected_robot, load_correction
+from armid.calibration.correction import read_correction
 from armid.calibration.model import ErrorModel, Geometry, Term
 from armid.calibration.parameter import Owner, Tolerances
-from armid.notes import Note
+from armid.notes import Note, Severity
 from armid.robot.elementary import Elementary, Motion, product
 from armid.robot.robot import Robot
 
@@ -109,11 +109,14 @@ def drawn(nominal: Robot, rng: np.random.Generator) -> Misbuilt:
 
 def from_correction(nominal: Robot, path: Path) -> Misbuilt:
     """The arm a calibration found, taken as the real one."""
-    model, values = load_correction(path, nominal)
-    robot, notes = corrected_robot(path, nominal)
-    frames = list(model.targets.values())
-    T = frame_matrix(frames[0], values) if frames else target(OTHER_TARGET)
-    return Misbuilt(robot, ERRORS, T, f"deviations of {path.name}", notes)
+    found = read_correction(path, nominal)
+    frames = list(found.model.targets.values())
+    T = frame_matrix(frames[0], found.values) if frames else target(OTHER_TARGET)
+    notes: tuple[Note, ...] = ()
+    if found.encoder_terms:
+        text = f"encoder errors are not simulated: {', '.join(found.encoder_terms)}"
+        notes = (Note("encoders-perfect", Severity.INFO, text),)
+    return Misbuilt(found.robot, ERRORS, T, f"deviations of {path.name}", notes)
 
 
 def target(numbers: tuple[float, float, float, float]) -> FloatArray:
