@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -21,12 +22,36 @@ PALETTE = (plots.BLUE, plots.ORANGE, plots.GREEN, plots.PINK, plots.SKY, plots.Y
 
 def consistency_section(result: Result) -> Section:
     blocks: tuple[Block, ...] = (
+        Paragraph(how_found(result)),
         Paragraph(in_words(result)),
         margin_table(result),
         mass_matrix_table(result),
+        cost_table(result),
         ellipsoid_figure(result.identified_robot()),
     )
     return Section("consistency", "Physical consistency", blocks)
+
+
+WAYS = {
+    "lmi": "the convex program over positive definite pseudo-inertias (lmi), whose optimum is global",
+    "successive-lmi": "convex programs in a row (successive-lmi), which take in what is known about centres of mass",
+    "log-cholesky": "smooth refinement of the convex program in log-cholesky coordinates",
+    "eq3.53": "the inequalities of seed 000 (eq3.53), which do not by themselves make bodies possible",
+}
+
+
+def how_found(result: Result) -> str:
+    """Method, pull, and what the parameters rest on."""
+    c = result.consistent
+    count = Counter(c.determined_by)
+    notes = "".join(
+        f" {note.message[0].upper()}{note.message[1:]}." for note in c.notes if note.code.startswith("bound")
+    )
+    return (
+        f"Found by {WAYS.get(c.method, c.method)}, pulled towards the prior ({c.regulariser}). {count['data']} parameters rest "
+        f"on the data, {count['both']} on data and prior, {count['prior']} on the prior alone; see the table of parameters."
+        + notes
+    )
 
 
 def in_words(result: Result) -> str:
@@ -34,9 +59,18 @@ def in_words(result: Result) -> str:
     return (
         f"Smallest eigenvalue of the mass matrix of the consistent estimate over {k.configurations} configurations: "
         f"{k.mass_matrix:.3g}"
-        + (" (and it is positive definite everywhere: every body is)." if k.proven else ".")
+        + (f"; at every configuration it is proven to be at least {k.mass_matrix_bound:.3g}." if k.proven else ".")
         + f" The unconstrained estimate lies {k.distance:.3g} squared standard deviations from the nearest possible bodies; "
-        f"noise alone allows {k.distance_limit:.3g}."
+        f"noise alone allows {k.distance_limit:.3g} (p-value {k.p_value:.2g} or less)."
+    )
+
+
+def cost_table(result: Result) -> Table:
+    return Table(
+        ("joint", "torque cost of consistency"),
+        tuple((name, plots.percent(float(cost), 2)) for name, cost in result.certificates.torque_cost.items()),
+        caption="How much larger the training error of possible bodies is than that of the unconstrained estimate.",
+        folded=True,
     )
 
 
