@@ -11,7 +11,7 @@ from armid.calibration.calibrated import calibrated_robot
 from armid.calibration.diagnose import check_misfit, diagnose, misfit_notes
 from armid.calibration.errors import ErrorTable, by_group, error_table
 from armid.calibration.fit import Fit, FitSettings, fit
-from armid.calibration.hold_out import SURE, HeldOut, Verdict, cross_validate, folds, paired_t
+from armid.calibration.hold_out import HeldOut, Verdict, cross_validate, folds, paired_t, sure
 from armid.calibration.identifiable import Status
 from armid.calibration.leave_out import left_out_errors
 from armid.calibration.measurement import MeasurementError, Measurements, joined
@@ -27,6 +27,11 @@ OUTLIER = 1e-5
 """Probability of a Gaussian residual beyond which a row is named an outlier."""
 MANY_NAMED = 20
 """Outliers listed by name in a note; the residual file has them all."""
+
+
+EQUATIONS_PER_PARAMETER = 2.0
+"""A richer model with fewer equations than this for each parameter fits noise as readily as anything real, and the leverage of
+its rows no longer tells what it would do elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +186,9 @@ def choose(fits: Sequence[Fit], measurements: Measurements) -> int:
         return best
     errors = [by_group(*left_out_errors(f, measurements).main, measurements) for f in fits]
     for k in range(1, len(fits)):
-        if paired_t(errors[best], errors[k]) > SURE:
+        if measurements.n_equations < EQUATIONS_PER_PARAMETER * fits[k].after.selection.kept.sum():
+            continue
+        if paired_t(errors[best], errors[k]) > sure(len(errors[k])):
             best = k
     return best
 

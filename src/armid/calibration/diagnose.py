@@ -6,9 +6,8 @@ not, the numbers mean something else, and the reading under which they do fit sa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
@@ -17,21 +16,14 @@ from armid.arrays import FloatArray
 from armid.calibration.build import kinematic_model
 from armid.calibration.errors import error_table
 from armid.calibration.fit import Fit
-from armid.calibration.measurement import MeasurementError, Measurements, Observations, Quantity
+from armid.calibration.measurement import MeasurementError, Measurements, Observations
 from armid.calibration.model import ErrorModel, Geometry
 from armid.calibration.noise import Loss
+from armid.calibration.readings import readings
 from armid.calibration.residual import Residual, residuals
-from armid.calibration.rotations import (
-    matrix_from_euler,
-    matrix_from_quaternion,
-    rotation_exp,
-    rotation_log,
-)  # fmt: skip
 from armid.calibration.solve import Solution, SolverSettings, solve
 from armid.calibration.start import start_frames
 from armid.notes import Note, Severity
-from armid.robot.elementary import rpy
-from armid.robot.quaternion import quaternion_from_matrix
 from armid.robot.robot import JointKind, Robot
 
 TOO_FAR = 0.015
@@ -44,6 +36,8 @@ FULL_TURNS = 4 * np.pi
 """[rad] No common arm turns further; joint angles beyond it are degrees."""
 MILLIMETRES = 30.0
 """Ratio of measured spread to the arm's reach from which on positions are millimetres."""
+PLAUSIBLE = 3.0
+"""The same up to which they may be metres: twice the reach from one end to the other, and a sensor on the arm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +92,9 @@ def check_misfit(robot: Robot, measurements: Measurements, before: Solution) -> 
         raise MeasurementError(explained(robot, thinned(measurements)))
 
 
-MOST_LIKELY = 5
+TWICE = 2.0
+"""Readings that fit within this factor of the best are equally likely; the commoner mistake is then named first."""
+MOST_LIKELY = 8
 """Readings looked at closely, the best by their closed-form misfit."""
 
 
@@ -110,8 +106,11 @@ def explained(robot: Robot, measurements: Measurements) -> str:
     turned = "" if np.isnan(found.orientation) else f"{np.degrees(found.orientation):.1f} deg"
     missed = " and ".join(x for x in (away, turned) if x)
     text = f"the measurements miss the nominal arm by {missed} however sensor and tool are placed"
-    tried = sorted(readings(robot, measurements), key=lambda r: rough_misfit(r[1], r[2]).score(reach))[:MOST_LIKELY]
-    scores = sorted((misfit(other, reading).score(reach), cause) for cause, other, reading in tried)
+    ranked = sorted(readings(robot, measurements), key=lambda r: rough_misfit(r.robot, r.measurements).score(reach))
+    tried = [(misfit(r.robot, r.measurements).score(reach), r) for r in ranked[:MOST_LIKELY]]
+    least = min(score for score, _ in tried)
+    tried.sort(key=lambda pair: (pair[0] > TWICE * least, not pair[1].common, pair[0]))
+    scores = [(score, reading.cause) for score, reading in tried]
     fitting = [(score, cause) for score, cause in scores if score < CLEARLY_BETTER * found.score(reach)]
     if not fitting:
         return f"{text}; no common mistake explains it: is this the right robot, in the right joint order?"
@@ -122,8 +121,6 @@ def explained(robot: Robot, measurements: Measurements) -> str:
     return f"{text}; they fit {times:.0f} times better if {best[1]}{more}"
 
 
-Change = Callable[[Observations], Observations]
-
 ENOUGH = 40
 """Rows used to try other readings."""
 
@@ -133,95 +130,6 @@ def thinned(measurements: Measurements) -> Measurements:
     kept = np.zeros(len(measurements.q), dtype=bool)
     kept[:: max(1, len(kept) // ENOUGH)] = True
     return measurements.subset(kept)
-
-
-def readings(robot: Robot, measurements: Measurements) -> Iterator[tuple[str, Robot, Measurements]]:
-    """Other ways to read the same numbers, each with the words for it."""
-    for cause, change in orientation_readings():
-        changed = tuple(change(o) if o.rotation is not None else o for o in measurements.observations)
-        if any(o.rotation is not None for o in measurements.observations):
-            yield cause, robot, replace(measurements, observations=changed)
-    if any(o.quantity is Quantity.POSE for o in measurements.observations):
-        turned = tuple(
-            replace(o, riding=not o.riding) if o.quantity is Quantity.POSE else o for o in measurements.observations
-        )
-        yield (
-            "the camera rides on the arm and sees a fixed target, or poses are of the sensor in the target frame "
-            "(use --sensor hand)", robot, replace(measurements, observations=turned),
-        )  # fmt: skip
-    q = measurements.q
-    names = robot.joint_names
-    for i, j in combinations(range(robot.n_joints), 2):
-        swapped = np.array(q)
-        swapped[:, [i, j]] = q[:, [j, i]]
-        yield f"joints {names[i]} and {names[j]} are swapped", robot, replace(measurements, q=swapped)
-    for i in range(robot.n_joints):
-        flipped = np.array(q)
-        flipped[:, i] *= -1.0
-        yield f"joint {names[i]} has the opposite sign", robot, replace(measurements, q=flipped)
-    yield "joint angles are in degrees (use --angles deg)", robot, replace(measurements, q=np.radians(q))
-    if robot.coupling is None and robot.n_joints >= 3:
-        yield from couplings(robot, measurements)
-    else:
-        yield "the joints are not coupled", replace(robot, coupling=None), measurements
-
-
-def couplings(robot: Robot, measurements: Measurements) -> Iterator[tuple[str, Robot, Measurements]]:
-    """Joint 3 measured against the floor (or not), as Fanuc and parallelogram arms do."""
-    for sign in (1.0, -1.0):
-        C = np.eye(robot.n_joints)
-        C[2, 1] = sign
-        word = "+" if sign > 0 else "-"
-        yield (
-            f"joint 3 is coupled: geometric J3 = J3 {word} J2 (add `coupling` to the robot file)",
-            replace(robot, coupling=C),
-            measurements,
-        )
-
-
-def orientation_readings() -> Iterator[tuple[str, Change]]:
-    """Other conventions for the same three or four orientation numbers, undone and redone."""
-
-    def requat(order: tuple[int, ...]) -> Change:
-        def change(o: Observations) -> Observations:
-            quaternion = quaternion_from_matrix(np.asarray(o.rotation))
-            return replace(o, rotation=matrix_from_quaternion(quaternion[:, order]))
-
-        return change
-
-    yield "quaternions are in the order x y z w (use --orientation quaternion-xyzw)", requat((3, 0, 1, 2))
-    yield "quaternions are in the order w x y z (use --orientation quaternion-wxyz)", requat((1, 2, 3, 0))
-    yield "orientations are those of the sensor in the target frame", transposed
-
-    def euler(order: str, source: str) -> Change:
-        def change(o: Observations) -> Observations:
-            angles = rotation_log(np.asarray(o.rotation)) if source == "vector" else rpy_angles(np.asarray(o.rotation))
-            return replace(o, rotation=matrix_from_euler(angles, order))
-
-        return change
-
-    for order in ("zyx", "zyz", "ZYZ", "xzy", "yxz", "yzx", "zxy"):
-        kind = "moving" if order.isupper() else "fixed"
-        yield (
-            f"Euler angles are about {kind} axes {order.lower()} (use --orientation euler-{order})",
-            euler(order, "rpy"),
-        )
-    yield "the three angles are a rotation vector (use --orientation rotation-vector)", vector_from_rpy
-    for order in ("xyz", "zyx"):
-        yield f"the rotation vector is really Euler angles (use --orientation euler-{order})", euler(order, "vector")
-
-
-def transposed(o: Observations) -> Observations:
-    return replace(o, rotation=np.swapaxes(np.asarray(o.rotation), 1, 2))
-
-
-def vector_from_rpy(o: Observations) -> Observations:
-    return replace(o, rotation=rotation_exp(rpy_angles(np.asarray(o.rotation))))
-
-
-def rpy_angles(R: FloatArray) -> FloatArray:
-    """Fixed-axis roll, pitch, yaw of rotation matrices, shape [n, 3]."""
-    return np.array([rpy(matrix) for matrix in R])
 
 
 def check_counts(robot: Robot, measurements: Measurements) -> None:
@@ -258,24 +166,30 @@ def check_units(robot: Robot, measurements: Measurements) -> None:
             raise MeasurementError(
                 f"joint {joint.name} reaches {largest:.4g} rad ({part}): these are degrees (use --angles deg){mixed}"
             )
+    check_lengths(robot, measurements)
+
+
+def check_lengths(robot: Robot, measurements: Measurements) -> None:
+    """Millimetres for metres, in all rows or in some."""
     reach = arm_reach(robot)
     for o in measurements.observations:
         if o.position is None or len(o) < 3:
             continue
-        centre = np.median(o.position, axis=0)
-        away = np.linalg.norm(o.position - centre, axis=1)
+        away = np.linalg.norm(o.position - np.median(o.position, axis=0), axis=1)
+        far = np.flatnonzero(away > MILLIMETRES * reach)
+        if not len(far):
+            continue
         typical = float(np.median(away))
-        if typical > MILLIMETRES * reach:
+        # Rows that are plausible in metres beside others that are not: two units. Otherwise one, and it is not the metre.
+        if typical > PLAUSIBLE * reach:
             raise MeasurementError(
                 f"positions of {o.target} spread over {typical:.4g} m, the arm reaches {reach:.2f} m: "
                 "these are millimetres (use --lengths mm)"
             )
-        far = np.flatnonzero(away > MILLIMETRES * reach)
-        if len(far):
-            raise MeasurementError(
-                f"{len(far)} positions of {o.target} are {away[far].max():.4g} m from the others, the first at "
-                f"{measurements.labels[o.rows[far[0]]]}: units are mixed within the file (millimetres among metres?)"
-            )
+        raise MeasurementError(
+            f"{len(far)} positions of {o.target} are {away[far].max():.4g} m from the others, the first at "
+            f"{measurements.labels[o.rows[far[0]]]}: units are mixed within the file (millimetres among metres?)"
+        )
 
 
 def arm_reach(robot: Robot) -> float:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import norm
+from scipy.stats import t as t_distribution
 
 from armid.arrays import FloatArray
 from armid.calibration.errors import ErrorTable, by_group, error_table, joined_tables
@@ -23,8 +26,8 @@ FOLDS = 5
 ASIDE = 0.3
 """Fraction kept aside when there are many."""
 SURE = 2.5
-"""Paired t statistic from which on a gain is believed. Errors of different folds share most of their data, which makes the
-plain statistic too bold by about sqrt(1 + 1/(FOLDS - 1)), hence above the usual 2."""
+"""Paired t statistic from which on a gain over many configurations is believed. Errors of different folds share most of their
+data, which makes the plain statistic too bold by about sqrt(1 + 1/(FOLDS - 1)), hence above the usual 2."""
 WORTHWHILE = 0.05
 """Relative gain below which nobody should touch a controller."""
 
@@ -47,6 +50,7 @@ class HeldOut:
         after: the full model, fitted on the other configurations.
         gain: relative reduction of the mean error.
         t: paired t statistic of the reduction over groups of configurations.
+        groups: how many there were.
     """
 
     method: str
@@ -54,10 +58,17 @@ class HeldOut:
     after: ErrorTable
     gain: float
     t: float
+    groups: int
 
     @property
     def helps(self) -> bool:
-        return self.t > SURE and self.gain > WORTHWHILE
+        return self.t > sure(self.groups) and self.gain > WORTHWHILE
+
+
+@cache
+def sure(count: int) -> float:
+    """Paired t statistic of so many pairs that is as rare by chance as `SURE` of many: 3.3 of eight, 2.6 of forty."""
+    return float(t_distribution.isf(norm.sf(SURE), max(1, count - 1)))
 
 
 Mask = npt.NDArray[np.bool_]
@@ -113,7 +124,7 @@ def compared(method: str, before: ErrorTable, after: ErrorTable, measurements: M
     """The paired comparison, group by group."""
     a, b = by_group(*before.main, measurements), by_group(*after.main, measurements)
     gain = 1.0 - float(b.mean()) / float(a.mean()) if a.mean() > 0.0 else 0.0
-    return HeldOut(method, before, after, gain, paired_t(a, b))
+    return HeldOut(method, before, after, gain, paired_t(a, b), len(a))
 
 
 def paired_t(a: FloatArray, b: FloatArray) -> float:

@@ -24,6 +24,11 @@ DEPENDENT = 1e-4
 ten-thousandth of their effect are one for an arm whose errors are themselves of that size."""
 
 
+MOST_OF_EQUATIONS = 0.75
+"""Fraction of the equations that may become parameters: with fewer left over residuals no longer show the noise, everything
+looks significant, and a model that passes through every measurement would be believed."""
+
+
 class Status(StrEnum):
     """What became of a parameter."""
 
@@ -55,6 +60,7 @@ def select(
     allowed: npt.NDArray[np.bool_] | None = None,
     *,
     previous: npt.NDArray[np.bool_] | None = None,
+    n_equations: int | None = None,
 ) -> Selection:
     """Decide for every parameter, frames first, then zeros, then lengths and axes, from tip to base.
 
@@ -63,8 +69,10 @@ def select(
         factor: any matrix with the same column products as the whitened rows, shape [m, p].
         allowed: mask of the parameters that may be kept at all.
         previous: those kept at an earlier, worse noise come first, so that two nearly dependent ones do not take turns.
+        n_equations: behind the factor; limits how many are kept.
     """
     p = len(model.parameters)
+    most = p if n_equations is None else int(MOST_OF_EQUATIONS * n_equations)
     columns = factor * model.tolerances
     first = np.zeros(p, dtype=bool) if previous is None else previous
     order = sorted(range(p), key=lambda i: (not first[i], model.parameters[i].rank, -i))
@@ -80,7 +88,7 @@ def select(
         ratio[i] = length
         if length <= DEPENDENT * whole or whole == 0.0:
             continue
-        if length < WORTH_KNOWING:
+        if length < WORTH_KNOWING or basis.shape[1] >= most:
             status[i] = Status.WEAK
             continue
         kept[i], status[i] = True, Status.IDENTIFIED

@@ -76,6 +76,7 @@ class Observations:
         sigma: standard deviation of the instrument per channel [m or rad], shape [m, channels]; zero where unknown.
         axes: rows are the directions to which `sigma` belongs, shape [m, channels, channels], orthogonal and never mixing
             position with orientation; the sensor's own axes when None (see `with_covariance`).
+        numbers: the three angles from which `rotation` was read [rad], shape [m, 3], for trying other conventions.
         riding: the sensor rides on the arm and sees something that stands still. Position and rotation are then those of
             the fixed thing in the moving sensor; `target` is the sensor on the arm and `setup` the fixed thing.
         setup: name of the sensor placement; each has its own frame.
@@ -90,6 +91,7 @@ class Observations:
     other_rows: IntArray | None = None
     sigma: FloatArray | None = None
     axes: FloatArray | None = None
+    numbers: FloatArray | None = None
     riding: bool = False
     setup: str = "sensor"
     target: str = "tool"
@@ -141,7 +143,8 @@ class Observations:
         others = None if self.other_rows is None else new_rows[self.other_rows[kept]]
         return replace(
             self, rows=new_rows[self.rows[kept]], position=some(self.position), rotation=some(self.rotation),
-            distance=some(self.distance), sigma=some(self.sigma), axes=some(self.axes), other_rows=others,
+            distance=some(self.distance), sigma=some(self.sigma), axes=some(self.axes), numbers=some(self.numbers),
+            other_rows=others,
         )  # fmt: skip
 
 

@@ -21,8 +21,9 @@ MAX_BYTES = 500_000_000
 """A pose row is about 200 bytes: two million rows are no calibration."""
 
 QUATERNION_ORDERS = ("quaternion-wxyz", "quaternion-xyzw")
-EULER = tuple(f"euler-{order}" for order in ("xyz", "zyx", "zyz", "zxz", "xzy", "yxz", "yzx", "zxy"))
-MOVING_EULER = tuple(f"euler-{order}" for order in ("XYZ", "ZYZ", "ZXZ"))
+_ORDERS = ("xyz", "zyx", "xzy", "yxz", "yzx", "zxy", "zyz", "zxz", "xyx", "xzx", "yxy", "yzy")
+EULER = tuple(f"euler-{order}" for order in _ORDERS)
+MOVING_EULER = tuple(f"euler-{order.upper()}" for order in _ORDERS)
 ORIENTATIONS = (*QUATERNION_ORDERS, *EULER, *MOVING_EULER, "rotation-vector")
 """How three or four orientation columns are read; lower-case Euler orders are about fixed axes, upper-case about moving ones."""
 

@@ -156,6 +156,7 @@ def frame_observations(table: PosesTable, joints: Sequence[str], mapping: PosesM
     for suffix, columns in target_columns(table, joints).items():
         p = stacked(table, columns.position, mapping, length=True) if columns.position else None
         R, turned = orientation_matrices(table, columns, mapping)
+        angles = stacked(table, columns.orientation, mapping, length=False) if len(columns.orientation) == 3 else None
         placed = np.zeros(len(table), dtype=bool) if p is None else np.isfinite(p).all(axis=1)
         kinds = {
             Quantity.POSE: placed & turned,
@@ -172,6 +173,7 @@ def frame_observations(table: PosesTable, joints: Sequence[str], mapping: PosesM
                         quantity, rows, p[rows] if p is not None and quantity.has_position else None,
                         R[rows] if R is not None and quantity.has_orientation else None,
                         sigma=instrument(table, columns, quantity, mapping)[rows],
+                        numbers=angles[rows] if angles is not None and quantity.has_orientation else None,
                         riding=mapping.sensor == "hand", setup=key[0], target=key[1],
                     )  # fmt: skip
                     out.append(with_covariances(table, columns, mapping, o))

@@ -259,7 +259,7 @@ def rounds(
     selection: Selection | None = None
     for _ in range(settings.rounds):
         at = linearise(model, values, measurements, noise, settings.loss, allowed)
-        chosen = select(model, at.factor[:, :-1], allowed, previous=previous)
+        chosen = select(model, at.factor[:, :-1], allowed, previous=previous, n_equations=measurements.n_equations)
         held = np.where(chosen.kept | (hold & ~allowed), values, 0.0)
         if not np.array_equal(held, values):
             at = linearise(model, held, measurements, noise, settings.loss, chosen.kept)
