@@ -57,6 +57,10 @@ def sequential(
     locked: Annotated[
         list[str] | None, typer.Option("--locked", metavar="JOINT", help="Has to stand still in every recording.")
     ] = None,
+    hold: Annotated[
+        bool,
+        typer.Option("--hold", help="What a stage found stays fixed in later ones, as in seed 001; for exact data."),
+    ] = False,
     commanded: Annotated[
         bool, typer.Option("--commanded", help="Output-error structure: the commanded motion instead of the measured.")
     ] = False,
@@ -118,7 +122,7 @@ def sequential(
         stages += stages_of_log(log, arm, replace(settings, locked=names))
     stages.sort(key=lambda stage: -arm.joint_index(stage.joint))
     values = read_start(start, source) if start is not None else nominal(arm, effects) if from_nominal else None
-    found = TipToBase().fit(source, stages, start=values)
+    found = TipToBase(hold=hold).fit(source, stages, start=values)
     estimate = found.over(structural_base(source), source.space.units)
     result = as_dict(found, estimate)
     result["structure"] = settings.structure.value

@@ -1,7 +1,7 @@
 """One link after the other from the tip, [Khosla1985] sec. 3: what one stage finds is known to the next.
 
-Stage k looks at the torque of one joint only. Its rows see the links from that joint to the tip; the directions that earlier
-stages found are fixed, the rest is solved, and directions this stage cannot see stay open until a later one can.
+Stage k looks at the torque of one joint only. Its rows see the links from that joint to the tip; what earlier stages found enters
+with its covariance, the rest is solved, and directions this stage cannot see stay open until a later one can.
 Directions no stage sees keep their starting values.
 """
 
@@ -119,11 +119,17 @@ class SequentialEstimate:
 class TipToBase:
     """Settings of the sequential solution.
 
+    What a stage finds is known to the next as well as that stage knew it: with its covariance. A tip joint whose torque shows
+    some direction only weakly then does not decide it, a later stage with more torque does. With exact data, and with `hold`,
+    later stages leave alone what earlier ones found, as [Khosla1985] has it.
+
     Args:
         excited: see `EXCITED`.
+        hold: keep what a stage found fixed in all later ones, whatever its uncertainty.
     """
 
     excited: float = EXCITED
+    hold: bool = False
 
     def fit(
         self,
@@ -141,22 +147,45 @@ class TipToBase:
             scale: natural unit of each, by which a change counts as large or small; one by default.
         """
         p = len(source.columns)
-        values = vector("start", start, p, 0.0)
+        values = first = vector("start", start, p, 0.0)
         unit = vector("scale", scale, p, 1.0)
         if not stages:
             raise InputError("stages", "there are none", "one stage per joint, from the tip")
         V, C = np.zeros((0, p)), np.zeros((0, 0))
         outcomes: list[StageOutcome] = []
+        seen: list[FloatArray] = []
         for stage in stages:
             channel = rows_of(source, stage)
             R = np.zeros((len(channel.R), p))
             R[:, channel.columns] = channel.R
-            e = channel.z - R @ values
-            values, V, C, found, sigma = self.step(R * unit, e, channel, values, V, C, unit)
+            if self.hold:
+                e = channel.z - R @ values
+                values, V, C, found, sigma = self.step(R * unit, e, channel, values, V, C, unit)
+            else:
+                new = self.extended(R * unit, V)
+                found, V = len(new), np.vstack([V, new])
+                sigma = self.own_noise(R * unit, channel)
+                seen.append(np.column_stack([R * unit, channel.z - R @ first]) / max(sigma, floor_of(channel)))
+                amounts, C = combined(seen, V)
+                values = first + unit * (amounts @ V)
             touched = np.abs(V[len(V) - found :]).max(axis=0, initial=0.0) > 1e-9
             names = tuple(name for name, hit in zip(source.columns, touched, strict=True) if hit)
             outcomes.append(StageOutcome(stage.joint, stage.locked, int(channel.count), found, len(V), sigma, names))
         return SequentialEstimate(tuple(source.columns), values, V, C, unit, tuple(outcomes), ())
+
+    def extended(self, R: FloatArray, V: FloatArray) -> FloatArray:
+        """Directions that a stage's rows see and none before did, orthonormal, shape [found, p]."""
+        N = complement(V)
+        norm = float(np.linalg.norm(R, 2)) if R.size else 0.0
+        _, s, Wt = np.linalg.svd(R @ N, full_matrices=False)
+        found = int(np.count_nonzero(s > self.excited * norm)) if norm > 0.0 else 0
+        return np.asarray((N @ Wt[:found].T).T)
+
+    def own_noise(self, R: FloatArray, channel: ChannelInformation) -> float:
+        """The noise of a stage's torque [N m or N]: what no parameters at all explain of it."""
+        s = np.linalg.svd(R, compute_uv=False)
+        rank = int(np.count_nonzero(s > self.excited * s[0])) if len(s) else 0
+        return residual_sigma(np.zeros(0), channel, rank)
 
     def step(
         self, R: FloatArray, e: FloatArray, channel: ChannelInformation, values: FloatArray, V: FloatArray, C: FloatArray,
@@ -186,6 +215,20 @@ class TipToBase:
         return values + unit * (amount @ new), np.vstack([V, new]), C, found, sigma
 
 
+def combined(rows: Sequence[FloatArray], V: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Amounts along the known directions from whitened rows [R e] of all stages so far, and their covariance."""
+    stacked = np.concatenate(rows)
+    A, e = stacked[:, :-1] @ V.T, stacked[:, -1]
+    U, s, Wt = np.linalg.svd(A, full_matrices=False)
+    return np.asarray((Wt.T / s) @ (U.T @ e)), np.asarray((Wt.T / s**2) @ Wt)
+
+
+def floor_of(channel: ChannelInformation) -> float:
+    """[N m or N] The noise that double precision leaves in a stage's torque; one for a torque that is zero."""
+    size = float(np.sqrt(np.sum(channel.factor[:, -1] ** 2) / max(channel.count, 1.0)))
+    return ROUND_OFF * size or 1.0
+
+
 def rows_of(source: TorqueRows, stage: Stage) -> ChannelInformation:
     """The rows of the stage's joint."""
     if stage.joint not in source.channels:
@@ -205,10 +248,10 @@ def filtered_channel(source: TorqueRows, inputs: FloatArray, stage: Stage, filte
     """The factor of the stage's rows after the filter that its torque passes too."""
     k = source.channels.index(stage.joint)
     velocity = inputs[:, source.robot.n_joints + k]
-    rows, torque = filter.apply(evaluate_rows(source, inputs)[:, k], stage.torque, velocity)
+    rows, torque, count = filter.apply(evaluate_rows(source, inputs)[:, k], stage.torque, velocity)
     columns = np.flatnonzero(rows.any(axis=0))
     factor = triangular(np.column_stack([rows[:, columns], torque]))
-    return ChannelInformation(stage.joint, columns, factor, float(len(torque)))
+    return ChannelInformation(stage.joint, columns, factor, count)
 
 
 def residual_sigma(e: FloatArray, channel: ChannelInformation, found: int) -> float:

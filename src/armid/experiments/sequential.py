@@ -60,25 +60,44 @@ class RowFilter:
     reversal: float = 0.0
     order: int = 4
 
-    def apply(self, rows: FloatArray, torque: FloatArray, velocity: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Rows [n, p] and torque [n] filtered, thinned to what the cut-off needs, without ends and reversals."""
-        parts = [self.stretch(segment, rows, torque, velocity) for segment in self.segments]
-        return np.concatenate([A for A, _ in parts]), np.concatenate([y for _, y in parts])
+    def apply(self, rows: FloatArray, torque: FloatArray, velocity: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+        """Rows [n, p] and torque [n] filtered and thinned, without ends and reversals, and how many independent ones they are.
+
+        Reversals stay in when too little would be left without them: friction that turns around a little differently than its
+        model does less harm than rows that hardly outnumber the parameters.
+        """
+        full = [self.stretch(segment, rows, torque, velocity, 0.0) for segment in self.segments]
+        clear = [self.stretch(segment, rows, torque, velocity, self.reversal) for segment in self.segments]
+        wanted = RESERVE * np.count_nonzero(rows.any(axis=0))
+        parts = clear if self.reversal and sum(count for *_, count in clear) >= wanted else full
+        A, y, counts = zip(*parts, strict=True)
+        return np.concatenate(A), np.concatenate(y), float(sum(counts))
 
     def stretch(
-        self, segment: Segment, rows: FloatArray, torque: FloatArray, velocity: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+        self, segment: Segment, rows: FloatArray, torque: FloatArray, velocity: FloatArray, reversal: float
+    ) -> tuple[FloatArray, FloatArray, float]:
         filter = LowPass(segment.rate, self.cutoff, self.order)
-        reach = 0 if filter.passes_all else int(np.ceil(filter.transient * segment.rate))
-        slow = np.abs(velocity[segment.slice]) < self.reversal
+        period = 0 if filter.passes_all else int(np.ceil(filter.transient * segment.rate))
+        slow = np.abs(velocity[segment.slice]) < reversal
+        reach = period // 2
         near = np.convolve(slow, np.ones(2 * reach + 1), mode="same") > 0.5 if slow.any() and reach else slow
         keep = ~near
-        keep[:reach] = keep[len(keep) - reach :] = False
-        # Samples closer than the filter's own memory repeat one another, and would make intervals too narrow.
+        keep[:period] = keep[len(keep) - period :] = False
+        # What a low-pass leaves is determined by two samples per period of its cut-off; twice as many are kept.
+        every = max(1, int(segment.rate / (KEPT * self.cutoff)))
         thin = np.zeros(len(keep), dtype=bool)
-        thin[:: max(1, int(0.5 * segment.rate / self.cutoff))] = True
+        thin[::every] = True
         kept = keep & thin
-        return low_pass(rows[segment.slice], filter)[kept], low_pass(torque[segment.slice], filter)[kept]
+        share = 1.0 if filter.passes_all else min(1.0, 2.0 * self.cutoff * every / segment.rate)
+        A, y = (low_pass(values[segment.slice], filter)[kept] for values in (rows, torque))
+        return A, y, share * float(np.count_nonzero(kept))
+
+
+KEPT = 4.0
+"""Rows per period of the cut-off."""
+
+RESERVE = 3.0
+"""Independent rows per column: with fewer, leaving samples out costs more than it mends."""
 
 
 @dataclass(frozen=True, eq=False)
