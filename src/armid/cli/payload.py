@@ -60,7 +60,9 @@ def payload(
     if known.effects.shapes and (static or online or known.effects.load):
         words = ", ".join(known.effects.shapes)
         raise InputError(result, f"friction with {words}", "for this, identify the arm with viscous,coulomb,offset")
-    arm = Arm(known.robot, known.estimate)
+    # The joint that feels the load best sets the scale of all.
+    scale = min((abs(deviation / gain) for gain, deviation in known.gains.values()), default=0.0)
+    arm = Arm(known.robot, known.estimate, scale)
     read = [read_log(path, known.robot, options=ReadOptions(data_root=data_root)) for path in logs]
     if static:
         found = at_rest(arm, known, read, frame)
@@ -155,7 +157,7 @@ def streamed(arm: Arm, known: Result, logs: list[Log], frame: str | None) -> Pay
         for q, tau in zip(ordered[Channel.POSITION], torque, strict=True):
             state = differentiator.push(q, tau)
             if state is not None:
-                estimator.update(*state)
+                estimator.update(*state, differentiator.one_way)
     return estimator.payload()
 
 

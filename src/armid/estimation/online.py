@@ -147,25 +147,29 @@ class RecursiveEstimator:
         self._lengths = np.zeros(p)
         self._frozen = np.ones(p, dtype=np.bool_)
 
-    def update(self, inputs: FloatArray, y: FloatArray) -> bool:
+    def update(self, inputs: FloatArray, y: FloatArray, counted: npt.NDArray[np.bool_] | None = None) -> bool:
         """One sample.
 
         Args:
             inputs: what the source takes, shape [n_inputs].
             y: measured, in the order of the source's channels, shape [m].
+            counted: which channels count at this sample, shape [m]; all by default.
 
         Returns:
             Whether the innovations say that the arm has changed; what was known then counts for little from here on.
         """
+        entry, row = self._entry_weights, self._row_weights
+        if counted is not None:
+            entry, row = entry * counted[self._rows.channels], row * counted[self._order]
         changed = bool(
             self._step(
-                self._F, self._A, self._rows(inputs), self._place, self._entry_weights, y[self._order] * self._row_weights,
+                self._F, self._A, self._rows(inputs), self._place, entry, y[self._order] * row,
                 self._active, self._values, self._frozen, self._errors, self._rooms, self._monitor, self._rule,
                 self._lengths, SEPARABLE,
             )
         )  # fmt: skip
         self.samples += 1
-        self.count += len(self._order)
+        self.count += len(self._order) if counted is None else int(np.count_nonzero(counted))
         if self._fading is not None and self.samples % self._fading.block == 0:
             self._forget(self._fading)
         if changed:

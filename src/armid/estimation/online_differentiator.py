@@ -48,11 +48,22 @@ class LocalPolynomial:
     @cached_property
     def weights(self) -> FloatArray:
         """Rows that give value, first and second derivative when multiplied with a window, shape [3, width]."""
+        fit, scale = self.fit
+        return np.stack([fit[0], fit[1] / scale, 2.0 * fit[2] / scale**2])
+
+    @cached_property
+    def slopes(self) -> FloatArray:
+        """Rows that give the first derivative at the start and at the end of a window, shape [2, width]."""
+        fit, scale = self.fit
+        powers = np.arange(self.degree + 1)
+        return np.stack([(powers * end ** np.maximum(powers - 1, 0)) @ fit / scale for end in (-1.0, 1.0)])
+
+    @cached_property
+    def fit(self) -> tuple[FloatArray, float]:
+        """From a window to the coefficients of its polynomial in t / scale, shape [degree + 1, width]; and the scale [s]."""
         t = np.arange(-self.half_window, self.half_window + 1) / self.rate
         scale = max(self.half_window / self.rate, 1e-300)
-        V = np.vander(t / scale, self.degree + 1, increasing=True)
-        fit = np.linalg.pinv(V)
-        return np.stack([fit[0], fit[1] / scale, 2.0 * fit[2] / scale**2])
+        return np.linalg.pinv(np.vander(t / scale, self.degree + 1, increasing=True)), scale
 
 
 class CausalDifferentiator:
@@ -71,6 +82,8 @@ class CausalDifferentiator:
         # Two copies of the ring one after the other: every window is one contiguous slice.
         self._ring = np.zeros((2 * width, n_joints + n_torques))
         self._count = 0
+        self._weights = np.vstack([polynomial.weights, polynomial.slopes])
+        self.one_way = np.ones(n_joints, dtype=np.bool_)
 
     def reset(self) -> None:
         """Forgets the window, after a gap in the stream."""
@@ -78,6 +91,9 @@ class CausalDifferentiator:
 
     def push(self, q: FloatArray, torque: FloatArray) -> tuple[FloatArray, FloatArray] | None:
         """One sample; once the window is full, the state half a window ago.
+
+        Afterwards `one_way` says which joints did not turn back within the window. Where one did, its torque is smoothed over the
+        jump of Coulomb friction, and the sign of its velocity is not.
 
         Returns:
             (q, qd, qdd) side by side [3 n_joints] and torque [n_torques] `polynomial.delay` seconds ago, or None.
@@ -91,5 +107,7 @@ class CausalDifferentiator:
         if self._count < width:
             return None
         start = (place + 1) % width
-        out = self.polynomial.weights @ self._ring[start : start + width]
-        return out[:, :n].reshape(-1), out[0, n:]
+        out = self._weights @ self._ring[start : start + width]
+        v = out[[1, 3, 4], :n]
+        self.one_way = (v.min(axis=0) > 0.0) | (v.max(axis=0) < 0.0)
+        return out[:3, :n].reshape(-1), out[0, n:]

@@ -9,6 +9,7 @@ from math import isfinite
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.errors import InputError
@@ -78,6 +79,7 @@ class OnlineIdentifier:
         )
         width = half_window or max(3, round(SMOOTHING * rate))
         self.differentiator = CausalDifferentiator(LocalPolynomial(rate, width), robot.n_joints, len(source.channels))
+        self._coulomb, self._sensors = effects.coulomb, len(source.channels) // robot.n_joints
         self.gaps = 0
         self.events: list[Note] = []
         self._last: float | None = None
@@ -86,6 +88,13 @@ class OnlineIdentifier:
     def delay(self) -> float:
         """How old the state is that the newest update refers to [s]."""
         return self.differentiator.polynomial.delay
+
+    def _counted(self) -> npt.NDArray[np.bool_] | None:
+        """Channels of joints that kept their direction; all when there is no Coulomb friction to jump."""
+        if not self._coulomb:
+            return None
+        one_way = self.differentiator.one_way
+        return np.tile(one_way, self._sensors)
 
     def push(self, sample: StreamSample) -> bool:
         """One sample. Returns whether the estimate moved (not while the differentiator's window fills)."""
@@ -100,7 +109,7 @@ class OnlineIdentifier:
         state = self.differentiator.push(sample.q, sample.torque)
         if state is None:
             return False
-        if self.estimator.update(*state):
+        if self.estimator.update(*state, self._counted()):
             largest = max(self.estimator.innovations.items(), key=lambda item: abs(item[1]))
             text = f"at {sample.time - self.delay:.3f} s the arm changed: {largest[0]} is {largest[1]:+.3g} off"
             self.events.append(Note("arm-changed", Severity.WARNING, text, largest[0]))

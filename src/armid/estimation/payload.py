@@ -20,10 +20,11 @@ from armid.estimation.consistency.regularisers import PullBack
 from armid.estimation.covariance import AutocorrelatedNoise
 from armid.estimation.estimate import Estimate
 from armid.estimation.least_squares import WeightedLeastSquares
+from armid.estimation.payload_checks import synchronisation_notes
 from armid.estimation.run import Run, information_of
 from armid.identifiability.base import BaseParameters
 from armid.identifiability.rank import RankDecision
-from armid.information.information import Information
+from armid.information.information import ChannelInformation, Information, triangular
 from armid.notes import Note, Severity
 from armid.parameters.inertial import (
     INERTIAL_NAMES,
@@ -46,6 +47,12 @@ SMALLEST_LOAD = 0.02
 
 TYPICAL_RADIUS = 0.06
 """[m] Radius of gyration of a stand-in load: a compact tool of about 15 cm."""
+
+SEEN = 3.0
+"""Standard deviations from which on a load is more than nothing."""
+
+INDEPENDENT = ("iid", "per-channel")
+"""Covariances that take samples for independent."""
 
 SEPARATED = 0.5
 """A principal direction of the load's inertia counts as measured when its standard deviation is below this share of
@@ -146,10 +153,17 @@ class Arm:
     Args:
         robot: geometry.
         estimate: its base parameters, over the parameters of the torque rows without payload.
+        scale_deviation: relative standard deviation of the scale of all torques, the arm's and the load's alike; of drive gains
+            for currents, zero for calibrated torque.
     """
 
     robot: Robot
     estimate: Estimate
+    scale_deviation: float = 0.0
+
+    def doubt(self, inflation: float) -> float:
+        """Factor on its variances: those of independent samples are too small by what the memory of the noise makes of them."""
+        return inflation if self.estimate.covariance_kind in INDEPENDENT else 1.0
 
     def over(self, columns: Sequence[str]) -> FloatArray:
         """Its standard parameters in the order of other columns; those of a payload are zero, shape [p]."""
@@ -190,15 +204,21 @@ class PayloadSearch:
             raise InputError("runs", "no payload among the parameters", "build them with payload=loaded")
         known = arm.over(columns)
         rest = [run.with_measured(run.residuals(known)) for run in runs]
-        information = information_of(rest)
         wanted = [columns.index(c) for c in COLUMNS[: self.parameters]]
         if self.offsets:
             wanted += [i for i, c in enumerate(columns) if c.endswith(".offset")]
+        information = information_of(rest)
         free = WeightedLeastSquares().fit(information, chosen(columns, wanted), prior=None)
+        known_noise = np.diag(free.covariance)
         if self.correlated:
             free = AutocorrelatedNoise().apply(free, rest, information)
-        covariance = free.covariance + arm_covariance(arm, information, free, wanted)
-        return self.possible(arm, free, covariance, frame)
+        inflation = max(float(np.exp(np.log(np.diag(free.covariance) / known_noise).mean())), 1.0)
+        covariance = free.covariance + arm_covariance(arm, information, free, wanted, inflation)
+        together = known.copy()
+        together[wanted] += free.values
+        notes = synchronisation_notes(runs, together) if self.correlated else []
+        found = self.possible(arm, free, covariance, frame)
+        return replace(found, notes=(*found.notes, *notes))
 
     def possible(self, arm: Arm, free: Estimate, covariance: FloatArray, frame: str | None) -> Payload:
         """The nearest possible body, in the wanted frame."""
@@ -218,7 +238,7 @@ class PayloadSearch:
         moved = np.abs(consistent.values[:k] - values) / deviations(covariance)
         return Payload(
             arm.robot.frame(frame).name, change @ consistent.values, change @ posterior @ change.T, separated, free.method,
-            tuple(load_notes(values, moved, separated, at_rest=k < N_INERTIAL)),
+            tuple(load_notes(values, moved, separated, deviations(covariance)[0], at_rest=k < N_INERTIAL)),
         )  # fmt: skip
 
 
@@ -230,17 +250,29 @@ def chosen(columns: Sequence[str], wanted: Sequence[int]) -> BaseParameters:
     return BaseParameters(tuple(columns), independent, dependent, np.zeros((len(wanted), len(dependent))), decision)
 
 
-def arm_covariance(arm: Arm, information: Information, free: Estimate, wanted: Sequence[int]) -> FloatArray:
-    """What the arm's own uncertainty does to the load: S C S^T with S = (A^T W A)^-1 A^T W A_arm."""
+def arm_covariance(
+    arm: Arm, information: Information, free: Estimate, wanted: Sequence[int], inflation: float = 1.0
+) -> FloatArray:
+    """What the arm's own uncertainty does to the load: S C S^T with S = (A^T W A)^-1 A^T W A_arm, and that of the torques' scale.
+
+    The load could also be estimated together with corrections of the arm, C as their prior. On simulated arms that is a little
+    better, on a real one (UR10e) clearly worse: corrections take up friction that changes with the load.
+    """
     place = {name: i for i, name in enumerate(information.parameters)}
-    own = [place[name] for name in arm.estimate.names if name in place and not name.startswith(f"{PAYLOAD}.")]
     kept = [i for i, name in enumerate(arm.estimate.names) if name in place and not name.startswith(f"{PAYLOAD}.")]
+    own = [place[arm.estimate.names[i]] for i in kept]
     G = information.weighted({name: 1.0 / s for name, s in free.sigma.items()}).gram()
     load = list(wanted)
-    scale = np.sqrt(np.diag(G)[load])
-    S = np.linalg.solve(G[np.ix_(load, load)] / np.outer(scale, scale), G[np.ix_(load, own)] / scale[:, np.newaxis])
-    S = S / scale[:, np.newaxis]
-    return S @ arm.estimate.covariance[np.ix_(kept, kept)] @ S.T
+    S = sensitivity(G[np.ix_(load, load)], G[np.ix_(load, own)])
+    C = S @ arm.estimate.covariance[np.ix_(kept, kept)] @ S.T
+    return arm.doubt(inflation) * (C + arm.scale_deviation**2 * np.outer(free.values, free.values))
+
+
+def sensitivity(G_load: FloatArray, G_cross: FloatArray) -> FloatArray:
+    """(A^T W A)^-1 A^T W A_arm from Gram matrices, columns scaled, shape [10, n_arm]."""
+    scale = 1.0 / np.sqrt(np.diag(G_load))
+    scaled = np.linalg.solve(G_load * np.outer(scale, scale), G_cross * scale[:, np.newaxis])
+    return np.asarray(scaled * scale[:, np.newaxis])
 
 
 def deviations(covariance: FloatArray) -> FloatArray:
@@ -266,8 +298,6 @@ def typical_body(values: FloatArray) -> Prior:
 
 def one_factor(rows: FloatArray) -> Information:
     """A ready triangular factor over the load's parameters as Information."""
-    from armid.information.information import ChannelInformation, triangular
-
     channel = ChannelInformation(PAYLOAD, np.arange(N_INERTIAL), triangular(rows), float(len(rows)))
     return Information(COLUMNS, (channel,))
 
@@ -286,7 +316,7 @@ def is_separated(values: FloatArray, covariance: FloatArray) -> bool:
     return largest < SEPARATED * max(float(values[0]), SMALLEST_LOAD) * TYPICAL_RADIUS**2
 
 
-def load_notes(values: FloatArray, moved: FloatArray, separated: bool, *, at_rest: bool) -> list[Note]:
+def load_notes(values: FloatArray, moved: FloatArray, separated: bool, spread: float, *, at_rest: bool) -> list[Note]:
     """What a reader must know about a load."""
     notes = []
     if at_rest:
@@ -301,6 +331,9 @@ def load_notes(values: FloatArray, moved: FloatArray, separated: bool, *, at_res
     if values[0] <= 0.0:
         text = f"the torque asks for a mass of {values[0]:.3g} kg: no load, or torque of the wrong sign"
         notes.append(Note("no-load", Severity.ERROR, text, PAYLOAD))
+    elif values[0] < SEEN * spread:
+        text = f"{values[0]:.3g} kg is not to be told from nothing (standard deviation {spread:.2g} kg)"
+        notes.append(Note("load-not-seen", Severity.WARNING, text, PAYLOAD))
     if float(moved.max(initial=0.0)) > 3.0:
         name = INERTIAL_NAMES[int(np.argmax(moved))]
         text = f"least squares alone gives an impossible body; {name} moved by {moved.max():.1f} standard deviations"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,9 @@ import numpy.typing as npt
 
 from armid.arrays import FloatArray, samples
 from armid.errors import InputError
-from armid.estimation.payload import COLUMNS, Arm, Payload, PayloadSearch
+from armid.estimation.estimate import Estimate
+from armid.estimation.factor import solve_factor
+from armid.estimation.payload import COLUMNS, Arm, Payload, PayloadSearch, arm_covariance, chosen
 from armid.estimation.run import Run
 from armid.experiments.torque import TorqueRows
 from armid.logs.log import Channel, Log
@@ -20,6 +23,12 @@ RESTING_VELOCITY = 2e-3
 
 SHORTEST_REST = 0.3
 """[s] Torque is averaged over at least so long."""
+
+ROUNDS = 3
+"""Of noise and solution."""
+
+SMALLEST_NOISE = 0.05
+"""Of the noise in motion: means over a rest are better than single samples, but hardly more than this."""
 
 SETTLING = 0.15
 """[s] Left out at the start of a rest: the arm still swings."""
@@ -42,7 +51,7 @@ def static_payload(arm: Arm, effects: Effects, rest: Rest, *, frame: str | None 
     """Mass and centre of mass of a load from torque at rest.
 
     At rest friction can hold any torque up to the Coulomb level, and nobody knows which: each joint counts with that level as
-    its noise. Approaching every pose from both sides makes it cancel.
+    its noise, besides what its residuals show. Approaching every pose from both sides makes it cancel.
 
     Args:
         arm: identified without the load.
@@ -62,7 +71,47 @@ def static_payload(arm: Arm, effects: Effects, rest: Rest, *, frame: str | None 
     still = np.zeros_like(q)
     run = Run("poses at rest", source, np.hstack([q, still, still]), torque)
     check_poses(run)
-    return PayloadSearch(correlated=False, parameters=4).fit(arm, [run], frame=frame)
+    free, covariance = weighted_by_friction(arm, run.with_measured(run.residuals(arm.over(source.columns))))
+    return PayloadSearch(correlated=False, parameters=4).possible(arm, free, covariance, frame)
+
+
+def weighted_by_friction(arm: Arm, rest: Run) -> tuple[Estimate, FloatArray]:
+    """Mass and first moments with every joint weighted by its noise: what friction may hold, and what the residuals show.
+
+    Returns:
+        The estimate, and its covariance with the arm's own uncertainty.
+    """
+    information = rest.information()
+    wanted = [rest.source.columns.index(name) for name in COLUMNS[:4]]
+    held = static_friction(arm, rest.source.channels)
+    sigma = held
+    for _ in range(ROUNDS):
+        weighted = information.weighted({name: 1.0 / s for name, s in sigma.items()}).select(wanted)
+        solution = solve_factor(weighted.stacked(), COLUMNS[:4])
+        left = rest.residuals(scattered(solution.values, wanted, rest))
+        spread = np.sqrt(np.sum(left**2, axis=0) / max(len(rest) - 4.0 / len(sigma), 1.0))
+        sigma = {name: max(held[name], float(s)) for name, s in zip(rest.source.channels, spread, strict=True)}
+    values, inverse = solution.values, solution.inverse
+    base = chosen(rest.source.columns, wanted)
+    free = Estimate(base, ("kg", *["kg m"] * 3), values, inverse, "friction", sigma, "weighted least squares at rest")
+    return free, inverse + arm_covariance(arm, information, free, wanted)
+
+
+def scattered(values: FloatArray, wanted: list[int], rest: Run) -> FloatArray:
+    """Values at their places among all columns, shape [p]."""
+    out = np.zeros(len(rest.source.columns))
+    out[wanted] = values
+    return out
+
+
+def static_friction(arm: Arm, channels: Sequence[str]) -> dict[str, float]:
+    """Standard deviation of what each joint's friction holds at rest, evenly anywhere up to the Coulomb level."""
+    known = dict(zip(arm.estimate.base.parameters, arm.estimate.standard, strict=True))
+    levels = {}
+    for k, name in enumerate(channels):
+        found = [abs(known.get(f"joint{k + 1}.{side}", 0.0)) for side in ("coulomb", "motor_coulomb")]
+        levels[name] = max(max(found) / 3.0**0.5, SMALLEST_NOISE * max(arm.estimate.sigma.get(name, 1.0), 1e-12))
+    return levels
 
 
 def check_poses(run: Run) -> None:
