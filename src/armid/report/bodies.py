@@ -61,7 +61,8 @@ def in_words(result: Result) -> str:
         f"{k.mass_matrix:.3g}"
         + (f"; at every configuration it is proven to be at least {k.mass_matrix_bound:.3g}." if k.proven else ".")
         + f" The unconstrained estimate lies {k.distance:.3g} squared standard deviations from the nearest possible bodies; "
-        f"noise alone allows {k.distance_limit:.3g} (p-value {k.p_value:.2g} or less)."
+        f"noise alone allows {k.distance_limit:.3g} whatever the true bodies are. {k.freedom} constraints bind, which makes the "
+        f"p-value of that distance {k.p_value:.2g}."
     )
 
 
