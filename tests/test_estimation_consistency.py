@@ -10,8 +10,9 @@ import pytest
 from armid.errors import InputError, UnknownNameError
 from armid.estimation.consistency.bodies import bodies_of
 from armid.estimation.consistency.bounds import Bounds, CentreBox, CentreEllipsoid
-from armid.estimation.consistency.certificates import certify, distance_to_physical
+from armid.estimation.consistency.certificates import certify
 from armid.estimation.consistency.consistent import Consistency, honest_information
+from armid.estimation.consistency.feasibility import distance_to_physical
 from armid.estimation.consistency.geometry_bounds import GeometryBounds
 from armid.estimation.consistency.inequalities import ThesisInequalities
 from armid.estimation.consistency.physical import physical_jacobian, to_physical, to_standard

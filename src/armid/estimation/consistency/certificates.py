@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import inf
 
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.estimation.consistency.bodies import Body, bodies_of
-from armid.estimation.consistency.bounds import Bounds
-from armid.estimation.consistency.consistent import Consistency, ConsistentEstimate, honest_information
+from armid.estimation.consistency.bodies import bodies_of
+from armid.estimation.consistency.consistent import ConsistentEstimate
+from armid.estimation.consistency.feasibility import feasibility
 from armid.estimation.consistency.mass_matrix_bound import mass_matrix_bound
-from armid.estimation.consistency.prior import Prior
-from armid.estimation.consistency.regularisers import PullBack
 from armid.estimation.estimate import Estimate
-from armid.estimation.status import EstimationError
 from armid.kernels.dynamics import mass_matrix
-from armid.parameters.inertial import N_INERTIAL, pseudo_inertia
+from armid.parameters.inertial import N_INERTIAL
 from armid.robot.robot import Robot
 
 CONFIGURATIONS = 2000
@@ -37,11 +33,12 @@ class Certificates:
         configurations: how many were sampled.
         proven: M(q) is positive definite at *every* configuration, because `mass_matrix_bound` is.
         distance: squared Mahalanobis distance of the free estimate to the nearest physical one, with its covariance.
-        distance_limit: 95 % quantile of that distance for a physical robot (chi-square; conservative: the nearest possible
-            bodies are nearer than the true ones).
+        distance_limit: 95 % quantile of what noise alone can make of it, whatever the true bodies are; see `Feasibility`.
         torque_cost: root mean square torque error of the consistent over that of the free estimate, minus one, per channel.
         mass_matrix_bound: no configuration, within the limits or not, has a smaller eigenvalue of M(q); zero without proof.
-        p_value: at most how often noise alone takes the free estimate of a physical robot this far from possible bodies.
+        p_value: about how often noise alone takes the free estimate of a physical robot this far from possible bodies, given
+            the constraints that bind.
+        freedom: degrees of freedom behind it: constraints that bind and that base parameters see.
     """
 
     pseudo_inertia: Mapping[str, float]
@@ -53,6 +50,7 @@ class Certificates:
     torque_cost: Mapping[str, float]
     mass_matrix_bound: float = 0.0
     p_value: float = float("nan")
+    freedom: int = 0
 
     @property
     def free_estimate_is_physical(self) -> bool:
@@ -68,20 +66,19 @@ def certify(
     robot: Robot, consistent: ConsistentEstimate, free: Estimate, torque_cost: Mapping[str, float], *, seed: int = 0
 ) -> Certificates:
     """All certificates of a consistent estimate against the free one it came from."""
-    from scipy.special import gammaincc, gammaincinv
-
     bound = proven_eigenvalue(robot, consistent.names, consistent.values)
-    distance = distance_to_physical(free, consistent.prior)
+    test = feasibility(free, consistent.prior)
     return Certificates(
         consistent.smallest_eigenvalues,
         smallest_mass_matrix_eigenvalue(robot, consistent.names, consistent.values, seed=seed),
         CONFIGURATIONS,
         bound > 0.0,
-        distance,
-        2.0 * float(gammaincinv(0.5 * len(free), 0.95)),
+        test.distance,
+        test.limit,
         dict(torque_cost),
         bound,
-        float(gammaincc(0.5 * len(free), 0.5 * distance)),
+        test.p_value,
+        test.freedom,
     )
 
 
@@ -123,25 +120,3 @@ def rotor_inertias(robot: Robot, names: tuple[str, ...], values: FloatArray) -> 
     """[kg m^2, or kg], shape [n]; zero where they are no parameters."""
     known = dict(zip(names, values, strict=True))
     return np.array([known.get(f"joint{i + 1}.rotor_inertia", 0.0) for i in range(robot.n_joints)])
-
-
-def distance_to_physical(free: Estimate, prior: Prior) -> float:
-    """Squared Mahalanobis distance of the free base estimate to the set of possible bodies; infinite if the solver fails.
-
-    minimise (b - P pi)^T C^-1 (b - P pi) over possible pi: a test of whether least squares was physical at all.
-    """
-    factor = honest_information(free).stacked()
-    R, z = factor[:-1, :-1], factor[:-1, -1]
-    # The pull only picks one of the equally near bodies; a millionth of a standard deviation does not move the answer.
-    settings = Consistency(PullBack(1e-6), Bounds(margin=0.0))
-    try:
-        solution, units = settings.solve(R, z, prior, 0.0)
-    except EstimationError:
-        return inf
-    miss = R @ (solution.v[: len(units)] * units) - z
-    return float(miss @ miss)
-
-
-def body_eigenvalues(bodies: tuple[Body, ...], values: FloatArray) -> dict[str, float]:
-    """Smallest eigenvalue of every body's pseudo-inertia."""
-    return {body.owner: float(np.linalg.eigvalsh(pseudo_inertia(body.of(values)))[0]) for body in bodies}
