@@ -146,7 +146,8 @@ def freeze(log: Log, channel: Channel, j: int, long: int, moving: Mask, dead: bo
         )
         return
     start, length, usual = longest_run(log[channel][:, j], moving)
-    if length >= max(long, 10 * usual):
+    # A flat top is saturation, which is said elsewhere.
+    if length >= max(long, 10 * usual) and not is_extreme(log[channel][:, j], start):
         fraction = length / len(log)
         yield finding(
             "frozen",
@@ -155,6 +156,12 @@ def freeze(log: Log, channel: Channel, j: int, long: int, moving: Mask, dead: bo
             f"{channel.value} holds one value for {length} samples from row {start + 1} while the arm moves",
             "leave that stretch out with `rows`",
         )
+
+
+def is_extreme(values: FloatArray, row: int) -> bool:
+    """Whether a value is among the largest either way."""
+    size = np.abs(values[np.isfinite(values)])
+    return bool(np.abs(values[row]) >= 0.999 * size.max())
 
 
 def position_freeze(log: Log, j: int, long: int) -> Iterator[Note]:
@@ -203,9 +210,12 @@ def saturation_findings(log: Log, channel: Channel, robot: Robot) -> Iterator[No
         near = top if not known else float(limit[j])
         # A flat top: many samples exactly at the extreme, which a smooth signal touches but once.
         flat = float(np.mean(x >= top * (1.0 - 1e-9)))
-        runs = longest_run(np.abs(values[:, j]), np.abs(values[:, j]) >= top * (1.0 - 1e-9))[1]
+        extreme = np.abs(values[:, j]) >= top * (1.0 - 1e-9)
+        runs = longest_run(np.abs(values[:, j]), extreme)[1]
+        usual = longest_run(values[:, j], ~extreme)[1]
         at = float(np.mean(np.abs(x - near) < (1.0 - AT_LIMIT) * near)) if known else 0.0
-        clipped = flat if flat > SATURATED and runs >= 5 else 0.0
+        # Steps of a coarse signal hold as long at any other value.
+        clipped = flat if flat > SATURATED and runs >= max(5, 2 * usual) else 0.0
         if max(clipped, at) > SATURATED:
             severe = max(clipped, at) > SATURATED_ERROR
             yield finding(

@@ -11,7 +11,7 @@ from armid.arrays import FloatArray
 from armid.logs.conditioning.uniform import increasing_mask
 from armid.logs.health.channels import minimum_range
 from armid.logs.health.findings import finding, share
-from armid.logs.health.rows import ABSURD, corrupt
+from armid.logs.health.rows import ABSURD, corrupt, spikes
 from armid.logs.log import Channel, Clock, Log
 from armid.notes import Note, Severity
 from armid.robot.robot import JointKind, Robot
@@ -106,7 +106,7 @@ def velocity_findings(log: Log, robot: Robot) -> Iterator[Note]:
     if len(slopes) < 20:
         return
     span = np.nanmax(log[Channel.POSITION], axis=0) - np.nanmin(log[Channel.POSITION], axis=0)
-    moving = (slopes.std(axis=0) > 1e-3) & (span > [minimum_range(robot, j) for j in range(len(log.joints))])
+    moving = (slopes.std(axis=0) > 0.0) & (span > [minimum_range(robot, j) for j in range(len(log.joints))])
     if not moving.any():
         return
     match = correlations(slopes, measured)
@@ -120,7 +120,7 @@ def velocity_findings(log: Log, robot: Robot) -> Iterator[Note]:
     swapped = [
         (j, int(np.argmax(match[j])))
         for j in np.flatnonzero(moving)
-        if own[j] < 0.5 and match[j].max() > 0.95 and int(np.argmax(match[j])) != j
+        if own[j] < 0.8 * match[j].max() and match[j].max() > 0.95 and int(np.argmax(match[j])) != j
     ]
     for j, k in swapped:
         yield finding(
@@ -178,7 +178,8 @@ def derivative_and_velocity(log: Log) -> tuple[FloatArray, FloatArray]:
     q, qd = log[Channel.POSITION], log[Channel.VELOCITY]
     good = np.isfinite(q).all(axis=1) & np.isfinite(qd).all(axis=1) & increasing_mask(log.time)
     good &= ~corrupt(q, ABSURD[Channel.POSITION]).any(axis=1) & ~corrupt(qd, ABSURD[Channel.VELOCITY]).any(axis=1)
-    t, x, v = log.time[good], q[good], qd[good]
+    good &= ~spikes(q, good).any(axis=1)
+    t, x, v, row = log.time[good], q[good], qd[good], np.flatnonzero(good)
     # A fiftieth of a second, so that quantisation and jitter do not matter, or a few steps of a slow log.
     reach = int(np.clip(round(0.02 / max(float(np.median(np.diff(t))), 1e-6)), 4, 200)) if len(t) > 10 else 4
     if len(t) <= reach + 1:
@@ -188,7 +189,8 @@ def derivative_and_velocity(log: Log) -> tuple[FloatArray, FloatArray]:
     area = np.concatenate(
         [np.zeros((1, v.shape[1])), np.cumsum((v[1:] + v[:-1]) / 2.0 * np.diff(t)[:, np.newaxis], axis=0)]
     )
-    keep = span < 5.0 * np.median(span)
+    # Neither across gaps nor across rows left out where the clock steps back.
+    keep = (span < 5.0 * np.median(span)) & (row[reach:] - row[:-reach] < 2 * reach)
     derived = (x[reach:] - x[:-reach])[keep] / span[keep, np.newaxis]
     recorded = (area[reach:] - area[:-reach])[keep] / span[keep, np.newaxis]
     every = max(1, len(derived) // 5000)

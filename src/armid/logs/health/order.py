@@ -19,11 +19,8 @@ from armid.notes import Note, Severity
 GOOD = 0.9
 """Mean correlation with weight from which an order is believed."""
 
-GAIN = 0.4
-"""And what may be left of the distance to perfect correlation that the order of the file has."""
-
 HALVED = 0.6
-"""And it must leave this much less of the torque unexplained: correlation alone can be luck when the arm hardly moves."""
+"""And it must leave so much less of the torque unexplained: correlation alone can be luck when the arm hardly moves."""
 
 MIN_WEIGHT = 0.05
 """[N m] Spread of nominal gravity torque below which a joint says nothing about weight."""
@@ -35,17 +32,21 @@ Order = tuple[int, ...]
 
 
 def order_findings(view: Probe, fit: WeightFit, heavy: Mask) -> Iterator[Note]:
-    """The order of columns that fits the arm's weight, if it is another than the one assumed."""
+    """The order of columns that fits the arm best, if it is another than the one assumed.
+
+    Judged by what weight, inertia and friction leave of every joint's torque: a wrist swapped with the base spoils two joints
+    that carry hardly any weight.
+    """
     n = len(view.log.joints)
-    present = score(fit, heavy)
-    best, found, torque_only, left = present, None, False, unexplained(fit)
+    present, left = score(fit, heavy), unexplained(fit)
+    best, found, torque_only = present, None, False
     for order in candidate_orders(view.log.joints):
         for only in (False, True):
             other = reordered_fit(view, order, torque_only=only)
-            value = score(other, carrying(other))
-            if value > best + 1e-6:
-                best, found, torque_only, left = value, order, only, unexplained(other)
-    if found is None or best < GOOD or 1.0 - best > GAIN * (1.0 - present) or left > HALVED * unexplained(fit):
+            rest, value = unexplained(other), score(other, carrying(other))
+            if rest < left - 1e-6 and value > min(GOOD, present):
+                best, found, torque_only, left = value, order, only, rest
+    if found is None or best < GOOD or left > HALVED * unexplained(fit):
         return
     names = ", ".join(view.log.joints[k] for k in found)
     what = "torque columns" if torque_only else "columns"
@@ -54,7 +55,8 @@ def order_findings(view: Probe, fit: WeightFit, heavy: Mask) -> Iterator[Note]:
         "joint-order",
         Severity.ERROR,
         view.log.joints[moved],
-        f"the {what} fit the arm's weight when taken as {names} (correlation {best:.2f} instead of {present:.2f})",
+        f"the {what} fit the arm when taken as {names} (correlation with weight {best:.2f} instead of {present:.2f}, "
+        f"{left:.0%} of the torque unexplained instead of {unexplained(fit):.0%})",
         "give `joints` in the order of the columns in a mapping",
     )
 

@@ -11,7 +11,7 @@ from armid.errors import ArmidError
 from armid.kernels.dynamics import gravity
 from armid.logs.health.findings import finding
 from armid.logs.health.lag import torque_lag
-from armid.logs.health.order import GOOD, carrying, order_findings, score
+from armid.logs.health.order import GOOD, carrying, order_findings, score, unexplained
 from armid.logs.health.payload import payload_findings
 from armid.logs.health.probe import Probe, probe
 from armid.logs.health.rows import Mask
@@ -27,7 +27,15 @@ ABSENT = 0.3
 """Partial correlation below which weight is not in the torque."""
 
 COMPENSATED = 0.2
-"""Scale of the weight over the scale of the inertia in the torque, below which the weight has been taken out."""
+"""Scale of the weight over the scale of the inertia in a current, below which the weight has been taken out."""
+
+REMAINDER = 0.3
+FULL = 0.5
+"""Scale of weight and inertia in a torque: masses in a controller's model are wrong by less than the first, so no more is left of
+the weight once subtracted; inertia must be there with at least the second, or the unit is wrong."""
+
+DOUBTFUL = 0.15
+"""Share of the torque left unexplained, mean over the joints, from which on another order of the columns is tried."""
 
 UNIT_DOUBT = 2.5
 UNIT_WRONG = 5.0
@@ -85,14 +93,18 @@ def weight_findings(view: Probe, fit: WeightFit) -> Iterator[Note]:
     heavy = carrying(fit)
     if not heavy.any():
         return
+    compensated = list(compensation_findings(view, fit, heavy))
+    if compensated:
+        yield from compensated
+        return
     c = fit.weight_correlation
     believed = heavy & (np.abs(c) > DECISIVE)
     agreeing = heavy & (c > DECISIVE)
     overall = score(fit, heavy)
-    if overall < GOOD:
+    if overall < GOOD or unexplained(fit) > DOUBTFUL:
         found = list(order_findings(view, fit, heavy))
         if not found and (overall < DECISIVE or not believed.any()):
-            found = list(compensation_findings(view, fit, heavy)) or list(direction_findings(view))
+            found = list(direction_findings(view))
         yield from found
         if found or overall < DECISIVE:
             return
@@ -183,21 +195,27 @@ def fitted_gravity(view: Probe) -> tuple[FloatArray, float]:
 
 
 def compensation_findings(view: Probe, fit: WeightFit, heavy: Mask) -> Iterator[Note]:
-    """Torque from which the controller has taken the weight: inertia is there in full, weight is not."""
+    """Torque from which the controller has taken the weight: inertia is there in full, weight is not.
+
+    What its own model left over may still follow the nominal weight, or oppose it, very closely: the scale decides.
+    """
     strong = heavy & (fit.weight_spread > 0.2 * fit.weight_spread.max())
-    if not visible_weight(view, fit)[strong].all():
+    if not visible_weight(view, fit)[strong].all() or not (fit.torque_spread[strong] > 0.0).all():
         return
     uncorrelated = np.abs(fit.weight_correlation) < ABSENT
-    # A scale common to both, as of amperes, cancels in the ratio.
-    outweighed = (np.abs(fit.weight) < COMPENSATED * np.abs(fit.inertia)) & (fit.inertia_correlation > 0.5)
-    if (uncorrelated | outweighed)[strong].all() and (fit.torque_spread[strong] > 0.0).all():
+    if view.channel is Channel.CURRENT:
+        # The unknown scale of amperes is common to both and cancels in the ratio.
+        small = np.abs(fit.weight) < COMPENSATED * np.abs(fit.inertia)
+    else:
+        small = view.real & (np.abs(fit.weight) < REMAINDER) & (np.abs(fit.inertia) > FULL)
+    if (uncorrelated | (small & (fit.inertia_correlation > DECISIVE)))[strong].all():
         j = int(np.argmax(fit.weight_spread))
         yield finding(
             "gravity-compensated",
             Severity.ERROR,
             view.log.joints[j],
-            f"{view.channel.value} does not follow the arm's weight (correlation {fit.weight_correlation[j]:.2f}, where it "
-            f"should change by {fit.weight_spread[j]:.3g} N m)",
+            f"{view.channel.value} does not hold the arm's weight ({fit.weight[j]:.2g} of it, correlation "
+            f"{fit.weight_correlation[j]:.2f}, where it should change by {fit.weight_spread[j]:.3g} N m)",
             "the controller has subtracted gravity: record the total torque, or another channel",
         )
 
@@ -205,11 +223,15 @@ def compensation_findings(view: Probe, fit: WeightFit, heavy: Mask) -> Iterator[
 CURRENT_SCALE = 0.1
 """[A/(N m)] An ordinary drive: what weight would be in a current, at least."""
 
+VISIBLE = 5.0
+"""Weight over what is left unexplained. Where weight is missing it is more than ten; an arm on a wall taken for one on the floor
+gives two or three."""
+
 
 def visible_weight(view: Probe, fit: WeightFit) -> Mask:
     """Joints whose weight would stand out of what is left unexplained, were it in the torque."""
     scale = CURRENT_SCALE if view.channel is Channel.CURRENT else 1.0
-    return np.asarray(scale * fit.weight_spread > fit.residual)
+    return np.asarray(scale * fit.weight_spread > VISIBLE * fit.residual)
 
 
 def unit_findings(view: Probe, fit: WeightFit, agreeing: Mask) -> Iterator[Note]:
@@ -248,8 +270,7 @@ def friction_findings(view: Probe, fit: WeightFit) -> Iterator[Note]:
                 f"{view.channel.value} falls when the joint moves forward (correlation {c[j]:.2f}): friction would drive it",
                 "torque or position of this joint has the wrong sign: check gear ratio and coupling",
             )
-    motor = view.channel in (Channel.MOTOR_TORQUE, Channel.CURRENT)
-    if motor and (fit.friction_spread < 0.01 * np.maximum(fit.torque_spread, 1e-12)).all():
+    if view.channel in (Channel.MOTOR_TORQUE, Channel.CURRENT) and frictionless(fit):
         yield finding(
             "friction-compensated",
             Severity.WARNING,
@@ -257,6 +278,22 @@ def friction_findings(view: Probe, fit: WeightFit) -> Iterator[Note]:
             "motor torque shows no friction on any joint",
             "the controller seems to have subtracted it: leave friction out of the model, or record the total torque",
         )
+
+
+FRICTIONLESS = 0.03
+"""Friction over torque. Geared drives show 0.2 and more."""
+
+EXPLAINED = 0.1
+"""Share of a joint's torque that may be left unexplained for its friction to be judged; more is noise."""
+
+
+def frictionless(fit: WeightFit) -> bool:
+    """Whether no joint shows friction, among those whose torque is understood; at least half of them must be."""
+    torque = np.maximum(fit.torque_spread, 1e-12)
+    clear = fit.residual < EXPLAINED * torque
+    return 2 * int(clear.sum()) >= len(clear) and bool(
+        (fit.friction_spread[clear] < FRICTIONLESS * torque[clear]).all()
+    )
 
 
 def lag_findings(view: Probe) -> Iterator[Note]:
