@@ -9,12 +9,13 @@ import pytest
 
 from armid.calibration.build import kinematic_model
 from armid.calibration.calibrated import calibrated_robot, predicted_poses
-from armid.calibration.conventions import denavit_table, dh_form, mdh_form
+from armid.calibration.conventions import dh_form, mdh_form
 from armid.calibration.measurement import MeasurementError, Measurements, Observations, Quantity, with_covariance
 from armid.calibration.model import ErrorModel, FrameModel, Geometry, Term, pose_and_derivative
 from armid.calibration.residual import along_axes, in_sensor_axes, residuals
 from armid.calibration.rotations import inverse, rigid, rotation_exp, rotation_log
 from armid.calibration.start import ALL, TRANSLATIONS
+from armid.calibration.tables import denavit_tables
 from armid.identifiability.base import base_parameters
 from armid.kernels.kinematics import forward_kinematics
 from armid.robot import Elementary, Motion
@@ -88,9 +89,10 @@ def test_denavit_forms_leave_every_frame_where_it_is(coupled):
 
 
 def test_denavit_table_of_a_described_arm_is_its_description():
-    rows = denavit_table(load_robot("panda"))
-    assert [row.d for row in rows] == [0.333, 0.0, 0.316, 0.0, 0.384, 0.0, 0.0]
-    assert [row.a for row in rows] == [0.0, 0.0, 0.0, 0.0825, -0.0825, 0.0, 0.088]
+    panda = load_robot("panda")
+    rows, _ = denavit_tables(panda, panda, modified=True)
+    np.testing.assert_allclose([row.d for row in rows], [0, 0.333, 0, 0.316, 0, 0.384, 0, 0, 0.107], atol=1e-12)
+    np.testing.assert_allclose([row.a for row in rows], [0, 0, 0, 0, 0.0825, -0.0825, 0, 0.088, 0], atol=1e-12)
 
 
 def test_rounded_right_angles_stay_as_they_are_but_do_not_send_normals_to_infinity():
@@ -110,7 +112,8 @@ def test_rounded_right_angles_stay_as_they_are_but_do_not_send_normals_to_infini
     chain = replace(
         tilted, joints=tuple(replace(j, transforms=(Elementary(Motion.TX, 0.0), *j.transforms)) for j in tilted.joints)
     )
-    assert max(abs(row.d) + abs(row.a) for row in denavit_table(chain)) < 2.0
+    for row in denavit_tables(chain, chain, modified=True)[0]:
+        assert abs(row.d) + abs(row.a) < 2.0
     q = np.random.default_rng(0).normal(size=(5, 6))
     np.testing.assert_allclose(forward_kinematics(mdh_form(chain), q), forward_kinematics(chain, q), atol=1e-12)
 

@@ -8,7 +8,7 @@ description's own link frame to the Denavit-Hartenberg frame have none.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -24,17 +24,6 @@ NEARLY_PARALLEL = 1e-3
 """[rad] Nominal axes this close are meant to be parallel; the difference (a rounded 1.5708) is kept as a fixed rotation."""
 ROUND_OFF = 1e-12
 """A fixed transform closer to identity than this is left out."""
-
-
-@dataclass(frozen=True, slots=True)
-class DenavitRow:
-    """One line of a table: alpha [rad], a [m], theta [rad], d [m] at joint position zero."""
-
-    joint: str
-    alpha: float
-    a: float
-    theta: float
-    d: float
 
 
 def is_in_form(robot: Robot, order: tuple[Motion, ...]) -> bool:
@@ -217,15 +206,3 @@ def clean_angle(x: float) -> float:
     """An angle that is a multiple of 90 degrees up to round-off, as exactly that."""
     turns = round(x / (np.pi / 2))
     return turns * np.pi / 2 if abs(x - turns * np.pi / 2) < 1e-14 else x
-
-
-def denavit_table(robot: Robot, *, modified: bool = True) -> tuple[DenavitRow, ...]:
-    """The arm's Denavit-Hartenberg numbers, one row per joint, at joint position zero."""
-    shaped = mdh_form(robot) if modified else dh_form(robot)
-    rows = []
-    for joint in shaped.joints:
-        numbers = {
-            e.motion: e.value for e in joint.transforms if e.variable or (e.symbol is not None and e.motion in SYMBOLS)
-        }
-        rows.append(DenavitRow(joint.name, *(numbers.get(m, 0.0) for m in MODIFIED)))
-    return tuple(rows)

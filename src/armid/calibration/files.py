@@ -13,12 +13,12 @@ from armid.arrays import FloatArray
 from armid.calibration.calibrate import Calibration
 from armid.calibration.calibrated import frame_matrix, needs_correction_file
 from armid.calibration.compensate import CompensatedTargets
-from armid.calibration.conventions import denavit_table
 from armid.calibration.correction import save_correction
 from armid.calibration.errors import ErrorTable, statistics
 from armid.calibration.identifiable import Status
 from armid.calibration.noise import parts
 from armid.calibration.residual import in_sensor_axes
+from armid.calibration.tables import COLUMNS, denavit_tables
 from armid.robot.robot import Robot
 from armid.robot.urdf_write import new_urdf, updated_urdf
 from armid.robot.yaml_write import to_yaml
@@ -163,13 +163,12 @@ def write_residuals(calibration: Calibration, path: Path) -> Path:
 
 
 def write_table(nominal: Robot, calibrated: Robot, path: Path, *, modified: bool) -> Path:
-    """Denavit-Hartenberg numbers, nominal beside calibrated."""
+    """Denavit-Hartenberg numbers from base to tip, nominal beside calibrated."""
     with path.open("w", newline="", encoding="utf-8") as handle:
         writer = csv.writer(handle)
-        columns = ("alpha", "a", "theta", "d")
-        writer.writerow(["joint", *columns, *(f"{c}_calibrated" for c in columns)])
-        for old, new in zip(*(denavit_table(r, modified=modified) for r in (nominal, calibrated)), strict=True):
-            writer.writerow([old.joint, *(repr(getattr(row, c)) for row in (old, new) for c in columns)])
+        writer.writerow(["row", *COLUMNS, *(f"{c}_calibrated" for c in COLUMNS)])
+        for old, new in zip(*denavit_tables(nominal, calibrated, modified=modified), strict=True):
+            writer.writerow([old.name, *(repr(getattr(row, c)) for row in (old, new) for c in COLUMNS)])
     return path
 
 
