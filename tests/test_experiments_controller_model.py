@@ -9,8 +9,9 @@ import pytest
 
 from armid.design.scene import build_scene
 from armid.errors import InputError
-from armid.estimation.controller_model import Silence, echelon, equation, fit, random_poses, recover
+from armid.estimation.controller_model import fit, random_poses, recover
 from armid.estimation.payload import tool_change
+from armid.estimation.silent_channels import Silence, echelon, equation
 from armid.experiments.controller_model import ControllerSamples, read_samples
 from armid.kernels.dynamics import coriolis_matrix, gravity, inverse_dynamics, mass_matrix
 from armid.parameters.inertial import from_centre_of_mass
@@ -53,7 +54,7 @@ def test_double_precision_data_are_reproduced_to_round_off(robot: Robot, trainin
 
 def test_gravity_coefficients_are_those_of_the_paper(robot: Robot, training: ControllerSamples) -> None:
     """Seed 003 eq. 29: the catalogue's arm has these coefficients, the data come from MuJoCo, the values from us."""
-    gravity_only = fit(robot, training.only("gravity"), {"gravity": training.sources(robot)["gravity"][0]})[0]
+    gravity_only = fit(robot, training, ("gravity",))[0]
     published = [
         9.5457e-4,
         -2.9826e-4,
@@ -169,6 +170,26 @@ def test_values_read_along_a_motion_are_as_good(robot: Robot) -> None:
     assert found.largest("gravity") < 1e-9
 
 
+def test_rotors_on_the_diagonal_are_noticed_and_found(robot: Robot, training: ControllerSamples) -> None:
+    """43 base parameters become 48: the rotors of the first two axes cannot be told from their links."""
+    assert training.inertia is not None
+    rotors = np.array([0.6, 0.5, 0.3, 0.3, 0.1, 0.1, 0.05])
+    M = training.inertia + np.diag(rotors)
+    data = ControllerSamples("x", training.q, training.gravity, M)
+    missed = recover(robot, *data.held_out(0.2), bodies=False)
+    assert [n.code for n in missed.notes if n.severity.value == "error"] == ["rotors-included"]
+    found = recover(robot, *data.held_out(0.2), rotors=True)
+    assert len(found.joint) == 48
+    assert found.verdict == "trusted"
+    assert found.largest("inertia") < 1e-10
+    value = dict(zip(found.joint.names, found.joint.values, strict=True))
+    assert [value[f"joint{i}.rotor_inertia"] for i in (3, 4, 5, 6, 7)] == pytest.approx(rotors[2:], abs=1e-9)
+    q, qd, qdd = np.random.default_rng(1).normal(size=(3, 4, 7))
+    expected = inverse_dynamics(robot, q, qd, qdd) + rotors * qdd
+    assert np.allclose(found.torque(q, qd, qdd), expected, atol=1e-8)
+    assert found.bodies is not None
+
+
 def test_joints_in_another_order_and_other_arms_are_told(robot: Robot, training: ControllerSamples) -> None:
     mixed = ControllerSamples("x", training.q[:, [0, 1, 2, 4, 3, 5, 6]], training.gravity, training.inertia)
     found = recover(robot, *mixed.held_out(0.2), bodies=False)
@@ -244,9 +265,9 @@ def test_torque_of_a_motion_is_predicted(robot: Robot, training: ControllerSampl
 
 
 def test_change_of_tool_from_two_identifications(robot: Robot, training: ControllerSamples) -> None:
-    before = fit(robot, training, {k: s for k, (s, _) in training.sources(robot).items()})[0]
+    before = fit(robot, training, ("gravity", "inertia"))[0]
     other = read(robot, 600, 9, payload=TIP)
-    after = fit(robot, other, {k: s for k, (s, _) in other.sources(robot).items()})[0]
+    after = fit(robot, other, ("gravity", "inertia"))[0]
     change = tool_change(before, after, 7)
     assert change.mass == pytest.approx(0.25, abs=1e-9)
     values = dict(zip(change.names, change.values, strict=True))
@@ -258,7 +279,7 @@ def test_change_of_tool_from_the_published_coefficients(training: ControllerSamp
     """Seed 003 eqs. 29-32: about 0.25 kg from either of the two coefficients, and their centre from the third."""
     from dataclasses import replace
 
-    estimate = fit(robot, training.only("gravity"), {"gravity": training.sources(robot)["gravity"][0]})[0]
+    estimate = fit(robot, training, ("gravity",))[0]
     base = estimate.base
     with_mass = {name: base.terms(name) for name in base.names if any(t == "link7.mass" for t in base.terms(name))}
     assert len(with_mass) == 2

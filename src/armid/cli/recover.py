@@ -59,6 +59,9 @@ def recover(
         str | None,
         typer.Option("--gravity", metavar="X,Y,Z", help="In the base frame [m/s^2]; the description's by default."),
     ] = None,
+    rotor_inertia: Annotated[
+        bool, typer.Option("--rotor-inertia", help="The inertia matrix has the rotors on its diagonal.")
+    ] = False,
     plan: Annotated[
         int | None, typer.Option("--plan", min=1, metavar="N", help="Write N random poses to read at, and stop.")
     ] = None,
@@ -91,7 +94,7 @@ def recover(
         raise InputError("SAMPLES", "none given", "a file of controller data, or --plan N for poses to read them at")
     data = read_samples(samples, arm)
     training, validation = data.held_out(HELD_OUT) if validate is None else (data, read_samples(validate, arm))
-    found = run(arm, training, validation)
+    found = run(arm, training, validation, rotors=rotor_inertia)
     elements = None if along is None else compared(found, read_samples(along, arm))
     torque = None if motion is None else tested(found, motion, cutoff_hz, tuple(accept or ()))
     result = as_dict(found, len(training), len(validation))
@@ -218,8 +221,7 @@ def tool_of(found: Recovery, data: ControllerSamples) -> dict[str, Any]:
     from armid.estimation.controller_model import fit
     from armid.estimation.payload import tool_change
 
-    sources = {name: source for name, (source, _) in data.sources(found.robot).items()}
-    after = fit(found.robot, data, sources)[0]
+    after = fit(found.robot, data, tuple(data.sources(found.robot)), found.effects)[0]
     change = tool_change(found.joint, after, found.robot.n_joints)
     values = dict(zip(change.names, change.values.tolist(), strict=True))
     mass = change.mass
@@ -241,7 +243,6 @@ def written(
     import numpy as np
 
     from armid.cli.output import jsonable
-    from armid.parameters.inertial import N_INERTIAL
     from armid.report.recovery import recovery_report
     from armid.report.render import write_report
     from armid.robot.yaml_write import to_yaml
@@ -258,10 +259,9 @@ def written(
         both = np.stack([elements.reported, elements.recovered], axis=2).reshape(len(elements.time), -1)
         header = ",".join(["time", *pairs])
         np.savetxt(files[-1], np.column_stack([elements.time, both]), delimiter=",", header=header, comments="")
-    if found.verdict == "trusted" and found.consistent is not None and found.consistent.is_physical:
+    if found.verdict == "trusted" and found.bodies is not None:
         files.append(out / "recovered.yaml")
-        bodies = found.consistent.values[: N_INERTIAL * found.robot.n_joints]
-        files[-1].write_text(to_yaml(found.robot.with_inertial(bodies)), encoding="utf-8")
+        files[-1].write_text(to_yaml(found.robot.with_inertial(found.bodies)), encoding="utf-8")
     return files
 
 

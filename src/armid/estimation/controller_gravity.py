@@ -20,6 +20,7 @@ from armid.kernels.dynamics import gravity
 from armid.kernels.evaluate import evaluate_rows
 from armid.kernels.rows import RowSource
 from armid.notes import Note, Severity
+from armid.parameters.effects import Effects
 from armid.robot.robot import Robot
 
 ROUND_OFF = 1e-6
@@ -96,18 +97,32 @@ def relative_error(A: FloatArray, y: FloatArray) -> float:
     return float(np.linalg.norm(y - U @ (U.T @ y)) / max(float(np.linalg.norm(y)), 1e-300))
 
 
-def suspicions(robot: Robot, samples: ControllerSamples) -> list[Note]:
+def suspicions(robot: Robot, samples: ControllerSamples, effects: Effects) -> list[Note]:
     """What speaks against the data being g(q) and M(q) of this arm, mounted as described."""
     notes: list[Note] = []
     if samples.gravity is not None and float(np.abs(samples.gravity).max(initial=0.0)) > 0.0:
         notes += gravity_suspicions(robot, samples, samples.gravity)
     if samples.inertia is not None:
-        rows = InertiaMatrixRows(robot)
-        j, k = np.array(rows.entries).T
-        if fit_error(rows, samples.q, samples.inertia[:, j, k]) > FOREIGN:
-            text = "no arm of this geometry has these inertia matrices: other lengths or joint order, degrees, or another matrix"
-            notes.append(Note("not-inertia", Severity.ERROR, text, "inertia"))
+        notes += inertia_suspicions(robot, samples, samples.inertia, effects)
     return notes
+
+
+def inertia_suspicions(robot: Robot, samples: ControllerSamples, M: FloatArray, effects: Effects) -> list[Note]:
+    rows = InertiaMatrixRows(robot, effects)
+    j, k = np.array(rows.entries).T
+    error = fit_error(rows, samples.q, M[:, j, k])
+    if error < ROUND_OFF:
+        return []
+    if not effects.rotor_inertia:
+        with_rotors = InertiaMatrixRows(robot, Effects(rotor_inertia=True))
+        other = fit_error(with_rotors, samples.q, M[:, j, k])
+        if other * CLEARLY_BETTER < error:
+            text = f"rotor inertias on the diagonal explain it {error / max(other, 1e-15):.2g} times better: give --rotor-inertia"
+            return [Note("rotors-included", Severity.ERROR, text, "inertia")]
+    if error > FOREIGN:
+        text = "no arm of this geometry has these inertia matrices: other lengths or joint order, degrees, or another matrix"
+        return [Note("not-inertia", Severity.ERROR, text, "inertia")]
+    return []
 
 
 def gravity_suspicions(robot: Robot, samples: ControllerSamples, g: FloatArray) -> list[Note]:

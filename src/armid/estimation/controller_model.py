@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 import numpy as np
 
@@ -21,23 +20,17 @@ from armid.estimation.controller_gravity import suspicions
 from armid.estimation.estimate import Estimate, units_of
 from armid.estimation.factor import channel_sigmas, solve_factor
 from armid.estimation.least_squares import noise_floor, reduced
+from armid.estimation.silent_channels import Silence, SilentChannel, silent_channels, unconstrained
 from armid.experiments.controller_model import ControllerSamples
 from armid.experiments.torque import space_of
 from armid.identifiability.base import BaseParameters
-from armid.identifiability.rank import STRUCTURAL_TOLERANCE
-from armid.identifiability.structure import structural_rows, structure
+from armid.identifiability.structure import structure
 from armid.information.information import Information, triangular
 from armid.kernels.dynamics import inverse_dynamics
 from armid.kernels.evaluate import residuals
-from armid.kernels.rows import RowSource
 from armid.notes import Note, Severity
 from armid.parameters.effects import Effects
-from armid.parameters.inertial import N_INERTIAL
 from armid.robot.robot import Robot
-
-SILENT = 1e-9
-"""Relative to the largest value of its quantity: a channel that never exceeds this is zero. Interfaces transmit single
-precision at worst, 6e-8 of the value itself, but a zero is transmitted as zero."""
 
 DISAGREEMENT = 10.0
 """Gravity and inertia that share no model fit together at least this many times worse than apart."""
@@ -50,47 +43,6 @@ BODY_SHARE = 1e-4
 
 ROUNDS = 30
 """Draws of as many poses as wanted: an arm that is free in one of thirty random poses still gets its poses."""
-
-
-class Silence(StrEnum):
-    """Why a channel says nothing, or less than it could."""
-
-    STRUCTURAL = "structural"
-    """The model says zero and so does the controller: a vertical first axis carries no gravity torque."""
-    DISCARDED = "discarded"
-    """The model says zero but the controller does not: a base that is not level, or calibration residue. Left out."""
-    CONSTRAINT = "constraint"
-    """The model allows values and the controller always says zero: parameters must cancel, and that is used."""
-
-
-@dataclass(frozen=True, eq=False)
-class SilentChannel:
-    """A channel that is zero where it need not be, or not zero where it should be.
-
-    Args:
-        channel: its name.
-        kind: which of the two.
-        largest: largest magnitude reported.
-        constraints: combinations of base parameters that must vanish, name -> coefficient each.
-    """
-
-    channel: str
-    kind: Silence
-    largest: float
-    constraints: tuple[Mapping[str, float], ...] = ()
-
-    @property
-    def note(self) -> Note:
-        match self.kind:
-            case Silence.STRUCTURAL:
-                text, severity = "identically zero, as the model has it; says nothing", Severity.INFO
-            case Silence.DISCARDED:
-                text = f"the model says zero, the controller up to {self.largest:.3g}: left out (base not quite level?)"
-                severity = Severity.WARNING
-            case Silence.CONSTRAINT:
-                implied = "; ".join(equation(c) for c in self.constraints)
-                text, severity = f"always zero although it need not be, hence {implied}", Severity.INFO
-        return Note(f"silent-{self.kind.value}", severity, text, self.channel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +74,7 @@ class Recovery:
         training, validation: errors per element, of the joint estimate.
         consistent: full standard parameters of possible bodies.
         notes: what a reader must know.
+        effects: whether the inertia matrix has the rotors on its diagonal.
     """
 
     robot: Robot
@@ -134,11 +87,29 @@ class Recovery:
     validation: tuple[ElementError, ...]
     consistent: ConsistentEstimate | None
     notes: tuple[Note, ...]
+    effects: Effects = Effects()
 
     @property
     def standard(self) -> FloatArray:
         """One of the inertial vectors with these base values, shape [10 n]. For prediction only."""
-        return self.joint.standard[: N_INERTIAL * self.robot.n_joints]
+        return self.joint.standard[self.places("link")]
+
+    @property
+    def rotors(self) -> FloatArray:
+        """Rotor inertias with these base values, shape [n]; zero where the inertia matrix has none. For prediction only."""
+        places = self.places("joint")
+        return self.joint.standard[places] if places else np.zeros(self.robot.n_joints)
+
+    @property
+    def bodies(self) -> FloatArray | None:
+        """Inertial vectors of possible bodies, shape [10 n]; None when there are none."""
+        if self.consistent is None or not self.consistent.is_physical:
+            return None
+        return self.consistent.values[self.places("link")]
+
+    def places(self, owner: str) -> list[int]:
+        """Where the parameters of links or joints stand in the parameter vector."""
+        return [i for i, name in enumerate(self.joint.base.parameters) if name.startswith(owner)]
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -156,7 +127,7 @@ class Recovery:
 
     def torque(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         """M qdd + c + g, Coriolis terms by Christoffel symbols of the recovered M; [Gaz2014] eqs. 15-16, 26."""
-        return inverse_dynamics(self.robot, q, qd, qdd, inertial=self.standard)
+        return inverse_dynamics(self.robot, q, qd, qdd, inertial=self.standard) + self.rotors * qdd
 
 
 def recover(
@@ -166,6 +137,7 @@ def recover(
     *,
     bodies: bool = True,
     prior: Prior | None = None,
+    rotors: bool = False,
 ) -> Recovery:
     """The model inside the controller.
 
@@ -174,16 +146,18 @@ def recover(
         training, validation: read at different poses.
         bodies: also find full standard parameters of possible bodies.
         prior: for those; the description's own values by default.
+        rotors: whether the inertia matrix has rotor inertias on its diagonal.
     """
-    sources = {name: source for name, (source, _) in training.sources(robot).items()}
-    apart = {name: fit(robot, training, {name: source}) for name, source in sources.items()}
-    joint, silent, free, information = fit(robot, training, sources)
-    shown = errors(robot, training, joint)
-    notes = [s.note for s in silent] + suspicions(robot, training)
+    effects = Effects(rotor_inertia=rotors)
+    quantities = tuple(training.sources(robot, effects))
+    apart = {name: fit(robot, training, (name,), effects) for name in quantities}
+    joint, silent, free, information = fit(robot, training, quantities, effects)
+    shown = errors(robot, training, joint, effects)
+    notes = [s.note for s in silent] + suspicions(robot, training, effects)
     # Data that are something else disagree with everything; to say so twice would not help.
     if not any(note.severity is Severity.ERROR for note in notes):
-        notes += disagreements(training, apart, joint, robot)
-    consistent = possible_bodies(robot, information, joint, prior) if bodies else None
+        notes += disagreements(training, apart, joint, robot, effects)
+    consistent = possible_bodies(robot, information, joint, prior, effects) if bodies else None
     return Recovery(
         robot,
         apart["gravity"][0] if "gravity" in apart else None,
@@ -192,86 +166,34 @@ def recover(
         free,
         silent,
         shown,
-        errors(robot, validation, joint),
+        errors(robot, validation, joint, effects),
         consistent,
         tuple(notes),
+        effects,
     )
 
 
 Fit = tuple[Estimate, tuple[SilentChannel, ...], int, Information]
 
 
-def fit(robot: Robot, samples: ControllerSamples, sources: Mapping[str, RowSource]) -> Fit:
-    """Base parameters from some of the quantities: estimate, silent channels, free parameters, the rows used."""
-    found = structure(*sources.values(), what="controller data")
-    part = samples.only(*sources)
-    information = part.information(robot)
-    silent = silent_channels(robot, part, found.per_channel, found.base)
+def fit(robot: Robot, samples: ControllerSamples, quantities: Sequence[str], effects: Effects | None = None) -> Fit:
+    """Base parameters from some of the quantities: estimate, silent channels, free parameters, the rows used.
+
+    Args:
+        robot: geometry and gravity.
+        samples: what was read.
+        quantities: `gravity`, `inertia`, or both.
+        effects: see `Recovery`.
+    """
+    part, model = samples.only(*quantities), effects or Effects()
+    found = structure(*(source for source, _ in part.sources(robot, model).values()), what="controller data")
+    information = part.information(robot, model)
+    silent = silent_channels(part.sources(robot, model).values(), found.per_channel, found.base)
     left_out = {s.channel for s in silent if s.kind is not Silence.CONSTRAINT}
     kept = replace(information, channels=tuple(c for c in information.channels if c.name not in left_out))
     T = unconstrained(found.base, silent)
-    estimate = least_squares(kept, found.base, T, space_of(robot, Effects()).units)
+    estimate = least_squares(kept, found.base, T, space_of(robot, model).units)
     return estimate, silent, T.shape[1], kept
-
-
-def silent_channels(
-    robot: Robot, samples: ControllerSamples, ranks: Mapping[str, int], base: BaseParameters
-) -> tuple[SilentChannel, ...]:
-    """Channels that are zero where they need not be, or the other way round."""
-    out = []
-    for source, y in samples.sources(robot).values():
-        scale = float(np.abs(y).max(initial=0.0))
-        for k, name in enumerate(source.channels):
-            largest = float(np.abs(y[:, k]).max(initial=0.0))
-            quiet = largest <= SILENT * scale
-            if ranks[name] == 0:
-                out.append(SilentChannel(name, Silence.STRUCTURAL if quiet else Silence.DISCARDED, largest))
-            elif quiet:
-                rows = structural_rows(source)[:, k][:, base.independent]
-                out.append(SilentChannel(name, Silence.CONSTRAINT, largest, implied(rows, base.names)))
-    return tuple(out)
-
-
-def implied(rows: FloatArray, names: Sequence[str]) -> tuple[Mapping[str, float], ...]:
-    """What must vanish so that rows b = 0 for all rows: reduced echelon form of their row space."""
-    E = echelon(rows)
-    return tuple({names[int(i)]: float(row[i]) for i in np.flatnonzero(row)} for row in E)
-
-
-def echelon(rows: FloatArray) -> FloatArray:
-    """Reduced row echelon form of the row space, full rank, shape [rank, p]."""
-    _, s, Vt = np.linalg.svd(rows, full_matrices=False)
-    E = Vt[: int(np.count_nonzero(s > STRUCTURAL_TOLERANCE * s[0]))].copy()
-    pivot_row = 0
-    for column in range(E.shape[1]):
-        if pivot_row == len(E):
-            break
-        best = pivot_row + int(np.argmax(np.abs(E[pivot_row:, column])))
-        if abs(E[best, column]) < STRUCTURAL_TOLERANCE:
-            continue
-        E[[pivot_row, best]] = E[[best, pivot_row]]
-        E[pivot_row] /= E[pivot_row, column]
-        others = [i for i in range(len(E)) if i != pivot_row]
-        E[others] -= np.outer(E[others, column], E[pivot_row])
-        pivot_row += 1
-    return np.where(np.abs(E) < STRUCTURAL_TOLERANCE, 0.0, E)
-
-
-def unconstrained(base: BaseParameters, silent: Sequence[SilentChannel]) -> FloatArray:
-    """T with b = T t for the free parameters t: the leading one of every constraint follows from the others."""
-    equations = [c for s in silent for c in s.constraints]
-    T = np.eye(len(base))
-    if not equations:
-        return T
-    rows = np.zeros((len(equations), len(base)))
-    for i, terms in enumerate(equations):
-        for name, value in terms.items():
-            rows[i, base.index(name)] = value
-    E = echelon(rows)
-    lead = [int(np.flatnonzero(row)[0]) for row in E]
-    T[lead] = -E
-    T[lead, lead] = 0.0
-    return np.delete(T, lead, axis=1)
 
 
 def least_squares(information: Information, base: BaseParameters, T: FloatArray, units: Sequence[str]) -> Estimate:
@@ -303,10 +225,10 @@ def transformed(rows: Information, T: FloatArray) -> Information:
     return Information(names, tuple(channels), rows.method)
 
 
-def errors(robot: Robot, samples: ControllerSamples, estimate: Estimate) -> tuple[ElementError, ...]:
+def errors(robot: Robot, samples: ControllerSamples, estimate: Estimate, effects: Effects) -> tuple[ElementError, ...]:
     """How well every reported element is reproduced at some poses."""
     out = []
-    for source, y in samples.sources(robot).values():
+    for source, y in samples.sources(robot, effects).values():
         out += element_errors(source.channels, y, residuals(source, samples.q, y, estimate.standard))
     return tuple(out)
 
@@ -321,13 +243,15 @@ def element_errors(channels: Sequence[str], y: FloatArray, e: FloatArray) -> lis
     ]
 
 
-def disagreements(samples: ControllerSamples, apart: Mapping[str, Fit], joint: Estimate, robot: Robot) -> list[Note]:
+def disagreements(
+    samples: ControllerSamples, apart: Mapping[str, Fit], joint: Estimate, robot: Robot, effects: Effects
+) -> list[Note]:
     """Gravity and inertia that no single arm has: a reversed sign, or a tool only one of them knows of."""
     out = []
     for name, (alone, *_) in apart.items():
         part = samples.only(name)
-        own, shared = (sum(e.mean_square for e in errors(robot, part, fit)) for fit in (alone, joint))
-        size = sum(e.size**2 for e in errors(robot, part, joint))
+        own, shared = (sum(e.mean_square for e in errors(robot, part, fit, effects)) for fit in (alone, joint))
+        size = sum(e.size**2 for e in errors(robot, part, joint, effects))
         if shared > DISAGREEMENT**2 * own and shared > MODEL_SHARE * size:
             text = (
                 f"{name} fitted with the rest is {np.sqrt(shared / max(own, 1e-300)):.2g} times worse than alone: gravity and "
@@ -338,19 +262,13 @@ def disagreements(samples: ControllerSamples, apart: Mapping[str, Fit], joint: E
 
 
 def possible_bodies(
-    robot: Robot, information: Information, joint: Estimate, prior: Prior | None
+    robot: Robot, information: Information, joint: Estimate, prior: Prior | None, effects: Effects
 ) -> ConsistentEstimate | None:
     """Full standard parameters that reproduce the data and belong to bodies that can exist."""
     sizes = {c.name: float(np.sqrt(np.sum(c.factor[:, -1] ** 2) / max(c.count, 1.0))) for c in information.channels}
     weights = {n: 1.0 / max(joint.sigma[n], BODY_SHARE * sizes[n], 1e-9) for n in sizes}
     belief = prior or nominal_prior(robot, information.parameters)
-    return Consistency().fit(information.weighted(weights), space_of(robot, Effects()).units, belief)
-
-
-def equation(terms: Mapping[str, float]) -> str:
-    """`link7.Ixz = 0`, `link6.my + 0.5 link7.mass = 0`."""
-    text = " + ".join(name if value == 1.0 else f"{value:.6g} {name}" for name, value in terms.items())
-    return f"{text} = 0".replace("+ -", "- ")
+    return Consistency().fit(information.weighted(weights), space_of(robot, effects).units, belief)
 
 
 def random_poses(robot: Robot, count: int, rng: np.random.Generator, *, free: bool = False) -> FloatArray:

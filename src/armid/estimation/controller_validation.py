@@ -55,7 +55,7 @@ def along(found: Recovery, data: ControllerSamples) -> Along:
     """Every reported element against the recovered model."""
     channels: list[str] = []
     reported, recovered, errors = [], [], []
-    for source, y in data.sources(found.robot).values():
+    for source, y in data.sources(found.robot, found.effects).values():
         predicted = evaluate_rows(source, data.q) @ found.joint.standard
         channels += source.channels
         reported.append(y)

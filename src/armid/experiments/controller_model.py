@@ -97,9 +97,9 @@ class ControllerSamples:
             out["inertia"] = (rows, 0.5 * (self.inertia[:, j, k] + self.inertia[:, k, j]))
         return out
 
-    def information(self, robot: Robot) -> Information:
+    def information(self, robot: Robot, effects: Effects | None = None) -> Information:
         """One pass over the poses."""
-        return total(accumulate(source, self.q, y) for source, y in self.sources(robot).values())
+        return total(accumulate(source, self.q, y) for source, y in self.sources(robot, effects).values())
 
 
 def read_samples(path: Path, robot: Robot) -> ControllerSamples:
