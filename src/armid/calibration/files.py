@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from armid.arrays import FloatArray
 from armid.calibration.calibrate import Calibration
 from armid.calibration.calibrated import frame_matrix, needs_correction_file
-from armid.calibration.compensate import CompensatedTargets
 from armid.calibration.correction import save_correction
 from armid.calibration.errors import ErrorTable, statistics
+from armid.calibration.hold_out import Verdict
 from armid.calibration.identifiable import Status
 from armid.calibration.noise import parts
 from armid.calibration.residual import in_sensor_axes
@@ -117,7 +115,7 @@ def write_files(calibration: Calibration, out: Path, *, source: str = "") -> dic
         source: the description the robot was read from; a URDF is updated in place rather than written anew.
     """
     out.mkdir(parents=True, exist_ok=True)
-    files = robot_files(calibration.robot, out, source)
+    files = robot_files(calibration.robot, out, source, warning=warning_of(calibration))
     files["correction"] = save_correction(calibration.nominal, calibration.fit, out / "correction.json")
     files["residuals"] = write_residuals(calibration, out / "residuals.csv")
     for name, modified in (("mdh", True), ("dh", False)):
@@ -126,16 +124,27 @@ def write_files(calibration: Calibration, out: Path, *, source: str = "") -> dic
     return files
 
 
-def robot_files(robot: Robot, out: Path, source: str) -> dict[str, Path]:
-    """The calibrated arm as URDF and as our own YAML."""
+def warning_of(calibration: Calibration) -> str:
+    """What a description must carry when held-out errors do not speak for it; empty when they do."""
+    if calibration.verdict is Verdict.TRUSTED:
+        return ""
+    return f"UNVALIDATED: {calibration.verdict}; keep the nominal links"
+
+
+def robot_files(robot: Robot, out: Path, source: str, *, warning: str = "") -> dict[str, Path]:
+    """The calibrated arm as URDF and as our own YAML, with a warning on top where it needs one."""
     path = Path(source)
     if source and path.suffix.lower() in (".urdf", ".xml") and path.is_file():
         text = updated_urdf(path.read_text(encoding="utf-8"), robot, where=path.name)
     else:
         text = new_urdf(robot)
     files = {"urdf": out / "calibrated.urdf", "yaml": out / "calibrated.yaml"}
+    if warning:
+        # Nothing may stand before an XML declaration.
+        head = text[: text.index("?>") + 2] if text.lstrip().startswith("<?xml") else ""
+        text = f"{head}\n<!-- {warning} -->{text[len(head) :]}"
     files["urdf"].write_text(text, encoding="utf-8")
-    files["yaml"].write_text(to_yaml(robot), encoding="utf-8")
+    files["yaml"].write_text((f"# {warning}\n" if warning else "") + to_yaml(robot), encoding="utf-8")
     return files
 
 
@@ -172,29 +181,4 @@ def write_table(nominal: Robot, calibrated: Robot, path: Path, *, modified: bool
     return path
 
 
-def read_targets(path: Path, joint_names: tuple[str, ...]) -> FloatArray:
-    """Joint targets of a nominal arm, one per line; columns as in a poses file."""
-    from armid.calibration.poses_table import PosesMapping, joint_columns, read_table, stacked
-
-    table = read_table(path)
-    return stacked(table, joint_columns(table, joint_names, PosesMapping()), PosesMapping(), length=False)
-
-
-def write_targets(targets: CompensatedTargets, joint_names: tuple[str, ...], path: Path) -> Path:
-    """Compensated joint targets, one per line, with what is left of the error."""
-    with path.open("w", newline="", encoding="utf-8") as handle:
-        writer = csv.writer(handle)
-        writer.writerow([*joint_names, "position_error", "orientation_error", "within_limits"])
-        for row in target_rows(targets):
-            writer.writerow(row)
-    return path
-
-
-def target_rows(targets: CompensatedTargets) -> Iterator[list[str]]:
-    for q, p, r, ok in zip(
-        targets.q, targets.position_error, targets.orientation_error, targets.within_limits, strict=True
-    ):
-        yield [*(repr(float(x)) for x in q), f"{p:.3g}", f"{r:.3g}", str(bool(ok)).lower()]
-
-
-__all__ = ["needs_correction_file", "read_targets", "summary", "write_files", "write_targets"]
+__all__ = ["needs_correction_file", "summary", "write_files"]

@@ -12,7 +12,7 @@ import typer
 from armid.cli.config import ConfiguredGroup
 
 VERBS: tuple[str, ...] = (
-    "inspect", "design", "poses", "simulate", "calibrate", "check", "identify", "validate", "export", "report",
+    "inspect", "design", "poses", "simulate", "calibrate", "compensate", "check", "identify", "validate", "export", "report",
     "compare", "demo", "study", "plan",
     "payload", "recover", "sweep", "sequential", "elastic", "online", "show",
 )  # fmt: skip

@@ -220,11 +220,12 @@ def study(result: Calibration, seed: int) -> list[dict[str, float]]:
 def compensated(result: Calibration, targets: Path, path: Path) -> Path:
     """Rewrite joint targets so that the real arm goes where the nominal one would."""
     from armid.calibration.compensate import compensated_targets
-    from armid.calibration.files import read_targets, write_targets
+    from armid.calibration.targets import read_targets, write_targets
 
-    q = read_targets(targets, result.nominal.joint_names)
+    wanted = read_targets(targets, result.nominal)
     fit = result.fit
-    return write_targets(compensated_targets(fit.model, fit.after.values, q), result.nominal.joint_names, path)
+    found = compensated_targets(fit.model, fit.after.values, wanted.q, poses=wanted.poses)
+    return write_targets(found, result.nominal.joint_names, path)
 
 
 def show(result: Calibration, data: dict[str, Any]) -> None:
