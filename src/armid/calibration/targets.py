@@ -54,7 +54,7 @@ def read_targets(path: Path, robot: Robot, *, poses: bool = False) -> Targets:
     if not np.isfinite(q).all():
         line = table.lines[int(np.flatnonzero(~np.isfinite(q).all(axis=1))[0])]
         raise InputError(f"{table.where}, line {line}", "a joint position is missing or not finite")
-    if not set(table.columns) >= POSITION_COLUMNS:
+    if not poses:
         return Targets(q)
     (seen, *more) = read_poses(path, robot.joint_names, prismatic=slides).observations
     if more or seen.quantity is not Quantity.POSE or len(seen) != len(q):
