@@ -9,10 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from armid.estimation.errors import JointErrors, TorqueErrors
 from armid.notes import Note, Severity
 from armid.validation import verdict
 from armid.validation.comparison import Comparison
 from armid.validation.verdict import (
+    constant_checks,
     held_out_checks,
     interval_check,
     log_checks,
@@ -68,6 +70,31 @@ def test_a_joint_worse_than_nominal_is_named() -> None:
     assert failed(checks) == ["not-worse-than-nominal"]
     assert checks[0].subject == "elbow"
     assert nominal_checks([]) == ()
+
+
+def test_a_joint_worse_than_its_mean_torque_is_named() -> None:
+    good = Comparison("waist", 0.1, 0.5, -0.3, 0.01)
+    bad = Comparison("elbow", 0.5, 0.1, 0.2, 0.01)
+    assert constant_checks([good]) == ()
+    checks = constant_checks([good, bad])
+    assert failed(checks) == ["worse-than-constant"]
+    assert checks[0].subject == "elbow"
+
+
+def test_noise_that_free_parameters_fitted_is_no_cost_of_possible_bodies() -> None:
+    result = trusted()
+
+    def with_errors(train: float, held_out: float) -> list[JointErrors]:
+        joint = result.joints[0]
+        return [replace(joint, train=TorqueErrors(rmse=train), held_out=TorqueErrors(rmse=held_out))]
+
+    def costs(bodies: list[JointErrors], free: list[JointErrors]) -> list[str]:
+        return failed(physical_checks(result.consistent, result.certificates, bodies, free))
+
+    # A wrong sign shows on both motions; noise that was fitted only on the one it was fitted to.
+    assert costs(with_errors(4.0, 4.0), with_errors(1.0, 1.0)) == ["consistency-cost"]
+    assert costs(with_errors(4.0, 4.0), with_errors(1.0, 3.9)) == []
+    assert costs(with_errors(4.0, np.nan), with_errors(1.0, np.nan)) == ["consistency-cost"]
 
 
 def test_intervals_must_be_finite() -> None:

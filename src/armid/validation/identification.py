@@ -24,7 +24,7 @@ from armid.parameters.effects import TorqueSide
 from armid.robot.robot import Robot
 from armid.validation.fitting import Fit, condition_numbers, fitted, gravity_errors, row_inflation
 from armid.validation.methods import Aids, aids_of
-from armid.validation.metrics import against_nominal, nominal_standard, traces
+from armid.validation.metrics import against_constant, against_nominal, nominal_standard, traces
 from armid.validation.preparation import (
     Data,
     conditioning_of,
@@ -155,6 +155,7 @@ def judged(robot: Robot, data: Data, fit: Fit, settings: Identification, gains: 
         against_nominal=against_nominal(data.held_out, robot, values, fit.information.parameters),
         gravity_error=gravity_errors(data.train, settings), log_notes=data.notes,
         torque_delay=data.conditioning.torque_delay,
+        against_constant=against_constant(data.train, data.held_out, values),
     )  # fmt: skip
     condition_number, scaled = condition_numbers(fit)
     return Result(

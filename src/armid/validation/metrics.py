@@ -11,7 +11,7 @@ from armid.estimation.errors import JointErrors, TorqueErrors, stacked_relative_
 from armid.estimation.run import Run
 from armid.parameters.inertial import N_INERTIAL
 from armid.robot.robot import Robot
-from armid.validation.comparison import Comparison, compared
+from armid.validation.comparison import Comparison, compared, compared_residuals
 
 MOST_TRACE_SAMPLES = 20_000
 """Per run in a result folder: enough to see anything, small enough to keep."""
@@ -60,6 +60,15 @@ def against_nominal(
     rigid = np.where([name.startswith("joint") for name in names], 0.0, whole)
     best = min((whole, rigid), key=lambda values: stacked_relative_error(runs, values)) if runs else whole
     return compared(runs, standard, best)
+
+
+def against_constant(train: Sequence[Run], held_out: Sequence[Run], standard: FloatArray) -> tuple[Comparison, ...]:
+    """Parameters beside the mean training torque of every channel, on held-out runs."""
+    if not train or not held_out:
+        return ()
+    mean = sum(run.y.sum(axis=0) for run in train) / sum(len(run) for run in train)
+    mine, constant = [run.residuals(standard) for run in held_out], [run.y - mean for run in held_out]
+    return compared_residuals(held_out, mine, constant, tolerated=1.0)
 
 
 def traces(

@@ -45,7 +45,7 @@ class Revalidation:
         return "untrusted" if self.reasons else "trusted"
 
 
-ABOUT_MOTION = ("held-out", "joint-unexplained", "joint-overfitted", "not-worse-than-nominal")
+ABOUT_MOTION = ("held-out", "joint-unexplained", "worse-than-constant", "joint-overfitted", "not-worse-than-nominal")
 """Checks of the stored result that the new motion decides afresh."""
 
 

@@ -55,6 +55,7 @@ def judge(
     gravity_error: Mapping[str, float],
     log_notes: Sequence[Note],
     torque_delay: float = 0.0,
+    against_constant: Sequence[Comparison] = (),
 ) -> tuple[Check, ...]:
     """All conditions with their outcome.
 
@@ -69,11 +70,13 @@ def judge(
         gravity_error: consistent error by hypothesis (`as described`, `reversed`).
         log_notes: what health checks said.
         torque_delay: taken out of the logs [s].
+        against_constant: held-out error beside that of each joint's mean training torque; empty when not compared.
     """
     return (
         rank_check(estimate, structural_rank),
         *convergence_checks(estimate),
         *held_out_checks(joints, relative_error),
+        *constant_checks(against_constant),
         *nominal_checks(against_nominal),
         interval_check(estimate, consistent),
         *physical_checks(consistent, certificates, joints, joints_raw),
@@ -117,6 +120,19 @@ def held_out_checks(joints: Sequence[JointErrors], relative_error: Mapping[str, 
             text += ", record a richer one"
             out.append(Check("joint-overfitted", False, growth, LARGEST_GROWTH, text, joint.name))
     return tuple(out)
+
+
+def constant_checks(comparisons: Sequence[Comparison]) -> tuple[Check, ...]:
+    """A model of an arm must do better than remembering the mean torque of every joint."""
+    return tuple(
+        Check(
+            "worse-than-constant", False, c.rmse, c.rmse_other,
+            f"{c.name}: held-out error {c.rmse:.3g}, but its mean torque of the training motion alone leaves {c.rmse_other:.3g}; "
+            "record a motion that excites it", c.name,
+        )
+        for c in comparisons
+        if c.worse
+    )  # fmt: skip
 
 
 def nominal_checks(comparisons: Sequence[Comparison]) -> tuple[Check, ...]:
@@ -200,7 +216,7 @@ def physical_checks(
         ),
     ]  # fmt: skip
     for joint, raw in zip(joints, joints_raw, strict=True):
-        cost = joint.train.rmse / max(raw.train.rmse, 1e-300)
+        cost = consistency_cost(joint, raw)
         if cost > NOTABLE_CONSISTENCY_COST:
             text = f"{joint.name}: possible bodies fit {cost:.1f} times worse than free parameters"
             bad = cost > LARGEST_CONSISTENCY_COST
@@ -210,6 +226,16 @@ def physical_checks(
                 Check("consistency-cost", not bad, cost, LARGEST_CONSISTENCY_COST, text, joint.name, decisive=bad)
             )
     return tuple(out)
+
+
+def consistency_cost(joint: JointErrors, raw: JointErrors) -> float:
+    """Error with possible bodies over that with free parameters, on training or held-out motion, whichever is smaller.
+
+    A wrong sign or mounting costs on both. Where only the training motion shows a cost, free parameters have fitted its noise.
+    """
+    cost = joint.train.rmse / max(raw.train.rmse, 1e-300)
+    held_out = joint.held_out.rmse / max(raw.held_out.rmse, 1e-300)
+    return cost if isnan(held_out) else min(cost, held_out)
 
 
 def gravity_checks(errors: Mapping[str, float]) -> tuple[Check, ...]:
