@@ -165,6 +165,15 @@ def test_a_bounds_file_says_all_that_is_known(place):
     assert "decided by bounds" in " ".join(words.split())
 
 
+def test_the_example_of_the_documentation_is_a_bounds_file(tmp_path):
+    text = (Path(__file__).parents[1] / "docs" / "estimation.md").read_text()
+    example = next(block for block in text.split("```yaml\n")[1:] if "about_centre" in block).split("```")[0]
+    (tmp_path / "bounds.yaml").write_text(example)
+    bounds = read_bounds(tmp_path / "bounds.yaml", load_robot("iiwa14"))
+    assert set(bounds.where) == {"link2", "link3", "link4"}
+    assert bounds.inequalities.slender == {"link1": 2, "link2": 1}
+
+
 def test_the_inequalities_of_the_file_hold_for_eq_3_53(place):
     path = place / "ineq.yaml"
     path.write_text("inequalities: {slender: {link2: x}, slender_ratio: 4}\n")
