@@ -49,7 +49,8 @@ class Conditioning:
         rate: of the samples [Hz]; None: `OVERSAMPLING` times the cut-off; inf: the rate of the log.
         period: of a motion that was repeated [s]; the repetitions are averaged. None: no averaging.
         torque_delay: how late torque is against the motion [s]; it is moved earlier by this much.
-        trim: cut from both ends of every segment [s]; None: the filter's transient, or a twentieth of it up to half a second.
+        trim: cut from both ends of every segment, an averaged period too [s]; None: the filter's transient, or a twentieth of the
+            segment up to half a second, and nothing of an averaged period.
         gap: a step in time longer than this many ordinary steps splits the log.
         accept: codes of errors the user has looked at and accepts.
     """

@@ -35,7 +35,8 @@ def is_long_enough(part: Uniform, settings: Conditioning) -> bool:
 def conditioned(part: Uniform, settings: Conditioning) -> Samples:
     """A whole stretch. Settings are resolved."""
     count = len(part.time)
-    edge = 0 if part.periodic else trimmed_edge(count, part.rate, settings)
+    # A whole period has no ends for a filter to spoil; what the user wants left out is left out all the same.
+    edge = 0 if part.periodic and settings.trim is None else trimmed_edge(count, part.rate, settings)
     return conditioned_range(part, settings, edge, count - edge)
 
 

@@ -65,7 +65,8 @@ def channel_spikes(log: Log, channel: Channel, good: Mask) -> Mask:
     for j in np.flatnonzero(found.any(axis=0)):
         at = np.flatnonzero(found[:, j])
         speed = np.abs(q[2:, j] - q[:-2, j])
-        slow = speed[at - 1] < REVERSING * float(np.nanmax(np.where(good[1:-1], speed, 0.0)))
+        around = np.clip(at[:, np.newaxis] + np.arange(-3, 2), 0, len(speed) - 1)
+        slow = speed[around].min(axis=1) < REVERSING * float(np.nanmax(np.where(good[1:-1], speed, 0.0)))
         low, high = np.quantile(values[good, j], (0.02, 0.98))
         off = np.abs(values[at, j] - 0.5 * (values[at - 1, j] + values[at + 1, j]))
         found[at[slow & (off < JUMP * (high - low))], j] = False
