@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from armid.estimation.payload import Arm, Payload
     from armid.estimation.result import Result
     from armid.estimation.run import Run
-    from armid.logs.log import Log
+    from armid.logs.log import Channel, Log
 
 
 def register(app: typer.Typer) -> None:
@@ -112,6 +112,27 @@ def gains_of(known: Result, log: Log, channel: str) -> FloatArray:
     return np.array([known.gains[name][0] for name in known.robot.joint_names])
 
 
+def single_torque(known: Result, log: Log) -> Channel:
+    """The torque of the side the arm was identified from.
+
+    Raises:
+        InputError: none, or a result of both sides.
+    """
+    from armid.logs.log import MEASURED_TORQUES, Channel
+    from armid.logs.samples import MOTOR_SIDE
+    from armid.parameters.effects import TorqueSide
+
+    side = known.effects.torques
+    if side not in (TorqueSide.LINK, TorqueSide.MOTOR):
+        raise InputError("result", f"identified from {side.value} torques", "--static and --online take one side's")
+    order = MEASURED_TORQUES if side is TorqueSide.LINK else (*MOTOR_SIDE, Channel.LINK_TORQUE)
+    found = [channel for channel in order if channel in log]
+    if not found:
+        names = ", ".join(c.value for c in log.channels)
+        raise InputError(log.name, f"no torque among {names}", "record joint torque, motor torque or current")
+    return found[0]
+
+
 def moving(arm: Arm, known: Result, logs: list[Log], frame: str | None, *, offsets: bool) -> Payload:
     from armid.estimation.payload import PayloadSearch
 
@@ -127,11 +148,10 @@ def at_rest(arm: Arm, known: Result, logs: list[Log], frame: str | None) -> Payl
     found = []
     for log in logs:
         ordered = matched(log, known.robot)
-        channel = ordered.torques[0] if ordered.torques else None
-        if channel is None:
-            raise InputError(log.name, "no torque channel", "record joint torque")
+        channel = single_torque(known, ordered)
+        gain = gains_of(known, log, channel.value)
         rest = poses_at_rest(ordered, channel)
-        found.append(Rest(rest.q, rest.torque * gains_of(known, log, channel.value)))
+        found.append(Rest(rest.q, rest.torque * gain))
     together = Rest(np.vstack([r.q for r in found]), np.vstack([r.torque for r in found]))
     return static_payload(arm, known.effects, together, frame=frame)
 
@@ -151,7 +171,7 @@ def streamed(arm: Arm, known: Result, logs: list[Log], frame: str | None) -> Pay
     estimator = OnlinePayload(arm, known.effects, rate=rate, frame=frame)
     for one in logs:
         ordered = matched(one, known.robot)
-        channel = ordered.torques[0]
+        channel = single_torque(known, ordered)
         torque = ordered[channel] * gains_of(known, one, channel.value)
         differentiator = CausalDifferentiator(polynomial, n, n)
         for q, tau in zip(ordered[Channel.POSITION], torque, strict=True):

@@ -303,10 +303,17 @@ def one_factor(rows: FloatArray) -> Information:
 
 
 def posterior_covariance(root: FloatArray, pull: PullBack, prior: Prior) -> FloatArray:
-    """Covariance of the load under an equally strong Gaussian prior, in units that keep it well scaled."""
+    """Covariance of the load under an equally strong Gaussian prior, in units that keep it well scaled.
+
+    The typical body has the mass and the centre that were measured: it is a belief about the inertia around that centre, given
+    both, and none about them. r = I_c - m radius^2 1 has the prior's curvature by inertia.
+    """
     length = TYPICAL_RADIUS
     scale = prior.values[0] * np.array([1.0, *[length] * 3, *[length**2] * 6])
-    H = (root * scale).T @ (root * scale) + pull.weight * pull.curvature(prior) * np.outer(scale, scale)
+    J = jacobian(np.asarray(prior.values))[4:]
+    J[:, 0] -= length**2 * six(np.eye(3))
+    believed = J.T @ pull.curvature(prior)[4:, 4:] @ J
+    H = (root * scale).T @ (root * scale) + pull.weight * believed * np.outer(scale, scale)
     return np.linalg.inv(H) * np.outer(scale, scale)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from armid.arrays import FloatArray, samples
 from armid.errors import InputError
@@ -20,6 +19,9 @@ from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
 
 RESTING_VELOCITY = 2e-3
 """[rad/s or m/s] Slower than this a joint is at rest: a tenth of a degree per second, above the noise of good encoders."""
+
+DIFFERENCE_TIME = 0.1
+"""[s] Over which velocity is taken: at 20 bits an encoder's noise is then below a tenth of `RESTING_VELOCITY`."""
 
 SHORTEST_REST = 0.3
 """[s] Torque is averaged over at least so long."""
@@ -133,7 +135,7 @@ def poses_at_rest(log: Log, channel: Channel) -> Rest:
         InputError: no such stretch.
     """
     time, q = log.time, log[Channel.POSITION]
-    velocity = np.abs(np.gradient(smoothed(q), time, axis=0)).max(axis=1)
+    velocity = np.abs(slow_velocity(time, q)).max(axis=1)
     still = velocity < RESTING_VELOCITY
     edges = np.flatnonzero(np.diff(np.concatenate([[0], still.astype(int), [0]])))
     poses, torques = [], []
@@ -149,8 +151,10 @@ def poses_at_rest(log: Log, channel: Channel) -> Rest:
     return Rest(np.array(poses), np.array(torques))
 
 
-def smoothed(q: FloatArray, width: int = 9) -> FloatArray:
-    """Moving average over nine samples, so that encoder noise does not look like motion."""
-    kernel: npt.NDArray[np.float64] = np.ones(width) / width
-    padded = np.pad(q, ((width // 2, width // 2), (0, 0)), mode="edge")
-    return np.stack([np.convolve(column, kernel, mode="valid") for column in padded.T], axis=1)
+def slow_velocity(time: FloatArray, q: FloatArray) -> FloatArray:
+    """Difference over a tenth of a second, so that neither noise nor the steps of an encoder look like motion, shape of q."""
+    step = float(np.median(np.diff(time))) if len(time) > 1 else 1.0
+    half = max(1, round(0.5 * DIFFERENCE_TIME / step))
+    i = np.arange(len(time))
+    before, after = np.maximum(i - half, 0), np.minimum(i + half, len(time) - 1)
+    return np.asarray((q[after] - q[before]) / np.maximum(time[after] - time[before], step)[:, np.newaxis])
