@@ -20,6 +20,7 @@ def provenance(robot: Robot, train: Sequence[Log], held_out: Sequence[Log], sett
         "versions": {name: installed(name) for name in ("armid", "numpy", "scipy", "clarabel")},
         "settings": {
             "consistency": settings.way.value,
+            "bounds": list(settings.bounds.statements),
             "regulariser": settings.regulariser.name,
             "regulariser_weight": settings.regulariser.weight,
             "covariance": type(settings.covariance).__name__,

@@ -215,6 +215,9 @@ def physical_checks(
             decisive=False,
         ),
     ]  # fmt: skip
+    if consistent.status is not Status.SOLVED:
+        text = f"possible bodies: {consistent.status.message}"
+        out.append(Check("consistency-convergence", False, consistent.iterations, 0.0, text, decisive=False))
     for joint, raw in zip(joints, joints_raw, strict=True):
         cost = consistency_cost(joint, raw)
         if cost > NOTABLE_CONSISTENCY_COST:
