@@ -163,6 +163,10 @@ def test_a_bounds_file_says_all_that_is_known(place):
     mu = to_physical(result.consistent.values, result.consistent.bodies)[list(result.consistent.bodies[1].columns)]
     assert np.all(np.abs(mu[4:] - [0.022, 0, 0, 0.11, 0, 0.11]) < 0.012)
     assert "decided by bounds" in " ".join(words.split())
+    stated = result.provenance["settings"]["bounds"]
+    assert {"mass of link3 3.3 kg", "total mass of the links at least 15 kg", "link2 about its centre of mass"} <= set(
+        stated
+    )
 
 
 def test_the_example_of_the_documentation_is_a_bounds_file(tmp_path):

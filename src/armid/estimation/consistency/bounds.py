@@ -10,7 +10,7 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.errors import InputError, UnknownNameError
-from armid.estimation.consistency.bodies import Body, non_negative_columns
+from armid.estimation.consistency.bodies import Body, bodies_of, non_negative_columns
 from armid.estimation.consistency.inequalities import ThesisInequalities
 from armid.estimation.consistency.knowledge import Knowledge
 from armid.estimation.consistency.places import (
@@ -23,6 +23,7 @@ from armid.estimation.consistency.places import (
 )
 from armid.estimation.consistency.program import ConicProgram
 from armid.notes import Note
+from armid.parameters.inertial import INERTIAL_NAMES
 
 __all__ = [
     "Bounds", "CentreBox", "CentreEllipsoid", "CentreHull", "Constraint", "Kind", "Support", "Where", "support_of_box",
@@ -102,6 +103,15 @@ class Bounds:
                 )
         if self.total_mass is not None and not self.total_mass[0] <= self.total_mass[1]:
             raise InputError("bounds", f"total mass between {self.total_mass[0]:g} and {self.total_mass[1]:g} kg")
+
+    @property
+    def statements(self) -> tuple[str, ...]:
+        """Everything that is said beyond the signs of drives, in words."""
+        owners = dict.fromkeys((*self.mass, *self.where, *(k.owner for k in self.knowledge)))
+        names = [f"{owner}.{quantity}" for owner in owners for quantity in INERTIAL_NAMES]
+        found = replace(self, non_negative_drives=False).constraints(names, bodies_of(names))
+        about = (f"{k.owner} about its centre of mass" for k in self.knowledge)
+        return tuple(dict.fromkeys((*(c.label for c in found), *about)))
 
     @property
     def bodies_bounded(self) -> bool:

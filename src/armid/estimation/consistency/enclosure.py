@@ -22,12 +22,15 @@ from armid.robot.robot import Link
 MOST_HALF_SPACES = 32
 """Per link: a ball is then met within a tenth of its radius, a link's mesh within a few millimetres, and seven links
 still solve in well under 50 ms."""
+MOST_CANDIDATES = 2000
+"""Facets that are looked at; fine meshes have more of them in almost the same directions."""
 CLOSE_ENOUGH = 1e-3
 """[m]; a half-space that would cut off less is not worth its row."""
 THINNEST = 1e-3
 """[m]; flat shapes are widened by this much, so that a body with volume fits in."""
 BALL_DIRECTIONS = 120
 MARGIN_DIRECTIONS = 30
+ELLIPSOID_DIRECTIONS = 300
 DISC_DIRECTIONS = 24
 ELLIPSOID_TOLERANCE = 1e-3
 """Relative, of the smallest ellipsoid; it is scaled to contain everything afterwards, so this costs a little size only."""
@@ -146,7 +149,7 @@ def support(solids: Sequence[Solid], directions: FloatArray) -> FloatArray:
 def thick_enough(solids: Sequence[Solid]) -> tuple[Solid, ...]:
     """The same solids, widened when together they are flat."""
     points = np.concatenate([solid.corners() for solid in solids])
-    flattest = np.linalg.svd(points - points.mean(axis=0), full_matrices=True)[2][-1]
+    flattest = np.linalg.eigh(np.cov(points.T))[1][:, 0]
     if np.ptp(points @ flattest) > 2.0 * THINNEST:
         return tuple(solids)
     return tuple(Solid(s.points, s.axis, s.disc, s.ball + THINNEST) for s in solids)
@@ -166,6 +169,7 @@ def chosen_half_spaces(
     from scipy.spatial import ConvexHull, HalfspaceIntersection
 
     candidates = np.unique(np.round(ConvexHull(points).equations[:, :3], 9), axis=0)
+    candidates = candidates[:: len(candidates) // MOST_CANDIDATES + 1]
     candidates /= np.linalg.norm(candidates, axis=1, keepdims=True)
     reach = support(solids, candidates)
     normals, offsets = first, support(solids, first)
@@ -184,8 +188,10 @@ def chosen_half_spaces(
 
 def ellipsoid_around(points: FloatArray) -> tuple[FloatArray, FloatArray]:
     """A small ellipsoid |A (x - centre)| <= 1 that contains all points: Khachiyan's ascent [Todd2007]."""
-    n, d = points.shape
-    lifted = np.column_stack([points, np.ones(n)])
+    # The outermost in many directions are enough to shape it; the others only have to be inside.
+    outer = points[np.unique(np.argmax(sphere(ELLIPSOID_DIRECTIONS) @ points.T, axis=1))]
+    n, d = outer.shape
+    lifted = np.column_stack([outer, np.ones(n)])
     u = np.full(n, 1.0 / n)
     for _ in range(1000):
         distance = np.einsum("ij,ij->i", lifted @ np.linalg.inv(lifted.T @ (u[:, np.newaxis] * lifted)), lifted)
@@ -195,8 +201,8 @@ def ellipsoid_around(points: FloatArray) -> tuple[FloatArray, FloatArray]:
         step = (distance[worst] - d - 1.0) / ((d + 1) * (distance[worst] - 1.0))
         u *= 1.0 - step
         u[worst] += step
-    centre = points.T @ u
-    spread = (points.T * u) @ points - np.outer(centre, centre)
+    centre = outer.T @ u
+    spread = (outer.T * u) @ outer - np.outer(centre, centre)
     root = np.linalg.cholesky(np.linalg.inv(d * spread)).T
     return centre, root / np.max(np.linalg.norm((points - centre) @ root.T, axis=1))
 
