@@ -155,7 +155,8 @@ def calibrate(
     fits: list[Fit] = []
     for errors in settings.candidates:
         fits.append(fit(robot, measurements, errors, settings=settings.fit, start=start))
-        check_misfit(robot, measurements, fits[0].before)
+        if len(fits) == 1:
+            notes += check_misfit(robot, measurements, fits[0])
     notes += misfit_notes(fits[0], measurements)
     method, splits = folds(measurements, np.random.default_rng(settings.seed), settings.folds)
     best = choose(fits, measurements)

@@ -21,7 +21,7 @@ from armid.calibration.model import ErrorModel, Geometry
 from armid.calibration.noise import Loss
 from armid.calibration.readings import readings
 from armid.calibration.residual import Residual, residuals
-from armid.calibration.solve import Solution, SolverSettings, solve
+from armid.calibration.solve import SolverSettings, solve
 from armid.calibration.start import start_frames
 from armid.notes import Note, Severity
 from armid.robot.robot import JointKind, Robot
@@ -86,20 +86,35 @@ def diagnose(robot: Robot, measurements: Measurements) -> tuple[Measurements, li
     return without_stale(measurements)
 
 
-def check_misfit(robot: Robot, measurements: Measurements, before: Solution) -> None:
-    """Refuse measurements that nominal links with fitted frames miss by more than any real arm would."""
-    if misfit_of(before.residuals).score(arm_reach(robot)) > 1.0:
-        raise MeasurementError(explained(robot, thinned(measurements)))
+def check_misfit(robot: Robot, measurements: Measurements, fit: Fit) -> list[Note]:
+    """Refuse measurements that nominal links with fitted frames miss by more than any common arm would.
+
+    Unless no mistake explains them and corrections within the tolerances do: then it is an arm far from its description,
+    which is worth a warning.
+    """
+    reach = arm_reach(robot)
+    before, after = (misfit_of(s.residuals) for s in (fit.before, fit.after))
+    if before.score(reach) <= 1.0:
+        return []
+    text, cause = explained(robot, thinned(measurements))
+    if cause is None and after.score(reach) < EXPLAINED * min(before.score(reach), LARGEST):
+        return [Note("far-from-nominal", Severity.WARNING, f"{text}; corrections within the tolerances explain it")]
+    unknown = "no common mistake explains it: is this the right robot, in the right joint order?"
+    raise MeasurementError(f"{text}; {cause or unknown}")
 
 
+EXPLAINED = 0.1
+"""Fraction of the misfit that a fit of the whole arm may leave to count as its explanation."""
+LARGEST = 5.0
+"""Misfits beyond this many times the limit are never blamed on the arm: at least a tenth of its reach."""
 TWICE = 2.0
 """Readings that fit within this factor of the best are equally likely; the commoner mistake is then named first."""
 MOST_LIKELY = 8
 """Readings looked at closely, the best by their closed-form misfit."""
 
 
-def explained(robot: Robot, measurements: Measurements) -> str:
-    """What is wrong, and under which other reading the measurements fit."""
+def explained(robot: Robot, measurements: Measurements) -> tuple[str, str | None]:
+    """What is wrong, and the other reading under which the measurements fit, if there is one."""
     reach = arm_reach(robot)
     found = misfit(robot, measurements)
     away = "" if np.isnan(found.position) else f"{1e3 * found.position:.0f} mm"
@@ -110,15 +125,14 @@ def explained(robot: Robot, measurements: Measurements) -> str:
     tried = [(misfit(r.robot, r.measurements).score(reach), r) for r in ranked[:MOST_LIKELY]]
     least = min(score for score, _ in tried)
     tried.sort(key=lambda pair: (pair[0] > TWICE * least, not pair[1].common, pair[0]))
-    scores = [(score, reading.cause) for score, reading in tried]
-    fitting = [(score, cause) for score, cause in scores if score < CLEARLY_BETTER * found.score(reach)]
+    fitting = [(score, r.cause) for score, r in tried if score < CLEARLY_BETTER * found.score(reach)]
     if not fitting:
-        return f"{text}; no common mistake explains it: is this the right robot, in the right joint order?"
+        return text, None
     best = fitting[0]
-    also = [cause for score, cause in fitting[1:3] if score < 2.0 * best[0]]
+    also = [cause for score, cause in fitting[1:3] if score < TWICE * best[0]]
     more = f" (or: {'; '.join(also)})" if also else ""
     times = min(found.score(reach) / max(best[0], 1e-9), 1e4)
-    return f"{text}; they fit {times:.0f} times better if {best[1]}{more}"
+    return text, f"they fit {times:.0f} times better if {best[1]}{more}"
 
 
 ENOUGH = 40

@@ -131,14 +131,12 @@ def table_rows(robot: Robot, frames: Sequence[FloatArray]) -> tuple[TableRow, ..
 
 def row_between(name: str, T: FloatArray) -> TableRow:
     """The numbers of `T = Rx(alpha) Tx(a) Ry(beta) Rz(theta) Tz(d)`."""
-    alpha, theta = np.arctan2(-T[1, 2], T[2, 2]), np.arctan2(-T[0, 1], T[0, 0])
-    s = T[0, 2]  # sin(beta); p_x = a + d s and p . z = a s + d
+    alpha, theta = float(np.arctan2(-T[1, 2], T[2, 2])), float(np.arctan2(-T[0, 1], T[0, 0]))
+    s = float(np.clip(T[0, 2], -1.0, 1.0))  # sin(beta); p_x = a + d s and p . z = a s + d
     along = float(T[:3, 3] @ T[:3, 2])
-    a = (T[0, 3] - s * along) / (1.0 - s * s)
-    beta = clean(float(np.arcsin(np.clip(s, -1.0, 1.0))))
-    return TableRow(
-        name, clean_angle(float(alpha)), clean(float(a)), beta, clean_angle(float(theta)), clean(along - a * s)
-    )
+    a = (float(T[0, 3]) - s * along) / (1.0 - s * s)
+    beta = clean(float(np.arcsin(s)))
+    return TableRow(name, clean_angle(alpha), clean(a), beta, clean_angle(theta), clean(along - a * s))
 
 
 def near(row: TableRow, to: TableRow) -> TableRow:
