@@ -216,6 +216,19 @@ def test_a_missing_mesh_is_named_with_its_link_and_what_to_try(tmp_path):
         GeometryBounds().apply(robot)
 
 
+def test_meshes_of_a_package_beside_the_description_are_found_and_scaled(tmp_path):
+    points = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=float) * [50, 40, 100]
+    folder = tmp_path / "cell" / "meshes"
+    folder.mkdir(parents=True)
+    (folder / "arm.stl").write_bytes(stl(points, ConvexHull(points).simplices))
+    mesh = '<mesh filename="package://cell/meshes/arm.stl" scale="0.001 0.001 0.001"/>'
+    (tmp_path / "cell" / "arm.urdf").write_text(URDF.replace('<box size="0.1 0.1 0.2"/>', mesh))
+    bounds = GeometryBounds(margin=0.0, moments=False).apply(load_robot(tmp_path / "cell" / "arm.urdf"))
+    (hull,) = bounds.where["link1"]
+    for x, inside_it in (([0.049, 0.039, 0.199], True), ([0.05, 0.06, 0.25], False), ([0.5, 0.24, 0.0], True)):
+        assert bool(np.all(hull.normals @ x <= hull.offsets + 1e-9)) is inside_it
+
+
 def test_links_without_shapes_are_noted_and_none_at_all_is_an_error():
     robot = load_robot("panda")
     bare = replace(robot, links=(Link("bare"), *robot.links[1:]))
