@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -56,8 +57,14 @@ class Probe:
 
     def inertia(self) -> FloatArray:
         """Nominal torque of the motion without gravity, shape [n_samples, n_joints]."""
-        s, still = self.samples, self.robot.with_gravity(np.zeros(3))
+        s, still = self.samples, under_gravity(self.robot, (0.0, 0.0, 0.0))
         return inverse_dynamics(still, s.q, s.qd, s.qdd, inertial=self.inertial)
+
+
+@lru_cache(maxsize=32)
+def under_gravity(robot: Robot, gravity: tuple[float, float, float]) -> Robot:
+    """The arm under another gravity [m/s^2]; the same object for the same arm, so that its kernels are compiled once."""
+    return robot.with_gravity(gravity)
 
 
 def probe(log: Log, robot: Robot, channel: Channel) -> Probe:
@@ -67,7 +74,7 @@ def probe(log: Log, robot: Robot, channel: Channel) -> Probe:
         InputError: nothing usable is left.
     """
     if log.conditions.mounting is not None:
-        robot = robot.with_gravity(log.conditions.mounting)
+        robot = under_gravity(robot, log.conditions.mounting)
     if log.clock is Clock.UNKNOWN:
         log = replace(log, time=np.arange(float(len(log))) * ASSUMED_STEP, clock=Clock.STEP)
     parts, _ = uniform_parts(log, Conditioning())

@@ -13,7 +13,7 @@ from armid.logs.health.findings import finding
 from armid.logs.health.lag import torque_lag
 from armid.logs.health.order import GOOD, carrying, order_findings, score, unexplained
 from armid.logs.health.payload import payload_findings
-from armid.logs.health.probe import Probe, probe
+from armid.logs.health.probe import Probe, probe, under_gravity
 from armid.logs.health.rows import Mask
 from armid.logs.health.weight import WeightFit, weight_fit
 from armid.logs.log import Channel, Clock, Log
@@ -177,7 +177,8 @@ def direction_findings(view: Probe) -> Iterator[Note]:
 def fitted_gravity(view: Probe) -> tuple[FloatArray, float]:
     """Gravity vector that explains torque best [m/s^2], and the share of the unexplained torque it accounts for."""
     s, n = view.samples, view.robot.n_joints
-    axes = [gravity(view.robot.with_gravity(axis), s.q, inertial=view.inertial) for axis in np.eye(3)]
+    unit = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+    axes = [gravity(under_gravity(view.robot, axis), s.q, inertial=view.inertial) for axis in unit]
     inertia = view.inertia()
     normal, right, before = np.zeros((3, 3)), np.zeros(3), 0.0
     for j in range(n):
