@@ -27,7 +27,7 @@ from armid.simulation.scenario import Scenario, run_scenario
 from armid.simulation.sensors import typical_sensors
 
 
-def main(minutes: float = 8.0, count: int = 64, hold_hz: float = 30.0, signal: str = "sines") -> None:
+def main(minutes: float = 8.0, count: int = 64, hold_hz: float = 10.0, signal: str = "sines") -> None:
     began = perf_counter()
     robot = load_robot("mabi-max100")
     settings = PoseSettings(count=int(count), method=Method.PREDICTION, transitions=False)

@@ -216,3 +216,19 @@ def test_on_line_identification_of_a_stream(folder: Path) -> None:
     bad = RUNNER.invoke(application(), ["online", "iiwa14", "--rate-hz", "200"], input="not json\n")
     assert bad.exit_code == 1
     assert "line 1" in bad.stderr
+
+
+def test_a_grasp_in_a_stream_is_an_event(folder: Path) -> None:
+    """A kilogram is picked up on the way, with forgetting on: one event, at the time it happened, and the new arm afterwards."""
+    parts = [read_log(folder / name, ROBOT) for name in ("empty.csv", LOADED[0])]
+    lines, start = [], 0.0
+    for log in parts:
+        for t, q, tau in zip(
+            log.time[:12000:5], log[Channel.POSITION][:12000:5], log[Channel.LINK_TORQUE][:12000:5], strict=True
+        ):
+            lines.append(json.dumps({"time": start + float(t), "position": q.tolist(), "torque": tau.tolist()}))
+        start += float(log.time[:12000][-1]) + 0.005
+    result = run("online", "iiwa14", "--rate-hz", "200", "--forget-s", "20", text="\n".join(lines))
+    assert [event["code"] for event in result["events"]][-1] == "arm-changed"
+    seconds = float(re.search(r"at ([\d.]+) s", result["events"][-1]["message"]).group(1))
+    assert 12.0 < seconds < 13.0

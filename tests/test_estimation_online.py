@@ -339,3 +339,55 @@ def test_settings_that_make_no_sense_are_refused() -> None:
         RecursiveEstimator(SOURCE, BASE, {}, rate=100.0)
     with pytest.raises(InputError, match="half_window"):
         LocalPolynomial(100.0, half_window=1, degree=4)
+
+
+def test_channels_that_do_not_count_leave_no_trace() -> None:
+    x = motion(200)
+    y = torque(x, VALUES, noise=0.1)
+    counted = np.random.default_rng(0).random((200, 7)) < 0.7
+    estimator = RecursiveEstimator(SOURCE, BASE, SIGMA, rate=100.0)
+    for row, tau, use in zip(x, y, counted, strict=True):
+        estimator.update(row, tau, use)
+    sigma = np.array(list(SIGMA.values()))
+    full = np.dstack([weighted_rows(x), y / sigma])[counted]
+    assert np.allclose(
+        np.abs(estimator.factor), np.abs(triangular(full)), atol=1e-9 * np.abs(full).max() * len(full) ** 0.5
+    )
+    assert estimator.count == np.count_nonzero(counted)
+
+
+def test_joints_that_turn_back_within_the_window_are_known() -> None:
+    """One joint keeps its direction, one turns back, one stands still."""
+    polynomial = LocalPolynomial(200.0, half_window=6)
+    differentiator = CausalDifferentiator(polynomial, 3, 1)
+    seen = []
+    for k in range(80):
+        t = k / 200.0
+        if differentiator.push(np.array([0.5 * t, np.cos(2 * np.pi * 2.5 * t), 0.3]), np.zeros(1)) is not None:
+            seen.append(differentiator.one_way)
+    array = np.array(seen)
+    assert array[:, 0].all()
+    assert not array[:, 2].any()
+    # The cosine turns every 0.2 s, and the window is 0.06 s wide.
+    middle = np.arange(12, 80) / 200.0 - polynomial.delay
+    near = np.abs((middle + 0.1) % 0.2 - 0.1) < polynomial.delay
+    assert not array[near, 1].any()
+    assert array[np.abs((middle + 0.1) % 0.2 - 0.1) > 1.5 * polynomial.delay, 1].all()
+
+
+def test_memory_does_not_grow() -> None:
+    """A thousand samples later the estimator holds as many numbers as before."""
+    estimator = RecursiveEstimator(SOURCE, BASE, SIGMA, rate=1000.0, forgetting=Forgetting(0.2))
+
+    def held() -> int:
+        owners = (estimator, estimator._fading)
+        return sum(v.nbytes for o in owners for v in vars(o).values() if isinstance(v, np.ndarray))
+
+    x = restless(1200)
+    y = torque(x, VALUES)
+    sizes = []
+    for k in range(1200):
+        estimator.update(x[k], y[k])
+        if k in (100, 1199):
+            sizes.append(held())
+    assert sizes[0] == sizes[1]
