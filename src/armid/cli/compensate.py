@@ -89,7 +89,7 @@ def show(result: dict[str, Any]) -> None:
     screen = console()
     moved = ", ".join(f"{1e3 * x:.3g}" for x in result["largest_change"])
     screen.print(
-        f"{result['usable']} of {result['targets']} targets can be used; joints moved by up to [mrad or mm]: {moved}"
+        f"{result['usable']} of {result['targets']} targets can be used; joints moved by up to {moved} mrad (mm)"
     )
     if result["reached"] < result["targets"]:
         screen.print(
