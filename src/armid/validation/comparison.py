@@ -61,7 +61,13 @@ def compared(runs: Sequence[Run], standard: FloatArray, other: FloatArray) -> tu
 
 
 def compared_residuals(
-    runs: Sequence[Run], mine_of: Sequence[FloatArray], theirs_of: Sequence[FloatArray], *, tolerated: float = TOLERATED
+    runs: Sequence[Run],
+    mine_of: Sequence[FloatArray],
+    theirs_of: Sequence[FloatArray],
+    *,
+    tolerated: float = TOLERATED,
+    confidence: float = CONFIDENCE,
+    seconds: float = BLOCK_SECONDS,
 ) -> tuple[Comparison, ...]:
     """The same from residuals, for models with different rows.
 
@@ -69,40 +75,46 @@ def compared_residuals(
         runs: for their channels, rates and segments.
         mine_of, theirs_of: residuals of both models, per run, shape [n_samples, n_channels].
         tolerated: ratio of errors up to which a model does not count as worse.
+        confidence: of the comparison of all channels together.
+        seconds: length of the blocks over which squared errors are averaged.
     """
     if not runs:
         return ()
     names = runs[0].channels
-    blocks = [block for run, a, b in zip(runs, mine_of, theirs_of, strict=True) for block in block_means(run, a, b)]
+    blocks = [
+        block for run, a, b in zip(runs, mine_of, theirs_of, strict=True) for block in block_means(run, a, b, seconds)
+    ]
     mine, theirs, weights = (np.array(column) for column in zip(*blocks, strict=True))
     share = weights / weights.sum()
     excess = mine - tolerated**2 * theirs
     mean = share @ excess
-    half = half_width(excess - mean, share, len(names))
+    half = half_width(excess - mean, share, len(names), confidence)
     rmse, rmse_other = np.sqrt(share @ mine), np.sqrt(share @ theirs)
     return tuple(
         Comparison(name, *(float(x[k]) for x in (rmse, rmse_other, mean, half))) for k, name in enumerate(names)
     )
 
 
-def block_means(run: Run, residual: FloatArray, other: FloatArray) -> Iterator[tuple[FloatArray, FloatArray, float]]:
+def block_means(
+    run: Run, residual: FloatArray, other: FloatArray, seconds: float
+) -> Iterator[tuple[FloatArray, FloatArray, float]]:
     """Mean squared errors of both models per channel in every block, and the samples in it; never across segments."""
     mine, theirs = residual**2, other**2
-    length = max(1, round(BLOCK_SECONDS * run.rate))
+    length = max(1, round(seconds * run.rate))
     for start, stop in run.segments:
         for first in range(start, stop, length):
             part = slice(first, min(first + length, stop))
             yield mine[part].mean(axis=0), theirs[part].mean(axis=0), float(part.stop - part.start)
 
 
-def half_width(deviations: FloatArray, share: FloatArray, channels: int) -> FloatArray:
+def half_width(deviations: FloatArray, share: FloatArray, channels: int, confidence: float) -> FloatArray:
     """One-sided half width of the mean of each column, at the joint confidence of all channels."""
     from scipy.stats import t
 
     count = len(share)
     if count < FEWEST_BLOCKS:
         return np.full(channels, inf)
-    quantile = float(t.ppf(1.0 - (1.0 - CONFIDENCE) / channels, count - 1))
+    quantile = float(t.ppf(1.0 - (1.0 - confidence) / channels, count - 1))
     variance = share**2 @ deviations**2 * count / (count - 1)
     return quantile * np.sqrt(variance)
 

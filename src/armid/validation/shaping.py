@@ -25,10 +25,17 @@ from armid.logs.samples import Samples
 from armid.notes import Note, Severity
 from armid.parameters.effects import FRICTION_NAMES, FRICTION_SHAPES, Effects
 from armid.robot.robot import Robot
-from armid.validation.comparison import compared_residuals
+from armid.validation.comparison import BLOCK_SECONDS, compared_residuals
 from armid.validation.fitting import Fit
 from armid.validation.preparation import Data, scaled_runs
 from armid.validation.settings import Identification
+
+WORTH_CONFIDENCE = 0.95
+"""Of the comparison with linear friction, all joints together: advice, not a gate."""
+BLOCKS = 16
+"""Into which a short held-out motion is cut for that comparison."""
+CORRELATED = 40.0
+"""Samples: conditioned torque keeps ten samples per period of the cut-off, and residuals hold together for a few periods."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,12 +195,24 @@ def paying(data: Data, fit: Fit, plain_data: Data, plain: Fit) -> list[dict[str,
     """Held-out error per channel beside that with linear friction; `pays` when it is smaller beyond chance."""
     mine = [run.residuals(fit.consistent.values) for run in data.held_out]
     linear = [run.residuals(plain.consistent.values) for run in plain_data.held_out]
-    better = compared_residuals(data.held_out, linear, mine, tolerated=1.0)
-    worse = compared_residuals(data.held_out, mine, linear, tolerated=1.0)
+    seconds = block_seconds(data.held_out)
+    better, worse = (
+        compared_residuals(data.held_out, a, b, tolerated=1.0, confidence=WORTH_CONFIDENCE, seconds=seconds)
+        for a, b in ((linear, mine), (mine, linear))
+    )
     return [
         {"name": a.name, "rmse": a.rmse_other, "rmse_linear": a.rmse, "pays": a.worse, "harms": b.worse}
         for a, b in zip(better, worse, strict=True)
     ]
+
+
+def block_seconds(runs: Sequence[Run]) -> float:
+    """A second, or less where the held-out motion is short; never less than what the low-pass holds together."""
+    if not runs:
+        return BLOCK_SECONDS
+    return min(
+        BLOCK_SECONDS, max(sum(run.duration for run in runs) / BLOCKS, CORRELATED / min(run.rate for run in runs))
+    )
 
 
 def paying_check(record: dict[str, Any]) -> tuple[Check, ...]:
