@@ -109,6 +109,38 @@ def test_an_unsynchronised_pair_of_encoders_is_refused(recording: Path, tmp_path
     assert "not synchronised" in done.stderr
 
 
+def test_one_sensor(tmp_path: Path) -> None:
+    """Eqs. 4-5: stiffness without the motors' encoders, 20-bit link encoders and friction, within a tenth."""
+    arm = load_robot("cmu-dd-arm2")
+    soft = (1500.0, 1000.0, 500.0)
+    scenario = Scenario(
+        physics=Physics(elastic=True, stiffness=soft, sensed_friction=0.0, collisions=False, tracking_limit=1.0),
+        sensors=Sensors(position=PositionSensor(resolution=2.0 * np.pi / 2**20), torque=None),
+    )
+    path = write_log(run_scenario(arm, Waves(), scenario).log, tmp_path / "log.csv", LogFormat.CSV)
+    known = [f"{n}={B}" for n, B in zip(arm.joint_names, arm.drive("rotor_inertia"), strict=True)]
+    inertia = [word for item in known for word in ("--motor-inertia", item)]
+    result = run(path, "--one-sensor", "--robot", "cmu-dd-arm2", *inertia)
+    for joint, K in zip(result["joints"], soft, strict=True):
+        assert joint["stiffness"] == pytest.approx(K, rel=0.1)
+        assert joint["relative_error"] < joint["relative_error_rigid"]
+        assert not joint["notes"]
+    blind = run(path, "--one-sensor", "--robot", "cmu-dd-arm2", "--joint", "joint3")["joints"][0]
+    assert blind["stiffness"] is None
+    assert [n["code"] for n in blind["notes"]] == ["motor-inertia-unknown"]
+    done = RUNNER.invoke(application(), ["elastic", str(path), "--one-sensor"])
+    assert done.exit_code == 1
+    assert "give --robot" in done.stderr
+
+
+def test_one_sensor_on_a_rigid_arm_sees_no_elasticity(tmp_path: Path) -> None:
+    arm = load_robot("cmu-dd-arm2")
+    scenario = Scenario(physics=Physics(collisions=False), sensors=Sensors(motor=TorqueSensor(noise=0.5), torque=None))
+    path = write_log(run_scenario(arm, Waves(), scenario).log, tmp_path / "log.csv", LogFormat.CSV)
+    joint = run(path, "--one-sensor", "--robot", "cmu-dd-arm2", "--joint", "joint3", "--motor-inertia", "joint3=0.05")
+    assert [n["code"] for n in joint["joints"][0]["notes"]] == ["rigid-joint"]
+
+
 def test_elastic_joints_of_a_real_arm() -> None:
     mapping = ROOT / "docs" / "mappings" / "kr300-A-elastic.yaml"
     result = run(mapping, "--joint", "joint3", "--data-root", real_data())

@@ -17,7 +17,7 @@ from armid.identifiability.structure import structural_base
 from armid.information.accumulate import accumulate
 from armid.kernels.dynamics import inverse_dynamics
 from armid.kernels.evaluate import evaluate_rows, reference_rows
-from armid.logs.conditioning import LowPass, low_pass
+from armid.logs.conditioning import Differentiator, LowPass, derivatives, low_pass
 from armid.logs.log import Channel, Log
 from armid.logs.read import ReadOptions, read_log
 from armid.parameters.effects import Effects
@@ -362,6 +362,36 @@ def test_stiffness_of_elastic_joints_in_mujoco_within_its_deviation() -> None:
         assert abs(found.stiffness - K) < 3.0 * found.standard_deviations[0]
         assert found.standard_deviations[0] < 0.01 * K
         assert abs(found.rotor_inertia - B) < 3.0 * found.standard_deviations[1] + 0.02 * B
+
+
+def test_two_sensor_form_on_mujoco() -> None:
+    """Eq. 6 on a plant that is not ours: links, stiffness and motor inertia of all joints at once from both encoders."""
+    arm = load_robot("cmu-dd-arm2")
+    stiffness = np.array([4000.0, 3000.0, 1500.0])
+    physics = Physics(
+        elastic=True, stiffness=tuple(stiffness), sensed_friction=0.0, collisions=False, tracking_limit=1.0
+    )
+    log = run_scenario(arm, Slow(), Scenario(physics=physics)).log
+    smooth = LowPass(1000.0, 30.0, 4)
+    sides = [low_pass(log[c], smooth) for c in (Channel.POSITION, Channel.MOTOR_POSITION)]
+    x = np.hstack([y for side in sides for y in (side, *derivatives(side, 1000.0, Differentiator.CENTRAL_8))])
+    source = TwoSensorRows(arm, Effects(viscous=True, coulomb=True))
+    base = structural_base(source)
+    filter = LowPass(1000.0, 12.0, 4)
+    inside = slice(500, -500, 20)
+    A = low_pass(evaluate_rows(source, x)[:, :, base.independent], filter)[inside].reshape(-1, len(base))
+    tau = low_pass(log[Channel.MOTOR_TORQUE], filter)[inside]
+    y = np.hstack([np.zeros_like(tau), tau]).ravel()
+    scale = np.linalg.norm(A, axis=0)
+    found = dict(zip(base.names, np.linalg.lstsq(A / scale, y, rcond=None)[0] / scale, strict=True))
+    for j, B in enumerate(arm.drive("rotor_inertia")):
+        assert found[f"joint{j + 1}.stiffness"] == pytest.approx(stiffness[j], rel=0.01)
+        assert found[f"joint{j + 1}.rotor_inertia"] == pytest.approx(B, rel=0.1)
+    truth = structural_base(TorqueRows(arm)).values(arm.inertial)
+    names = structural_base(TorqueRows(arm)).names
+    for name, value in zip(names, truth, strict=True):
+        if name in found:
+            assert found[name] == pytest.approx(value, rel=0.02, abs=0.01), name
 
 
 def test_one_sensor_form_on_mujoco() -> None:

@@ -11,6 +11,8 @@ from armid.cli.output import EXIT_UNTRUSTED, BaseLinkOption, JsonOption, TipOpti
 
 if TYPE_CHECKING:
     from armid.estimation.elastic import Transmission
+    from armid.logs.log import Log
+    from armid.robot.robot import Robot
 
 
 def register(app: typer.Typer) -> None:
@@ -39,7 +41,13 @@ def elastic(
             "--eccentric/--centric", help="Encoder error once per turn; where gravity loads nothing by default."
         ),
     ] = None,
-    cutoff_hz: Annotated[float, typer.Option("--cutoff-hz", help="Low-pass on everything.")] = 10.0,
+    one_sensor: Annotated[
+        bool,
+        typer.Option("--one-sensor", help="Link encoders and motor torque only; needs --robot (seed 003 eqs. 4-5)."),
+    ] = False,
+    cutoff_hz: Annotated[
+        float | None, typer.Option("--cutoff-hz", help="Low-pass on everything; 10, with one sensor 6.")
+    ] = None,
     data_root: Annotated[
         Path | None, typer.Option("--data-root", metavar="DIR", help="Where mapping files find recordings.")
     ] = None,
@@ -63,10 +71,47 @@ def elastic(
     moving = np.ptp(read[0][Channel.POSITION], axis=0) > STILL
     names = joint or [name for name, moves in zip(read[0].joints, moving, strict=True) if moves]
     inertia = known_inertias(motor_inertia or [], read[0].joints)
-    search = TransmissionSearch(cutoff=cutoff_hz, motor_inertia=inertia, eccentric=eccentric)
+    if one_sensor:
+        emit_one_sensor(read, names, arm, inertia, cutoff_hz, as_json=as_json)
+        return
+    search = TransmissionSearch(cutoff=cutoff_hz or 10.0, motor_inertia=inertia, eccentric=eccentric)
     found = [search.fit(read, name, arm) for name in names]
     show(found)
     emit({"joints": [as_dict(t) for t in found]}, as_json=as_json)
+    if any(note.severity.value == "error" for t in found for note in t.notes):
+        raise typer.Exit(EXIT_UNTRUSTED)
+
+
+def emit_one_sensor(
+    logs: list[Log],
+    names: list[str],
+    arm: Robot | None,
+    inertia: dict[str, float],
+    cutoff_hz: float | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Elasticity without the motors' encoders."""
+    from dataclasses import asdict
+
+    from rich.table import Table
+
+    from armid.errors import InputError
+    from armid.estimation.elastic_one_sensor import OneSensorSearch, resonance
+
+    if arm is None:
+        raise InputError("--one-sensor", "no robot", "give --robot: the joint torque is computed from its kinematics")
+    search = OneSensorSearch(cutoff=cutoff_hz or 6.0, motor_inertia=inertia)
+    found = [search.fit(logs, name, arm) for name in names]
+    table = Table("joint", "B / K s^2", "+-", "resonance Hz", "stiffness N m/rad", "+-", "error", "as a rigid joint")
+    for t in found:
+        numbers = (t.ratio, t.ratio_deviation, resonance(t.ratio), t.stiffness, t.stiffness_deviation)
+        table.add_row(
+            t.joint, *(f"{x:.3g}" for x in numbers), f"{t.relative_error:.2%}", f"{t.relative_error_rigid:.2%}"
+        )
+    console().print(table)
+    show_notes([note for t in found for note in t.notes])
+    emit({"joints": [asdict(t) | {"notes": [n.as_dict() for n in t.notes]} for t in found]}, as_json=as_json)
     if any(note.severity.value == "error" for t in found for note in t.notes):
         raise typer.Exit(EXIT_UNTRUSTED)
 
