@@ -130,6 +130,8 @@ def test_essential_parameters_by_a_stated_rule_with_the_price_of_each_removal(pl
     for step in found["removals"]:
         assert step["held_out_error"] > 0.5
         assert step["bic_change"] < 0.0 if rule == "bic" else step["p_value"] > 0.05
+    run("report", place / f"essential-{rule}")
+    assert f"base parameters are essential by {rule}" in (place / f"essential-{rule}" / "report.html").read_text()
 
 
 def test_a_reversed_mounting_is_found_on_request(place):

@@ -389,6 +389,13 @@ def show(result: Result, out: Path) -> None:
         )
     if result.friction:
         show_friction(result)
+    essential = result.sensitivity.get("essential")
+    if essential:
+        kept, price = essential["kept"], essential["removals"][-1]["held_out_error"] if essential["removals"] else 1.0
+        screen.print(
+            f"{len(kept)} of {len(result.estimate)} base parameters are essential by {essential['rule']}; without the others the "
+            f"held-out error is {price:.3f} times as large"
+        )
     show_consistency(result, screen)
     colour = "green" if result.verdict == "trusted" else "red"
     screen.print(f"[bold {colour}]{result.verdict}[/] -> {out}")

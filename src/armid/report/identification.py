@@ -202,7 +202,28 @@ def sensitivity_section(result: Result) -> Section:
         tuple(rows),
         caption="How far the base estimates move when a choice is made differently. A few standard deviations are normal.",
     )
-    return Section("sensitivity", "How the answer moves", (table, *fold_paragraphs(folds)))
+    return Section("sensitivity", "How the answer moves", (table, *fold_paragraphs(folds), *essential_blocks(result)))
+
+
+def essential_blocks(result: Result) -> tuple[Block, ...]:
+    """Which base parameters are essential, and what leaving out each of the others costs; nothing when not asked for."""
+    found = result.sensitivity.get("essential")
+    if not found:
+        return ()
+    rows: list[tuple[Cell, ...]] = [
+        (
+            step["name"],
+            step["statistic"],
+            step["p_value"],
+            step["bic_change"],
+            plots.percent(step["held_out_error"] - 1.0),
+        )
+        for step in found["removals"]
+    ]
+    text = f"{len(found['kept'])} of {len(result.estimate)} base parameters are essential by {found['rule']}: {found['stopped']}."
+    header = ("removed, in this order", "F", "p value", "change of BIC", "held-out error grows by")
+    caption = "Chosen on the training motion alone; held-out error of all removals so far only prices them."
+    return (Paragraph(text), Table(header, tuple(rows), caption=caption, folded=len(rows) > 12))
 
 
 def fold_paragraphs(folds: Mapping[str, Any]) -> tuple[Paragraph, ...]:
