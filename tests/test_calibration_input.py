@@ -152,6 +152,17 @@ def test_mapping_file_beside_the_data(arm, data, tmp_path):
     assert found.observations[0].noise[0, 0] == 1e-3
 
 
+def test_columns_under_names_of_their_own(arm, data, tmp_path):
+    q, T = data
+    header = [*Q, "TCP X [mm]", "TCP Y [mm]", "TCP Z [mm]", "x"]
+    path = write(tmp_path / "p.csv", header, q, 1e3 * T[:, :3, 3], np.zeros(40))
+    (tmp_path / "p.map.yaml").write_text("format: armid-poses/1\ncolumns: {x: TCP X, y: TCP Y, z: TCP Z}\n")
+    np.testing.assert_allclose(read(arm, path).observations[0].position, T[:, :3, 3], atol=1e-12)
+    (tmp_path / "p.map.yaml").write_text("format: armid-poses/1\ncolumns: {x: TCP A}\n")
+    with pytest.raises(InputError, match="'TCP A' is not in the file"):
+        read(arm, path)
+
+
 def test_degrees(arm, data, tmp_path):
     q, T = data
     fails(arm, pose_file(tmp_path / "p.csv", np.degrees(q), T), match="these are degrees .use --angles deg")

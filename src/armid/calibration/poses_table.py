@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +42,7 @@ class PosesMapping:
         sigma_position, sigma_orientation: the instrument's standard deviation [m, rad] where the file has none, one for
             all three channels or one each.
         sigma_distance: the same for bars, wires, sockets and planes [m].
+        columns: name of section Poses of docs/formats.md -> the file's own title of that column.
         bodies: name of a rigid body -> names of targets on it -> their known places on it [m].
     """
 
@@ -55,11 +56,24 @@ class PosesMapping:
     sigma_position: float | tuple[float, ...] = 0.0
     sigma_orientation: float | tuple[float, ...] = 0.0
     sigma_distance: float = 0.0
+    columns: Mapping[str, str] = field(default_factory=dict)
     bodies: Mapping[str, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
 
 
 FORMAT = "armid-poses/1"
-_KEYS = ("format", "joints", "lengths", "angles", "orientation", "sensor", "setup", "target", "sigma", "bodies")
+_KEYS = (
+    "format",
+    "joints",
+    "lengths",
+    "angles",
+    "orientation",
+    "sensor",
+    "setup",
+    "target",
+    "sigma",
+    "columns",
+    "bodies",
+)
 
 
 def read_mapping(path: str | Path) -> PosesMapping:
@@ -80,8 +94,16 @@ def read_mapping(path: str | Path) -> PosesMapping:
         sigma_position=deviations(sigma.get("position")),
         sigma_orientation=deviations(sigma.get("orientation")),
         sigma_distance=sigma["distance"].number() if "distance" in sigma else 0.0,
+        columns=titles_of(top["columns"]) if "columns" in top else {},
         bodies=bodies(top["bodies"], 1e-3 if lengths == "mm" else 1.0) if "bodies" in top else {},
     )
+
+
+def titles_of(given: Field) -> dict[str, str]:
+    """The file's own titles by our names."""
+    if not isinstance(given.value, dict):
+        raise given.error("not a mapping", "expected `NAME: title in the file`, such as `x: TCP_X`")
+    return {name: title.name() for name, title in given.keys(tuple(given.value)).items()}
 
 
 def deviations(given: Field | None) -> float | tuple[float, ...]:
@@ -139,7 +161,7 @@ class PosesTable:
         return out
 
 
-_UNIT = re.compile(r"[\s_]*[\[(]\s*(mm|m|rad|deg|degc|c|°)\s*[\])]$|_(mm|rad|deg)$")
+_UNIT = re.compile(r"[\s_]*[\[(]\s*(mm|m|rad|deg|degc|c|°)\s*[\])]$|_(mm|m|rad|deg)$")
 
 
 def plain(title: str) -> tuple[str, str]:
@@ -189,6 +211,30 @@ def read_table(path: str | Path) -> PosesTable:
         path.name, columns, dict(names), {name: t for (name, _), t in zip(names, titles, strict=True)},
         tuple(number for number, _ in rows[1:]),
     )  # fmt: skip
+
+
+def renamed_columns(table: PosesTable, columns: Mapping[str, str]) -> PosesTable:
+    """The table with columns called by our names where a mapping says which they are.
+
+    Raises:
+        InputError: a column that the file does not have.
+    """
+    ours = {plain(title)[0]: plain(name)[0] for name, title in columns.items()}
+    lost = [title for title in columns.values() if plain(title)[0] not in table.columns]
+    if lost:
+        raise InputError(
+            table.where,
+            f"the mapping's column {lost[0]!r} is not in the file",
+            f"columns: {', '.join(table.titles.values())}",
+        )
+    taken = set(ours.values())
+    kept = [name for name in table.columns if name in ours or name not in taken]
+    return replace(
+        table,
+        columns={ours.get(name, name): table.columns[name] for name in kept},
+        units={ours.get(name, name): table.units[name] for name in kept},
+        titles={ours.get(name, name): table.titles[name] for name in kept},
+    )
 
 
 def _is_number(text: str) -> bool:

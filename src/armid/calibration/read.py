@@ -21,6 +21,7 @@ from armid.calibration.poses_table import (
     labelled,
     read_mapping,
     read_table,
+    renamed_columns,
     scale,
     stacked,
 )  # fmt: skip
@@ -120,7 +121,7 @@ def read_poses(
     beside = path.with_suffix(".map.yaml")
     if mapping is None:
         mapping = read_mapping(beside) if beside.is_file() else PosesMapping()
-    table = read_table(path)
+    table = renamed_columns(read_table(path), mapping.columns)
     joints = joint_columns(table, joint_names, mapping)
     slides = list(prismatic) or [False] * len(joints)
     q = np.column_stack([
@@ -133,7 +134,9 @@ def read_poses(
     observations = [*frame_observations(table, joints, mapping), *constraint_observations(table, mapping)]
     if not observations:
         raise InputError(
-            table.where, "no measurement columns", "expected x, y, z; qw, qx, qy, qz; distance; plane; socket; ..."
+            table.where,
+            "no measurement columns",
+            "expected x, y, z; qw, qx, qy, qz; distance; plane; socket; ...; a mapping file names others (`columns: {x: TCP_X}`)",
         )
     places = known_places(table, joints, mapping, {o.target for o in observations})
     group = find(table, _GROUP)
