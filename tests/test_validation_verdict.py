@@ -139,3 +139,5 @@ def test_meaning_of_the_log_must_be_settled() -> None:
     harmless = Note("clock-irregular", Severity.WARNING, "steps vary")
     assert failed(log_checks([lag, accepted, harmless])) == ["log-torque-lag", "log-torque-sign"]
     assert failed(log_checks([lag, harmless], torque_delay=0.015)) == []
+    # Half a control period of a held command is no answer to a lag of many milliseconds.
+    assert failed(log_checks([lag, harmless], torque_delay=-0.0005)) == failed(log_checks([lag, harmless]))

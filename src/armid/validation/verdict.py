@@ -13,6 +13,7 @@ from armid.estimation.errors import JointErrors
 from armid.estimation.estimate import Estimate
 from armid.estimation.result import Check
 from armid.estimation.status import Status
+from armid.logs.health.torque import LAG_SECONDS
 from armid.notes import Note, Severity
 from armid.parameters.inertial import pseudo_inertia
 from armid.validation.comparison import TOLERATED, Comparison, stacked
@@ -40,6 +41,9 @@ a simulator may find the body impossible. The consistent estimate keeps a ten-th
 UNSETTLED = ("torque-lag",)
 """Warnings of logs after which nobody knows what was measured: with torque late against the motion inertia passes for friction,
 and least squares fits it almost as well as the truth."""
+
+SETTLING_DELAY = 0.5 * LAG_SECONDS
+"""[s] A torque delay below half the smallest lag that logs are warned of was not meant for one (a held command's half tick)."""
 
 
 def judge(
@@ -262,5 +266,5 @@ def log_checks(notes: Sequence[Note], *, torque_delay: float = 0.0) -> tuple[Che
     return tuple(
         Check(f"log-{note.code}", False, 1.0, 0.0, note.message, note.subject)
         for note in notes
-        if note.severity is Severity.ERROR or (note.code in UNSETTLED and torque_delay == 0.0)
+        if note.severity is Severity.ERROR or (note.code in UNSETTLED and abs(torque_delay) < SETTLING_DELAY)
     )
