@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from armid.design.inertia_poses import described_inertia
+from armid.design.limits import motion_limits
 from armid.errors import InputError
 from armid.estimation.axis_inertia import axis_inertia_model, expected_accuracy
 from armid.experiments.frequency_response import (
@@ -25,6 +26,9 @@ from armid.logs.log import Channel, Log
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 from armid.simulation.dynamics import RigidModel
+from armid.simulation.physics import Physics
+from armid.simulation.scenario import Scenario, run_scenario
+from armid.simulation.sensors import PositionSensor, Sensors, TorqueSensor
 
 POSE = np.array([0.1, 0.3, 0.4, 0.2, 0.5, 0.3])
 
@@ -331,3 +335,22 @@ def test_expected_accuracy_is_that_of_a_repeated_fit(mabi: Robot) -> None:
 
 def made(robot: Robot, pose: np.ndarray, axis: int, inertia: float, deviation: float) -> AxisMeasurement:
     return AxisMeasurement(robot.joint_names[axis], pose, inertia, 1.0, 0.0, 0.0, deviation, 0.1, ())
+
+
+@pytest.mark.parametrize(("name", "axis"), [("cylindrical", 1), ("tx40", 1), ("iiwa14", 3), ("mabi-max100", 5)])
+def test_coarse_sensors_on_other_arms(name: str, axis: int) -> None:
+    """Prismatic, coupled and light axes in MuJoCo, encoders in steps of 1e-4, torque noise of 0.5 % of the limit."""
+    robot = load_robot(name)
+    pose = np.array(motion_limits(robot)[0].middle)
+    others = np.arange(robot.n_joints) != axis
+    pose[others] += 0.1 * np.arange(robot.n_joints)[others]
+    limit = robot.limit("torque")
+    noise = tuple(float(x) for x in 5e-3 * np.where(np.isfinite(limit), limit, 100.0))
+    sensors = Sensors(position=PositionSensor(resolution=1e-4), motor=TorqueSensor(noise=noise), torque=None)
+    motion = sweep_motion(robot, pose, robot.joint_names[axis], seconds=5.0)
+    log = run_scenario(robot, motion, Scenario(sensors=sensors, physics=Physics(collisions=False), seed=1)).log
+    found = axis_response(log, robot)
+    truth = RigidModel(robot).mass_matrix(pose, rotors=True)[axis, axis]
+    assert found.usable
+    assert abs(found.inertia - truth) < 4.0 * found.inertia_deviation
+    assert found.inertia == pytest.approx(truth, rel=0.02)
