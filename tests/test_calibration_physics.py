@@ -200,13 +200,15 @@ def test_encoder_errors_of_the_correction_are_taken_off_the_log(cell):
     }  # fmt: skip
     bare = cell[0] / "bare.json"
     bare.write_text(json.dumps(plain))
-    with_terms = identify(cell, "bad", "--correction", correction, "--find-gravity")
     without = identify(cell, "bad", "--correction", bare, "--find-gravity")
+    with_terms = identify(cell, "bad", "--correction", correction, "--find-gravity")
     assert with_terms["relative_error_held_out"] < 0.8 * without["relative_error_held_out"]
     notes = [note["message"] for note in with_terms["notes"] if note["code"] == "encoders-corrected"]
     assert notes
     assert "joint2.eccentricity_sin" in notes[0]
     assert not [note for note in without["notes"] if note["code"] == "encoders-corrected"]
+    page = next(Path(f) for f in with_terms["files"] if f.endswith("hand_over.html")).read_text()
+    assert f"With calibrated kinematics the {notes[0]}." in page
 
 
 def test_the_page_shows_torque_and_parameters_on_the_screen(good, tmp_path):

@@ -25,6 +25,9 @@ Mask = npt.NDArray[np.bool_]
 ENCODER = (Basis.POSITION, Basis.SIN, Basis.COS, Basis.TORQUE)
 """Terms that change the recorded motion: joint gain, eccentricity (two harmonics) and compliance."""
 
+ENCODERS_CORRECTED = "encoders-corrected"
+"""Code of the note on a log whose motion was corrected."""
+
 STEP = 1e-3
 """[s] of the differences along the motion. What they neglect is a millionth of a correction that is itself a thousandth."""
 
@@ -94,7 +97,7 @@ def corrected_log(log: Log, model: KinematicModel, values: FloatArray) -> Log:
                 qdd, bend(model, values, q[moving], qd[moving], qdd[moving]), moving
             )
     names = ", ".join(model.names[term.parameter] for term in terms)
-    note = Note("encoders-corrected", Severity.INFO, f"recorded motion corrected for {names}", log.name)
+    note = Note(ENCODERS_CORRECTED, Severity.INFO, f"recorded motion corrected for {names}", log.name)
     return replace(ordered, channels=channels).with_notes((note,))
 
 

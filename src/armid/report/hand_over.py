@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from armid.calibration.encoders import ENCODERS_CORRECTED
 from armid.report import plots
 from armid.report.comparison import held_out
-from armid.report.section import Cell, Figure, Paragraph, Report, Section, Table
+from armid.report.section import Block, Cell, Figure, Paragraph, Report, Section, Table
 from armid.validation.hand_over import HandOver
 
 COLOURS = (plots.ORANGE, plots.BLUE, plots.GREEN)
@@ -37,7 +38,7 @@ def overview(handed: HandOver) -> Section:
         tilt = np.degrees(np.arctan2(np.linalg.norm(np.cross(g, described)), g @ described))
         rows.append((
             name, r.verdict, plots.percent(r.relative_error.get("held_out"), 3), len(r.estimate), r.condition_number,
-            ", ".join(f"{x:.3f}" for x in g), float(tilt),
+            ", ".join(f"{round(float(x), 3) + 0.0:.3f}" for x in g), float(tilt),
         ))  # fmt: skip
     header = (
         "kinematics", "verdict", "held-out error", "parameters estimated", "condition number",
@@ -50,9 +51,15 @@ def overview(handed: HandOver) -> Section:
         if gain > 0.0
         else "The error of torque on held-out motion does not fall."
     )
-    return Section(
-        "overview", "What is known about the arm", (Paragraph(text, "good" if gain > 0 else "bad"), Table(header, tuple(rows)))
-    )  # fmt: skip
+    blocks: list[Block] = [Paragraph(text, "good" if gain > 0 else "bad"), Table(header, tuple(rows))]
+    blocks += [Paragraph(said, "faint") for said in encoder_sentences(handed)]
+    return Section("overview", "What is known about the arm", tuple(blocks))
+
+
+def encoder_sentences(handed: HandOver) -> tuple[str, ...]:
+    """What the calibration took off the recorded motion, once for all logs."""
+    said = dict.fromkeys(note.message for note in handed.result.notes if note.code == ENCODERS_CORRECTED)
+    return tuple(f"With calibrated kinematics the {text}." for text in said)
 
 
 def differences(handed: HandOver) -> Section:
