@@ -29,6 +29,8 @@ __all__ = [
     "Bounds", "CentreBox", "CentreEllipsoid", "CentreHull", "Constraint", "Kind", "Support", "Where", "support_of_box",
 ]  # fmt: skip
 
+MANY_ROWS = 2
+"""Rows per variable in them from which on copies of the variables make a program faster."""
 ACTIVE = 1e-4
 """Slack relative to the prior body's own size below which a bound is the one that decided."""
 
@@ -198,7 +200,12 @@ def add_constraint(program: ConicProgram, constraint: Constraint, scale: FloatAr
     sizes = np.maximum(np.linalg.norm(G, axis=1), 1e-300)
     match constraint.kind:
         case Kind.NON_NEGATIVE:
-            program.non_negative(G / sizes[:, np.newaxis], h / sizes)
+            used = np.flatnonzero(np.any(G != 0.0, axis=0))
+            rows, constants = G / sizes[:, np.newaxis], h / sizes
+            if len(rows) > MANY_ROWS * len(used):
+                program.non_negative_on(used, rows[:, used], constants)
+            else:
+                program.non_negative(rows, constants)
         case Kind.EQUAL:
             program.equal(G / sizes[:, np.newaxis], h / sizes)
         case Kind.SECOND_ORDER:

@@ -7,11 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.estimation.consistency.bounds import Bounds, Constraint, add_constraint
+from armid.estimation.consistency.bounds import Bounds, Constraint, Kind
 from armid.estimation.consistency.prior import Prior
 from armid.estimation.consistency.program import ConicProgram
 from armid.estimation.consistency.regularisers import relative_basis
-from armid.estimation.status import Status
+
+SMALLEST_MARGIN = 1e-4
+"""Of a body relative to its prior, for this question, when none is asked for."""
+GIVE = 1e-3
+"""Of the least body there can be: statements that need more are contradictory."""
+WEAK_PULL = 1e-4
+"""Towards small parameters, so that the program has one answer; too weak to be worth breaking a statement for."""
 
 
 def add_bodies(program: ConicProgram, prior: Prior, scale: FloatArray, margin: float) -> None:
@@ -41,10 +47,39 @@ def contradiction(bounds: Bounds, prior: Prior, scale: FloatArray) -> str:
 
 
 def possible(constraints: Sequence[Constraint], prior: Prior, scale: FloatArray, margin: float) -> bool:
-    """Whether bodies satisfy them all: a program that asks for the smallest parameters and nothing else."""
-    program = ConicProgram(len(scale))
-    add_bodies(program, prior, scale, margin)
+    """Whether bodies satisfy them all: how far all would have to give way at once must be next to nothing.
+
+    Statements about places leave the mass free, so bodies of hardly any mass almost satisfy them; the give is therefore
+    measured against the margin, the least body there can be.
+    """
+    least = max(margin, SMALLEST_MARGIN)
+    p = len(scale)
+    program = ConicProgram(p + 1)
+    add_bodies(program, prior, scale, least)
     for constraint in constraints:
-        add_constraint(program, constraint, scale)
-    program.add_squares(np.eye(len(scale)), np.zeros(len(scale)))
-    return program.solve().status is not Status.INFEASIBLE
+        relax(program, constraint, scale, p)
+    give = np.zeros((1, p + 1))
+    give[0, p] = 1.0
+    program.non_negative(give, np.zeros(1))
+    program.f[p] = 1.0
+    program.add_squares(np.eye(p), np.zeros(p), WEAK_PULL)
+    solution = program.solve(tolerance=1e-10)
+    return bool(solution.v[p] < GIVE * least)
+
+
+def relax(program: ConicProgram, constraint: Constraint, scale: FloatArray, give: int) -> None:
+    """A statement that may be broken by the variable `give` times the least body, rows of length one."""
+    G = constraint.G * scale
+    sizes = np.maximum(np.linalg.norm(G, axis=1), 1e-300)
+    rows, h = G / sizes[:, np.newaxis], constraint.h / sizes
+    if constraint.kind is Kind.SECOND_ORDER:
+        rows, h = G / sizes[0], constraint.h / sizes[0]
+    signs = (1.0, -1.0) if constraint.kind is Kind.EQUAL else (1.0,)
+    for sign in signs:
+        wide = np.zeros((len(rows), give + 1))
+        wide[:, : rows.shape[1]] = sign * rows
+        wide[: 1 if constraint.kind is Kind.SECOND_ORDER else None, give] = 1.0
+        if constraint.kind is Kind.SECOND_ORDER:
+            program.second_order(wide, h)
+        else:
+            program.non_negative(wide, sign * h)

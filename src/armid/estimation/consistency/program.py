@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.estimation.status import Status
@@ -65,6 +66,20 @@ class ConicProgram:
 
         if len(h):
             self._blocks.append((G, h, clarabel.NonnegativeConeT(len(h))))
+
+    def non_negative_on(self, columns: npt.NDArray[np.intp], G: FloatArray, h: FloatArray) -> None:
+        """G v[columns] + h >= 0 for many rows on few variables, by copies of these variables.
+
+        The rows then stay sparse when the variables themselves are transformed, which makes them cheap.
+        """
+        first = self.append_variables(len(columns))
+        same = np.zeros((len(columns), self.n))
+        same[np.arange(len(columns)), columns] = 1.0
+        same[:, first:] = -np.eye(len(columns))
+        self.equal(same, np.zeros(len(columns)))
+        wide = np.zeros((len(G), self.n))
+        wide[:, first:] = G
+        self.non_negative(wide, h)
 
     def equal(self, G: FloatArray, h: FloatArray) -> None:
         """G v + h = 0."""

@@ -219,7 +219,7 @@ def constrained_step(
     solution = program.solve(transform=T)
     if solution.status is not Status.SOLVED:
         raise EstimationError(solution.status, f"inequalities of eq. 3.53 with the bounds ({solution.detail})")
-    return solution.v * units
+    return solution.v[: len(units)] * units
 
 
 def nearest_feasible(mu: FloatArray, constraints: Sequence[Constraint], units: FloatArray) -> FloatArray:
