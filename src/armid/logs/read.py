@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -216,6 +217,8 @@ class LogStream:
     robot: Robot | None
     guesses: tuple[Note, ...]
     timing: tuple[Note, ...] = ()
+    unit: str = ""
+    """Of the clock's column, known once the first piece has been read."""
     _hashes: Future[Provenance] | None = field(default=None, repr=False)
 
     @property
@@ -262,6 +265,7 @@ class LogStream:
             if offset == 0:
                 guess = clock_guess(clock, time, channels, self.mapping.name)
                 kind, unit, step, self.timing = guess.kind, guess.unit, guess.step, guess.notes
+                self.unit = unit
             counted = np.arange(float(offset), float(offset + stop - start))
             with np.errstate(all="ignore"):
                 stamps: FloatArray = counted * (step or 1.0) if time is None else time * seconds(unit or "s")
@@ -269,6 +273,23 @@ class LogStream:
             yield self.log(stamps, channels, kind)
         if offset == 0:
             raise InputError(self.mapping.name, "no samples in the rows to use")
+
+    def stamps(self, rows: int = CHUNK_ROWS) -> Iterator[FloatArray]:
+        """The recorded times alone [s], piece by piece; after the first piece of `chunks`, which settles their unit."""
+        clock = self.mapping.clock
+        if clock.column is None:
+            return
+        names = {name for name in (clock.column, clock.nanoseconds) if name is not None}
+        seen = 0
+        # A copy, so that what it skips is not counted twice.
+        for piece in copy(self.tables[clock.file]).chunks(rows, names):
+            count = rows_of(piece)
+            start, stop = window(self.mapping.rows, seen, count)
+            seen += count
+            if start < stop:
+                time = clock_column(clock, {clock.file: piece}, start, stop)
+                assert time is not None
+                yield time * seconds(self.unit or clock.unit or "s")
 
     def log(self, time: FloatArray, channels: dict[Channel, FloatArray], clock: Clock) -> Log:
         n = channels[Channel.POSITION].shape[1]

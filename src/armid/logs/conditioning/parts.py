@@ -76,11 +76,14 @@ def uniform_parts(log: Log, settings: Conditioning) -> tuple[list[Uniform], list
     return parts, notes
 
 
+def with_period(step: float, period: float | None) -> float:
+    """The step nearest to one that divides the period [s]."""
+    return step if period is None else period / max(1, round(period / step))
+
+
 def on_grid(stretch: Stretch, settings: Conditioning) -> Uniform:
     """Channels resampled; a period becomes a whole number of steps."""
-    step = even_step(stretch)
-    if settings.period is not None:
-        step = settings.period / max(1, round(settings.period / step))
+    step = with_period(even_step(stretch), settings.period)
     grid = grid_of(stretch, step)
     if settings.torque_delay != 0.0:
         # Only where torque is known at the shifted time: no extrapolation.

@@ -1,7 +1,7 @@
 """Logs of any length: the same samples, a piece at a time, in constant memory.
 
 Pieces overlap by as much as the filters remember, so each can be conditioned by itself, two at a time, and the result is that of
-the whole to rounding.
+the whole to rounding. A log whose stamps jitter is gone through once before, for its stamps alone.
 """
 
 from __future__ import annotations
@@ -10,20 +10,23 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, repeat
 
 import numpy as np
 
-from armid.arrays import FloatArray
 from armid.errors import InputError
+from armid.logs.conditioning.clocks import StretchClock, ordinary_step_of, stretch_clocks
 from armid.logs.conditioning.condition import resolved_settings
+from armid.logs.conditioning.even import Piece, cut_at_gaps, even_pieces, even_rows, rebased, without_corrupt
 from armid.logs.conditioning.filters import LowPass
-from armid.logs.conditioning.parts import MIN_STRETCH, Uniform
+from armid.logs.conditioning.folding import folded_parts
+from armid.logs.conditioning.parts import MIN_STRETCH, Uniform, with_period
 from armid.logs.conditioning.settings import Conditioning, VelocitySource
-from armid.logs.conditioning.uniform import UNIFORM_JITTER, check_step, ordinary_step, resampled, stale_rows
-from armid.logs.conditioning.window import conditioned_range, decimation, is_long_enough, trimmed_edge
+from armid.logs.conditioning.timebase import TimeBase, chosen_base
+from armid.logs.conditioning.uniform import Stretch, check_step, even_step, is_uniform, ordinary_step, stretches
+from armid.logs.conditioning.window import conditioned, conditioned_range, decimation, is_long_enough, trimmed_edge
 from armid.logs.health.refuse import LogRefusedError, refuse_errors
-from armid.logs.health.rows import Mask, usable_rows
+from armid.logs.health.rows import usable_rows
 from armid.logs.log import Channel, Clock, Log
 from armid.logs.read import LogStream, joined_logs
 from armid.logs.samples import Samples
@@ -35,8 +38,11 @@ CHUNK_ROWS = 1 << 16
 
 WORKERS = 2
 
-MAX_UNUSABLE = 0.01
-"""Share of corrupt rows in a piece above which the log is refused unless `corrupt-values` is accepted."""
+ENDLESS = 1 << 62
+"""Rows of a stretch whose end is not in sight."""
+
+MEMORY = 1.5
+"""Overlap over the rows after which a filter's response has decayed to a billionth: derivatives magnify what is left."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,69 +51,82 @@ class Window:
 
     Args:
         log: rows of the window.
+        rate: of the stretch [Hz].
         offset: rows of the stretch before the window.
         start, stop: rows of the window whose samples are wanted.
         ends: whether the stretch ends here.
     """
 
     log: Log
+    rate: float
     offset: int
     start: int
     stop: int
     ends: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Plan:
-    """What all windows share: resolved settings, rate of the log [Hz], overlap and trimmed edge in rows."""
+    """What all windows share.
+
+    Args:
+        settings: with every open choice made on the first piece.
+        step: ordinary step of the log [s].
+        clocks: of the stretches, in order.
+        margin: overlap of windows, in rows.
+        notes: why.
+    """
 
     settings: Conditioning
-    rate: float
+    step: float
+    clocks: Iterator[StretchClock]
     margin: int
-    edge: int
+    notes: tuple[Note, ...]
 
 
 def condition_stream(stream: LogStream, robot: Robot, settings: Conditioning | None = None) -> Iterator[Samples]:
     """Conditioned samples of a long log, piece by piece, in order.
 
-    Open choices (cut-off, rate) are made on the first piece. Recorded stamps are taken at their word.
+    Open choices (cut-off, rate, whether stamps or even counting are time) are made on the first piece. With a period, every
+    stretch between gaps gives its mean period.
 
     Args:
         stream: from `open_log`, opened with the robot so that its joints are in order.
         robot: the arm.
-        settings: see `Conditioning`; repetitions cannot be averaged in pieces.
+        settings: see `Conditioning`.
 
     Raises:
-        LogRefusedError: errors that are not accepted.
+        LogRefusedError: errors that are not accepted; `clock-ticks` for a log of a reader that polls its controller, whose time
+            only the whole log tells; `clock-drift` when stamps stray from even counting later on.
     """
     settings = settings or Conditioning()
-    if settings.period is not None:
-        raise InputError("period", "repetitions of a log in pieces cannot be averaged", "read the log as a whole")
     pieces = checked_pieces(stream.chunks(CHUNK_ROWS), settings, robot)
     first = next(pieces, None)
     if first is None:
         raise InputError(stream.mapping.name, "no samples")
-    plan, notes = planned(first, settings)
+    plan = planned(first, stream, settings)
+    gap = settings.gap * plan.step
+    cut = cut_at_gaps((without_velocity(p, settings) for p in chain([first], pieces)), gap, plan.clocks)
+    even = even_pieces(without_corrupt(rebased(cut, plan.step, settings), gap, settings), settings)
+    if settings.period is not None:
+        for part in folded_parts(even, settings.period):
+            if is_long_enough(part, plan.settings):
+                yield replace(conditioned(part, plan.settings), notes=plan.notes)
+        return
     with ThreadPoolExecutor(WORKERS) as pool:
         pending: deque[Future[Samples | None]] = deque()
-        even = even_pieces(cut_at_gaps(chained(first, pieces), settings.gap / plan.rate), 1.0 / plan.rate, settings)
         for window in windows(even, plan):
             pending.append(pool.submit(window_samples, window, plan))
             if len(pending) > WORKERS:
-                yield from finished(pending.popleft(), notes)
+                yield from finished(pending.popleft(), plan.notes)
         while pending:
-            yield from finished(pending.popleft(), notes)
+            yield from finished(pending.popleft(), plan.notes)
 
 
-def finished(future: Future[Samples | None], notes: list[Note]) -> Iterator[Samples]:
+def finished(future: Future[Samples | None], notes: tuple[Note, ...]) -> Iterator[Samples]:
     samples = future.result()
     if samples is not None and len(samples):
         yield replace(samples, notes=(*samples.notes, *notes))
-
-
-def chained(first: Log, rest: Iterator[Log]) -> Iterator[Log]:
-    yield first
-    yield from rest
 
 
 def checked_pieces(pieces: Iterable[Log], settings: Conditioning, robot: Robot) -> Iterator[Log]:
@@ -120,160 +139,100 @@ def checked_pieces(pieces: Iterable[Log], settings: Conditioning, robot: Robot) 
             raise InputError(piece.name, f"{len(piece.joints)} joints for the {robot.n_joints} of {robot.name}")
         if not piece.torques:
             raise InputError(piece.name, "no torque channel")
-        wanted = (Channel.POSITION, *piece.torques)
-        if settings.velocity is VelocitySource.MEASURED:
-            wanted = (*wanted, Channel.VELOCITY)
+        # Velocity tells the time base on the first piece, and is kept for those who want it measured.
+        wanted = (Channel.POSITION, Channel.VELOCITY, *piece.torques)
         yield replace(piece, channels={c: v for c, v in piece.channels.items() if c in wanted})
 
 
-def planned(first: Log, settings: Conditioning) -> tuple[Plan, list[Note]]:
+def without_velocity(piece: Log, settings: Conditioning) -> Log:
+    """The piece without a velocity that is not asked for."""
+    if settings.velocity is VelocitySource.MEASURED:
+        return piece
+    return replace(piece, channels={c: v for c, v in piece.channels.items() if c is not Channel.VELOCITY})
+
+
+def planned(first: Log, stream: LogStream, settings: Conditioning) -> Plan:
     """Choices made on the first piece."""
     step = ordinary_step(first.time)
     if step <= 0.0 or len(first) < MIN_STRETCH:
         raise InputError(first.name, f"{len(first)} rows whose time does not advance")
     check_step(first.name, step)
-    part = even_part(even_piece(first, step, first.time[0], first.time[-1]), 1.0 / step)
-    resolved, notes = resolved_settings([part], settings)
+    longest = max(stretches(first, usable_rows(first), settings.gap), key=lambda s: len(s.time), default=None)
+    if longest is None or len(longest.time) < MIN_STRETCH:
+        raise InputError(first.name, f"no stretch of {MIN_STRETCH} samples without a gap at the beginning")
+    based, clocks, notes = time_base(longest, stream, settings)
+    grid = with_period(even_step(based), settings.period)
+    count = int((based.time[-1] - based.time[0]) / grid) + 1
+    whole = without_velocity(replace(based.log, time=based.time), settings)
+    part = even_part(even_rows(whole, based.time[0] + grid * np.arange(count)), 1.0 / grid)
+    resolved, chosen = resolved_settings([part], settings)
     assert resolved.cutoff is not None
     assert resolved.torque_cutoff is not None
     filters = [LowPass(part.rate, cutoff, settings.order) for cutoff in (resolved.cutoff, resolved.torque_cutoff)]
-    edge = trimmed_edge(1 << 62, part.rate, resolved)
-    margin = max(edge, *(f.settling for f in filters)) + 16
-    return Plan(resolved, part.rate, margin, edge), notes
+    edge = trimmed_edge(ENDLESS, part.rate, resolved)
+    margin = int(MEMORY * max(edge, *(f.settling for f in filters))) + 16
+    return Plan(resolved, based.step, clocks, margin, (*notes, *chosen))
 
 
-def cut_at_gaps(pieces: Iterable[Log], longest: float) -> Iterator[tuple[Log, bool]]:
-    """Pieces cut where time jumps, each with whether a new stretch begins with it; rows that step back are left out."""
-    last = -np.inf
-    for piece in pieces:
-        kept = forward_rows(piece, last)
-        time = kept.time
-        if len(time) == 0:
-            continue
-        cuts = np.flatnonzero(np.diff(time, prepend=last) > longest)
-        bounds = np.unique(np.concatenate([[0], cuts, [len(time)]]))
-        for start, stop in pairwise(bounds):
-            whole = stop - start == len(time)
-            yield (kept if whole else kept.rows(int(start), int(stop))), bool(start in cuts)
-        last = float(time[-1])
+def time_base(
+    longest: Stretch, stream: LogStream, settings: Conditioning
+) -> tuple[Stretch, Iterator[StretchClock], list[Note]]:
+    """The first stretch on its time base, the clocks of all stretches, and the reason.
 
-
-def forward_rows(piece: Log, last: float) -> Log:
-    """The rows whose time is later than every row before."""
-    if (np.diff(piece.time, prepend=last) > 0.0).all():
-        return piece
-    finite = np.where(np.isfinite(piece.time), piece.time, -np.inf)
-    latest = np.maximum.accumulate(np.concatenate([[last], finite]))[:-1]
-    return piece.selected(np.asarray(finite > latest))
-
-
-CONTEXT = 24
-"""Rows kept of what came before: a spline forgets its ends within a few."""
-
-LOOK_AHEAD = 8
-"""Rows at the end of a piece that wait for the next before they are resampled."""
-
-
-def even_pieces(pieces: Iterable[tuple[Log, bool]], step: float, settings: Conditioning) -> Iterator[tuple[Log, bool]]:
-    """Pieces on an even grid that runs on from piece to piece, corrupt and stale rows filled from their neighbours.
-
-    Pieces that are even and clean pass as they are; from the first that is not, the rest of the stretch is resampled.
+    Raises:
+        LogRefusedError: `clock-ticks`.
     """
-    tail: Log | None = None
-    due, rough, begins = 0.0, False, True
-    for piece, new in pieces:
-        if new:
-            if tail is not None and rough:
-                yield even_piece(tail, step, due, float(tail.time[-1])), begins
-            tail, rough, begins = None, False, True
-        if not rough and is_clean(piece, step):
-            yield piece, begins
-            tail, due, begins = (
-                piece.rows(max(0, len(piece) - CONTEXT), len(piece)),
-                float(piece.time[-1]) + step,
-                False,
+    if longest.log.clock is not Clock.COLUMN or is_uniform(longest.time, longest.step):
+        exact = even_step(longest)
+        return longest, repeat(StretchClock(with_period(exact, settings.period))), []
+    step = ordinary_step_of(stream.stamps(CHUNK_ROWS), float(np.median(np.diff(longest.time))))
+    kind, based, note = chosen_base(replace(longest, step=step))
+    if kind is TimeBase.TICKS:
+        if "clock-ticks" not in settings.accept:
+            text = (
+                "rows were polled from a controller, some twice and some not at all, and lie on its ticks rather than on their "
+                "stamps: read the log as a whole, or accept the stamps"
             )
-            continue
-        check_usable(piece, settings)
-        block = piece if tail is None else joined_logs([tail, piece])
-        due = float(block.time[0]) if tail is None else due
-        rough = True
-        until = float(block.time[max(0, len(block) - LOOK_AHEAD)])
-        if until >= due:
-            even = even_piece(block, step, due, until)
-            yield even, begins
-            due, begins = float(even.time[-1]) + step, False
-        tail = block.rows(max(0, len(block) - CONTEXT), len(block))
-    if tail is not None and rough and tail.time[-1] >= due:
-        yield even_piece(tail, step, due, float(tail.time[-1])), begins
+            name = longest.log.name
+            raise LogRefusedError(name, [Note("clock-ticks", Severity.ERROR, text, name)])
+        kind, based, note = TimeBase.STAMPS, replace(longest, step=step), None
+    found = stretch_clocks(stream.stamps(CHUNK_ROWS), step, settings.gap * step, counted=kind is TimeBase.COUNTED)
+    clocks = (clock.with_step(with_period(clock.step, settings.period)) for clock in list(found))
+    return based, clocks, [note] if note is not None else []
 
 
-def is_clean(piece: Log, step: float) -> bool:
-    """Whether a piece can be used as it is."""
-    even = len(piece) < 2 or bool(np.abs(np.diff(piece.time) - step).max() <= UNIFORM_JITTER * step)
-    return even and bool(usable_rows(piece).all()) and not bool(stale_rows(piece[Channel.POSITION]).any())
-
-
-def check_usable(piece: Log, settings: Conditioning) -> None:
-    """Refuses a piece with more than a few corrupt rows, unless that is accepted."""
-    bad = 1.0 - float(usable_rows(piece).mean())
-    if bad > MAX_UNUSABLE and "corrupt-values" not in settings.accept:
-        text = f"{bad:.1%} of the rows from {piece.time[0]:.6g} s to {piece.time[-1]:.6g} s are missing or corrupt"
-        raise LogRefusedError(piece.name, [Note("corrupt-values", Severity.ERROR, text, piece.name)])
-
-
-def even_piece(block: Log, step: float, start: float, until: float) -> Log:
-    """Rows of a block resampled at start, start + step, ... up to `until`."""
-    # Half a thousandth of a step of slack: the last instant must not be lost to rounding.
-    count = max(1, int(np.floor((until - start) / step + 5e-4)) + 1)
-    grid = np.asarray(start + step * np.arange(count), dtype=np.float64)
-    good = usable_rows(block)
-    stale = stale_rows(block[Channel.POSITION])
-    channels = {}
-    for channel, values in block.channels.items():
-        fresh = good & ~stale if channel is Channel.POSITION else good & ~(stale & stale_rows(values))
-        channels[channel] = filled(block.time, values, grid, fresh & np.isfinite(values).all(axis=1))
-    return replace(block, time=grid, channels=channels)
-
-
-def filled(time: FloatArray, values: FloatArray, grid: FloatArray, fresh: Mask) -> FloatArray:
-    """Values on the grid from the fresh rows."""
-    if fresh.sum() < 2:
-        raise InputError("log", f"no usable rows between {time[0]:.6g} s and {time[-1]:.6g} s")
-    return resampled(time, values, grid, fresh)
-
-
-def windows(pieces: Iterable[tuple[Log, bool]], plan: Plan) -> Iterator[Window]:
+def windows(pieces: Iterable[Piece], plan: Plan) -> Iterator[Window]:
     """Overlapping windows of each stretch between gaps."""
     held: list[Log] = []
-    offset = wanted = 0
-    for piece, new in pieces:
-        if new and held:
+    rate, offset, wanted = 1.0, 0, 0
+    for piece in pieces:
+        if piece.begins and held:
             whole = joined_logs(held)
-            yield Window(whole, offset, wanted - offset, len(whole), True)
+            yield Window(whole, rate, offset, wanted - offset, len(whole), True)
             held, offset, wanted = [], 0, 0
-        held.append(piece)
+        rate = 1.0 / piece.clock.step
+        held.append(piece.log)
         rows = sum(len(log) for log in held)
         if rows > 3 * plan.margin:
             whole = joined_logs(held)
-            yield Window(whole, offset, wanted - offset, rows - plan.margin, False)
+            yield Window(whole, rate, offset, wanted - offset, rows - plan.margin, False)
             wanted = offset + rows - plan.margin
             # What the next window needs before its first wanted row.
             held = [whole.rows(rows - 2 * plan.margin, rows)]
             offset += rows - 2 * plan.margin
     if held:
         whole = joined_logs(held)
-        yield Window(whole, offset, wanted - offset, len(whole), True)
+        yield Window(whole, rate, offset, wanted - offset, len(whole), True)
 
 
 def window_samples(window: Window, plan: Plan) -> Samples | None:
     """Samples of one window, at the instants the whole stretch would have them; None when there are none."""
-    part = even_part(window.log, plan.rate)
+    part = even_part(window.log, window.rate)
     count = len(part.time)
     whole = window.offset == 0 and window.ends
     if count < MIN_STRETCH or (whole and not is_long_enough(part, plan.settings)):
         return None
-    edge = trimmed_edge(count, part.rate, plan.settings) if whole else plan.edge
+    edge = trimmed_edge(count if whole else ENDLESS, part.rate, plan.settings)
     every = decimation(part.rate, plan.settings)
     # Instants are counted from the first one kept of the whole stretch.
     first = max(window.start, edge - window.offset)

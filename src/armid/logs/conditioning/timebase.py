@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 import numpy as np
 
 from armid.arrays import FloatArray
@@ -22,6 +24,16 @@ MAX_DRIFT = 5e-3
 """[s] Between ticks counted and stamps: stamps are late by scheduling, not by more."""
 
 
+class TimeBase(StrEnum):
+    """What the samples of a stretch lie on."""
+
+    STAMPS = "stamps"
+    COUNTED = "counted"
+    """Even counting."""
+    TICKS = "ticks"
+    """Ticks of a controller that was polled."""
+
+
 def with_time_base(stretch: Stretch) -> tuple[Stretch, Note | None]:
     """The stretch on the time base in which the arm moves smoothest.
 
@@ -30,23 +42,30 @@ def with_time_base(stretch: Stretch) -> tuple[Stretch, Note | None]:
     A reader that polls a controller gets some samples twice and misses others: then time runs in whole ticks of the
     controller, and the recorded velocity tells how many passed.
     """
+    _, best, note = chosen_base(stretch)
+    return best, note
+
+
+def chosen_base(stretch: Stretch) -> tuple[TimeBase, Stretch, Note | None]:
+    """The same, with the kind of base; the note says why when it is not the stamps."""
     time, step, log = stretch.time, stretch.step, stretch.log
     if log.clock is not Clock.COLUMN or len(time) < 50 or is_uniform(time, step):
-        return stretch, None
+        return TimeBase.STAMPS, stretch, None
     recorded = roughness(stretch)
-    candidates = [c for c in (evenly_counted(stretch), ticked(stretch)) if c is not None]
-    if not candidates:
-        return stretch, None
-    values = [roughness(candidate) for candidate in candidates]
-    best = int(np.argmin(values))
-    if not values[best] < SMOOTHER * recorded:
-        return stretch, None
-    every = float(np.median(np.diff(candidates[best].time)))
+    bases = {TimeBase.COUNTED: evenly_counted(stretch), TimeBase.TICKS: ticked(stretch)}
+    found = {kind: (roughness(base), base) for kind, base in bases.items() if base is not None}
+    if not found:
+        return TimeBase.STAMPS, stretch, None
+    kind = min(found, key=lambda k: found[k][0])
+    value, best = found[kind]
+    if not value < SMOOTHER * recorded:
+        return TimeBase.STAMPS, stretch, None
+    every = float(np.median(np.diff(best.time)))
     text = (
-        f"the motion is {recorded / max(values[best], 1e-300):.3g} times smoother when samples are taken to lie on ticks of "
+        f"the motion is {recorded / max(value, 1e-300):.3g} times smoother when samples are taken to lie on ticks of "
         f"{every * 1e3:.4g} ms than with the stamps: the stamps' jitter is ignored"
     )
-    return candidates[best], Note("stamp-jitter-ignored", Severity.INFO, text, log.name)
+    return kind, best, Note("stamp-jitter-ignored", Severity.INFO, text, log.name)
 
 
 WANDER_SAMPLES = 50

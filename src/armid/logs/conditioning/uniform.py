@@ -42,8 +42,12 @@ def ordinary_step(time: FloatArray) -> float:
     if len(steps) == 0:
         return 0.0
     median = float(np.median(steps))
-    near = steps[(steps > 0.3 * median) & (steps < 3.0 * median)]
-    return float(near.mean())
+    return float(near_steps(steps, median).mean())
+
+
+def near_steps(steps: FloatArray, median: float) -> FloatArray:
+    """The steps near the median; limits between whole multiples, so that rounding does not decide over lost rows."""
+    return steps[(steps > 0.3 * median) & (steps < 2.5 * median)]
 
 
 MIN_STEP = 1e-7
