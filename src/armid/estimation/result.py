@@ -245,7 +245,8 @@ def summary(result: Result) -> dict[str, Any]:
             "provenance": dict(e.provenance),
         },
         "consistent": {
-            "method": c.method, "regulariser": c.regulariser, "status": c.status.value, "iterations": c.iterations, "seconds": c.seconds,
+            "method": c.method, "regulariser": c.regulariser, "status": c.status.value, "iterations": c.iterations,
+            "seconds": c.seconds,
             "chi_square": c.chi_square, "chi_square_free": c.chi_square_free, "prior_origin": dict(c.prior.origin),
             "parameters": [
                 {"name": n, "unit": u, "value": float(v), "prior": float(p), "standard_deviation": float(s),
