@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from armid.cli import application
 from armid.errors import InputError, UnknownNameError
+from armid.estimation.consistency.bounds import Bounds
 from armid.estimation.consistency.bounds_file import read_bounds
 from armid.estimation.consistency.physical import to_physical
 from armid.estimation.consistency.places import CentreBox, CentreEllipsoid, CentreHull
@@ -126,6 +127,28 @@ def test_a_missing_mesh_stops_with_one_line_and_writes_nothing(place):
     assert "gone.stl: mesh file not found" in outcome.stderr
     assert len(outcome.stderr.strip().splitlines()) == 1
     assert not (place / "no").exists()
+
+
+def test_results_of_earlier_versions_are_read(place):
+    run(place, out="early")
+    path = place / "early" / "result.json"
+    stored = json.loads(path.read_text())
+    del stored["consistent"]["method"]
+    for key in ("mass_matrix_bound", "p_value", "freedom"):
+        del stored["certificates"][key]
+    path.write_text(json.dumps(stored))
+    result = load_result(place / "early")
+    assert result.consistent.method == "lmi"
+    assert result.certificates.mass_matrix_bound == 0.0
+    assert np.isnan(result.certificates.p_value)
+
+
+def test_bounds_are_told_in_words():
+    assert Bounds().statements == ()
+    assert Bounds(total_mass=(1.0, 2.0)).statements == (
+        "total mass of the links at least 1 kg",
+        "total mass of the links at most 2 kg",
+    )
 
 
 FILE = """
