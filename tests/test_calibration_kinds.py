@@ -358,3 +358,24 @@ def test_everything_in_one_calibration(arm, tmp_path):
     assert data["noise"]["sensor.position"] < 2 * POSITION_NOISE
     assert data["verdict"] == "trusted"
     truth_is_met(arm, data)
+
+
+@pytest.mark.parametrize("kind", ["pose", "orientation", "distance"])
+def test_how_many_configurations_are_enough(arm, tmp_path, kind):
+    """Observed errors follow the prediction down, in the JSON, in the table for people and in the report."""
+    q = arm.configurations(120)
+    columns = pose_columns(arm.noisy(sensor_poses(arm, q)))
+    if kind == "orientation":
+        columns = {name: x for name, x in columns.items() if name.startswith("q")}
+    rows = distances(arm, q, {"post": (1.2, 0.8, 0.1)}) if kind == "distance" else arm.joints(q) | columns
+    path = write_table(tmp_path / "p.csv", rows)
+    options = f"--terms offset --folds 2 --enough --json --out {tmp_path / 'o'}".split()
+    done = CliRunner().invoke(application(), ["calibrate", "ur10e", str(path), *options])
+    data = json.loads(done.stdout)
+    assert "how many configurations are enough" in " ".join(done.stderr.split())
+    assert "How many configurations are enough" in (tmp_path / "o" / "report.html").read_text()
+    study = data["enough"]
+    assert study[-1]["observed"] < study[0]["observed"]
+    assert study[-1]["predicted"] < 0.6 * study[1]["predicted"]
+    for row in study[-2:]:
+        assert row["observed"] == pytest.approx(row["predicted_total"], rel=0.35)

@@ -12,6 +12,7 @@ from armid.calibration.errors import error_table
 from armid.calibration.fit import Fit, refit
 from armid.calibration.measurement import Measurements, Quantity
 from armid.calibration.model import pose_and_derivative
+from armid.calibration.noise import parts
 from armid.calibration.residual import gravity_torque, residuals
 from armid.calibration.solve import covariance, linearise
 
@@ -22,9 +23,10 @@ class PoseCount:
 
     Args:
         configurations: how many were used.
-        predicted: mean position error at the others that noise alone would leave [m], from the covariance.
+        predicted: mean error at the others that noise alone would leave, from the covariance: position [m], or orientation
+            [rad] when nothing else was measured.
         predicted_total: the same with the noise of the measurement it is compared with, as observed errors contain it.
-        observed: mean position error at the others [m].
+        observed: mean error at the others.
     """
 
     configurations: int
@@ -52,6 +54,8 @@ def position_uncertainty(fit: Fit, cov: FloatArray, measurements: Measurements) 
 
 MEAN_OVER_RMS = 0.92
 """Mean length of a three-dimensional Gaussian vector over its root mean square."""
+MEAN_OVER_RMS_1 = 0.80
+"""The same of a single number: planes, bars and wires."""
 
 
 def pose_count_study(
@@ -86,9 +90,18 @@ def subset_errors(fit: Fit, measurements: Measurements, chosen: FloatArray) -> t
     at = linearise(
         fit.model, again.after.values, measurements.subset(inside), fit.after.noise, fit.settings.solver.loss, kept
     )
-    sigma = position_uncertainty(again, covariance(fit.model, at, kept), rest)
-    noise = np.sqrt(np.mean([np.mean((fit.after.noise.sigma(o)[:3] ** 2).sum(axis=0)) for o in rest.observations]))
-    none = np.zeros(len(kept), dtype=bool)
-    errors = error_table(residuals(fit.model, again.after.values, rest, wanted=none)).position
-    total = MEAN_OVER_RMS * float(np.sqrt(np.mean(sigma**2) + noise**2))
-    return MEAN_OVER_RMS * float(np.sqrt(np.mean(sigma**2))), total, float(errors.mean())
+    cov = covariance(fit.model, at, kept)[np.ix_(kept, kept)]
+    found = list(residuals(fit.model, again.after.values, rest, wanted=kept))
+    observed = error_table(found).main[0]
+    wanted = "orientation" if all(o.quantity is Quantity.ORIENTATION for o in rest.observations) else "position"
+    predicted, total = [], []
+    for r in found:
+        for part, channels in parts(r.observations.quantity):
+            if (part == "orientation") == (wanted == "orientation"):
+                D = r.D[:, channels]
+                variance = np.einsum("pim,pq,qim->m", D, cov, D, optimize=True)
+                noise = (fit.after.noise.sigma(r.observations)[channels] ** 2).sum(axis=0)
+                factor = MEAN_OVER_RMS if D.shape[1] == 3 else MEAN_OVER_RMS_1
+                predicted.append(factor * np.sqrt(variance))
+                total.append(factor * np.sqrt(variance + noise))
+    return float(np.concatenate(predicted).mean()), float(np.concatenate(total).mean()), float(observed.mean())

@@ -245,6 +245,21 @@ def show(result: Calibration, data: dict[str, Any]) -> None:
                 cells = [f"{factor * row[k]:.3f}" for k in ("mean", "median", "max")]
                 table.add_row(f"{kind}, {name.replace('_', ' ')}", *cells, unit)
     screen.print(table)
+    if data.get("enough"):
+        screen.print(enough_table(data["enough"], "mm" if data["position_error_held_out"]["count"] else "mrad"))
     show_notes(result.notes)
     for name, path in data["files"].items():
         show_files([path], f"{name}: ")
+
+
+def enough_table(rows: list[dict[str, float]], unit: str) -> Any:
+    """Error against the number of configurations."""
+    from rich.table import Table
+
+    table = Table(title=f"how many configurations are enough: mean error at the others, {unit}")
+    for column in ("configurations", "predicted", "predicted, with noise", "observed"):
+        table.add_column(column, justify="right")
+    for row in rows:
+        cells = [f"{1e3 * row[k]:.3f}" for k in ("predicted", "predicted_total", "observed")]
+        table.add_row(str(int(row["configurations"])), *cells)
+    return table

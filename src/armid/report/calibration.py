@@ -167,7 +167,7 @@ def enough_section(enough: Sequence[Mapping[str, float]]) -> Section:
     figure = Figure(
         "enough",
         tuple(curves),
-        axes("configurations", "mean position error [mm]"),
+        axes("configurations", "mean error [mm; mrad where only orientation was measured]"),
         "More configurations stop helping where the curves flatten.",
     )
     return Section("enough", "How many configurations are enough", (figure,))
