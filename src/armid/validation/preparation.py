@@ -54,7 +54,9 @@ def payload_effects(effects: Effects, logs: Sequence[Log]) -> Effects:
         return replace(effects, payload=PayloadRuns.BOTH)
     if effects.payload is PayloadRuns.BOTH and loaded != {True, False}:
         said = "every recording says it carried a payload" if loaded == {True} else "no recording says it carried one"
-        raise InputError("--payload both", said, "say which did in a mapping: conditions: {payload: 1.5}, or 0 for none")
+        raise InputError(
+            "--payload both", said, "say which did in a mapping: conditions: {payload: 1.5}, or 0 for none"
+        )
     empty = next((log.name for log in logs if log.conditions.payload == 0.0), None)
     if effects.payload is PayloadRuns.LOADED and empty is not None:
         raise InputError("--payload loaded", f"{empty} says it carried nothing", "use --payload both")
