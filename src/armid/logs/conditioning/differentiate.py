@@ -116,7 +116,10 @@ def delayed(x: FloatArray, by: int) -> FloatArray:
 
 
 def savitzky_golay_window(rate: float, cutoff: float, count: int) -> int:
-    """Odd window whose own -3 dB point lies at the cut-off: about (order + 1) / 3.2 rate / cutoff [Schafer2011]."""
+    """Odd window 2 M + 1 whose own -3 dB point lies at the cut-off.
+
+    [Schafer2011]: at (order + 1) / (3.2 M - 4.6) of half the rate; the 4.6 is left out, which costs wide windows nothing.
+    """
     width = 5.0 / 3.2 * rate / cutoff if cutoff < rate else 7.0
     return int(np.clip(2 * round(width / 2.0) + 1, 7, max(7, count // 2 * 2 - 1)))
 

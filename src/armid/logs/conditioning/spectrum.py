@@ -13,8 +13,8 @@ MOTION_SHARE = 0.99
 """Share of the velocity's power, all joints together, below the edge of the motion's band."""
 
 BAND_FACTOR = 10.0
-"""Cut-off over band edge, the rule of thumb of [Gautier1997]: products of joint motions and friction reversals put torque at
-multiples of the motion's frequencies, and the filter must leave the motion itself untouched."""
+"""Cut-off over band edge, the usual rule of thumb of robot identification: products of joint motions and friction reversals put
+torque at multiples of the motion's frequencies, and the filter must leave the motion itself untouched."""
 
 SIGNAL_TO_NOISE = 10.0
 """How far the peak of the velocity's spectrum must stand above its valley (10 dB) for anything to count as motion."""
