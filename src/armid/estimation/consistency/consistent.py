@@ -159,7 +159,9 @@ class Consistency:
         self.bounds.add_to(program, prior.names, bodies, scale)
         self.regulariser.add_to(program, prior, scale)
         T, centre = rounding(R, z, self.regulariser, prior, scale)
-        solution = program.solve(tolerance=self.tolerance, transform=T, centre=centre)
+        # With a budget the error is a constraint, and the optimum of both together is no place to look from.
+        near = centre if self.error_budget is None else None
+        solution = program.solve(tolerance=self.tolerance, transform=T, centre=near)
         if solution.detail != "Solved":
             # Bounds far from where the data are: seen from the data, the bounds' own size is lost in the distance.
             again = program.solve(tolerance=self.tolerance, transform=T)
