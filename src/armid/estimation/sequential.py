@@ -30,6 +30,9 @@ EXCITED = 1e-7
 """Smallest over largest singular value of a stage's column-scaled rows along a direction that counts as seen: with
 torque good to six digits a weaker one would be noise."""
 
+PIECE = 8192
+"""Samples whose rows of all joints are in memory at a time."""
+
 ROUND_OFF = 1e-12
 """Relative to the measured torque: residuals below this are those of double precision and say nothing of noise."""
 
@@ -248,7 +251,9 @@ def filtered_channel(source: TorqueRows, inputs: FloatArray, stage: Stage, filte
     """The factor of the stage's rows after the filter that its torque passes too."""
     k = source.channels.index(stage.joint)
     velocity = inputs[:, source.robot.n_joints + k]
-    rows, torque, count = filter.apply(evaluate_rows(source, inputs)[:, k], stage.torque, velocity)
+    # In pieces: of every sample's rows only those of one joint are kept.
+    pieces = [evaluate_rows(source, inputs[i : i + PIECE])[:, k] for i in range(0, len(inputs), PIECE)]
+    rows, torque, count = filter.apply(np.concatenate(pieces), stage.torque, velocity)
     columns = np.flatnonzero(rows.any(axis=0))
     factor = triangular(np.column_stack([rows[:, columns], torque]))
     return ChannelInformation(stage.joint, columns, factor, count)

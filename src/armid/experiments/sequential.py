@@ -66,31 +66,30 @@ class RowFilter:
         Reversals stay in when too little would be left without them: friction that turns around a little differently than its
         model does less harm than rows that hardly outnumber the parameters.
         """
-        full = [self.stretch(segment, rows, torque, velocity, 0.0) for segment in self.segments]
-        clear = [self.stretch(segment, rows, torque, velocity, self.reversal) for segment in self.segments]
+        parts = [self.stretch(segment, rows, torque, velocity) for segment in self.segments]
         wanted = RESERVE * np.count_nonzero(rows.any(axis=0))
-        parts = clear if self.reversal and sum(count for *_, count in clear) >= wanted else full
-        A, y, counts = zip(*parts, strict=True)
-        return np.concatenate(A), np.concatenate(y), float(sum(counts))
+        left = sum(share * float(np.count_nonzero(clear)) for *_, clear, share in parts)
+        keep = [clear if left >= wanted else np.ones_like(clear) for *_, clear, _ in parts]
+        A = np.concatenate([part[0][k] for part, k in zip(parts, keep, strict=True)])
+        y = np.concatenate([part[1][k] for part, k in zip(parts, keep, strict=True)])
+        count = sum(part[3] * float(np.count_nonzero(k)) for part, k in zip(parts, keep, strict=True))
+        return A, y, count
 
     def stretch(
-        self, segment: Segment, rows: FloatArray, torque: FloatArray, velocity: FloatArray, reversal: float
-    ) -> tuple[FloatArray, FloatArray, float]:
+        self, segment: Segment, rows: FloatArray, torque: FloatArray, velocity: FloatArray
+    ) -> tuple[FloatArray, FloatArray, npt.NDArray[np.bool_], float]:
+        """Filtered rows and torque, which of them are clear of reversals, and how much each counts as an independent one."""
         filter = LowPass(segment.rate, self.cutoff, self.order)
         period = 0 if filter.passes_all else int(np.ceil(filter.transient * segment.rate))
-        slow = np.abs(velocity[segment.slice]) < reversal
+        slow = np.abs(velocity[segment.slice]) < self.reversal
         reach = period // 2
         near = np.convolve(slow, np.ones(2 * reach + 1), mode="same") > 0.5 if slow.any() and reach else slow
-        keep = ~near
-        keep[:period] = keep[len(keep) - period :] = False
         # What a low-pass leaves is determined by two samples per period of its cut-off; twice as many are kept.
         every = max(1, int(segment.rate / (KEPT * self.cutoff)))
-        thin = np.zeros(len(keep), dtype=bool)
-        thin[::every] = True
-        kept = keep & thin
+        kept = slice(period, max(period, len(segment) - period), every)
         share = 1.0 if filter.passes_all else min(1.0, 2.0 * self.cutoff * every / segment.rate)
         A, y = (low_pass(values[segment.slice], filter)[kept] for values in (rows, torque))
-        return A, y, share * float(np.count_nonzero(kept))
+        return A, y, ~near[kept], share
 
 
 KEPT = 4.0
