@@ -129,6 +129,36 @@ def test_it_pays_on_held_out_motion_and_is_predicted_again_from_the_folder(place
     assert stored.shapes == result.shapes or stored.shapes.scales == result.shapes.scales
 
 
+def test_friction_of_a_joint_that_two_drives_move_is_told_from_that_of_the_drives(place):
+    coupled = ROBOT.replace("joints:", "coupling: [[1, 0, 0], [0, 1, 0], [0, -1, 1]]\njoints:", 1)
+    (place / "coupled.yaml").write_text(coupled)
+    robot = load_robot(place / "coupled.yaml")
+    C, own = np.array([[1.0, 0, 0], [0, 1, 0], [0, -1, 1]]), {"coupled_viscous": 0.7, "coupled_coulomb": 1.2}
+    for k in (1, 2):
+        rng = np.random.default_rng(20 + k)
+        x = fourier_motion(rng, 3, 6000, 200.0)
+        rows = TorqueRows(robot, Effects())
+        torque = evaluate_rows(rows, x) @ (1.1 * nominal_standard(robot, rows.columns))
+        w = x[:, 3:6] @ C[2]
+        torque = torque + friction("linear", x[:, 3:6], torque)
+        torque += np.outer(own["coupled_viscous"] * w + own["coupled_coulomb"] * np.sign(w), C[2])
+        torque += coloured(rng, torque.shape, 0.02, (1.0, -0.8))
+        time = np.arange(len(x))[:, None] / 200.0
+        write_columns(place / f"coupled{k}.csv", robot, {"time": time, "q": x[:, :3], "tau": torque})
+    report = run(
+        "identify", place / "coupled.yaml", place / "coupled1.csv", "--validate", place / "coupled2.csv",
+        "--friction", f"{LINEAR},coupled", "--out", place / "coupled", "--json",
+    )  # fmt: skip
+    joints = {joint["name"]: joint for joint in report["friction"]["joints"]}
+    assert report["verdict"] == "trusted"
+    assert not {"coupled_viscous", "coupled_coulomb"} & (set(joints["waist"]) | set(joints["shoulder"]))
+    truth = own | {"viscous": LEVELS["viscous"][2], "coulomb": LEVELS["coulomb"][2]}
+    for quantity, value in truth.items():
+        found = joints["elbow"][quantity]
+        assert abs(found["value"] - value) < 4.0 * found["standard_deviation"]
+        assert found["standard_deviation"] < 0.1
+
+
 def test_people_see_whether_it_pays(place, identified):
     args = ("identify", place / "elbow.yaml", place / "linear1.csv", "--validate", place / "linear2.csv")
     outcome = run(*args, "--friction", f"{LINEAR},stribeck", "--out", place / "needless")
