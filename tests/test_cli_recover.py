@@ -129,6 +129,19 @@ def test_a_motion_that_stands_still_or_has_no_torque(folder: Path, tmp_path: Pat
         assert match in done.stderr
 
 
+def test_motor_torque_is_no_joint_torque(folder: Path, tmp_path: Path) -> None:
+    robot = load_robot("lwr4-dh")
+    t = np.arange(0.0, 14.0, 0.01)
+    q = 0.5 * np.sin(np.outer(t, 0.5 + 0.3 * np.arange(7)) + np.arange(7))
+    header = "time," + ",".join(f"{k}_{n}" for k in ("q", "tau_motor") for n in robot.joint_names)
+    table = np.column_stack([t, q, gravity(robot, q)])
+    np.savetxt(tmp_path / "log.csv", table, delimiter=",", header=header, comments="")
+    command = ["recover", "lwr4-dh", str(folder / "arm.npz"), "--motion", str(tmp_path / "log.csv")]
+    done = RUNNER.invoke(application(), command)
+    assert done.exit_code == 1
+    assert "no joint torque" in done.stderr
+
+
 def test_poses_to_read_at_and_the_embedded_controller(tmp_path: Path) -> None:
     """--plan, simulate --record controller-model, recover: what a user does without a robot."""
     plan = run("lwr4plus", "--plan", "120", "--out", tmp_path, "--seed", "3")

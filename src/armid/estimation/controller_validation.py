@@ -13,6 +13,7 @@ from armid.estimation.controller_model import ElementError, Recovery, element_er
 from armid.experiments.controller_model import ControllerSamples
 from armid.kernels.evaluate import evaluate_rows
 from armid.logs.conditioning import LowPass, low_pass
+from armid.logs.log import Channel
 from armid.logs.samples import Samples
 from armid.parameters.effects import TorqueSide
 
@@ -117,6 +118,11 @@ def torque_test(found: Recovery, data: Samples) -> TorqueTest:
     """
     if not (np.abs(data.qd) > STANDSTILL).any():
         raise InputError(data.segments[0].log, "no joint moves", "a motion; poses at rest go to --validate")
+    if Channel.LINK_TORQUE not in data.torques:
+        there = ", ".join(c.value for c in data.torques)
+        raise InputError(
+            data.segments[0].log, f"holds {there}, no joint torque", "a controller's model has no drives in it"
+        )
     measured = data.torque(TorqueSide.LINK)
     predicted = found.torque(data.q, data.qd, data.qdd)
     friction = np.empty_like(measured)
