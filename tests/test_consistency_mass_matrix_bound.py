@@ -7,7 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from armid.estimation.consistency.certificates import certify, proven_eigenvalue, smallest_mass_matrix_eigenvalue
+from armid.estimation.consistency.certificates import (
+    certify,
+    nearest_standard,
+    proven_eigenvalue,
+    smallest_mass_matrix_eigenvalue,
+)
 from armid.estimation.consistency.consistent import Consistency
 from armid.estimation.consistency.mass_matrix_bound import (
     best_transfers,
@@ -162,3 +167,21 @@ def test_certificates_carry_the_bound_and_the_test_of_the_free_estimate():
     assert certificates.mass_matrix_bound <= dense
     assert certificates.free_estimate_is_physical
     assert certificates.p_value > 0.05
+
+
+@pytest.mark.parametrize("noise", [0.1, 20.0, 200.0])
+def test_the_free_estimate_gets_a_proof_where_there_is_one_and_never_a_wrong_one(noise):
+    arm = case(5, count=400)
+    run = arm.run(np.random.default_rng(1).normal(size=arm.clean.shape) * noise)
+    information = information_of([run])
+    free = WeightedLeastSquares().fit(information, arm.base)
+    weighted = information.weighted({name: 1.0 / s for name, s in free.sigma.items()})
+    prior = nominal_prior(arm.robot, arm.source.columns)
+    estimate = Consistency().fit(weighted, arm.source.space.units, prior)
+    near = nearest_standard(free, estimate)
+    assert np.allclose(arm.base.values(near), free.values, atol=1e-8 * np.abs(free.values).max())
+    bound = certify(arm.robot, estimate, free, {}).free_mass_matrix_bound
+    found = smallest_mass_matrix_eigenvalue(arm.robot, estimate.names, free.standard, seed=3, count=20000)
+    assert bound <= max(found, 0.0)
+    if noise < 1.0:
+        assert bound > 0.9 * found > 0.0

@@ -91,14 +91,16 @@ def mass_matrix_table(result: Result) -> Table:
         result.robot, dict(zip(result.estimate.base.parameters, result.estimate.standard, strict=True))
     )
     rows: list[tuple[str | float, ...]] = []
+    k = result.certificates
+    bounds = {"consistent": k.mass_matrix_bound, "unconstrained": k.free_mass_matrix_bound}
     for name, robot in (("consistent", result.identified_robot()), ("unconstrained", free)):
         row: list[str | float] = [name]
         paths = [result.traces[f"{run}.inputs"] for run in run_names(result.traces) if f"{run}.inputs" in result.traces]
         along = [positivity_along(robot, inputs[:, : robot.n_joints]).smallest for inputs in paths]
-        row += [min(along) if along else float("nan"), positivity_over(robot).smallest]
+        row += [min(along) if along else float("nan"), positivity_over(robot).smallest, bounds[name] or "no proof"]
         rows.append(tuple(row))
     return Table(
-        ("estimate", "along held-out motion", "over the joint range"),
+        ("estimate", "along held-out motion", "smallest found over the joint range", "proven at every configuration"),
         tuple(rows),
         tuple("" if isinstance(row[2], float) and row[2] > 0.0 else "warn" for row in rows),
         caption="Smallest eigenvalue of the mass matrix (kg m², rotors included). A negative one would give kinetic energy "

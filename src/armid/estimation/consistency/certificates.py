@@ -9,7 +9,7 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.estimation.consistency.bodies import bodies_of
-from armid.estimation.consistency.consistent import ConsistentEstimate
+from armid.estimation.consistency.consistent import ConsistentEstimate, parameter_scale
 from armid.estimation.consistency.feasibility import feasibility
 from armid.estimation.consistency.mass_matrix_bound import mass_matrix_bound
 from armid.estimation.estimate import Estimate
@@ -39,6 +39,8 @@ class Certificates:
         p_value: about how often noise alone takes the free estimate of a physical robot this far from possible bodies, given
             the constraints that bind.
         freedom: degrees of freedom behind it: constraints that bind and that base parameters see.
+        free_mass_matrix_bound: the same as `mass_matrix_bound` for the free estimate, whose bodies need not be possible; zero
+            without proof.
     """
 
     pseudo_inertia: Mapping[str, float]
@@ -51,6 +53,7 @@ class Certificates:
     mass_matrix_bound: float = 0.0
     p_value: float = float("nan")
     freedom: int = 0
+    free_mass_matrix_bound: float = 0.0
 
     @property
     def free_estimate_is_physical(self) -> bool:
@@ -79,6 +82,7 @@ def certify(
         bound,
         test.p_value,
         test.freedom,
+        proven_eigenvalue(robot, consistent.names, nearest_standard(free, consistent)),
     )
 
 
@@ -104,6 +108,16 @@ def proven_eigenvalue(robot: Robot, names: tuple[str, ...], values: FloatArray) 
     """Below every eigenvalue of M(q), with a payload or without: a payload can only add to M(q)."""
     bodies = moving_bodies(robot, names, values, payload=False)
     return mass_matrix_bound(robot, bodies, rotor_inertias(robot, names, values))
+
+
+def nearest_standard(free: Estimate, consistent: ConsistentEstimate) -> FloatArray:
+    """Standard parameters with the free estimate's base parameters, as near to the possible bodies as these allow, shape [p].
+
+    M(q) depends on base parameters alone, so any such vector may carry the proof, and bodies that are almost possible do best.
+    """
+    scale = parameter_scale(consistent.prior)
+    miss = free.values - free.base.values(consistent.values)
+    return consistent.values + scale * np.linalg.lstsq(free.base.projection * scale, miss, rcond=None)[0]
 
 
 def moving_bodies(robot: Robot, names: tuple[str, ...], values: FloatArray, *, payload: bool) -> FloatArray:
