@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from armid.calibration.rotations import inverse
 from armid.cli import application
+from armid.kernels.kinematics import forward_kinematics
 from armid.robot.load import load_robot
 from armid.robot.quaternion import quaternion_from_matrix
 from measured_arm import MeasuredArm, pose_columns, position_columns, write_table
@@ -159,3 +160,24 @@ def test_an_arm_far_from_its_description_is_calibrated_with_a_warning(tmp_path):
     assert any(n["code"] == "far-from-nominal" for n in data["notes"])
     assert data["position_error_before"]["mean"] > 0.015
     assert data["position_error_held_out"]["mean"] < 3e-4
+
+
+def test_poses_that_nobody_measured_are_named(recording, tmp_path):
+    """The controller's own tool pose, recorded instead of a tracker's."""
+    _, q, _ = recording
+    T = forward_kinematics(load_robot("ur10e"), q)
+    columns = {f"q{i + 1}": q[:, i] for i in range(6)}
+    done, _ = command(write_table(tmp_path / "p.csv", columns | pose_columns(T)))
+    data = json.loads(done.stdout)
+    assert any(n["code"] == "computed-poses" for n in data["notes"])
+    assert data["verdict"] == "no held-out gain"
+
+
+def test_slides_in_millimetres(tmp_path):
+    arm = MeasuredArm(load_robot("cylindrical"), np.random.default_rng(2))
+    q = arm.configurations(30)
+    T = arm.noisy(arm.Z @ arm.tool_in_base(q))
+    path = write_table(tmp_path / "p.csv", arm.joints(q * [1, 1e3, 1e3]) | pose_columns(T))
+    done = CliRunner().invoke(application(), ["calibrate", "cylindrical", str(path), "--out", str(tmp_path / "o")])
+    assert done.exit_code == 1
+    assert "prismatic joints are in millimetres" in " ".join(done.stderr.split())

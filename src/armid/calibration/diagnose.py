@@ -254,6 +254,10 @@ def stale_rows(o: Observations, q: FloatArray) -> npt.NDArray[np.bool_]:
     return np.asarray(np.abs(q[o.rows] - q[o.rows[original]]).max(axis=1) > MOVED)
 
 
+COMPUTED = 2e-6
+"""[m, rad] No arm is built and no tool measured this well."""
+
+
 def misfit_notes(fit: Fit, measurements: Measurements) -> list[Note]:
     """Fewer equations than parameters, and joints that never moved."""
     notes = []
@@ -262,6 +266,12 @@ def misfit_notes(fit: Fit, measurements: Measurements) -> list[Note]:
         notes.append(Note(
             "few-equations", Severity.WARNING,
             f"{measurements.n_equations} equations for {wanted} parameters: the prior decides the rest; measure more",
+        ))  # fmt: skip
+    found = misfit_of(fit.before.residuals)
+    if np.nanmax([found.position, found.orientation]) < COMPUTED:
+        notes.append(Note(
+            "computed-poses", Severity.WARNING,
+            "the poses are those of the nominal arm to the last digits: a controller computed them, no instrument measured them",
         ))  # fmt: skip
     span = np.ptp(measurements.q, axis=0)
     still = [name for name, s in zip(fit.model.robot.joint_names, span, strict=True) if s < 1e-3]
