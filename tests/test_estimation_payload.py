@@ -15,7 +15,7 @@ from armid.estimation.estimate import Estimate
 from armid.estimation.gains import DriveGainSearch
 from armid.estimation.online_forgetting import Forgetting
 from armid.estimation.payload import COLUMNS, Arm, Payload, PayloadSearch, jacobian
-from armid.estimation.payload_checks import synchronisation_notes, torque_lag
+from armid.estimation.payload_checks import out_of_step, torque_lag
 from armid.estimation.payload_formats import franka_set_load, kuka_load_data, ur_set_target_payload
 from armid.estimation.payload_online import OnlinePayload
 from armid.estimation.payload_static import Rest, poses_at_rest, static_payload
@@ -263,7 +263,7 @@ def test_torque_out_of_step_is_measured_and_refused() -> None:
         assert torque_lag([run], known)[0] == pytest.approx(lag, rel=0.1)
         with pytest.raises(InputError, match="late" if lag > 0 else "early"):
             PayloadSearch().fit(arm(), [run])
-    assert synchronisation_notes([loaded_run()], known) == []
+    assert out_of_step([loaded_run()], known) == 0.0
 
 
 def test_friction_at_rest_is_noise_of_the_static_load() -> None:

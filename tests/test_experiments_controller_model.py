@@ -10,8 +10,8 @@ import pytest
 from armid.design.scene import build_scene
 from armid.errors import InputError
 from armid.estimation.controller_model import fit, random_poses, recover
-from armid.estimation.payload import tool_change
 from armid.estimation.silent_channels import Silence, echelon, equation
+from armid.estimation.tool_change import tool_change
 from armid.experiments.controller_model import ControllerSamples, read_samples
 from armid.kernels.dynamics import coriolis_matrix, gravity, inverse_dynamics, mass_matrix
 from armid.parameters.inertial import from_centre_of_mass

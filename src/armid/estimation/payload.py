@@ -6,8 +6,8 @@ them: `y - A_arm b = A_load pi`. The uncertainty of the arm's own parameters is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ from armid.estimation.consistency.regularisers import PullBack
 from armid.estimation.covariance import AutocorrelatedNoise
 from armid.estimation.estimate import Estimate
 from armid.estimation.least_squares import WeightedLeastSquares
-from armid.estimation.payload_checks import synchronisation_notes
+from armid.estimation.payload_checks import in_step, out_of_step, synchronisation_note
 from armid.estimation.run import Run, information_of
 from armid.identifiability.base import BaseParameters
 from armid.identifiability.rank import RankDecision
@@ -207,18 +207,33 @@ class PayloadSearch:
         wanted = [columns.index(c) for c in COLUMNS[: self.parameters]]
         if self.offsets:
             wanted += [i for i, c in enumerate(columns) if c.endswith(".offset")]
+        free, covariance = self.least_squares(arm, rest, wanted)
+        found = self.possible(arm, free, covariance, frame)
+        return replace(found, notes=(*found.notes, *self.step_notes(arm, runs, free, wanted)))
+
+    def least_squares(self, arm: Arm, rest: Sequence[Run], wanted: Sequence[int]) -> tuple[Estimate, FloatArray]:
+        """The load of what the arm does not explain, and its covariance with the arm's uncertainty."""
         information = information_of(rest)
-        free = WeightedLeastSquares().fit(information, chosen(columns, wanted), prior=None)
-        known_noise = np.diag(free.covariance)
+        free = WeightedLeastSquares().fit(information, chosen(rest[0].source.columns, wanted), prior=None)
+        independent = np.diag(free.covariance)
         if self.correlated:
             free = AutocorrelatedNoise().apply(free, rest, information)
-        inflation = max(float(np.exp(np.log(np.diag(free.covariance) / known_noise).mean())), 1.0)
-        covariance = free.covariance + arm_covariance(arm, information, free, wanted, inflation)
+        inflation = max(float(np.exp(np.log(np.diag(free.covariance) / independent).mean())), 1.0)
+        return free, free.covariance + arm_covariance(arm, information, free, wanted, inflation)
+
+    def step_notes(self, arm: Arm, runs: Sequence[Run], free: Estimate, wanted: Sequence[int]) -> list[Note]:
+        """Whether torque and position are in step, as far as the load depends on it."""
+        known = arm.over(runs[0].source.columns)
         together = known.copy()
         together[wanted] += free.values
-        notes = synchronisation_notes(runs, together) if self.correlated else []
-        found = self.possible(arm, free, covariance, frame)
-        return replace(found, notes=(*found.notes, *notes))
+        lag = out_of_step(runs, together) if self.correlated else 0.0
+        if lag == 0.0:
+            return []
+        moved = [in_step(run, lag) for run in runs]
+        rest = [run.with_measured(run.residuals(known)) for run in moved]
+        again, covariance = self.least_squares(arm, rest, wanted)
+        change = float(free.values[0] - again.values[0])
+        return [synchronisation_note(runs[0].name, lag, change, float(deviations(covariance)[0]))]
 
     def possible(self, arm: Arm, free: Estimate, covariance: FloatArray, frame: str | None) -> Payload:
         """The nearest possible body, in the wanted frame."""
@@ -346,55 +361,3 @@ def load_notes(values: FloatArray, moved: FloatArray, separated: bool, spread: f
         text = f"least squares alone gives an impossible body; {name} moved by {moved.max():.1f} standard deviations"
         notes.append(Note("made-consistent", Severity.WARNING, text, PAYLOAD))
     return notes
-
-
-@dataclass(frozen=True, eq=False)
-class ToolChange:
-    """The body by which two identifications of one arm differ; [Gaz2014] eqs. 31-32.
-
-    Args:
-        values: mass, first moments [kg, kg m] (and inertia [kg m^2] where it shows) in the last link's frame.
-        names: of those.
-        standard_deviations: of those.
-        apart: for the mass, the estimate each single coefficient gives, name -> kg.
-    """
-
-    names: tuple[str, ...]
-    values: FloatArray
-    standard_deviations: FloatArray
-    apart: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def mass(self) -> float:
-        return float(self.values[self.names.index("mass")])
-
-
-def tool_change(before: Estimate, after: Estimate, n_joints: int) -> ToolChange:
-    """What was added to the last link between two identifications of the same base parameters.
-
-    after - before = P_last pi: least squares weighted by both covariances over what the coefficients show of the last link.
-    """
-    if before.base.parameters != after.base.parameters or before.names != after.names:
-        raise InputError(
-            "results", "two identifications of different base parameters", "use the same arm and quantities"
-        )
-    place = {name: i for i, name in enumerate(before.base.parameters)}
-    last = [place[f"link{n_joints}.{name}"] for name in INERTIAL_NAMES]
-    P = before.base.projection[:, last]
-    seen = [k for k in range(N_INERTIAL) if np.any(P[:, k] != 0.0)]
-    difference = after.values - before.values
-    covariance = before.covariance + after.covariance
-    # Identifications good to round-off would give some coefficients all the weight: the smallest deviation that counts.
-    floor = 1e-6 * max(float(np.abs(after.values).max()), 1e-12)
-    sigma = np.sqrt(np.maximum(np.diag(covariance), floor**2))
-    A, y = P[:, seen] / sigma[:, np.newaxis], difference / sigma
-    values = np.asarray(np.linalg.lstsq(A, y, rcond=1e-10)[0], dtype=np.float64)
-    inverse = np.linalg.pinv(A.T @ A)
-    S = inverse @ (A / sigma[:, np.newaxis]).T
-    deviation = np.sqrt(np.maximum(np.diag(S @ covariance @ S.T), 0.0))
-    masses = {
-        name: float(difference[i] / P[i, 0])
-        for i, name in enumerate(before.names)
-        if P[i, 0] != 0.0 and np.count_nonzero(P[i]) == 1
-    }
-    return ToolChange(tuple(INERTIAL_NAMES[k] for k in seen), values, deviation, masses)
