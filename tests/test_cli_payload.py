@@ -21,6 +21,7 @@ from armid.simulation.physics import Physics
 from armid.simulation.scenario import Scenario, run_scenario
 from armid.simulation.sensors import typical_sensors
 from armid.simulation.writers import LogFormat, write_log
+from realdata import ROOT, real_data
 
 RUNNER = CliRunner()
 ROBOT = load_robot("iiwa14")
@@ -232,3 +233,25 @@ def test_a_grasp_in_a_stream_is_an_event(folder: Path) -> None:
     assert [event["code"] for event in result["events"]][-1] == "arm-changed"
     seconds = float(re.search(r"at ([\d.]+) s", result["events"][-1]["message"]).group(1))
     assert 12.0 < seconds < 13.0
+
+
+def test_a_real_arm_from_the_command_line(tmp_path: Path) -> None:
+    """UR10e by motor current: arm and gains from one pair of recordings, 2.805 kg in another, three weeks earlier."""
+    folder = real_data("dynamics", "ur10e")
+    mappings = ROOT / "docs" / "mappings"
+    arguments = [
+        "identify", folder / "ur10e.urdf", mappings / "ur10e-14harm50sec.yaml", mappings / "ur10e-14harm50sec-load.yaml",
+        "--payload", "both", "--torques", "motor", "--rotor-inertia", "--data-root", real_data(), "--out", tmp_path / "arm",
+    ]  # fmt: skip
+    done = RUNNER.invoke(application(), [str(a) for a in arguments])
+    assert done.exit_code in (0, 3), done.output
+    text = (
+        (mappings / "ur10e-14harm50sec-load.yaml")
+        .read_text()
+        .replace("ur-20_02_19_14harm50secLoad", "ur-20_01_31-load")
+    )
+    (tmp_path / "other.yaml").write_text("\n".join(x for x in text.splitlines() if not x.startswith("rows:")))
+    result = run("payload", tmp_path / "arm", tmp_path / "other.yaml", "--data-root", real_data())
+    assert result["mass"] == pytest.approx(2.805, rel=0.03)
+    assert abs(result["mass"] - 2.805) < 3.0 * result["standard_deviations"]["mass"]
+    assert not result["inertia_separated"]
