@@ -24,8 +24,11 @@ from armid.estimation.consistency.mass_matrix_bound import (
 from armid.estimation.consistency.prior import nominal_prior
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.run import information_of
+from armid.experiments.torque import TorqueRows
+from armid.identifiability.structure import structural_base
 from armid.kernels.dynamics import mass_matrix
-from armid.parameters.inertial import INERTIAL_NAMES, from_centre_of_mass, to_centre_of_mass
+from armid.parameters.effects import Effects
+from armid.parameters.inertial import INERTIAL_NAMES, from_centre_of_mass, pseudo_inertia, to_centre_of_mass
 from armid.robot import Elementary, Joint, JointKind, Link, Motion, Robot
 from armid.robot.load import load_robot
 from armid.validation.positivity import positivity_over
@@ -99,6 +102,7 @@ def test_the_three_facts_hold_at_every_configuration(seed):
         for i, joint in enumerate(robot.joints):
             facts = joint_facts(joint)
             own, before = J[i], J[i - 1] if i else np.zeros((6, 5))
+            assert i > 0 or np.allclose(own[:, 0], facts.own.screw, atol=1e-7)
             assert np.allclose(facts.own.rate @ own - facts.before.rate @ before, np.eye(5)[i], atol=1e-7)
             assert np.allclose(facts.own.equal @ own, facts.before.equal @ before, atol=1e-7)
             for mine, theirs in zip(facts.own.shared, facts.before.shared, strict=True):
@@ -145,10 +149,27 @@ def test_one_joint_meets_its_bound_exactly():
             assert mass_matrix_bound(robot, ten, np.array([rotor])) <= inertia + rotor
 
 
-def test_a_point_mass_gives_no_proof():
-    ten = from_centre_of_mass(2.0, [0.3, 0.1, 0.2], np.zeros((3, 3)))
+def test_a_point_mass_has_a_proof_off_the_axis_and_none_on_it():
+    """A single link turns about its axis and does nothing else; on the axis M(q) is zero and nothing helps."""
     joint = Joint("j", JointKind.REVOLUTE, (Elementary(Motion.RZ, 0.0, variable=True),))
-    assert mass_matrix_bound(Robot("one", (joint,), (Link("l", ten),)), ten, np.zeros(1)) == 0.0
+    for centre, inertia in (([0.3, 0.1, 0.2], 2.0 * (0.09 + 0.01)), ([0.0, 0.0, 0.2], 0.0)):
+        ten = from_centre_of_mass(2.0, centre, np.zeros((3, 3)))
+        bound = mass_matrix_bound(Robot("one", (joint,), (Link("l", ten),)), ten, np.zeros(1))
+        assert 0.97 * inertia <= bound <= inertia
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_parameters_of_no_possible_body_are_proven_when_they_move_like_possible_ones(seed):
+    """Base parameters alone, all others zero: no body has them, and M(q) is that of the true bodies."""
+    rng = np.random.default_rng(seed)
+    robot = random_robot(rng, 4)
+    base = structural_base(TorqueRows(robot, Effects()))
+    strange = base.embedding @ base.values(robot.inertial)
+    assert any(np.linalg.eigvalsh(pseudo_inertia(ten))[0] < -1e-6 for ten in strange.reshape(-1, 10))
+    bound, plain = (mass_matrix_bound(robot, x, np.zeros(4)) for x in (strange, robot.inertial))
+    assert bound == pytest.approx(plain, rel=0.05)
+    wrong = strange - np.tile([0.0, *[0.0] * 3, 1.0, 0, 0, 1.0, 0, 1.0], 4) * 20.0
+    assert mass_matrix_bound(robot, wrong, np.zeros(4)) == 0.0
 
 
 def test_certificates_carry_the_bound_and_the_test_of_the_free_estimate():

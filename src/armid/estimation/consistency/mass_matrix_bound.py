@@ -11,8 +11,9 @@ in them look the same from both links:
 * mass along the axis of a revolute joint may be counted with either link. Such transfers y change the matrices and not the
   energy (the regroupings of [Gautier1991]; those of prismatic joints change nothing once links do not turn).
 
-Therefore, with S the block diagonal matrix of the links' 6 x 6 inertias, Z a basis of the twists with F V = 0, N_k the
-transfers, D the rotor inertias and C the coupling of drives (qd = C qd_drive),
+The first link moves against a base at rest and has one twist only. Therefore, with S the block diagonal matrix of the links'
+6 x 6 inertias, Z a basis of the twists with F V = 0, N_k the transfers, D the rotor inertias and C the coupling of drives
+(qd = C qd_drive),
 
     Z^T (S + sum y_k N_k + G^T C^-T (D - lambda 1) C^-1 G) Z >= 0   implies   M(q) >= lambda 1   for every q.        (1)
 
@@ -23,7 +24,8 @@ off the form: a proof, however good the search was.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 
 import numpy as np
 
@@ -38,6 +40,8 @@ GAP = 0.01
 SHARPENING = 10.0
 """Of the barrier from round to round."""
 MOST_STEPS = 150
+LIFTED = 1.2
+"""Of the way up, in units of it, at which the form is positive definite with some room."""
 WEAK_PULL = 1e-6
 """On transfers that change nothing, so that they stay where they are."""
 
@@ -66,12 +70,21 @@ class EnergyForm:
     def drive_rates(self) -> FloatArray:
         return np.asarray(np.linalg.solve(self.coupling, self.rates), dtype=np.float64)
 
+    @property
+    def full(self) -> FloatArray:
+        """The form without lambda and transfers, shape [k, k]."""
+        g = self.drive_rates
+        return self.inertia + g.T @ (self.rotor[:, np.newaxis] * g)
+
+    def moved(self, y: FloatArray) -> EnergyForm:
+        """The same form with these transfers made, and their rounding remembered."""
+        sizes = np.append(self.sizes @ np.append(1.0, np.abs(y)), self.sizes[1:])
+        return replace(self, inertia=self.inertia + np.einsum("k,kij->ij", y, self.transfers), sizes=sizes)
+
     def root(self, y: FloatArray) -> FloatArray:
         """Cholesky factor of the form without lambda, less its rounding; LinAlgError when it is not positive definite."""
-        g = self.drive_rates
-        rotors = g.T @ (self.rotor[:, np.newaxis] * g)
-        size = self.sizes @ np.append(1.0, np.abs(y)) + np.linalg.norm(rotors)
-        S = self.inertia + np.einsum("k,kij->ij", y, self.transfers) + rotors
+        S = self.full + np.einsum("k,kij->ij", y, self.transfers)
+        size = self.sizes @ np.append(1.0, np.abs(y)) + np.linalg.norm(self.full - self.inertia)
         return np.asarray(np.linalg.cholesky(S - ROUNDING * size * np.eye(len(S))), dtype=np.float64)
 
     def constant_bound(self, y: FloatArray) -> FloatArray:
@@ -97,7 +110,11 @@ def mass_matrix_bound(robot: Robot, inertial: FloatArray, rotor: FloatArray) -> 
         rotor: rotor inertias [kg m^2, or kg], shape [n].
     """
     form = energy_form(robot, inertial, rotor)
-    plain = form.proven(np.zeros(len(form.transfers)))
+    none = np.zeros(len(form.transfers))
+    if form.proven(none) == 0.0:
+        # Links that are no bodies by themselves, as of a free estimate, may be with what their neighbours lend them.
+        form = form.moved(positive_transfers(form))
+    plain = form.proven(none)
     return max(plain, form.proven(best_transfers(form, plain))) if plain > 0.0 else 0.0
 
 
@@ -111,17 +128,17 @@ def energy_form(robot: Robot, inertial: FloatArray, rotor: FloatArray) -> Energy
     for i, joint in enumerate(robot.joints):
         facts = joint_facts(joint)
         G[i, block(i)] = facts.own.rate
+        if i == 0:
+            # The base is at rest: the first link has no twist but its joint's, whatever mass lies on the axis.
+            F.append(np.pad(kernel(facts.own.screw[np.newaxis]).T, ((0, 0), (0, 6 * n - 6))))
+            continue
         none = np.zeros((len(facts.own.equal), 6 * n))
-        none[:, block(i)] = facts.own.equal
-        if i > 0:
-            G[i, block(i - 1)] = -facts.before.rate
-            none[:, block(i - 1)] = -facts.before.equal
+        none[:, block(i)], none[:, block(i - 1)] = facts.own.equal, -facts.before.equal
         F.append(none)
+        G[i, block(i - 1)] = -facts.before.rate
         for mine, theirs in zip(facts.own.shared, facts.before.shared, strict=True):
             N = np.zeros((6 * n, 6 * n))
-            N[block(i), block(i)] = mine
-            if i > 0:
-                N[block(i - 1), block(i - 1)] = -theirs
+            N[block(i), block(i)], N[block(i - 1), block(i - 1)] = mine, -theirs
             transfers.append(N)
     Z = kernel(np.vstack(F))
     C = np.eye(n) if robot.coupling is None else robot.coupling
@@ -148,11 +165,13 @@ class Side:
         rate: functional of its twist (angular, linear) whose difference is the joint velocity, shape [6].
         equal: functionals that agree on both sides, shape [k, 6].
         shared: 6 x 6 inertias that may be counted with either side, shape [m, 6, 6].
+        screw: the twist of one side against the other at unit joint velocity, shape [6].
     """
 
     rate: FloatArray
     equal: FloatArray
     shared: FloatArray
+    screw: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,8 +199,9 @@ def side(kind: JointKind, e: FloatArray, T: FloatArray) -> Side:
         u, v = np.append(e, 0.0), np.eye(4)[3]
         masses = [np.outer(u, u), np.outer(u, v) + np.outer(v, u), np.outer(v, v)]
         shared = np.array([spatial_inertia(from_pseudo_inertia(T @ P @ T.T)) for P in masses])
-        return Side(couple, force[np.newaxis], shared)
-    return Side(force, np.column_stack([T[:3, :3].T, np.zeros((3, 3))]), np.empty((0, 6, 6)))
+        return Side(couple, force[np.newaxis], shared, np.concatenate([a, np.cross(p, a)]))
+    turning = np.column_stack([T[:3, :3].T, np.zeros((3, 3))])
+    return Side(force, turning, np.empty((0, 6, 6)), np.concatenate([np.zeros(3), a]))
 
 
 def spatial_inertia(ten: FloatArray) -> FloatArray:
@@ -194,28 +214,46 @@ def spatial_inertia(ten: FloatArray) -> FloatArray:
 
 
 def best_transfers(form: EnergyForm, plain: float) -> FloatArray:
-    """The y of (1) with about the largest lambda: Newton's method on t lambda + log det of the form, t growing.
+    """The y of (1) with about the largest lambda.
 
     Args:
         form: constants.
         plain: lambda without transfers, positive; the unit of lambda.
     """
-    m = len(form.transfers)
-    # Seen from the form without transfers everything is of order one, however flat a link is.
-    W = np.linalg.inv(form.root(np.zeros(m)))
+    L = form.root(np.zeros(len(form.transfers)))
+    g = form.drive_rates
+    return climbed(form, L, plain * g.T @ g, inf)
+
+
+def positive_transfers(form: EnergyForm) -> FloatArray:
+    """Transfers y that make the form positive definite, as far as there are any: its smallest eigenvalue lifted above zero."""
+    S = form.full
+    # One below the lowest eigenvalue in units of a typical one; lifted by that much and as much again, it is positive.
+    lift = -float(np.linalg.eigvalsh(S)[0]) + 0.01 * float(np.mean(np.abs(np.diag(S)))) or 1.0
+    L = np.asarray(np.linalg.cholesky(S + lift * np.eye(len(S))), dtype=np.float64)
+    return climbed(form, L, lift * np.eye(len(S)), LIFTED)
+
+
+def climbed(form: EnergyForm, L: FloatArray, unit: FloatArray, enough: float) -> FloatArray:
+    """Transfers y with about the largest v such that L L^T + sum y_k N_k - v unit >= 0, or with v large enough.
+
+    Newton's method on t v + log det, t growing. Seen from L L^T everything is of order one, however flat a link is.
+    """
+    W = np.linalg.inv(L)
     N = W @ form.transfers @ W.T
     sizes = np.maximum(np.linalg.norm(N, axis=(1, 2)), 1e-9 * form.sizes[1:])
-    g = form.drive_rates @ W.T
-    F = np.concatenate([N / sizes[:, np.newaxis, np.newaxis], -plain * (g.T @ g)[np.newaxis]])
-    v, t = np.zeros(m + 1), 1.0
+    F = np.concatenate([N / sizes[:, np.newaxis, np.newaxis], -(W @ unit @ W.T)[np.newaxis]])
+    v, t = np.zeros(len(F)), 1.0
     for _ in range(MOST_STEPS):
         step, decrement = newton_step(F, v, t)
         v = v + backtracked(F, v, step) * step
+        if v[-1] > enough:
+            break
         if decrement < 0.1:
-            if len(W) / t < GAP * v[m]:
+            if len(W) / t < GAP * v[-1]:
                 break
             t *= SHARPENING
-    return np.asarray(v[:m] / sizes, dtype=np.float64)
+    return np.asarray(v[:-1] / sizes, dtype=np.float64)
 
 
 def newton_step(F: FloatArray, v: FloatArray, t: float) -> tuple[FloatArray, float]:
