@@ -36,6 +36,10 @@ SPIKE_JUMP = 6.0
 """And times the distance between its two neighbours, and their own distances: fast motion is not a spike."""
 
 
+SPIKE_SWING = 1.5
+"""And times the steps before and after its neighbours."""
+
+
 def usable_rows(log: Log) -> Mask:
     """Rows whose position and torques are finite, believable and not spikes."""
     good: Mask = np.isfinite(log.time)
@@ -110,7 +114,10 @@ def spikes(values: FloatArray, good: Mask) -> Mask:
     apart = np.abs(x[2:] - x[:-2])
     far = (size > limit) & (size > SPIKE_JUMP * apart)
     around = np.maximum(size[:-4], size[4:]) if len(size) > 4 else np.full_like(size[:0], np.inf)
-    out[3:-3] = far[2:-2] & (size[2:-2] > SPIKE_JUMP * around)
+    step = np.abs(np.diff(x, axis=0))
+    # The tip of a fast swing is approached and left by steps as large as itself.
+    swing = np.maximum(step[1:-4], step[4:-1])
+    out[3:-3] = far[2:-2] & (size[2:-2] > SPIKE_JUMP * around) & (size[2:-2] > SPIKE_SWING * swing)
     return out & good[:, np.newaxis]
 
 

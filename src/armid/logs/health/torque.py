@@ -44,6 +44,9 @@ UNIT_WRONG = 5.0
 FRICTION_SIGN = 0.6
 """Partial correlation with the direction of motion: friction of a real drive gives 0.5 to 0.99, never minus that."""
 
+MIN_REVERSALS = 4
+"""Changes of direction from which on friction is told from weight, which also depends on where the joint is."""
+
 LAG_SECONDS = 0.005
 LAG_ERROR_SECONDS = 0.02
 LAG_CONFIDENCE = 5.0
@@ -263,7 +266,7 @@ def friction_findings(view: Probe, fit: WeightFit) -> Iterator[Note]:
     """Friction of single joints with the wrong sign, or none where a motor must overcome some."""
     c = fit.friction_correlation
     if np.median(c) > 0.0:
-        for j in np.flatnonzero(c < -FRICTION_SIGN):
+        for j in np.flatnonzero((c < -FRICTION_SIGN) & (fit.reversals >= MIN_REVERSALS)):
             yield finding(
                 "friction-sign",
                 Severity.WARNING,

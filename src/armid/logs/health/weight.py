@@ -23,6 +23,7 @@ class WeightFit:
         coulomb_correlation: partial correlation with sign(qd), shape [n].
         weight_spread: standard deviation of nominal gravity torque [N m], shape [n].
         residual: standard deviation of what is left, shape [n].
+        reversals: how often the joint changes direction, shape [n].
     """
 
     weight: FloatArray
@@ -34,6 +35,7 @@ class WeightFit:
     weight_spread: FloatArray
     torque_spread: FloatArray
     residual: FloatArray
+    reversals: FloatArray
 
 
 def weight_fit(probe: Probe, weight: FloatArray | None = None) -> WeightFit:
@@ -65,7 +67,18 @@ def joint_fit(tau: FloatArray, g: FloatArray, m: FloatArray, qd: FloatArray) -> 
         float(g.std()),
         float(tau.std()),
         float(residual.std()),
+        float(reversals(qd)),
     )
+
+
+REST = 0.1
+"""Of the largest speed: slower is no direction."""
+
+
+def reversals(qd: FloatArray) -> int:
+    """How often a joint changes direction, pauses aside."""
+    moving = qd[np.abs(qd) > REST * float(np.abs(qd).max(initial=0.0))]
+    return int((np.sign(moving[1:]) != np.sign(moving[:-1])).sum())
 
 
 def partial(y: FloatArray, x: FloatArray, others: FloatArray) -> float:
