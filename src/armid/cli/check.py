@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.output import EXIT_UNTRUSTED, BaseLinkOption, JsonOption, RobotArgument, TipOption, console, emit, verb
+from armid.cli.output import (
+    EXIT_UNTRUSTED,
+    BaseLinkOption,
+    JsonOption,
+    RobotArgument,
+    TipOption,
+    console,
+    emit,
+    save_json,
+    verb,
+)
 
 if TYPE_CHECKING:
     from armid.logs import Log
@@ -58,8 +68,7 @@ def check(
     result = summary(checked)
     for log in checked:
         show(log)
-    if out is not None:
-        write(result, out)
+    save_json(result, out, "check.json")
     emit(result, as_json=as_json)
     if not result["ok"]:
         raise typer.Exit(EXIT_UNTRUSTED)
@@ -130,19 +139,3 @@ def cells(note: Note) -> tuple[str, str, str, str]:
 
     colour = COLOURS[note.severity.value]
     return f"[{colour}]{note.severity.value}[/]", note.code, escape(note.subject), escape(note.message)
-
-
-def write(result: dict[str, Any], out: Path) -> None:
-    """check.json in the folder."""
-    import json
-
-    from armid.cli.output import jsonable
-    from armid.errors import InputError
-
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        (out / "check.json").write_text(
-            json.dumps(jsonable(result), indent=2, allow_nan=False) + "\n", encoding="utf-8"
-        )
-    except OSError as error:
-        raise InputError(out, f"cannot be written: {error.strerror or error}") from None

@@ -116,6 +116,16 @@ def emit(result: dict[str, Any], *, as_json: bool) -> None:
         sys.stdout.write(json.dumps(jsonable(result), allow_nan=False) + "\n")
 
 
+def save_json(result: dict[str, Any], folder: Path | None, name: str) -> list[Path]:
+    """The result as a file of a folder that is created when missing; nothing without a folder. Returns what was written."""
+    if folder is None:
+        return []
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / name
+    path.write_text(json.dumps(jsonable(result), indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    return [path]
+
+
 def jsonable(value: Any) -> Any:
     """Plain JSON values from arrays, paths, enums and tuples."""
     if isinstance(value, dict):

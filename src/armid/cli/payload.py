@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.output import EXIT_UNTRUSTED, JsonOption, console, emit, show_notes, verb
+from armid.cli.output import EXIT_UNTRUSTED, JsonOption, console, emit, save_json, show_notes, verb
 from armid.errors import InputError
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def payload(
     if gripper is not None:
         found = found.without(body_of(gripper))
     summary = as_dict(found)
-    summary["files"] = written(summary, out)
+    summary["files"] = save_json(summary, out, "payload.json")
     show(found)
     emit(summary, as_json=as_json)
     if any(note.severity.value == "error" for note in found.notes):
@@ -213,19 +213,6 @@ def as_dict(found: Payload) -> dict[str, Any]:
         "franka": franka_set_load(found),
         "notes": [note.as_dict() for note in found.notes],
     }
-
-
-def written(summary: dict[str, Any], out: Path | None) -> list[Path]:
-    import json
-
-    from armid.cli.output import jsonable
-
-    if out is None:
-        return []
-    out.mkdir(parents=True, exist_ok=True)
-    path = out / "payload.json"
-    path.write_text(json.dumps(jsonable(summary), indent=1) + "\n", encoding="utf-8")
-    return [path]
 
 
 def show(found: Payload) -> None:

@@ -135,7 +135,8 @@ def show(done: Plan, verdict: str, files: list[Path]) -> None:
     screen = console()
     if verdict != "trusted":
         screen.print("[bold red]UNVALIDATED[/bold red]: planned with a result that is not to be trusted")
-    usage = ", ".join(f"{name} {100 * share:.1f} %" for name, share in done.usage.worst().items())
+    limited = {name: share for name, share in done.usage.worst().items() if share > 0.0}
+    usage = ", ".join(f"{name} {100 * share:.1f} %" for name, share in limited.items())
     screen.print(f"[bold]{done.duration:.3f} s[/bold] from rest to rest; largest use of limits: {usage}")
     if done.probability is not None:
         screen.print(

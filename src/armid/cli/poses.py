@@ -17,6 +17,8 @@ from armid.cli.output import (
     TipOption,
     console,
     emit,
+    show_files,
+    show_notes,
     verb,
 )
 from armid.errors import UnknownNameError
@@ -188,10 +190,8 @@ def show(found: PoseDesign, result: dict[str, Any]) -> None:
     if found.axes:
         screen.print(axis_table(found))
     screen.print("observability " + ", ".join(f"{name} {value:.3g}" for name, value in found.observability.items()))
-    for note in found.notes:
-        screen.print(f"[{'yellow' if note.severity == 'warning' else 'dim'}]{note.message}[/]")
-    for path in result["files"]:
-        screen.print(f"[dim]{path}[/dim]")
+    show_notes(found.notes)
+    show_files(result["files"])
 
 
 def axis_table(found: PoseDesign) -> Any:

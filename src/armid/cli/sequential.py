@@ -16,6 +16,7 @@ from armid.cli.output import (
     TipOption,
     console,
     emit,
+    save_json,
     show_notes,
     verb,
 )
@@ -126,7 +127,7 @@ def sequential(
     estimate = found.over(structural_base(source), source.space.units)
     result = as_dict(found, estimate)
     result["structure"] = settings.structure.value
-    result["files"] = written(result, out)
+    result["files"] = save_json(result, out, "sequential.json")
     show(found, estimate, result)
     emit(result, as_json=as_json)
     if estimate.notes:
@@ -238,19 +239,6 @@ def invisible(base: BaseParameters) -> list[dict[str, float]]:
         if len(terms) > 1:
             out.append(terms)
     return out
-
-
-def written(result: dict[str, Any], out: Path | None) -> list[Path]:
-    import json
-
-    from armid.cli.output import jsonable
-
-    if out is None:
-        return []
-    out.mkdir(parents=True, exist_ok=True)
-    path = out / "sequential.json"
-    path.write_text(json.dumps(jsonable(result), indent=1) + "\n", encoding="utf-8")
-    return [path]
 
 
 def show(found: SequentialEstimate, estimate: Estimate, result: dict[str, Any]) -> None:

@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.output import EXIT_UNTRUSTED, BaseLinkOption, JsonOption, RobotArgument, TipOption, console, emit, verb
+from armid.cli.output import (
+    EXIT_UNTRUSTED,
+    BaseLinkOption,
+    JsonOption,
+    RobotArgument,
+    TipOption,
+    console,
+    emit,
+    save_json,
+    show_notes,
+    verb,
+)
 from armid.errors import InputError
 
 if TYPE_CHECKING:
@@ -88,7 +99,7 @@ def sweep(
         result |= model_dict(model)
         if predict is not None:
             result["predictions"] = predictions(model, predict)
-    result["files"] = written(result, out)
+    result["files"] = save_json(result, out, "sweep.json")
     show(measured, model)
     emit(result, as_json=as_json)
     if not all(m.usable for m in measured):
@@ -194,19 +205,6 @@ def predictions(model: AxisInertiaModel, poses: Path) -> list[dict[str, Any]]:
     return [{"pose": x, "inertia": J, "standard_deviation": s} for x, J, s in rows]
 
 
-def written(result: dict[str, Any], out: Path | None) -> list[Path]:
-    import json
-
-    from armid.cli.output import jsonable
-
-    if out is None:
-        return []
-    out.mkdir(parents=True, exist_ok=True)
-    path = out / "sweep.json"
-    path.write_text(json.dumps(jsonable(result), indent=1) + "\n", encoding="utf-8")
-    return [path]
-
-
 def show(measured: list[AxisMeasurement], model: AxisInertiaModel | None) -> None:
     """For people."""
     from rich.table import Table
@@ -218,8 +216,7 @@ def show(measured: list[AxisMeasurement], model: AxisInertiaModel | None) -> Non
         table.add_row(m.axis, *(f"{x:.4g}" for x in numbers))
     screen.print(table)
     for m in measured:
-        for note in m.notes:
-            screen.print(f"[{'red' if note.severity.value == 'error' else 'yellow'}]{note.subject}[/]: {note.message}")
+        show_notes(m.notes)
     if model is not None:
         table = Table("base parameter", "value", "relative standard deviation %")
         e = model.estimate

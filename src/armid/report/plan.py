@@ -57,13 +57,17 @@ def summary(plan: Plan) -> Section:
             )
         )
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (name, *(float(getattr(plan.usage, kind)[:, j].max()) for kind in KINDS))
-        for j, name in enumerate(plan.model.robot.joint_names)
+        (name, *(largest_use(plan, kind, j) for kind in KINDS)) for j, name in enumerate(plan.model.robot.joint_names)
     )
-    blocks.append(
-        Table(("joint", *KINDS), rows, caption="Largest share of each limit that is used; 0 where there is none.")
-    )
+    caption = "Largest share of each limit that is used; a dash where there is no limit."
+    blocks.append(Table(("joint", *KINDS), rows, caption=caption))
     return Section("summary", "The motion", tuple(blocks))
+
+
+def largest_use(plan: Plan, kind: str, joint: int) -> float | None:
+    """Share of a limit, None where there is none."""
+    limited = np.isfinite(getattr(plan.limits, kind)[joint])
+    return float(getattr(plan.usage, kind)[:, joint].max()) if limited else None
 
 
 def torque_section(plan: Plan, described: TorqueModel | None) -> Section:
@@ -108,7 +112,11 @@ def speed_section(plan: Plan) -> Section:
         data = tuple(
             line(plan.usage.time, values[:, j], name, COLOURS[j % len(COLOURS)])
             for j, name in enumerate(plan.model.robot.joint_names)
+            if largest_use(plan, kind, j) is not None
         )
+        if not data:
+            figures.append(Paragraph(f"No joint has a limit of {kind}.", "faint"))
+            continue
         figures.append(Figure(kind, data, axes("time [s]", f"{kind} over limit"), height=260))
     return Section("speed", "Speed along the path", tuple(figures))
 
