@@ -63,7 +63,8 @@ class LocalPolynomial:
         """From a window to the coefficients of its polynomial in t / scale, shape [degree + 1, width]; and the scale [s]."""
         t = np.arange(-self.half_window, self.half_window + 1) / self.rate
         scale = max(self.half_window / self.rate, 1e-300)
-        return np.linalg.pinv(np.vander(t / scale, self.degree + 1, increasing=True)), scale
+        V = np.vander(t / scale, self.degree + 1, increasing=True)
+        return np.asarray(np.linalg.pinv(V), dtype=np.float64), scale
 
 
 class CausalDifferentiator:
