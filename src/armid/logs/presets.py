@@ -88,7 +88,10 @@ def guess_note(path: Path, preset: str, groups: list[Group], clock: ClockMap) ->
         + (f" [{g.unit}]" if g.unit else f" [{DEFAULT_UNITS[g.channel]} assumed]")
         for g in groups
     ]  # fmt: skip
-    parts.append(f"time = {clock.column} [{clock.unit}]" if clock.column else "no time column")
+    fraction = f" + {clock.nanoseconds} [ns]" if clock.nanoseconds else ""
+    parts.append(
+        f"time = {clock.column} [{clock.unit or 'unit guessed'}]{fraction}" if clock.column else "no time column"
+    )
     return Note("mapping-guess", Severity.INFO, f"read by preset '{preset}': {'; '.join(parts)}", path.name)
 
 
