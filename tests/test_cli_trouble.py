@@ -152,14 +152,14 @@ def test_an_interrupt_while_estimating_or_writing_leaves_the_folder_as_it_was(pl
         "--out",
         str(out),
     ]
-    first = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    first = subprocess.run(command, capture_output=True, text=True, timeout=250, check=False)
     assert first.returncode == 130, first.stderr
     assert "interrupted" in first.stderr
     assert "Traceback" not in first.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["interrupted.py"]
     out.mkdir()
     (out / "result.json").write_text("{}")
-    again = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    again = subprocess.run(command, capture_output=True, text=True, timeout=250, check=False)
     assert again.returncode == 130
     assert (out / "result.json").read_text() == "{}"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["interrupted.py", "out"]
@@ -175,7 +175,7 @@ def test_two_runs_with_one_seed_write_the_same_files(place, tmp_path):
         ]  # fmt: skip
         folder.mkdir()
         done = subprocess.run(
-            [sys.executable, *args], cwd=folder, capture_output=True, text=True, timeout=170, check=False
+            [sys.executable, *args], cwd=folder, capture_output=True, text=True, timeout=250, check=False
         )
         assert done.returncode in (0, 3), done.stderr
     first, second = (without_times(json.loads((folder / "out" / "result.json").read_text())) for folder in folders)
