@@ -21,8 +21,11 @@ EXPLAINS = 0.4
 """What a payload must leave of the unexplained torque's power. Errors of nominal masses leave 0.65 or more on recordings without
 payload; recordings with one leave 0.2 to 0.3."""
 
-MIN_SHARE = 0.01
-"""Of the arm's own mass; less is not worth a word."""
+MIN_SHARE = 0.03
+"""Of the arm's own mass; errors of a description's masses by a third look like less."""
+
+MIN_JOINTS = 4
+"""With fewer, a wrong mass of any link looks like a payload."""
 
 LAST_LINK = 0.5
 """Of the last link's own mass: descriptions are wrong by up to a half, and a wrong last link looks like a payload."""
@@ -38,7 +41,7 @@ class Suspicion:
 
 def payload_findings(view: Probe) -> Iterator[Note]:
     """A payload that the conditions of the run do not mention."""
-    if not view.real or view.log.conditions.loaded:
+    if not view.real or view.log.conditions.loaded or view.robot.n_joints < MIN_JOINTS:
         return
     found = suspicion(view)
     masses = view.inertial[::N_INERTIAL]

@@ -37,6 +37,9 @@ the weight once subtracted; inertia must be there with at least the second, or t
 DOUBTFUL = 0.15
 """Share of the torque left unexplained, mean over the joints, from which on another order of the columns is tried."""
 
+LOST = 0.4
+"""And from which on another direction of gravity is, though the heaviest joint seems to follow the weight."""
+
 UNIT_DOUBT = 2.5
 UNIT_WRONG = 5.0
 """Factor between measured and nominal weight. Descriptions are wrong by up to a half; amperes and millinewtons by more."""
@@ -106,7 +109,8 @@ def weight_findings(view: Probe, fit: WeightFit) -> Iterator[Note]:
     overall = score(fit, heavy)
     if overall < GOOD or unexplained(fit) > DOUBTFUL:
         found = list(order_findings(view, fit, heavy))
-        if not found and (overall < DECISIVE or not believed.any()):
+        lost = view.real and unexplained(fit) > LOST
+        if not found and (overall < DECISIVE or lost or not believed.any()):
             found = list(direction_findings(view))
         yield from found
         if found or overall < DECISIVE:
