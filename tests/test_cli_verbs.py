@@ -12,7 +12,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from armid.cli import VERBS, application
+from armid.cli import VERBS, application, needed
 from armid.cli.output import EXIT_FAILED, EXIT_UNTRUSTED
 from armid.estimation.result import save_result
 from identified import trusted, untrusted, urdf_file
@@ -50,6 +50,12 @@ def test_help_loads_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not HEAVY & set(done.stderr.split())
+
+
+def test_only_the_verb_asked_for_is_prepared() -> None:
+    assert needed(["identify", "arm.urdf", "--config-like"]) == ["identify"]
+    assert needed([]) == needed(["--help"]) == needed(["identfy"]) == VERBS
+    assert needed(["identify", "--config=armid.yaml"]) == needed(["--config", "demo", "identify"]) == VERBS
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from armid.cli.config import ConfiguredGroup
+from armid.cli.config import FLAG, ConfiguredGroup
 
 VERBS: tuple[str, ...] = (
     "inspect", "design", "poses", "simulate", "calibrate", "compensate", "check", "identify", "validate", "export", "report",
@@ -19,8 +21,8 @@ VERBS: tuple[str, ...] = (
 """Each is a module here with a `register(app)`; heavy imports happen inside the verb so that --help is instant."""
 
 
-def application() -> typer.Typer:
-    """The `armid` command with all its verbs."""
+def application(names: Sequence[str] = VERBS) -> typer.Typer:
+    """The `armid` command with these verbs."""
     app = typer.Typer(
         name="armid",
         cls=ConfiguredGroup,
@@ -31,7 +33,7 @@ def application() -> typer.Typer:
     )
     # With a callback typer keeps the verb's name even while there is only one.
     app.callback()(verbs)
-    for name in VERBS:
+    for name in names:
         import_module(f"armid.cli.{name}").register(app)
     return app
 
@@ -45,10 +47,19 @@ def verbs(
     """Lets a robot arm learn its own body from its own measurements."""
 
 
+def needed(arguments: Sequence[str]) -> Sequence[str]:
+    """The verbs a command line needs: the one it begins with, or all when it has none or a config file names others.
+
+    Typer prepares every option of every verb it is given; with one verb the command starts in half the time.
+    """
+    configured = any(word.split("=")[0] == FLAG for word in arguments)
+    return arguments[:1] if arguments and arguments[0] in VERBS and not configured else VERBS
+
+
 def main() -> None:
     """Entry point of the `armid` command."""
     # Our matrices are small and our kernels and searches bring their own threads and processes: more threads inside BLAS
     # only wait for one another. Must be set before NumPy loads; a user's own setting stays.
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
-    application()()
+    application(needed(sys.argv[1:]))()
