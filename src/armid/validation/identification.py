@@ -25,6 +25,7 @@ from armid.robot.robot import Robot
 from armid.validation.fitting import Fit, condition_numbers, fitted, gravity_errors, row_inflation
 from armid.validation.methods import Aids, aids_of
 from armid.validation.metrics import against_constant, against_nominal, nominal_standard, traces
+from armid.validation.omitted import missing_rotors
 from armid.validation.preparation import (
     Data,
     conditioning_of,
@@ -162,7 +163,8 @@ def judged(robot: Robot, data: Data, fit: Fit, settings: Identification, gains: 
         robot, settings.effects, fit.estimate, fit.consistent, certificates, joints, raw, nominal, relative,
         condition_number, scaled, checks, gains_of(gains, row_inflation(fit.information, fit.estimate)),
         conditioning_of(data), {}, {},
-        tuple(dict.fromkeys((*data.notes, *fit.notes))), traces(data.held_out, values, free, temperatures=data.temperatures),
+        tuple(dict.fromkeys((*data.notes, *fit.notes, *missing_rotors(data.train, fit.estimate)))),
+        traces(data.held_out, values, free, temperatures=data.temperatures),
     )  # fmt: skip
 
 
