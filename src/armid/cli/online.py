@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.output import BaseLinkOption, JsonOption, RobotArgument, TipOption, console, emit, jsonable, verb
+from armid.cli.output import (
+    BaseLinkOption,
+    JsonOption,
+    RobotArgument,
+    TipOption,
+    console,
+    emit,
+    jsonable,
+    show_notes,
+    verb,
+)
 
 if TYPE_CHECKING:
     from armid.estimation.online_stream import OnlineIdentifier
@@ -107,5 +117,4 @@ def show(identifier: OnlineIdentifier, result: dict[str, Any]) -> None:
         f"{result['samples']} samples, {result['base_parameters']} base parameters, "
         f"condition number {result['condition_number_scaled']:.0f} (scaled), {result['gaps']} gaps"
     )
-    for event in identifier.events:
-        screen.print(f"[yellow]{event.code}[/]: {event.message}")
+    show_notes(identifier.events)

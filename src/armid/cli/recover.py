@@ -16,6 +16,7 @@ from armid.cli.output import (
     TipOption,
     console,
     emit,
+    show_notes,
     verb,
 )
 
@@ -303,5 +304,4 @@ def show(found: Recovery, result: dict[str, Any]) -> None:
     if "tool" in result:
         centre = ", ".join(f"{x:.4f}" for x in result["tool"]["centre_of_mass"])
         screen.print(f"tool: {result['tool']['mass']:.4f} kg at ({centre}) m in {result['tool']['frame']}")
-    for note in found.notes:
-        screen.print(f"[{'red' if note.severity.value == 'error' else 'yellow'}]{note.subject}[/]: {note.message}")
+    show_notes(found.notes)
