@@ -1,6 +1,9 @@
 """What friction beyond viscous + Coulomb + offset multiplies: asymmetric, Stribeck, smooth, load-dependent, of coupled joints.
 
 Every shape is linear but for one velocity scale per joint (Stribeck, smooth), a presliding distance, or the load itself.
+
+Columns are given at several points around each sample, for the low-pass to see them as densely as it saw the torque: at the
+samples alone, or averaged between them, a jump looks smoother than it was and Coulomb friction comes out too large.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.errors import InputError
+from armid.estimation.presliding import SUBSTEPS
 from armid.experiments.torque import ShapeColumn
 from armid.parameters.effects import Effects
 from armid.robot.robot import Robot
@@ -40,13 +44,13 @@ def shape_values(
     load: FloatArray | None = None,
     direction: FloatArray | None = None,
 ) -> FloatArray:
-    """The column of one joint, shape [n_samples].
+    """The column of one joint, shaped like the velocity.
 
     Args:
         shape: which.
-        qd: velocity [rad/s or m/s], shape [n_samples].
+        qd: velocity [rad/s or m/s], of any shape.
         scale: velocity scale, for Stribeck and smooth.
-        load: torque the gear carries, for load-dependent friction, shape [n_samples].
+        load: torque the gear carries, for load-dependent friction, shaped like qd.
         direction: of Coulomb friction, between -1 and 1, where better known than by the sign of qd.
     """
     way = np.sign(qd) if direction is None else direction
@@ -86,10 +90,6 @@ class Shapes:
         return replace(self, scales=tuple(factor * s for s in self.scales))
 
 
-SUBSTEPS = 8
-"""Points per sampling interval over which friction is averaged: a hump near standstill may be passed within one interval."""
-
-
 @dataclass(frozen=True, eq=False)
 class Velocity:
     """Velocity over a stretch of uniform sampling, known between the samples too.
@@ -117,12 +117,12 @@ class Velocity:
 
 
 def smoothed(direction: FloatArray, velocity: Velocity, effects: Effects, shapes: Shapes) -> FloatArray:
-    """What the Coulomb parameter multiplies before the low-pass, shape [n_samples, n_joints]."""
+    """What the Coulomb parameter multiplies before the low-pass, shape [n_samples, points, n_joints] like the direction."""
     if not effects.smooth:
         return direction
-    scales = checked_scales(shapes, direction.shape[1])
-    return np.column_stack(
-        [shape_values(Shape.SMOOTH, velocity.around(j), scale=scale).mean(axis=1) for j, scale in enumerate(scales)]
+    scales = checked_scales(shapes, direction.shape[2])
+    return np.stack(
+        [shape_values(Shape.SMOOTH, velocity.around(j), scale=scale) for j, scale in enumerate(scales)], axis=2
     )
 
 
@@ -134,44 +134,50 @@ def column_values(
     shapes: Shapes,
     load: FloatArray | None,
 ) -> FloatArray:
-    """Inputs of the shape columns before the low-pass, each averaged over its sampling interval; shape [n_samples, n_columns].
+    """Inputs of the shape columns before the low-pass, shape [n_samples, points, n_columns].
 
     Args:
         columns: of the torque rows.
         robot: for its coupling.
         velocity: of the drives.
-        direction: of Coulomb friction, shape [n_samples, n_joints].
+        direction: of Coulomb friction, shape [n_samples, points, n_joints].
         shapes: scales.
         load: rigid torque, shape [n_samples, n_joints]; None when no column needs it.
     """
-    out = np.empty((len(direction), len(columns)))
+    out = np.empty((*direction.shape[:2], len(columns)))
     for k, column in enumerate(columns):
         j = column.joint
         match column.quantity:
             case "viscous_asymmetry":
-                out[:, k] = shape_values(Shape.ASYMMETRIC, velocity.around(j)).mean(axis=1)
+                out[..., k] = shape_values(Shape.ASYMMETRIC, velocity.around(j))
             case "stribeck":
-                out[:, k] = stribeck(velocity, j, direction[:, j], shapes)
+                out[..., k] = stribeck(velocity, j, direction[..., j], shapes)
             case "coulomb_load":
-                carried = None if load is None else load[:, j]
-                out[:, k] = shape_values(Shape.LOAD, velocity.qd[:, j], load=carried, direction=direction[:, j])
+                carried = None if load is None else between(load[:, j], direction.shape[1])
+                out[..., k] = shape_values(Shape.LOAD, velocity.around(j), load=carried, direction=direction[..., j])
             case "coupled_viscous":
-                out[:, k] = velocity.of_joint(robot, j).mean(axis=1)
+                out[..., k] = velocity.of_joint(robot, j)
             case "coupled_coulomb":
-                out[:, k] = np.sign(velocity.of_joint(robot, j)).mean(axis=1)
+                out[..., k] = np.sign(velocity.of_joint(robot, j))
     return out
 
 
+def between(values: FloatArray, points: int) -> FloatArray:
+    """Smooth values at points around each sample, shape [n_samples, points]."""
+    k = np.arange(len(values))[:, np.newaxis] + ((np.arange(points) + 0.5) / points - 0.5)
+    return np.interp(k, np.arange(len(values)), values)
+
+
 def stribeck(velocity: Velocity, j: int, direction: FloatArray, shapes: Shapes) -> FloatArray:
-    """Stribeck friction of drive j per unit of its amount, shape [n_samples].
+    """Stribeck friction of drive j per unit of its amount, shape [n_samples, points].
 
     Where friction turns around over a distance, its direction is that of the contact and not of the velocity.
     """
     qd = velocity.around(j)
     scale = checked_scales(shapes, velocity.qd.shape[1])[j]
     if shapes.presliding and shapes.presliding[j] > 0.0:
-        return direction * np.exp(-((qd / scale) ** 2)).mean(axis=1)
-    return shape_values(Shape.STRIBECK, qd, scale=scale).mean(axis=1)
+        return direction * np.exp(-((qd / scale) ** 2))
+    return shape_values(Shape.STRIBECK, qd, scale=scale)
 
 
 def checked_scales(shapes: Shapes, joints: int) -> tuple[float, ...]:

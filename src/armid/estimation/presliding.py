@@ -21,12 +21,13 @@ CANDIDATES = (0.0005, 0.001, 0.002, 0.004, 0.008)
 """[rad or m]; harmonic drives and bearings turn around within 0.5 to 8 mrad."""
 WORTHWHILE = 0.97
 """Ratio of residual noise below which a joint gets a presliding distance; less gain is within the luck of the draw."""
-SUBSTEPS = 8
-"""Points per sampling interval at which the contact state is followed."""
+SUBSTEPS = 9
+"""Points per sampling interval at which friction is followed: a reversal, a turn-around or a hump near standstill may lie within
+one. Odd, so that the middle one is the sample itself."""
 
 
 def contact_state(q: FloatArray, qd: FloatArray, rate: float, distance: float) -> FloatArray:
-    """State z of one joint, averaged over each sampling interval, shape [n_samples]; between -1 and 1.
+    """State z of one joint at points around each sample, shape [n_samples, SUBSTEPS]; between -1 and 1.
 
     Args:
         q, qd: position and velocity, shape [n_samples].
@@ -37,12 +38,12 @@ def contact_state(q: FloatArray, qd: FloatArray, rate: float, distance: float) -
 
     count = len(q)
     if count < 2:
-        return np.sign(qd)
+        return np.tile(np.sign(qd)[:, np.newaxis], SUBSTEPS)
     t = np.arange(count) / rate
-    # Half an interval before the first and after the last sample, so that every average is over a whole one.
+    # From half an interval before the first sample to half an interval after the last.
     fine = (np.arange(count * SUBSTEPS) + 0.5) / (SUBSTEPS * rate) - 0.5 / rate
     path = CubicHermiteSpline(t, q, qd)(fine)
-    return followed(path, distance).reshape(count, SUBSTEPS).mean(axis=1)
+    return followed(path, distance).reshape(count, SUBSTEPS)
 
 
 def followed(path: FloatArray, distance: float) -> FloatArray:

@@ -17,7 +17,7 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.errors import InputError
 from armid.estimation.friction_columns import Shapes, Velocity, column_values, smoothed
-from armid.estimation.presliding import contact_state
+from armid.estimation.presliding import SUBSTEPS, contact_state
 from armid.estimation.run import Run
 from armid.experiments.motor_joint import check_pair
 from armid.experiments.torque import TorqueRows
@@ -180,26 +180,46 @@ def rows_of(robot: Robot, effects: Effects, loaded: bool) -> TorqueRows | Filter
 
 
 def directions(samples: Samples, segments: Sequence[Segment], presliding: Sequence[float]) -> FloatArray:
-    """Direction of Coulomb friction, shape [n_samples, n_joints]; zero distances turn around where the velocity does."""
-    out = np.empty(samples.qd.shape)
+    """Direction of Coulomb friction at points around each sample, shape [n_samples, SUBSTEPS, n_joints].
+
+    Zero distances turn around where the velocity does.
+    """
+    out = np.empty((len(samples.qd), SUBSTEPS, samples.n_joints))
     distances = np.asarray(presliding, dtype=np.float64) if len(presliding) else np.zeros(samples.n_joints)
     for s in segments:
         q, qd, qdd = samples.q[s.slice], samples.qd[s.slice], samples.qdd[s.slice]
-        sign = averaged_sign(qd, qdd, s.rate)
-        for j in np.flatnonzero(distances > 0.0):
-            sign[:, j] = contact_state(q[:, j], qd[:, j], s.rate, float(distances[j]))
-        out[s.slice] = sign
+        velocity = Velocity(qd, qdd, s.rate)
+        for j, distance in enumerate(distances):
+            out[s.slice, :, j] = (
+                contact_state(q[:, j], qd[:, j], s.rate, float(distance))
+                if distance > 0.0
+                else averaged_sign(velocity.around(j), qdd[:, [j]], s.rate * SUBSTEPS)
+            )
     return out
 
 
 def filtered(samples: Samples, segments: Sequence[Segment], columns: FloatArray) -> FloatArray:
-    """Columns after the torque's own low-pass, segment by segment, shape as given."""
-    out = np.empty(columns.shape)
+    """Columns after the torque's own low-pass, segment by segment; their mean over the interval where there is none.
+
+    The filter works on the points between the samples too: torque passed it before it was thinned out.
+
+    Args:
+        samples, segments: the columns belong to.
+        columns: shape [n_samples, points, n_columns].
+
+    Returns:
+        Shape [n_samples, n_columns].
+    """
+    count, points, width = columns.shape
+    out = np.empty((count, width))
     order = samples.settings.order if samples.settings is not None else 4
     cutoff = samples.cutoff_hz if samples.cutoff_hz is not None else np.inf
     for s in segments:
-        filter = LowPass(s.rate, cutoff, order)
-        out[s.slice] = columns[s.slice] if filter.passes_all else low_pass(columns[s.slice], filter)
+        if LowPass(s.rate, cutoff, order).passes_all:
+            out[s.slice] = columns[s.slice].mean(axis=1)
+            continue
+        dense = low_pass(columns[s.slice].reshape(-1, width), LowPass(s.rate * points, cutoff, order))
+        out[s.slice] = dense.reshape(-1, points, width)[:, points // 2]
     return out
 
 
