@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from typer.testing import CliRunner
 
+from armid.cli import application
 from armid.experiments.torque import TorqueRows
 from armid.kernels.evaluate import evaluate_rows
 from armid.parameters.effects import Effects
@@ -31,6 +35,13 @@ joints:
     inertial: {mass: 3, com: [0.1, -0.02, 0.02], inertia_at_com: [0.01, 0, 0, 0.03, 0, 0.03]}
 """
 FRICTION = Effects(viscous=True, coulomb=True, offset=True)
+
+
+def run(*args: object, code: int = 0) -> Any:
+    """A command that must end with this code: its JSON, or what it printed."""
+    outcome = CliRunner().invoke(application(), [str(a) for a in args])
+    assert outcome.exit_code == code, outcome.stderr + outcome.stdout
+    return json.loads(outcome.stdout) if outcome.stdout.strip().startswith("{") else outcome
 
 
 def true_standard(robot: Robot, source: TorqueRows) -> np.ndarray:

@@ -17,7 +17,7 @@ from armid.parameters.effects import Effects
 from armid.robot.load import load_robot
 from armid.validation.metrics import nominal_standard
 from elbow import coloured, fourier_motion
-from elbow_logs import ROBOT, write_columns
+from elbow_logs import ROBOT, run, write_columns
 
 RUNNER = CliRunner()
 LINEAR = "viscous,coulomb,offset"
@@ -62,12 +62,6 @@ def write_log(path: Path, robot, shape: str, seed: int, *, seconds: float = 30.0
     torque = torque + coloured(rng, torque.shape, 0.02, (1.0, -0.8))
     q = inputs[:, :3] + rng.normal(size=(len(inputs), 3)) * 1e-6
     return write_columns(path, robot, {"time": np.arange(len(inputs))[:, None] / rate, "q": q, "tau": torque})
-
-
-def run(*args, code=0):
-    outcome = RUNNER.invoke(application(), [str(a) for a in args])
-    assert outcome.exit_code == code, outcome.stderr + outcome.stdout
-    return json.loads(outcome.stdout) if outcome.stdout.strip().startswith("{") else outcome
 
 
 @pytest.fixture(scope="module")

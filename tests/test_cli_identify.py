@@ -14,42 +14,13 @@ from armid.cli.variadic import repeated
 from armid.estimation.result import load_result, replacing
 from armid.experiments.torque import TorqueRows
 from armid.kernels.evaluate import evaluate_rows
-from armid.parameters.effects import Effects
 from armid.robot.load import load_robot
-from armid.validation.metrics import nominal_standard
 from elbow import coloured, fourier_motion
+from elbow_logs import FRICTION, ROBOT, true_standard
 from realdata import real_data
 
 RUNNER = CliRunner()
-FRICTION = Effects(viscous=True, coulomb=True, offset=True)
 MAPPINGS = Path(__file__).resolve().parents[1] / "docs" / "mappings"
-
-ROBOT = """
-format: armid-robot/1
-name: elbow
-joints:
-  - name: waist
-    link: l1
-    mdh: {d: 0.3}
-    inertial: {mass: 6, com: [0, 0.02, -0.05], inertia_at_com: [0.05, 0, 0, 0.05, 0, 0.04]}
-  - name: shoulder
-    link: l2
-    mdh: {alpha: -pi/2, a: 0.1}
-    inertial: {mass: 5, com: [0.2, 0.01, 0.05], inertia_at_com: [0.02, 0, 0, 0.1, 0, 0.1]}
-  - name: elbow
-    link: l3
-    mdh: {a: 0.4}
-    inertial: {mass: 3, com: [0.1, -0.02, 0.02], inertia_at_com: [0.01, 0, 0, 0.03, 0, 0.03]}
-"""
-
-
-def standard(robot, source):
-    """Truth: the description's masses made a tenth heavier, inertias too, plus friction."""
-    values = 1.1 * nominal_standard(robot, source.columns)
-    for i, name in enumerate(source.columns):
-        if name.startswith("joint"):
-            values[i] = {"viscous": 2.0, "coulomb": 1.5, "offset": 0.2}[name.split(".")[1]]
-    return values
 
 
 def write_log(path, robot, seed, *, seconds=20.0, rate=100.0, still=False, mirror=1.0):
@@ -58,7 +29,7 @@ def write_log(path, robot, seed, *, seconds=20.0, rate=100.0, still=False, mirro
     if still:
         inputs = np.repeat(inputs[:1], len(inputs), axis=0) * np.repeat([1.0, 0.0, 0.0], 3)
     source = TorqueRows(robot, FRICTION)
-    clean = evaluate_rows(source, inputs) @ standard(robot, source)
+    clean = evaluate_rows(source, inputs) @ true_standard(robot, source)
     torque = mirror * clean + coloured(rng, clean.shape, 0.05)
     header = ["time", *(f"q_{n}" for n in robot.joint_names), *(f"tau_{n}" for n in robot.joint_names)]
     q = inputs[:, :3] + rng.normal(size=(len(inputs), 3)) * 1e-5
@@ -95,7 +66,7 @@ def identified(place):
 def test_the_truth_is_found_and_trusted(place, identified):
     report, result = identified
     robot = load_robot(place / "elbow.yaml")
-    truth = standard(robot, TorqueRows(robot, FRICTION))
+    truth = true_standard(robot, TorqueRows(robot, FRICTION))
     assert report["verdict"] == "trusted"
     assert report["physically_consistent"]
     assert report["reasons"] == []

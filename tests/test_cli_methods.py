@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from armid.cli import application
 from armid.estimation.result import load_result
 from armid.experiments.torque import TorqueRows
 from armid.kernels.evaluate import evaluate_rows
@@ -17,15 +14,7 @@ from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
 from armid.parameters.inertial import from_centre_of_mass
 from armid.robot.load import load_robot
 from elbow import coloured, fourier_motion
-from elbow_logs import FRICTION, ROBOT, true_standard, write_columns, write_elbow_log
-
-RUNNER = CliRunner()
-
-
-def run(*args, code=0):
-    outcome = RUNNER.invoke(application(), [str(a) for a in args])
-    assert outcome.exit_code == code, outcome.stderr + outcome.stdout
-    return json.loads(outcome.stdout) if outcome.stdout.strip().startswith("{") else outcome
+from elbow_logs import FRICTION, ROBOT, run, true_standard, write_columns, write_elbow_log
 
 
 @pytest.fixture(scope="module")

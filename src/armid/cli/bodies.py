@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from armid.estimation.consistency.bounds import Bounds
-    from armid.estimation.consistency.possible import Way
     from armid.estimation.consistency.regularisers import Regulariser
     from armid.estimation.result import Result
     from armid.robot.robot import Robot
@@ -40,20 +39,6 @@ BoundsOption = Annotated[
         help="Known masses and centres of mass (docs/estimation.md), or just: mass within the links' shapes.",
     ),
 ]  # fmt: skip
-
-
-def way_of(word: str) -> Way:
-    """How possible bodies are found.
-
-    Raises:
-        UnknownNameError: a word that does not exist; lists those that do.
-    """
-    from armid.errors import UnknownNameError
-    from armid.estimation.consistency.possible import Way
-
-    if word not in [item.value for item in Way]:
-        raise UnknownNameError("consistency", word, [item.value for item in Way])
-    return Way(word)
 
 
 def regulariser_of(word: str, weight: float) -> Regulariser:

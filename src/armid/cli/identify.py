@@ -17,7 +17,6 @@ from armid.cli.bodies import (
     consistency_summary,
     regulariser_of,
     show_consistency,
-    way_of,
 )
 from armid.cli.output import (
     EXIT_UNTRUSTED,
@@ -33,6 +32,7 @@ from armid.cli.output import (
     verb,
 )
 from armid.cli.variadic import VariadicCommand
+from armid.cli.words import choice, effects_of, numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -158,11 +158,14 @@ def identify(
     started = perf_counter()
     from armid.cli.command_line import with_command
     from armid.cli.hand_over import hand_over_summary, show_hand_over, with_correction, write_hand_over
+    from armid.estimation.consistency.possible import Way
+    from armid.estimation.essential import Rule
     from armid.estimation.result import check_replaceable, load_result, save_result
+    from armid.logs.conditioning import VelocitySource
     from armid.robot.load import load_robot
     from armid.validation.identification import identify as library
     from armid.validation.preparation import payload_effects
-    from armid.validation.settings import Identification
+    from armid.validation.settings import Identification, Method
 
     check_replaceable(out)
     check_folder(out)
@@ -179,13 +182,13 @@ def identify(
         settings = Identification(
             effects=effects,
             conditioning=conditioning_of(cutoff_hz, torque_cutoff_hz, accept, torque_delay=1e-3 * torque_delay_ms),
-            velocity=velocity_of(velocity),
-            method=method_of(method),
+            velocity=None if velocity == "auto" else choice("velocity source", velocity, VelocitySource),
+            method=choice("method", method, Method),
             find_gravity=find_gravity,
-            essential=rule_of(essential_by) if essential else None,
+            essential=choice("rule for essential parameters", essential_by, Rule) if essential else None,
             regulariser=regulariser_of(regulariser, prior_weight),
             bounds=bounds_of(bounds, arm),
-            way=way_of(consistency),
+            way=choice("consistency", consistency, Way),
             prior=load_result(prior) if prior else None,
             seed=seed,
         )
@@ -246,23 +249,6 @@ def checked_log(path: str, arm: Robot, options: ReadOptions) -> Log:
     return check_log(read_log(path, arm, options=options), arm)
 
 
-def numbers(text: str) -> list[float]:
-    """Comma-separated numbers.
-
-    Raises:
-        InputError: something else.
-    """
-    from armid.errors import InputError
-
-    try:
-        values = [float(part) for part in text.split(",")]
-    except ValueError:
-        values = []
-    if len(values) != 3:
-        raise InputError("--gravity", repr(text), "expected three numbers, for example 0,0,-9.81")
-    return values
-
-
 def check_gravity_frame(frame: str, gravity: str | None, correction: Path | None) -> None:
     """Refuses a frame that nothing is known about.
 
@@ -277,28 +263,6 @@ def check_gravity_frame(frame: str, gravity: str | None, correction: Path | None
         )
 
 
-def effects_of(friction: str, rotor_inertia: bool, payload: str, torques: str, *, shapes: bool = False) -> Any:
-    """Effects from the words of the command line; `shapes` says whether friction beyond the linear one is understood.
-
-    Raises:
-        UnknownNameError: a word that does not exist; lists those that do.
-        InputError: words that contradict each other.
-    """
-    from armid.errors import UnknownNameError
-    from armid.parameters.effects import Effects, PayloadRuns, TorqueSide, friction_words
-
-    chosen: dict[str, Any] = friction_words(friction, shapes=shapes)
-    for kind, word, known in (("payload", payload, PayloadRuns), ("torques", torques, TorqueSide)):
-        if word not in [item.value for item in known]:
-            raise UnknownNameError(kind, word, [item.value for item in known])
-    return Effects(
-        **chosen,
-        rotor_inertia=rotor_inertia,
-        torques=TorqueSide(torques),
-        payload=PayloadRuns(payload),
-    )
-
-
 def conditioning_of(
     cutoff_hz: float | None, torque_cutoff_hz: float | None, accept: list[str] | None, *, torque_delay: float = 0.0
 ) -> Any:
@@ -307,36 +271,6 @@ def conditioning_of(
     return Conditioning(
         cutoff=cutoff_hz, torque_cutoff=torque_cutoff_hz, torque_delay=torque_delay, accept=tuple(accept or ())
     )
-
-
-def velocity_of(word: str) -> Any:
-    """None for `auto`."""
-    from armid.errors import UnknownNameError
-    from armid.logs.conditioning import VelocitySource
-
-    if word == "auto":
-        return None
-    if word not in [item.value for item in VelocitySource]:
-        raise UnknownNameError("velocity source", word, ("auto", *(item.value for item in VelocitySource)))
-    return VelocitySource(word)
-
-
-def rule_of(word: str) -> Any:
-    from armid.errors import UnknownNameError
-    from armid.estimation.essential import Rule
-
-    if word not in [item.value for item in Rule]:
-        raise UnknownNameError("rule for essential parameters", word, [item.value for item in Rule])
-    return Rule(word)
-
-
-def method_of(word: str) -> Any:
-    from armid.errors import UnknownNameError
-    from armid.validation.settings import Method
-
-    if word not in [item.value for item in Method]:
-        raise UnknownNameError("method", word, [item.value for item in Method])
-    return Method(word)
 
 
 def contract(result: Result, files: tuple[Path, ...], seconds: float) -> dict[str, Any]:

@@ -48,7 +48,7 @@ def online(
     A line is `{"time": 0.001, "position": [...], "torque": [...]}`, for example
     `stream | armid online iiwa14 --rate-hz 1000 --follow`.
     """
-    from armid.cli.identify import effects_of
+    from armid.cli.words import effects_of
     from armid.estimation.online import ChangeDetection
     from armid.estimation.online_forgetting import Forgetting
     from armid.estimation.online_stream import OnlineIdentifier, parsed_samples

@@ -79,7 +79,7 @@ def recover(
 
     For example `armid recover lwr4plus controller.npz`; `armid recover lwr4plus --plan 1200` writes poses to read them at.
     """
-    from armid.cli.identify import numbers
+    from armid.cli.words import numbers
     from armid.errors import InputError
     from armid.estimation.controller_model import recover as run
     from armid.estimation.controller_validation import along as compared

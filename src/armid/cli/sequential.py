@@ -97,11 +97,12 @@ def sequential(
     `armid design ROBOT --sequential` plans the motions; a joint that stands still in a recording counts as locked, and the
     recording serves the first joint that moves. For example `armid sequential cmu-dd-arm2 stage3.csv stage2.csv stage1.csv`.
     """
-    from armid.cli.identify import effects_of
+    from armid.cli.words import choice, effects_of
     from armid.estimation.sequential import TipToBase
     from armid.experiments.sequential import ErrorStructure, Staging, stages_of_log
     from armid.experiments.torque import TorqueRows
     from armid.identifiability.structure import structural_base
+    from armid.logs.conditioning import VelocitySource
     from armid.logs.read import ReadOptions, read_log
     from armid.robot.load import load_robot
 
@@ -112,7 +113,7 @@ def sequential(
         effects=effects,
         cutoff=cutoff_hz,
         structure=ErrorStructure.OUTPUT if commanded else ErrorStructure.INPUT,
-        velocity=velocity_of(velocity),
+        velocity=choice("velocity source", velocity, VelocitySource),
         torque_delay=1e-3 * torque_delay_ms,
         accept=tuple(accept or ()),
         as_recorded=as_recorded,
@@ -141,15 +142,6 @@ def side_of(word: str) -> str:
     if word not in ("link", "motor"):
         raise UnknownNameError("torques", word, ("link", "motor"))
     return word
-
-
-def velocity_of(word: str) -> Any:
-    from armid.errors import UnknownNameError
-    from armid.logs.conditioning import VelocitySource
-
-    if word not in [item.value for item in VelocitySource]:
-        raise UnknownNameError("velocity source", word, [item.value for item in VelocitySource])
-    return VelocitySource(word)
 
 
 def locks(arm: Robot, logs: list[str], plan: Path | None, locked: list[str]) -> list[tuple[str, ...]]:

@@ -59,7 +59,7 @@ def study(
 ) -> None:  # fmt: skip
     """Repeat seed 004's study: what calibrated kinematics and an optimised motion do to the dynamic parameters."""
     started = perf_counter()
-    from armid.cli.identify import effects_of
+    from armid.cli.words import effects_of
     from armid.estimation.result import replacing
     from armid.report.render import write_report
     from armid.report.study import study_report
