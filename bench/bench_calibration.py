@@ -12,17 +12,17 @@ from time import perf_counter, process_time
 import numpy as np
 from scipy.optimize import least_squares
 
-from armid.calibration.build import kinematic_model
-from armid.calibration.calibrated import predicted_poses
 from armid.calibration.fit import FitSettings, fit
 from armid.calibration.measurement import Measurements, Observations, Quantity
-from armid.calibration.model import ErrorModel, FrameModel, Term
 from armid.calibration.noise import Loss
-from armid.calibration.parameter import Owner
 from armid.calibration.residual import residuals
-from armid.calibration.rotations import rigid, rotation_exp
 from armid.calibration.solve import SolverSettings
 from armid.calibration.start import ALL
+from armid.kinematics.build import kinematic_model
+from armid.kinematics.calibrated import predicted_poses
+from armid.kinematics.model import ErrorModel, FrameModel, Term
+from armid.kinematics.parameter import Owner
+from armid.kinematics.rotations import rigid, rotation_exp
 from armid.robot.load import load_robot
 
 POSES = 12_000

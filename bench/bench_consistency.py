@@ -9,14 +9,13 @@ import time
 
 import numpy as np
 
-from armid.estimation.consistency.bounds import Bounds
-from armid.estimation.consistency.certificates import proven_eigenvalue, smallest_mass_matrix_eigenvalue
-from armid.estimation.consistency.consistent import Consistency
-from armid.estimation.consistency.geometry_bounds import GeometryBounds
-from armid.estimation.consistency.prior import Prior, nominal_prior
-from armid.estimation.consistency.regularisers import Entropic, Euclidean, PullBack
+from armid.consistency.bounds import Bounds
+from armid.consistency.certificates import proven_eigenvalue, smallest_mass_matrix_eigenvalue
+from armid.consistency.consistent import Consistency
+from armid.consistency.geometry_bounds import GeometryBounds
+from armid.consistency.prior import Prior, nominal_prior
+from armid.consistency.regularisers import Entropic, Euclidean, PullBack
 from armid.estimation.least_squares import WeightedLeastSquares
-from armid.experiments.torque import TorqueRows
 from armid.identifiability.structure import structural_base
 from armid.information.accumulate import accumulate
 from armid.information.information import Information
@@ -24,6 +23,7 @@ from armid.kernels.evaluate import evaluate_rows
 from armid.parameters.effects import Effects
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
+from armid.rows.torque import TorqueRows
 
 LIMITS = {"pull-back": 0.05, "euclidean": 0.05, "entropic": 0.3}
 

@@ -18,14 +18,14 @@ import time
 
 import numpy as np
 
-from armid.design.basis import FourierBasis
 from armid.design.candidate import shrunk
 from armid.design.certificate import certify
 from armid.design.excitation import ExcitationGrid
-from armid.design.expectation import condition_numbers, excitation_information
 from armid.design.search import Budget, search
 from armid.design.statement import DesignSettings, stated
+from armid.identifiability.expectation import condition_numbers, excitation_information
 from armid.identifiability.structure import structural_base
+from armid.motions.basis import FourierBasis
 from armid.robot.load import load_robot
 
 PERIOD = 20.0

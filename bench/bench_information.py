@@ -9,12 +9,12 @@ import numpy as np
 import pinocchio as pin
 import scipy.linalg
 
-from armid.experiments.torque import TorqueRows
 from armid.information.accumulate import accumulate
 from armid.kernels.evaluate import Restricted, compiled_rows, residuals
 from armid.parameters.effects import Effects
 from armid.robot import Robot
 from armid.robot.load import load_robot
+from armid.rows.torque import TorqueRows
 from bench.bench_kernels import base_columns
 from bench.measure import best, extra_memory_mb, once, table, threads
 from chains import pinocchio_model

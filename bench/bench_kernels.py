@@ -11,7 +11,6 @@ from types import SimpleNamespace
 import numpy as np
 import pinocchio as pin
 
-from armid.experiments.torque import TorqueRows
 from armid.kernels.compiled import Kernel, contiguous_columns
 from armid.kernels.evaluate import CompiledRows, Restricted
 from armid.kernels.ir import Finish, Plan, module_text
@@ -19,6 +18,7 @@ from armid.kernels.machine import load, machine
 from armid.parameters.effects import Effects
 from armid.robot import Robot
 from armid.robot.load import load_robot
+from armid.rows.torque import TorqueRows
 from bench.measure import best, table, threads
 from chains import pinocchio_model, random_robot
 
@@ -122,7 +122,7 @@ def start_up() -> tuple[float, float]:
         "import time; t = time.perf_counter()\n"
         "import numpy as np\n"
         "from armid.robot.load import load_robot\n"
-        "from armid.experiments.torque import TorqueRows\n"
+        "from armid.rows.torque import TorqueRows\n"
         "from armid.kernels.evaluate import CompiledRows\n"
         "CompiledRows(TorqueRows(load_robot('iiwa14'))).packed(np.zeros((1000, 21)))\n"
         "print(time.perf_counter() - t)"

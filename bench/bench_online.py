@@ -12,12 +12,12 @@ from time import process_time
 
 import numpy as np
 
-from armid.estimation.online import ChangeDetection, RecursiveEstimator
-from armid.estimation.online_forgetting import BLOCKS, Forgetting
-from armid.experiments.torque import TorqueRows
+from armid.estimation.recursive.estimator import ChangeDetection, RecursiveEstimator
+from armid.estimation.recursive.forgetting import BLOCKS, Forgetting
 from armid.identifiability.structure import structural_base
 from armid.parameters.effects import Effects
 from armid.robot.load import load_robot
+from armid.rows.torque import TorqueRows
 
 BUDGET = 20.0
 """[us] What one update may take."""

@@ -20,11 +20,11 @@ from typer.testing import CliRunner
 
 from armid.cli import application
 from armid.cli.payload import at_rest, loaded_runs, moving, streamed
-from armid.design.trajectory import SampledTrajectory
-from armid.estimation.payload import Arm, Payload, PayloadSearch
-from armid.estimation.result import Result, load_result
+from armid.identification.result import Result, load_result
 from armid.logs.log import Log
+from armid.motions.trajectory import SampledTrajectory
 from armid.parameters.inertial import from_centre_of_mass, transformed
+from armid.payload.payload import Arm, Payload, PayloadSearch
 from armid.robot.load import load_robot
 from armid.simulation.physics import Physics
 from armid.simulation.scenario import Scenario, run_scenario

@@ -13,16 +13,16 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from armid.calibration.build import kinematic_model
 from armid.calibration.calibrate import CalibrationSettings, Verdict, calibrate, default_candidates
-from armid.calibration.calibrated import predicted_poses
 from armid.calibration.enough import MEAN_OVER_RMS, position_uncertainty
 from armid.calibration.measurement import Measurements, Observations, Quantity
-from armid.calibration.model import ErrorModel, FrameModel
-from armid.calibration.parameter import Owner
-from armid.calibration.rotations import inverse, rigid, rotation_exp
 from armid.calibration.start import ALL
 from armid.errors import ArmidError
+from armid.kinematics.build import kinematic_model
+from armid.kinematics.calibrated import predicted_poses
+from armid.kinematics.model import ErrorModel, FrameModel
+from armid.kinematics.parameter import Owner
+from armid.kinematics.rotations import inverse, rigid, rotation_exp
 from armid.robot import Elementary, Joint, JointKind, Limits, Link, Motion, Robot
 from armid.robot.load import load_robot
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from armid.calibration.replica import PUBLISHED, Disturbance, replica_table
+from armid.studies.replica import PUBLISHED, Disturbance, replica_table
 
 COMPLIANCES = (0.0, 10e-6, 20e-6, 30e-6, 50e-6, 100e-6)
 ECCENTRICITIES = (0.0, 0.1e-3, 0.3e-3, 0.5e-3)

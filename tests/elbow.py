@@ -8,12 +8,12 @@ import numpy as np
 from scipy.signal import lfilter
 
 from armid.estimation.run import Run
-from armid.experiments.torque import TorqueRows
 from armid.identifiability.base import BaseParameters
 from armid.identifiability.structure import structural_base
 from armid.kernels.evaluate import evaluate_rows
 from armid.parameters.effects import Effects
 from armid.robot import Drive, Elementary, Joint, JointKind, Link, Motion, Robot
+from armid.rows.torque import TorqueRows
 from chains import random_inertial
 
 FRICTION = Effects(viscous=True, coulomb=True, offset=True)

@@ -10,11 +10,11 @@ import numpy as np
 from typer.testing import CliRunner
 
 from armid.cli import application
-from armid.experiments.torque import TorqueRows
+from armid.identification.metrics import nominal_standard
 from armid.kernels.evaluate import evaluate_rows
 from armid.parameters.effects import Effects
 from armid.robot.robot import Robot
-from armid.validation.metrics import nominal_standard
+from armid.rows.torque import TorqueRows
 from elbow import coloured, fourier_motion
 
 ROBOT = """

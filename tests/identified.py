@@ -9,7 +9,8 @@ from tempfile import mkdtemp
 
 import numpy as np
 
-from armid.estimation.result import Check, Result
+from armid.identification.pipeline import Identification, identify
+from armid.identification.result import Check, Result
 from armid.kernels.dynamics import inverse_dynamics
 from armid.logs import Channel, Clock, Log
 from armid.logs.health.check import check_log
@@ -17,7 +18,6 @@ from armid.parameters.effects import Effects
 from armid.robot import Robot
 from armid.robot.load import load_robot
 from armid.simulation.variation import varied
-from armid.validation.identification import Identification, identify
 
 URDF = """\
 <?xml version="1.0"?>

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from armid.experiments.torque import TorqueRows
+from armid.rows.torque import TorqueRows
 
 TABLE_3 = {
     "link3.Ixz": 0.1, "link3.Iyz": 0.15, "link3.Iyy": 0.2, "link3.Ixy": 0.15, "link3.Ixx": 0.2, "link3.Izz": 0.3,

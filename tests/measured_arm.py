@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from armid.calibration.build import kinematic_model
-from armid.calibration.calibrated import predicted_poses
-from armid.calibration.model import ErrorModel, FrameModel, Term
-from armid.calibration.parameter import Owner
-from armid.calibration.rotations import inverse, rigid, rotation_exp
 from armid.calibration.start import ALL
+from armid.kinematics.build import kinematic_model
+from armid.kinematics.calibrated import predicted_poses
+from armid.kinematics.model import ErrorModel, FrameModel, Term
+from armid.kinematics.parameter import Owner
+from armid.kinematics.rotations import inverse, rigid, rotation_exp
 from armid.robot.quaternion import quaternion_from_matrix
 from armid.robot.robot import JointKind, Robot
 

@@ -6,7 +6,7 @@ from math import pi
 
 import numpy as np
 
-from armid.calibration.model import FrameModel
+from armid.kinematics.model import FrameModel
 from armid.robot import Elementary, Joint, JointKind, Limits, Link, Motion, Robot
 from armid.robot.dh import Convention, Row, transforms
 from armid.robot.elementary import product

@@ -11,21 +11,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from armid.cli.sequential import nominal
-from armid.design.fourier import FourierTrajectory
 from armid.estimation.estimate import Estimate
-from armid.estimation.sequential import TipToBase
-from armid.experiments.sequential import Staging, stages_of_log
-from armid.experiments.torque import TorqueRows
 from armid.identifiability.base import BaseParameters
 from armid.identifiability.structure import structural_base
 from armid.kernels.dynamics import inverse_dynamics
 from armid.kernels.evaluate import evaluate_rows
 from armid.logs.conditioning import VelocitySource
 from armid.logs.log import Log
+from armid.motions.fourier import FourierTrajectory
 from armid.parameters.effects import Effects, TorqueSide
 from armid.parameters.inertial import from_centre_of_mass
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
+from armid.rows.torque import TorqueRows
+from armid.sequential.estimate import TipToBase
+from armid.sequential.stages import Staging, stages_of_log
 from armid.simulation.controllers import ComputedTorque
 from armid.simulation.feedback import Feedback
 from armid.simulation.physics import Physics

@@ -7,14 +7,14 @@ import pytest
 
 from armid.calibration import calibrate as library
 from armid.calibration.calibrate import CalibrationSettings, calibrate, choose, default_candidates
-from armid.calibration.errors import by_group
 from armid.calibration.fit import fit, refit
 from armid.calibration.hold_out import cross_validate, folds
 from armid.calibration.leave_out import left_out, left_out_errors
 from armid.calibration.measurement import Measurements, Observations, Quantity
-from armid.calibration.model import ErrorModel, Term
-from armid.calibration.replica import Disturbance, optimised_poses, replica
+from armid.calibration.tool_error import by_group
+from armid.kinematics.model import ErrorModel, Term
 from armid.robot.load import load_robot
+from armid.studies.replica import Disturbance, optimised_poses, replica
 from measured_arm import MeasuredArm
 
 RICH = frozenset({Term.OFFSET, Term.ECCENTRICITY})

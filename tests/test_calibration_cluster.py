@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from armid.calibration.build import kinematic_model
-from armid.calibration.correction import correction, load_correction
+from armid.calibration.correction import correction
 from armid.calibration.fit import FitSettings, fit
 from armid.calibration.measurement import Measurements, Observations, Quantity
-from armid.calibration.model import ErrorModel, FrameModel, known_cluster, pose_and_derivative
-from armid.calibration.rotations import rigid, rotation_exp
 from armid.calibration.start import ALL
 from armid.identifiability.base import base_parameters
+from armid.kinematics.build import kinematic_model
+from armid.kinematics.correction import load_correction
+from armid.kinematics.model import ErrorModel, FrameModel, known_cluster, pose_and_derivative
+from armid.kinematics.rotations import rigid, rotation_exp
 from armid.robot.load import load_robot
 
 POINTS = {"t1": np.array([0.1, 0.0, 0.02]), "t2": np.array([-0.05, 0.09, 0.0]), "t3": np.array([-0.06, -0.08, 0.05])}

@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 
 import identified
-from armid.calibration.build import kinematic_model
-from armid.calibration.calibrated import predicted_poses
-from armid.calibration.correction import Correction
-from armid.calibration.encoders import encoder_shift
-from armid.calibration.model import ErrorModel, FrameModel, Geometry, Term
 from armid.errors import InputError, UnknownNameError
 from armid.kernels.dynamics import gravity
 from armid.kernels.kinematics import forward_kinematics
+from armid.kinematics.build import kinematic_model
+from armid.kinematics.calibrated import predicted_poses
+from armid.kinematics.correction import Correction
+from armid.kinematics.encoders import encoder_shift
+from armid.kinematics.model import ErrorModel, FrameModel, Geometry, Term
 from armid.logs import Channel, Log
+from armid.logs.encoders import corrected_log
 from armid.robot.elementary import Motion
 from armid.robot.load import load_robot
 
@@ -56,7 +57,9 @@ def log_of(robot, t, channels):
 def test_arm_and_corrected_motion_together_are_the_whole_correction(full):
     """The corrected arm at corrected positions stands where the model with all its terms says, at the positions shown."""
     q = motion(full.nominal, np.linspace(0.0, 9.0, 40))[0]
-    seen = full.log(log_of(full.nominal, np.linspace(0.0, 9.0, 40), {Channel.POSITION: q}))
+    seen = corrected_log(
+        log_of(full.nominal, np.linspace(0.0, 9.0, 40), {Channel.POSITION: q}), full.model, full.values
+    )
     T = forward_kinematics(full.robot, seen[Channel.POSITION])
     assert np.abs(T - predicted_poses(full.model, full.values, q)).max() < 1e-12
     assert np.abs(forward_kinematics(full.robot, q) - T).max() > 1e-4  # and the encoders' part matters
@@ -78,7 +81,11 @@ def test_velocity_and_acceleration_follow_by_the_chain_rule(full):
     h = 1e-4
     t = np.arange(-1, 30_001) * h
     q, qd, qdd = motion(full.nominal, t)
-    seen = full.log(log_of(full.nominal, t, {Channel.POSITION: q, Channel.VELOCITY: qd, Channel.ACCELERATION: qdd}))
+    seen = corrected_log(
+        log_of(full.nominal, t, {Channel.POSITION: q, Channel.VELOCITY: qd, Channel.ACCELERATION: qdd}),
+        full.model,
+        full.values,
+    )
     p = seen[Channel.POSITION]
     assert np.abs((p[2:] - p[:-2]) / (2 * h) - seen[Channel.VELOCITY][1:-1]).max() < 2e-7
     assert np.abs((p[2:] - 2 * p[1:-1] + p[:-2]) / h**2 - seen[Channel.ACCELERATION][1:-1]).max() < 2e-5
@@ -99,7 +106,7 @@ def test_columns_are_matched_by_name_and_corrupt_rows_pass():
     q = np.ones((4, 3))
     q[1, 0], q[2, 1] = np.nan, 1e150
     log = Log("run", robot.joint_names[::-1], np.arange(4.0), {Channel.POSITION: q[:, ::-1]}, named=True)
-    out = found.log(log)
+    out = corrected_log(log, found.model, found.values)
     assert out.joints == robot.joint_names
     assert out[Channel.POSITION][0].tolist() == [1.0, 1.01, 1.0]
     assert np.isnan(out[Channel.POSITION][1, 0])
@@ -110,7 +117,7 @@ def test_a_correction_without_encoder_terms_leaves_the_log_alone():
     robot = load_robot(str(identified.urdf_file()))
     found = correction_of(robot, lambda p: p.tolerance, ErrorModel())
     log = log_of(robot, np.arange(3.0), {Channel.POSITION: np.zeros((3, 3))})
-    assert found.log(log) is log
+    assert corrected_log(log, found.model, found.values) is log
     assert found.encoder_terms == ()
 
 

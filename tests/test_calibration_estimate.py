@@ -7,23 +7,24 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from armid.calibration.build import kinematic_model
 from armid.calibration.calibrate import CalibrationSettings, Verdict, calibrate, default_candidates
-from armid.calibration.calibrated import calibrated_robot, predicted_poses
 from armid.calibration.compensate import compensated_targets
-from armid.calibration.correction import load_correction, save_correction
+from armid.calibration.correction import save_correction
 from armid.calibration.enough import pose_count_study
-from armid.calibration.errors import error_table
 from armid.calibration.fit import fit
 from armid.calibration.hold_out import paired_t
 from armid.calibration.identifiable import Status
 from armid.calibration.measurement import Measurements, Observations, Quantity, joined
-from armid.calibration.model import ErrorModel, FrameModel, Geometry, Term
 from armid.calibration.noise import Loss, clipped_mean
-from armid.calibration.parameter import Owner
-from armid.calibration.rotations import inverse, rigid, rotation_exp, rotation_log
 from armid.calibration.start import ALL, start_frames
+from armid.calibration.tool_error import error_table
 from armid.kernels.kinematics import forward_kinematics
+from armid.kinematics.build import kinematic_model
+from armid.kinematics.calibrated import calibrated_robot, predicted_poses
+from armid.kinematics.correction import load_correction
+from armid.kinematics.model import ErrorModel, FrameModel, Geometry, Term
+from armid.kinematics.parameter import Owner
+from armid.kinematics.rotations import inverse, rigid, rotation_exp, rotation_log
 from armid.robot.load import load_robot
 
 PLAIN = ErrorModel()

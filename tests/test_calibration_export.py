@@ -12,16 +12,16 @@ import pinocchio as pin
 import pytest
 from typer.testing import CliRunner
 
-from armid.calibration.build import kinematic_model
-from armid.calibration.calibrated import calibrated_robot, predicted_poses
-from armid.calibration.correction import load_correction
-from armid.calibration.model import ErrorModel
-from armid.calibration.rotations import quaternion_from_matrix, rigid, rotation_exp
-from armid.calibration.tables import denavit_tables
 from armid.cli import application
 from armid.kernels.kinematics import forward_kinematics
+from armid.kinematics.build import kinematic_model
+from armid.kinematics.calibrated import calibrated_robot, predicted_poses
+from armid.kinematics.correction import load_correction
+from armid.kinematics.model import ErrorModel
+from armid.kinematics.rotations import quaternion_from_matrix, rigid, rotation_exp
+from armid.kinematics.tables import denavit_tables
 from armid.robot.load import load_robot
-from armid.robot.urdf_write import new_urdf
+from armid.robot.urdf.write import new_urdf
 from armid.simulation import JointErrors, Tracker, track_poses, write_poses
 
 RAILED = """\

@@ -10,12 +10,12 @@ import pytest
 from typer.testing import CliRunner
 
 import identified
-from armid.calibration.build import kinematic_model
-from armid.calibration.calibrated import calibrated_robot
-from armid.calibration.correction import FORMAT
-from armid.calibration.model import ErrorModel
-from armid.calibration.rotations import rotation_exp
 from armid.cli import application
+from armid.kinematics.build import kinematic_model
+from armid.kinematics.calibrated import calibrated_robot
+from armid.kinematics.correction import FORMAT
+from armid.kinematics.model import ErrorModel
+from armid.kinematics.rotations import rotation_exp
 from armid.robot.load import load_robot
 from armid.simulation.variation import varied
 from armid.simulation.writers import LogFormat, write_log

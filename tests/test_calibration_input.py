@@ -7,12 +7,12 @@ import pytest
 
 from armid.calibration.calibrate import CalibrationSettings, calibrate
 from armid.calibration.measurement import MeasurementError, Quantity
-from armid.calibration.model import ErrorModel
 from armid.calibration.poses_table import PosesMapping
 from armid.calibration.read import read_poses
-from armid.calibration.rotations import inverse, quaternion_from_matrix, rigid, rotation_exp, rotation_log
 from armid.errors import InputError
 from armid.kernels.kinematics import forward_kinematics
+from armid.kinematics.model import ErrorModel
+from armid.kinematics.rotations import inverse, quaternion_from_matrix, rigid, rotation_exp, rotation_log
 from armid.robot.elementary import rpy
 from armid.robot.load import load_robot
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from armid.calibration.calibrated import predicted_poses
-from armid.calibration.correction import load_correction
-from armid.calibration.rotations import inverse, rotation_exp, rotation_log
 from armid.cli import application
+from armid.kinematics.calibrated import predicted_poses
+from armid.kinematics.correction import load_correction
+from armid.kinematics.rotations import inverse, rotation_exp, rotation_log
 from armid.robot.load import load_robot
 from measured_arm import (
     ORIENTATION_NOISE,

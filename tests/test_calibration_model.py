@@ -7,17 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from armid.calibration.build import kinematic_model
-from armid.calibration.calibrated import calibrated_robot, predicted_poses
-from armid.calibration.conventions import dh_form, mdh_form
 from armid.calibration.measurement import MeasurementError, Measurements, Observations, Quantity, with_covariance
-from armid.calibration.model import ErrorModel, FrameModel, Geometry, Term, pose_and_derivative
 from armid.calibration.residual import along_axes, in_sensor_axes, residuals
-from armid.calibration.rotations import inverse, rigid, rotation_exp, rotation_log
 from armid.calibration.start import ALL, TRANSLATIONS
-from armid.calibration.tables import denavit_tables
 from armid.identifiability.base import base_parameters
 from armid.kernels.kinematics import forward_kinematics
+from armid.kinematics.build import kinematic_model
+from armid.kinematics.calibrated import calibrated_robot, predicted_poses
+from armid.kinematics.conventions import dh_form, mdh_form
+from armid.kinematics.model import ErrorModel, FrameModel, Geometry, Term, pose_and_derivative
+from armid.kinematics.rotations import inverse, rigid, rotation_exp, rotation_log
+from armid.kinematics.tables import denavit_tables
 from armid.robot import Elementary, Motion
 from armid.robot.load import load_robot
 from chains import random_robot

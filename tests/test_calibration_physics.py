@@ -17,13 +17,13 @@ from typer.testing import CliRunner
 
 import browser
 import identified
-from armid.calibration.build import kinematic_model
-from armid.calibration.calibrated import calibrated_robot
-from armid.calibration.model import ErrorModel, Geometry
-from armid.calibration.rotations import rotation_exp
 from armid.cli import application
-from armid.design.fourier import FourierTrajectory
+from armid.kinematics.build import kinematic_model
+from armid.kinematics.calibrated import calibrated_robot
+from armid.kinematics.model import ErrorModel, Geometry
+from armid.kinematics.rotations import rotation_exp
 from armid.logs.log import Channel
+from armid.motions.fourier import FourierTrajectory
 from armid.robot.load import load_robot
 from armid.robot.yaml_write import to_yaml
 from armid.simulation import (

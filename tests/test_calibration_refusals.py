@@ -10,9 +10,9 @@ import pytest
 from scipy.spatial.transform import Rotation
 from typer.testing import CliRunner
 
-from armid.calibration.rotations import inverse
 from armid.cli import application
 from armid.kernels.kinematics import forward_kinematics
+from armid.kinematics.rotations import inverse
 from armid.robot.load import load_robot
 from armid.robot.quaternion import quaternion_from_matrix
 from measured_arm import MeasuredArm, pose_columns, position_columns, write_table

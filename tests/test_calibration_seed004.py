@@ -8,23 +8,23 @@ import numpy as np
 import pytest
 
 import seed004
-from armid.calibration import replica
-from armid.calibration.build import kinematic_model
 from armid.calibration.enough import MEAN_OVER_RMS, position_uncertainty
 from armid.calibration.fit import FitSettings, fit
 from armid.calibration.identifiable import select
 from armid.calibration.measurement import Measurements, Observations, Quantity
-from armid.calibration.model import ErrorModel, FrameModel, Geometry, pose_and_derivative
 from armid.calibration.noise import Loss
-from armid.calibration.rotations import rotation_exp, rotation_log
 from armid.calibration.solve import Method, SolverSettings
 from armid.calibration.start import ALL
 from armid.design.poses import Method as PoseMethod
 from armid.design.poses import PoseSettings, Purpose, design_poses
-from armid.experiments.pose import ErrorModel as RowErrors
 from armid.identifiability.base import base_parameters
 from armid.kernels.dynamics import gravity
+from armid.kinematics.build import kinematic_model
+from armid.kinematics.model import ErrorModel, FrameModel, Geometry, pose_and_derivative
+from armid.kinematics.rotations import rotation_exp, rotation_log
 from armid.robot.load import load_robot
+from armid.rows.pose import ErrorModel as RowErrors
+from armid.studies import replica
 
 MDH = ErrorModel(Geometry.MDH)
 CAMERA_KNOWN = frozenset({"link1.alpha", "link1.a", "link1.theta", "link1.d"})

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from armid.calibration.build import kinematic_model
-from armid.calibration.calibrated import predicted_poses
-from armid.calibration.correction import load_correction
-from armid.calibration.model import ErrorModel, FrameModel
-from armid.calibration.parameter import Owner
-from armid.calibration.rotations import quaternion_from_matrix, rigid, rotation_exp
 from armid.calibration.start import ALL
 from armid.cli import application
 from armid.kernels.kinematics import forward_kinematics
+from armid.kinematics.build import kinematic_model
+from armid.kinematics.calibrated import predicted_poses
+from armid.kinematics.correction import load_correction
+from armid.kinematics.model import ErrorModel, FrameModel
+from armid.kinematics.parameter import Owner
+from armid.kinematics.rotations import quaternion_from_matrix, rigid, rotation_exp
 from armid.robot.load import load_robot
-from armid.robot.urdf_write import new_urdf
+from armid.robot.urdf.write import new_urdf
 
 KEYS = (
     "parameters", "identified", "position_error_before", "position_error_after", "position_error_held_out",

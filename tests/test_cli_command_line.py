@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from armid.cli import application
 from armid.cli.command_line import command_line, named_files
-from armid.estimation.result import load_result
+from armid.identification.result import load_result
 from armid.logs import Channel
 from armid.report.identification import reproduce_section
 from armid.robot.load import load_robot

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from armid.cli import application
-from armid.design.trajectory_files import load_trajectory
+from armid.motions.trajectory_files import load_trajectory
 from armid.robot.load import load_robot
 
 QUICK = ["--starts", "1", "--seconds", "0", "--workers", "1", "--harmonics", "3", "--period", "4"]

@@ -10,12 +10,12 @@ import pytest
 from typer.testing import CliRunner
 
 from armid.cli import application
-from armid.estimation.result import load_result
-from armid.experiments.torque import TorqueRows
+from armid.identification.metrics import nominal_standard
+from armid.identification.result import load_result
 from armid.kernels.evaluate import evaluate_rows
 from armid.parameters.effects import Effects
 from armid.robot.load import load_robot
-from armid.validation.metrics import nominal_standard
+from armid.rows.torque import TorqueRows
 from elbow import coloured, fourier_motion
 from elbow_logs import ROBOT, run, write_columns
 

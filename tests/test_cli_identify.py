@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 
 from armid.cli import application
 from armid.cli.variadic import repeated
-from armid.estimation.result import load_result, replacing
-from armid.experiments.torque import TorqueRows
+from armid.identification.result import load_result, replacing
 from armid.kernels.evaluate import evaluate_rows
 from armid.robot.load import load_robot
+from armid.rows.torque import TorqueRows
 from elbow import coloured, fourier_motion
 from elbow_logs import FRICTION, ROBOT, true_standard
 from realdata import real_data

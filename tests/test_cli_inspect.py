@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from armid.cli import application
-from armid.design.fourier import FourierTrajectory
-from armid.design.trajectory_files import save_trajectory
+from armid.motions.fourier import FourierTrajectory
+from armid.motions.trajectory_files import save_trajectory
 from armid.robot.load import load_robot
 
 

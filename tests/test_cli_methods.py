@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from armid.estimation.result import load_result
-from armid.experiments.torque import TorqueRows
+from armid.identification.result import load_result
 from armid.kernels.evaluate import evaluate_rows
 from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
 from armid.parameters.inertial import from_centre_of_mass
 from armid.robot.load import load_robot
+from armid.rows.torque import TorqueRows
 from elbow import coloured, fourier_motion
 from elbow_logs import FRICTION, ROBOT, run, true_standard, write_columns, write_elbow_log
 

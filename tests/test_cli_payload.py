@@ -12,9 +12,9 @@ import pytest
 from typer.testing import CliRunner
 
 from armid.cli import application
-from armid.design.trajectory import SampledTrajectory
 from armid.logs.log import Channel
 from armid.logs.read import read_log
+from armid.motions.trajectory import SampledTrajectory
 from armid.parameters.inertial import from_centre_of_mass, transformed
 from armid.robot.load import load_robot
 from armid.simulation.physics import Physics

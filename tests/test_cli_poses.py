@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from armid.cli import application
-from armid.design.trajectory_files import load_trajectory
+from armid.motions.trajectory_files import load_trajectory
 
 
 def run(*arguments: str):

@@ -11,11 +11,11 @@ import pytest
 from typer.testing import CliRunner
 
 from armid.cli import application
-from armid.design.trajectory import SampledTrajectory
-from armid.estimation.controller_model import random_poses
 from armid.kernels.dynamics import gravity
 from armid.logs.log import Channel
+from armid.motions.trajectory import SampledTrajectory
 from armid.parameters.inertial import from_centre_of_mass
+from armid.recovery.recover import random_poses
 from armid.robot.load import load_robot
 from armid.simulation.controller_data import read_controller, write_controller_data
 from armid.simulation.physics import Physics

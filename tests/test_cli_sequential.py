@@ -11,14 +11,14 @@ import pytest
 from typer.testing import CliRunner
 
 from armid.cli import application
-from armid.estimation.sequential import TipToBase
-from armid.experiments.sequential import Staging, stages_of_log
-from armid.experiments.torque import TorqueRows
 from armid.identifiability.structure import structural_base
 from armid.kernels.dynamics import inverse_dynamics
 from armid.logs.read import read_log
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
+from armid.rows.torque import TorqueRows
+from armid.sequential.estimate import TipToBase
+from armid.sequential.stages import Staging, stages_of_log
 from khosla import START_3, TABLE_3, sinusoid, vector
 
 RUNNER = CliRunner()

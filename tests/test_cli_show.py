@@ -13,18 +13,18 @@ import pytest
 from typer.testing import CliRunner
 
 from armid.cli import application
-from armid.design.capsules import LinkCapsule
-from armid.design.fourier import FourierTrajectory
-from armid.design.scene import build_scene
-from armid.design.trajectory_files import save_trajectory
+from armid.motions.fourier import FourierTrajectory
+from armid.motions.trajectory_files import save_trajectory
 from armid.robot.elementary import Motion, elementary_matrix
 from armid.robot.load import load_robot
 from armid.robot.quaternion import quaternion_from_matrix
+from armid.scene.capsules import LinkCapsule
+from armid.scene.scene import build_scene
 from browser import Browser, executable
 
 pytest.importorskip("viser", reason="viser is not installed")
 
-from armid.design.preview import LINK_COLOURS, LOOPBACK, Preview, Show, capsule_mesh, live_figures
+from armid.report.preview import LINK_COLOURS, LOOPBACK, Preview, Show, capsule_mesh, live_figures
 
 
 def swing() -> FourierTrajectory:

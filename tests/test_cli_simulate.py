@@ -10,10 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 from armid.cli import application
-from armid.design.trajectory import SampledTrajectory
-from armid.design.trajectory_files import save_csv, save_trajectory
 from armid.logs.log import Channel
 from armid.logs.read import read_log
+from armid.motions.trajectory import SampledTrajectory
+from armid.motions.trajectory_files import save_csv, save_trajectory
 from armid.robot.load import load_robot
 from motions import sines
 

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from armid.cli import application
-from armid.estimation.consistency import program
+from armid.consistency import program
 from armid.estimation.status import EstimationError, Status
 from armid.robot.load import load_robot
 from elbow_logs import ROBOT, write_columns, write_elbow_log

@@ -6,20 +6,20 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from armid.estimation.consistency.bodies import BASIS, bodies_of
-from armid.estimation.consistency.certificates import certify
-from armid.estimation.consistency.consistent import Consistency, shares
-from armid.estimation.consistency.feasibility import distance_to_physical, feasibility
-from armid.estimation.consistency.prior import Prior, nominal_prior
-from armid.estimation.consistency.regularisers import Entropic, Euclidean, PullBack
+from armid.consistency.bodies import BASIS, bodies_of
+from armid.consistency.certificates import certify
+from armid.consistency.consistent import Consistency, shares
+from armid.consistency.feasibility import distance_to_physical, feasibility
+from armid.consistency.prior import Prior, nominal_prior
+from armid.consistency.regularisers import Entropic, Euclidean, PullBack
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.run import Run, information_of
-from armid.experiments.torque import TorqueRows
 from armid.identifiability.structure import structural_base
 from armid.kernels.evaluate import evaluate_rows
 from armid.parameters.effects import Effects
 from armid.parameters.inertial import INERTIAL_NAMES, from_centre_of_mass, to_centre_of_mass
 from armid.robot import Elementary, Joint, JointKind, Link, Motion, Robot
+from armid.rows.torque import TorqueRows
 from elbow import case, elbow_arm, fourier_motion
 
 NAMES = tuple(f"link1.{name}" for name in INERTIAL_NAMES)

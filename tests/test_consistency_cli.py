@@ -10,12 +10,12 @@ import pytest
 from typer.testing import CliRunner
 
 from armid.cli import application
+from armid.consistency.bounds import Bounds
+from armid.consistency.bounds_file import read_bounds
+from armid.consistency.physical import to_physical
+from armid.consistency.places import CentreBox, CentreEllipsoid, CentreHull
 from armid.errors import InputError, UnknownNameError
-from armid.estimation.consistency.bounds import Bounds
-from armid.estimation.consistency.bounds_file import read_bounds
-from armid.estimation.consistency.physical import to_physical
-from armid.estimation.consistency.places import CentreBox, CentreEllipsoid, CentreHull
-from armid.estimation.result import load_result
+from armid.identification.result import load_result
 from armid.parameters.inertial import to_centre_of_mass
 from armid.report.identification import identification_report
 from armid.robot.load import load_robot

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 from scipy.spatial import ConvexHull, Delaunay
 
-from armid.errors import InputError, UnknownNameError
-from armid.estimation.consistency.bounds import Bounds, CentreBox
-from armid.estimation.consistency.consistent import Consistency
-from armid.estimation.consistency.enclosure import (
+from armid.consistency.bounds import Bounds, CentreBox
+from armid.consistency.consistent import Consistency
+from armid.consistency.enclosure import (
     MOST_HALF_SPACES,
     Solid,
     bounding_shapes,
@@ -22,9 +21,10 @@ from armid.estimation.consistency.enclosure import (
     solid_of,
     support,
 )
-from armid.estimation.consistency.geometry_bounds import GeometryBounds
-from armid.estimation.consistency.prior import Prior, nominal_prior
-from armid.estimation.consistency.regularisers import PullBack
+from armid.consistency.geometry_bounds import GeometryBounds
+from armid.consistency.prior import Prior, nominal_prior
+from armid.consistency.regularisers import PullBack
+from armid.errors import InputError, UnknownNameError
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.run import information_of
 from armid.estimation.status import EstimationError, Status
@@ -34,7 +34,7 @@ from armid.robot.elementary import rotation_from_rpy
 from armid.robot.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Sphere
 from armid.robot.load import load_robot
 from armid.robot.meshes import MeshError, vertices
-from armid.robot.urdf import parse_urdf
+from armid.robot.urdf.arm import parse_urdf
 from elbow import case
 
 RNG = np.random.default_rng(0)

@@ -7,31 +7,31 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from armid.estimation.consistency.certificates import (
+from armid.consistency.certificates import (
     certify,
     nearest_standard,
     proven_eigenvalue,
     smallest_mass_matrix_eigenvalue,
 )
-from armid.estimation.consistency.consistent import Consistency
-from armid.estimation.consistency.mass_matrix_bound import (
+from armid.consistency.consistent import Consistency
+from armid.consistency.mass_matrix_bound import (
     best_transfers,
     energy_form,
     joint_facts,
     mass_matrix_bound,
     spatial_inertia,
 )
-from armid.estimation.consistency.prior import nominal_prior
+from armid.consistency.positivity import positivity_over
+from armid.consistency.prior import nominal_prior
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.run import information_of
-from armid.experiments.torque import TorqueRows
 from armid.identifiability.structure import structural_base
 from armid.kernels.dynamics import mass_matrix
 from armid.parameters.effects import Effects
 from armid.parameters.inertial import INERTIAL_NAMES, from_centre_of_mass, pseudo_inertia, to_centre_of_mass
 from armid.robot import Elementary, Joint, JointKind, Link, Motion, Robot
 from armid.robot.load import load_robot
-from armid.validation.positivity import positivity_over
+from armid.rows.torque import TorqueRows
 from chains import random_robot
 from elbow import case
 

@@ -6,12 +6,12 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from armid.estimation.consistency.bodies import BASIS, bodies_of
-from armid.estimation.consistency.bounds import Bounds, CentreBox, CentreEllipsoid, CentreHull
-from armid.estimation.consistency.consistent import Consistency
-from armid.estimation.consistency.places import support_of_ellipsoid, support_of_slab
-from armid.estimation.consistency.prior import Prior
-from armid.estimation.consistency.regularisers import Entropic, Euclidean, PullBack
+from armid.consistency.bodies import BASIS, bodies_of
+from armid.consistency.bounds import Bounds, CentreBox, CentreEllipsoid, CentreHull
+from armid.consistency.consistent import Consistency
+from armid.consistency.places import support_of_ellipsoid, support_of_slab
+from armid.consistency.prior import Prior
+from armid.consistency.regularisers import Entropic, Euclidean, PullBack
 from armid.estimation.status import EstimationError, Status
 from armid.information.information import ChannelInformation, Information, triangular
 from armid.parameters.inertial import INERTIAL_NAMES, from_centre_of_mass, pseudo_inertia, to_centre_of_mass

@@ -8,28 +8,28 @@ import numpy as np
 import pytest
 from scipy.optimize import LinearConstraint, minimize
 
+from armid.consistency.bodies import bodies_of
+from armid.consistency.bounds import Bounds, CentreBox, CentreEllipsoid, CentreHull, Kind
+from armid.consistency.consistent import Consistency
+from armid.consistency.inequalities import ThesisInequalities
+from armid.consistency.knowledge import ALONE, Knowledge, extras_of
+from armid.consistency.physical import physical_curvature, physical_jacobian, to_physical, to_standard
+from armid.consistency.places import support_of_ellipsoid
+from armid.consistency.possible import PossibleBodies, Way
+from armid.consistency.prior import Prior, nominal_prior
+from armid.consistency.refine import LogCholeskyRefinement
+from armid.consistency.regularisers import Entropic, Euclidean, PullBack
+from armid.consistency.thesis import ThesisProblem
 from armid.errors import InputError, UnknownNameError
-from armid.estimation.consistency.bodies import bodies_of
-from armid.estimation.consistency.bounds import Bounds, CentreBox, CentreEllipsoid, CentreHull, Kind
-from armid.estimation.consistency.consistent import Consistency
-from armid.estimation.consistency.inequalities import ThesisInequalities
-from armid.estimation.consistency.knowledge import ALONE, Knowledge, extras_of
-from armid.estimation.consistency.physical import physical_curvature, physical_jacobian, to_physical, to_standard
-from armid.estimation.consistency.places import support_of_ellipsoid
-from armid.estimation.consistency.possible import PossibleBodies, Way
-from armid.estimation.consistency.prior import Prior, nominal_prior
-from armid.estimation.consistency.refine import LogCholeskyRefinement
-from armid.estimation.consistency.regularisers import Entropic, Euclidean, PullBack
-from armid.estimation.consistency.thesis import ThesisProblem
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.run import Run, information_of
 from armid.estimation.status import EstimationError, Status
-from armid.experiments.torque import TorqueRows
 from armid.information.information import ChannelInformation, Information, triangular
 from armid.kernels.evaluate import evaluate_rows
 from armid.parameters.effects import Effects
 from armid.parameters.inertial import from_centre_of_mass, from_log_cholesky, to_centre_of_mass, to_log_cholesky
 from armid.robot.load import load_robot
+from armid.rows.torque import TorqueRows
 from elbow import case, elbow_arm, fourier_motion
 
 BODIES = (

@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
-from armid.demo import story as module
-from armid.demo.story import Ending, Fault, Story, tell_story
-from armid.design.fourier import FourierTrajectory, from_velocity_form
 from armid.errors import ArmidError
-from armid.estimation.result import load_result
+from armid.identification.result import load_result
+from armid.motions.fourier import FourierTrajectory, from_velocity_form
 from armid.robot.load import load_robot
 from armid.simulation.run import Run
+from armid.studies import demo as module
+from armid.studies.demo import Ending, Fault, Story, tell_story
 from iiwa_motions import EXCITATION_A, EXCITATION_B, FEASIBILITY_A, FEASIBILITY_B
 
 STORY = Story(repetitions=1)

@@ -8,36 +8,36 @@ import numpy as np
 import pytest
 
 from armid.design.augmented import EXPLORE, Schedule, minimised
-from armid.design.basis import FourierBasis, SplineBasis
 from armid.design.candidate import shrunk
-from armid.design.cell import Cell, parse_cell
 from armid.design.certificate import certify
 from armid.design.criterion import Criterion, Quality, condition_number
 from armid.design.design import design_excitation
 from armid.design.excitation import Excitation, ExcitationGrid
-from armid.design.expectation import (
+from armid.design.search import Budget, search
+from armid.design.search_files import load_search, save_search
+from armid.design.sequential import design_sequential
+from armid.design.statement import DesignSettings, stated, with_payload
+from armid.errors import InputError
+from armid.identifiability.expectation import (
     condition_numbers,
     deviation_scale,
     excitation_information,
     nominal_base,
     trajectory_condition,
 )
-from armid.design.fourier import FourierTrajectory
-from armid.design.limits import InfeasibleError, motion_limits
-from armid.design.nominal_torque import NominalTorque
-from armid.design.search import Budget, search
-from armid.design.search_files import load_search, save_search
-from armid.design.sequential import design_sequential
-from armid.design.statement import DesignSettings, stated, with_payload
-from armid.design.trajectory import SequenceTrajectory
-from armid.errors import InputError
 from armid.identifiability.structure import structural_base
 from armid.kernels.dynamics import inverse_dynamics
 from armid.kernels.evaluate import evaluate_rows
 from armid.kernels.gradients import rows_vjp
+from armid.motions.basis import FourierBasis, SplineBasis
+from armid.motions.fourier import FourierTrajectory
+from armid.motions.limits import InfeasibleError, motion_limits
+from armid.motions.trajectory import SequenceTrajectory
 from armid.parameters.effects import Effects
 from armid.robot import Robot
 from armid.robot.load import load_robot
+from armid.rows.nominal_torque import NominalTorque
+from armid.scene.cell import Cell, parse_cell
 
 FRICTION = Effects(viscous=True, coulomb=True)
 
@@ -228,7 +228,7 @@ def test_design_is_certified_and_complete(wrist_design):
 def test_condition_number_is_that_of_the_stacked_regressor(wrist_design):
     design = wrist_design
     t = np.arange(600) * 0.01
-    from armid.experiments.torque import TorqueRows
+    from armid.rows.torque import TorqueRows
 
     A = evaluate_rows(TorqueRows(design.robot, design.settings.effects), np.hstack(design.excitation.sample(t)))
     W = A.reshape(-1, A.shape[2])[:, design.base.independent]
@@ -409,7 +409,7 @@ def test_certificate_sees_what_happens_between_samples():
     """A fast arm passes a thin post between two 10 ms samples: samples alone would call it free."""
     arm = load_robot("iiwa14")
     one = Robot("fast", arm.joints[1:2], arm.links[1:2], arm.frames[:0])
-    from armid.design.scene import build_scene
+    from armid.scene.scene import build_scene
 
     reach = build_scene(one, Cell(floor=-9.0)).capsules[-1]
     far = reach.end if np.linalg.norm(reach.end) > np.linalg.norm(reach.start) else reach.start
@@ -455,7 +455,7 @@ THESIS_B = """0.00560 0.01689 0.19887 0.01563 0.17841 -0.01337 0.41560
 
 def test_the_published_iiwa_trajectory():
     """Condition number 63 as designed over 20 s, 113 to 114 when slowed to the 27 s the robot needed; thesis table A.1."""
-    from armid.design.fourier import from_velocity_form
+    from armid.motions.fourier import from_velocity_form
 
     robot = load_robot("iiwa14")
     a, b = (
@@ -482,8 +482,8 @@ def test_the_design_beats_random_waypoints(wrist_design):
 
 
 def test_real_shapes_are_checked_where_capsules_were_not(tmp_path):
-    from armid.design.hulls import hull_check
     from armid.robot.geometry import Box, Geometry, Mesh
+    from armid.scene.hulls import hull_check
 
     robot = load_robot("iiwa14")
     corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * 0.04
@@ -506,7 +506,7 @@ def test_real_shapes_are_checked_where_capsules_were_not(tmp_path):
 
 
 def test_analytic_bounds_are_kept_when_asked_for():
-    from armid.design.fourier import published_bounds
+    from armid.motions.fourier import published_bounds
 
     robot = short_arm(2)
     budget = Budget(None, starts=1, workers=1)

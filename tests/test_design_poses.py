@@ -9,22 +9,22 @@ import numpy as np
 import pytest
 
 from armid.design.approach import NoTransitionError, edge_is_free, safe_transition, safe_waypoints
-from armid.design.cell import parse_cell
 from armid.design.certificate import certify
 from armid.design.criterion import Criterion, Quality
-from armid.design.limits import InfeasibleError, motion_limits
 from armid.design.pose_pool import Spread, free_poses, generate_poses, reference_pose
 from armid.design.pose_refine import refined_poses, set_value
 from armid.design.pose_selection import Pool, exchanged, multi_start_exchange, tabu_search
 from armid.design.poses import Method, PoseSettings, Purpose, design_poses
-from armid.design.scene import build_scene
 from armid.design.target_matrix import rated_selection, safe_condition, target_matrix, undominated
 from armid.design.travel import route, travel_order, travel_times
 from armid.errors import InputError
-from armid.experiments.gravity import GravityRows
 from armid.identifiability.structure import structural_base
 from armid.kernels.evaluate import Restricted, evaluate_rows
+from armid.motions.limits import InfeasibleError, motion_limits
 from armid.robot.load import load_robot
+from armid.rows.gravity import GravityRows
+from armid.scene.cell import parse_cell
+from armid.scene.scene import build_scene
 
 WALL = "format: armid-cell/1\nobstacles: [{name: wall, box: {size: [0.05, 1.0, 0.9]}, xyz: [0.45, 0, 0.55]}]"
 
@@ -197,7 +197,7 @@ def test_axis_inertia_poses_of_the_mabi_arm(mabi):
 
 
 def test_rows_of_axis_inertia_poses_give_the_reported_condition(mabi):
-    from armid.experiments.axis_inertia import AxisInertiaRows
+    from armid.rows.axis_inertia import AxisInertiaRows
 
     A = evaluate_rows(AxisInertiaRows(mabi.robot), mabi.poses)[:, :, mabi.base.independent]
     assert (mabi.channels.sum(axis=1) == 1).all()

@@ -10,10 +10,6 @@ import mujoco
 import numpy as np
 import pytest
 
-from armid.design import distance_kernels as kernels
-from armid.design.capsules import LinkCapsule, capsule_around, enclosing_capsule, link_capsules
-from armid.design.cell import Cell, Obstacle, Region, load_cell, parse_cell
-from armid.design.scene import Scene, build_scene, joint_rows
 from armid.errors import ArmidError, InputError
 from armid.kernels.kinematics import forward_kinematics
 from armid.robot import Robot
@@ -23,6 +19,10 @@ from armid.robot.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Sphere
 from armid.robot.load import load_robot
 from armid.robot.meshes import MeshError, vertices
 from armid.robot.shapes import pose_along
+from armid.scene import distance_kernels as kernels
+from armid.scene.capsules import LinkCapsule, capsule_around, enclosing_capsule, link_capsules
+from armid.scene.cell import Cell, Obstacle, Region, load_cell, parse_cell
+from armid.scene.scene import Scene, build_scene, joint_rows
 from chains import random_robot
 
 CELL = """
@@ -251,7 +251,7 @@ def test_a_cell_that_is_not_there(tmp_path: Path):
 
 
 def test_cells_that_come_along_are_readable():
-    from armid.design import cell as module
+    from armid.scene import cell as module
 
     folder = Path(module.__file__).parent / "cells"
     for path in folder.glob("*.yaml"):

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 import yaml
 
-from armid.design.fourier import FourierTrajectory, from_velocity_form, published_bounds
-from armid.design.limits import InfeasibleError, MotionLimits
-from armid.design.spline import SplineTrajectory
-from armid.design.trajectory import SampledTrajectory, SequenceTrajectory, Trajectory, grid
-from armid.design.trajectory_files import load_trajectory, save_csv, save_joint_trajectory, save_trajectory
-from armid.design.transition import EASE, TransitionTrajectory, quickest_transition
-from armid.design.trapezoid import TrapezoidalTrajectory, random_waypoints
 from armid.errors import InputError, ShapeError
+from armid.motions.fourier import FourierTrajectory, from_velocity_form, published_bounds
+from armid.motions.limits import InfeasibleError, MotionLimits
+from armid.motions.spline import SplineTrajectory
+from armid.motions.trajectory import SampledTrajectory, SequenceTrajectory, Trajectory, grid
+from armid.motions.trajectory_files import load_trajectory, save_csv, save_joint_trajectory, save_trajectory
+from armid.motions.transition import EASE, TransitionTrajectory, quickest_transition
+from armid.motions.trapezoid import TrapezoidalTrajectory, random_waypoints
 
 NAMES = ("a", "b", "c")
 

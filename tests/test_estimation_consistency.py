@@ -7,20 +7,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from armid.consistency.bodies import bodies_of
+from armid.consistency.bounds import Bounds, CentreBox, CentreEllipsoid
+from armid.consistency.certificates import certify
+from armid.consistency.consistent import Consistency, honest_information
+from armid.consistency.feasibility import distance_to_physical
+from armid.consistency.geometry_bounds import GeometryBounds
+from armid.consistency.inequalities import ThesisInequalities
+from armid.consistency.physical import physical_jacobian, to_physical, to_standard
+from armid.consistency.places import support_of_box
+from armid.consistency.prior import Prior, nominal_prior, scaled_to_data, stand_in_body, usable_as_prior
+from armid.consistency.refine import LogCholeskyRefinement, log_cholesky_jacobian
+from armid.consistency.regularisers import Entropic, Euclidean, PullBack
+from armid.consistency.thesis import ThesisProblem
 from armid.errors import InputError, UnknownNameError
-from armid.estimation.consistency.bodies import bodies_of
-from armid.estimation.consistency.bounds import Bounds, CentreBox, CentreEllipsoid
-from armid.estimation.consistency.certificates import certify
-from armid.estimation.consistency.consistent import Consistency, honest_information
-from armid.estimation.consistency.feasibility import distance_to_physical
-from armid.estimation.consistency.geometry_bounds import GeometryBounds
-from armid.estimation.consistency.inequalities import ThesisInequalities
-from armid.estimation.consistency.physical import physical_jacobian, to_physical, to_standard
-from armid.estimation.consistency.places import support_of_box
-from armid.estimation.consistency.prior import Prior, nominal_prior, scaled_to_data, stand_in_body, usable_as_prior
-from armid.estimation.consistency.refine import LogCholeskyRefinement, log_cholesky_jacobian
-from armid.estimation.consistency.regularisers import Entropic, Euclidean, PullBack
-from armid.estimation.consistency.thesis import ThesisProblem
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.run import information_of
 from armid.estimation.status import EstimationError, Status

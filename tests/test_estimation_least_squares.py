@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from armid.estimation.closed_loop import ClosedLoop, nearest_bodies
-from armid.estimation.consistency.prior import nominal_prior
+from armid.consistency.prior import nominal_prior
 from armid.estimation.essential import BackwardElimination
 from armid.estimation.estimate import identification_notes
 from armid.estimation.folds import k_fold, leave_one_out, motions
@@ -24,6 +23,7 @@ from armid.estimation.robust import Huber, RobustLeastSquares, Tukey
 from armid.estimation.run import Run, information_of
 from armid.estimation.status import EstimationError, Status
 from armid.estimation.total_least_squares import TotalLeastSquares, mixed_total_least_squares
+from armid.identification.closed_loop import ClosedLoop, nearest_bodies
 from armid.information.information import triangular
 from armid.kernels.evaluate import evaluate_rows
 from elbow import case, coloured

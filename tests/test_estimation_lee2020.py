@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.io import loadmat
 
-from armid.estimation.consistency.bounds import Bounds, Support
-from armid.estimation.consistency.consistent import Consistency
-from armid.estimation.consistency.prior import Prior
-from armid.estimation.consistency.regularisers import Entropic, Euclidean, PullBack
+from armid.consistency.bounds import Bounds, Support
+from armid.consistency.consistent import Consistency
+from armid.consistency.prior import Prior
+from armid.consistency.regularisers import Entropic, Euclidean, PullBack
 from armid.information.information import ChannelInformation, Information, triangular
 from armid.parameters.inertial import INERTIAL_NAMES
 from realdata import real_data

@@ -10,22 +10,22 @@ from scipy.integrate import solve_ivp
 
 from armid.errors import InputError
 from armid.estimation.covariance import PerChannelNoise
-from armid.estimation.friction import FrictionSearch, Shape, Shapes, rigid_part, scale_deviations, shape_values
-from armid.estimation.friction_columns import Velocity, column_values, smoothed
-from armid.estimation.gains import DriveGainSearch
-from armid.estimation.gravity import GravityDirection, angle
 from armid.estimation.least_squares import WeightedLeastSquares
-from armid.estimation.presliding import CANDIDATES, SUBSTEPS, chosen_distances, contact_state, followed
 from armid.estimation.recording import FilteredTorqueRows, averaged_sign, runs_of
 from armid.estimation.run import Run, information_of
 from armid.estimation.status import EstimationError
-from armid.experiments.torque import TorqueRows
 from armid.identifiability.structure import structural_base
+from armid.identification.friction import FrictionSearch, Shape, Shapes, rigid_part, scale_deviations, shape_values
+from armid.identification.gains import DriveGainSearch
+from armid.identification.gravity import GravityDirection, angle
 from armid.kernels.evaluate import evaluate_rows
 from armid.logs.conditioning import Conditioning, condition
 from armid.logs.log import Channel, Log
 from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
 from armid.parameters.inertial import from_centre_of_mass
+from armid.rows.friction import Velocity, column_values, smoothed
+from armid.rows.presliding import CANDIDATES, SUBSTEPS, chosen_distances, contact_state, followed
+from armid.rows.torque import TorqueRows
 from elbow import FRICTION, case, elbow_arm, fourier_motion, standard_values
 
 

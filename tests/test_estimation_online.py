@@ -10,20 +10,20 @@ import pytest
 from armid.errors import InputError, UnknownNameError
 from armid.estimation.factor import solve_factor
 from armid.estimation.least_squares import GaussianPrior
-from armid.estimation.online import ChangeDetection, RecursiveEstimator
-from armid.estimation.online_differentiator import CausalDifferentiator, LocalPolynomial
-from armid.estimation.online_forgetting import BLOCKS, ENOUGH, SHORTEST_BLOCK, Forgetting
-from armid.estimation.online_kernels import CHUNK, QUAD, fold
-from armid.estimation.online_stream import OnlineIdentifier, StreamSample, parsed_samples
+from armid.estimation.recursive.estimator import ChangeDetection, RecursiveEstimator
+from armid.estimation.recursive.forgetting import BLOCKS, ENOUGH, SHORTEST_BLOCK, Forgetting
+from armid.estimation.recursive.kernels import CHUNK, QUAD, fold
 from armid.estimation.status import EstimationError
-from armid.experiments.torque import TorqueRows
 from armid.identifiability.structure import structural_base
 from armid.information.accumulate import accumulate
 from armid.information.information import triangular
 from armid.kernels.evaluate import Restricted, evaluate_rows, reference_rows
 from armid.kernels.single import SingleRows
+from armid.online.stream import OnlineIdentifier, StreamSample, parsed_samples
 from armid.parameters.effects import Effects, TorqueSide
 from armid.robot.load import load_robot
+from armid.rows.torque import TorqueRows
+from armid.signals.causal import CausalDifferentiator, LocalPolynomial
 
 ROBOT = load_robot("iiwa14")
 SOURCE = TorqueRows(ROBOT, Effects(viscous=True, coulomb=True))

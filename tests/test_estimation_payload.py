@@ -12,17 +12,11 @@ from scipy.spatial.transform import Rotation
 
 from armid.errors import InputError
 from armid.estimation.estimate import Estimate
-from armid.estimation.gains import DriveGainSearch
-from armid.estimation.online_forgetting import Forgetting
-from armid.estimation.payload import COLUMNS, Arm, Payload, PayloadSearch, jacobian
-from armid.estimation.payload_checks import out_of_step, torque_lag
-from armid.estimation.payload_formats import franka_set_load, kuka_load_data, ur_set_target_payload
-from armid.estimation.payload_online import OnlinePayload
-from armid.estimation.payload_static import Rest, poses_at_rest, static_payload
 from armid.estimation.recording import runs_of
+from armid.estimation.recursive.forgetting import Forgetting
 from armid.estimation.run import Run, information_of
-from armid.experiments.torque import TorqueRows
 from armid.identifiability.structure import structural_base
+from armid.identification.gains import DriveGainSearch
 from armid.kernels.dynamics import inverse_dynamics
 from armid.kernels.evaluate import evaluate_rows
 from armid.logs.conditioning import Conditioning, condition
@@ -30,8 +24,14 @@ from armid.logs.log import Channel, Log
 from armid.logs.read import ReadOptions, read_log
 from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
 from armid.parameters.inertial import from_centre_of_mass, six, to_centre_of_mass, transformed
+from armid.payload.checks import out_of_step, torque_lag
+from armid.payload.formats import franka_set_load, kuka_load_data, ur_set_target_payload
+from armid.payload.online import OnlinePayload
+from armid.payload.payload import COLUMNS, Arm, Payload, PayloadSearch, jacobian
+from armid.payload.static import Rest, poses_at_rest, static_payload
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
+from armid.rows.torque import TorqueRows
 from realdata import ROOT, real_data
 
 ROBOT = load_robot("iiwa14")

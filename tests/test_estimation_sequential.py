@@ -9,9 +9,6 @@ import pytest
 
 from armid.errors import InputError
 from armid.estimation.least_squares import WeightedLeastSquares
-from armid.estimation.sequential import TipToBase, complement
-from armid.experiments.sequential import RowFilter, Stage, Staging, locked_stage, moving_stages, stages_of_log
-from armid.experiments.torque import TorqueRows
 from armid.identifiability.base import Category
 from armid.identifiability.structure import structural_base
 from armid.information.accumulate import accumulate
@@ -23,6 +20,9 @@ from armid.logs.samples import Segment
 from armid.parameters.effects import Effects
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
+from armid.rows.torque import TorqueRows
+from armid.sequential.estimate import TipToBase, complement
+from armid.sequential.stages import RowFilter, Stage, Staging, locked_stage, moving_stages, stages_of_log
 from khosla import START_3, TABLE_3, sinusoid, vector
 from realdata import ROOT, real_data
 from six_axis import replay

@@ -7,16 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from armid.design.scene import build_scene
 from armid.errors import InputError
-from armid.estimation.controller_model import fit, random_poses, recover
-from armid.estimation.silent_channels import Silence, echelon, equation
-from armid.estimation.tool_change import tool_change
-from armid.experiments.controller_model import ControllerSamples, read_samples
 from armid.kernels.dynamics import coriolis_matrix, gravity, inverse_dynamics, mass_matrix
 from armid.parameters.inertial import from_centre_of_mass
+from armid.payload.tool_change import tool_change
+from armid.recovery.recover import fit, random_poses, recover
+from armid.recovery.samples import ControllerSamples, read_samples
+from armid.recovery.silent_channels import Silence, echelon, equation
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
+from armid.scene.scene import build_scene
 from armid.simulation.controller_data import read_controller, write_controller_data
 
 TIP = from_centre_of_mass(0.25, [0.0, 0.0, 0.09], np.zeros((3, 3)))
@@ -249,8 +249,8 @@ def test_coriolis_terms_are_the_christoffel_symbols_of_the_recovered_inertia(
 
 def test_torque_of_a_motion_is_predicted(robot: Robot, training: ControllerSamples) -> None:
     """Seed 003 eq. 33: all joints pi/2 cos(pi/7 t), low-pass of order 4 at 1 Hz; their errors were 1 N m, friction included."""
-    from armid.design.trajectory import SampledTrajectory
     from armid.logs.conditioning import Conditioning, condition
+    from armid.motions.trajectory import SampledTrajectory
     from armid.simulation.physics import Physics
     from armid.simulation.scenario import Scenario, run_scenario
 

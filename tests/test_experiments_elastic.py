@@ -9,10 +9,7 @@ import numpy as np
 import pytest
 
 from armid.errors import InputError, UnknownNameError
-from armid.estimation.elastic import TransmissionSearch, gravity_loads
 from armid.estimation.least_squares import OrdinaryLeastSquares
-from armid.experiments.elastic import OneSensorRows, TwoSensorRows, four_derivatives, link_position
-from armid.experiments.torque import TorqueRows
 from armid.identifiability.structure import structural_base
 from armid.information.accumulate import accumulate
 from armid.kernels.dynamics import inverse_dynamics
@@ -25,9 +22,12 @@ from armid.recursion.jets import Jet, JetScalars
 from armid.recursion.scalars import FLOATS
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
+from armid.rows.elastic import OneSensorRows, TwoSensorRows, four_derivatives, link_position
+from armid.rows.torque import TorqueRows
 from armid.simulation.physics import Physics
 from armid.simulation.scenario import Scenario, run_scenario
 from armid.simulation.sensors import PositionSensor, Sensors, TorqueSensor
+from armid.transmission.two_encoders import TransmissionSearch, gravity_loads
 from chains import random_robot
 from realdata import ROOT, real_data
 

@@ -8,10 +8,18 @@ import numpy as np
 import pytest
 
 from armid.design.inertia_poses import described_inertia
-from armid.design.limits import motion_limits
 from armid.errors import InputError
-from armid.estimation.axis_inertia import axis_inertia_model, expected_accuracy
-from armid.experiments.frequency_response import (
+from armid.logs.log import Channel, Log
+from armid.motions.limits import motion_limits
+from armid.motions.sweep import Signal, SweepMotion, sweep_motion
+from armid.robot.load import load_robot
+from armid.robot.robot import Robot
+from armid.simulation.dynamics import RigidModel
+from armid.simulation.physics import Physics
+from armid.simulation.scenario import Scenario, run_scenario
+from armid.simulation.sensors import PositionSensor, Sensors, TorqueSensor
+from armid.sweep.axis_inertia import axis_inertia_model, expected_accuracy
+from armid.sweep.frequency_response import (
     AxisMeasurement,
     Line,
     ResponseSettings,
@@ -19,16 +27,8 @@ from armid.experiments.frequency_response import (
     found_excitation,
     phasors,
 )
-from armid.experiments.modulation import modulation
-from armid.experiments.sweep_motion import Signal, SweepMotion, sweep_motion
-from armid.experiments.sweep_plan import Site, SweepSettings, sweep_plan
-from armid.logs.log import Channel, Log
-from armid.robot.load import load_robot
-from armid.robot.robot import Robot
-from armid.simulation.dynamics import RigidModel
-from armid.simulation.physics import Physics
-from armid.simulation.scenario import Scenario, run_scenario
-from armid.simulation.sensors import PositionSensor, Sensors, TorqueSensor
+from armid.sweep.modulation import modulation
+from armid.sweep.sweep_plan import Site, SweepSettings, sweep_plan
 
 POSE = np.array([0.1, 0.3, 0.4, 0.2, 0.5, 0.3])
 

@@ -14,16 +14,16 @@ from armid.estimation.estimate import Estimate
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.recording import runs_of
 from armid.estimation.run import information_of
-from armid.experiments.motor_joint import MODELS, check_pair, effects_of, pair_lags, shared_parameters
-from armid.experiments.torque import TorqueRows
 from armid.identifiability.structure import structural_base
 from armid.logs.conditioning import Conditioning, condition
 from armid.logs.log import Channel, Conditions, Log
 from armid.logs.samples import Samples, concatenated
+from armid.logs.torque_pair import MODELS, check_pair, effects_of, pair_lags, shared_parameters
 from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
 from armid.parameters.inertial import from_centre_of_mass
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
+from armid.rows.torque import TorqueRows
 from armid.simulation.physics import Physics
 from armid.simulation.scenario import Scenario, run_scenario
 from armid.simulation.sensors import Sensors, TorqueSensor

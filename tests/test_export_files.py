@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from armid.errors import InputError
-from armid.estimation.result import load_result, save_result
 from armid.export import export as module
 from armid.export.export import Format, Parameters, export_result
 from armid.export.gate import RELOAD_TOLERANCE, RefusedError, ReloadError, reload_checks
+from armid.identification.result import load_result, save_result
 from armid.kernels.dynamics import inverse_dynamics
 from armid.robot.load import load_robot
 from identified import URDF, trusted, untrusted, urdf_file, without_file

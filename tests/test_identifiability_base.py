@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from armid.experiments.torque import TorqueRows
 from armid.identifiability.base import Category, base_parameters
 from armid.identifiability.errors import NothingIdentifiableError, ToleranceError
 from armid.identifiability.structure import random_inputs, structural_base, structural_rows, structure
 from armid.information.accumulate import accumulate
 from armid.parameters.effects import Effects
+from armid.rows.torque import TorqueRows
 from arms import seed_iiwa
 
 NAMES = ("a", "b", "c", "d", "e")
@@ -147,7 +147,7 @@ def test_tilted_gravity_frees_the_first_link() -> None:
 
 
 def test_per_channel_ranks_ignore_round_off() -> None:
-    from armid.experiments.gravity import GravityRows
+    from armid.rows.gravity import GravityRows
 
     ranks = structure(GravityRows(seed_iiwa())).per_channel
     assert list(ranks.values()) == [0, 12, 10, 8, 6, 4, 2]

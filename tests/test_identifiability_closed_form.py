@@ -7,19 +7,19 @@ import pytest
 import sympy
 
 from armid.errors import InputError
-from armid.experiments.axis_inertia import AxisInertiaRows
-from armid.experiments.closed_form import arm_form, axis_models, closed_form_files
-from armid.experiments.gravity import GravityRows
-from armid.experiments.inertia_matrix import InertiaMatrixRows
-from armid.experiments.inspection import Quantity, inspect
-from armid.experiments.torque import TorqueRows
 from armid.identifiability.closed_form import closed_form, coriolis_form
 from armid.identifiability.criteria import quality
 from armid.identifiability.errors import UnsupportedClosedFormError
 from armid.identifiability.minimal_model import minimal_model
 from armid.identifiability.structure import structural_base
+from armid.inspection.closed_form import arm_form, axis_models, closed_form_files
+from armid.inspection.inspection import Quantity, inspect
 from armid.kernels import dynamics
 from armid.robot.load import load_robot
+from armid.rows.axis_inertia import AxisInertiaRows
+from armid.rows.gravity import GravityRows
+from armid.rows.inertia_matrix import InertiaMatrixRows
+from armid.rows.torque import TorqueRows
 from arms import zyyxyx
 from chains import random_robot
 

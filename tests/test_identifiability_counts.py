@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from armid.experiments.axis_inertia import AxisInertiaRows
-from armid.experiments.gravity import GravityRows
-from armid.experiments.inertia_matrix import InertiaMatrixRows
-from armid.experiments.inspection import Quantity, inspect, sources_for
-from armid.experiments.pose import ErrorModel, PoseMeasure, PoseRows, natural_model
-from armid.experiments.torque import TorqueRows
 from armid.identifiability.base import Category, base_parameters
 from armid.identifiability.errors import NothingIdentifiableError
 from armid.identifiability.structure import structural_base, structural_rows, structure
+from armid.inspection.inspection import Quantity, inspect, sources_for
 from armid.kernels import dynamics, kinematics
 from armid.kernels.evaluate import evaluate_rows
 from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
 from armid.robot.load import load_robot
+from armid.rows.axis_inertia import AxisInertiaRows
+from armid.rows.gravity import GravityRows
+from armid.rows.inertia_matrix import InertiaMatrixRows
+from armid.rows.pose import ErrorModel, PoseMeasure, PoseRows, natural_model
+from armid.rows.torque import TorqueRows
 from arms import camera_lwr, generic_6r, seed_iiwa, seed_lwr, zyyxyx
 
 POINTS = ((0.1, 0.05, 0.02), (-0.05, 0.1, 0.03), (0.02, -0.08, 0.1))

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from armid.errors import ShapeError
-from armid.experiments.torque import TorqueRows
 from armid.identifiability.criteria import (
     Criterion,
     base_factor,
@@ -18,6 +17,7 @@ from armid.identifiability.criteria import (
 from armid.identifiability.structure import random_inputs, structural_base
 from armid.information.accumulate import accumulate
 from armid.kernels.evaluate import evaluate_rows
+from armid.rows.torque import TorqueRows
 from arms import seed_iiwa
 
 

@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 
 from armid.cli import application
 from armid.errors import InputError
-from armid.experiments.torque import TorqueRows
 from armid.identifiability.base import BaseParameters, base_parameters
 from armid.identifiability.detection import DETECTED, detected_base, noise_tolerance, residual_noise
 from armid.identifiability.structure import random_inputs, structural_base
@@ -21,6 +20,7 @@ from armid.kernels.dynamics import inverse_dynamics
 from armid.kernels.evaluate import evaluate_rows
 from armid.parameters.effects import Effects
 from armid.robot.load import load_robot
+from armid.rows.torque import TorqueRows
 from arms import scara
 
 

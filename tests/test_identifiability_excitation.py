@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from armid.errors import InputError
-from armid.experiments.torque import TorqueRows
 from armid.identifiability.criteria import standard_deviations
 from armid.identifiability.excitation import excitation
 from armid.identifiability.structure import random_inputs, structural_base
 from armid.information.accumulate import accumulate
 from armid.kernels.evaluate import evaluate_rows
 from armid.parameters.effects import Effects
+from armid.rows.torque import TorqueRows
 from arms import scara, seed_iiwa
 
 

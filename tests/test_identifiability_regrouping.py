@@ -8,10 +8,6 @@ import numpy as np
 import pytest
 import sympy
 
-from armid.experiments.axis_inertia import AxisInertiaRows
-from armid.experiments.gravity import GravityRows
-from armid.experiments.inertia_matrix import InertiaMatrixRows
-from armid.experiments.torque import TorqueRows
 from armid.identifiability.errors import NothingIdentifiableError, UnsupportedClosedFormError
 from armid.identifiability.expressions import latex, plain, unicode
 from armid.identifiability.regrouping import Regrouping, regroup
@@ -19,6 +15,10 @@ from armid.parameters.effects import Effects, PayloadRuns
 from armid.robot import Robot
 from armid.robot.catalogue import catalogue_names
 from armid.robot.load import load_robot
+from armid.rows.axis_inertia import AxisInertiaRows
+from armid.rows.gravity import GravityRows
+from armid.rows.inertia_matrix import InertiaMatrixRows
+from armid.rows.torque import TorqueRows
 from arms import rx90, scara, seed_iiwa, seed_lwr
 from chains import random_robot
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from armid.errors import InputError, NotFiniteError, ShapeError, UnknownNameError
-from armid.experiments.torque import TorqueRows
 from armid.information import storage
 from armid.information.accumulate import Method, accumulate
 from armid.information.information import IncompatibleInformationError, Information, triangular
 from armid.information.online import Window, forgotten
 from armid.kernels.evaluate import Restricted, evaluate_rows
 from armid.parameters.effects import Effects
+from armid.rows.torque import TorqueRows
 from chains import random_robot
 
 EFFECTS = Effects(viscous=True, coulomb=True)

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from armid.errors import ShapeError
-from armid.experiments.torque import TorqueRows
 from armid.kernels import dynamics, kinematics, machine
 from armid.kernels.compiled import compile_plan
 from armid.kernels.evaluate import SMALL, CompiledRows, Restricted, evaluate_rows, reference_rows, residuals
@@ -23,6 +22,7 @@ from armid.parameters.effects import Effects
 from armid.recursion import dynamics as recursion
 from armid.recursion.scalars import FLOATS
 from armid.robot import Robot
+from armid.rows.torque import TorqueRows
 from chains import random_robot
 
 EVERYTHING = Effects(viscous=True, coulomb=True, offset=True, rotor_inertia=True)
@@ -237,7 +237,7 @@ import sys
 sys.path.insert(0, {tests!r})
 import numpy as np
 from chains import random_robot
-from armid.experiments.torque import TorqueRows
+from armid.rows.torque import TorqueRows
 from armid.kernels.evaluate import evaluate_rows
 from armid.parameters.effects import Effects
 effects = Effects(viscous=True, coulomb=True, offset=True, rotor_inertia=True)

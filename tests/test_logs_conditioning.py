@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from armid.errors import ArmidError, InputError, ShapeError, UnknownNameError
-from armid.experiments.torque import TorqueRows
 from armid.kernels.evaluate import evaluate_rows
 from armid.logs import (
     Channel,
@@ -29,6 +28,7 @@ from armid.logs.conditioning import LowPass, derivatives, filtered_rows, low_pas
 from armid.logs.conditioning.spectrum import chosen_cutoff, spectrum
 from armid.logs.conditioning.uniform import stale_rows
 from armid.parameters.effects import Effects, TorqueSide
+from armid.rows.torque import TorqueRows
 from recordings import NAMES, arm, motion, recording
 
 Q, QD, TAU = Channel.POSITION, Channel.VELOCITY, Channel.LINK_TORQUE

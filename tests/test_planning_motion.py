@@ -8,12 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from armid.design.cell import Cell, Obstacle
-from armid.design.fourier import FourierTrajectory
-from armid.design.scene import build_scene
-from armid.design.trajectory_files import load_trajectory
 from armid.errors import InputError
 from armid.kernels.kinematics import forward_kinematics
+from armid.motions.fourier import FourierTrajectory
+from armid.motions.trajectory_files import load_trajectory
 from armid.parameters.effects import Effects
 from armid.planning.constraints import planning_limits
 from armid.planning.errors import CollisionError, HoldingError, OutsideLimitsError, SingularPathError
@@ -23,6 +21,8 @@ from armid.planning.plan import Plan, PlanSettings, plan_motion
 from armid.planning.plan_files import save_plan
 from armid.robot import Box, Geometry, Robot, load_robot
 from armid.robot.robot import Limits
+from armid.scene.cell import Cell, Obstacle
+from armid.scene.scene import build_scene
 from planar import planar_arm
 
 WAYPOINTS = np.array([[-0.8, 0.3], [0.2, 1.0], [0.9, 0.2], [0.3, -0.8]])

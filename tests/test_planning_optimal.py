@@ -10,8 +10,8 @@ import pytest
 from scipy.integrate import quad
 from scipy.optimize import brentq
 
-from armid.design.fourier import FourierTrajectory
 from armid.kernels.dynamics import inverse_dynamics
+from armid.motions.fourier import FourierTrajectory
 from armid.parameters.effects import Effects
 from armid.planning.constraints import constraints_of, planning_limits
 from armid.planning.model import model_of_robot

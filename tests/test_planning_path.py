@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from armid.design.fourier import FourierTrajectory
-from armid.design.spline import SplineTrajectory
-from armid.design.trajectory_files import save_trajectory
 from armid.errors import ArmidError, InputError
 from armid.kernels.kinematics import forward_kinematics
+from armid.motions.fourier import FourierTrajectory
+from armid.motions.spline import SplineTrajectory
+from armid.motions.trajectory_files import save_trajectory
 from armid.planning.errors import SingularPathError, UnreachableError
 from armid.planning.path import EasedPath, SplinePath, TrajectoryPath, check_regular, in_joint_order
 from armid.planning.path_files import load_path, parse_path

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from armid.errors import ShapeError, UnknownNameError
-from armid.experiments.torque import TorqueRows
 from armid.identifiability.structure import structural_base, structural_rows
 from armid.kernels.dynamics import coriolis_matrix, gravity, inverse_dynamics, mass_matrix
 from armid.parameters.effects import Effects, TorqueSide
@@ -14,6 +13,7 @@ from armid.planning.model import TorqueModel, model_of_base, model_of_robot, nom
 from armid.planning.path import SplinePath
 from armid.planning.reduced import reduced_dynamics
 from armid.robot import Robot, catalogue_names, load_robot
+from armid.rows.torque import TorqueRows
 
 EFFECTS = Effects(viscous=True, coulomb=True, offset=True, rotor_inertia=True)
 ROUND_OFF = 1e-11

@@ -17,8 +17,8 @@ import pytest
 from armid.design.design import Design, DesignSettings, design_excitation
 from armid.design.search import Budget
 from armid.errors import InputError
-from armid.estimation.errors import JointErrors, TorqueErrors
-from armid.estimation.result import Result
+from armid.estimation.torque_error import JointErrors, TorqueErrors
+from armid.identification.result import Result
 from armid.parameters.effects import Effects
 from armid.report import plots
 from armid.report.comparison import comparison_report

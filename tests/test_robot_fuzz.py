@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from armid.errors import ArmidError
 from armid.robot import Robot
 from armid.robot.load import load_robot
-from armid.robot.urdf import parse_urdf
-from armid.robot.urdf_write import new_urdf, updated_urdf
-from armid.robot.xml_tree import decoded
+from armid.robot.urdf.arm import parse_urdf
+from armid.robot.urdf.write import new_urdf, updated_urdf
+from armid.robot.urdf.xml_tree import decoded
 from armid.robot.yaml_file import parse_yaml, to_yaml
 from robot_files import URDF, YAML, with_gripper
 

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from armid.cli import application
-from armid.estimation.result import load_result
+from armid.identification.result import load_result
 from armid.kernels.dynamics import gravity, inverse_dynamics
 from armid.robot.load import load_robot
 from elbow import fourier_motion

@@ -11,8 +11,8 @@ from armid.kernels.dynamics import inverse_dynamics
 from armid.kernels.kinematics import forward_kinematics
 from armid.notes import Severity
 from armid.robot import Box, Cylinder, JointKind, Mesh, Motion, Sphere, load_robot
-from armid.robot.urdf import parse_urdf
-from armid.robot.xml_tree import decoded
+from armid.robot.urdf.arm import parse_urdf
+from armid.robot.urdf.xml_tree import decoded
 from robot_files import URDF, with_gripper
 
 

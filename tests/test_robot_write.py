@@ -14,8 +14,8 @@ from armid.robot import Elementary, Motion, Robot, catalogue_names, load_robot
 from armid.robot.dh import Convention, row_of
 from armid.robot.dh_table import in_dh_frames
 from armid.robot.elementary import elementary_matrix, rotation_from_rpy, rpy
-from armid.robot.urdf import parse_urdf
-from armid.robot.urdf_write import new_urdf, updated_urdf
+from armid.robot.urdf.arm import parse_urdf
+from armid.robot.urdf.write import new_urdf, updated_urdf
 from armid.robot.yaml_file import parse_yaml, to_yaml
 from chains import random_inertial, random_robot
 from robot_files import URDF, with_gripper

@@ -8,17 +8,17 @@ from time import process_time
 import numpy as np
 import pytest
 
-from armid.design.trajectory import SampledTrajectory
 from armid.errors import InputError, ShapeError, UnknownNameError
-from armid.experiments.torque import TorqueRows
 from armid.kernels.dynamics import gravity, inverse_dynamics
 from armid.kernels.evaluate import evaluate_rows
+from armid.motions.trajectory import SampledTrajectory
 from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
 from armid.parameters.inertial import from_centre_of_mass
 from armid.robot import Drive, Elementary, Joint, JointKind, Limits, Link, Motion, Robot
 from armid.robot.catalogue import catalogue_names
 from armid.robot.geometry import Capsule, Geometry, Sphere
 from armid.robot.load import load_robot
+from armid.rows.torque import TorqueRows
 from armid.simulation.controllers import ComputedTorque, HandGuiding, Law, PdGravity, lightest, spread
 from armid.simulation.drift import FrictionDrift
 from armid.simulation.dynamics import RigidModel

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from armid.estimation.run import Run
-from armid.kernels.rows import Row
+from armid.identification.comparison import TOLERATED, compared, stacked
+from armid.kernels.source import Row
 from armid.recursion.scalars import Scalar, Scalars
-from armid.validation.comparison import TOLERATED, compared, stacked
 
 
 @dataclass(frozen=True)

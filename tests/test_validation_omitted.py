@@ -8,13 +8,13 @@ import pytest
 from armid.arrays import FloatArray
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.run import Run, information_of
-from armid.experiments.torque import TorqueRows
 from armid.identifiability.structure import structural_base
+from armid.identification.omitted import missing_rotors
 from armid.kernels.dynamics import inverse_dynamics
 from armid.notes import Note
 from armid.parameters.effects import Effects
 from armid.robot.load import load_robot
-from armid.validation.omitted import missing_rotors
+from armid.rows.torque import TorqueRows
 
 ROBOT = load_robot("panda")
 NOISE = 0.05

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from armid.consistency.positivity import positivity_along, positivity_over, smallest_eigenvalues, with_standard
 from armid.kernels.dynamics import mass_matrix
 from armid.robot import Elementary, Joint, JointKind, Link, Motion, Robot
 from armid.robot.load import load_robot
-from armid.validation.positivity import positivity_along, positivity_over, smallest_eigenvalues, with_standard
 from iiwa_motions import FEASIBILITY_A, FEASIBILITY_B
 
 LENGTH = 0.5

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from armid.errors import InputError
-from armid.validation.agreement import agreement, same_terms
-from armid.validation.residuals import (
+from armid.identification.agreement import agreement, same_terms
+from armid.identification.residuals import (
     BAND,
     amplitude_density,
     autocorrelation,

@@ -12,21 +12,21 @@ from typer.testing import CliRunner
 
 import identified
 import seed004
-from armid.calibration.build import kinematic_model
-from armid.calibration.correction import FORMAT, load_correction
-from armid.calibration.model import ErrorModel, Geometry
 from armid.cli import application
-from armid.design.expectation import trajectory_condition
-from armid.design.trajectory import grid
-from armid.design.trajectory_files import load_trajectory
 from armid.errors import InputError
+from armid.identifiability.expectation import trajectory_condition
 from armid.kernels.dynamics import inverse_dynamics
 from armid.kernels.kinematics import forward_kinematics
+from armid.kinematics.build import kinematic_model
+from armid.kinematics.correction import FORMAT, load_correction
+from armid.kinematics.model import ErrorModel, Geometry
+from armid.motions.trajectory import grid
+from armid.motions.trajectory_files import load_trajectory
 from armid.parameters.effects import TorqueSide
 from armid.robot.load import load_robot
-from armid.validation.study.misbuilt import misbuilt, target
-from armid.validation.study.motions import DESIGN_EFFECTS, random_points, room_of
-from armid.validation.study.study import Study, StudySettings, payloads_of, run_study
+from armid.studies.kinematics.misbuilt import misbuilt, target
+from armid.studies.kinematics.motions import DESIGN_EFFECTS, random_points, room_of
+from armid.studies.kinematics.study import Study, StudySettings, payloads_of, run_study
 
 SMALL = StudySettings(seconds=12.0, motions=2, repetitions=2, payload=0.0, torques=TorqueSide.LINK)
 

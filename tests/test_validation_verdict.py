@@ -9,11 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from armid.estimation.errors import JointErrors, TorqueErrors
-from armid.notes import Note, Severity
-from armid.validation import verdict
-from armid.validation.comparison import Comparison
-from armid.validation.verdict import (
+from armid.estimation.torque_error import JointErrors, TorqueErrors
+from armid.identification import gate as verdict
+from armid.identification.comparison import Comparison
+from armid.identification.gate import (
     constant_checks,
     held_out_checks,
     interval_check,
@@ -22,6 +21,7 @@ from armid.validation.verdict import (
     nominal_checks,
     physical_checks,
 )
+from armid.notes import Note, Severity
 from identified import trusted
 
 DOCS = Path(__file__).parents[1] / "docs" / "gate.md"

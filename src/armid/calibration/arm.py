@@ -8,9 +8,9 @@ from pathlib import Path
 from armid.errors import ArmidError
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
-from armid.robot.urdf_read import read_urdf
-from armid.robot.urdf_tree import Urdf
-from armid.robot.xml_tree import decoded
+from armid.robot.urdf.read import read_urdf
+from armid.robot.urdf.tree import Urdf
+from armid.robot.urdf.xml_tree import decoded
 
 
 def load_arm(source: str, columns: Sequence[str], *, base: str | None = None, tip: str | None = None) -> Robot:

@@ -7,19 +7,19 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from armid.calibration.calibrated import calibrated_robot
 from armid.calibration.diagnose import check_misfit, diagnose, misfit_notes
-from armid.calibration.errors import ErrorTable, by_group, error_table
 from armid.calibration.fit import Fit, FitSettings, fit
 from armid.calibration.hold_out import HeldOut, Verdict, cross_validate, folds, paired_t, sure
 from armid.calibration.identifiable import Status
 from armid.calibration.leave_out import left_out_errors
 from armid.calibration.measurement import MeasurementError, Measurements, joined
-from armid.calibration.model import ErrorModel, Geometry, Term
 from armid.calibration.noise import parts, threshold
-from armid.calibration.parameter import Tolerances
 from armid.calibration.start import start_frames
+from armid.calibration.tool_error import ErrorTable, by_group, error_table
 from armid.calibration.validate import validated
+from armid.kinematics.calibrated import calibrated_robot
+from armid.kinematics.model import ErrorModel, Geometry, Term
+from armid.kinematics.parameter import Tolerances
 from armid.notes import Note, Severity
 from armid.robot.robot import Robot
 

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray, samples
-from armid.calibration.calibrated import calibrated_robot, predicted_poses
-from armid.calibration.model import KinematicModel
-from armid.calibration.rotations import rotation_log
 from armid.kernels.kinematics import forward_kinematics, jacobian
+from armid.kinematics.calibrated import calibrated_robot, predicted_poses
+from armid.kinematics.model import KinematicModel
+from armid.kinematics.rotations import rotation_log
 
 REACHED = 1e-10
 """[m, rad] Residual of a target that counts as reached: a thousandth of any encoder step."""

@@ -1,28 +1,18 @@
-"""The correction file: everything a calibration found, to be applied to the nominal robot again."""
+"""The correction file, written from a calibration; `armid.kinematics.correction` reads it back."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from armid.arrays import FloatArray
-from armid.calibration.build import kinematic_model
-from armid.calibration.calibrated import calibrated_robot, frame_matrix
-from armid.calibration.encoders import corrected_log, encoder_terms, without_encoder_terms
 from armid.calibration.fit import Fit
-from armid.calibration.model import ErrorModel, FrameModel, Geometry, KinematicModel, Slot, Term
-from armid.errors import InputError, UnknownNameError
-from armid.logs.log import Log
-from armid.robot.elementary import Elementary, Motion
+from armid.kinematics.calibrated import frame_matrix
+from armid.kinematics.correction import FORMAT
+from armid.kinematics.model import KinematicModel, Slot
 from armid.robot.robot import Robot
-
-FORMAT = "armid-correction/1"
 
 
 def correction(nominal: Robot, fit: Fit) -> dict[str, Any]:
@@ -65,109 +55,3 @@ def save_correction(nominal: Robot, fit: Fit, path: str | Path) -> Path:
     path = Path(path)
     path.write_text(json.dumps(correction(nominal, fit), indent=1) + "\n", encoding="utf-8")
     return path
-
-
-def load_correction(path: str | Path, robot: Robot) -> tuple[KinematicModel, FloatArray]:
-    """The model and parameters of a correction file, for the nominal robot it was made with."""
-    path = Path(path)
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(path, f"not a correction file: {error}") from None
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise InputError(path, "not a correction file", f"expected format {FORMAT!r}")
-    try:
-        return restored(data, robot)
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(path, f"a field is missing or of the wrong kind: {error}") from None
-
-
-@dataclass(frozen=True, eq=False)
-class Correction:
-    """A correction file, for the nominal robot it was made with: what is carried into the dynamics.
-
-    Args:
-        path: of the file.
-        nominal: the arm as described.
-        model, values: the chain with its parameters.
-    """
-
-    path: Path
-    nominal: Robot
-    model: KinematicModel
-    values: FloatArray
-
-    @property
-    def robot(self) -> Robot:
-        """The nominal arm with corrected geometry, zeros and couplings: what torque passes through."""
-        arm = calibrated_robot(self.model, without_encoder_terms(self.model, self.values))
-        remark = f"kinematics corrected by {self.path.name}"
-        return replace(arm, source=replace(self.nominal.source, remark=remark))
-
-    @property
-    def encoder_terms(self) -> tuple[str, ...]:
-        """Names of the terms that change the recorded motion instead: gains, eccentricity, compliance."""
-        return tuple(self.model.names[term.parameter] for term in encoder_terms(self.model, self.values))
-
-    def log(self, log: Log) -> Log:
-        """A recording with the motion its joints really made, see `corrected_log`."""
-        return corrected_log(log, self.model, self.values)
-
-    def gravity(self, in_sensor: npt.ArrayLike, setup: str | None = None) -> FloatArray:
-        """Gravity in the base frame from a levelled instrument: `R_sensor_base^T g_sensor` [m/s^2], shape [3].
-
-        Args:
-            in_sensor: gravity in the instrument's frame, shape [3].
-            setup: name of the sensor placement; the only one by default.
-
-        Raises:
-            InputError: the correction holds no sensor frame, or several and none was named.
-        """
-        setups = self.model.setups
-        if setup is None and len(setups) != 1:
-            known = ", ".join(setups) or "none"
-            raise InputError(self.path, f"{len(setups)} sensor frames: {known}", "name the levelled one")
-        name = next(iter(setups)) if setup is None else setup
-        if name not in setups:
-            raise UnknownNameError("sensor frame", name, tuple(setups))
-        R_sensor_base = frame_matrix(setups[name], self.values)[:3, :3]
-        return np.asarray(R_sensor_base.T @ np.asarray(in_sensor, dtype=np.float64))
-
-
-def read_correction(path: str | Path, nominal: Robot) -> Correction:
-    """A correction file for the arm it was made with.
-
-    Raises:
-        InputError: not a correction file, or one of another arm.
-    """
-    model, values = load_correction(path, nominal)
-    return Correction(Path(path), nominal, model, values)
-
-
-def restored(data: Mapping[str, Any], robot: Robot) -> tuple[KinematicModel, FloatArray]:
-    """Model and values from the plain data of a correction."""
-    if tuple(data["robot"]["joints"]) != robot.joint_names:
-        raise InputError(
-            "correction",
-            f"made for joints {', '.join(data['robot']['joints'])}",
-            f"this robot has {', '.join(robot.joint_names)}",
-        )
-    errors = ErrorModel(
-        Geometry(data["geometry"]),
-        frozenset(Term(t) for t in data["terms"]),
-        tuple((int(a), int(b)) for a, b in data["couplings"]),
-    )
-    frames = [{name: frame_model(parts) for name, parts in data[kind].items()} for kind in ("setups", "targets")]
-    model = kinematic_model(robot, errors, setups=frames[0], targets=frames[1])
-    values = np.zeros(len(model.parameters))
-    for name, entry in data["parameters"].items():
-        values[model.index(name)] = float(entry["value"])
-    return model, values
-
-
-def frame_model(parts: list[dict[str, Any]]) -> FrameModel:
-    return FrameModel(
-        tuple(Elementary(Motion(p["motion"]), float(p["value"])) for p in parts),
-        tuple(p["free"] for p in parts),
-        body=next((p["body"] for p in parts if p.get("body")), None),
-    )

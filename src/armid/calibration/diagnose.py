@@ -13,16 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
-from armid.calibration.build import kinematic_model
-from armid.calibration.errors import error_table
 from armid.calibration.fit import Fit
 from armid.calibration.measurement import MeasurementError, Measurements, Observations
-from armid.calibration.model import ErrorModel, Geometry
 from armid.calibration.noise import Loss
 from armid.calibration.readings import readings
 from armid.calibration.residual import Residual, residuals
 from armid.calibration.solve import SolverSettings, solve
 from armid.calibration.start import start_frames
+from armid.calibration.tool_error import error_table
+from armid.kinematics.build import kinematic_model
+from armid.kinematics.model import ErrorModel, Geometry
 from armid.notes import Note, Severity
 from armid.robot.robot import JointKind, Robot
 

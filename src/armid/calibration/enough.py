@@ -8,13 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.calibration.errors import error_table
 from armid.calibration.fit import Fit, refit
 from armid.calibration.measurement import Measurements, Quantity
-from armid.calibration.model import pose_and_derivative
 from armid.calibration.noise import parts
-from armid.calibration.residual import gravity_torque, residuals
+from armid.calibration.residual import residuals
 from armid.calibration.solve import covariance, linearise
+from armid.calibration.tool_error import error_table
+from armid.kinematics.model import pose_and_derivative
+from armid.kinematics.sag import gravity_torque
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from armid.calibration.calibrate import Calibration
-from armid.calibration.calibrated import frame_matrix, needs_correction_file
 from armid.calibration.correction import save_correction
-from armid.calibration.errors import ErrorTable, statistics
 from armid.calibration.hold_out import Verdict
 from armid.calibration.identifiable import Status
 from armid.calibration.noise import parts
 from armid.calibration.residual import in_sensor_axes
-from armid.calibration.tables import COLUMNS, denavit_tables
+from armid.calibration.tool_error import ErrorTable, statistics
+from armid.kinematics.calibrated import frame_matrix, needs_correction_file
+from armid.kinematics.tables import COLUMNS, denavit_tables
 from armid.robot.robot import Robot
-from armid.robot.urdf_write import new_urdf, updated_urdf
+from armid.robot.urdf.write import new_urdf, updated_urdf
 from armid.robot.yaml_write import to_yaml
 
 FORMAT = "armid-calibration/1"

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from armid.calibration.build import kinematic_model
 from armid.calibration.measurement import Measurements
-from armid.calibration.model import ErrorModel, FrameModel, KinematicModel
-from armid.calibration.parameter import Owner
 from armid.calibration.solve import Mask, Solution, SolverSettings, solve
 from armid.calibration.start import StartFrames, start_frames
+from armid.kinematics.build import kinematic_model
+from armid.kinematics.model import ErrorModel, FrameModel, KinematicModel
+from armid.kinematics.parameter import Owner
 from armid.robot.robot import Robot
 
 

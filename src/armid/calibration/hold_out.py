@@ -13,10 +13,10 @@ from scipy.stats import norm
 from scipy.stats import t as t_distribution
 
 from armid.arrays import FloatArray
-from armid.calibration.errors import ErrorTable, by_group, error_table, joined_tables
 from armid.calibration.fit import Fit, refit
 from armid.calibration.measurement import Measurements
 from armid.calibration.residual import residuals
+from armid.calibration.tool_error import ErrorTable, by_group, error_table, joined_tables
 
 LEAVE_ONE_OUT = 40
 """Groups of configurations up to which each is left out once."""

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
-from armid.calibration.model import KinematicModel
+from armid.kinematics.model import KinematicModel
 
 WORTH_KNOWING = 1.0
 """Signal-to-noise ratio from which on a parameter is fitted."""

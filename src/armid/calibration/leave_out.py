@@ -11,11 +11,11 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from armid.arrays import FloatArray
-from armid.calibration.errors import ErrorTable, error_table
 from armid.calibration.fit import Fit
 from armid.calibration.measurement import IntArray, Measurements
 from armid.calibration.noise import lengths, parts
 from armid.calibration.residual import Residual, residuals
+from armid.calibration.tool_error import ErrorTable, error_table
 from armid.information.information import triangular
 
 LARGEST_LEVERAGE = 0.999

@@ -26,8 +26,8 @@ from armid.calibration.poses_table import (
     stacked,
 )  # fmt: skip
 from armid.calibration.read_constraints import TARGET, constraint_observations
-from armid.calibration.rotations import matrix_from_euler, matrix_from_quaternion, nearest_rotation, rotation_exp
 from armid.errors import InputError
+from armid.kinematics.rotations import matrix_from_euler, matrix_from_quaternion, nearest_rotation, rotation_exp
 
 Mask = npt.NDArray[np.bool_]
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.calibration.measurement import Measurements, Observations, Quantity
-from armid.calibration.model import Basis, KinematicModel, at_target, pose_and_derivative
-from armid.calibration.rotations import right_jacobian_inverse, rotation_log
-from armid.kernels.dynamics import gravity
+from armid.kinematics.model import KinematicModel, at_target, pose_and_derivative
+from armid.kinematics.rotations import right_jacobian_inverse, rotation_log
+from armid.kinematics.sag import gravity_torque
 
 Mask = npt.NDArray[np.bool_]
 
@@ -31,21 +30,6 @@ class Residual:
     observations: Observations
     r: FloatArray
     D: FloatArray
-
-
-_TORQUES: WeakKeyDictionary[KinematicModel, tuple[FloatArray, FloatArray]] = WeakKeyDictionary()
-"""Gravity torque of the last set of configurations: it does not change while a model is fitted to them."""
-
-
-def gravity_torque(model: KinematicModel, q: FloatArray) -> FloatArray | None:
-    """Nominal gravity torque at the drives' positions, when some term of the model needs it."""
-    if not any(term.basis is Basis.TORQUE for term in model.terms):
-        return None
-    known = _TORQUES.get(model)
-    if known is None or known[0] is not q:
-        known = (q, gravity(model.robot, q))
-        _TORQUES[model] = known
-    return known[1]
 
 
 def residuals(

@@ -12,10 +12,10 @@ from scipy.linalg import solve_triangular
 from armid.arrays import FloatArray
 from armid.calibration.identifiable import Selection, select
 from armid.calibration.measurement import Measurements
-from armid.calibration.model import KinematicModel
 from armid.calibration.noise import Loss, NoiseModel, estimated_noise, lengths, parts
 from armid.calibration.residual import Residual, residuals
 from armid.information.information import triangular
+from armid.kinematics.model import KinematicModel
 
 Mask = npt.NDArray[np.bool_]
 

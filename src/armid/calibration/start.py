@@ -14,9 +14,9 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.calibration.measurement import KnownPlace, Measurements, Observations, Quantity
-from armid.calibration.model import FrameModel, known_cluster
-from armid.calibration.rotations import inverse, nearest_rotation, rigid
 from armid.kernels.kinematics import forward_kinematics
+from armid.kinematics.model import FrameModel, known_cluster
+from armid.kinematics.rotations import inverse, nearest_rotation, rigid
 from armid.robot.elementary import Motion
 from armid.robot.robot import Frame, Robot
 

@@ -14,8 +14,8 @@ from armid.calibration.compensate import CompensatedTargets
 from armid.calibration.measurement import Quantity
 from armid.calibration.poses_table import PosesMapping, joint_columns, read_table, scale
 from armid.calibration.read import read_poses
-from armid.calibration.rotations import rigid
 from armid.errors import InputError
+from armid.kinematics.rotations import rigid
 from armid.robot.robot import JointKind, Robot
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.calibration.build import kinematic_model
-from armid.calibration.calibrated import calibrated_robot
-from armid.calibration.errors import ErrorTable, error_table
 from armid.calibration.fit import Fit
 from armid.calibration.hold_out import HeldOut, compared, table_of
 from armid.calibration.measurement import Measurements
-from armid.calibration.parameter import Owner
 from armid.calibration.solve import solve
 from armid.calibration.start import start_frames
+from armid.calibration.tool_error import ErrorTable, error_table
+from armid.kinematics.build import kinematic_model
+from armid.kinematics.calibrated import calibrated_robot
+from armid.kinematics.parameter import Owner
 
 
 def validated(fit: Fit, validate: Measurements) -> HeldOut:

@@ -11,9 +11,9 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from armid.estimation.consistency.bounds import Bounds
-    from armid.estimation.consistency.regularisers import Regulariser
-    from armid.estimation.result import Result
+    from armid.consistency.bounds import Bounds
+    from armid.consistency.regularisers import Regulariser
+    from armid.identification.result import Result
     from armid.robot.robot import Robot
 
 GEOMETRY = "geometry"
@@ -43,8 +43,8 @@ BoundsOption = Annotated[
 
 def regulariser_of(word: str, weight: float) -> Regulariser:
     """Kind and strength of the pull towards the prior."""
+    from armid.consistency.possible import REGULARISERS
     from armid.errors import InputError, UnknownNameError
-    from armid.estimation.consistency.possible import REGULARISERS
 
     if word not in REGULARISERS:
         raise UnknownNameError("regulariser", word, REGULARISERS)
@@ -55,9 +55,9 @@ def regulariser_of(word: str, weight: float) -> Regulariser:
 
 def bounds_of(path: Path | None, arm: Robot) -> Bounds:
     """Bounds of a file, of the shapes alone, or none but the signs of drives."""
-    from armid.estimation.consistency.bounds import Bounds
-    from armid.estimation.consistency.bounds_file import read_bounds
-    from armid.estimation.consistency.geometry_bounds import GeometryBounds
+    from armid.consistency.bounds import Bounds
+    from armid.consistency.bounds_file import read_bounds
+    from armid.consistency.geometry_bounds import GeometryBounds
 
     if path is None:
         return Bounds()
@@ -68,7 +68,7 @@ def bounds_of(path: Path | None, arm: Robot) -> Bounds:
 
 def consistency_summary(result: Result) -> dict[str, Any]:
     """For machines: how the bodies were found, what proves them, what they rest on."""
-    from armid.estimation.result import finite
+    from armid.identification.result import finite
 
     c, k = result.consistent, result.certificates
     values: dict[str, Any] = finite(

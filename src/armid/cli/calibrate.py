@@ -29,8 +29,8 @@ from armid.cli.variadic import VariadicCommand
 if TYPE_CHECKING:
     from armid.calibration.calibrate import Calibration
     from armid.calibration.measurement import Measurements
-    from armid.calibration.model import ErrorModel
     from armid.calibration.poses_table import PosesMapping
+    from armid.kinematics.model import ErrorModel
     from armid.robot.robot import Robot
 
 
@@ -173,7 +173,7 @@ def named_apart(arm: Robot, train: Measurements, held_out: Measurements, setups:
 def candidates(arm: Robot, model: str, terms: str) -> tuple[ErrorModel, ...]:
     """The error models to choose from."""
     from armid.calibration.calibrate import default_candidates
-    from armid.calibration.model import Geometry, Term
+    from armid.kinematics.model import Geometry, Term
 
     one_of("--model", model, tuple(str(g) for g in Geometry))
     chosen = default_candidates(arm, geometry=Geometry(model))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from armid.estimation.result import Result
+    from armid.identification.result import Result
 
 PROGRAM = "armid"
 

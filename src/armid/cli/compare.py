@@ -12,8 +12,8 @@ from armid.cli.output import JsonOption, OutOption, console, emit, show_files, v
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from armid.estimation.result import Result
-    from armid.validation.agreement import Agreement
+    from armid.identification.agreement import Agreement
+    from armid.identification.result import Result
 
 
 def register(app: typer.Typer) -> None:
@@ -30,10 +30,10 @@ def compare(
     as_json: JsonOption = False,
 ) -> None:
     """Put identifications of one arm side by side: parameters with intervals, differences, held-out errors."""
-    from armid.estimation.result import load_result
+    from armid.identification.agreement import agreement
+    from armid.identification.result import load_result
     from armid.report.comparison import comparison_report
     from armid.report.render import write_report
-    from armid.validation.agreement import agreement
 
     stored = [load_result(path) for path in results]
     names = short_names(results)

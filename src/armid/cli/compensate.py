@@ -46,8 +46,8 @@ def compensate(
 ) -> None:  # fmt: skip
     """Rewrite joint targets so that the real arm goes where the nominal one would, for controllers nobody can teach."""
     from armid.calibration.compensate import compensated_targets
-    from armid.calibration.correction import read_correction
     from armid.calibration.targets import read_targets, write_targets
+    from armid.kinematics.correction import read_correction
     from armid.robot.load import load_robot
 
     arm = load_robot(robot, base=base, tip=tip)

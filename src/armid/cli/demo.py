@@ -22,11 +22,11 @@ from armid.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from armid.demo.story import Ending
+    from armid.studies.demo import Ending
 
 
 class Mistake(StrEnum):
-    """Mirrors `armid.demo.story.Fault` without importing it."""
+    """Mirrors `armid.studies.demo.Fault` without importing it."""
 
     none = "none"
     torque_sign = "torque-sign"
@@ -52,7 +52,7 @@ def demo(
 ) -> None:
     """Design, run, identify, validate, export and report on the embedded robot: an arm learns its body."""
     from armid.cli.command_line import command_record
-    from armid.demo.story import Fault, Story, tell_story
+    from armid.studies.demo import Fault, Story, tell_story
 
     started = perf_counter()
     check_folder(out)

@@ -25,12 +25,12 @@ from armid.cli.output import (
 from armid.errors import InputError
 
 if TYPE_CHECKING:
-    from armid.design.cell import Cell
     from armid.design.design import Design, DesignSettings
     from armid.design.search import Budget, Search
     from armid.design.search import Progress as Found
     from armid.design.sequential import Stage
     from armid.robot.robot import Robot
+    from armid.scene.cell import Cell
 
 
 def register(app: typer.Typer) -> None:
@@ -168,10 +168,10 @@ def default_workers(seconds: float) -> int:
 
 def best_in_simulation(found: Design, count: int, cell: Cell | None, seed: int) -> tuple[Design, list[dict[str, Any]]]:
     """The motion whose run on the embedded robot identifies best, and how the others did (seed 000, algorithm 2)."""
-    from armid.design.basis import Basis
     from armid.design.design import alternatives, redesigned
     from armid.design.statement import families_of
-    from armid.validation.ranking import rank_motions
+    from armid.motions.basis import Basis
+    from armid.studies.ranking import rank_motions
 
     candidates = alternatives(found)[:count]
     bases: tuple[Basis, ...] = families_of(found.robot, found.settings)
@@ -275,7 +275,7 @@ def display(budget: Budget, quiet: bool) -> Any:
 def written(found: Design, folder: Path, rate_hz: float) -> list[str]:
     """Coefficients, samples, JointTrajectory in both notations, the page, and the search to resume from."""
     from armid.design.search_files import save_search
-    from armid.design.trajectory_files import save_csv, save_joint_trajectory, save_trajectory
+    from armid.motions.trajectory_files import save_csv, save_joint_trajectory, save_trajectory
     from armid.report.design import design_report
     from armid.report.render import write_report
 
@@ -358,7 +358,7 @@ def show(found: Design, result: dict[str, Any]) -> None:
 def sequential_result(stages: tuple[Stage, ...], folder: Path, rate_hz: float) -> dict[str, Any]:
     """Writes the experiments of a plan, in the order they are run, and describes them."""
     from armid.design.sequential import stage_notes
-    from armid.design.trajectory_files import save_csv, save_trajectory
+    from armid.motions.trajectory_files import save_csv, save_trajectory
 
     folder.mkdir(parents=True, exist_ok=True)
     experiments, files = [], []

@@ -10,9 +10,9 @@ import typer
 from armid.cli.output import EXIT_UNTRUSTED, BaseLinkOption, JsonOption, TipOption, console, emit, show_notes, verb
 
 if TYPE_CHECKING:
-    from armid.estimation.elastic import Transmission
     from armid.logs.log import Log
     from armid.robot.robot import Robot
+    from armid.transmission.two_encoders import Transmission
 
 
 def register(app: typer.Typer) -> None:
@@ -61,10 +61,10 @@ def elastic(
     """
     import numpy as np
 
-    from armid.estimation.elastic import STILL, TransmissionSearch
     from armid.logs.log import Channel
     from armid.logs.read import ReadOptions, read_log
     from armid.robot.load import load_robot
+    from armid.transmission.two_encoders import STILL, TransmissionSearch
 
     arm = None if robot is None else load_robot(robot, base=base, tip=tip)
     read = [read_log(path, arm, options=ReadOptions(data_root=data_root)) for path in logs]
@@ -97,7 +97,7 @@ def emit_one_sensor(
     from rich.table import Table
 
     from armid.errors import InputError
-    from armid.estimation.elastic_one_sensor import OneSensorSearch, resonance
+    from armid.transmission.one_sensor import OneSensorSearch, resonance
 
     if arm is None:
         raise InputError("--one-sensor", "no robot", "give --robot: the joint torque is computed from its kinematics")

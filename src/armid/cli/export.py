@@ -53,8 +53,8 @@ def export(
     """Write the identified arm to a file; an untrusted result is refused."""
     from rich.markup import escape
 
-    from armid.estimation.result import load_result
     from armid.export.export import Format, Parameters, export_result
+    from armid.identification.result import load_result
 
     stored = load_result(result)
     folder = out or (result.parent if result.name == "result.json" else result)

@@ -10,11 +10,11 @@ from armid.cli.output import console
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from armid.estimation.result import Result
+    from armid.identification.result import Result
+    from armid.identification.settings import Identification
     from armid.logs.log import Log
     from armid.robot.robot import Robot
-    from armid.validation.hand_over import HandOver
-    from armid.validation.settings import Identification
+    from armid.studies.hand_over import HandOver
 
 
 def with_correction(
@@ -32,12 +32,22 @@ def with_correction(
         tell: told in words what is being done.
         frame: `base`, `sensor`, or `sensor:NAME` of a calibration with several.
     """
-    from armid.calibration.correction import read_correction
-    from armid.validation.hand_over import hand_over
+    from armid.kinematics.correction import read_correction
+    from armid.logs.encoders import corrected_log
+    from armid.studies.hand_over import hand_over
 
     known = read_correction(correction, nominal)
     down = gravity if gravity is None or frame == "base" else known.gravity(gravity, named_sensor(frame))
-    handed = hand_over(nominal, known.robot, train, held_out, settings, gravity=down, motion=known.log, progress=tell)
+    handed = hand_over(
+        nominal,
+        known.robot,
+        train,
+        held_out,
+        settings,
+        gravity=down,
+        motion=lambda log: corrected_log(log, known.model, known.values),
+        progress=tell,
+    )
     return handed.result, handed
 
 
@@ -57,7 +67,7 @@ def named_sensor(frame: str) -> str | None:
 
 def write_hand_over(handed: HandOver, out: Path) -> tuple[Path, ...]:
     """The page that puts the beliefs side by side, and the result of nominal kinematics for `armid compare`."""
-    from armid.estimation.result import save_result
+    from armid.identification.result import save_result
     from armid.report.hand_over import hand_over_report
     from armid.report.render import write_report
 

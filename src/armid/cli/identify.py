@@ -37,7 +37,7 @@ from armid.cli.words import choice, effects_of, numbers
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from armid.estimation.result import Result
+    from armid.identification.result import Result
     from armid.logs.log import Log
     from armid.logs.read import ReadOptions
     from armid.robot.robot import Robot
@@ -158,14 +158,14 @@ def identify(
     started = perf_counter()
     from armid.cli.command_line import with_command
     from armid.cli.hand_over import hand_over_summary, show_hand_over, with_correction, write_hand_over
-    from armid.estimation.consistency.possible import Way
+    from armid.consistency.possible import Way
     from armid.estimation.essential import Rule
-    from armid.estimation.result import check_replaceable, load_result, save_result
+    from armid.identification.pipeline import identify as library
+    from armid.identification.prepare import payload_effects
+    from armid.identification.result import check_replaceable, load_result, save_result
+    from armid.identification.settings import Identification, Method
     from armid.logs.conditioning import VelocitySource
     from armid.robot.load import load_robot
-    from armid.validation.identification import identify as library
-    from armid.validation.preparation import payload_effects
-    from armid.validation.settings import Identification, Method
 
     check_replaceable(out)
     check_folder(out)

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from armid.arrays import FloatArray
-    from armid.experiments.inspection import Inspection, Quantity, Tracking
-    from armid.experiments.motion_excitation import Recorded
     from armid.identifiability.excitation import Excitation
+    from armid.inspection.inspection import Inspection, Quantity, Tracking
+    from armid.inspection.motion_excitation import Recorded
     from armid.parameters.effects import Effects
 
 _POINTS = ((0.1, 0.05, 0.02), (-0.05, 0.1, 0.03), (0.02, -0.08, 0.1))
@@ -80,8 +80,8 @@ def inspect(
 
     For example `armid inspect iiwa14 --friction viscous,coulomb`.
     """
-    from armid.experiments.inspection import inspect as run
     from armid.identifiability.rank import STRUCTURAL_TOLERANCE
+    from armid.inspection.inspection import inspect as run
     from armid.robot.load import load_robot
 
     forms = chosen_closed_forms(closed_form, out)
@@ -119,7 +119,7 @@ def one_of(flag: str, value: str, allowed: Any) -> Any:
 
 
 def chosen_quantities(text: str) -> tuple[Quantity, ...]:
-    from armid.experiments.inspection import Quantity
+    from armid.inspection.inspection import Quantity
 
     return tuple(one_of("--quantity", part.strip(), Quantity) for part in text.split(","))
 
@@ -137,8 +137,8 @@ def chosen_effects(friction: str, rotor_inertia: bool, payload: str, torques: st
 
 
 def chosen_tracking(frame: str | None, measure: str, points: int, errors: str | None) -> Tracking:
-    from armid.experiments.inspection import Tracking
-    from armid.experiments.pose import ErrorModel, PoseMeasure
+    from armid.inspection.inspection import Tracking
+    from armid.rows.pose import ErrorModel, PoseMeasure
 
     return Tracking(
         frame,
@@ -154,7 +154,7 @@ def chosen_closed_forms(text: str, out: Path | None) -> list[str]:
         return []
     if out is None:
         raise InputError("--closed-form", "given without --out", "closed forms are written to files: add --out DIR")
-    from armid.experiments.closed_form import CLOSED_FORMS
+    from armid.inspection.closed_form import CLOSED_FORMS
 
     for name in names:
         if name not in CLOSED_FORMS:
@@ -214,7 +214,7 @@ def moved(found: Inspection, log: str | None, trajectory: Path | None, noise: li
         return None
     if log is not None and trajectory is not None:
         raise InputError("--log", "given together with --trajectory", "one motion at a time")
-    from armid.experiments.motion_excitation import Recorded, excitation_of, recorded_excitation
+    from armid.inspection.motion_excitation import Recorded, excitation_of, recorded_excitation
 
     if log is not None:
         from armid.logs.read import read_log
@@ -228,8 +228,8 @@ def planned_inputs(found: Inspection, path: Path) -> FloatArray:
     """q, qd, qdd of a trajectory file, in the robot's joint order."""
     import numpy as np
 
-    from armid.design.expectation import excitation_inputs
-    from armid.design.trajectory_files import load_trajectory
+    from armid.identifiability.expectation import excitation_inputs
+    from armid.motions.trajectory_files import load_trajectory
 
     planned = load_trajectory(path)
     if set(planned.joint_names) != set(found.robot.joint_names):
@@ -317,7 +317,7 @@ def show(found: Inspection) -> None:
 
 def show_written(files: list[str]) -> None:
     """What was written; the minimal model of the axes is short enough to be read at once."""
-    from armid.experiments.closed_form import MINIMAL_TEXT
+    from armid.inspection.closed_form import MINIMAL_TEXT
 
     screen = console()
     for file in map(Path, files):
@@ -367,7 +367,7 @@ def written(found: Inspection, result: dict[str, Any], folder: Path, closed_form
         "base_parameters.tex": latex_document(found) + "\n",
     }
     if closed_forms:
-        from armid.experiments.closed_form import closed_form_files
+        from armid.inspection.closed_form import closed_form_files
 
         for name in closed_forms:
             texts |= closed_form_files(found, name)

@@ -20,7 +20,7 @@ from armid.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from armid.estimation.online_stream import OnlineIdentifier
+    from armid.online.stream import OnlineIdentifier
 
 
 def register(app: typer.Typer) -> None:
@@ -49,9 +49,9 @@ def online(
     `stream | armid online iiwa14 --rate-hz 1000 --follow`.
     """
     from armid.cli.words import effects_of
-    from armid.estimation.online import ChangeDetection
-    from armid.estimation.online_forgetting import Forgetting
-    from armid.estimation.online_stream import OnlineIdentifier, parsed_samples
+    from armid.estimation.recursive.estimator import ChangeDetection
+    from armid.estimation.recursive.forgetting import Forgetting
+    from armid.online.stream import OnlineIdentifier, parsed_samples
     from armid.robot.load import load_robot
 
     arm = load_robot(robot, base=base, tip=tip)

@@ -13,10 +13,10 @@ from armid.errors import InputError
 
 if TYPE_CHECKING:
     from armid.arrays import FloatArray
-    from armid.estimation.payload import Arm, Payload
-    from armid.estimation.result import Result
     from armid.estimation.run import Run
+    from armid.identification.result import Result
     from armid.logs.log import Channel, Log
+    from armid.payload.payload import Arm, Payload
 
 
 def register(app: typer.Typer) -> None:
@@ -50,9 +50,9 @@ def payload(
 
     For example `armid payload identified loaded.csv`.
     """
-    from armid.estimation.payload import Arm
-    from armid.estimation.result import load_result
+    from armid.identification.result import load_result
     from armid.logs.read import ReadOptions, read_log
+    from armid.payload.payload import Arm
 
     if static and online:
         raise InputError("--static", "given with --online", "one of them")
@@ -134,7 +134,7 @@ def single_torque(known: Result, log: Log) -> Channel:
 
 
 def moving(arm: Arm, known: Result, logs: list[Log], frame: str | None, *, offsets: bool) -> Payload:
-    from armid.estimation.payload import PayloadSearch
+    from armid.payload.payload import PayloadSearch
 
     return PayloadSearch(offsets=offsets).fit(arm, loaded_runs(known, logs), frame=frame)
 
@@ -142,8 +142,8 @@ def moving(arm: Arm, known: Result, logs: list[Log], frame: str | None, *, offse
 def at_rest(arm: Arm, known: Result, logs: list[Log], frame: str | None) -> Payload:
     import numpy as np
 
-    from armid.estimation.payload_static import Rest, poses_at_rest, static_payload
     from armid.logs.log import matched
+    from armid.payload.static import Rest, poses_at_rest, static_payload
 
     found = []
     for log in logs:
@@ -160,9 +160,9 @@ def streamed(arm: Arm, known: Result, logs: list[Log], frame: str | None) -> Pay
     """The recursive estimator over the samples one by one, derivatives from past samples only."""
     import numpy as np
 
-    from armid.estimation.online_differentiator import CausalDifferentiator, LocalPolynomial
-    from armid.estimation.payload_online import OnlinePayload
     from armid.logs.log import Channel, matched
+    from armid.payload.online import OnlinePayload
+    from armid.signals.causal import CausalDifferentiator, LocalPolynomial
 
     log = matched(logs[0], known.robot)
     rate = 1.0 / float(np.median(np.diff(log.time)))
@@ -198,7 +198,7 @@ def body_of(text: str) -> FloatArray:
 
 
 def as_dict(found: Payload) -> dict[str, Any]:
-    from armid.estimation.payload_formats import franka_set_load, kuka_load_data, ur_set_target_payload
+    from armid.payload.formats import franka_set_load, kuka_load_data, ur_set_target_payload
 
     return {
         "mass": found.mass,
@@ -217,7 +217,7 @@ def as_dict(found: Payload) -> dict[str, Any]:
 
 def show(found: Payload) -> None:
     """For people."""
-    from armid.estimation.payload_formats import franka_set_load, kuka_load_data, ur_set_target_payload
+    from armid.payload.formats import franka_set_load, kuka_load_data, ur_set_target_payload
 
     screen = console()
     spread = float(found.covariance[0, 0]) ** 0.5

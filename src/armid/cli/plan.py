@@ -62,7 +62,7 @@ def plan(
     as_json: JsonOption = False,
 ) -> None:
     """Time-optimal motion along a path within torque, velocity, acceleration and jerk limits."""
-    from armid.estimation.result import load_result
+    from armid.identification.result import load_result
     from armid.planning.errors import RefusedError
     from armid.planning.model import model_of_result, model_of_robot
     from armid.planning.path_files import load_path
@@ -100,8 +100,8 @@ def without_jerk(robot: Any) -> Any:
 
 def scene_of(robot: Any, cell: Path | None, collisions: bool) -> Any:
     """What the arm must keep clear of; nothing when neither the cell nor the arm itself is to be checked."""
-    from armid.design.cell import load_cell
-    from armid.design.scene import build_scene
+    from armid.scene.cell import load_cell
+    from armid.scene.scene import build_scene
 
     if cell is None and not collisions:
         return None

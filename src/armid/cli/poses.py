@@ -24,8 +24,8 @@ from armid.cli.output import (
 from armid.errors import UnknownNameError
 
 if TYPE_CHECKING:
-    from armid.design.cell import Cell
     from armid.design.poses import PoseDesign
+    from armid.scene.cell import Cell
 
 
 def register(app: typer.Typer) -> None:
@@ -73,8 +73,8 @@ def poses(
     from armid.cli.inspect import one_of
     from armid.design.pose_pool import Spread
     from armid.design.poses import Method, PoseSettings, Purpose, design_poses
-    from armid.experiments.pose import ErrorModel
     from armid.robot.load import load_robot
+    from armid.rows.pose import ErrorModel
 
     began = perf_counter()
     arm = load_robot(robot, base=base, tip=tip)
@@ -94,7 +94,7 @@ def poses(
 
 def named_cell(name: str | None) -> Cell | None:
     """A cell from a file, or one of those in the package."""
-    from armid.design import cell as cells
+    from armid.scene import cell as cells
 
     if name is None:
         return None
@@ -115,7 +115,7 @@ def written(found: PoseDesign, folder: Path) -> list[str]:
     import numpy as np
 
     from armid.cli.output import jsonable
-    from armid.design.trajectory_files import save_trajectory
+    from armid.motions.trajectory_files import save_trajectory
 
     folder.mkdir(parents=True, exist_ok=True)
     table, details = folder / "poses.csv", folder / "poses.json"

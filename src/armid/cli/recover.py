@@ -21,9 +21,9 @@ from armid.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from armid.estimation.controller_model import ElementError, Recovery
-    from armid.estimation.controller_validation import Along, TorqueTest
-    from armid.experiments.controller_model import ControllerSamples
+    from armid.recovery.recover import ElementError, Recovery
+    from armid.recovery.samples import ControllerSamples
+    from armid.recovery.validation import Along, TorqueTest
     from armid.robot.robot import Robot
 
 HELD_OUT = 1.0 / 6.0
@@ -81,10 +81,10 @@ def recover(
     """
     from armid.cli.words import numbers
     from armid.errors import InputError
-    from armid.estimation.controller_model import recover as run
-    from armid.estimation.controller_validation import along as compared
-    from armid.estimation.controller_validation import joint_tables
-    from armid.experiments.controller_model import read_samples
+    from armid.recovery.recover import recover as run
+    from armid.recovery.samples import read_samples
+    from armid.recovery.validation import along as compared
+    from armid.recovery.validation import joint_tables
     from armid.robot.load import load_robot
 
     arm = load_robot(robot, base=base, tip=tip, gravity=numbers(gravity) if gravity else None)
@@ -117,7 +117,7 @@ def planned(arm: Robot, count: int, out: Path, seed: int) -> Path:
     """`postures.csv`: random poses within the limits in which no links touch."""
     import numpy as np
 
-    from armid.estimation.controller_model import random_poses
+    from armid.recovery.recover import random_poses
 
     out.mkdir(parents=True, exist_ok=True)
     path = out / "postures.csv"
@@ -130,10 +130,10 @@ def planned(arm: Robot, count: int, out: Path, seed: int) -> Path:
 
 def tested(found: Recovery, motion: str, cutoff_hz: float, accept: tuple[str, ...]) -> TorqueTest:
     """Measured joint torque against the recovered model along a motion, low-passed as seed 003 does."""
-    from armid.estimation.controller_validation import FILTER_ORDER, torque_test
     from armid.logs.conditioning import Conditioning, condition
     from armid.logs.health.check import check_log
     from armid.logs.read import read_log
+    from armid.recovery.validation import FILTER_ORDER, torque_test
 
     log = check_log(read_log(motion, found.robot), found.robot)
     return torque_test(
@@ -193,8 +193,8 @@ def gravity_terms(found: Recovery) -> list[dict[str, Any]]:
     """Gravity coefficients in closed form with their values, as eqs. 28-29 of seed 003."""
     if found.gravity is None:
         return []
-    from armid.experiments.inspection import Quantity, closed_terms, sources_for
     from armid.identifiability.expressions import plain
+    from armid.inspection.inspection import Quantity, closed_terms, sources_for
     from armid.parameters.effects import Effects
 
     sources = sources_for(found.robot, (Quantity.GRAVITY,), Effects())
@@ -219,8 +219,8 @@ def elements(training: tuple[ElementError, ...], validation: tuple[ElementError,
 
 def tool_of(found: Recovery, data: ControllerSamples) -> dict[str, Any]:
     """What the same arm carries in other samples, from the change of its coefficients; eqs. 31-32."""
-    from armid.estimation.controller_model import fit
-    from armid.estimation.tool_change import tool_change
+    from armid.payload.tool_change import tool_change
+    from armid.recovery.recover import fit
 
     after = fit(found.robot, data, tuple(data.sources(found.robot)), found.effects)[0]
     change = tool_change(found.joint, after, found.robot.n_joints)

@@ -25,7 +25,7 @@ def report(
     as_json: JsonOption = False,
 ) -> None:
     """Write one self-contained HTML page with everything needed to trust the result, or not."""
-    from armid.estimation.result import load_result
+    from armid.identification.result import load_result
     from armid.report.identification import identification_report
     from armid.report.render import write_report
 

@@ -23,12 +23,12 @@ from armid.cli.output import (
 
 if TYPE_CHECKING:
     from armid.estimation.estimate import Estimate
-    from armid.estimation.sequential import SequentialEstimate
-    from armid.experiments.sequential import Stage
-    from armid.experiments.torque import TorqueRows
     from armid.identifiability.base import BaseParameters
     from armid.parameters.effects import Effects
     from armid.robot.robot import Robot
+    from armid.rows.torque import TorqueRows
+    from armid.sequential.estimate import SequentialEstimate
+    from armid.sequential.stages import Stage
 
 
 def register(app: typer.Typer) -> None:
@@ -98,13 +98,13 @@ def sequential(
     recording serves the first joint that moves. For example `armid sequential cmu-dd-arm2 stage3.csv stage2.csv stage1.csv`.
     """
     from armid.cli.words import choice, effects_of
-    from armid.estimation.sequential import TipToBase
-    from armid.experiments.sequential import ErrorStructure, Staging, stages_of_log
-    from armid.experiments.torque import TorqueRows
     from armid.identifiability.structure import structural_base
     from armid.logs.conditioning import VelocitySource
     from armid.logs.read import ReadOptions, read_log
     from armid.robot.load import load_robot
+    from armid.rows.torque import TorqueRows
+    from armid.sequential.estimate import TipToBase
+    from armid.sequential.stages import ErrorStructure, Staging, stages_of_log
 
     arm = load_robot(robot, base=base, tip=tip)
     effects = effects_of(friction, rotor_inertia, "none", side_of(torques))
@@ -182,8 +182,8 @@ def read_start(path: Path, source: TorqueRows) -> list[float]:
 
 def nominal(arm: Robot, effects: Effects) -> list[float]:
     """The description's own values of every standard parameter."""
-    from armid.experiments.torque import space_of
     from armid.parameters.inertial import INERTIAL_NAMES
+    from armid.rows.torque import space_of
 
     values = []
     for p in space_of(arm, effects).parameters:

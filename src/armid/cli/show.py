@@ -13,7 +13,7 @@ from armid.cli.output import BaseLinkOption, JsonOption, RobotArgument, TipOptio
 from armid.errors import InputError
 
 if TYPE_CHECKING:
-    from armid.design.trajectory import Trajectory
+    from armid.motions.trajectory import Trajectory
     from armid.robot.robot import Robot
 
 
@@ -39,10 +39,10 @@ def show(
     For example `armid show iiwa14 design/trajectory.json`.
     """
     from armid.cli.poses import named_cell
-    from armid.design.limits import motion_limits
-    from armid.design.preview import Show, preview
-    from armid.design.scene import build_scene
+    from armid.motions.limits import motion_limits
+    from armid.report.preview import Show, preview
     from armid.robot.load import load_robot
+    from armid.scene.scene import build_scene
 
     arm = load_robot(robot, base=base, tip=tip)
     motion = None if trajectory is None else playable(arm, trajectory)
@@ -56,9 +56,9 @@ def show(
 
 def playable(robot: Robot, path: Path) -> Trajectory:
     """A trajectory file, or poses as a motion through them."""
-    from armid.design.limits import motion_limits
-    from armid.design.trajectory_files import load_trajectory
-    from armid.design.transition import quickest_transition
+    from armid.motions.limits import motion_limits
+    from armid.motions.trajectory_files import load_trajectory
+    from armid.motions.transition import quickest_transition
 
     poses = pose_table(robot, path)
     if poses is not None:

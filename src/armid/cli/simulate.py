@@ -235,8 +235,8 @@ def planned_jobs(
     out: Path,
 ) -> list[Job]:
     """One job per run, with seeds counting up."""
-    from armid.design.trajectory_files import load_trajectory
     from armid.errors import InputError
+    from armid.motions.trajectory_files import load_trajectory
     from armid.simulation.files import Job
     from armid.simulation.motions import Approached, Motion, in_joint_order
 

@@ -13,7 +13,7 @@ import typer
 from armid.cli.output import JsonOption, OutOption, SeedOption, console, emit, verb
 
 if TYPE_CHECKING:
-    from armid.validation.study.study import Study
+    from armid.studies.kinematics.study import Study
 
 
 def register(app: typer.Typer) -> None:
@@ -60,12 +60,12 @@ def study(
     """Repeat seed 004's study: what calibrated kinematics and an optimised motion do to the dynamic parameters."""
     started = perf_counter()
     from armid.cli.words import effects_of
-    from armid.estimation.result import replacing
+    from armid.identification.result import replacing
     from armid.report.render import write_report
     from armid.report.study import study_report
     from armid.robot.load import load_robot
-    from armid.validation.study.files import TABLE, study_table, write_study
-    from armid.validation.study.study import StudySettings, run_study
+    from armid.studies.kinematics.files import TABLE, study_table, write_study
+    from armid.studies.kinematics.study import StudySettings, run_study
 
     arm = load_robot(robot)
     settings = StudySettings(
@@ -105,7 +105,7 @@ def show(found: Study, out: Path) -> None:
     """A table for people."""
     from rich.table import Table
 
-    from armid.validation.study.files import case_summary
+    from armid.studies.kinematics.files import case_summary
 
     screen = console()
     title = f"{found.robot.name}: {int(found.essential.sum())} essential of {len(found.base)} base parameters, medians"

@@ -24,10 +24,10 @@ from armid.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from armid.estimation.axis_inertia import AxisInertiaModel
-    from armid.experiments.frequency_response import AxisMeasurement
-    from armid.experiments.sweep_plan import Sweep, SweepSettings
     from armid.robot.robot import Robot
+    from armid.sweep.axis_inertia import AxisInertiaModel
+    from armid.sweep.frequency_response import AxisMeasurement
+    from armid.sweep.sweep_plan import Sweep, SweepSettings
 
 
 def register(app: typer.Typer) -> None:
@@ -79,8 +79,8 @@ def sweep(
 
     arm = load_robot(robot, base=base, tip=tip)
     if plan is not None:
-        from armid.experiments.sweep_motion import Signal
-        from armid.experiments.sweep_plan import SweepSettings
+        from armid.motions.sweep import Signal
+        from armid.sweep.sweep_plan import SweepSettings
 
         settings = SweepSettings(
             tuple(frequency_hz or ()), Signal.CHIRP if chirp else Signal.SINES, rate_hz, minutes, 1e-2 * torque_noise_percent
@@ -93,7 +93,7 @@ def sweep(
     result: dict[str, Any] = {"axes": [as_dict(m, path) for m, path in zip(measured, logs, strict=True)]}
     model = None
     if parameters or predict is not None:
-        from armid.estimation.axis_inertia import axis_inertia_model
+        from armid.sweep.axis_inertia import axis_inertia_model
 
         model = axis_inertia_model(arm, [m for m in measured if m.usable])
         result |= model_dict(model)
@@ -107,9 +107,9 @@ def sweep(
 
 
 def measure(arm: Robot, path: str, frequencies: tuple[float, ...]) -> AxisMeasurement:
-    from armid.experiments.frequency_response import ResponseSettings, axis_response
     from armid.logs.log import matched
     from armid.logs.read import read_log
+    from armid.sweep.frequency_response import ResponseSettings, axis_response
 
     return axis_response(matched(read_log(path, arm), arm), arm, ResponseSettings(frequencies=frequencies))
 
@@ -119,10 +119,10 @@ def planned(
 ) -> dict[str, Any]:
     """One motion file per measurement, and how good the campaign will be."""
     from armid.cli.poses import named_cell
-    from armid.design.scene import build_scene
-    from armid.design.trajectory_files import save_csv
-    from armid.experiments.sweep_plan import all_axes, sites_from, sweep_plan
+    from armid.motions.trajectory_files import save_csv
+    from armid.scene.scene import build_scene
     from armid.simulation.postures import load_postures
+    from armid.sweep.sweep_plan import all_axes, sites_from, sweep_plan
 
     if out is None:
         raise InputError("--plan", "given without --out", "motions are written to files: add --out DIR")
@@ -141,7 +141,7 @@ def planned(
 def accuracy(arm: Robot, sweeps: Sequence[Sweep]) -> list[dict[str, Any]]:
     """What predictions of the inertia will be good to, when the measurements determine all parameters; empty otherwise."""
     from armid.errors import ArmidError
-    from armid.estimation.axis_inertia import expected_accuracy
+    from armid.sweep.axis_inertia import expected_accuracy
 
     poses, axes = [s.motion.pose for s in sweeps], [s.motion.axis for s in sweeps]
     try:

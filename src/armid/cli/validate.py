@@ -19,7 +19,7 @@ from armid.cli.identify import (
 from armid.cli.output import EXIT_UNTRUSTED, JsonOption, console, emit, verb
 
 if TYPE_CHECKING:
-    from armid.validation.revalidation import Revalidation
+    from armid.identification.revalidate import Revalidation
 
 
 def register(app: typer.Typer) -> None:
@@ -39,8 +39,8 @@ def validate(
     from time import perf_counter
 
     started = perf_counter()
-    from armid.estimation.result import load_result
-    from armid.validation.revalidation import revalidate
+    from armid.identification.result import load_result
+    from armid.identification.revalidate import revalidate
 
     with progress() as tell:
         tell("reading")

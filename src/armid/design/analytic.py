@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.design.basis import FourierBasis, anchor_of
-from armid.design.limits import MotionLimits
+from armid.motions.basis import FourierBasis, anchor_of
+from armid.motions.limits import MotionLimits
 
 
 class AnalyticBounds:

@@ -6,10 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
-from armid.design.limits import InfeasibleError, MotionLimits
-from armid.design.scene import Scene
-from armid.design.transition import TransitionTrajectory, quickest_transition
+from armid.motions.limits import InfeasibleError, MotionLimits
+from armid.motions.transition import TransitionTrajectory, quickest_transition
 from armid.robot.robot import Robot
+from armid.scene.scene import Scene
 
 EDGE_STEP = 0.02
 """[rad or m] between poses checked along an edge; the certificate of the motion looks in between."""

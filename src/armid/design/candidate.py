@@ -11,11 +11,11 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.design.augmented import EXPLORE, POLISH, Schedule, minimised
-from armid.design.basis import Basis, FourierBasis
 from armid.design.certificate import Certificate, certify
 from armid.design.excitation import Excitation, ExcitationGrid, analytic_bounds
-from armid.design.fourier import FourierTrajectory
-from armid.design.spline import SplineTrajectory
+from armid.motions.basis import Basis, FourierBasis
+from armid.motions.fourier import FourierTrajectory
+from armid.motions.spline import SplineTrajectory
 
 COARSE, FINE = 128, 256
 """Instants on the grid while exploring and while polishing: 6 and 13 per second of a 20 s period, whose highest

@@ -15,14 +15,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.design.fourier import FourierTrajectory
-from armid.design.limits import MotionLimits
-from armid.design.nominal_torque import NominalTorque
-from armid.design.scene import Scene
-from armid.design.spline import DEGREE, SplineTrajectory
-from armid.design.trajectory import SequenceTrajectory, Trajectory, grid
 from armid.kernels.evaluate import evaluate_rows
+from armid.motions.fourier import FourierTrajectory
+from armid.motions.limits import MotionLimits
+from armid.motions.spline import DEGREE, SplineTrajectory
+from armid.motions.trajectory import SequenceTrajectory, Trajectory, grid
 from armid.robot.robot import Robot
+from armid.rows.nominal_torque import NominalTorque
+from armid.scene.scene import Scene
 
 QUANTITIES = ("position", "velocity", "acceleration", "jerk", "torque")
 

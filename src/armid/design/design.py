@@ -8,25 +8,26 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.design.approach import safe_transition
-from armid.design.basis import Basis
 from armid.design.candidate import Candidate, Workshop
-from armid.design.cell import Cell
 from armid.design.certificate import Certificate, certify
 from armid.design.excitation import Excitation
-from armid.design.expectation import attained, condition_numbers, excitation_information, predicted_deviations
-from armid.design.fourier import FourierTrajectory
-from armid.design.hulls import HullCheck, hull_check
-from armid.design.limits import InfeasibleError, MotionLimits, motion_limits
-from armid.design.scene import Scene
+from armid.design.prediction import attained, predicted_deviations
 from armid.design.search import Budget, Search, Watcher, search
-from armid.design.spline import SplineTrajectory
 from armid.design.statement import DEFAULT_MARGIN, DesignSettings, check_start, checked, families_of, stated
-from armid.design.trajectory import SequenceTrajectory, Trajectory
-from armid.design.trapezoid import TrapezoidalTrajectory, random_waypoints
 from armid.identifiability.base import BaseParameters
+from armid.identifiability.expectation import condition_numbers, excitation_information
+from armid.motions.basis import Basis
+from armid.motions.fourier import FourierTrajectory
+from armid.motions.limits import InfeasibleError, MotionLimits, motion_limits
+from armid.motions.spline import SplineTrajectory
+from armid.motions.trajectory import SequenceTrajectory, Trajectory
+from armid.motions.trapezoid import TrapezoidalTrajectory, random_waypoints
 from armid.notes import Note
 from armid.robot.geometry import Capsule
 from armid.robot.robot import Robot
+from armid.scene.cell import Cell
+from armid.scene.hulls import HullCheck, hull_check
+from armid.scene.scene import Scene
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,17 +15,17 @@ import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.design.analytic import AnalyticBounds
-from armid.design.basis import N_DERIVATIVES, Basis, FourierBasis, anchor_of, search_grid
 from armid.design.criterion import Quality, condition_number
 from armid.design.goals import Goals
 from armid.design.grid_rows import GridRows
-from armid.design.limits import MotionLimits
-from armid.design.nominal_torque import NominalTorque
-from armid.design.scene import Scene
 from armid.errors import InputError
-from armid.experiments.torque import TorqueRows
 from armid.kernels.evaluate import Restricted
+from armid.motions.basis import N_DERIVATIVES, Basis, FourierBasis, anchor_of, search_grid
+from armid.motions.limits import MotionLimits
 from armid.robot.robot import Robot
+from armid.rows.nominal_torque import NominalTorque
+from armid.rows.torque import TorqueRows
+from armid.scene.scene import Scene
 
 CLEARANCE_SCALE = 0.1
 """[m or rad] a clearance is divided by, so that its violations weigh like a tenth of a joint's range."""

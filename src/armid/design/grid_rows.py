@@ -13,7 +13,7 @@ import numpy as np
 from armid.kernels.bound import BoundKernel
 from armid.kernels.evaluate import CompiledRows, compiled_rows
 from armid.kernels.lanes import BLOCK
-from armid.kernels.rows import RowSource
+from armid.kernels.source import RowSource
 
 
 class GridRows:

@@ -15,16 +15,15 @@ from scipy.linalg import qr
 
 from armid.arrays import FloatArray
 from armid.design.criterion import FLOOR, Quality
-from armid.design.limits import InfeasibleError, MotionLimits
 from armid.design.pose_candidates import Candidates, IntArray, PoseSettings, axis_pool, leverage_subset
 from armid.design.pose_selection import SHORTLIST, Pool, smallest
-from armid.design.scene import Scene
 from armid.errors import InputError
-from armid.experiments.axis_inertia import AxisInertiaRows
-from armid.experiments.sweep_motion import sweep_motion
 from armid.kernels.evaluate import Restricted, evaluate_rows
-from armid.parameters.inertial import INERTIAL_NAMES, N_INERTIAL
+from armid.motions.limits import InfeasibleError, MotionLimits
+from armid.motions.sweep import sweep_motion
 from armid.robot.robot import Robot
+from armid.rows.axis_inertia import described_inertia
+from armid.scene.scene import Scene
 
 PER_PARAMETER = 2
 """Measurements per base parameter by default: enough left over to see whether they agree."""
@@ -89,20 +88,6 @@ def prediction_weights(robot: Robot, rows: Restricted, poses: FloatArray) -> Flo
     inertia = described_inertia(robot, poses)
     scaled = evaluate_rows(rows, poses) / inertia[:, :, np.newaxis]
     return np.asarray(np.einsum("nki,nkj->kij", scaled, scaled) / len(poses))
-
-
-def described_inertia(robot: Robot, poses: FloatArray) -> FloatArray:
-    """Axis inertias of the described arm, shape [n_poses, n_axes]."""
-    if not robot.inertial.any():
-        raise InputError(
-            robot.name, "no masses in its description", "errors of prediction are relative to them; use --method best"
-        )
-    source = AxisInertiaRows(robot)
-    known = {
-        f"link{i // N_INERTIAL + 1}.{INERTIAL_NAMES[i % N_INERTIAL]}": float(x) for i, x in enumerate(robot.inertial)
-    }
-    known |= {f"joint{i + 1}.rotor_inertia": joint.drive.rotor_inertia for i, joint in enumerate(robot.joints)}
-    return np.asarray(evaluate_rows(source, poses) @ np.array([known.get(name, 0.0) for name in source.columns]))
 
 
 def axis_deviations(robot: Robot, limits: MotionLimits) -> FloatArray:

@@ -9,16 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
-from armid.design.limits import InfeasibleError, MotionLimits
 from armid.design.pose_pool import Spread, free_poses, generate_poses, reference_pose
 from armid.design.pose_selection import Pool
-from armid.design.scene import Scene
 from armid.design.target_matrix import RatedSelection, rated_selection, safe_condition, target_matrix
 from armid.errors import InputError
-from armid.experiments.pose import ErrorModel
 from armid.identifiability.base import base_parameters
 from armid.kernels.evaluate import Restricted, evaluate_rows
-from armid.kernels.rows import RowSource
+from armid.kernels.source import RowSource
+from armid.motions.limits import InfeasibleError, MotionLimits
+from armid.rows.pose import ErrorModel
+from armid.scene.scene import Scene
 
 IntArray = npt.NDArray[np.intp]
 

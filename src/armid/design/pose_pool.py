@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
-from armid.design.limits import InfeasibleError, MotionLimits
-from armid.design.scene import Scene
 from armid.errors import InputError
+from armid.motions.limits import InfeasibleError, MotionLimits
+from armid.scene.scene import Scene
 
 
 class Spread(StrEnum):

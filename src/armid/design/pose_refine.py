@@ -9,10 +9,10 @@ from scipy.optimize import fmin_l_bfgs_b
 
 from armid.arrays import FloatArray
 from armid.design.criterion import Quality
-from armid.design.limits import MotionLimits
-from armid.design.scene import Scene
 from armid.kernels.evaluate import compiled_rows
-from armid.kernels.rows import RowSource
+from armid.kernels.source import RowSource
+from armid.motions.limits import MotionLimits
+from armid.scene.scene import Scene
 
 CLEARANCE_SCALE = 0.02
 """[m or rad]: a clearance broken by this much costs as much as an e-fold of the criterion."""

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
-from armid.design.cell import Cell
 from armid.design.criterion import Criterion, Quality
 from armid.design.inertia_poses import (
     TORQUE_NOISE,
@@ -18,7 +17,6 @@ from armid.design.inertia_poses import (
     greedy_choice,
     prediction_candidates,
 )
-from armid.design.limits import motion_limits
 from armid.design.pose_candidates import (
     AxisPoses,
     Candidates,
@@ -31,23 +29,25 @@ from armid.design.pose_candidates import (
 )
 from armid.design.pose_refine import refined_poses
 from armid.design.pose_selection import exchanged, multi_start_exchange, tabu_search
-from armid.design.scene import build_scene
 from armid.design.target_matrix import safe_condition
-from armid.design.transition import TransitionTrajectory
 from armid.design.travel import route, travel_order
 from armid.errors import InputError
-from armid.experiments.axis_inertia import AxisInertiaRows
-from armid.experiments.gravity import GravityRows
-from armid.experiments.pose import PoseRows
-from armid.experiments.sweep_motion import USUAL_SECONDS
 from armid.identifiability.base import BaseParameters
 from armid.identifiability.criteria import quality as quality_of
 from armid.identifiability.rank import WEAK
 from armid.identifiability.structure import structural_base
 from armid.kernels.evaluate import Restricted, evaluate_rows
-from armid.kernels.rows import RowSource
+from armid.kernels.source import RowSource
+from armid.motions.limits import motion_limits
+from armid.motions.sweep import USUAL_SECONDS
+from armid.motions.transition import TransitionTrajectory
 from armid.notes import Note, Severity
 from armid.robot.robot import Robot
+from armid.rows.axis_inertia import AxisInertiaRows
+from armid.rows.gravity import GravityRows
+from armid.rows.pose import PoseRows
+from armid.scene.cell import Cell
+from armid.scene.scene import build_scene
 
 SHARP = 40.0
 """Power at which the smooth condition number is within a few per cent of the true one."""

@@ -15,10 +15,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 
-from armid.design.basis import Basis
 from armid.design.candidate import Candidate, Task, Work, Workshop, better
 from armid.design.excitation import Excitation
 from armid.errors import ArmidError, InputError
+from armid.motions.basis import Basis
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from armid.design.basis import Basis
 from armid.design.candidate import Candidate
 from armid.design.search import Search
 from armid.errors import InputError
+from armid.motions.basis import Basis
 
 FORMAT = "armid-search"
 

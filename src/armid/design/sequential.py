@@ -12,21 +12,21 @@ from pathlib import Path
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.design.cell import Cell
 from armid.design.design import Design, design_excitation
-from armid.design.fourier import FourierTrajectory
-from armid.design.limits import InfeasibleError, motion_limits
-from armid.design.scene import build_scene
 from armid.design.search import Budget
 from armid.design.statement import DesignSettings, checked
-from armid.design.trajectory_files import load_trajectory
 from armid.errors import InputError
-from armid.experiments.torque import TorqueRows
 from armid.identifiability.errors import NothingIdentifiableError
 from armid.identifiability.structure import structural_base
+from armid.motions.fourier import FourierTrajectory
+from armid.motions.limits import InfeasibleError, motion_limits
+from armid.motions.trajectory_files import load_trajectory
 from armid.notes import Note
 from armid.robot.elementary import product
 from armid.robot.robot import Frame, Robot
+from armid.rows.torque import TorqueRows
+from armid.scene.cell import Cell
+from armid.scene.scene import build_scene
 
 POSES_TRIED = 200
 """Random poses of the locked joints among which the one that shows most parameters is taken."""
@@ -127,10 +127,10 @@ def locked_placement(robot: Robot, joint: int, locked: FloatArray) -> FloatArray
 
 def moved_cell(robot: Robot, joint: int, locked: FloatArray, cell: Cell | None) -> Cell | None:
     """Obstacles, and the locked links, seen from the last locked link. A floor becomes a large box below it."""
-    from armid.design.capsules import link_capsules
-    from armid.design.cell import Obstacle
     from armid.robot.geometry import Box, Capsule, Geometry
     from armid.robot.shapes import pose_along
+    from armid.scene.capsules import link_capsules
+    from armid.scene.cell import Obstacle
 
     space = cell or Cell()
     T = np.linalg.inv(locked_placement(robot, joint, locked))

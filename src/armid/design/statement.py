@@ -9,24 +9,24 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray, finite
-from armid.design.basis import Basis, FourierBasis, SplineBasis
-from armid.design.cell import Cell
 from armid.design.criterion import Criterion, Quality
 from armid.design.excitation import Excitation
-from armid.design.expectation import deviation_scale
 from armid.design.goals import Goals
-from armid.design.limits import InfeasibleError, MotionLimits, motion_limits
-from armid.design.nominal_torque import NominalTorque
-from armid.design.scene import build_scene
 from armid.errors import InputError, ShapeError
-from armid.experiments.torque import TorqueRows
 from armid.identifiability.base import BaseParameters
+from armid.identifiability.expectation import deviation_scale
 from armid.identifiability.structure import structural_base
 from armid.kernels.evaluate import evaluate_rows
+from armid.motions.basis import Basis, FourierBasis, SplineBasis
+from armid.motions.limits import InfeasibleError, MotionLimits, motion_limits
 from armid.notes import Note, Severity
 from armid.parameters.effects import Effects
 from armid.parameters.inertial import from_centre_of_mass
 from armid.robot.robot import Robot
+from armid.rows.nominal_torque import NominalTorque
+from armid.rows.torque import TorqueRows
+from armid.scene.cell import Cell
+from armid.scene.scene import build_scene
 
 DEFAULT_MARGIN = 0.05
 """Fraction of every limit left unused: tracking overshoot and model error of the torques."""

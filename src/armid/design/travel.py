@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.design.approach import NoTransitionError, edge_is_free, safe_waypoints
-from armid.design.limits import MotionLimits
-from armid.design.scene import Scene
-from armid.design.transition import TransitionTrajectory, quickest_transition
+from armid.motions.limits import MotionLimits
+from armid.motions.transition import TransitionTrajectory, quickest_transition
 from armid.robot.robot import Robot
+from armid.scene.scene import Scene
 
 
 def travel_times(poses: FloatArray, limits: MotionLimits) -> FloatArray:

@@ -10,7 +10,7 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.errors import ShapeError, UnknownNameError
 from armid.estimation.run import Run
-from armid.kernels.rows import Row, RowSource
+from armid.kernels.source import Row, RowSource
 from armid.recursion.scalars import Scalar, Scalars
 
 

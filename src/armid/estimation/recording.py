@@ -16,18 +16,18 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.errors import InputError
-from armid.estimation.friction_columns import Shapes, Velocity, column_values, smoothed
-from armid.estimation.presliding import SUBSTEPS, contact_state
 from armid.estimation.run import Run
-from armid.experiments.motor_joint import check_pair
-from armid.experiments.torque import TorqueRows
-from armid.kernels.rows import Row
-from armid.logs.conditioning.filters import LowPass, low_pass
+from armid.kernels.source import Row
 from armid.logs.samples import Samples, Segment
+from armid.logs.torque_pair import check_pair
 from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
 from armid.parameters.space import ParameterSpace
 from armid.recursion.scalars import Scalar, Scalars
 from armid.robot.robot import Robot
+from armid.rows.friction import Shapes, Velocity, column_values, smoothed
+from armid.rows.presliding import SUBSTEPS, contact_state
+from armid.rows.torque import TorqueRows
+from armid.signals.filters import LowPass, low_pass
 
 
 @dataclass(frozen=True, eq=False)

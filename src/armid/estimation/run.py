@@ -14,7 +14,7 @@ from armid.estimation.status import EstimationError, Status
 from armid.information.accumulate import accumulate
 from armid.information.information import ChannelInformation, Information, total, triangular
 from armid.kernels.evaluate import evaluate_rows, residuals
-from armid.kernels.rows import RowSource
+from armid.kernels.source import RowSource
 
 BLOCK = 4096
 """Samples per pass block: a few megabytes of dense rows."""

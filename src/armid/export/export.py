@@ -14,17 +14,17 @@ from typing import Any
 
 import numpy as np
 
+from armid.consistency.positivity import with_standard
 from armid.errors import InputError
-from armid.estimation.result import Result, finite, summary
-from armid.estimation.robot_record import record
 from armid.export.gate import RefusedError, Reload, reload_checks
 from armid.export.mjcf import mjcf_text, not_in_mjcf
 from armid.export.source_code import Language, source_code
+from armid.identification.result import Result, finite, summary
 from armid.parameters.effects import TorqueSide
+from armid.robot.record import record
 from armid.robot.robot import Robot
-from armid.robot.urdf_update import updated_urdf
-from armid.robot.urdf_write import new_urdf
-from armid.validation.positivity import with_standard
+from armid.robot.urdf.update import updated_urdf
+from armid.robot.urdf.write import new_urdf
 
 UNVALIDATED = "UNVALIDATED"
 

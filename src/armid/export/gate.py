@@ -12,8 +12,8 @@ from armid.arrays import FloatArray
 from armid.errors import ArmidError
 from armid.kernels.dynamics import inverse_dynamics
 from armid.robot.robot import Robot
-from armid.robot.urdf import orientation_in_root, parse_urdf
-from armid.robot.urdf_read import read_urdf
+from armid.robot.urdf.arm import orientation_in_root, parse_urdf
+from armid.robot.urdf.read import read_urdf
 
 RELOAD_TOLERANCE = 1e-9
 """Largest difference of torques, relative to the largest torque: decimal text with 17 digits loses nothing that shows here."""

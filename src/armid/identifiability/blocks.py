@@ -13,7 +13,7 @@ from armid.arrays import FloatArray
 from armid.identifiability.base import base_parameters
 from armid.identifiability.errors import NothingIdentifiableError, UnsupportedClosedFormError
 from armid.identifiability.rank import ZERO_COLUMN
-from armid.kernels.rows import Row, RowSource
+from armid.kernels.source import Row, RowSource
 from armid.parameters.inertial import N_INERTIAL, transformed
 from armid.parameters.space import PAYLOAD
 from armid.recursion.placement import Placement

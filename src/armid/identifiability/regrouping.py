@@ -30,7 +30,7 @@ from armid.identifiability.blocks import (
 )
 from armid.identifiability.errors import UnsupportedClosedFormError
 from armid.identifiability.structure import structural_base, structural_rows
-from armid.kernels.rows import RowSource
+from armid.kernels.source import RowSource
 from armid.parameters.inertial import N_INERTIAL
 from armid.recursion.symbols import FieldScalars, exact_number, length_symbols
 from armid.robot.elementary import Elementary

@@ -12,7 +12,7 @@ from armid.identifiability.base import BaseParameters, base_parameters, compress
 from armid.identifiability.errors import NothingIdentifiableError
 from armid.identifiability.rank import STRUCTURAL_TOLERANCE, checked_tolerance, decide_rank, scaled_columns
 from armid.kernels.evaluate import reference_rows
-from armid.kernels.rows import RowSource
+from armid.kernels.source import RowSource
 
 SEED = 20
 """Of the random samples. Any other gives the same answer; a fixed one makes it repeatable to the last bit."""

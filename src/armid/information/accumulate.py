@@ -19,7 +19,7 @@ from armid.errors import ShapeError
 from armid.information.information import ChannelInformation, Information, triangular
 from armid.kernels.compiled import contiguous_columns
 from armid.kernels.evaluate import SMALL, CompiledRows, compiled_rows, reference_rows
-from armid.kernels.rows import RowSource
+from armid.kernels.source import RowSource
 
 BLOCK = 2048
 """Samples per block of the QR way: a few megabytes of rows."""

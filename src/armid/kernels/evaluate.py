@@ -16,7 +16,7 @@ from armid.arrays import FloatArray, samples
 from armid.errors import ShapeError
 from armid.kernels.compiled import Kernel, compile_plan, contiguous_columns
 from armid.kernels.ir import Finish, Plan
-from armid.kernels.rows import Row, RowSource
+from armid.kernels.source import Row, RowSource
 from armid.kernels.tape import Node, Tape, vector_jacobian
 from armid.recursion.scalars import ARRAYS, Scalar, Scalars
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from armid.arrays import FloatArray, samples
 from armid.errors import ShapeError
 from armid.kernels.evaluate import compiled_rows
-from armid.kernels.rows import RowSource
+from armid.kernels.source import RowSource
 
 
 def rows_vjp(source: RowSource, inputs: npt.ArrayLike, cotangent: npt.ArrayLike) -> FloatArray:

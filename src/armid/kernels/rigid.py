@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from armid.errors import UnknownNameError
-from armid.kernels.rows import Row
+from armid.kernels.source import Row
 from armid.parameters.inertial import INERTIAL_NAMES, N_INERTIAL
 from armid.recursion.dynamics import regressor
 from armid.recursion.motion import geometric_coordinates

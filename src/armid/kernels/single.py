@@ -14,7 +14,7 @@ from armid.kernels.arithmetic import Arithmetic
 from armid.kernels.evaluate import compiled_rows
 from armid.kernels.lanes import Lanes
 from armid.kernels.machine import load
-from armid.kernels.rows import RowSource
+from armid.kernels.source import RowSource
 from armid.kernels.tape import Node, Tape
 
 LANES = Lanes(2)

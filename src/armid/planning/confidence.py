@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.design.limits import MotionLimits
-from armid.design.trajectory import Trajectory
 from armid.errors import InputError
+from armid.motions.limits import MotionLimits
+from armid.motions.trajectory import Trajectory
 from armid.planning.model import TorqueModel
 from armid.planning.usage import torque_deviation
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.design.limits import MotionLimits, motion_limits
-from armid.design.scene import Scene
+from armid.motions.limits import MotionLimits, motion_limits
 from armid.notes import Note
 from armid.planning.errors import CollisionError, HoldingError, OutsideLimitsError
 from armid.planning.path import Path
 from armid.planning.reduced import ReducedDynamics
 from armid.robot.robot import Robot
+from armid.scene.scene import Scene
 
 POSITION_SLACK = 1e-9
 """[rad or m] Round-off of a waypoint that lies exactly on a limit."""

@@ -11,17 +11,17 @@ import numpy.typing as npt
 
 from armid.arrays import FloatArray, read_only
 from armid.errors import InputError
-from armid.estimation.result import Result
-from armid.experiments.torque import TorqueRows
 from armid.identifiability.base import BaseParameters
+from armid.identification.result import Result
 from armid.kernels.dynamics import states
 from armid.kernels.evaluate import Restricted, evaluate_rows
-from armid.kernels.rows import RowSource
+from armid.kernels.source import RowSource
 from armid.notes import Note, Severity
 from armid.parameters.effects import Effects, TorqueSide
 from armid.parameters.inertial import INERTIAL_NAMES, N_INERTIAL
 from armid.parameters.space import Parameter
 from armid.robot.robot import Robot
+from armid.rows.torque import TorqueRows
 
 
 class Role(StrEnum):

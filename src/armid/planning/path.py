@@ -12,8 +12,8 @@ import numpy.typing as npt
 from scipy.interpolate import BSpline, make_interp_spline
 
 from armid.arrays import FloatArray, read_only, samples
-from armid.design.trajectory import Trajectory, times
 from armid.errors import InputError
+from armid.motions.trajectory import Trajectory, times
 from armid.planning.errors import SingularPathError
 
 DEGREE = 5

@@ -8,11 +8,11 @@ from pathlib import Path as FilePath
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.design.fourier import FourierTrajectory
-from armid.design.trajectory import Trajectory
-from armid.design.trajectory_files import load_trajectory
 from armid.errors import InputError
 from armid.kernels.kinematics import forward_kinematics
+from armid.motions.fourier import FourierTrajectory
+from armid.motions.trajectory import Trajectory
+from armid.motions.trajectory_files import load_trajectory
 from armid.planning.path import STANDSTILL, Path, SplinePath, TrajectoryPath
 from armid.planning.tool_path import Arc, Line, tool_path
 from armid.robot.document import Field, document

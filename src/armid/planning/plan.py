@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.design.limits import MotionLimits
-from armid.design.scene import Scene
 from armid.errors import InputError
+from armid.motions.limits import MotionLimits
 from armid.notes import Note, Severity
 from armid.planning.confidence import checked_confidence, probability_held, simultaneous_factor
 from armid.planning.constraints import (
@@ -27,6 +26,7 @@ from armid.planning.reduced import ReducedDynamics, reduced_dynamics
 from armid.planning.time_law import PathTrajectory, TimeLaw, constant_acceleration
 from armid.planning.timing import SpeedProfile, fastest
 from armid.planning.usage import Usage, usage_of
+from armid.scene.scene import Scene
 
 INSTANTS_PER_INTERVAL = 4
 """Instants at which limits are checked between two points of the grid, both ends included."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from armid.design.trajectory import SampledTrajectory, grid
-from armid.design.trajectory_files import save_csv, save_joint_trajectory, save_trajectory
 from armid.errors import InputError
+from armid.motions.trajectory import SampledTrajectory, grid
+from armid.motions.trajectory_files import save_csv, save_joint_trajectory, save_trajectory
 from armid.planning.plan import Plan
 
 UNVALIDATED = "UNVALIDATED"

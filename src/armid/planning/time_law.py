@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray, read_only
-from armid.design.trajectory import Motion, quintic, quintic_through, times
+from armid.motions.trajectory import Motion, quintic, quintic_through, times
 from armid.planning.path import Path
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray, read_only, samples
-from armid.calibration.rotations import rotation_exp, rotation_log
 from armid.errors import InputError
 from armid.kernels.kinematics import forward_kinematics, jacobian
+from armid.kinematics.rotations import rotation_exp, rotation_log
 from armid.planning.errors import UnreachableError
 from armid.planning.path import SplinePath
 from armid.robot.robot import Robot

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.design.limits import MotionLimits
+from armid.motions.limits import MotionLimits
 from armid.planning.model import TorqueModel
 from armid.planning.time_law import PathTrajectory
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from armid.estimation.result import Result
+from armid.consistency.positivity import positivity_along, positivity_over, with_standard
+from armid.identification.gate import margins
+from armid.identification.residuals import run_names
+from armid.identification.result import Result
 from armid.kernels.kinematics import forward_kinematics
 from armid.parameters.inertial import to_centre_of_mass
 from armid.report import plots
 from armid.report.section import Block, Figure, Paragraph, Section, Table
 from armid.robot.robot import Robot
-from armid.validation.positivity import positivity_along, positivity_over, with_standard
-from armid.validation.residuals import run_names
-from armid.validation.verdict import margins
 
 PALETTE = (plots.BLUE, plots.ORANGE, plots.GREEN, plots.PINK, plots.SKY, plots.YELLOW, plots.GREY)
 

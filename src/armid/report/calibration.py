@@ -9,10 +9,10 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.calibration.calibrate import Calibration
-from armid.calibration.calibrated import frame_matrix
-from armid.calibration.errors import ErrorTable, statistics
 from armid.calibration.identifiable import Status
-from armid.calibration.rotations import inverse
+from armid.calibration.tool_error import ErrorTable, statistics
+from armid.kinematics.calibrated import frame_matrix
+from armid.kinematics.rotations import inverse
 from armid.report.plots import BLUE, GREEN, GREY, ORANGE, axes, line, points, short
 from armid.report.section import Block, Figure, Paragraph, Report, Section, Table
 

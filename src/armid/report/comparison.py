@@ -7,10 +7,10 @@ from math import isnan
 
 import numpy as np
 
-from armid.estimation.result import Result
+from armid.identification.agreement import Agreement, agreement
+from armid.identification.result import Result
 from armid.report import plots
 from armid.report.section import Block, Cell, Figure, Paragraph, Report, Section, Table
-from armid.validation.agreement import Agreement, agreement
 
 FAR = 3.0
 """Standard deviations beyond which two estimates disagree: one in 370 by chance."""

@@ -7,14 +7,14 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.design.certificate import QUANTITIES
 from armid.design.design import Design
-from armid.design.expectation import nominal_base
-from armid.design.nominal_torque import NominalTorque
-from armid.design.trajectory import grid
-from armid.experiments.torque import TorqueRows
+from armid.identifiability.expectation import nominal_base
 from armid.kernels.evaluate import evaluate_rows
 from armid.kernels.kinematics import forward_kinematics
+from armid.motions.trajectory import grid
 from armid.report.plots import BLUE, COLOURS, DASHES, GREY, ORANGE, axes, line, short
 from armid.report.section import Block, Cell, Figure, Paragraph, Report, Section, Table
+from armid.rows.nominal_torque import NominalTorque
+from armid.rows.torque import TorqueRows
 
 PLOT_RATE_HZ = 50.0
 WEAKEST = 8

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.estimation.friction_columns import Shape, shape_values
-from armid.estimation.result import Result
-from armid.experiments.torque import TorqueRows
+from armid.identification.result import Result
 from armid.report import plots
 from armid.report.section import Block, Cell, Figure, Paragraph, Section, Table
 from armid.report.torque import Channel, channels_of, titled, units
+from armid.rows.friction import Shape, shape_values
+from armid.rows.torque import TorqueRows
 
 
 def friction_section(result: Result) -> Section:

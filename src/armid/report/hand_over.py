@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from armid.calibration.encoders import ENCODERS_CORRECTED
+from armid.logs.encoders import ENCODERS_CORRECTED
 from armid.report import plots
 from armid.report.comparison import held_out
 from armid.report.section import Block, Cell, Figure, Paragraph, Report, Section, Table
-from armid.validation.hand_over import HandOver
+from armid.studies.hand_over import HandOver
 
 COLOURS = (plots.ORANGE, plots.BLUE, plots.GREEN)
 

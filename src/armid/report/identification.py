@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from armid.estimation.result import Check, Result
+from armid.identification.result import Check, Result
 from armid.report import plots
 from armid.report.bodies import consistency_section
 from armid.report.friction import friction_section

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from armid.estimation.result import Result
+from armid.identification.metrics import nominal_standard
+from armid.identification.result import Result
 from armid.report import plots
 from armid.report.section import Block, Figure, Paragraph, Section, Table
-from armid.validation.metrics import nominal_standard
 
 STRONG_CORRELATION = 0.95
 MOST_PAIRS = 12

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.estimation.controller_model import Recovery
-from armid.estimation.controller_validation import Along, TorqueTest, joint_tables
-from armid.estimation.silent_channels import equation
+from armid.recovery.recover import Recovery
+from armid.recovery.silent_channels import equation
+from armid.recovery.validation import Along, TorqueTest, joint_tables
 from armid.report.plots import BLUE, GREEN, ORANGE, axes, line
 from armid.report.section import Block, Figure, Paragraph, Report, Section, Table
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from armid.estimation.result import Result
+from armid.identification.residuals import Binned, ResidualDiagnostics, diagnose
+from armid.identification.result import Result
 from armid.kernels.dynamics import gravity
 from armid.report import plots
 from armid.report.section import Block, Figure, Paragraph, Section, Table
 from armid.report.torque import channels_of, titled, units
-from armid.validation.residuals import Binned, ResidualDiagnostics, diagnose
 
 Diagnosed = tuple[str, int, ResidualDiagnostics]
 

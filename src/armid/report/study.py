@@ -10,9 +10,9 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.report import plots
 from armid.report.section import Block, Cell, Figure, Paragraph, Report, Section, Table
-from armid.validation.study.estimates import Case
-from armid.validation.study.misbuilt import PUBLISHED_ARM
-from armid.validation.study.study import ESSENTIAL, Study
+from armid.studies.kinematics.estimates import Case
+from armid.studies.kinematics.misbuilt import PUBLISHED_ARM
+from armid.studies.kinematics.study import ESSENTIAL, Study
 
 COLOURS = (plots.ORANGE, plots.YELLOW, plots.SKY, plots.BLUE)
 SYMBOLS = ("circle-open", "circle", "square-open", "square")

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.estimation.result import Result
+from armid.identification.residuals import BAND, inside_band, normalised_error, run_names
+from armid.identification.result import Result
 from armid.report import plots
 from armid.report.section import Figure, Paragraph, Section, Table
 from armid.robot.robot import JointKind
-from armid.validation.residuals import BAND, inside_band, normalised_error, run_names
 
 Channel = tuple[str, int, str, dict[str, FloatArray]]
 """Name of a channel, its index, name of a run, the run's arrays."""

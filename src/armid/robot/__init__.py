@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from armid.robot.catalogue import catalogue_names
     from armid.robot.dh_table import in_dh_frames
     from armid.robot.load import load_robot
-    from armid.robot.urdf import parse_urdf
-    from armid.robot.urdf_write import new_urdf, updated_urdf
+    from armid.robot.urdf.arm import parse_urdf
+    from armid.robot.urdf.write import new_urdf, updated_urdf
     from armid.robot.yaml_file import parse_yaml, to_yaml
 
 __all__ = [

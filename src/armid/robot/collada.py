@@ -8,7 +8,7 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.parameters.inertial import skew
-from armid.robot.xml_tree import Element, decoded, parse_xml
+from armid.robot.urdf.xml_tree import Element, decoded, parse_xml
 
 MAX_NODES = 10_000
 """Nodes may instantiate nodes: a file can ask for more copies than memory holds."""

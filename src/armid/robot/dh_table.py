@@ -13,7 +13,7 @@ from armid.robot.dh import Convention, Row, transforms
 from armid.robot.elementary import from_matrix, product
 from armid.robot.robot import Frame, Joint, JointKind, Link, Robot
 from armid.robot.symbols import Symbols
-from armid.robot.urdf_attributes import exact_angle
+from armid.robot.urdf.attributes import exact_angle
 
 PARALLEL = 1e-9
 """Sine of the angle below which two axes count as parallel; their common normal is then not unique."""

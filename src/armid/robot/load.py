@@ -12,8 +12,8 @@ from armid.errors import RobotError, UnknownNameError
 from armid.robot.catalogue import catalogue_bytes, catalogue_names
 from armid.robot.mesh_paths import with_found_meshes
 from armid.robot.robot import Robot, Source
-from armid.robot.urdf import parse_urdf
-from armid.robot.xml_tree import decoded
+from armid.robot.urdf.arm import parse_urdf
+from armid.robot.urdf.xml_tree import decoded
 from armid.robot.yaml_file import parse_yaml
 
 MAX_FILE_BYTES = 50_000_000

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray, read_only
-from armid.design.trajectory import quintic, quintic_through
 from armid.errors import NotFiniteError, ShapeError
+from armid.motions.trajectory import quintic, quintic_through
 from armid.robot.robot import Robot
 from armid.simulation.faults import CommandError
 

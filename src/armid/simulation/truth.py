@@ -12,11 +12,11 @@ import mujoco
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.experiments.torque import space_of
 from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
 from armid.parameters.inertial import INERTIAL_NAMES
 from armid.parameters.space import PAYLOAD
 from armid.robot.robot import Robot
+from armid.rows.torque import space_of
 from armid.simulation.plant import Plant
 from armid.simulation.scenario import Experiment
 

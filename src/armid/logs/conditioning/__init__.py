@@ -1,11 +1,11 @@
 """Conditioning: resample, average, filter, differentiate."""
 
 from armid.logs.conditioning.condition import condition
-from armid.logs.conditioning.differentiate import derivatives
-from armid.logs.conditioning.filters import LowPass, low_pass
 from armid.logs.conditioning.periods import detected_period
 from armid.logs.conditioning.rows import filtered_rows
-from armid.logs.conditioning.settings import Conditioning, Differentiator, VelocitySource
+from armid.logs.conditioning.settings import Conditioning, VelocitySource
+from armid.signals.differentiate import Differentiator, derivatives
+from armid.signals.filters import LowPass, low_pass
 
 __all__ = [
     "Conditioning",

@@ -8,8 +8,8 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.errors import ShapeError
-from armid.logs.conditioning.filters import LowPass, low_pass
 from armid.logs.samples import Segment
+from armid.signals.filters import LowPass, low_pass
 
 
 def filtered_rows(values: FloatArray, segments: Sequence[Segment], filter: LowPass, *, every: int = 1) -> FloatArray:

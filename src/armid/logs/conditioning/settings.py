@@ -6,25 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from armid.errors import InputError
-
-
-class Differentiator(StrEnum):
-    """How velocity and acceleration are derived from position."""
-
-    CENTRAL = "central"
-    """(x[k+1] - x[k-1]) / 2h, applied twice for the acceleration [thesis of seed 000]. Amplitude -(wh)^2/6."""
-    CENTRAL_8 = "central-8"
-    """Eighth-order central differences on nine points for both derivatives: exact for anything the low-pass leaves."""
-    LEAST_SQUARES = "least-squares"
-    """Slope of the parabola through five points [Khosla1985]; more smoothing, no delay."""
-    LEAST_SQUARES_CAUSAL = "least-squares-causal"
-    """The same on past samples only, two samples late; everything else is delayed along with it."""
-    SAVITZKY_GOLAY = "savitzky-golay"
-    """Derivatives of a local quartic over a window of about one period of the cut-off."""
-    SPECTRAL = "spectral"
-    """Exact for periodic motion: multiplication by i w in the Fourier domain. Needs whole periods."""
-    SPLINE = "spline"
-    """Derivatives of a cubic smoothing spline whose smoothing matches the cut-off."""
+from armid.signals.differentiate import Differentiator
 
 
 class VelocitySource(StrEnum):

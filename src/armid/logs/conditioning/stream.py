@@ -18,7 +18,6 @@ from armid.errors import InputError
 from armid.logs.conditioning.clocks import StretchClock, ordinary_step_of, stretch_clocks
 from armid.logs.conditioning.condition import resolved_settings
 from armid.logs.conditioning.even import Piece, cut_at_gaps, even_pieces, even_rows, rebased, without_corrupt
-from armid.logs.conditioning.filters import LowPass
 from armid.logs.conditioning.folding import folded_parts
 from armid.logs.conditioning.parts import MIN_STRETCH, Uniform, with_period
 from armid.logs.conditioning.settings import Conditioning, VelocitySource
@@ -32,6 +31,7 @@ from armid.logs.read import LogStream, joined_logs
 from armid.logs.samples import Samples
 from armid.notes import Note, Severity
 from armid.robot.robot import Robot
+from armid.signals.filters import LowPass
 
 CHUNK_ROWS = 1 << 16
 """Rows per piece: a few megabytes per channel, a hundred times the memory of ordinary filters."""

@@ -6,12 +6,12 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.errors import InputError
-from armid.logs.conditioning.differentiate import derivatives
-from armid.logs.conditioning.filters import LowPass, low_pass
 from armid.logs.conditioning.parts import Uniform
-from armid.logs.conditioning.settings import Conditioning, Differentiator, VelocitySource
+from armid.logs.conditioning.settings import Conditioning, VelocitySource
 from armid.logs.log import Channel
 from armid.logs.samples import Samples, Segment
+from armid.signals.differentiate import Differentiator, derivatives
+from armid.signals.filters import LowPass, low_pass
 
 MIN_PERIODS = 3.0
 """Of the cut-off: a shorter stretch has not let the filter settle."""

@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.kernels.dynamics import regressor
-from armid.logs.conditioning.filters import LowPass, low_pass
 from armid.logs.health.probe import Probe
 from armid.logs.log import Channel
 from armid.logs.samples import Samples, Segment
+from armid.signals.filters import LowPass, low_pass
 
 Index = npt.NDArray[np.intp]
 

@@ -1,1 +1,0 @@
-"""The whole story on the embedded robot."""

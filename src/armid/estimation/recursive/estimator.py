@@ -1,0 +1,258 @@
+"""Recursive least squares in square-root form: the same factor as `Information`, one sample at a time.
+
+Without forgetting it holds exactly what a batch over the same samples holds. With it old samples fade, but only in the
+directions that new ones excite: an arm that stands still does not forget its inertia (`online_forgetting`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf, isfinite
+
+import numpy as np
+import numpy.typing as npt
+
+from armid.arrays import FloatArray, finite
+from armid.errors import InputError, ShapeError, UnknownNameError
+from armid.estimation.estimate import Estimate
+from armid.estimation.factor import solve_factor
+from armid.estimation.least_squares import GaussianPrior
+from armid.estimation.recursive.forgetting import Fading, Forgetting
+from armid.identifiability.base import BaseParameters
+from armid.information.information import triangular
+from armid.kernels.evaluate import Restricted
+from armid.kernels.single import SingleRows
+from armid.kernels.source import RowSource
+from armid.notes import Note, Severity
+
+SEPARABLE = 1e-6
+"""Sine of the angle between a column and those before it below which a parameter is not yet determined: with torque
+good to a thousandth, a smaller angle would turn it into a thousand times the parameter."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeDetection:
+    """When innovations say that the arm is no longer the same.
+
+    Args:
+        warm_up: [s] before watching begins, at the start and after every change.
+        memory: [s] over which the ordinary size of the innovations is averaged.
+        allowance: how much larger than ordinary their energy may be for long; 3 is twice the amplitude.
+        patience: [s] an energy of twice the allowed one may last.
+        keep: share of the information that survives a change.
+    """
+
+    warm_up: float = 3.0
+    memory: float = 5.0
+    allowance: float = 3.0
+    patience: float = 0.1
+    keep: float = 1e-2
+
+    def rule(self, rate: float) -> FloatArray:
+        """The numbers the compiled code uses."""
+        threshold = self.patience * rate * (1.0 + self.allowance)
+        return np.array([self.warm_up * rate, 1.0 / (self.memory * rate), self.allowance, threshold])
+
+
+@dataclass(frozen=True, eq=False)
+class Excitation:
+    """What the samples so far determine.
+
+    Args:
+        names: of the parameters.
+        determined: whether each is, shape [p].
+        condition_number_scaled: of the determined ones, columns of unit length.
+    """
+
+    names: tuple[str, ...]
+    determined: npt.NDArray[np.bool_]
+    condition_number_scaled: float
+
+    @property
+    def frozen(self) -> tuple[str, ...]:
+        """Parameters that keep their value until something excites them."""
+        return tuple(name for name, seen in zip(self.names, self.determined, strict=True) if not seen)
+
+
+class RecursiveEstimator:
+    """Base parameters while the arm moves. Memory and time per sample are fixed.
+
+    Args:
+        source: rows over the standard parameters.
+        base: which combinations to estimate.
+        sigma: noise per channel, in the channel's unit.
+        rate: samples per second [Hz].
+        start: values of parameters that nothing has determined yet, shape [r]; zero by default.
+        prior: a belief that counts as data; none by default.
+        forgetting: see `Forgetting`.
+        detection: see `ChangeDetection`; None does not watch.
+    """
+
+    def __init__(
+        self,
+        source: RowSource,
+        base: BaseParameters,
+        sigma: Mapping[str, float],
+        *,
+        rate: float,
+        start: npt.ArrayLike | None = None,
+        prior: GaussianPrior | None = None,
+        forgetting: Forgetting | None = None,
+        detection: ChangeDetection | None = None,
+    ) -> None:
+        if not (isfinite(rate) and rate > 0.0):
+            raise InputError("rate", f"{rate} Hz", "a positive number of samples per second")
+        self.source, self.base, self.rate = source, base, float(rate)
+        self.forgetting, self.detection = forgetting or Forgetting(), detection
+        self.count, self.samples = 0.0, 0
+        self._rows = SingleRows(Restricted(source, tuple(int(i) for i in base.independent)))
+        self._lay_out(weights_of(source, sigma))
+        self.sigma = {name: float(sigma[name]) for name in source.channels}
+        p = len(base)
+        self._values = np.zeros(p) if start is None else checked_start(start, p)
+        if prior is not None:
+            self._F[:, : p + 1] = triangular(np.column_stack([prior.root, prior.root @ prior.values]))
+            self._lengths[:] = np.sum(self._F[:, :p] ** 2, axis=0)
+            self._values[:] = prior.values
+        self._fading = Fading.of(self.forgetting, self.rate, self.factor[:-1, :-1])
+        self._rule = (detection or ChangeDetection()).rule(self.rate)
+        if detection is None:
+            self._rule[0] = inf
+        self._monitor = np.zeros(3)
+
+    def _lay_out(self, weights: FloatArray) -> None:
+        """Rows that begin further to the right go last, so that a reflection touches only those that have begun."""
+        # numba takes a third of a second to load: only who estimates on-line pays.
+        from armid.estimation.recursive.kernels import CHUNK, QUAD, replace_information, update
+
+        self._step, self._replace = update, replace_information
+        rows, p, m = self._rows, len(self.base), len(self.source.channels)
+        first = np.array([rows.columns[rows.channels == k].min(initial=p) for k in range(m)])
+        self._order = np.argsort(first, kind="stable")
+        position = np.empty(m, dtype=np.intp)
+        position[self._order] = np.arange(m)
+        m4, W = -(-m // QUAD) * QUAD, -(-(p + 1) // CHUNK) * CHUNK
+        self._place = rows.columns * m4 + position[rows.channels]
+        self._entry_weights = weights[rows.channels]
+        self._row_weights = weights[self._order]
+        begun = np.searchsorted(np.sort(first), np.arange(p + 1), side="right")
+        begun[-1] = m
+        self._active = np.maximum(-(-begun // QUAD), 1).astype(np.intp)
+        self._F = np.zeros((p + 1, W))
+        self._A = np.zeros((p + 1, m4))
+        self._errors = np.zeros(m4)
+        self._rooms = np.zeros((2, max(m4, W)))
+        self._forgetting_room = np.zeros((p + 2, 2 * QUAD))
+        self._lengths = np.zeros(p)
+        self._frozen = np.ones(p, dtype=np.bool_)
+
+    def update(self, inputs: FloatArray, y: FloatArray, counted: npt.NDArray[np.bool_] | None = None) -> bool:
+        """One sample.
+
+        Args:
+            inputs: what the source takes, shape [n_inputs].
+            y: measured, in the order of the source's channels, shape [m].
+            counted: which channels count at this sample, shape [m]; all by default.
+
+        Returns:
+            Whether the innovations say that the arm has changed; what was known then counts for little from here on.
+        """
+        entry, row = self._entry_weights, self._row_weights
+        if counted is not None:
+            entry, row = entry * counted[self._rows.channels], row * counted[self._order]
+        changed = bool(
+            self._step(
+                self._F, self._A, self._rows(inputs), self._place, entry, y[self._order] * row,
+                self._active, self._values, self._frozen, self._errors, self._rooms, self._monitor, self._rule,
+                self._lengths, SEPARABLE,
+            )
+        )  # fmt: skip
+        self.samples += 1
+        self.count += len(self._order) if counted is None else int(np.count_nonzero(counted))
+        if self._fading is not None and self.samples % self._fading.block == 0:
+            self._forget(self._fading)
+        if changed:
+            self._restart()
+        return changed
+
+    def _forget(self, fading: Fading) -> None:
+        """Old information makes way for new, where there is new; once per block of samples."""
+        p = len(self.base)
+        rows, kept = fading.step(np.triu(self._F[:p, :p]))
+        self._replace(self._F, rows, self._values, kept, fading.kept, self._lengths, self._forgetting_room)
+        self.count *= fading.kept
+
+    def _restart(self) -> None:
+        keep = self.detection.keep if self.detection is not None else 1.0
+        if self._fading is not None:
+            self._fading.scale(keep)
+        self._F *= keep**0.5
+        self._lengths *= keep
+        self.count *= keep
+        self._monitor[:] = 0.0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.base.names
+
+    @property
+    def values(self) -> FloatArray:
+        """Present base parameters, shape [r]; those not yet determined at their start."""
+        return self._values.copy()
+
+    @property
+    def innovations(self) -> dict[str, float]:
+        """Latest measurement minus prediction per channel, in the channel's unit."""
+        names = self.source.channels
+        return {names[int(k)]: float(self._errors[i] * self.sigma[names[int(k)]]) for i, k in enumerate(self._order)}
+
+    @property
+    def factor(self) -> FloatArray:
+        """`[R z; 0 rho]` of the rows divided by their noise, shape [r + 1, r + 1]."""
+        return np.triu(self._F[:, : len(self.base) + 1])
+
+    def excitation(self) -> Excitation:
+        """What is determined, and how well conditioned it is."""
+        determined = ~self._frozen
+        if not determined.any():
+            return Excitation(self.names, determined, inf)
+        R = self.factor[:-1, :-1][:, determined]
+        s = np.linalg.svd(R / np.linalg.norm(R, axis=0), compute_uv=False)
+        return Excitation(self.names, determined, float(s[0] / s[-1]))
+
+    def estimate(self, units: tuple[str, ...] = ()) -> Estimate:
+        """The present estimate with its covariance, scaled by how well the rows are explained.
+
+        Raises:
+            EstimationError: a direction that nothing has excited yet; names the parameters in it.
+        """
+        solution = solve_factor(self.factor, self.names)
+        factor = solution.energy / max(self.count - len(self.base), 1.0)
+        spread = max(factor, np.finfo(float).tiny) ** 0.5
+        note = Note(
+            "recursive",
+            Severity.INFO,
+            f"{self.samples} samples, of which the equivalent of {self.count:.0f} rows count",
+        )
+        return Estimate(
+            self.base, units or ("",) * len(self.base), solution.values, factor * solution.inverse, "recursive",
+            {name: value * spread for name, value in self.sigma.items()}, "recursive least squares", notes=(note,),
+        )  # fmt: skip
+
+
+def weights_of(source: RowSource, sigma: Mapping[str, float]) -> FloatArray:
+    """One over the noise of every channel, shape [m]."""
+    for name in source.channels:
+        if name not in sigma:
+            raise UnknownNameError("noise of channel", name, sigma)
+        if not (isfinite(sigma[name]) and sigma[name] > 0.0):
+            raise InputError(f"noise of {name}", f"{sigma[name]}", "a positive standard deviation")
+    return np.array([1.0 / sigma[name] for name in source.channels])
+
+
+def checked_start(start: npt.ArrayLike, size: int) -> FloatArray:
+    values = np.array(start, dtype=np.float64)
+    if values.shape != (size,):
+        raise ShapeError("start", values.shape, f"[{size}]")
+    return finite("start", values)

@@ -1,0 +1,82 @@
+"""What a motion will tell: its information, condition numbers, and the deviations to expect."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.identifiability.base import BaseParameters
+from armid.identifiability.structure import structural_base
+from armid.information.accumulate import accumulate
+from armid.information.information import Information
+from armid.motions.trajectory import Trajectory
+from armid.parameters.effects import Effects
+from armid.robot.robot import Robot
+from armid.rows.torque import TorqueRows
+
+REPORT_RATE_HZ = 100.0
+"""Rate at which condition numbers are reported: that of the iiwa thesis; more samples change the third digit."""
+
+
+def excitation_inputs(trajectory: Trajectory, rate_hz: float = REPORT_RATE_HZ) -> FloatArray:
+    """Samples of one period, the end left out when it is the start again, shape [n_samples, 3 n_joints]."""
+    count = max(round(trajectory.duration * rate_hz), 2)
+    return np.hstack(trajectory.sample(np.arange(count) * (trajectory.duration / count)))
+
+
+def excitation_information(rows: TorqueRows, trajectory: Trajectory) -> Information:
+    """What one run of a motion tells about the standard parameters, with measured values left at zero."""
+    x = excitation_inputs(trajectory)
+    return accumulate(rows, x, np.zeros((len(x), len(rows.channels))))
+
+
+def condition_numbers(information: Information, base: BaseParameters) -> tuple[float, float]:
+    """2-norm condition number of the stacked base columns: unscaled, and with columns of unit norm."""
+    R = information.select(base.independent).stacked()[:-1, :-1]
+    norms = np.linalg.norm(R, axis=0)
+    return float(np.linalg.cond(R)), float(np.linalg.cond(R / np.where(norms > 0.0, norms, 1.0)))
+
+
+def trajectory_condition(robot: Robot, effects: Effects, trajectory: Trajectory) -> float:
+    """Condition number of any motion for the base parameters of a robot with these effects."""
+    rows = TorqueRows(robot, effects)
+    return condition_numbers(excitation_information(rows, trajectory), structural_base(rows, what="joint torque"))[0]
+
+
+NOISE_OF_LIMIT = 0.005
+"""Torque noise assumed where none is given, as a fraction of the torque limit; 1 N m where that is unknown."""
+
+
+def assumed_noise(robot: Robot, channels: int) -> FloatArray:
+    """Standard deviation of each channel's torque."""
+    limits = robot.limit("torque")
+    own = np.where(np.isfinite(limits), NOISE_OF_LIMIT * limits, 1.0)
+    return np.tile(own, channels // robot.n_joints)
+
+
+def nominal_base(robot: Robot, rows: TorqueRows, base: BaseParameters) -> FloatArray:
+    """Base parameters of the robot's own nominal values, shape [r]."""
+    values = np.zeros(len(base.parameters))
+    for name, i in ((name, rows.space.index(name)) for name in rows.columns):
+        owner, quantity = name.split(".")
+        k = rows.space.parameters[i].body
+        if owner.startswith("joint"):
+            values[i] = getattr(robot.joints[k].drive, quantity.removeprefix("motor_"), 0.0)
+    inertial = robot.inertial
+    for k in range(robot.n_joints):
+        if f"link{k + 1}.mass" in rows.space:
+            first = rows.space.index(f"link{k + 1}.mass")
+            values[first : first + 10] = inertial[10 * k : 10 * k + 10]
+    return base.values(values)
+
+
+SCALE_FLOOR = 0.05
+"""Of the largest nominal value with the same unit: a parameter that is nominally zero need not be known to infinite precision."""
+
+
+def deviation_scale(robot: Robot, rows: TorqueRows, base: BaseParameters) -> FloatArray:
+    """Magnitudes relative deviations refer to, shape [r]."""
+    nominal = np.abs(nominal_base(robot, rows, base))
+    units = np.array([rows.space.units[i] for i in base.independent])
+    floor_of = {unit: SCALE_FLOOR * max(float(nominal[units == unit].max()), 1e-6) for unit in set(units)}
+    return np.maximum(nominal, [floor_of[unit] for unit in units])

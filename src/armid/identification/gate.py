@@ -1,0 +1,270 @@
+"""The conditions of the gate that concern estimation, as data. A result is trusted when every decisive one holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isfinite, isnan
+
+import numpy as np
+
+from armid.consistency.certificates import Certificates
+from armid.consistency.consistent import ConsistentEstimate
+from armid.estimation.estimate import Estimate
+from armid.estimation.status import Status
+from armid.estimation.torque_error import JointErrors
+from armid.identification.comparison import TOLERATED, Comparison, stacked
+from armid.identification.result import Check
+from armid.logs.health.torque import LAG_SECONDS
+from armid.notes import Note, Severity
+from armid.parameters.inertial import pseudo_inertia
+
+LARGEST_RELATIVE_ERROR = 0.15
+"""Of held-out torque, all joints stacked. Seed 000 draws its band at 10 %; drives with unmodelled friction reach 10 to 13 %."""
+NO_BETTER_THAN_ZERO = 1.0
+"""Relative error of a single joint at which predicting nothing would be as good."""
+LARGEST_GROWTH = 2.5
+"""Held-out over training error of a joint: beyond this the training motion was memorised, not understood."""
+NEGLIGIBLE_ERROR = 0.05
+"""Relative held-out error of a joint below which its growth over the training error does not matter: sign changes of velocity
+differ from motion to motion, and a fit to clean torque leaves almost nothing to grow from."""
+LARGEST_CONSISTENCY_COST = 3.0
+"""Training error of possible bodies over that of the free estimate; a wrong sign or mounting costs five and more."""
+NOTABLE_CONSISTENCY_COST = 1.3
+REVERSED_IS_BETTER = 1.2
+"""Consistent error as described over that with gravity reversed."""
+
+
+SMALLEST_MARGIN = 1e-11
+"""Smallest pseudo-inertia eigenvalue of a body over its largest: less is lost when numbers are written and read again, and
+a simulator may find the body impossible. The consistent estimate keeps a ten-thousandth of the prior body: above 1e-10."""
+
+UNSETTLED = ("torque-lag",)
+"""Warnings of logs after which nobody knows what was measured: with torque late against the motion inertia passes for friction,
+and least squares fits it almost as well as the truth."""
+
+SETTLING_DELAY = 0.5 * LAG_SECONDS
+"""[s] A torque delay below half the smallest lag that logs are warned of was not meant for one (a held command's half tick)."""
+
+
+def judge(
+    estimate: Estimate,
+    consistent: ConsistentEstimate,
+    certificates: Certificates,
+    joints: Sequence[JointErrors],
+    joints_raw: Sequence[JointErrors],
+    *,
+    structural_rank: int,
+    relative_error: Mapping[str, float],
+    against_nominal: Sequence[Comparison],
+    gravity_error: Mapping[str, float],
+    log_notes: Sequence[Note],
+    torque_delay: float = 0.0,
+    against_constant: Sequence[Comparison] = (),
+) -> tuple[Check, ...]:
+    """All conditions with their outcome.
+
+    Args:
+        estimate: unconstrained.
+        consistent: possible bodies.
+        certificates: of the consistent estimate.
+        joints, joints_raw: errors of the consistent and of the unconstrained estimate.
+        structural_rank: base parameters a perfect motion would determine.
+        relative_error: stacked, `train` and `held_out`, of the consistent estimate.
+        against_nominal: held-out error beside that of the description's own parameters, per joint; empty when it has none.
+        gravity_error: consistent error by hypothesis (`as described`, `reversed`).
+        log_notes: what health checks said.
+        torque_delay: taken out of the logs [s].
+        against_constant: held-out error beside that of each joint's mean training torque; empty when not compared.
+    """
+    return (
+        rank_check(estimate, structural_rank),
+        *convergence_checks(estimate),
+        *held_out_checks(joints, relative_error),
+        *constant_checks(against_constant),
+        *nominal_checks(against_nominal),
+        interval_check(estimate, consistent),
+        *physical_checks(consistent, certificates, joints, joints_raw),
+        *gravity_checks(gravity_error),
+        *log_checks(log_notes, torque_delay=torque_delay),
+    )
+
+
+def rank_check(estimate: Estimate, structural_rank: int) -> Check:
+    found = len(estimate)
+    text = f"the motion determines {found} of {structural_rank} base parameters"
+    if found < structural_rank:
+        text += ": excite all joints (armid design)"
+    return Check("rank", found >= structural_rank, found, structural_rank, text)
+
+
+def convergence_checks(estimate: Estimate) -> tuple[Check, ...]:
+    if estimate.status is Status.SOLVED:
+        return ()
+    return (Check("convergence", False, estimate.iterations, 0.0, estimate.status.message),)
+
+
+def held_out_checks(joints: Sequence[JointErrors], relative_error: Mapping[str, float]) -> tuple[Check, ...]:
+    """Torque the fit never saw."""
+    error = relative_error.get("held_out", float("nan"))
+    if isnan(error):
+        return (
+            Check(
+                "held-out", False, error, LARGEST_RELATIVE_ERROR, "no held-out motion: nothing shows that it predicts"
+            ),
+        )
+    text = f"held-out torque error {100 * error:.1f} % of the torque (limit {100 * LARGEST_RELATIVE_ERROR:.0f} %)"
+    out = [Check("held-out", error <= LARGEST_RELATIVE_ERROR, error, LARGEST_RELATIVE_ERROR, text)]
+    for joint in joints:
+        relative, growth = joint.held_out.relative, joint.held_out.rmse / max(joint.train.rmse, 1e-300)
+        if not relative < NO_BETTER_THAN_ZERO:
+            text = f"{joint.name}: held-out error {100 * relative:.0f} % of its torque, no better than predicting zero"
+            out.append(Check("joint-unexplained", False, relative, NO_BETTER_THAN_ZERO, text, joint.name))
+        if not (growth <= LARGEST_GROWTH or relative <= NEGLIGIBLE_ERROR):
+            text = f"{joint.name}: held-out error {growth:.1f} times the training error; the motion was memorised"
+            text += ", record a richer one"
+            out.append(Check("joint-overfitted", False, growth, LARGEST_GROWTH, text, joint.name))
+    return tuple(out)
+
+
+def constant_checks(comparisons: Sequence[Comparison]) -> tuple[Check, ...]:
+    """A model of an arm must do better than remembering the mean torque of every joint."""
+    return tuple(
+        Check(
+            "worse-than-constant", False, c.rmse, c.rmse_other,
+            f"{c.name}: held-out error {c.rmse:.3g}, but its mean torque of the training motion alone leaves {c.rmse_other:.3g}; "
+            "record a motion that excites it", c.name,
+        )
+        for c in comparisons
+        if c.worse
+    )  # fmt: skip
+
+
+def nominal_checks(comparisons: Sequence[Comparison]) -> tuple[Check, ...]:
+    """No joint may be predicted worse than before, as far as the held-out motion can tell."""
+    if not comparisons:
+        return ()
+    mine, theirs = stacked(comparisons)
+    worse = [c for c in comparisons if c.worse]
+    text = f"held-out error {ratio_text(mine, theirs)} that of the description's own parameters, and no joint is worse"
+    if not worse:
+        return (Check("not-worse-than-nominal", True, mine, TOLERATED * theirs, text),)
+    return tuple(
+        Check(
+            "not-worse-than-nominal", False, c.rmse, TOLERATED * c.rmse_other,
+            f"{c.name}: held-out error {c.rmse:.3g} against {c.rmse_other:.3g} of the description's own parameters, beyond "
+            "chance; the description knows this joint better than the log does", c.name,
+        )
+        for c in worse
+    )  # fmt: skip
+
+
+def ratio_text(mine: float, theirs: float) -> str:
+    """`0.23 times`, readable also when the other error is zero."""
+    return f"{mine / theirs:.2g} times" if theirs > 0.0 else f"{mine:.2g} against zero,"
+
+
+def interval_check(estimate: Estimate, consistent: ConsistentEstimate) -> Check:
+    """What is claimed to come from the data has an interval."""
+    free = [
+        name
+        for name, s in zip(estimate.names, estimate.standard_deviations, strict=True)
+        if not (isfinite(s) and s > 0.0)
+    ]
+    claimed = [
+        name
+        for name, by, s in zip(consistent.names, consistent.determined_by, consistent.standard_deviations, strict=True)
+        if by == "data" and not isfinite(s)
+    ]
+    missing = [*free, *claimed]
+    text = f"all {len(estimate)} base parameters have finite intervals"
+    if missing:
+        text = f"no finite interval for {', '.join(missing[:5])}" + (" and others" if len(missing) > 5 else "")
+    return Check("finite-intervals", not missing, len(missing), 0.0, text)
+
+
+def margins(consistent: ConsistentEstimate) -> dict[str, float]:
+    """Smallest over largest eigenvalue of every body's pseudo-inertia."""
+    out = {}
+    for body in consistent.bodies:
+        eigenvalues = np.linalg.eigvalsh(pseudo_inertia(body.of(consistent.values)))
+        out[body.owner] = float(eigenvalues[0] / eigenvalues[-1]) if eigenvalues[-1] > 0.0 else -1.0
+    return out
+
+
+def physical_checks(
+    consistent: ConsistentEstimate,
+    certificates: Certificates,
+    joints: Sequence[JointErrors],
+    joints_raw: Sequence[JointErrors],
+) -> tuple[Check, ...]:
+    """Possible bodies with a margin, and what they cost in torque."""
+    smallest = min(certificates.pseudo_inertia.values(), default=float("inf"))
+    margin = margins(consistent)
+    owner = min(margin, key=margin.__getitem__, default="")
+    least = margin.get(owner, float("inf"))
+    out = [
+        Check(
+            "physical-margin", least >= SMALLEST_MARGIN, least, SMALLEST_MARGIN,
+            f"{owner}: smallest over largest pseudo-inertia eigenvalue {least:.2g} (at least {SMALLEST_MARGIN:g})", owner,
+        ),
+        Check(
+            "physical", certificates.physical, smallest, 0.0,
+            f"smallest pseudo-inertia eigenvalue {smallest:.2g}, of M(q) {certificates.mass_matrix:.2g} sampled, "
+            + (f"at least {certificates.mass_matrix_bound:.2g} everywhere" if certificates.proven else "not proven"),
+        ),
+        Check(
+            "free-estimate-physical", certificates.free_estimate_is_physical, certificates.distance, certificates.distance_limit,
+            f"unconstrained estimate {certificates.distance:.3g} from the nearest possible bodies "
+            f"(squared deviations; noise allows {certificates.distance_limit:.3g}, p-value {certificates.p_value:.2g})",
+            decisive=False,
+        ),
+    ]  # fmt: skip
+    if consistent.status is not Status.SOLVED:
+        text = f"possible bodies: {consistent.status.message}"
+        out.append(Check("consistency-convergence", False, consistent.iterations, 0.0, text, decisive=False))
+    for joint, raw in zip(joints, joints_raw, strict=True):
+        cost = consistency_cost(joint, raw)
+        if cost > NOTABLE_CONSISTENCY_COST:
+            text = f"{joint.name}: possible bodies fit {cost:.1f} times worse than free parameters"
+            bad = cost > LARGEST_CONSISTENCY_COST
+            if bad:
+                text += "; check the sign of its torque, the mounting and the joint order"
+            out.append(
+                Check("consistency-cost", not bad, cost, LARGEST_CONSISTENCY_COST, text, joint.name, decisive=bad)
+            )
+    return tuple(out)
+
+
+def consistency_cost(joint: JointErrors, raw: JointErrors) -> float:
+    """Error with possible bodies over that with free parameters, on training or held-out motion, whichever is smaller.
+
+    A wrong sign or mounting costs on both. Where only the training motion shows a cost, free parameters have fitted its noise.
+    """
+    cost = joint.train.rmse / max(raw.train.rmse, 1e-300)
+    held_out = joint.held_out.rmse / max(raw.held_out.rmse, 1e-300)
+    return cost if isnan(held_out) else min(cost, held_out)
+
+
+def gravity_checks(errors: Mapping[str, float]) -> tuple[Check, ...]:
+    """Least squares fits a reversed mounting almost as well; possible bodies do not."""
+    if not {"as described", "reversed"} <= set(errors):
+        return ()
+    ratio = errors["as described"] / max(errors["reversed"], 1e-300)
+    text = f"possible bodies fit {1 / ratio:.2g} times better with gravity as described than reversed"
+    if ratio > REVERSED_IS_BETTER:
+        text = f"possible bodies fit {ratio:.2g} times better with gravity reversed: correct the mounting or the torque's sign"
+    return (Check("gravity-direction", ratio <= REVERSED_IS_BETTER, ratio, REVERSED_IS_BETTER, text),)
+
+
+def log_checks(notes: Sequence[Note], *, torque_delay: float = 0.0) -> tuple[Check, ...]:
+    """What the logs mean must be settled: errors that somebody accepted still count, and so does a lag nobody took out.
+
+    Args:
+        notes: of the logs.
+        torque_delay: by which torque was moved when the logs were conditioned [s]; it settles a lag.
+    """
+    return tuple(
+        Check(f"log-{note.code}", False, 1.0, 0.0, note.message, note.subject)
+        for note in notes
+        if note.severity is Severity.ERROR or (note.code in UNSETTLED and abs(torque_delay) < SETTLING_DELAY)
+    )

@@ -1,0 +1,194 @@
+"""Which way is down: gravity direction as two extra parameters, and a reversed mounting found instead of fitted around.
+
+Torque is linear in gravity for given parameters and linear in the parameters for given gravity. Least squares alone hides
+a reversed mounting (first moments just change sign); possible bodies cannot, so hypotheses are compared by the
+error of the physically consistent fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from armid.arrays import FloatArray, read_only
+from armid.consistency.consistent import Consistency
+from armid.consistency.prior import nominal_prior
+from armid.estimation.extended import Column, extended
+from armid.estimation.factor import solve_factor
+from armid.estimation.least_squares import WeightedLeastSquares
+from armid.estimation.recording import torque_source, with_torque_source
+from armid.estimation.run import Run, information_of
+from armid.estimation.status import Status
+from armid.identifiability.base import BaseParameters
+from armid.identifiability.structure import structural_base
+from armid.notes import Note, Severity
+
+TANGENTS = ("gravity.tilt1", "gravity.tilt2")
+NOTABLE_TILT = np.deg2rad(0.2)
+"""[rad]; below this, levelling by hand is no better."""
+CLEARLY_BETTER = 1.2
+"""Ratio of consistent errors (root mean square) above which another direction of gravity is the likely one."""
+
+
+@dataclass(frozen=True, eq=False)
+class GravityFit:
+    """Direction of gravity in the base frame.
+
+    Args:
+        gravity: [m/s^2], shape [3].
+        tilt: angle from the robot description's gravity [rad].
+        standard_deviation: of the direction, root of the trace of its covariance [rad].
+        consistent_error: weighted root mean square error of the consistent fit, per hypothesis that was tried.
+        status: of the iteration.
+        iterations: used.
+        notes: `gravity-reversed`, `gravity-tilted`, or none.
+    """
+
+    gravity: FloatArray
+    tilt: float
+    standard_deviation: float
+    consistent_error: dict[str, float]
+    status: Status
+    iterations: int
+    notes: tuple[Note, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "gravity", read_only(self.gravity))
+
+
+@dataclass(frozen=True, eq=False)
+class GravityDirection:
+    """Settings of the search.
+
+    Args:
+        iterations: Gauss-Newton steps, at most.
+        tolerance: [rad].
+        consistency: decides between hypotheses.
+    """
+
+    iterations: int = 15
+    tolerance: float = 1e-6
+    consistency: Consistency = field(default_factory=Consistency)
+
+    def fit(self, runs: Sequence[Run]) -> GravityFit:
+        """The direction that explains the torque with possible bodies."""
+        source = torque_source(runs)
+        nominal = np.array(source.robot.gravity)
+        size = float(np.linalg.norm(nominal))
+        errors = {name: self.consistent_error(runs, g * size) for name, g in hypotheses(nominal / size).items()}
+        best = min(errors, key=lambda name: errors[name])
+        if errors["as described"] < CLEARLY_BETTER * errors[best]:
+            best = "as described"
+        start = hypotheses(nominal / size)[best] * size
+        gravity, deviation, status, used = self.refine(runs, start)
+        tilt = angle(gravity, nominal)
+        return GravityFit(gravity, tilt, deviation, errors, status, used, gravity_notes(best, tilt, deviation, errors))
+
+    def consistent_error(self, runs: Sequence[Run], gravity: FloatArray) -> float:
+        """Weighted root mean square error of possible bodies under this gravity, weights from the free fit."""
+        turned = [with_gravity(run, gravity) for run in runs]
+        source = torque_source(turned)
+        information = information_of(turned)
+        # The noise must be the same for every hypothesis, else a bad fit would excuse itself.
+        sigma = {
+            channel.name: max(float(np.sqrt(np.sum(channel.factor[:, -1] ** 2) / channel.count)), 1e-12)
+            for channel in information.channels
+        }
+        weighted = information.weighted({name: 1.0 / s for name, s in sigma.items()})
+        estimate = self.consistency.fit(weighted, source.space.units, nominal_prior(source.robot, source.columns))
+        return float(np.sqrt(estimate.chi_square / information.count))
+
+    def refine(self, runs: Sequence[Run], start: FloatArray) -> tuple[FloatArray, float, Status, int]:
+        """Gauss-Newton over base parameters and two tangents of the sphere."""
+        gravity, deviation = start, float("inf")
+        for used in range(1, self.iterations + 1):
+            turned = [with_gravity(run, gravity) for run in runs]
+            # A tilted base lets gravity act on the first link too, so the base parameters depend on the direction.
+            base = structural_base(turned[0].source)
+            fit = WeightedLeastSquares().fit(information_of(turned), base)
+            T = tangents(gravity)
+            wide = [with_tangents(run, base, fit.values, T) for run in turned]
+            step, deviation = joint_step(wide, base, fit.sigma)
+            size = float(np.linalg.norm(gravity))
+            gravity = gravity + size * T @ step
+            gravity *= size / np.linalg.norm(gravity)
+            if float(np.linalg.norm(step)) < self.tolerance:
+                return gravity, deviation, Status.SOLVED, used
+        return gravity, deviation, Status.NOT_CONVERGED, self.iterations
+
+
+def hypotheses(down: FloatArray) -> dict[str, FloatArray]:
+    """Mountings worth trying: as described, upside down, and on the four walls."""
+    T = tangents(down)
+    return {
+        "as described": down,
+        "reversed": -down,
+        **{f"wall {k + 1}": s * T[:, k // 2] for k, s in enumerate((1.0, -1.0, 1.0, -1.0))},
+    }
+
+
+def tangents(gravity: FloatArray) -> FloatArray:
+    """Two unit vectors orthogonal to gravity and each other, shape [3, 2]."""
+    down = gravity / np.linalg.norm(gravity)
+    first = np.eye(3)[int(np.argmin(np.abs(down)))]
+    first = first - down * (down @ first)
+    first /= np.linalg.norm(first)
+    return np.column_stack([first, np.cross(down, first)])
+
+
+def with_gravity(run: Run, gravity: FloatArray) -> Run:
+    """The same run under another gravity."""
+    source = torque_source([run])
+    return with_torque_source(run, replace(source, robot=source.robot.with_gravity(gravity)))
+
+
+def with_tangents(run: Run, base: BaseParameters, values: FloatArray, T: FloatArray) -> Run:
+    """Two more columns: change of torque per radian of tilt."""
+    size = float(np.linalg.norm(torque_source([run]).robot.gravity))
+    columns = []
+    for k, name in enumerate(TANGENTS):
+        slope = gravity_torque(run, base.embedding @ values, size * T[:, k])
+        columns.append(Column(name, tuple((channel, slope[:, c]) for c, channel in enumerate(run.channels))))
+    return extended(run, columns)
+
+
+def gravity_torque(run: Run, standard: FloatArray, gravity: FloatArray) -> FloatArray:
+    """Torque of gravity alone, linear in it, shape [n_samples, channels]."""
+    source = torque_source([run])
+    n = source.robot.n_joints
+    still = np.array(run.inputs)
+    still[:, n:] = 0.0
+    rigid = np.array([0.0 if name.startswith("joint") else v for name, v in zip(source.columns, standard, strict=True)])
+    return with_gravity(replace(run, inputs=still), gravity).predicted(rigid)
+
+
+def joint_step(wide: Sequence[Run], base: BaseParameters, sigma: Mapping[str, float]) -> tuple[FloatArray, float]:
+    """Least squares over base parameters and tangents: the tilt [rad] and its deviation [rad]."""
+    p = len(base.parameters)
+    rows = information_of(wide).select([*base.independent, p, p + 1]).weighted({n: 1.0 / s for n, s in sigma.items()})
+    solution = solve_factor(rows.stacked(), (*base.names, *TANGENTS))
+    r = len(base)
+    return solution.values[r:], float(np.sqrt(np.trace(solution.inverse[r:, r:])))
+
+
+def angle(a: FloatArray, b: FloatArray) -> float:
+    """Between two vectors [rad]; accurate near zero."""
+    return float(np.arctan2(np.linalg.norm(np.cross(a, b)), a @ b))
+
+
+def gravity_notes(best: str, tilt: float, deviation: float, errors: dict[str, float]) -> tuple[Note, ...]:
+    """What to tell about the mounting."""
+    if best != "as described":
+        ratio = errors["as described"] / max(errors[best], 1e-300)
+        code = "gravity-reversed" if best == "reversed" else "gravity-direction"
+        text = (
+            f"possible bodies explain the torque {ratio:.1f} times better with gravity {best} than as described; "
+            "correct the mounting (gravity vector) of the robot, or the sign of the torque"
+        )
+        return (Note(code, Severity.ERROR, text),)
+    if tilt > max(NOTABLE_TILT, 3.0 * deviation):
+        text = f"the base is tilted by {np.rad2deg(tilt):.2f} deg against its description"
+        return (Note("gravity-tilted", Severity.WARNING, text),)
+    return ()

@@ -1,0 +1,323 @@
+"""The free estimate by the method asked for, with the covariance asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.consistency.prior import Prior, nominal_prior, scaled_to_data
+from armid.errors import InputError
+from armid.estimation.covariance import Covariance, fit_channel
+from armid.estimation.estimate import Estimate
+from armid.estimation.instrumental import InstrumentalVariables
+from armid.estimation.least_squares import GaussianPrior, OrdinaryLeastSquares, TorqueError, WeightedLeastSquares
+from armid.estimation.robust import Huber, RobustFit, RobustLeastSquares, Tukey
+from armid.estimation.run import Run, information_of, weighted_information
+from armid.estimation.total_least_squares import TotalLeastSquares, row_noise
+from armid.identifiability.base import BaseParameters
+from armid.identification.closed_loop import ClosedLoop, nearest_bodies
+from armid.identification.settings import Identification, Method
+from armid.information.information import Information
+from armid.logs.conditioning import Conditioning, VelocitySource, condition
+from armid.logs.log import Channel, Log
+from armid.logs.samples import concatenated
+from armid.robot.robot import Robot
+
+AR_ORDER = 24
+"""Highest order of autoregressions of residuals."""
+
+
+@dataclass(frozen=True, eq=False)
+class Aids:
+    """What some methods need besides rows.
+
+    Args:
+        commanded: (q, qd, qdd) that the controller asked for, by run, shape [n_samples, 3 n_joints].
+        motion_noise: standard deviation of conditioned (q, qd, qdd), shape [3 n_joints]; empty when not known.
+    """
+
+    commanded: dict[str, FloatArray] = field(default_factory=dict)
+    motion_noise: FloatArray = field(default_factory=lambda: np.empty(0))
+
+
+@dataclass(frozen=True, eq=False)
+class Free:
+    """A free estimate and the rows it stands for.
+
+    Args:
+        estimate: with its covariance.
+        information: whose least-squares solution it is: rows reweighted, instruments, or the rows as they were.
+    """
+
+    estimate: Estimate
+    information: Information
+
+
+def aids_of(
+    robot: Robot, logs: Sequence[Log], runs: Sequence[Run], conditioning: Conditioning, settings: Identification
+) -> Aids:
+    """The aids that the method of the settings needs.
+
+    Args:
+        robot: the arm.
+        logs: of the training runs.
+        runs: made of them.
+        conditioning: as resolved.
+        settings: with the method.
+
+    Raises:
+        InputError: the logs do not hold what the method needs.
+    """
+    if settings.prior is not None and settings.method is not Method.WEIGHTED:
+        raise InputError(f"--method {settings.method}", "with --prior", "an earlier result is continued by wls")
+    match settings.method:
+        case Method.INSTRUMENTAL:
+            if settings.effects.shapes:
+                raise InputError("--method iv", "with shapes of friction", "it simulates linear friction only")
+            return Aids(commanded=commands_of(robot, logs, runs, conditioning))
+        case Method.TOTAL:
+            return Aids(motion_noise=motion_noise_of(robot, logs, conditioning))
+        case _:
+            return Aids()
+
+
+def commands_of(
+    robot: Robot, logs: Sequence[Log], runs: Sequence[Run], conditioning: Conditioning
+) -> dict[str, FloatArray]:
+    """The commanded motion at the samples of every run, conditioned like the measured one.
+
+    Raises:
+        InputError: a log without commanded positions, or whose command does not cover its motion.
+    """
+    missing = [log.name for log in logs if Channel.COMMANDED_POSITION not in log]
+    if missing:
+        raise InputError(
+            missing[0], "no commanded positions; --method iv simulates the arm along them",
+            "record what the controller asked for, or use another method",
+        )  # fmt: skip
+    settings = replace(conditioning, velocity=VelocitySource.POSITION)
+    parts = []
+    for log in logs:
+        channels = dict(log.channels) | {Channel.POSITION: log[Channel.COMMANDED_POSITION]}
+        parts.append(condition(replace(log, channels=channels), robot, settings))
+    whole = concatenated(parts)
+    out, start = {}, 0
+    for run in runs:
+        out[run.name] = np.asarray(whole.inputs()[start : start + len(run)])
+        start += len(run)
+    if start != len(whole) or any(len(out[run.name]) != len(run) for run in runs):
+        raise InputError(
+            "--method iv", f"{len(whole)} commanded samples for {start} measured ones", "record both without holes"
+        )
+    return out
+
+
+def motion_noise_of(robot: Robot, logs: Sequence[Log], conditioning: Conditioning) -> FloatArray:
+    """Noise of conditioned (q, qd, qdd) from the white noise of the recorded position, shape [3 n_joints].
+
+    White noise of deviation s at rate f has density 2 s^2 / f; what passes a low-pass at f_c after k derivatives is its
+    integral times (2 pi f)^2k.
+
+    Raises:
+        InputError: no noise can be told from the logs.
+    """
+    noise = np.zeros(robot.n_joints)
+    rate = np.inf
+    for log in logs:
+        found = condition(log, robot, conditioning).noise.get(Channel.POSITION)
+        if found is not None:
+            noise = np.maximum(noise, found)
+            rate = min(rate, 1.0 / float(np.median(np.diff(log.time))))
+    cutoff = conditioning.cutoff or np.inf
+    if not np.isfinite(rate) or not np.any(noise > 0.0):
+        raise InputError(
+            "--method tls", "the noise of the positions cannot be told", "record longer, or use another method"
+        )
+    edge = min(cutoff, rate / 2.0)
+    w = 2.0 * np.pi
+    shares = [w ** (2 * k) * edge ** (2 * k + 1) / (2 * k + 1) for k in range(3)]
+    return np.concatenate([noise * np.sqrt(2.0 / rate * share) for share in shares])
+
+
+def free_estimate(
+    robot: Robot,
+    runs: tuple[Run, ...],
+    information: Information,
+    base: BaseParameters,
+    units: tuple[str, ...],
+    settings: Identification,
+    aids: Aids,
+) -> Free:
+    """By the method asked for, with the covariance asked for."""
+    noise = settings.covariance
+    match settings.method:
+        case Method.ORDINARY:
+            return Free(ordinary(runs, information, base, units, noise), information)
+        case Method.HUBER | Method.TUKEY:
+            loss = Huber() if settings.method is Method.HUBER else Tukey()
+            return robust(RobustLeastSquares(loss).fit(runs, base, units), loss.threshold, runs, noise)
+        case Method.RIDGE:
+            belief = nominal_belief(robot, information, base, settings.regulariser.weight)
+            return Free(updated_estimate(runs, information, base, units, belief), information)
+        case Method.TORQUE_ERROR:
+            return Free(torque_error(robot, runs, information, base, units, noise), information)
+        case Method.TOTAL:
+            estimate = total(runs, information, base, units, noise, aids.motion_noise)
+            return Free(estimate, recentred(information, estimate.standard))
+        case Method.INSTRUMENTAL:
+            return instrumental(robot, runs, information, base, units, noise, aids.commanded)
+        case _:
+            estimate = WeightedLeastSquares().fit(information, base, units)
+            return Free(noise.apply(estimate, runs, information), information)
+
+
+def recentred(information: Information, standard: FloatArray) -> Information:
+    """The same rows with values whose least-squares solution is given, and the residual energy it leaves on the real ones."""
+    channels = []
+    for channel in information.channels:
+        factor = np.array(channel.factor)
+        values = standard[channel.columns]
+        energy = channel.error_energy(standard)
+        factor[:, -1] = 0.0
+        factor[:-1, -1] = factor[:-1, :-1] @ values
+        factor[-1, -1] = np.sqrt(energy)
+        channels.append(replace(channel, factor=factor))
+    return Information(information.parameters, tuple(channels))
+
+
+def ordinary(
+    runs: tuple[Run, ...], information: Information, base: BaseParameters, units: tuple[str, ...], noise: Covariance
+) -> Estimate:
+    """Ordinary least squares; the sandwich must use the weights of the fit: the same for every channel."""
+    estimate = OrdinaryLeastSquares().fit(information, base, units)
+    pooled = dict.fromkeys(estimate.sigma, float(np.sqrt(np.mean(np.square(list(estimate.sigma.values()))))))
+    covariance = noise.apply(replace(estimate, sigma=pooled), runs, information)
+    return estimate.with_covariance(covariance.covariance, covariance.covariance_kind)
+
+
+def robust(fit: RobustFit, threshold: float, runs: tuple[Run, ...], noise: Covariance) -> Free:
+    """A robust estimate with the covariance of its pseudo-values A b + psi(r), over the squared mean of psi'.
+
+    The fit is the least-squares fit of these pseudo-values; outliers enter them only as far as they entered the fit.
+    """
+    estimate = fit.estimate
+    predicted = [run.predicted(estimate.standard) for run in runs]
+    believed = [run.with_measured(p + w * (run.y - p)) for run, p, w in zip(runs, predicted, fit.weights, strict=True)]
+    # psi' = 1 inside the threshold of Huber's loss; for Tukey's (1 - v)(1 - 5 v) with v = 1 - sqrt(weight).
+    slope = np.concatenate(
+        [slopes(w, run, estimate, threshold).ravel() for w, run in zip(fit.weights, runs, strict=True)]
+    )
+    share = max(float(np.mean(slope)), 0.1)
+    covariance = noise.apply(estimate, believed)
+    honest = estimate.with_covariance(covariance.covariance / share**2, covariance.covariance_kind)
+    return Free(honest, weighted_information(runs, [np.sqrt(w) for w in fit.weights]))
+
+
+def slopes(weights: FloatArray, run: Run, estimate: Estimate, threshold: float) -> FloatArray:
+    """psi'(u) of every row, shape [n_samples, n_channels]."""
+    if "Huber" in estimate.method:
+        scale = np.array([estimate.sigma[name] for name in run.channels])
+        inside = np.abs(run.residuals(estimate.standard)) < threshold * scale
+        return inside.astype(np.float64)
+    v = 1.0 - np.sqrt(weights)
+    return np.where(weights > 0.0, (1.0 - v) * (1.0 - 5.0 * v), 0.0)
+
+
+def description_prior(robot: Robot, information: Information) -> Prior:
+    """The description's bodies, stand-ins scaled to the torque where it has none."""
+    prior = nominal_prior(robot, information.parameters)
+    sigma = {c.name: max(float(np.sqrt(np.sum(c.factor[:, -1] ** 2) / c.count)), 1e-12) for c in information.channels}
+    return scaled_to_data(prior, information.weighted({name: 1.0 / s for name, s in sigma.items()}))
+
+
+def nominal_belief(robot: Robot, information: Information, base: BaseParameters, weight: float) -> GaussianPrior:
+    """Nominal base values, each doubted by its own size over the root of the weight: ridge with a stated strength."""
+    prior = description_prior(robot, information)
+    P = np.abs(base.projection)
+    size = P @ np.where(prior.values != 0.0, np.abs(prior.values), prior.scale * np.array(joint_columns(prior)))
+    doubt = np.maximum(size, 1e-3) / np.sqrt(weight)
+    origin = f"nominal values, each doubted by {1.0 / np.sqrt(weight):.3g} times its size"
+    return GaussianPrior.independent(base.values(prior.values), doubt, origin)
+
+
+def joint_columns(prior: Prior) -> list[float]:
+    """One where a parameter belongs to a drive (its prior is centred at zero), zero elsewhere."""
+    return [1.0 if name.startswith("joint") else 0.0 for name in prior.names]
+
+
+def torque_error(
+    robot: Robot,
+    runs: tuple[Run, ...],
+    information: Information,
+    base: BaseParameters,
+    units: tuple[str, ...],
+    noise: Covariance,
+) -> Estimate:
+    """Corrections to the description's values from the error of its torque ([Khosla1985]); each is kept beside its nominal."""
+    nominal = base.values(description_prior(robot, information).values)
+    estimate = noise.apply(TorqueError().fit(information, base, nominal, units), runs, information)
+    kept = {
+        name: {"nominal": float(b), "correction": float(v - b), "standard_deviation": float(s)}
+        for name, b, v, s in zip(estimate.names, nominal, estimate.values, estimate.standard_deviations, strict=True)
+    }
+    return replace(estimate, provenance={**estimate.provenance, "corrections": kept})
+
+
+def total(
+    runs: tuple[Run, ...],
+    information: Information,
+    base: BaseParameters,
+    units: tuple[str, ...],
+    noise: Covariance,
+    motion_noise: FloatArray,
+) -> Estimate:
+    """Total least squares with row noise propagated from the noise of the motion."""
+    start = WeightedLeastSquares().fit(information, base, units)
+    rows = row_noise(runs, base, start.sigma, motion_noise)
+    estimate = TotalLeastSquares().fit(information, base, rows, units)
+    honest = noise.apply(estimate, runs, information)
+    return replace(
+        honest, provenance={**honest.provenance, "row_noise": dict(zip(base.names, rows.tolist(), strict=True))}
+    )
+
+
+def instrumental(
+    robot: Robot,
+    runs: tuple[Run, ...],
+    information: Information,
+    base: BaseParameters,
+    units: tuple[str, ...],
+    noise: Covariance,
+    commanded: dict[str, FloatArray],
+) -> Free:
+    """Instruments from simulating the estimate along the commanded motion; the covariance is that of the instruments' rows."""
+    simulate = ClosedLoop(base, commanded, nearest_bodies(base, description_prior(robot, information)))
+    estimate = InstrumentalVariables().fit(runs, base, simulate, units)
+    clean = []
+    for run in runs:
+        inputs = simulate(estimate.values, run)
+        moved = replace(run, inputs=inputs)
+        clean.append(moved.with_measured(moved.predicted(estimate.standard) + run.residuals(estimate.standard)))
+    rows = information_of(clean)
+    covariance = noise.apply(estimate, clean, rows)
+    return Free(estimate.with_covariance(covariance.covariance, covariance.covariance_kind), rows)
+
+
+def updated_estimate(
+    runs: tuple[Run, ...], information: Information, base: BaseParameters, units: tuple[str, ...], belief: GaussianPrior
+) -> Estimate:
+    """A belief and new rows, the rows counted by their independent samples.
+
+    One factor stands for all channels: the mean number of samples per independent one, from autoregressions of the residuals.
+    """
+    first = WeightedLeastSquares().fit(information, base, units, prior=belief)
+    residuals = [run.residuals(first.standard) for run in runs]
+    lengths = [fit_channel(runs, residuals, c, AR_ORDER).correlation_length() for c in range(len(runs[0].channels))]
+    length = float(np.mean(lengths))
+    second = WeightedLeastSquares().fit(
+        information, base, units, prior=replace(belief, root=belief.root * np.sqrt(length))
+    )
+    return second.with_covariance(length * second.covariance, "autocorrelation")

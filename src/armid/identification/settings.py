@@ -1,0 +1,88 @@
+"""Settings of an identification."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from armid.consistency.bounds import Bounds
+from armid.consistency.possible import PossibleBodies, Way
+from armid.consistency.regularisers import PullBack, Regulariser
+from armid.estimation.covariance import AutocorrelatedNoise, Covariance
+from armid.estimation.essential import Rule
+from armid.identification.result import Result
+from armid.logs.conditioning import Conditioning, VelocitySource
+from armid.parameters.effects import Effects
+from armid.robot.robot import Robot
+
+PRIOR_WEIGHT = 0.1
+"""Of the pull towards the prior bodies, see `Identification`: weak, it decides what the data leave open."""
+
+
+class Method(StrEnum):
+    """How the free estimate is found."""
+
+    ORDINARY = "ols"
+    """Every row counts the same."""
+    WEIGHTED = "wls"
+    """Every channel counts by its own noise."""
+    HUBER = "huber"
+    """The same, and outliers count less."""
+    TUKEY = "tukey"
+    """The same, and gross outliers do not count."""
+    RIDGE = "ridge"
+    """Pulled towards the description's values, as strongly as the regulariser's weight says."""
+    TORQUE_ERROR = "torque-error"
+    """Corrections to the description's values from the error of its torque; the same values as weighted least squares."""
+    TOTAL = "tls"
+    """Total least squares: noise in the motion too, of the size the log shows."""
+    INSTRUMENTAL = "iv"
+    """Instrumental variables from simulating the arm along the commanded motion, which the log must hold."""
+
+
+@dataclass(frozen=True, eq=False)
+class Identification:
+    """Settings of an identification.
+
+    Args:
+        effects: what the model contains.
+        conditioning: of the logs; open choices are made on the training motion.
+        velocity: derived from position or as recorded; None: whichever explains the training torque better.
+        method: of the free estimate.
+        covariance: how the noise is modelled.
+        regulariser: pull towards the prior in the consistent estimate; its weight is one over the squared
+            relative doubt, so 0.1 doubts every body by three times its own size.
+        bounds: further constraints on the bodies.
+        way: how possible bodies are found: convex program, smooth refinement of it, or seed 000's inequalities.
+        prior: an earlier result to start from.
+        prior_inflation: how much wider than its own deviations the earlier result is believed.
+        presliding: look for a distance over which Coulomb friction turns around, joint by joint, on the training motion.
+        find_gravity: estimate the direction of gravity (base tilt, mounting) and use it instead of the description's.
+        essential: also eliminate parameters by this rule, and report what each removal costs; None for not.
+        sensitivity: also report what another cut-off and leaving out each file would change.
+        seed: of sampled certificates.
+        described: the arm as described, when the one identified is its calibrated version: how many parameters a motion
+            must determine is a matter of the intended structure, see `usable_base`.
+    """
+
+    effects: Effects
+    conditioning: Conditioning = field(default_factory=Conditioning)
+    velocity: VelocitySource | None = None
+    method: Method = Method.WEIGHTED
+    covariance: Covariance = field(default_factory=AutocorrelatedNoise)
+    regulariser: Regulariser = field(default_factory=lambda: PullBack(PRIOR_WEIGHT))
+    bounds: Bounds = field(default_factory=Bounds)
+    way: Way = Way.LMI
+    prior: Result | None = None
+    prior_inflation: float = 5.0
+    presliding: bool = True
+    find_gravity: bool = False
+    essential: Rule | None = None
+    sensitivity: bool = True
+    seed: int = 0
+    described: Robot | None = None
+
+    @property
+    def bodies(self) -> PossibleBodies:
+        """Settings of the estimate of possible bodies."""
+        return PossibleBodies(self.regulariser, self.bounds, self.way)

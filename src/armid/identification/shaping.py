@@ -1,0 +1,230 @@
+"""Friction beyond the linear one: its shape settled on the training motion, its worth shown on held-out motion."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from armid.errors import InputError
+from armid.estimation.covariance import Covariance
+from armid.estimation.estimate import Estimate
+from armid.estimation.least_squares import WeightedLeastSquares
+from armid.estimation.recording import runs_of
+from armid.estimation.run import Run, information_of
+from armid.estimation.torque_error import stacked_relative_error
+from armid.identifiability.base import BaseParameters
+from armid.identification.comparison import BLOCK_SECONDS, compared_residuals
+from armid.identification.fit import Fit
+from armid.identification.friction import Build, FrictionSearch, ShapeFit, rigid_part, scale_deviations
+from armid.identification.gains import DriveGains
+from armid.identification.prepare import Data, scaled_runs
+from armid.identification.result import Check
+from armid.identification.settings import Identification
+from armid.logs.samples import Samples
+from armid.notes import Note, Severity
+from armid.parameters.effects import FRICTION_NAMES, FRICTION_SHAPES, Effects
+from armid.robot.robot import Robot
+from armid.rows.friction import Shapes
+from armid.rows.presliding import CANDIDATES, chosen_distances
+
+WORTH_CONFIDENCE = 0.95
+"""Of the comparison with linear friction, all joints together: advice, not a gate."""
+BLOCKS = 16
+"""Into which a short held-out motion is cut for that comparison."""
+CORRELATED = 40.0
+"""Samples: conditioned torque keeps ten samples per period of the cut-off, and residuals hold together for a few periods."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shaping:
+    """Shapes of friction as settled on the training motion.
+
+    Args:
+        data: runs whose rows hold them.
+        shapes: scales, presliding, load.
+        build: training runs with other shapes.
+        notes: what a reader must know.
+    """
+
+    data: Data
+    shapes: Shapes
+    build: Build
+    notes: tuple[Note, ...] = ()
+
+    def widened(self, estimate: Estimate, covariance: Covariance) -> tuple[Estimate, tuple[float, ...]]:
+        """The estimate with what uncertain scales add to its covariance, and the deviations of the scales."""
+        if not self.shapes.scales:
+            return estimate, ()
+        return scale_deviations(self.build, self.data.train, self.shapes, estimate, covariance)
+
+
+def shaped(robot: Robot, data: Data, settings: Identification, plain: Fit, gains: DriveGains | None) -> Shaping:
+    """Runs with the shapes of friction that the settings ask for.
+
+    Args:
+        robot: as the runs have it.
+        data: with linear friction.
+        settings: with shapes among the effects.
+        plain: fit of the data as they are.
+        gains: of the drives, when currents were measured.
+
+    Raises:
+        InputError: an earlier result without these shapes.
+    """
+    effects = settings.effects
+
+    def build(shapes: Shapes) -> tuple[Run, ...]:
+        return built(data.samples, robot, effects, shapes, gains)
+
+    if settings.prior is not None:
+        if settings.prior.effects.shapes != effects.shapes:
+            raise InputError("--prior", "its result has other friction", "use the same --friction")
+        shapes = settings.prior.shapes
+        notes: tuple[Note, ...] = ()
+    else:
+        found = searched(build, start_of(data, effects, plain), effects, presliding=settings.presliding)
+        shapes, notes = found.shapes, shape_notes(found)
+    held_out = tuple(run for part in data.held_samples for run in built(part, robot, effects, shapes, gains))
+    fresh = replace(data, train=build(shapes), held_out=held_out, shapes=shapes)
+    return Shaping(replace(fresh, notes=settled_notes(data, shapes)), shapes, build, notes)
+
+
+def built(
+    samples: Samples, robot: Robot, effects: Effects, shapes: Shapes, gains: DriveGains | None
+) -> tuple[Run, ...]:
+    """Runs with shapes of friction, in torque units."""
+    runs = runs_of(samples, robot, effects, shapes=shapes)
+    return runs if gains is None else scaled_runs(runs, gains)
+
+
+def start_of(data: Data, effects: Effects, plain: Fit) -> Shapes:
+    """Where the search starts. Presliding as found with linear friction stays only where it has nothing to do with the shape."""
+    n = len(data.presliding)
+    presliding = (0.0,) * n if effects.has_scale else data.presliding
+    return Shapes(presliding, (), rigid_part(plain.estimate) if effects.load else None)
+
+
+def searched(build: Build, start: Shapes, effects: Effects, *, presliding: bool) -> ShapeFit:
+    """Scales and load, then presliding given these, then both together where that found something.
+
+    A smooth sign and a contact that slips over a distance describe the same thing: with the former the latter is not looked for.
+    """
+    first = FrictionSearch().fit(build, start)
+    if effects.smooth or not (presliding and effects.has_scale):
+        return first
+    distances = presliding_with(build, first.shapes, first.estimate.base)
+    if not any(distances):
+        return first
+    return FrictionSearch().fit(build, replace(start, presliding=distances))
+
+
+def presliding_with(build: Build, shapes: Shapes, base: BaseParameters) -> tuple[float, ...]:
+    """Presliding distance per joint with these shapes, zero where it does not pay."""
+    n = len(shapes.presliding)
+    sigma = [
+        list(
+            WeightedLeastSquares().fit(information_of(build(replace(shapes, presliding=(d,) * n))), base).sigma.values()
+        )
+        for d in (0.0, *CANDIDATES)
+    ]
+    return tuple(float(d) for d in chosen_distances(np.maximum(np.array(sigma), 1e-12)))
+
+
+def shape_notes(found: ShapeFit) -> tuple[Note, ...]:
+    if found.converged:
+        return ()
+    text = f"the shape of friction had not settled after {found.iterations} iterations: it hardly shows in this motion"
+    return (Note("friction-shape", Severity.WARNING, text),)
+
+
+def settled_notes(data: Data, shapes: Shapes) -> tuple[Note, ...]:
+    """Notes of the data, without what was said about presliding before it changed."""
+    if shapes.presliding == data.presliding:
+        return data.notes
+    return tuple(note for note in data.notes if note.code != "presliding")
+
+
+def friction_record(
+    settings: Identification, shaping: Shaping, fit: Fit, plain_data: Data, plain: Fit, deviations: Sequence[float]
+) -> dict[str, Any]:
+    """What was found besides the parameters, the friction parameters by joint, and whether it pays on held-out motion.
+
+    Args:
+        settings: with the shapes asked for.
+        shaping: as settled.
+        fit: with the shapes; `plain`, `plain_data` with linear friction.
+        deviations: of the velocity scales.
+    """
+    joints = shaping.data.samples.joints
+    shapes = shaping.shapes
+    return {
+        "shapes": list(settings.effects.shapes),
+        "scales": {name: velocity_of(shapes, deviations, k) for k, name in enumerate(joints)} if shapes.scales else {},
+        "load": None if shapes.load is None else dict(shapes.load),
+        "joints": [
+            {
+                "name": name,
+                **friction_values(fit.estimate, k),
+                **({"friction_velocity": velocity_of(shapes, deviations, k)} if shapes.scales else {}),
+            }
+            for k, name in enumerate(joints)
+        ],
+        "held_out": paying(shaping.data, fit, plain_data, plain),
+        "relative_error_held_out_linear": (
+            stacked_relative_error(plain_data.held_out, plain.consistent.values) if plain_data.held_out else None
+        ),
+    }
+
+
+def velocity_of(shapes: Shapes, deviations: Sequence[float], joint: int) -> dict[str, float]:
+    return {"value": shapes.scales[joint], "standard_deviation": deviations[joint]}
+
+
+def friction_values(estimate: Estimate, joint: int) -> dict[str, Any]:
+    """Friction parameters of one joint as the data have them."""
+    quantities = (*FRICTION_NAMES, *(q for word in FRICTION_SHAPES for q in FRICTION_SHAPES[word]))
+    names = {f"joint{joint + 1}.{quantity}": quantity for quantity in quantities}
+    found = zip(estimate.names, estimate.values, estimate.standard_deviations, strict=True)
+    return {names[name]: {"value": float(v), "standard_deviation": float(s)} for name, v, s in found if name in names}
+
+
+def paying(data: Data, fit: Fit, plain_data: Data, plain: Fit) -> list[dict[str, Any]]:
+    """Held-out error per channel beside that with linear friction; `pays` when it is smaller beyond chance."""
+    mine = [run.residuals(fit.consistent.values) for run in data.held_out]
+    linear = [run.residuals(plain.consistent.values) for run in plain_data.held_out]
+    seconds = block_seconds(data.held_out)
+    better, worse = (
+        compared_residuals(data.held_out, a, b, tolerated=1.0, confidence=WORTH_CONFIDENCE, seconds=seconds)
+        for a, b in ((linear, mine), (mine, linear))
+    )
+    return [
+        {"name": a.name, "rmse": a.rmse_other, "rmse_linear": a.rmse, "pays": a.worse, "harms": b.worse}
+        for a, b in zip(better, worse, strict=True)
+    ]
+
+
+def block_seconds(runs: Sequence[Run]) -> float:
+    """A second, or less where the held-out motion is short; never less than what the low-pass holds together."""
+    if not runs:
+        return BLOCK_SECONDS
+    return min(
+        BLOCK_SECONDS, max(sum(run.duration for run in runs) / BLOCKS, CORRELATED / min(run.rate for run in runs))
+    )
+
+
+def paying_check(record: dict[str, Any]) -> tuple[Check, ...]:
+    """Whether more friction parameters were worth having; never decisive: the result itself is judged by its own errors."""
+    rows = record["held_out"]
+    if not rows:
+        return ()
+    good, bad = ([row["name"] for row in rows if row[key]] for key in ("pays", "harms"))
+    words = ", ".join(record["shapes"])
+    text = f"{words}: held-out error smaller than with linear friction, beyond chance, on {len(good)} of {len(rows)} joints"
+    if bad:
+        text += f", larger on {', '.join(bad)}"
+    if not good or bad:
+        text += "; leave out what does not pay"
+    return (Check("friction-shape-pays", bool(good) and not bad, len(good), 1.0, text, decisive=False),)

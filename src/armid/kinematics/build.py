@@ -1,0 +1,197 @@
+"""From a robot and a choice of errors to the model with its parameter vector."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from armid.errors import InputError
+from armid.kinematics.conventions import dh_form, mdh_form
+from armid.kinematics.model import (
+    Basis,
+    ErrorModel,
+    FrameModel,
+    Geometry,
+    JointTerm,
+    KinematicModel,
+    Slot,
+    Term,
+    prismatic,
+)  # fmt: skip
+from armid.kinematics.parameter import KinematicParameter, Owner, Tolerances
+from armid.robot.elementary import Elementary, Motion
+from armid.robot.robot import Joint, Robot
+
+MOTIONS = (Motion.TX, Motion.TY, Motion.TZ, Motion.RX, Motion.RY, Motion.RZ)
+
+KEEP_FIRST, KEEP_SECOND, KEEP_THIRD, KEEP_LAST = 0, 1, 2, 3
+"""Ranks of parameters: frames first (nothing else is known about them), zeros, then lengths and axes, then the rest."""
+
+DENAVIT = {Motion.RX: "alpha", Motion.TX: "a", Motion.RZ: "theta", Motion.TZ: "d", Motion.RY: "beta"}
+
+
+class ModelBuilder:
+    """Collects parameters while slots and terms are laid out."""
+
+    def __init__(self, tolerances: Tolerances) -> None:
+        self.tolerances = tolerances
+        self.parameters: list[KinematicParameter] = []
+        self.terms: list[JointTerm] = []
+
+    def add(self, name: str, unit: str, owner: Owner, tolerance: float, rank: int) -> int:
+        """Index of a new parameter."""
+        self.parameters.append(KinematicParameter(name, unit, owner, tolerance, rank))
+        return len(self.parameters) - 1
+
+    def shared(self, name: str, unit: str, owner: Owner, tolerance: float, rank: int) -> int:
+        """Index of the parameter of this name and owner, made when it does not exist."""
+        for index, known in enumerate(self.parameters):
+            if known.name == name and known.owner is owner:
+                return index
+        return self.add(name, unit, owner, tolerance, rank)
+
+    def frame(self, name: str, frame: FrameModel, owner: Owner) -> tuple[Slot, ...]:
+        """The slots of a sensor or tool frame."""
+        t = self.tolerances
+        sensor = owner is Owner.SETUP
+        angle, position = (t.sensor_angle, t.sensor_position) if sensor else (t.tool_angle, t.tool_position)
+        slots = []
+        for element, free in zip(frame.elements, frame.free, strict=True):
+            index = None
+            if free is not None:
+                unit, width = ("rad", angle) if element.motion.is_rotation else ("m", position)
+                index = self.shared(f"{frame.body or name}.{free}", unit, owner, width, frame.rank)
+            slots.append(Slot(element, parameter=index))
+        return tuple(slots)
+
+    def constant(self, link: int, element: Elementary, label: str, rank: int) -> Slot:
+        """A slot whose value is an unknown of the link."""
+        t = self.tolerances
+        unit, width = ("rad", t.angle) if element.motion.is_rotation else ("m", t.length)
+        return Slot(element, parameter=self.add(f"link{link + 1}.{label}", unit, Owner.LINK, width, rank))
+
+    def offset(self, joint: int, slides: bool, name: str, rank: int) -> None:
+        """An unknown zero of a joint."""
+        unit, width = ("m", self.tolerances.offset_length) if slides else ("rad", self.tolerances.offset)
+        self.terms.append(JointTerm(joint, self.add(name, unit, Owner.JOINT, width, rank), Basis.ONE))
+
+
+def kinematic_model(
+    robot: Robot,
+    errors: ErrorModel | None = None,
+    *,
+    setups: Mapping[str, FrameModel],
+    targets: Mapping[str, FrameModel],
+) -> KinematicModel:
+    """The arm with its unknowns: sensors, then joints and links from base to tip, then targets.
+
+    Args:
+        robot: nominal arm.
+        errors: what may be off; every link frame and joint zero by default.
+        setups: frame of each sensor placement: chain from the sensor to the robot's base.
+        targets: frame of each target: chain from the last link's frame to the target.
+    """
+    errors = ErrorModel() if errors is None else errors
+    form = {Geometry.MDH: mdh_form, Geometry.HAYATI: mdh_form, Geometry.DH: dh_form}.get(errors.geometry)
+    shaped = robot if form is None else form(robot)
+    builder = ModelBuilder(errors.tolerances)
+    setup_slots = {name: builder.frame(name, frame, Owner.SETUP) for name, frame in setups.items()}
+    links: list[tuple[Slot, ...]] = []
+    for i, joint in enumerate(shaped.joints):
+        links.append(tuple(link_slots(builder, shaped, i, joint, errors)))
+        joint_terms(builder, shaped, i, errors)
+    target_slots = {name: builder.frame(name, frame, Owner.TARGET) for name, frame in targets.items()}
+    return KinematicModel(
+        shaped, tuple(builder.parameters), tuple(links), tuple(builder.terms), setup_slots, target_slots
+    )
+
+
+def link_slots(builder: ModelBuilder, robot: Robot, i: int, joint: Joint, errors: ErrorModel) -> list[Slot]:
+    """The chain from the previous link to this one, with its unknown constants."""
+    plain = [Slot(e, i if e.variable else None) for e in joint.transforms]
+    slides = prismatic(robot, i)
+    match errors.geometry:
+        case Geometry.NONE:
+            if Term.OFFSET in errors.terms:
+                builder.offset(i, slides, f"joint{i + 1}.offset", KEEP_SECOND)
+            return plain
+        case Geometry.COMPLETE:
+            return complete_slots(builder, i, joint, plain, offset=Term.OFFSET in errors.terms, slides=slides)
+        case _:
+            beta = errors.geometry is Geometry.HAYATI and i > 0 and follows_parallel(joint)
+            return denavit_slots(builder, i, joint, slides=slides, beta=beta)
+
+
+def complete_slots(
+    builder: ModelBuilder, i: int, joint: Joint, plain: list[Slot], *, offset: bool, slides: bool
+) -> list[Slot]:
+    """Six small transforms just before the joint's variable; the one along its motion is the joint's zero."""
+    k = joint.variable_index
+    own = joint.transforms[k].motion
+    if offset:
+        builder.offset(i, slides, f"joint{i + 1}.offset", KEEP_SECOND)
+    small = []
+    for motion in MOTIONS:
+        if motion is not own:
+            along = motion.axis == own.axis
+            small.append(
+                builder.constant(i, Elementary(motion), motion.value.lower(), KEEP_LAST if along else KEEP_THIRD)
+            )
+    return [*plain[:k], *small, *plain[k:]]
+
+
+def denavit_slots(builder: ModelBuilder, i: int, joint: Joint, *, slides: bool, beta: bool) -> list[Slot]:
+    """alpha, a, theta, d of a joint in (modified) Denavit-Hartenberg form; its variable's constant is the zero."""
+    slots: list[Slot] = []
+    for element in joint.transforms:
+        label = DENAVIT.get(element.motion)
+        if element.variable:
+            builder.offset(i, slides, f"link{i + 1}.{label}", KEEP_THIRD)
+            slots.append(Slot(element, i))
+        elif element.symbol is None:
+            slots.append(Slot(element))
+        else:
+            slots.append(builder.constant(i, element, str(label), KEEP_THIRD))
+            if beta and element.motion is Motion.TX:
+                slots.append(builder.constant(i, Elementary(Motion.RY), "beta", KEEP_THIRD))
+    return slots
+
+
+PARALLEL = 0.05
+"""[rad] Axes closer than this make the common normal ill-defined: a small error of direction moves it by metres."""
+
+
+def follows_parallel(joint: Joint) -> bool:
+    """Whether the joint's axis is nearly parallel to the one before it (its alpha is near 0 or pi)."""
+    alpha = sum(e.value for e in joint.transforms if e.motion is Motion.RX and e.symbol is not None)
+    return abs(np.sin(alpha)) < PARALLEL
+
+
+def joint_terms(builder: ModelBuilder, robot: Robot, i: int, errors: ErrorModel) -> None:
+    """Gain, eccentricity, coupling and compliance of one joint."""
+    t, label, slides = errors.tolerances, f"joint{i + 1}", prismatic(robot, i)
+    unit = "m" if slides else "rad"
+
+    def term(name: str, unit: str, width: float, basis: Basis, other: int = 0) -> None:
+        index = builder.add(f"{label}.{name}", unit, Owner.JOINT, width, KEEP_LAST)
+        builder.terms.append(JointTerm(i, index, basis, other))
+
+    if Term.GAIN in errors.terms:
+        term("gain", "1", t.gain, Basis.POSITION)
+    if Term.ECCENTRICITY in errors.terms and not slides:
+        term("eccentricity_sin", unit, t.eccentricity, Basis.SIN)
+        term("eccentricity_cos", unit, t.eccentricity, Basis.COS)
+    if Term.COUPLING in errors.terms:
+        pairs = errors.couplings or tuple((j + 1, j) for j in range(robot.n_joints - 1))
+        for moved, moving in pairs:
+            if moved == i:
+                term(f"coupling{moving + 1}", "1", t.coupling, Basis.OTHER, moving)
+    if Term.COMPLIANCE in errors.terms:
+        if not robot.inertial.any():
+            raise InputError(
+                robot.name, "joint compliance was asked for, but the description has no masses",
+                "gravity torque needs nominal inertial values: use a URDF with <inertial>, or leave the term out",
+            )  # fmt: skip
+        width, per = (t.compliance_length, "m/N") if slides else (t.compliance, "rad/(N m)")
+        term("compliance", per, width, Basis.TORQUE)

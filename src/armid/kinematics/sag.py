@@ -1,0 +1,23 @@
+"""Gravity torque at the configurations of a model, for terms that give way under it."""
+
+from __future__ import annotations
+
+from weakref import WeakKeyDictionary
+
+from armid.arrays import FloatArray
+from armid.kernels.dynamics import gravity
+from armid.kinematics.model import Basis, KinematicModel
+
+_TORQUES: WeakKeyDictionary[KinematicModel, tuple[FloatArray, FloatArray]] = WeakKeyDictionary()
+"""Gravity torque of the last set of configurations: it does not change while a model is fitted to them."""
+
+
+def gravity_torque(model: KinematicModel, q: FloatArray) -> FloatArray | None:
+    """Nominal gravity torque at the drives' positions, when some term of the model needs it."""
+    if not any(term.basis is Basis.TORQUE for term in model.terms):
+        return None
+    known = _TORQUES.get(model)
+    if known is None or known[0] is not q:
+        known = (q, gravity(model.robot, q))
+        _TORQUES[model] = known
+    return known[1]

@@ -1,0 +1,197 @@
+"""Trajectories to files and back: our JSON of coefficients, a CSV of samples, and ROS JointTrajectory messages.
+
+`docs/formats.md` describes each.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.errors import ArmidError, InputError
+from armid.motions.fourier import FourierTrajectory
+from armid.motions.spline import SplineTrajectory
+from armid.motions.trajectory import SampledTrajectory, SequenceTrajectory, Trajectory, grid
+from armid.motions.transition import TransitionTrajectory
+from armid.motions.trapezoid import TrapezoidalTrajectory
+
+FORMAT = "armid-trajectory"
+VERSION = 1
+
+FIELDS: dict[str, tuple[type, tuple[str, ...], tuple[str, ...]]] = {
+    "fourier": (FourierTrajectory, ("period", "repetitions"), ("offset", "sine", "cosine")),
+    "spline": (SplineTrajectory, ("period", "repetitions"), ("values",)),
+    "trapezoidal": (TrapezoidalTrajectory, (), ("waypoints", "velocity", "acceleration")),
+    "transition": (TransitionTrajectory, (), ("waypoints", "durations")),
+    "sampled": (SampledTrajectory, (), ("time", "q", "qd", "qdd")),
+}
+"""For each kind its class, its scalar fields and its array fields."""
+
+
+def as_dict(trajectory: Trajectory) -> dict[str, Any]:
+    """Plain JSON values; the inverse of `from_dict`."""
+    if isinstance(trajectory, SequenceTrajectory):
+        return {"kind": "sequence", "parts": [as_dict(part) for part in trajectory.parts]}
+    for kind, (cls, scalars, arrays) in FIELDS.items():
+        if isinstance(trajectory, cls):
+            head = {"kind": kind, "joint_names": list(trajectory.joint_names)}
+            numbers = {name: getattr(trajectory, name) for name in scalars}
+            return head | numbers | {name: getattr(trajectory, name).tolist() for name in arrays}
+    raise InputError("trajectory", f"no file form for a {type(trajectory).__name__}")
+
+
+def from_dict(values: dict[str, Any], where: str) -> Trajectory:
+    """A trajectory from plain JSON values; `where` names the file in errors."""
+    kind = values.get("kind")
+    if kind == "sequence":
+        parts = values.get("parts")
+        if not isinstance(parts, list) or not parts:
+            raise InputError(f"{where}: parts", "a sequence without parts")
+        return SequenceTrajectory(tuple(from_dict(part, f"{where}: part {k + 1}") for k, part in enumerate(parts)))
+    if kind not in FIELDS:
+        raise InputError(f"{where}: kind", f"{kind!r}", f"one of {', '.join((*FIELDS, 'sequence'))}")
+    cls, scalars, arrays = FIELDS[kind]
+    try:
+        names = tuple(str(name) for name in values["joint_names"])
+        numbers = {name: (int if name == "repetitions" else float)(values[name]) for name in scalars if name in values}
+        tables = {name: np.asarray(values[name], dtype=np.float64) for name in arrays}
+    except KeyError as missing:
+        raise InputError(where, f"field {missing} is missing", f"a {kind} trajectory needs joint_names, "
+                         f"{', '.join((*scalars, *arrays))}") from None  # fmt: skip
+    except (TypeError, ValueError) as problem:
+        raise InputError(where, f"a field is not made of numbers: {problem}") from None
+    try:
+        built: Trajectory = cls(joint_names=names, **numbers, **tables)
+    except TypeError as problem:
+        raise InputError(where, f"{problem}") from None
+    return built
+
+
+def save_trajectory(trajectory: Trajectory, path: Path, *, robot: str = "") -> Path:
+    """Writes the coefficients as JSON."""
+    head = {"format": FORMAT, "version": VERSION, "robot": robot}
+    path.write_text(json.dumps(head | as_dict(trajectory), indent=1) + "\n", encoding="utf-8")
+    return path
+
+
+def load_trajectory(path: Path) -> Trajectory:
+    """Reads our JSON, or a CSV with the columns `time,q1..,qd1..,qdd1..`."""
+    if not path.is_file():
+        raise InputError(path, "no such file", "give a trajectory written by `armid design`, JSON or CSV")
+    if path.suffix.lower() == ".csv":
+        return load_csv(path)
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as problem:
+        raise InputError(path, f"not JSON: {problem}") from None
+    if not isinstance(values, dict) or values.get("format") != FORMAT:
+        raise InputError(path, f'"format" is not "{FORMAT}"', "a trajectory file of `armid design` is needed")
+    if values.get("version") != VERSION:
+        raise InputError(path, f"version {values.get('version')!r}", f"this armid reads version {VERSION}")
+    try:
+        return from_dict(values, str(path))
+    except InputError:
+        raise
+    except ArmidError as problem:
+        raise InputError(path, str(problem)) from None
+
+
+def save_csv(trajectory: Trajectory, path: Path, *, rate_hz: float) -> Path:
+    """Samples at a rate: a header `time,q1..,qd1..,qdd1..` and one row per instant, SI units."""
+    t = grid(trajectory.duration, rate_hz)
+    table = np.column_stack([t, *trajectory.sample(t)])
+    np.savetxt(
+        path, table, fmt="%.12g", delimiter=",", header=",".join(csv_header(len(trajectory.joint_names))), comments=""
+    )
+    return path
+
+
+def csv_header(n_joints: int) -> list[str]:
+    return ["time", *(f"{kind}{i + 1}" for kind in ("q", "qd", "qdd") for i in range(n_joints))]
+
+
+def load_csv(path: Path) -> SampledTrajectory:
+    """Reads what `save_csv` writes; joints are named `joint1`.. since the table has no names.
+
+    Raises:
+        InputError: not such a table, or a value that is not finite, with its joint and time.
+    """
+    try:
+        header, *lines = path.read_text(encoding="utf-8").splitlines() or [""]
+        names = [name.strip() for name in header.split(",")]
+        n = (len(names) - 1) // 3
+        if names != csv_header(n) or n < 1:
+            raise InputError(path, f"header {header[:60]!r}", "expected time,q1..,qd1..,qdd1..")
+        rows = [line for line in lines if line.strip()]
+        table = np.loadtxt(rows, delimiter=",", ndmin=2) if rows else np.zeros((0, len(names)))
+    except (OSError, UnicodeDecodeError) as problem:
+        raise InputError(path, f"cannot be read: {getattr(problem, 'strerror', None) or 'not text'}") from None
+    except ValueError as problem:
+        raise InputError(path, f"not a table of numbers: {problem}") from None
+    if len(table) < 2 or table.shape[1] != len(names):
+        raise InputError(path, f"{len(table)} rows of {table.shape[1]} columns", f"two or more rows of {len(names)}")
+    refuse_infinite(path, names, table)
+    q, qd, qdd = (table[:, 1 + k * n : 1 + (k + 1) * n] for k in range(3))
+    try:
+        return SampledTrajectory(tuple(f"joint{i + 1}" for i in range(n)), table[:, 0], q, qd, qdd)
+    except ArmidError as problem:
+        raise InputError(path, str(problem)) from None
+
+
+def refuse_infinite(path: Path, names: list[str], table: FloatArray) -> None:
+    """An error that names joint, column and time of the first value that is not a number."""
+    bad = np.argwhere(~np.isfinite(table))
+    if not len(bad):
+        return
+    row, column = (int(k) for k in bad[0])
+    where = "time" if column == 0 else f"joint{(column - 1) % ((len(names) - 1) // 3) + 1}, column {names[column]}"
+    moment = f" at {table[row, 0]:g} s" if column else ""
+    raise InputError(
+        f"{path}, {where}", f"{table[row, column]:g} in row {row + 2}{moment}",
+        f"every value must be finite; {len(bad)} are not",
+    )  # fmt: skip
+
+
+def joint_trajectory(trajectory: Trajectory, *, rate_hz: float) -> dict[str, Any]:
+    """A `trajectory_msgs/JointTrajectory` as plain values: positions, velocities, accelerations, time from start."""
+    t = grid(trajectory.duration, rate_hz)
+    return {
+        "header": {"stamp": {"sec": 0, "nanosec": 0}, "frame_id": ""},
+        "joint_names": list(trajectory.joint_names),
+        "points": [point(*row) for row in zip(t, *trajectory.sample(t), strict=True)],
+    }
+
+
+def point(t: float, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> dict[str, Any]:
+    """One `trajectory_msgs/JointTrajectoryPoint`."""
+    nanoseconds = round(t * 1e9)
+    return {
+        "positions": rounded(q),
+        "velocities": rounded(qd),
+        "accelerations": rounded(qdd),
+        "effort": [],
+        "time_from_start": {"sec": nanoseconds // 10**9, "nanosec": nanoseconds % 10**9},
+    }
+
+
+def rounded(values: FloatArray) -> list[float]:
+    """Nine decimals: a nanoradian, below any encoder."""
+    return [round(float(x), 9) for x in values]
+
+
+def save_joint_trajectory(trajectory: Trajectory, path: Path, *, rate_hz: float) -> Path:
+    """Writes the message as YAML or JSON, by the file's suffix."""
+    message = joint_trajectory(trajectory, rate_hz=rate_hz)
+    if path.suffix.lower() in (".yaml", ".yml"):
+        import yaml
+
+        # The C emitter is ten times faster; thousands of points take seconds otherwise.
+        dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+        path.write_text(yaml.dump(message, Dumper=dumper, sort_keys=False, default_flow_style=None), encoding="utf-8")
+    else:
+        path.write_text(json.dumps(message) + "\n", encoding="utf-8")
+    return path

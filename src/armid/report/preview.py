@@ -1,0 +1,273 @@
+"""A 3D preview in the browser: the arm, its cell, a motion or poses playing, limits and the closest distance live."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.errors import MissingDependencyError
+from armid.kernels.evaluate import evaluate_rows
+from armid.kernels.kinematics import forward_kinematics
+from armid.motions.limits import motion_limits
+from armid.motions.trajectory import Trajectory, grid
+from armid.robot.geometry import Mesh
+from armid.robot.quaternion import quaternion_from_matrix
+from armid.robot.robot import Robot
+from armid.rows.nominal_torque import NominalTorque
+from armid.scene.capsules import LinkCapsule
+from armid.scene.scene import Scene
+
+LOOPBACK = "127.0.0.1"
+"""The preview is for the person at this machine; nobody else can reach it."""
+
+LINK_COLOURS = ((240, 132, 40), (70, 120, 200))
+"""Links alternate, so that joints can be seen turning about their own axis."""
+
+OBSTACLE_COLOUR = (140, 150, 160)
+PATH_COLOUR = (20, 160, 90)
+FRAMES_PER_SECOND = 30.0
+PLOT_POINTS = 400
+
+
+@dataclass(frozen=True, eq=False)
+class Show:
+    """What is shown.
+
+    Args:
+        robot: the arm.
+        trajectory: playing; None for a still arm.
+        scene: clearances shown live, and obstacles.
+        pose: of a still arm, shape [n_joints].
+    """
+
+    robot: Robot
+    trajectory: Trajectory | None
+    scene: Scene
+    pose: FloatArray
+
+    @property
+    def duration(self) -> float:
+        return 0.0 if self.trajectory is None else self.trajectory.duration
+
+    def at(self, t: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Position, velocity and acceleration of every joint, shape [n_joints] each."""
+        if self.trajectory is None:
+            return self.pose, np.zeros_like(self.pose), np.zeros_like(self.pose)
+        q, qd, qdd = self.trajectory.sample(t)
+        return q[0], qd[0], qdd[0]
+
+
+class Preview:
+    """A running viewer; `url` is where to look.
+
+    Args:
+        show: what.
+        port: 0 for any free one.
+    """
+
+    def __init__(self, show: Show, *, port: int = 8080) -> None:
+        try:
+            import viser
+        except ImportError:
+            raise MissingDependencyError("viser", "the 3D preview", "view") from None
+        self.show = show
+        # The library prints a banner of its own; stdout belongs to the machine-readable result.
+        with redirect_stdout(sys.stderr):
+            self.server = viser.ViserServer(
+                host=LOOPBACK, port=port or free_port(), verbose=False, label=show.robot.name
+            )
+        self.url = f"http://{LOOPBACK}:{self.server.get_port()}"
+        self.links = self._build_arm()
+        self._build_cell()
+        self._build_panel()
+        self.set_time(0.0)
+
+    def _build_arm(self) -> list[Any]:
+        """One frame per link, base first, with its shapes below it."""
+        api, names = self.server.scene, (self.show.robot.base, *self.show.robot.link_names)
+        api.set_up_direction("+z")
+        reach = max(float(np.abs(self.show.scene.rates).max(initial=0.0)), 1.0)
+        api.add_grid("/ground", width=4 * reach, height=4 * reach, cell_size=0.25)
+        self.server.initial_camera.position = (1.6 * reach, 1.6 * reach, 1.2 * reach)
+        self.server.initial_camera.look_at = (0.0, 0.0, 0.4 * reach)
+        frames = [api.add_frame(f"/arm/{k}_{name}", show_axes=False) for k, name in enumerate(names)]
+        bodies = (self.show.robot.geometry, *(link.geometry for link in self.show.robot.links))
+        for k, geometry in enumerate(bodies):
+            meshes = [g for g in geometry if isinstance(g.shape, Mesh)]
+            drawn = sum(self._draw_mesh(f"/arm/{k}_{names[k]}/mesh{i}", g) for i, g in enumerate(meshes))
+            if not drawn:
+                self._draw_capsules(
+                    f"/arm/{k}_{names[k]}", [c for c in self.show.scene.capsules if c.name == names[k]], k
+                )
+        return frames
+
+    def _draw_mesh(self, name: str, geometry: Any) -> bool:
+        """A mesh file, when it is there and readable."""
+        import trimesh
+
+        try:
+            mesh: Any = trimesh.load(geometry.shape.path, force="mesh")
+        except (OSError, ValueError):
+            return False
+        mesh.apply_scale(geometry.shape.scale)
+        mesh.apply_transform(geometry.T_link_shape)
+        self.server.scene.add_mesh_trimesh(name, mesh)
+        return True
+
+    def _draw_capsules(self, parent: str, capsules: list[LinkCapsule], link: int) -> None:
+        for i, capsule in enumerate(capsules):
+            vertices, faces = capsule_mesh(capsule)
+            colour = LINK_COLOURS[link % len(LINK_COLOURS)]
+            self.server.scene.add_mesh_simple(f"{parent}/capsule{i}", vertices, faces, color=colour)
+
+    def _build_cell(self) -> None:
+        """Obstacles and the path of the tip."""
+        own = {self.show.robot.base, *self.show.robot.link_names}
+        for capsule in self.show.scene.capsules:
+            if capsule.name not in own:
+                vertices, faces = capsule_mesh(capsule)
+                self.server.scene.add_mesh_simple(
+                    f"/cell/{capsule.name}", vertices, faces, color=OBSTACLE_COLOUR, opacity=0.6
+                )
+        for k, row in enumerate(self.show.scene.boxes):
+            self.server.scene.add_box(
+                f"/cell/box{k}", color=OBSTACLE_COLOUR, dimensions=tuple(2.0 * row[12:15]), opacity=0.6,
+                wxyz=quaternion_from_matrix(row[:9].reshape(3, 3)), position=row[9:12],
+            )  # fmt: skip
+        if self.show.trajectory is not None:
+            q = self.show.trajectory.sample(np.linspace(0.0, self.show.duration, 4 * PLOT_POINTS))[0]
+            p = forward_kinematics(self.show.robot, q)[:, :3, 3]
+            points = np.stack([p[:-1], p[1:]], axis=1)
+            self.server.scene.add_line_segments("/path", points, PATH_COLOUR, thickness=0.004)
+
+    def _build_panel(self) -> None:
+        """Time, play, and live figures; plots of the motion beside them."""
+        gui = self.server.gui
+        self.readout = gui.add_markdown("")
+        if self.show.trajectory is None:
+            return
+        self.slider: Any = gui.add_slider(
+            "time [s]", min=0.0, max=round(self.show.duration, 3), step=0.01, initial_value=0.0
+        )
+        self.playing = gui.add_checkbox("play", initial_value=True)
+        self.speed = gui.add_slider("speed", min=0.1, max=3.0, step=0.1, initial_value=1.0)
+        for title, figure in motion_plots(self.show):
+            with gui.add_folder(title, expand_by_default=False):
+                gui.add_plotly(figure, aspect=0.8)
+
+        @self.slider.on_update
+        def _(_: Any) -> None:
+            self.set_time(float(self.slider.value))
+
+    def set_time(self, t: float) -> None:
+        """Moves the arm to where it is at time t and refreshes the figures."""
+        q, qd, qdd = self.show.at(t)
+        for link, (name, handle) in enumerate(
+            zip((self.show.robot.base, *self.show.robot.link_names), self.links, strict=True)
+        ):
+            T = np.eye(4) if link == 0 else forward_kinematics(self.show.robot, q, name)[0]
+            handle.position, handle.wxyz = T[:3, 3], quaternion_from_matrix(T[:3, :3])
+        self.readout.content = live_figures(self.show, t, q, qd, qdd)
+
+    def play(self, seconds: float | None = None) -> None:
+        """Plays until interrupted, or for some seconds."""
+        end = float("inf") if seconds is None else time.monotonic() + seconds
+        while time.monotonic() < end:
+            time.sleep(1.0 / FRAMES_PER_SECOND)
+            if self.show.trajectory is not None and self.playing.value:
+                t = float(self.slider.value) + float(self.speed.value) / FRAMES_PER_SECOND
+                # The slider tells `set_time`.
+                self.slider.value = round(t % self.show.duration, 3)
+
+    def stop(self) -> None:
+        with redirect_stdout(sys.stderr):
+            self.server.stop()
+
+
+@contextmanager
+def preview(show: Show, *, port: int = 8080) -> Iterator[Preview]:
+    """A viewer that is stopped at the end."""
+    viewer = Preview(show, port=port)
+    try:
+        yield viewer
+    finally:
+        viewer.stop()
+
+
+def free_port() -> int:
+    """A port nobody listens on."""
+    import socket
+
+    with socket.socket() as probe:
+        probe.bind((LOOPBACK, 0))
+        return int(probe.getsockname()[1])
+
+
+def live_figures(show: Show, t: float, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> str:
+    """Markdown: usage of every limit now, and what comes closest."""
+    limits, _ = motion_limits(show.robot)
+    torque = evaluate_rows(NominalTorque(show.robot), np.concatenate([q, qd, qdd]))[0, :, 0]
+    rows = ["| joint | position | velocity | acceleration | torque |", "|---|---|---|---|---|"]
+    for k, name in enumerate(show.robot.joint_names):
+        usage = (
+            abs(q[k] - limits.middle[k]) / limits.half_range[k], abs(qd[k]) / limits.velocity[k],
+            abs(qdd[k]) / limits.acceleration[k], abs(torque[k]) / limits.torque[k],
+        )  # fmt: skip
+        cells = (f"**{100 * u:.0f} %**" if u > 1.0 else f"{100 * u:.0f} %" for u in usage)
+        rows.append(f"| {name} | {' | '.join(cells)} |")
+    clearance, pair = show.scene.worst(q)
+    closest = f"closest: {pair}, {1000 * clearance:.0f} mm beyond the margin" if pair else ""
+    return "\n".join([f"t = {t:.2f} s", "", *rows, "", closest])
+
+
+def motion_plots(show: Show) -> list[tuple[str, Any]]:
+    """Joint positions and velocities over time."""
+    import plotly.graph_objects as go
+
+    assert show.trajectory is not None
+    t = grid(show.duration, PLOT_POINTS / show.duration)
+    q, qd, _ = show.trajectory.sample(t)
+    out = []
+    for title, values in (("positions", q), ("velocities", qd)):
+        figure = go.Figure(
+            [go.Scatter(x=t, y=values[:, k], name=name) for k, name in enumerate(show.robot.joint_names)]
+        )
+        figure.update_layout(
+            margin={"l": 30, "r": 5, "t": 10, "b": 30}, template="plotly_white", legend={"orientation": "h"}
+        )
+        out.append((title, figure))
+    return out
+
+
+RINGS, SEGMENTS = 6, 20
+
+
+def capsule_mesh(capsule: LinkCapsule) -> tuple[FloatArray, np.ndarray[Any, np.dtype[np.uint32]]]:
+    """Vertices and triangles of a capsule, in the link frame."""
+    axis = capsule.end - capsule.start
+    length = float(np.linalg.norm(axis))
+    z = axis / length if length > 0.0 else np.array([0.0, 0.0, 1.0])
+    x = np.cross(np.eye(3)[int(np.argmin(np.abs(z)))], z)
+    x /= np.linalg.norm(x)
+    y = np.cross(z, x)
+    angles = np.linspace(0.0, 2 * np.pi, SEGMENTS, endpoint=False)
+    circle = np.outer(np.cos(angles), x) + np.outer(np.sin(angles), y)
+    rings = []
+    for centre, tilts in (
+        (capsule.start, np.linspace(-np.pi / 2, 0.0, RINGS)),
+        (capsule.end, np.linspace(0.0, np.pi / 2, RINGS)),
+    ):
+        rings += [centre + capsule.radius * (np.cos(tilt) * circle + np.sin(tilt) * z) for tilt in tilts]
+    faces = []
+    for ring in range(len(rings) - 1):
+        for k in range(SEGMENTS):
+            a, b = ring * SEGMENTS + k, ring * SEGMENTS + (k + 1) % SEGMENTS
+            faces += [[a, b, b + SEGMENTS], [a, b + SEGMENTS, a + SEGMENTS]]
+    return np.vstack(rings), np.array(faces, dtype=np.uint32)

@@ -1,0 +1,322 @@
+"""From a URDF tree to a serial arm: choice of base and tip, fixed links merged, branches lumped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from math import atan2, hypot
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.errors import RobotError, UnknownNameError
+from armid.notes import Note, Severity
+from armid.parameters.inertial import inertial_problem, transformed
+from armid.robot.elementary import Elementary, Motion, product
+from armid.robot.geometry import Geometry
+from armid.robot.inertial_notes import inertial_notes
+from armid.robot.robot import STANDARD_GRAVITY, Drive, Frame, Joint, JointKind, Link, Robot, Source
+from armid.robot.symbols import Symbols
+from armid.robot.urdf.read import read_urdf
+from armid.robot.urdf.tree import MOVING, UNSUPPORTED, Urdf, UrdfJoint
+
+TIP_NAMES = ("tool0", "tcp", "tool", "flange", "ee_link", "ee")
+"""What tips are usually called, most specific first; decides between frames fixed to the same last link."""
+
+AXIS_SNAP = 1e-12
+"""A joint axis this close to a coordinate axis is that axis: round-off of normalising it."""
+
+
+def parse_urdf(
+    text: str,
+    where: str = "robot.urdf",
+    *,
+    base: str | None = None,
+    tip: str | None = None,
+    source: Source | None = None,
+) -> Robot:
+    """Read a serial arm from the text of a URDF file.
+
+    The arm goes from `base` (default: the root link) to `tip` (default: the end of the longest chain of moving joints,
+    if there is only one). Link frames are the file's. Fixed links are merged into the link that carries them and
+    stay as frames. A branch with moving joints off the arm is lumped at its zero position, with a note. Gravity points along
+    -z of the root link: a base that stands turned in the root sees it turned (moving joints before the base at zero).
+
+    Args:
+        text: the file's content.
+        where: its name, for messages.
+        base: name of the link that stands still.
+        tip: name of the link where the arm ends.
+        source: provenance to keep in the robot.
+
+    Raises:
+        RobotError: naming file, line, element and fix.
+        UnknownNameError: no such base or tip; the message lists the links.
+    """
+    urdf = read_urdf(text, where)
+    first = _known(urdf, base) if base is not None else urdf.root
+    notes = list(urdf.notes)
+    last = _known(urdf, tip) if tip is not None else default_tip(urdf, first, where, notes)
+    path = path_between(urdf, first, last, where)
+    return _robot(urdf, path, first, last, notes, source or Source(path=where))
+
+
+def _known(urdf: Urdf, name: str) -> str:
+    if name not in urdf.links:
+        raise UnknownNameError("link", name, urdf.links)
+    return name
+
+
+def path_between(urdf: Urdf, base: str, tip: str, where: str) -> list[UrdfJoint]:
+    """The joints from base to tip, all of a kind an arm can have."""
+    path: list[UrdfJoint] = []
+    link = tip
+    while link != base:
+        joint = urdf.joint_to(link)
+        if joint is None:
+            raise RobotError(where, f"tip {tip!r} does not hang from base {base!r}", "choose a base nearer to the root")
+        path.append(joint)
+        link = joint.parent
+    for joint in path:
+        element = f"{where}, line {joint.element.line}, <joint name={joint.name!r}>"
+        if joint.moves and joint.kind not in MOVING:
+            raise RobotError(
+                element,
+                f"a {joint.kind} joint inside the arm",
+                "an arm has revolute and prismatic joints; choose another base",
+            )
+        if joint.mimic is not None:
+            raise RobotError(element, f"a mimic joint (of {joint.mimic!r}) inside the arm", "choose a tip before it")
+    return path[::-1]
+
+
+def default_tip(urdf: Urdf, base: str, where: str, notes: list[Note]) -> str:
+    """The end of the longest chain of moving joints; joints that mimic or are mimicked (a gripper's) do not count."""
+    gripper = {name for joint in urdf.joints.values() if joint.mimic for name in (joint.name, joint.mimic)}
+    best, ends = _longest(urdf, base, gripper)
+    if best == 0:
+        raise RobotError(where, f"no moving joint from base {base!r} on" + _passed_over(urdf, gripper),
+                         "an arm needs at least one revolute or prismatic joint")  # fmt: skip
+    tips = [_preferred(_fixed_leaves(urdf, end)) for end in ends]
+    if len(tips) > 1:
+        listed = ", ".join(tips[:12]) + (", ..." if len(tips) > 12 else "")
+        raise RobotError(
+            where, f"{len(tips)} chains of {best} moving joints", f"name the tip of the arm (--tip), one of: {listed}"
+        )
+    leaves = _fixed_leaves(urdf, ends[0])
+    if len(leaves) > 1:
+        others = ", ".join(leaf for leaf in leaves if leaf != tips[0])
+        message = f"the arm ends at {tips[0]!r}; also fixed to its last link: {others}"
+        notes.append(Note("tip-chosen", Severity.INFO, message, tips[0]))
+    return tips[0]
+
+
+def _passed_over(urdf: Urdf, gripper: set[str]) -> str:
+    """Why joints that do move were not counted, by name."""
+    mimics = [f"{name!r} mimics or is mimicked" for name in urdf.joints if name in gripper]
+    free = [f"{joint.name!r} is {joint.kind}" for joint in urdf.joints.values() if joint.kind in UNSUPPORTED]
+    found = mimics + free
+    return ": " + ", ".join(found[:4]) + (", ..." if len(found) > 4 else "") if found else ""
+
+
+def _longest(urdf: Urdf, base: str, gripper: set[str]) -> tuple[int, list[str]]:
+    """The largest number of moving joints from base on, and the links moved by the last of them."""
+    best = 0
+    ends: list[str] = []
+    todo = [(base, 0)]
+    while todo:
+        link, count = todo.pop(0)
+        for joint in urdf.joints_from(link):
+            counts = joint.kind in MOVING and joint.name not in gripper
+            todo.append((joint.child, count + counts))
+            if counts and count + 1 > best:
+                best, ends = count + 1, []
+            if counts and count + 1 == best:
+                ends.append(joint.child)
+    return best, ends
+
+
+def _fixed_leaves(urdf: Urdf, link: str) -> list[str]:
+    """Ends of the fixed links attached to one, or itself."""
+    leaves, todo = [], [link]
+    while todo:
+        name = todo.pop(0)
+        fixed = [joint.child for joint in urdf.joints_from(name) if not joint.moves]
+        todo = fixed + todo
+        leaves += [] if fixed else [name]
+    return leaves
+
+
+def _preferred(names: list[str]) -> str:
+    for usual in TIP_NAMES:
+        for name in names:
+            if name == usual or name.endswith(("_" + usual, "-" + usual)):
+                return name
+    return names[0]
+
+
+@dataclass
+class _Body:
+    """What hangs together rigidly: one moving link with everything merged into it.
+
+    Args:
+        inertial: sum in the moving link's frame; None while nothing had inertial values.
+        geometry: of all parts, in the moving link's frame.
+        frames: names and chains of the merged fixed links.
+        lumped: moving joints off the arm, taken at zero.
+        suspect: whether some part had impossible inertial values.
+    """
+
+    inertial: FloatArray | None = None
+    geometry: list[Geometry] = field(default_factory=list)
+    frames: list[tuple[str, tuple[Elementary, ...]]] = field(default_factory=list)
+    lumped: list[str] = field(default_factory=list)
+    suspect: bool = False
+
+
+def _body(urdf: Urdf, root: str, on_arm: set[str], notes: list[Note] | None) -> _Body:
+    """Everything fixed to `root`, following joints that are not moving joints of the arm.
+
+    Args:
+        urdf: the tree.
+        root: the moving link.
+        on_arm: names of the arm's moving joints, where the body ends.
+        notes: collects what was wrong with the parts; None for the base, whose inertia never matters.
+    """
+    body = _Body()
+    todo: list[tuple[str, tuple[Elementary, ...], FloatArray, bool]] = [(root, (), np.eye(4), True)]
+    while todo:
+        name, chain, T, rigid = todo.pop(0)
+        link = urdf.links[name]
+        if link.inertial is not None:
+            here = transformed(link.inertial, T)
+            body.inertial = here if body.inertial is None else body.inertial + here
+            body.suspect |= inertial_problem(link.inertial) is not None
+            if notes is not None:
+                notes += inertial_notes(name, link.inertial)
+        body.geometry += [Geometry(g.shape, T @ g.T_link_shape, g.collision, name) for g in link.geometry]
+        if rigid and name != root:
+            body.frames.append((name, chain))
+        for joint in urdf.joints_from(name):
+            if joint.name not in on_arm:
+                origin = origin_elements(joint)
+                todo.append((joint.child, (*chain, *origin), T @ product(origin), rigid and not joint.moves))
+                body.lumped += [joint.name] if joint.moves else []
+    return body
+
+
+def _robot(urdf: Urdf, path: list[UrdfJoint], base: str, tip: str, notes: list[Note], source: Source) -> Robot:
+    on_arm = {joint.name for joint in path if joint.moves}
+    if not on_arm:
+        raise RobotError(
+            source.path, f"no moving joint between {base!r} and {tip!r}", "choose base and tip further apart"
+        )
+    joints: list[Joint] = []
+    links: list[Link] = []
+    ground = _body(urdf, base, on_arm, None)
+    bodies = [ground]
+    symbols, pending = Symbols(), []
+    for joint in path:
+        pending.append(joint)
+        if joint.moves:
+            joints.append(_joint(pending, len(joints) + 1, symbols))
+            bodies.append(_body(urdf, joint.child, on_arm, notes))
+            links.append(_link(joint.child, bodies[-1], notes))
+            pending = []
+    frames = [Frame(name, i, chain) for i, body in enumerate(bodies) for name, chain in body.frames]
+    return Robot(
+        name=urdf.name, joints=tuple(joints), links=tuple(links), frames=_tip_last(frames, tip, links), base=base,
+        gravity=_gravity_in(urdf, base, notes), geometry=tuple(ground.geometry), source=source, notes=tuple(notes),
+    )  # fmt: skip
+
+
+def orientation_in_root(urdf: Urdf, link: str) -> FloatArray:
+    """R_root_link, with the moving joints between them at zero."""
+    R_root_link = np.eye(3)
+    for joint in _joints_before(urdf, link):
+        R_root_link = product(origin_elements(joint))[:3, :3] @ R_root_link
+    return R_root_link
+
+
+def _joints_before(urdf: Urdf, link: str) -> list[UrdfJoint]:
+    """From the link back to the root."""
+    joints: list[UrdfJoint] = []
+    joint = urdf.joint_to(link)
+    while joint is not None:
+        joints.append(joint)
+        joint = urdf.joint_to(joint.parent)
+    return joints
+
+
+def _gravity_in(urdf: Urdf, base: str, notes: list[Note]) -> FloatArray:
+    """Gravity in the frame of a base that may stand turned in the root link, whose z axis points up [m/s^2]."""
+    up = orientation_in_root(urdf, base)[2]
+    moving = [joint.name for joint in _joints_before(urdf, base) if joint.moves]
+    if moving:
+        message = f"joints before the base are held at zero: {', '.join(moving[::-1])}"
+        notes.append(Note("base-held", Severity.INFO, message, base))
+    if 1.0 - up[2] > AXIS_SNAP:
+        message = f"the base stands turned in {urdf.root!r}, whose z axis points up: gravity is turned with it"
+        notes.append(Note("base-turned", Severity.INFO, message, base))
+    return -STANDARD_GRAVITY * np.where(np.abs(up) < AXIS_SNAP, 0.0, up)
+
+
+def _link(name: str, body: _Body, notes: list[Note]) -> Link:
+    if body.inertial is None:
+        notes += inertial_notes(name, None)
+    if body.lumped:
+        which = ", ".join(body.lumped[:8]) + (", ..." if len(body.lumped) > 8 else "")
+        message = f"moving joints off the arm are held at zero and merged into link {name!r}: {which}"
+        notes.append(Note("branch-lumped", Severity.WARNING, message, name))
+    return Link(name, body.inertial, tuple(body.geometry), suspect=body.suspect)
+
+
+def _tip_last(frames: list[Frame], tip: str, links: list[Link]) -> tuple[Frame, ...]:
+    chosen = next((frame for frame in frames if frame.name == tip), Frame(tip, len(links)))
+    others = tuple(frame for frame in frames if frame.name != tip)
+    return (*others, chosen) if others or chosen.name != links[-1].name else ()
+
+
+def _joint(chain: Iterable[UrdfJoint], number: int, symbols: Symbols) -> Joint:
+    """The last joint of the chain moves; those before it are fixed and become part of its constant transforms."""
+    *fixed, moving = chain
+    constants = [element for joint in (*fixed, moving) for element in origin_elements(joint)]
+    named = tuple(_named(element, number, symbols) for element in constants)
+    kind = JointKind.PRISMATIC if moving.kind == "prismatic" else JointKind.REVOLUTE
+    return Joint(
+        moving.name, kind, (*named, *variable_elements(moving.axis, kind)), moving.limits,
+        Drive(viscous=moving.damping, coulomb=moving.friction),
+    )  # fmt: skip
+
+
+def _named(element: Elementary, number: int, symbols: Symbols) -> Elementary:
+    if element.motion.is_rotation:
+        return element
+    name = symbols.automatic(f"d{number}{element.motion.value[1]}", element.value)
+    return Elementary(element.motion, element.value, name)
+
+
+def origin_elements(joint: UrdfJoint) -> tuple[Elementary, ...]:
+    """Tx Ty Tz Rz Ry Rx of a joint's origin without the zeros."""
+    (x, y, z), (roll, pitch, yaw) = joint.xyz, joint.rpy
+    parts = (
+        (Motion.TX, x), (Motion.TY, y), (Motion.TZ, z),
+        (Motion.RZ, yaw), (Motion.RY, pitch), (Motion.RX, roll),
+    )  # fmt: skip
+    return tuple(Elementary(motion, value) for motion, value in parts if value != 0.0)
+
+
+def variable_elements(axis: tuple[float, float, float], kind: JointKind) -> tuple[Elementary, ...]:
+    """The joint's motion along `axis`, leaving its frame where it was at zero.
+
+    A coordinate axis needs one element; any other is turned onto z and back: Rz(a) Ry(b) [Rz(q)] Ry(-b) Rz(-a).
+    """
+    letter = "T" if kind is JointKind.PRISMATIC else "R"
+    for i, name in enumerate("xyz"):
+        if abs(abs(axis[i]) - 1.0) < AXIS_SNAP and hypot(*np.delete(axis, i)) < AXIS_SNAP**0.5:
+            return (Elementary(Motion(letter + name), variable=True, sign=1 if axis[i] > 0 else -1),)
+    x, y, z = axis
+    a, b = atan2(y, x), atan2(hypot(x, y), z)
+    before = (Elementary(Motion.RZ, a), Elementary(Motion.RY, b))
+    after = (Elementary(Motion.RY, -b), Elementary(Motion.RZ, -a))
+    return (*before, Elementary(Motion(letter + "z"), variable=True), *after)

@@ -1,0 +1,232 @@
+"""From the text of a URDF file to checked links and joints that form a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.notes import Note, Severity
+from armid.parameters.inertial import from_centre_of_mass, tensor
+from armid.robot.amount import LARGEST
+from armid.robot.elementary import rotation_from_rpy
+from armid.robot.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Shape, Sphere
+from armid.robot.robot import Limits
+from armid.robot.urdf.attributes import XACRO_HINT, Attributes
+from armid.robot.urdf.tree import MOVING, TYPES, Urdf, UrdfJoint, UrdfLink
+from armid.robot.urdf.xml_tree import Element, parse_xml
+
+AXIS_TOLERANCE = 1e-3
+"""How far from 1 the norm of a joint axis may be: three decimals of a unit vector."""
+
+
+MAX_BODIES = 2000
+"""Links, and joints; a humanoid has about a hundred. Bounds the time a hostile file can take."""
+
+
+def read_urdf(text: str, where: str) -> Urdf:
+    """Read and check every link and joint.
+
+    Raises:
+        RobotError: naming file, line, element and fix.
+    """
+    return _Reader(where).read(parse_xml(text, where))
+
+
+class _Reader(Attributes):
+    """Reads the elements of one file."""
+
+    def read(self, root: Element) -> Urdf:
+        if root.tag != "robot":
+            raise self.error(root, f"the outermost element is <{root.tag}>", "a URDF file starts with <robot name=...>")
+        name = root.attributes.get("name", "robot").strip() or "robot"
+        macro = next((child for child in root.children if child.tag.startswith("xacro:")), None)
+        if macro is not None:
+            raise self.error(macro, "this is xacro, not URDF", XACRO_HINT)
+        links = {element.attributes["name"]: self.link(element) for element in self.unique(root, "link")}
+        joints = {element.attributes["name"]: self.joint(element) for element in self.unique(root, "joint")}
+        if not links:
+            raise self.error(root, "no <link>", "is this a URDF file?")
+        check_references(self, links, joints)
+        self.note_rounded()
+        return Urdf(name, links, joints, find_root(self, root, links, joints), root, tuple(self.notes))
+
+    def unique(self, root: Element, tag: str) -> Iterator[Element]:
+        """The elements of that tag, each with a name of its own."""
+        seen: set[str] = set()
+        for count, element in enumerate(root.all(tag)):
+            if count >= MAX_BODIES:
+                raise self.error(element, f"more than {MAX_BODIES} <{tag}> elements", "is this one robot?")
+            name = element.attributes.get("name", "")
+            if not name.strip() or not name.isprintable():
+                raise self.error(element, "no usable name", f'write <{tag} name="...">')
+            if name in seen:
+                raise self.error(element, f"{tag} {name!r} appears twice", "rename or remove one of them")
+            seen.add(name)
+            yield element
+
+    # --- links
+
+    def link(self, element: Element) -> UrdfLink:
+        inertial = self.only(element, "inertial")
+        shapes = [self.geometry(child, collision=child.tag == "collision")
+                  for child in element.children if child.tag in ("visual", "collision")]  # fmt: skip
+        return UrdfLink(
+            element.attributes["name"],
+            None if inertial is None else self.inertial(inertial),
+            tuple(shape for shape in shapes if shape is not None),
+            element,
+        )
+
+    def inertial(self, element: Element) -> FloatArray:
+        mass = self.only(element, "mass")
+        if mass is None:
+            raise self.error(element, "no <mass>", "add <mass value=.../> or remove the <inertial> element")
+        moments = self.only(element, "inertia")
+        six = [0.0] * 6
+        if moments is not None:
+            six = [self.attribute(moments, key, 0.0) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")]
+        xyz, rpy = self.origin(element)
+        R = rotation_from_rpy(*rpy)
+        return from_centre_of_mass(self.attribute(mass, "value"), np.array(xyz), R @ tensor(six) @ R.T)
+
+    def geometry(self, element: Element, *, collision: bool) -> Geometry | None:
+        holder = self.only(element, "geometry")
+        if holder is None or not holder.children:
+            return None
+        shape = self.shape(holder.children[0])
+        if shape is None:
+            return None
+        xyz, rpy = self.origin(element)
+        T = np.eye(4)
+        T[:3, :3], T[:3, 3] = rotation_from_rpy(*rpy), xyz
+        return Geometry(shape, T, collision)
+
+    def shape(self, element: Element) -> Shape | None:
+        if element.tag == "box":
+            x, y, z = self.triple(element, "size")
+            return Box((x, y, z))
+        if element.tag == "sphere":
+            return Sphere(self.attribute(element, "radius"))
+        if element.tag in ("cylinder", "capsule"):
+            kind = Cylinder if element.tag == "cylinder" else Capsule
+            return kind(self.attribute(element, "radius"), self.attribute(element, "length"))
+        if element.tag == "mesh":
+            scale = self.triple(element, "scale") if "scale" in element.attributes else (1.0, 1.0, 1.0)
+            return Mesh(element.attributes.get("filename", ""), scale)
+        message = f"shape <{element.tag}> at line {element.line} is not known and left out"
+        self.notes.append(Note("shape-unknown", Severity.WARNING, message))
+        return None
+
+    # --- joints
+
+    def joint(self, element: Element) -> UrdfJoint:
+        kind = element.attributes.get("type", "")
+        if kind not in TYPES:
+            near = get_close_matches(kind, TYPES, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"expected one of {', '.join(TYPES)}"
+            raise self.error(element, f"unknown joint type {kind[:40]!r}", hint)
+        name = element.attributes["name"]
+        xyz, rpy = self.origin(element, joint=name)
+        dynamics, mimic = self.only(element, "dynamics"), self.only(element, "mimic")
+        damping, friction = (
+            0.0 if dynamics is None else self.attribute(dynamics, key, 0.0) for key in ("damping", "friction")
+        )
+        if min(damping, friction) < 0.0:
+            raise self.error(element, f"damping {damping:g} or friction {friction:g} is negative")
+        return UrdfJoint(
+            name, kind, self.end(element, "parent"), self.end(element, "child"), xyz, rpy,
+            self.axis(element) if kind in MOVING else (1.0, 0.0, 0.0),
+            self.limits(element, kind) if kind in MOVING else Limits(),
+            damping, friction, None if mimic is None else mimic.attributes.get("joint", "?"), element,
+        )  # fmt: skip
+
+    def end(self, element: Element, tag: str) -> str:
+        child = self.only(element, tag)
+        if child is None or not child.attributes.get("link"):
+            raise self.error(element, f"no <{tag} link=...>", f"every joint names its {tag} link")
+        return child.attributes["link"]
+
+    def axis(self, element: Element) -> tuple[float, float, float]:
+        child = self.only(element, "axis")
+        if child is None or "xyz" not in child.attributes:
+            return 1.0, 0.0, 0.0
+        axis = np.array(self.triple(child, "xyz"))
+        norm = float(np.linalg.norm(axis))
+        if norm == 0.0:
+            raise self.error(element, "axis is 0 0 0", "give the direction the joint turns about or slides along")
+        if abs(norm - 1.0) > AXIS_TOLERANCE:
+            unit = " ".join(f"{x:.9g}" for x in axis / norm)
+            raise self.error(element, f"axis has length {norm:g}", f"make it a unit vector: {unit}")
+        x, y, z = (float(value) for value in axis / norm)
+        return x, y, z
+
+    def limits(self, element: Element, kind: str) -> Limits:
+        name = element.attributes["name"]
+        child = self.only(element, "limit")
+        if child is None:
+            if kind != "continuous":
+                self.note("limits-missing", f"{kind} joint {name!r} has no limits; none are assumed", name)
+            return Limits()
+        keys: tuple[str, ...] = ("lower", "upper")
+        given = {key: self.attribute(child, key) for key in keys if key in child.attributes}
+        values: dict[str, float] = given if kind != "continuous" else {}
+        # The format's own default is 0; a joint locked at 0 would not be called moving.
+        if values and values.get("lower", 0.0) == values.get("upper", 0.0):
+            self.note("limits-empty", f"joint {name!r} has equal position limits; none are assumed", name)
+            values = {}
+        elif values:
+            values = {"lower": 0.0, "upper": 0.0, **values}
+            if values["lower"] > values["upper"]:
+                problem = f"lower limit {values['lower']:g} is above upper limit {values['upper']:g}"
+                raise self.error(element, problem, "swap them")
+        for key, ours in (("velocity", "velocity"), ("effort", "torque")):
+            value = self.attribute(child, key, 0.0)
+            if value < 0.0:
+                raise self.error(element, f"{key} limit {value:g} is negative", "give its magnitude")
+            if value > 0.0:
+                values[ours] = value
+            elif key in child.attributes:
+                self.note("limits-empty", f"joint {name!r} has {key} limit 0; none is assumed", name)
+        # Exporters write 1e16 for "none".
+        return Limits(**{key: value for key, value in values.items() if abs(value) < LARGEST})
+
+
+def check_references(read: Attributes, links: dict[str, UrdfLink], joints: dict[str, UrdfJoint]) -> None:
+    parents: dict[str, str] = {}
+    for joint in joints.values():
+        for role, link in (("parent", joint.parent), ("child", joint.child)):
+            if link not in links:
+                near = get_close_matches(link, links, n=1)
+                hint = f"did you mean {near[0]!r}?" if near else "add that <link>"
+                raise read.error(joint.element, f"{role} link {link[:80]!r} does not exist", hint)
+        if joint.child in parents:
+            problem = f"link {joint.child!r} is the child of {parents[joint.child]!r} too: a closed loop"
+            raise read.error(joint.element, problem, "a URDF is a tree; remove one of the two joints")
+        parents[joint.child] = joint.name
+        if joint.mimic is not None and joint.mimic not in joints:
+            raise read.error(joint.element, f"mimics {joint.mimic[:80]!r}, which does not exist")
+
+
+def find_root(read: Attributes, element: Element, links: dict[str, UrdfLink], joints: dict[str, UrdfJoint]) -> str:
+    children = {joint.child for joint in joints.values()}
+    roots = [name for name in links if name not in children]
+    if not roots:
+        raise read.error(element, "every link is the child of some joint: a closed loop", "one link must be the root")
+    if len(roots) > 1:
+        listed = ", ".join(repr(name) for name in roots[:6])
+        raise read.error(element, f"{len(roots)} links without parent: {listed}", "connect them by fixed joints")
+    reached, todo = {roots[0]}, [roots[0]]
+    by_parent: dict[str, list[str]] = {}
+    for joint in joints.values():
+        by_parent.setdefault(joint.parent, []).append(joint.child)
+    while todo:
+        new = by_parent.get(todo.pop(), [])
+        reached.update(new)
+        todo += new
+    lost = [name for name in links if name not in reached]
+    if lost:
+        raise read.error(element, f"link {lost[0]!r} is part of a closed loop", "one link must be the root")
+    return roots[0]

@@ -1,0 +1,337 @@
+"""Arm and cell together: every clearance a pose must keep, in batch, with gradients and bounds on how fast it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from armid.arrays import FloatArray, samples
+from armid.motions.limits import motion_limits
+from armid.notes import Note, Severity
+from armid.robot.elementary import product
+from armid.robot.geometry import Box, Geometry, Mesh
+from armid.robot.robot import JointKind, Robot
+from armid.scene import distance_kernels as kernels
+from armid.scene.capsules import LinkCapsule, enclosing_capsule, link_capsules
+from armid.scene.cell import Cell, Region
+
+SAMPLED_POSES = 2000
+"""Poses used to see which pairs of neighbours always touch."""
+
+ALWAYS = 0.99
+"""A pair that touches in this fraction of all poses belongs together by construction."""
+
+OFTEN = 0.05
+"""For a link and the next but one: touching this often means their capsules are too coarse for the joint between them,
+whose own limits keep the real shapes apart."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """Clearances of one arm in one cell, all in metres (rad for angles); a pose is free when none is negative.
+
+    Args:
+        robot: geometry and coupling.
+        capsules: of links, base and round obstacles.
+        boxes: rotation (9), centre (3), half edges (3) in the base frame, shape [n_boxes, 15].
+        frames: rotation (9) and translation (3) in the link frame, shape [n_frames, 12].
+        frame_links: link of each frame.
+        cameras: rotation camera-from-base, shape [n_cameras, 9].
+        table: kind, two indices, four numbers per clearance, shape [n_clearances, 7]; `distance_kernels` explains.
+        names: what each clearance is, in words.
+        notes: what was assumed.
+    """
+
+    robot: Robot
+    capsules: tuple[LinkCapsule, ...]
+    boxes: FloatArray
+    frames: FloatArray
+    frame_links: tuple[int, ...]
+    cameras: FloatArray
+    table: FloatArray
+    names: tuple[str, ...]
+    notes: tuple[Note, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    @cached_property
+    def _arrays(self) -> tuple[npt.NDArray[np.generic], ...]:
+        capsules = np.array([[*c.start, *c.end, c.radius] for c in self.capsules]).reshape(-1, 7)
+        links = np.array([c.link for c in self.capsules], dtype=np.int64)
+        turns = np.array([joint.kind is JointKind.REVOLUTE for joint in self.robot.joints])
+        return (
+            joint_rows(self.robot), turns, capsules, links, np.ascontiguousarray(self.boxes.reshape(-1, 15)),
+            np.ascontiguousarray(self.frames.reshape(-1, 12)), np.array(self.frame_links, dtype=np.int64),
+            np.ascontiguousarray(self.cameras.reshape(-1, 9)), np.ascontiguousarray(self.table.reshape(-1, 7)),
+        )  # fmt: skip
+
+    def _run(self, x: FloatArray, weights: FloatArray, values: FloatArray, gradient: FloatArray) -> None:
+        kernel: Callable[..., None] = kernels.clearances
+        kernel(x, *self._arrays, weights, values, gradient)
+
+    def geometric(self, q: npt.ArrayLike) -> FloatArray:
+        """Joint positions of the arm itself from those of its drives, contiguous."""
+        x = samples("q", q, self.robot.n_joints)
+        return np.ascontiguousarray(x if self.robot.coupling is None else x @ self.robot.coupling.T)
+
+    def clearances(self, q: npt.ArrayLike) -> FloatArray:
+        """All clearances at drive positions q, shape [n_samples, n_clearances]."""
+        x = self.geometric(q)
+        values = np.empty((len(x), len(self)))
+        self._run(x, np.empty((0, 0)), values, np.empty((0, 0)))
+        return values
+
+    def gradient(self, q: npt.ArrayLike, weights: FloatArray) -> FloatArray:
+        """Gradient of `sum(weights * clearances)` by q, shape [n_samples, n_joints]."""
+        x = self.geometric(q)
+        out = np.zeros_like(x)
+        self._run(x, np.ascontiguousarray(weights), np.empty((len(x), len(self))), out)
+        return out if self.robot.coupling is None else out @ self.robot.coupling
+
+    def is_free(self, q: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+        """Whether each pose keeps every clearance, shape [n_samples]."""
+        return np.asarray((self.clearances(q) >= 0.0).all(axis=1))
+
+    def worst(self, q: npt.ArrayLike) -> tuple[float, str]:
+        """The smallest clearance over these poses and what it is between; infinity when there is none."""
+        if not len(self):
+            return float("inf"), ""
+        values = self.clearances(q)
+        k = int(np.argmin(values.min(axis=0)))
+        return float(values[:, k].min()), self.names[k]
+
+    def contacts(self) -> Scene:
+        """The same without regions: what a motion between measurements must keep."""
+        kept = self.table[:, 0] < kernels.FRAME_AXIS
+        names = tuple(name for name, keep in zip(self.names, kept, strict=True) if keep)
+        return replace(self, table=self.table[kept], names=names)
+
+    @cached_property
+    def rates(self) -> FloatArray:
+        """Largest change of each clearance per unit velocity of each geometric joint, shape [n_clearances, n_joints]."""
+        return np.array([clearance_rate(self, row) for row in self.table]).reshape(len(self), self.robot.n_joints)
+
+
+def joint_rows(robot: Robot) -> FloatArray:
+    """Per joint what `distance_kernels.link_frames` needs, shape [n_joints, 27]; the variable's constant goes before it."""
+    rows = []
+    for joint in robot.joints:
+        k = joint.variable_index
+        element = joint.transforms[k]
+        before = product(joint.transforms[:k]) @ element.matrix(0.0)
+        after = product(joint.transforms[k + 1 :])
+        turns = 1.0 if joint.kind is JointKind.REVOLUTE else 0.0
+        rows.append(
+            [*before[:3, :3].ravel(), *before[:3, 3], element.motion.axis, element.sign, turns,
+             *after[:3, :3].ravel(), *after[:3, 3]]
+        )  # fmt: skip
+    return np.array(rows, dtype=np.float64)
+
+
+def build_scene(robot: Robot, cell: Cell | None = None, *, self_collision: bool = True) -> Scene:
+    """The clearances of an arm in a cell.
+
+    Neighbouring links, and pairs that touch in (nearly) every pose, are left out, with a note.
+
+    Args:
+        robot: the arm; capsules stand in for shapes it does not have.
+        cell: what surrounds it; an empty space by default.
+        self_collision: whether the arm must keep clear of itself.
+    """
+    space = cell or Cell()
+    own, notes = link_capsules(robot)
+    round_solids, boxes = split_obstacles(space)
+    capsules = own + round_solids
+    pairs = self_pairs(own, space.margin) if self_collision else []
+    frames, links, cameras, region_rows = region_parts(robot, space.regions)
+    scene = Scene(
+        robot, capsules, np.array([b for _, b in boxes]).reshape(-1, 15), frames, links, cameras,
+        np.array([row for row, _ in pairs]).reshape(-1, 7), tuple(name for _, name in pairs), notes,
+    )  # fmt: skip
+    scene, dropped = without_permanent_contacts(scene)
+    others = obstacle_pairs(own, len(own), round_solids, boxes, space) + region_rows
+    table = np.vstack([scene.table, np.array([row for row, _ in others]).reshape(-1, 7)])
+    names = scene.names + tuple(name for _, name in others)
+    return replace(scene, table=table, names=names, notes=notes + dropped)
+
+
+def split_obstacles(cell: Cell) -> tuple[tuple[LinkCapsule, ...], list[tuple[str, list[float]]]]:
+    """Round obstacles as capsules of the base, all others as boxes."""
+    capsules: list[LinkCapsule] = []
+    boxes: list[tuple[str, list[float]]] = []
+    for obstacle in cell.obstacles:
+        if isinstance(obstacle.geometry.shape, Box | Mesh):
+            boxes.append((obstacle.name, box_row(obstacle.geometry)))
+        else:
+            capsules.append(LinkCapsule(obstacle.name, 0, *enclosing_capsule(obstacle.geometry)))
+    return tuple(capsules), boxes
+
+
+def box_row(geometry: Geometry) -> list[float]:
+    """Rotation, centre and half edges; a mesh by the box around its vertices along its own axes."""
+    T, shape = geometry.T_link_shape, geometry.shape
+    if isinstance(shape, Box):
+        centre, half = np.zeros(3), np.array(shape.size) / 2
+    else:
+        from armid.robot.meshes import vertices
+
+        assert isinstance(shape, Mesh)
+        points = vertices(shape)
+        centre, half = (points.max(axis=0) + points.min(axis=0)) / 2, np.ptp(points, axis=0) / 2
+    return [*T[:3, :3].ravel(), *(T[:3, :3] @ centre + T[:3, 3]), *half]
+
+
+def self_pairs(capsules: tuple[LinkCapsule, ...], margin: float) -> list[tuple[list[float], str]]:
+    """Pairs of links that are not neighbours."""
+    out = []
+    for a, first in enumerate(capsules):
+        for b, second in enumerate(capsules[:a]):
+            if abs(first.link - second.link) > 1:
+                out.append((row(kernels.CAPSULE_CAPSULE, a, b, margin), f"{second.name} and {first.name}"))
+    return out
+
+
+def obstacle_pairs(
+    own: tuple[LinkCapsule, ...],
+    first: int,
+    round_solids: tuple[LinkCapsule, ...],
+    boxes: list[tuple[str, list[float]]],
+    cell: Cell,
+) -> list[tuple[list[float], str]]:
+    """Every moving link against every obstacle and the floor."""
+    out = []
+    for a, capsule in enumerate(own):
+        if capsule.link == 0:
+            continue
+        for k, solid in enumerate(round_solids):
+            out.append((row(kernels.CAPSULE_CAPSULE, a, first + k, cell.margin), f"{capsule.name} and {solid.name}"))
+        for k, (name, _) in enumerate(boxes):
+            out.append((row(kernels.CAPSULE_BOX, a, k, cell.margin), f"{capsule.name} and {name}"))
+        if cell.floor is not None:
+            out.append((row(kernels.CAPSULE_FLOOR, a, 0, cell.floor + cell.margin), f"{capsule.name} and the floor"))
+    return out
+
+
+def row(kind: int, a: int, b: int, *numbers: float) -> list[float]:
+    return [float(kind), float(a), float(b), *numbers, *([0.0] * (4 - len(numbers)))]
+
+
+def region_parts(
+    robot: Robot, regions: tuple[Region, ...]
+) -> tuple[FloatArray, tuple[int, ...], FloatArray, list[tuple[list[float], str]]]:
+    """Frames, their links, cameras, and one row per bound."""
+    frames, links, cameras, rows = [], [], [], []
+    for k, region in enumerate(regions):
+        frame = robot.frame(region.frame)
+        T = frame.T_link_frame
+        frames.append([*T[:3, :3].ravel(), *T[:3, 3]])
+        links.append(frame.link)
+        cameras.append(region.camera[:3, :3].T.ravel())
+        rows += region_rows(region, k, frame.name)
+    return (
+        np.array(frames).reshape(-1, 12), tuple(links), np.array(cameras).reshape(-1, 9), rows,
+    )  # fmt: skip
+
+
+def region_rows(region: Region, k: int, name: str) -> list[tuple[list[float], str]]:
+    """One row per bound of a region."""
+    out: list[tuple[list[float], str]] = []
+    if region.axis_distance is not None:
+        out.append((row(kernels.FRAME_AXIS, k, 0, region.axis_distance), f"distance of {name} from the base axis"))
+    for axis, letter in enumerate("xyz"):
+        unit = np.eye(3)[axis]
+        if np.isfinite(region.lower[axis]):
+            out.append((row(kernels.FRAME_PLANE, k, 0, region.lower[axis], *unit), f"lowest {letter} of {name}"))
+        if np.isfinite(region.upper[axis]):
+            out.append((row(kernels.FRAME_PLANE, k, 0, -region.upper[axis], *-unit), f"highest {letter} of {name}"))
+    for kind, word, bounds in (
+        (kernels.FRAME_ROLL, "roll", region.roll), (kernels.FRAME_PITCH, "pitch", region.pitch),
+    ):  # fmt: skip
+        if bounds is not None:
+            out.append((row(kind, k, k, bounds[0], 1.0), f"lowest {word} of {name} in the camera"))
+            out.append((row(kind, k, k, bounds[1], -1.0), f"highest {word} of {name} in the camera"))
+    return out
+
+
+def without_permanent_contacts(scene: Scene) -> tuple[Scene, tuple[Note, ...]]:
+    """Leaves out pairs of links that touch in nearly all poses, or often although only one link lies between them.
+
+    Obstacles are never left out: an arm that always touches one stands in an impossible cell.
+    """
+    if not len(scene):
+        return scene, ()
+    limits, _ = motion_limits(scene.robot)
+    q = np.random.default_rng(0).uniform(limits.lower, limits.upper, size=(SAMPLED_POSES, scene.robot.n_joints))
+    # The margin does not count here: what matters is whether the shapes themselves overlap.
+    touching = (scene.clearances(q) + scene.table[:, 3] < 0.0).mean(axis=0)
+    limit = np.array([OFTEN if links_between(scene, entry) == 1 else ALWAYS for entry in scene.table])
+    keep = touching < limit
+    dropped = [name for name, kept in zip(scene.names, keep, strict=True) if not kept]
+    names = tuple(name for name, kept in zip(scene.names, keep, strict=True) if kept)
+    notes: tuple[Note, ...] = ()
+    if dropped:
+        text = f"not checked, since their capsules overlap by construction: {'; '.join(dropped)}"
+        notes = (Note("contact-ignored", Severity.INFO, text),)
+    return replace(scene, table=scene.table[keep], names=names), notes
+
+
+def links_between(scene: Scene, entry: FloatArray) -> int:
+    """How many links lie between the two of a pair of capsules."""
+    return abs(scene.capsules[int(entry[1])].link - scene.capsules[int(entry[2])].link) - 1
+
+
+def clearance_rate(scene: Scene, entry: FloatArray) -> FloatArray:
+    """Bound on |d clearance / d q_k| of one row for each geometric joint, shape [n_joints].
+
+    A point at most r away from a revolute axis moves at most r per radian; r is the length of the chain of
+    segments from the joint to the point. Joints before both bodies move both alike and do not count.
+    """
+    kind, a, b = (int(x) for x in entry[:3])
+    n = scene.robot.n_joints
+    if kind in (kernels.FRAME_ROLL, kernels.FRAME_PITCH):
+        # Rolling is faster than turning by 1 / cos(pitch): 2 up to a pitch of 60 degrees, where no camera sees a target.
+        return np.where(np.arange(n) < scene.frame_links[a], 2.0, 0.0)
+    if kind in (kernels.FRAME_AXIS, kernels.FRAME_PLANE):
+        far = float(np.linalg.norm(scene.frames[a, 9:12]))
+        return reach_bounds(scene.robot, scene.frame_links[a], far)
+    first = scene.capsules[a]
+    bounds = reach_bounds(scene.robot, first.link, extent(first))
+    if kind == kernels.CAPSULE_CAPSULE and scene.capsules[b].link > 0:
+        second = scene.capsules[b]
+        low = min(first.link, second.link)
+        upper = first if first.link > second.link else second
+        bounds = np.where(np.arange(n) < low, 0.0, reach_bounds(scene.robot, upper.link, extent(upper)))
+    return bounds
+
+
+def extent(capsule: LinkCapsule) -> float:
+    """Farthest point of a capsule's segment from its link's origin [m]."""
+    return max(float(np.linalg.norm(capsule.start)), float(np.linalg.norm(capsule.end)))
+
+
+def reach_bounds(robot: Robot, link: int, beyond: float) -> FloatArray:
+    """For each joint before a link: how far a point `beyond` from the link's origin can be from the joint's axis.
+
+    Shape [n_joints]; 1 for a prismatic joint, 0 for joints that do not move the link.
+    """
+    limits, _ = motion_limits(robot)
+    out = np.zeros(robot.n_joints)
+    length = beyond
+    for k in range(link - 1, -1, -1):
+        joint = robot.joints[k]
+        i = joint.variable_index
+        after = float(np.linalg.norm(product(joint.transforms[i + 1 :])[:3, 3]))
+        before = float(np.linalg.norm(product(joint.transforms[:i])[:3, 3]))
+        length += after
+        if joint.kind is JointKind.REVOLUTE:
+            out[k] = length
+        else:
+            out[k] = 1.0
+            length += max(abs(limits.lower[k]), abs(limits.upper[k])) + abs(joint.transforms[i].value)
+        length += before
+    return out

@@ -1,0 +1,285 @@
+"""One link after the other from the tip, [Khosla1985] sec. 3: what one stage finds is known to the next.
+
+Stage k looks at the torque of one joint only. Its rows see the links from that joint to the tip; what earlier stages found enters
+with its covariance, the rest is solved, and directions this stage cannot see stay open until a later one can.
+Directions no stage sees keep their starting values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from armid.arrays import FloatArray, read_only, samples
+from armid.errors import InputError, ShapeError, UnknownNameError
+from armid.estimation.estimate import Estimate, units_of
+from armid.estimation.status import EstimationError, Status
+from armid.identifiability.base import BaseParameters, Category
+from armid.identifiability.rank import STRUCTURAL_TOLERANCE
+from armid.information.accumulate import accumulate
+from armid.information.information import ChannelInformation, triangular
+from armid.kernels.evaluate import evaluate_rows
+from armid.notes import Note, Severity
+from armid.rows.torque import TorqueRows
+from armid.sequential.stages import RowFilter, Stage
+
+EXCITED = 1e-7
+"""Smallest over largest singular value of a stage's column-scaled rows along a direction that counts as seen: with
+torque good to six digits a weaker one would be noise."""
+
+PIECE = 8192
+"""Samples whose rows of all joints are in memory at a time."""
+
+ROUND_OFF = 1e-12
+"""Relative to the measured torque: residuals below this are those of double precision and say nothing of noise."""
+
+
+@dataclass(frozen=True, eq=False)
+class StageOutcome:
+    """What one stage found.
+
+    Args:
+        joint: whose torque it used.
+        locked: joints that stood still.
+        rows: how many.
+        found: directions that became known.
+        known: directions known after it.
+        sigma: residual standard deviation [N m or N].
+        parameters: standard parameters that enter the found directions.
+    """
+
+    joint: str
+    locked: tuple[str, ...]
+    rows: int
+    found: int
+    known: int
+    sigma: float
+    parameters: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class SequentialEstimate:
+    """The outcome of all stages.
+
+    Args:
+        parameters: names of the standard parameters.
+        values: starting values with every known direction corrected, shape [p].
+        directions: orthonormal (in units of `scale`), one per row, shape [k, p]; what is known.
+        covariance: of the known directions' amounts, shape [k, k].
+        scale: natural unit of every parameter.
+        stages: one after the other.
+        notes: what a reader must know.
+    """
+
+    parameters: tuple[str, ...]
+    values: FloatArray
+    directions: FloatArray
+    covariance: FloatArray
+    scale: FloatArray
+    stages: tuple[StageOutcome, ...]
+    notes: tuple[Note, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("values", "directions", "covariance", "scale"):
+            object.__setattr__(self, name, read_only(getattr(self, name)))
+
+    def over(self, base: BaseParameters, units: Sequence[str] = ()) -> Estimate:
+        """Base parameters with the covariance that error propagation through the stages gives.
+
+        A base parameter outside the known directions gets an infinite variance.
+        """
+        P = base.projection * self.scale
+        inside = P @ self.directions.T
+        lost = np.linalg.norm(P - inside @ self.directions, axis=1) > 1e-6 * np.linalg.norm(P, axis=1)
+        covariance = inside @ self.covariance @ inside.T
+        covariance[lost, lost] = np.inf
+        notes = self.notes
+        if lost.any():
+            names = ", ".join(name for name, gone in zip(base.names, lost, strict=True) if gone)
+            notes = (
+                *notes,
+                Note("not-determined", Severity.WARNING, f"no stage determined {names}: starting values kept"),
+            )
+        return Estimate(
+            base, units_of(base, np.array(units, dtype=object)) if len(units) else ("",) * len(base),
+            base.values(self.values), covariance, "propagated through stages",
+            {stage.joint: stage.sigma for stage in self.stages}, "sequential, tip to base", notes=notes,
+        )  # fmt: skip
+
+    def alone(self, base: BaseParameters) -> dict[str, bool]:
+        """For every standard parameter that shows at all, whether it was found by itself or only in a combination."""
+        return {
+            name: category is Category.ALONE
+            for name, category in base.categories.items()
+            if category is not Category.NOT_AT_ALL
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TipToBase:
+    """Settings of the sequential solution.
+
+    What a stage finds is known to the next as well as that stage knew it: with its covariance. A tip joint whose torque shows
+    some direction only weakly then does not decide it, a later stage with more torque does. With exact data, and with `hold`,
+    later stages leave alone what earlier ones found, as [Khosla1985] has it.
+
+    Args:
+        excited: see `EXCITED`.
+        hold: keep what a stage found fixed in all later ones, whatever its uncertainty.
+    """
+
+    excited: float = EXCITED
+    hold: bool = False
+
+    def fit(
+        self,
+        source: TorqueRows,
+        stages: Sequence[Stage],
+        start: npt.ArrayLike | None = None,
+        scale: npt.ArrayLike | None = None,
+    ) -> SequentialEstimate:
+        """Runs the stages in their order.
+
+        Args:
+            source: the torque model.
+            stages: one joint each; usually from the tip to the base.
+            start: starting values of the standard parameters, shape [p]; zero by default.
+            scale: natural unit of each, by which a change counts as large or small; one by default.
+        """
+        p = len(source.columns)
+        values = first = vector("start", start, p, 0.0)
+        unit = vector("scale", scale, p, 1.0)
+        if not stages:
+            raise InputError("stages", "there are none", "one stage per joint, from the tip")
+        V, C = np.zeros((0, p)), np.zeros((0, 0))
+        outcomes: list[StageOutcome] = []
+        seen: list[FloatArray] = []
+        for stage in stages:
+            channel = rows_of(source, stage)
+            R = np.zeros((len(channel.R), p))
+            R[:, channel.columns] = channel.R
+            if self.hold:
+                e = channel.z - R @ values
+                values, V, C, found, sigma = self.step(R * unit, e, channel, values, V, C, unit)
+            else:
+                new = self.extended(R * unit, V)
+                found, V = len(new), np.vstack([V, new])
+                sigma = self.own_noise(R * unit, channel)
+                seen.append(np.column_stack([R * unit, channel.z - R @ first]) / max(sigma, floor_of(channel)))
+                amounts, C = combined(seen, V)
+                values = first + unit * (amounts @ V)
+            touched = np.abs(V[len(V) - found :]).max(axis=0, initial=0.0) > 1e-9
+            names = tuple(name for name, hit in zip(source.columns, touched, strict=True) if hit)
+            outcomes.append(StageOutcome(stage.joint, stage.locked, int(channel.count), found, len(V), sigma, names))
+        return SequentialEstimate(tuple(source.columns), values, V, C, unit, tuple(outcomes), ())
+
+    def extended(self, R: FloatArray, V: FloatArray) -> FloatArray:
+        """Directions that a stage's rows see and none before did, orthonormal, shape [found, p]."""
+        N = complement(V)
+        norm = float(np.linalg.norm(R, 2)) if R.size else 0.0
+        _, s, Wt = np.linalg.svd(R @ N, full_matrices=False)
+        found = int(np.count_nonzero(s > self.excited * norm)) if norm > 0.0 else 0
+        return np.asarray((N @ Wt[:found].T).T)
+
+    def own_noise(self, R: FloatArray, channel: ChannelInformation) -> float:
+        """The noise of a stage's torque [N m or N]: what no parameters at all explain of it."""
+        s = np.linalg.svd(R, compute_uv=False)
+        rank = int(np.count_nonzero(s > self.excited * s[0])) if len(s) else 0
+        return residual_sigma(np.zeros(0), channel, rank)
+
+    def step(
+        self, R: FloatArray, e: FloatArray, channel: ChannelInformation, values: FloatArray, V: FloatArray, C: FloatArray,
+        unit: FloatArray,
+    ) -> tuple[FloatArray, FloatArray, FloatArray, int, float]:  # fmt: skip
+        """One stage: solve what is still open, extend the known directions and their covariance.
+
+        With pi = pi0 + unit * (V^T a + N t), a known: (R N) t = e. The known amounts' errors act as -R V^T da.
+        """
+        N = complement(V)
+        A = R @ N
+        norm = float(np.linalg.norm(R, 2))
+        _, s, Wt = np.linalg.svd(A, full_matrices=False)
+        found = int(np.count_nonzero(s > self.excited * norm)) if norm > 0.0 else 0
+        if found == 0:
+            return values, V, C, 0, residual_sigma(e, channel, 0)
+        W = Wt[:found].T
+        AW = A @ W
+        gain = np.linalg.solve(AW.T @ AW, AW.T) if found < len(AW) else np.linalg.pinv(AW)
+        amount = np.linalg.lstsq(AW, e, rcond=None)[0]
+        sigma = residual_sigma(e - AW @ amount, channel, found)
+        new = (N @ W).T
+        drift = -gain @ R @ V.T
+        own = sigma**2 * np.linalg.inv(AW.T @ AW) + drift @ C @ drift.T
+        cross = drift @ C
+        C = np.block([[C, cross.T], [cross, own]]) if len(V) else own
+        return values + unit * (amount @ new), np.vstack([V, new]), C, found, sigma
+
+
+def combined(rows: Sequence[FloatArray], V: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Amounts along the known directions from whitened rows [R e] of all stages so far, and their covariance."""
+    stacked = np.concatenate(rows)
+    A, e = stacked[:, :-1] @ V.T, stacked[:, -1]
+    U, s, Wt = np.linalg.svd(A, full_matrices=False)
+    return np.asarray((Wt.T / s) @ (U.T @ e)), np.asarray((Wt.T / s**2) @ Wt)
+
+
+def floor_of(channel: ChannelInformation) -> float:
+    """[N m or N] The noise that double precision leaves in a stage's torque; one for a torque that is zero."""
+    size = float(np.sqrt(np.sum(channel.factor[:, -1] ** 2) / max(channel.count, 1.0)))
+    return ROUND_OFF * size or 1.0
+
+
+def rows_of(source: TorqueRows, stage: Stage) -> ChannelInformation:
+    """The rows of the stage's joint."""
+    if stage.joint not in source.channels:
+        raise UnknownNameError("joint", stage.joint, source.channels)
+    inputs = samples("inputs", stage.inputs, len(source.inputs))
+    if stage.filter is None:
+        information = accumulate(source, inputs, np.tile(stage.torque[:, np.newaxis], len(source.channels)))
+        channel = information.channel(stage.joint)
+    else:
+        channel = filtered_channel(source, inputs, stage, stage.filter)
+    if channel.count < 1:
+        raise EstimationError(Status.TOO_FEW_ROWS, f"stage {stage.joint}")
+    return channel
+
+
+def filtered_channel(source: TorqueRows, inputs: FloatArray, stage: Stage, filter: RowFilter) -> ChannelInformation:
+    """The factor of the stage's rows after the filter that its torque passes too."""
+    k = source.channels.index(stage.joint)
+    velocity = inputs[:, source.robot.n_joints + k]
+    # In pieces: of every sample's rows only those of one joint are kept.
+    pieces = [evaluate_rows(source, inputs[i : i + PIECE])[:, k] for i in range(0, len(inputs), PIECE)]
+    rows, torque, count = filter.apply(np.concatenate(pieces), stage.torque, velocity)
+    columns = np.flatnonzero(rows.any(axis=0))
+    factor = triangular(np.column_stack([rows[:, columns], torque]))
+    return ChannelInformation(stage.joint, columns, factor, count)
+
+
+def residual_sigma(e: FloatArray, channel: ChannelInformation, found: int) -> float:
+    """Noise of the joint's torque from what is left unexplained; zero when only round-off is."""
+    energy = float(e @ e) + channel.residual_energy
+    size = float(np.sum(channel.factor[:, -1] ** 2))
+    if energy <= ROUND_OFF**2 * size:
+        return 0.0
+    return float(np.sqrt(energy / max(channel.count - found, 1.0)))
+
+
+def complement(V: FloatArray) -> FloatArray:
+    """Orthonormal columns that span what the rows of V do not, shape [p, p - k]."""
+    p = V.shape[1]
+    if not len(V):
+        return np.eye(p)
+    return np.linalg.svd(V, full_matrices=True)[2][np.linalg.matrix_rank(V, tol=STRUCTURAL_TOLERANCE) :].T
+
+
+def vector(name: str, values: npt.ArrayLike | None, size: int, default: float) -> FloatArray:
+    if values is None:
+        return np.full(size, default)
+    array = np.array(values, dtype=np.float64)
+    if array.shape != (size,):
+        raise ShapeError(name, array.shape, f"[{size}]")
+    return array

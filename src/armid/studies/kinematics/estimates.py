@@ -1,0 +1,153 @@
+"""One cell of the study: many recordings, each identified by itself, under one belief about the kinematics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.estimation.covariance import AutocorrelatedNoise
+from armid.estimation.estimate import Estimate
+from armid.estimation.least_squares import WeightedLeastSquares
+from armid.estimation.recording import rows_of, runs_of
+from armid.estimation.run import Run, information_of
+from armid.estimation.torque_error import stacked_relative_error, torque_errors
+from armid.identifiability.base import BaseParameters, base_parameters
+from armid.identifiability.structure import structural_base
+from armid.identification.fit import PRACTICAL_RANK
+from armid.logs.samples import Samples
+from armid.parameters.effects import Effects, PayloadRuns
+from armid.robot.robot import Robot
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """Kinematics and kind of motion, and what repeated identifications gave.
+
+    Args:
+        kinematics, motion: names.
+        label: short, as in the paper: CAD or ID, RP or OT.
+        estimates: of the described arm's base parameters, shape [n_motions, n_repetitions, r].
+        predicted: standard deviations that the first identification states itself, correlated residuals accounted for,
+            shape [r].
+        relative_error: held-out torque error of every identification, all channels, shape [n_motions, n_repetitions].
+        rmse: held-out, mean over the identifications, by channel [N m or N].
+        residuals: held-out, of the first identification, shape [n_samples, n_channels].
+    """
+
+    kinematics: str
+    motion: str
+    label: str
+    estimates: FloatArray
+    predicted: FloatArray
+    relative_error: FloatArray
+    rmse: dict[str, float]
+    residuals: FloatArray
+
+    @property
+    def all(self) -> FloatArray:
+        """Every identification, shape [n_motions * n_repetitions, r]."""
+        return self.estimates.reshape(-1, self.estimates.shape[2])
+
+    @property
+    def mean(self) -> FloatArray:
+        return np.asarray(self.all.mean(axis=0))
+
+    @property
+    def spread(self) -> FloatArray:
+        """Standard deviation over all identifications, shape [r]: another motion of the same kind, and other noise."""
+        return np.asarray(self.all.std(axis=0, ddof=1))
+
+    @property
+    def repeatability(self) -> FloatArray:
+        """Standard deviation over recordings of the same motion, shape [r]: noise alone."""
+        within = self.estimates - self.estimates.mean(axis=1, keepdims=True)
+        freedom = self.estimates.shape[0] * (self.estimates.shape[1] - 1)
+        return np.asarray(np.sqrt((within**2).sum(axis=(0, 1)) / freedom))
+
+    def error(self, truth: FloatArray) -> FloatArray:
+        """Root mean square difference from the truth, shape [r]: spread and bias together."""
+        return np.asarray(np.sqrt(np.mean((self.all - truth) ** 2, axis=0)))
+
+
+@dataclass(frozen=True, eq=False)
+class Belief:
+    """An arm to identify with.
+
+    Args:
+        name, label: of the kinematics.
+        robot: the arm believed in.
+    """
+
+    name: str
+    label: str
+    robot: Robot
+
+
+def described_base(nominal: Robot, effects: Effects) -> BaseParameters:
+    """The combinations every case is compared in: base parameters of the arm as described."""
+    loads = (True, False) if effects.payload is PayloadRuns.BOTH else (True,)
+    return structural_base(*(rows_of(nominal, effects, loaded) for loaded in loads), what="the torque")
+
+
+def identified(
+    belief: Belief,
+    motion: tuple[str, str],
+    base: BaseParameters,
+    effects: Effects,
+    recordings: Sequence[Sequence[Samples]],
+    held_out: Samples,
+) -> Case:
+    """Every recording identified by itself, weighted least squares ([Kolyubin2017] eq. 25).
+
+    Args:
+        belief: kinematics.
+        motion: name and label of the kind of motion.
+        base: combinations of parameters to compare, of the described arm.
+        effects: what the model contains.
+        recordings: of several motions, each several times.
+        held_out: of another motion.
+    """
+    test = runs_of(held_out, belief.robot, effects)
+    fits = [[estimated(belief, base, effects, samples) for samples in repeats] for repeats in recordings]
+    first = with_honest_covariance(belief, effects, recordings[0][0], fits[0][0])
+    flat = [fit.standard for repeats in fits for fit in repeats]
+    errors = [torque_errors(test, standard) for standard in flat]
+    M = base.projection @ first.base.embedding
+    variances = np.einsum("ij,jk,ik->i", M, first.covariance, M)
+    return Case(
+        belief.name, motion[0], f"{belief.label} {motion[1]}",
+        np.array([[base.projection @ fit.standard for fit in repeats] for repeats in fits]),
+        np.sqrt(np.maximum(variances, 0.0)),
+        np.array([stacked_relative_error(test, s) for s in flat]).reshape(len(fits), -1),
+        {name: float(np.mean([e[name].rmse for e in errors])) for name in errors[0]}, residuals_of(test, first),
+    )  # fmt: skip
+
+
+def estimated(belief: Belief, base: BaseParameters, effects: Effects, samples: Samples) -> Estimate:
+    """One recording's free estimate.
+
+    Axes of a calibrated arm that should meet miss each other by fractions of a millimetre, which makes parameters
+    independent on paper that no torque can tell apart; the data's own rank decides there, as in `usable_base`.
+    """
+    information = information_of(runs_of(samples, belief.robot, effects))
+    if belief.label != NOMINAL_LABEL:
+        why = f"tolerance {PRACTICAL_RANK:g}: less is not excited"
+        base = base_parameters(information, tolerance=PRACTICAL_RANK, why=why, what="the torque")
+    return WeightedLeastSquares().fit(information, base)
+
+
+NOMINAL_LABEL = "CAD"
+
+
+def with_honest_covariance(belief: Belief, effects: Effects, samples: Samples, estimate: Estimate) -> Estimate:
+    """The estimate with the deviations it would state: residuals of sampled motion are correlated."""
+    runs = runs_of(samples, belief.robot, effects)
+    return AutocorrelatedNoise().apply(estimate, runs, information_of(runs))
+
+
+def residuals_of(runs: Sequence[Run], estimate: Estimate) -> FloatArray:
+    """What the estimate leaves of the held-out torque, one run after the other."""
+    return np.vstack([run.residuals(estimate.standard) for run in runs])

@@ -1,0 +1,282 @@
+"""The study from end to end: calibrate, move, record again and again, identify in four ways, compare with the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from armid.arrays import FloatArray
+from armid.errors import InputError
+from armid.estimation.recording import runs_of
+from armid.identifiability.base import BaseParameters
+from armid.kernels.evaluate import evaluate_rows
+from armid.logs.samples import Samples
+from armid.motions.trajectory import Trajectory
+from armid.notes import Note
+from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
+from armid.robot.robot import Robot
+from armid.simulation.plant import build_plant
+from armid.simulation.truth import true_parameters
+from armid.simulation.variation import varied
+from armid.studies.kinematics.calibrated import KinematicStep, kinematic_step
+from armid.studies.kinematics.estimates import NOMINAL_LABEL, Belief, Case, described_base, identified
+from armid.studies.kinematics.misbuilt import PUBLISHED_ARM, Misbuilt, misbuilt
+from armid.studies.kinematics.motions import (
+    Room,
+    StudyMotion,
+    optimised_motion,
+    room_of,
+    stored_motion,
+    waypoint_motion,
+)
+from armid.studies.kinematics.recordings import SENSED_FRICTION, carried_out, payload_body, recorded
+
+PUBLISHED_PAYLOAD = 3.28
+"""[kg] of [Kolyubin2017] section 4.5."""
+
+ESSENTIAL = 0.01
+"""A parameter is essential when it makes up this share of some channel's torque in the held-out motion, root mean
+square: what contributes less can be left out without anybody noticing. No motion that is compared has a say in it."""
+
+NOMINAL, CALIBRATED = "nominal kinematics", "calibrated kinematics"
+MOTION_LABELS = ("RP", "OT")
+
+Progress = Callable[[str, float], None]
+"""(what is being done, share of the work done before it)."""
+
+
+@dataclass(frozen=True)
+class StudySettings:
+    """What is compared, and how often.
+
+    Args:
+        motions: of each kind.
+        repetitions: recordings of each motion, each identified by itself.
+        seconds: length of the motions.
+        starts: random starts of the search for the optimised motion.
+        harmonics: of the optimised motion.
+        trajectories: stored designs instead of a search.
+        poses: measured for the calibration.
+        position_noise, orientation_noise: of the tracker, per axis [m, rad]; 60 um over the 0.3 m of a fixture.
+        variation: how far inertias and friction of the specimen are from their description, relative.
+        payload: carried in half of the runs [kg]; none at zero; the published one for the published arm when None.
+        torques: which side is measured; `both` is model 2 of the paper.
+        cutoff: of the low-pass [Hz].
+        correction: deviations of the real arm; published ones, or drawn, when None.
+        seed: of everything random.
+    """
+
+    motions: int = 4
+    repetitions: int = 3
+    seconds: float = 25.0
+    starts: int = 1
+    harmonics: int = 10
+    trajectories: tuple[Path, ...] = ()
+    poses: int = 17
+    position_noise: float = 60e-6
+    orientation_noise: float = 200e-6
+    variation: float = 0.2
+    payload: float | None = None
+    torques: TorqueSide = TorqueSide.BOTH
+    cutoff: float = 10.0
+    correction: Path | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("motions", "repetitions"):
+            if getattr(self, name) < 2 and not (name == "motions" and self.motions == 1):
+                raise InputError(name, f"{getattr(self, name)}", "two or more: a spread needs repetitions")
+        if not self.seconds > 2.0:
+            raise InputError("seconds", f"{self.seconds:g}", "motions of more than two seconds")
+        if self.torques is TorqueSide.DIFFERENCE:
+            raise InputError("torques", "difference", "link, motor or both: drives alone know nothing of kinematics")
+        if self.payload is not None and not self.payload >= 0.0:
+            raise InputError("payload", f"{self.payload:g} kg", "zero or more")
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """The outcome.
+
+    Args:
+        robot: as described.
+        settings: of the study.
+        real: the arm that was really there, geometry only.
+        effects: what the models contain.
+        base: the combinations that are compared, of the described arm.
+        units: of each.
+        truth: their true values, shape [r].
+        essential: those that matter, shape [r].
+        kinematics: the calibration.
+        motions: through way-points, and optimised.
+        cases: nominal with each motion, then calibrated with each.
+        held_out: conditioned samples of the held-out motion.
+        torque: its measured torque, shape [n_samples, n_channels].
+        notes: what the reader must know.
+    """
+
+    robot: Robot
+    settings: StudySettings
+    real: Misbuilt
+    effects: Effects
+    base: BaseParameters
+    units: tuple[str, ...]
+    truth: FloatArray
+    essential: npt.NDArray[np.bool_]
+    kinematics: KinematicStep
+    motions: tuple[tuple[StudyMotion, ...], tuple[StudyMotion, ...]]
+    cases: tuple[Case, Case, Case, Case]
+    held_out: Samples
+    torque: FloatArray
+    notes: tuple[Note, ...]
+
+    def relative(self, values: FloatArray) -> FloatArray:
+        """Something of every parameter in parts of its true value, of the essential ones."""
+        return np.asarray(values[self.essential] / np.abs(self.truth[self.essential]))
+
+    def changes(self, motion: int) -> FloatArray:
+        """(calibrated - nominal) / |nominal| of the mean estimates with one motion, [Kolyubin2017] fig. 7; essential ones."""
+        before, after = (self.cases[motion + k].mean[self.essential] for k in (0, 2))
+        return np.asarray((after - before) / np.abs(before))
+
+
+def run_study(robot: Robot, settings: StudySettings, *, progress: Progress = lambda _text, _share: None) -> Study:
+    """The whole study; the same seed gives the same numbers.
+
+    Args:
+        robot: as described, with inertial parameters.
+        settings: what is compared.
+        progress: told what is being done, and how much of the work is behind.
+
+    Raises:
+        ArmidError: a stage refuses to go on, with the reason.
+    """
+    seed = settings.seed
+    real = misbuilt(robot, settings.correction, np.random.default_rng([seed, 11]))
+    specimen = varied(real.robot, settings.variation, np.random.default_rng([seed, 12]))
+    payloads = payloads_of(robot, settings)
+    effects = Effects(
+        viscous=True, coulomb=True, offset=True, rotor_inertia=settings.torques is not TorqueSide.LINK,
+        torques=settings.torques,
+        payload=PayloadRuns.BOTH if len(payloads) > 1 else PayloadRuns.NONE,
+    )  # fmt: skip
+    progress("measuring poses and calibrating", 0.0)
+    kinematics = kinematic_step(
+        robot, real, count=settings.poses, position_noise=settings.position_noise,
+        orientation_noise=settings.orientation_noise, seed=seed,
+    )  # fmt: skip
+    room = room_of(loaded(robot, payloads[-1]))
+    motions = compared_motions(room, settings, progress)
+    recordings, held_out = all_recordings(robot, specimen, room, motions, payloads, settings, progress)
+    base = described_base(robot, effects)
+    beliefs = (Belief(NOMINAL, NOMINAL_LABEL, robot), Belief(CALIBRATED, "ID", kinematics.calibration.robot))
+    cases: list[Case] = []
+    for belief in beliefs:
+        for kind, label, samples in zip(motions, MOTION_LABELS, recordings, strict=True):
+            progress(f"identifying: {belief.name}, {kind[0].name}", 0.7 + 0.075 * len(cases))
+            cases.append(identified(belief, (kind[0].name, label), base, effects, samples, held_out))
+    truth = true_values(specimen, payloads[-1], base, effects)
+    test = runs_of(held_out, robot, effects)
+    units = test[0].source.space.units  # type: ignore[attr-defined]
+    a, b, c, d = cases
+    return Study(
+        robot, settings, real, effects, base, tuple(units[i] for i in base.independent), truth,
+        essential_parameters(robot, effects, held_out, base, truth), kinematics, motions, (a, b, c, d), held_out,
+        np.vstack([run.y for run in test]), (*real.notes, *kinematics.calibration.notes),
+    )  # fmt: skip
+
+
+def payloads_of(robot: Robot, settings: StudySettings) -> tuple[FloatArray | None, ...]:
+    """What the runs carry: nothing, and the payload if there is one."""
+    mass = settings.payload
+    if mass is None:
+        mass = PUBLISHED_PAYLOAD if robot.source.path == f"catalogue:{PUBLISHED_ARM}" else 0.0
+    return (None, payload_body(mass)) if mass > 0.0 else (None,)
+
+
+def loaded(robot: Robot, payload: FloatArray | None) -> Robot:
+    """The arm with the payload as part of its last link, for torque limits."""
+    if payload is None:
+        return robot
+    values = robot.inertial.copy()
+    values[-10:] += payload
+    return robot.with_inertial(values)
+
+
+def compared_motions(
+    room: Room, settings: StudySettings, progress: Progress
+) -> tuple[tuple[StudyMotion, ...], tuple[StudyMotion, ...]]:
+    """Through way-points and optimised, equally long."""
+    best = [stored_motion(room, path) for path in settings.trajectories]
+    for k in range(0 if best else settings.motions):
+        progress(f"searching for optimised motion {k + 1} of {settings.motions}", 0.05 + 0.3 * k / settings.motions)
+        found = optimised_motion(
+            room,
+            settings.seconds,
+            starts=settings.starts,
+            harmonics=settings.harmonics,
+            seed=settings.seed + STRIDE * k,
+        )
+        best.append(found)
+    progress("drawing random way-points", 0.35)
+    seconds = best[0].trajectory.duration
+    return tuple(waypoint_motion(room, seconds, [settings.seed, k]) for k in range(settings.motions)), tuple(best)
+
+
+STRIDE = 1000
+"""Between seeds of the searches of one study, so that studies with neighbouring seeds share none."""
+
+
+def all_recordings(
+    robot: Robot, specimen: Robot, room: Room, motions: Sequence[Sequence[StudyMotion]],
+    payloads: Sequence[FloatArray | None], settings: StudySettings, progress: Progress,
+) -> tuple[list[list[list[Samples]]], Samples]:  # fmt: skip
+    """Repeated recordings of every motion of both kinds, and one of the held-out motion."""
+    out: list[list[list[Samples]]] = [[] for _ in motions]
+    total = sum(len(kind) for kind in motions) + 1
+    for m, kind in enumerate(motions):
+        for k, motion in enumerate(kind):
+            done = sum(len(parts) for parts in out) / total
+            progress(f"moving the simulated arm: {motion.name} {k + 1} of {len(kind)}", 0.4 + 0.3 * done)
+            runs = carried_out(robot, specimen, motion.trajectory, payloads)
+            seeds = ([settings.seed, m, k, repetition] for repetition in range(settings.repetitions))
+            out[m].append([recorded(robot, runs, settings.cutoff, seed) for seed in seeds])
+    progress("moving the simulated arm: held-out motion", 0.4 + 0.3 * (total - 1) / total)
+    trajectory = held_out_motion(room, settings)
+    runs = carried_out(robot, specimen, trajectory, payloads)
+    return out, recorded(robot, runs, settings.cutoff, [settings.seed, len(motions)])
+
+
+HELD_OUT_HARMONICS = 5
+
+
+def held_out_motion(room: Room, settings: StudySettings) -> Trajectory:
+    """Another motion, of slower harmonics from a search of its own: none that is identified from.
+
+    It never rests. At rest a joint sticks with any friction up to the Coulomb torque, which no model here predicts and
+    which would hide what kinematics and excitation change.
+    """
+    seed = settings.seed + STRIDE * (settings.motions + 1)
+    return optimised_motion(room, settings.seconds, starts=1, harmonics=HELD_OUT_HARMONICS, seed=seed).trajectory
+
+
+def true_values(specimen: Robot, payload: FloatArray | None, base: BaseParameters, effects: Effects) -> FloatArray:
+    """The described arm's combinations of the real arm's parameters, shape [r]."""
+    plant = build_plant(specimen, payload=payload, sensed_friction=SENSED_FRICTION)
+    truth = true_parameters(plant, effects.torques)
+    return np.asarray(base.projection @ np.array([truth[name] for name in base.parameters]))
+
+
+def essential_parameters(
+    robot: Robot, effects: Effects, held_out: Samples, base: BaseParameters, truth: FloatArray
+) -> npt.NDArray[np.bool_]:
+    """Which base parameters matter in the held-out motion; see `ESSENTIAL`."""
+    runs = runs_of(held_out, robot, effects)
+    rows = np.vstack([evaluate_rows(run.source, run.inputs) for run in runs])[:, :, base.independent] * truth
+    torque = np.vstack([run.y for run in runs])
+    share = np.sqrt((rows**2).mean(axis=0)) / np.sqrt((torque**2).mean(axis=0))[:, np.newaxis]
+    return np.asarray(share.max(axis=0) > ESSENTIAL)
