@@ -13,8 +13,8 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from armid.calibration.fit import FitSettings, fit
-from armid.calibration.measurement import Measurements, Observations, Quantity
-from armid.calibration.noise import Loss
+from armid.calibration.measurement import Measurements, Observations, Observed
+from armid.calibration.noise import VectorLoss
 from armid.calibration.residual import residuals
 from armid.calibration.solve import SolverSettings
 from armid.calibration.start import ALL
@@ -42,21 +42,36 @@ def problem(count: int = POSES) -> Problem:
     rng = np.random.default_rng(0)
     robot = load_robot("ur10e")
     model = kinematic_model(
-        robot, ERRORS,
-        setups={"sensor": FrameModel.around(rigid(rotation_exp([0.3, 0.2, 1.0]), np.array([2.0, 1.0, 0.5])), ALL, outside=True)},
-        targets={"tool": FrameModel.around(rigid(rotation_exp([0.1, 0.2, 0.3]), np.array([0.0, 0.0, 0.1])), ALL, outside=False)},
-    )  # fmt: skip
+        robot,
+        ERRORS,
+        setups={
+            "sensor": FrameModel.around(
+                rigid(rotation_exp([0.3, 0.2, 1.0]), np.array([2.0, 1.0, 0.5])), ALL, outside=True
+            )
+        },
+        targets={
+            "tool": FrameModel.around(
+                rigid(rotation_exp([0.1, 0.2, 0.3]), np.array([0.0, 0.0, 0.1])), ALL, outside=False
+            )
+        },
+    )
     arm = model.owned(Owner.LINK, Owner.JOINT)
     values = np.where(arm, 0.3 * model.tolerances * rng.normal(size=len(arm)), 0.0)
     q = rng.uniform(-2.5, 2.5, (count, 6))
     T = predicted_poses(model, values, q, setup="sensor", target="tool")
     p = T[:, :3, 3] + POSITION_NOISE * rng.normal(size=(count, 3))
     R = rotation_exp(ORIENTATION_NOISE * rng.normal(size=(count, 3))) @ T[:, :3, :3]
-    return Problem(robot, Measurements(q, (Observations(Quantity.POSE, np.arange(count), p, R),)), T)
+    return Problem(
+        R=robot,
+        z=Measurements(
+            q=q, observations=(Observations(quantity=Observed.POSE, rows=np.arange(count), position=p, rotation=R),)
+        ),
+        regulariser=T,
+    )
 
 
 def ours(task: Problem, *, robust: bool):
-    settings = FitSettings(SolverSettings(loss=Loss() if robust else Loss(0.0)))
+    settings = FitSettings(SolverSettings(loss=VectorLoss() if robust else VectorLoss(0.0)))
     return fit(task.robot, task.measurements, ERRORS, settings=settings)
 
 

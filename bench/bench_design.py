@@ -120,8 +120,14 @@ def run_slsqp(seed, seconds, harmonics, out):
         start += 1
         y = latest[0] = grid.variables(basis.random(bounds, rng))
         try:
-            y = minimize(objective, y, method="SLSQP", callback=accepted, constraints={"type": "ineq", "fun": constraint},
-                         options={"maxiter": 200}).x  # fmt: skip
+            y = minimize(
+                objective,
+                y,
+                method="SLSQP",
+                callback=accepted,
+                constraints={"type": "ineq", "fun": constraint},
+                options={"maxiter": 200},
+            ).x
         except OverError:
             y = latest[0]
         reached = judged(problem, basis, grid.coefficients(y))
@@ -142,7 +148,7 @@ def run_casadi(seed, seconds, harmonics, out):
     n, size, r = 7, basis.size, len(problem.columns)
     x = ca.SX.sym("x", 3 * n)
     A = casadi_rows(ca, problem, x)
-    row = ca.Function("rows", [x], [A])
+    row = ca.Function(name="rows", summary=[x], arguments=[A])
     C = ca.MX.sym("C", size, n)
     scaled = C @ ca.DM(np.diag(grid.stretch))
     motion = [ca.DM(P[k]) @ scaled for k in range(3)]
@@ -153,7 +159,7 @@ def run_casadi(seed, seconds, harmonics, out):
         block = ca.reshape(W[:, k], n, r)
         gram += block.T @ block / count
     G = ca.SX.sym("G", r, r)
-    log_det = ca.Function("log_det", [G], [-ca.sum1(ca.log(ca.diag(ca.chol(G)))) / r])
+    log_det = ca.Function(name="log_det", summary=[G], arguments=[-ca.sum1(ca.log(ca.diag(ca.chol(G)))) / r])
     objective = log_det(gram)
     limits = problem.limits
     usage = ca.vertcat(
@@ -163,9 +169,13 @@ def run_casadi(seed, seconds, harmonics, out):
         ca.vec(motion[1] / ca.repmat(ca.DM(limits.velocity).T, count, 1)),
     )
     nlp = {"x": ca.vec(C), "f": objective, "g": usage}
-    options = {"ipopt.print_level": 0, "print_time": False, "ipopt.hessian_approximation": "limited-memory",
-               "ipopt.max_wall_time": 1.0}  # fmt: skip
-    value_gradient = ca.Function("vg", [nlp["x"]], [objective, ca.gradient(objective, nlp["x"])])
+    options = {
+        "ipopt.print_level": 0,
+        "print_time": False,
+        "ipopt.hessian_approximation": "limited-memory",
+        "ipopt.max_wall_time": 1.0,
+    }
+    value_gradient = ca.Function(name="vg", summary=[nlp["x"]], arguments=[objective, ca.gradient(objective, nlp["x"])])
     best, start, cost = float("inf"), 0, None
     while time.monotonic() < deadline - 1.0:
         rng = np.random.default_rng([seed, start])
@@ -226,10 +236,17 @@ def main(arguments=()):
     problem, basis = the_problem(), FourierBasis(PERIOD, chosen.harmonics)
     result = {"seconds": chosen.seconds, "workers": chosen.workers, "harmonics": chosen.harmonics}
     exact, differences, variables = gradient_cost(problem, basis)
-    result |= {"variables": variables, "gradient_ms": 1e3 * exact, "finite_difference_ms": 1e3 * differences,
-               "gradient_ratio": differences / exact}  # fmt: skip
-    print(f"value and gradient, {variables} variables: ours {1e3 * exact:.2f} ms, finite differences {1e3 * differences:.0f} ms "
-          f"({differences / exact:.0f} times as long)", flush=True)  # fmt: skip
+    result |= {
+        "variables": variables,
+        "gradient_ms": 1e3 * exact,
+        "finite_difference_ms": 1e3 * differences,
+        "gradient_ratio": differences / exact,
+    }
+    print(
+        f"value and gradient, {variables} variables: ours {1e3 * exact:.2f} ms, finite differences {1e3 * differences:.0f} ms "
+        f"({differences / exact:.0f} times as long)",
+        flush=True,
+    )
     for name, everything, margin in (("ours", False, 0.0), ("ours-all", True, 0.05)):
         if name in wanted:
             own = the_problem(margin, everything)
@@ -237,20 +254,29 @@ def main(arguments=()):
             reached = judged(own, basis, found.best.coefficients)
             result[name] = reached
             what = "all limits and self-collision, 5 % margin" if everything else "position and velocity limits"
-            print(f"ours, {what}: condition number {reached:.2f} after {found.seconds:.0f} s, {found.evaluations} evaluations, "
-                  f"history {[(round(t), round(c, 2)) for t, c in found.history]}", flush=True)  # fmt: skip
+            print(
+                f"ours, {what}: condition number {reached:.2f} after {found.seconds:.0f} s, {found.evaluations} evaluations, "
+                f"history {[(round(t), round(c, 2)) for t, c in found.history]}",
+                flush=True,
+            )
     if "slsqp" in wanted:
         found, took = in_processes(run_slsqp, chosen.seconds, chosen.harmonics, chosen.workers)
         result["slsqp"] = min(c for c, _ in found)
-        print(f"SLSQP with finite differences: condition number {result['slsqp']:.2f} after {took:.0f} s, "
-              f"{sum(k for _, k in found)} values", flush=True)  # fmt: skip
+        print(
+            f"SLSQP with finite differences: condition number {result['slsqp']:.2f} after {took:.0f} s, "
+            f"{sum(k for _, k in found)} values",
+            flush=True,
+        )
     if "casadi" in wanted:
         found, took = in_processes(run_casadi, chosen.seconds, chosen.harmonics, chosen.workers)
         result["casadi"] = min(c for c, _ in found)
         costs = [c for _, c in found if c is not None]
         result["casadi_gradient_ms"] = 1e3 * min(costs) if costs else None
-        print(f"CasADi + IPOPT on log-det: condition number {result['casadi']:.2f} after {took:.0f} s"
-              + (f", {1e3 * min(costs):.0f} ms per value and gradient" if costs else ""), flush=True)  # fmt: skip
+        print(
+            f"CasADi + IPOPT on log-det: condition number {result['casadi']:.2f} after {took:.0f} s"
+            + (f", {1e3 * min(costs):.0f} ms per value and gradient" if costs else ""),
+            flush=True,
+        )
     if chosen.json:
         print(json.dumps(result))
 

@@ -17,7 +17,7 @@ from armid.robot.load import load_robot
 from armid.rows.torque import TorqueRows
 from bench.bench_kernels import base_columns
 from bench.measure import best, extra_memory_mb, once, table, threads
-from chains import pinocchio_model
+from support.chains import pinocchio_model
 
 SAMPLES = 216_000
 EFFECTS = Effects(viscous=True, coulomb=True)

@@ -13,14 +13,14 @@ import pinocchio as pin
 
 from armid.kernels.compiled import Kernel, contiguous_columns
 from armid.kernels.evaluate import CompiledRows, Restricted
-from armid.kernels.ir import Finish, Plan, module_text
+from armid.kernels.ir import Finish, KernelPlan, module_text
 from armid.kernels.machine import load, machine
 from armid.parameters.effects import Effects
 from armid.robot import Robot
 from armid.robot.load import load_robot
 from armid.rows.torque import TorqueRows
 from bench.measure import best, table, threads
-from chains import pinocchio_model, random_robot
+from support.chains import pinocchio_model, random_robot
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def base_columns(robot: Robot, effects: Effects) -> tuple[int, ...]:
 def in_cache(code: CompiledRows, inputs: np.ndarray) -> float:
     """Microseconds per sample of the rows alone: computed block by block and left in cache, nothing copied out."""
     tape, rows = code.recorded
-    plan = Plan(tape, (tuple(node for row in rows for node in row.values()),), Finish.STORE)
+    plan = KernelPlan(tape, (tuple(node for row in rows for node in row.values()),), Finish.STORE)
     text = "\n".join(
         line for line in module_text(plan, machine().lanes).split("\n") if "ptr %target, ptr %source" not in line
     )
@@ -92,7 +92,7 @@ def casadi_map(case: Case, inputs: np.ndarray) -> float:
     x = casadi.SX.sym("x", inputs.shape[1])
     rows = case.source.rows([x[k] for k in range(inputs.shape[1])], CasadiScalars())
     entries = casadi.vertcat(*[value for row in rows for value in row.values()])
-    mapped = casadi.Function("rows", [x], [entries]).map(len(inputs))
+    mapped = casadi.Function(name="rows", summary=[x], arguments=[entries]).map(len(inputs))
     data = casadi.DM(np.ascontiguousarray(inputs.T))
     return best(lambda: mapped(data), 3) / len(inputs) * 1e6
 
@@ -145,7 +145,7 @@ def start_up() -> tuple[float, float]:
 def main() -> None:
     rng = np.random.default_rng(0)
     iiwa = load_robot("iiwa14")
-    case = Case(iiwa, base_columns(iiwa, Effects()))
+    case = Case(kinematics=iiwa, motion=base_columns(iiwa, Effects()))
     inputs = np.asfortranarray(rng.uniform(-2, 2, size=(65536, 21)))
     few = inputs[:4096]
     with threads(1):

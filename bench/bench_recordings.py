@@ -15,7 +15,7 @@ from scipy.spatial.transform import Rotation
 
 from armid.calibration.calibrate import CalibrationSettings, Verdict, calibrate, default_candidates
 from armid.calibration.enough import MEAN_OVER_RMS, position_uncertainty
-from armid.calibration.measurement import Measurements, Observations, Quantity
+from armid.calibration.measurement import Measurements, Observations, Observed
 from armid.calibration.start import ALL
 from armid.errors import ArmidError
 from armid.kinematics.build import kinematic_model
@@ -23,39 +23,47 @@ from armid.kinematics.calibrated import predicted_poses
 from armid.kinematics.model import ErrorModel, FrameModel
 from armid.kinematics.parameter import Owner
 from armid.kinematics.rotations import inverse, rigid, rotation_exp
-from armid.robot import Elementary, Joint, JointKind, Limits, Link, Motion, Robot
+from armid.robot import Elementary, Joint, JointKind, Limits, Link, Move, Robot
 from armid.robot.load import load_robot
 
 POSITION_NOISE, ORIENTATION_NOISE = 1e-4, 2e-4
 CATALOGUE = ("ur10e", "panda", "iiwa14", "lwr4plus", "tx40", "mabi-max100", "cmu-dd-arm2", "cylindrical")
 
 
-def made(name: str, *joints: tuple[Motion, tuple[float, float], tuple[Elementary, ...]]) -> Robot:
+def made(name: str, *joints: tuple[Move, tuple[float, float], tuple[Elementary, ...]]) -> Robot:
     kinds = {True: JointKind.REVOLUTE, False: JointKind.PRISMATIC}
     parts = tuple(
-        Joint(f"j{i + 1}", kinds[m.is_rotation], (*before, Elementary(m, 0.0, variable=True)), Limits(*limits))
+        Joint(
+            name=f"j{i + 1}",
+            kind=kinds[m.is_rotation],
+            transforms=(*before, Elementary(motion=m, value=0.0, variable=True)),
+            limits=Limits(*limits),
+        )
         for i, (m, limits, before) in enumerate(joints)
     )
-    return Robot(name, parts, tuple(Link(f"l{i + 1}") for i in range(len(parts))))
+    return Robot(name=name, joints=parts, links=tuple(Link(f"l{i + 1}") for i in range(len(parts))))
 
 
 def scara() -> Robot:
     turn, T = (-2.5, 2.5), Elementary
     return made(
-        "scara", (Motion.RZ, turn, (T(Motion.TZ, 0.4),)), (Motion.RZ, turn, (T(Motion.TX, 0.35),)),
-        (Motion.TZ, (-0.2, 0.0), (T(Motion.TX, 0.3),)), (Motion.RZ, turn, ()),
-    )  # fmt: skip
+        "scara",
+        (Move.RZ, turn, (T(Move.TZ, 0.4),)),
+        (Move.RZ, turn, (T(Move.TX, 0.35),)),
+        (Move.TZ, (-0.2, 0.0), (T(Move.TX, 0.3),)),
+        (Move.RZ, turn, ()),
+    )
 
 
 def gantry() -> Robot:
     slide, turn = (-0.5, 0.5), (-1.5, 1.5)
     axes = (
-        (Motion.TX, slide),
-        (Motion.TY, slide),
-        (Motion.TZ, slide),
-        (Motion.RZ, turn),
-        (Motion.RY, turn),
-        (Motion.RZ, turn),
+        (Move.TX, slide),
+        (Move.TY, slide),
+        (Move.TZ, slide),
+        (Move.RZ, turn),
+        (Move.RY, turn),
+        (Move.RZ, turn),
     )
     return made("gantry", *((m, limits, ()) for m, limits in axes))
 
@@ -65,10 +73,11 @@ def random_arm(n: int, seed: int) -> Robot:
     joints = []
     for _ in range(n):
         before = (
-            Elementary(Motion.RX, float(rng.choice([0.0, np.pi / 2, -np.pi / 2]))),
-            Elementary(Motion.TX, float(rng.uniform(0.0, 0.4))), Elementary(Motion.TZ, float(rng.uniform(0.0, 0.4))),
-        )  # fmt: skip
-        joints.append((Motion.RZ, (-2.5, 2.5), before))
+            Elementary(motion=Move.RX, value=float(rng.choice([0.0, np.pi / 2, -np.pi / 2]))),
+            Elementary(motion=Move.TX, value=float(rng.uniform(0.0, 0.4))),
+            Elementary(motion=Move.TZ, value=float(rng.uniform(0.0, 0.4))),
+        )
+        joints.append((Move.RZ, (-2.5, 2.5), before))
     return made(f"{n}R-{seed}", *joints)
 
 
@@ -83,9 +92,11 @@ class Scene:
     def __post_init__(self) -> None:
         frames = [rigid(rotation_exp(self.rng.normal(size=3)), s * self.rng.normal(size=3)) for s in (1.0, 0.1)]
         self.model = kinematic_model(
-            self.robot, ErrorModel(), setups={"sensor": FrameModel.around(frames[0], ALL, outside=True)},
+            self.robot,
+            ErrorModel(),
+            setups={"sensor": FrameModel.around(frames[0], ALL, outside=True)},
             targets={"tool": FrameModel.around(frames[1], ALL, outside=False)},
-        )  # fmt: skip
+        )
         arm = self.model.owned(Owner.LINK, Owner.JOINT)
         self.values = np.where(arm, self.size * self.model.tolerances * self.rng.normal(size=len(arm)), 0.0)
 
@@ -104,11 +115,18 @@ class Scene:
 
 
 def as_poses(q: np.ndarray, T: np.ndarray) -> Measurements:
-    return Measurements(q, (Observations(Quantity.POSE, np.arange(len(q)), T[:, :3, 3], T[:, :3, :3]),))
+    return Measurements(
+        q=q,
+        observations=(
+            Observations(quantity=Observed.POSE, rows=np.arange(len(q)), position=T[:, :3, 3], rotation=T[:, :3, :3]),
+        ),
+    )
 
 
 def as_positions(q: np.ndarray, T: np.ndarray) -> Measurements:
-    return Measurements(q, (Observations(Quantity.POSITION, np.arange(len(q)), T[:, :3, 3]),))
+    return Measurements(
+        q=q, observations=(Observations(quantity=Observed.POSITION, rows=np.arange(len(q)), position=T[:, :3, 3]),)
+    )
 
 
 def outcome(scene: Scene, measurements: Measurements, fresh: np.ndarray) -> tuple[str, float, float, float]:
@@ -120,7 +138,7 @@ def outcome(scene: Scene, measurements: Measurements, fresh: np.ndarray) -> tupl
         return str(error), np.nan, np.nan, np.nan
     fit, true = found.fit, scene.poses(fresh)
     after, before = (away(fit, s.values, fresh, true) for s in (fit.after, fit.before))
-    there = Measurements(fresh, (Observations(Quantity.POINT, np.arange(len(fresh))),))
+    there = Measurements(q=fresh, observations=(Observations(quantity=Observed.POINT, rows=np.arange(len(fresh))),))
     sigma = position_uncertainty(fit, fit.after.covariance, there)
     return str(found.verdict), after / (MEAN_OVER_RMS * np.sqrt((sigma**2).mean())), 1e3 * after, 1e3 * before
 
@@ -173,11 +191,15 @@ def good_and_hard() -> None:
     ur, panda = load_robot("ur10e"), load_robot("panda")
     for robot in (ur, panda):
         for name, options in {
-            "a joint frozen": {"move": frozen(3)}, "a joint nearly frozen": {"move": frozen(2, width=1e-3)},
-            "all near one pose": {"move": near_one_pose}, "5 % bad rows": {"spoil": bad_rows, "count": 60},
-            "copied rows": {"spoil": copied}, "no deviation": {"size": 0.0}, "five times the deviation": {"size": 1.0},
+            "a joint frozen": {"move": frozen(3)},
+            "a joint nearly frozen": {"move": frozen(2, width=1e-3)},
+            "all near one pose": {"move": near_one_pose},
+            "5 % bad rows": {"spoil": bad_rows, "count": 60},
+            "copied rows": {"spoil": copied},
+            "no deviation": {"size": 0.0},
+            "five times the deviation": {"size": 1.0},
             "8 poses": {"count": 8},
-        }.items():  # fmt: skip
+        }.items():
             count = options.pop("count", 40)
             line(robot, name, count, as_poses, **options)
 
@@ -187,7 +209,7 @@ def line(
 ) -> None:
     rows = []
     for draw in range(draws):
-        scene = Scene(robot, np.random.default_rng((draw, count)), size)
+        scene = Scene(robot=robot, capsules=np.random.default_rng((draw, count)), boxes=size)
         q, fresh = scene.configurations(count), scene.configurations(200)
         if move is not None:
             q, fresh = move(scene, q), move(scene, fresh)
@@ -223,7 +245,7 @@ def misread() -> None:
     for name, (make, words) in cases.items():
         wrong = []
         for k, robot in enumerate(arms):
-            scene = Scene(robot, np.random.default_rng((k, 99)))
+            scene = Scene(robot=robot, capsules=np.random.default_rng((k, 99)))
             q = scene.configurations(30)
             said = outcome(scene, make(q, scene.seen(q)), q)[0]
             if words not in said:
@@ -249,7 +271,14 @@ def as_euler(q: np.ndarray, T: np.ndarray, order: str) -> Measurements:
     """Angles written in one convention and read about fixed axes x, y, z."""
     angles = Rotation.from_matrix(T[:, :3, :3]).as_euler(order)
     wrong = Rotation.from_euler("xyz", angles).as_matrix()
-    return Measurements(q, (Observations(Quantity.POSE, np.arange(len(q)), T[:, :3, 3], wrong, numbers=angles),))
+    return Measurements(
+        q=q,
+        observations=(
+            Observations(
+                quantity=Observed.POSE, rows=np.arange(len(q)), position=T[:, :3, 3], rotation=wrong, numbers=angles
+            ),
+        ),
+    )
 
 
 def main() -> None:

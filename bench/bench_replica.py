@@ -1,4 +1,4 @@
-"""Seed 004's kinematic experiment under compliance and eccentricity that a rigid model does not know.
+"""[Kolyubin2017]'s kinematic experiment under compliance and eccentricity that a rigid model does not know.
 
 One line per disturbance of every joint. `moves` is how far the disturbance displaces the tool, `rigid` what geometry and
 zeros fitted at 17 optimised poses leave on 200 fresh ones, `bound` what they leave when fitted at 1000 poses without

@@ -14,7 +14,7 @@ from time import perf_counter
 
 import numpy as np
 
-from armid.design.poses import Method, PoseSettings, Purpose, design_poses
+from armid.design.poses import PoseMethod, PoseSettings, Purpose, design_poses
 from armid.motions.sweep import Signal
 from armid.robot.load import load_robot
 from armid.simulation.controllers import PdGravity
@@ -30,7 +30,7 @@ from armid.sweep.sweep_plan import Site, SweepSettings, sweep_plan
 def main(minutes: float = 8.0, count: int = 64, hold_hz: float = 10.0, signal: str = "sines") -> None:
     began = perf_counter()
     robot = load_robot("mabi-max100")
-    settings = PoseSettings(count=int(count), method=Method.PREDICTION, transitions=False)
+    settings = PoseSettings(count=int(count), method=PoseMethod.PREDICTION, transitions=False)
     design = design_poses(robot, Purpose.AXIS_INERTIA, settings)
     axes = [robot.joint_names[int(np.argmax(row))] for row in design.channels]
     sites = [Site(str(k), pose, axis) for k, (pose, axis) in enumerate(zip(design.poses, axes, strict=True))]

@@ -10,12 +10,12 @@ from armid.calibration.calibrate import CalibrationSettings, calibrate, choose, 
 from armid.calibration.fit import fit, refit
 from armid.calibration.hold_out import cross_validate, folds
 from armid.calibration.leave_out import left_out, left_out_errors
-from armid.calibration.measurement import Measurements, Observations, Quantity
+from armid.calibration.measurement import Measurements, Observations, Observed
 from armid.calibration.tool_error import by_group
 from armid.kinematics.model import ErrorModel, Term
 from armid.robot.load import load_robot
 from armid.studies.replica import Disturbance, optimised_poses, replica
-from measured_arm import MeasuredArm
+from support.measured_arm import MeasuredArm
 
 RICH = frozenset({Term.OFFSET, Term.ECCENTRICITY})
 
@@ -23,7 +23,12 @@ RICH = frozenset({Term.OFFSET, Term.ECCENTRICITY})
 def measured(arm, count):
     q = arm.configurations(count)
     T = arm.noisy(arm.Z @ arm.tool_in_base(q))
-    return Measurements(q, (Observations(Quantity.POSE, np.arange(count), T[:, :3, 3], T[:, :3, :3]),))
+    return Measurements(
+        q=q,
+        observations=(
+            Observations(quantity=Observed.POSE, rows=np.arange(count), position=T[:, :3, 3], rotation=T[:, :3, :3]),
+        ),
+    )
 
 
 def test_left_out_rows_of_a_linear_problem_are_those_of_fitting_again():

@@ -7,7 +7,7 @@ import pytest
 
 from armid.calibration.correction import correction
 from armid.calibration.fit import FitSettings, fit
-from armid.calibration.measurement import Measurements, Observations, Quantity
+from armid.calibration.measurement import Measurements, Observations, Observed
 from armid.calibration.start import ALL
 from armid.identifiability.base import base_parameters
 from armid.kinematics.build import kinematic_model
@@ -48,11 +48,14 @@ def test_fitted_and_stored(tmp_path):
     q = rng.uniform(-3, 3, (60, 6))
     seen = tuple(
         Observations(
-            Quantity.POSITION, np.arange(60), pose_and_derivative(model, values, q, "sensor", name)[1].T, target=name
+            quantity=Observed.POSITION,
+            rows=np.arange(60),
+            position=pose_and_derivative(model, values, q, "sensor", name)[1].T,
+            target=name,
         )
         for name in targets
     )
-    found = fit(robot, Measurements(q, seen), settings=FitSettings(setups=setups, targets=targets))
+    found = fit(robot, Measurements(q=q, observations=seen), settings=FitSettings(setups=setups, targets=targets))
     fresh = rng.uniform(-3, 3, (50, 6))
     (tmp_path / "c.json").write_text(json.dumps(correction(robot, found)))
     stored = load_correction(tmp_path / "c.json", robot)

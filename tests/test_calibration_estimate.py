@@ -7,22 +7,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from armid.calibration.calibrate import CalibrationSettings, Verdict, calibrate, default_candidates
+from armid.calibration.calibrate import Advice, CalibrationSettings, calibrate, default_candidates
 from armid.calibration.compensate import compensated_targets
 from armid.calibration.correction import save_correction
 from armid.calibration.enough import pose_count_study
 from armid.calibration.fit import fit
 from armid.calibration.hold_out import paired_t
-from armid.calibration.identifiable import Status
-from armid.calibration.measurement import Measurements, Observations, Quantity, joined
-from armid.calibration.noise import Loss, clipped_mean
+from armid.calibration.identifiable import ParameterStatus
+from armid.calibration.measurement import Measurements, Observations, Observed, joined
+from armid.calibration.noise import VectorLoss, clipped_mean
 from armid.calibration.start import ALL, start_frames
 from armid.calibration.tool_error import error_table
 from armid.kernels.kinematics import forward_kinematics
 from armid.kinematics.build import kinematic_model
 from armid.kinematics.calibrated import calibrated_robot, predicted_poses
 from armid.kinematics.correction import load_correction
-from armid.kinematics.model import ErrorModel, FrameModel, Geometry, Term
+from armid.kinematics.model import ErrorModel, FrameModel, Term, UnknownGeometry
 from armid.kinematics.parameter import Owner
 from armid.kinematics.rotations import inverse, rigid, rotation_exp, rotation_log
 from armid.robot.load import load_robot
@@ -40,10 +40,11 @@ class Truth:
             f"tool{k}": rigid(rotation_exp(rng.normal(size=3)), tool * rng.normal(size=3)) for k in range(targets)
         }
         self.model = kinematic_model(
-            robot, ErrorModel(terms=terms),
+            robot,
+            ErrorModel(terms=terms),
             setups={"sensor": FrameModel.around(self.Z, ALL, outside=True)},
             targets={name: FrameModel.around(X, ALL, outside=False) for name, X in self.X.items()},
-        )  # fmt: skip
+        )
         arm = self.model.owned(Owner.LINK, Owner.JOINT)
         self.values = np.where(arm, size * self.model.tolerances * rng.normal(size=len(arm)), 0.0)
 
@@ -59,9 +60,13 @@ class Truth:
         p = T[:, :3, 3] + noise * self.rng.normal(size=(n, 3))
         R = rotation_exp(noise * self.rng.normal(size=(n, 3))) @ T[:, :3, :3]
         return Observations(
-            quantity, np.arange(n), p if quantity.has_position else None, R if quantity.has_orientation else None,
-            setup=setup, target=target,
-        )  # fmt: skip
+            quantity=quantity,
+            rows=np.arange(n),
+            position=p if quantity.has_position else None,
+            rotation=R if quantity.has_orientation else None,
+            setup=setup,
+            target=target,
+        )
 
 
 @pytest.fixture
@@ -75,11 +80,11 @@ def worst_miss(result, truth, q, target="tool0"):
 
 
 @pytest.mark.parametrize("name", ["ur10e", "panda", "cylindrical"])
-@pytest.mark.parametrize("quantity", [Quantity.POSE, Quantity.POSITION])
+@pytest.mark.parametrize("quantity", [Observed.POSE, Observed.POSITION])
 def test_noise_free_measurements_give_the_arm_back(rng, name, quantity):
     truth = Truth(load_robot(name), rng)
     q = truth.configurations(60)
-    result = fit(truth.robot, Measurements(q, (truth.see(q, quantity),)), PLAIN)
+    result = fit(truth.robot, Measurements(q=q, observations=(truth.see(q, quantity),)), PLAIN)
     fresh = truth.configurations(50)
     before = predicted_poses(result.model, result.before.values, fresh, setup="sensor", target="tool0")
     assert np.abs(before - truth.poses(fresh))[:, :3, 3].max() > 1e-4
@@ -89,7 +94,7 @@ def test_noise_free_measurements_give_the_arm_back(rng, name, quantity):
 def test_orientation_alone_finds_the_directions_of_the_axes(rng):
     truth = Truth(load_robot("ur10e"), rng)
     q = truth.configurations(60)
-    result = fit(truth.robot, Measurements(q, (truth.see(q, Quantity.ORIENTATION),)), PLAIN)
+    result = fit(truth.robot, Measurements(q=q, observations=(truth.see(q, Observed.ORIENTATION),)), PLAIN)
     kept = {n for n, k in zip(result.model.names, result.after.selection.kept, strict=True) if k}
     assert not any(".t" in name for name in kept)
     assert error_table(result.after.residuals).orientation.max() < 1e-8
@@ -98,15 +103,17 @@ def test_orientation_alone_finds_the_directions_of_the_axes(rng):
 def test_all_error_terms_are_recovered_together(rng):
     truth = Truth(load_robot("panda"), rng, terms=frozenset(Term), targets=1)
     q = truth.configurations(300)
-    result = fit(truth.robot, Measurements(q, (truth.see(q, Quantity.POSE),)), ErrorModel(terms=frozenset(Term)))
+    result = fit(
+        truth.robot, Measurements(q=q, observations=(truth.see(q, Observed.POSE),)), ErrorModel(terms=frozenset(Term))
+    )
     assert worst_miss(result, truth, truth.configurations(50)) < 2e-6
 
 
 def test_several_targets_share_one_arm(rng):
     truth = Truth(load_robot("ur10e"), rng, targets=3)
     q = truth.configurations(30)
-    seen = tuple(truth.see(q, Quantity.POSITION, target=f"tool{k}") for k in range(3))
-    result = fit(truth.robot, Measurements(q, seen), PLAIN)
+    seen = tuple(truth.see(q, Observed.POSITION, target=f"tool{k}") for k in range(3))
+    result = fit(truth.robot, Measurements(q=q, observations=seen), PLAIN)
     assert max(worst_miss(result, truth, truth.configurations(20), f"tool{k}") for k in range(3)) < 1e-7
 
 
@@ -132,7 +139,7 @@ def position(truth, q):
     return T[:, :3, 3]
 
 
-@pytest.mark.parametrize("quantity", [Quantity.POINT, Quantity.PLANE])
+@pytest.mark.parametrize("quantity", [Observed.POINT, Observed.PLANE])
 def test_contact_constraints_are_enough_to_reduce_the_error(rng, quantity):
     """A ball in a socket, and a plane touched: no measured number at all, only the joints."""
     truth = Truth(load_robot("panda"), rng)
@@ -141,11 +148,13 @@ def test_contact_constraints_are_enough_to_reduce_the_error(rng, quantity):
 
     def constraint(truth, q):
         away = position(truth, q) - place
-        return away if quantity is Quantity.POINT else away @ normal.T
+        return away if quantity is Observed.POINT else away @ normal.T
 
     q = touching(truth, constraint)
     assert len(q) > 30
-    measurements = Measurements(q, (Observations(quantity, np.arange(len(q)), setup="place", target="tool0"),))
+    measurements = Measurements(
+        q=q, observations=(Observations(quantity=quantity, rows=np.arange(len(q)), setup="place", target="tool0"),)
+    )
     model = fit(truth.robot, measurements, PLAIN)
     before, after = (error_table(s.residuals).position for s in (model.before, model.after))
     assert after.max() < 1e-7
@@ -158,7 +167,10 @@ def test_distances_from_an_unknown_anchor(rng):
     p = position(truth, q)
     d = np.linalg.norm(p - np.array([1.0, 0.5, 0.2]), axis=1)
     measurements = Measurements(
-        q, (Observations(Quantity.DISTANCE, np.arange(120), distance=d, setup="anchor", target="tool0"),)
+        q=q,
+        observations=(
+            Observations(quantity=Observed.DISTANCE, rows=np.arange(120), distance=d, setup="anchor", target="tool0"),
+        ),
     )
     result = fit(truth.robot, measurements, PLAIN)
     assert error_table(result.after.residuals).position.max() < 1e-7
@@ -173,7 +185,12 @@ def test_lengths_between_configurations_need_no_sensor_frame(rng):
     d = np.linalg.norm(p[rows] - p[others], axis=1)
     result = fit(
         truth.robot,
-        Measurements(q, (Observations(Quantity.LENGTH, rows, distance=d, other_rows=others, target="tool0"),)),
+        Measurements(
+            q=q,
+            observations=(
+                Observations(quantity=Observed.LENGTH, rows=rows, distance=d, other_rows=others, target="tool0"),
+            ),
+        ),
         PLAIN,
     )
     assert result.model.setups == {}
@@ -186,15 +203,15 @@ def test_two_setups_and_mixed_quantities_in_one_fit(rng):
     other.values, other.X = truth.values, truth.X
     other.model = replace(other.model, targets=truth.model.targets)
     qa, qb = truth.configurations(30), truth.configurations(40)
-    a = Measurements(qa, (truth.see(qa, Quantity.POSE),))
-    b = Measurements(qb, (other.see(qb, Quantity.POSITION, target="tool1", setup="second"),))
+    a = Measurements(q=qa, observations=(truth.see(qa, Observed.POSE),))
+    b = Measurements(q=qb, observations=(other.see(qb, Observed.POSITION, target="tool1", setup="second"),))
     result = fit(truth.robot, joined([a, b]), PLAIN)
     assert set(result.model.setups) == {"sensor", "second"}
     assert error_table(result.after.residuals).position.max() < 1e-8
     assert worst_miss(result, truth, truth.configurations(20)) < 1e-6
 
 
-@pytest.mark.parametrize("quantity", [Quantity.POSE, Quantity.POSITION])
+@pytest.mark.parametrize("quantity", [Observed.POSE, Observed.POSITION])
 def test_start_values_work_when_the_tool_axis_never_tilts(rng, quantity):
     """Hand-eye formulas divide by zero here: every relative rotation is about the vertical."""
     robot = load_robot("ur10e")
@@ -204,7 +221,7 @@ def test_start_values_work_when_the_tool_axis_never_tilts(rng, quantity):
     q[:, 4] = -np.pi / 2
     directions = forward_kinematics(robot, q)[:, :3, 2]
     assert np.ptp(directions, axis=0).max() < 1e-9
-    seen = Measurements(q, (truth.see(q, quantity),))
+    seen = Measurements(q=q, observations=(truth.see(q, quantity),))
     start = start_frames(robot, seen)
     predicted = start.setups["sensor"] @ forward_kinematics(robot, q, robot.links[-1].name) @ start.targets["tool0"]
     assert np.linalg.norm((predicted - truth.poses(q))[:, :3, 3], axis=1).max() < 5e-3
@@ -217,9 +234,11 @@ def test_a_nearly_frozen_joint_stays_at_nominal_and_is_named(rng):
     q = truth.configurations(60)
     q[:, 2] = 0.3 + 1e-4 * rng.normal(size=60)
     q[:, 4] = 0.1
-    result = fit(truth.robot, Measurements(q, (truth.see(q, Quantity.POSE, noise=1e-4),)), PLAIN)
+    result = fit(truth.robot, Measurements(q=q, observations=(truth.see(q, Observed.POSE, noise=1e-4),)), PLAIN)
     held = [
-        n for n, s in zip(result.model.names, result.after.selection.status, strict=True) if s is not Status.IDENTIFIED
+        n
+        for n, s in zip(result.model.names, result.after.selection.status, strict=True)
+        if s is not ParameterStatus.IDENTIFIED
     ]
     assert len(held) > len(result.model.parameters) - 34  # fewer than the 34 that moving every joint would give
     arm = result.model.owned(Owner.LINK, Owner.JOINT)
@@ -233,13 +252,15 @@ def test_standard_deviations_cover_the_truth(rng):
     for _ in range(12):
         truth = Truth(robot, rng)
         q = truth.configurations(50)
-        result = fit(robot, Measurements(q, (truth.see(q, Quantity.POSE, noise=2e-4),)), PLAIN)
+        result = fit(robot, Measurements(q=q, observations=(truth.see(q, Observed.POSE, noise=2e-4),)), PLAIN)
         sigma = result.after.noise.model
         assert sigma["sensor", "position"] == pytest.approx(2e-4, rel=0.25)
         fresh = truth.configurations(40)
         from armid.calibration.enough import position_uncertainty
 
-        there = Measurements(fresh, (Observations(Quantity.POINT, np.arange(40), target="tool0"),))
+        there = Measurements(
+            q=fresh, observations=(Observations(quantity=Observed.POINT, rows=np.arange(40), target="tool0"),)
+        )
         predicted = position_uncertainty(result, result.after.covariance, there)
         T = predicted_poses(result.model, result.after.values, fresh, setup="sensor", target="tool0")
         z.append(np.mean(((T - truth.poses(fresh))[:, :3, 3] ** 2).sum(axis=1) / predicted**2))
@@ -249,11 +270,11 @@ def test_standard_deviations_cover_the_truth(rng):
 def test_robust_loss_names_outliers_and_ignores_them(rng):
     truth = Truth(load_robot("ur10e"), rng)
     q = truth.configurations(80)
-    clean = truth.see(q, Quantity.POSE, noise=1e-4)
+    clean = truth.see(q, Observed.POSE, noise=1e-4)
     p = np.array(clean.position)
     p[[7, 33]] += [[0.02, 0, 0], [0, 0.01, -0.01]]
     labels = tuple(f"poses.csv:{i + 2}" for i in range(80))
-    measurements = Measurements(q, (replace(clean, position=p),), labels=labels)
+    measurements = Measurements(q=q, observations=(replace(clean, position=p),), labels=labels)
     result = calibrate(truth.robot, measurements, settings=CalibrationSettings((PLAIN,), folds=3))
     assert {x.label for x in result.outliers[:2]} == {"poses.csv:9", "poses.csv:35"}
     assert any("poses.csv:9" in note.message for note in result.notes if note.code == "outliers")
@@ -261,18 +282,18 @@ def test_robust_loss_names_outliers_and_ignores_them(rng):
 
 
 def test_huber_with_no_threshold_is_least_squares():
-    assert Loss(0.0).cost(np.array([3.0, 4.0]), 3) == pytest.approx(25.0)
+    assert VectorLoss(0.0).cost(np.array([3.0, 4.0]), 3) == pytest.approx(25.0)
     assert clipped_mean(float("inf"), 3) == 3.0
     z = np.linalg.norm(np.random.default_rng(0).normal(size=(3, 400_000)), axis=0)
-    k = Loss().threshold(3)
+    k = VectorLoss().threshold(3)
     assert np.mean(np.minimum(z, k) ** 2) == pytest.approx(clipped_mean(k, 3), rel=0.01)
 
 
 def test_nominal_arm_gets_the_verdict_no_held_out_gain(rng):
     truth = Truth(load_robot("ur10e"), rng, size=0.0)
     q = truth.configurations(40)
-    result = calibrate(truth.robot, Measurements(q, (truth.see(q, Quantity.POSE, noise=3e-3),)))
-    assert result.verdict is Verdict.NO_GAIN
+    result = calibrate(truth.robot, Measurements(q=q, observations=(truth.see(q, Observed.POSE, noise=3e-3),)))
+    assert result.verdict is Advice.NO_GAIN
     assert "no held-out gain" in result.reasons[0]
 
 
@@ -281,17 +302,17 @@ def test_richer_model_is_taken_only_when_held_out_errors_ask_for_it(rng):
     for size, terms in ((0.3, frozenset({Term.OFFSET})), (0.5, frozenset({Term.OFFSET, Term.ECCENTRICITY}))):
         truth = Truth(robot, rng, size=size, terms=terms)
         q = truth.configurations(70)
-        result = calibrate(robot, Measurements(q, (truth.see(q, Quantity.POSE, noise=5e-5),)))
+        result = calibrate(robot, Measurements(q=q, observations=(truth.see(q, Observed.POSE, noise=5e-5),)))
         assert (Term.ECCENTRICITY in result.fit.errors.terms) == (Term.ECCENTRICITY in terms)
-        assert result.verdict is Verdict.TRUSTED
+        assert result.verdict is Advice.TRUSTED
 
 
 def test_validation_in_another_setup_fits_only_its_frames(rng):
     truth, other = (Truth(load_robot("ur10e"), rng) for _ in range(2))
     other.values = np.array(truth.values)
     qa, qb = truth.configurations(50), truth.configurations(40)
-    a = Measurements(qa, (truth.see(qa, Quantity.POSE, noise=1e-5),))
-    b = Measurements(qb, (other.see(qb, Quantity.POSE, noise=1e-5, setup="elsewhere"),))
+    a = Measurements(q=qa, observations=(truth.see(qa, Observed.POSE, noise=1e-5),))
+    b = Measurements(q=qb, observations=(other.see(qb, Observed.POSE, noise=1e-5, setup="elsewhere"),))
     b = replace(b, observations=(replace(b.observations[0], target="another"),))
     result = calibrate(truth.robot, a, validate=b, settings=CalibrationSettings((PLAIN,)))
     assert "frames of their own" in result.held_out.method
@@ -302,11 +323,11 @@ def test_validation_in_another_setup_fits_only_its_frames(rng):
 def test_moving_the_sensor_changes_nothing(rng):
     truth = Truth(load_robot("ur10e"), rng)
     q = truth.configurations(50)
-    o = truth.see(q, Quantity.POSE, noise=1e-4)
+    o = truth.see(q, Observed.POSE, noise=1e-4)
     G = rigid(rotation_exp([0.4, -1.0, 2.0]), np.array([3.0, -2.0, 1.0]))
     T = G @ rigid(o.rotation, o.position)
     moved = replace(o, position=T[:, :3, 3], rotation=T[:, :3, :3])
-    a, b = (fit(truth.robot, Measurements(q, (x,)), PLAIN) for x in (o, moved))
+    a, b = (fit(truth.robot, Measurements(q=q, observations=(x,)), PLAIN) for x in (o, moved))
     arm = a.model.owned(Owner.LINK, Owner.JOINT)
     np.testing.assert_allclose(a.after.values[arm], b.after.values[arm], atol=2e-6)
 
@@ -315,14 +336,17 @@ def test_correction_file_brings_the_same_poses_back(rng, tmp_path):
     terms = frozenset({Term.OFFSET, Term.ECCENTRICITY, Term.COMPLIANCE})
     truth = Truth(load_robot("panda"), rng, terms=terms)
     q = truth.configurations(80)
-    result = fit(truth.robot, Measurements(q, (truth.see(q, Quantity.POSE, noise=1e-5),)), ErrorModel(terms=terms))
+    result = fit(
+        truth.robot, Measurements(q=q, observations=(truth.see(q, Observed.POSE, noise=1e-5),)), ErrorModel(terms=terms)
+    )
     model, values = load_correction(save_correction(truth.robot, result, tmp_path / "correction.json"), truth.robot)
     fresh = truth.configurations(20)
     for setup, target in ((None, None), ("sensor", "tool0")):
         np.testing.assert_allclose(
             predicted_poses(model, values, fresh, setup=setup, target=target),
-            predicted_poses(result.model, result.after.values, fresh, setup=setup, target=target), atol=1e-12,
-        )  # fmt: skip
+            predicted_poses(result.model, result.after.values, fresh, setup=setup, target=target),
+            atol=1e-12,
+        )
 
 
 def test_compensated_targets_bring_the_real_arm_where_the_nominal_one_would_be(rng):
@@ -341,7 +365,7 @@ def test_compensated_targets_bring_the_real_arm_where_the_nominal_one_would_be(r
 def test_more_configurations_help_as_predicted(rng):
     truth = Truth(load_robot("ur10e"), rng)
     q = truth.configurations(150)
-    measurements = Measurements(q, (truth.see(q, Quantity.POSE, noise=2e-4),))
+    measurements = Measurements(q=q, observations=(truth.see(q, Observed.POSE, noise=2e-4),))
     rows = pose_count_study(fit(truth.robot, measurements, PLAIN), measurements, (12, 30, 100), rng=rng, repeats=3)
     assert [r.configurations for r in rows] == [12, 30, 100]
     assert rows[0].predicted > rows[1].predicted > rows[2].predicted
@@ -353,7 +377,9 @@ def test_calibrated_robot_is_what_identification_takes(rng):
     truth = Truth(load_robot("ur10e"), rng)
     q = truth.configurations(60)
     result = calibrate(
-        truth.robot, Measurements(q, (truth.see(q, Quantity.POSE),)), settings=CalibrationSettings((PLAIN,), folds=3)
+        truth.robot,
+        Measurements(q=q, observations=(truth.see(q, Observed.POSE),)),
+        settings=CalibrationSettings((PLAIN,), folds=3),
     )
     arm, real = result.robot, calibrated_robot(truth.model, truth.values)
     fresh = truth.configurations(30)
@@ -384,11 +410,11 @@ def test_paired_t():
     assert paired_t(a, b) == pytest.approx((2.5 / 3) / (np.std([0.5, 1.0, 1.0], ddof=1) / np.sqrt(3)))
 
 
-@pytest.mark.parametrize("geometry", [Geometry.MDH, Geometry.DH, Geometry.HAYATI])
+@pytest.mark.parametrize("geometry", [UnknownGeometry.MDH, UnknownGeometry.DH, UnknownGeometry.HAYATI])
 def test_denavit_models_fit_arms_without_parallel_axes_as_well_as_the_complete_one(rng, geometry):
     truth = Truth(load_robot("panda"), rng)
     q = truth.configurations(80)
-    measurements = Measurements(q, (truth.see(q, Quantity.POSE),))
+    measurements = Measurements(q=q, observations=(truth.see(q, Observed.POSE),))
     result = fit(truth.robot, measurements, ErrorModel(geometry))
     assert worst_miss(result, truth, truth.configurations(30)) < 1e-6
 
@@ -397,8 +423,10 @@ def test_parallel_axes_need_hayatis_parameter(rng):
     """Without it the common normal of the UR's shoulder and elbow cannot tilt about y."""
     truth = Truth(load_robot("ur10e"), rng)
     q = truth.configurations(80)
-    measurements = Measurements(q, (truth.see(q, Quantity.POSE),))
-    plain, hayati = (fit(truth.robot, measurements, ErrorModel(g)) for g in (Geometry.MDH, Geometry.HAYATI))
+    measurements = Measurements(q=q, observations=(truth.see(q, Observed.POSE),))
+    plain, hayati = (
+        fit(truth.robot, measurements, ErrorModel(g)) for g in (UnknownGeometry.MDH, UnknownGeometry.HAYATI)
+    )
     fresh = truth.configurations(30)
     assert worst_miss(hayati, truth, fresh) < 1e-6
     assert worst_miss(plain, truth, fresh) > 1e-5

@@ -22,7 +22,7 @@ from armid.kinematics.rotations import quaternion_from_matrix, rigid, rotation_e
 from armid.kinematics.tables import denavit_tables
 from armid.robot.load import load_robot
 from armid.robot.urdf.write import new_urdf
-from armid.simulation import JointErrors, Tracker, track_poses, write_poses
+from armid.simulation import EncoderErrors, Tracker, track_poses, write_poses
 
 RAILED = """\
 <?xml version="1.0"?>
@@ -223,8 +223,15 @@ def test_poses_may_be_given_and_what_cannot_be_reached_is_said(calibrated):
                 [repr(float(v)) for v in (*row, *T[:3, 3], *quaternion_from_matrix(T[np.newaxis, :3, :3])[0])]
             )
     done = run(
-        "compensate", folder / "arm.urdf", files["correction"], folder / "goals.csv", "--poses", "--out", folder / "p", "--json",
-    )  # fmt: skip
+        "compensate",
+        folder / "arm.urdf",
+        files["correction"],
+        folder / "goals.csv",
+        "--poses",
+        "--out",
+        folder / "p",
+        "--json",
+    )
     assert done.exit_code == 3  # the last is twenty metres away
     answer = json.loads(done.stdout)
     assert answer["reached"] == 3
@@ -236,7 +243,7 @@ def test_poses_may_be_given_and_what_cannot_be_reached_is_said(calibrated):
 def test_encoder_errors_are_compensated_too(tmp_path):
     """Eccentric encoders: the commanded position is what the encoder must show."""
     nominal = load_robot("ur10e")
-    errors = JointErrors(eccentricity=3e-3, eccentricity_phase=0.7)
+    errors = EncoderErrors(eccentricity=3e-3, eccentricity_phase=0.7)
     rng = np.random.default_rng(2)
     write_poses(track_poses(nominal, within_limits(nominal, 80, rng), errors=errors, seed=1), tmp_path / "poses.csv")
     done = run(

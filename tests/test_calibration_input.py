@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from armid.calibration.calibrate import CalibrationSettings, calibrate
-from armid.calibration.measurement import MeasurementError, Quantity
+from armid.calibration.measurement import MeasurementError, Observed
 from armid.calibration.poses_table import PosesMapping
 from armid.calibration.read import read_poses
 from armid.errors import InputError
@@ -92,7 +92,7 @@ def test_orientation_conventions_by_column_name(arm, data, tmp_path, columns, an
     q, T = data
     position = ["x1", "y1", "z1"] if columns[0].endswith("1") else ["x", "y", "z"]
     found = read(arm, write(tmp_path / "p.csv", [*Q, *position, *columns], q, T[:, :3, 3], angles(T)))
-    assert found.observations[0].quantity is Quantity.POSE
+    assert found.observations[0].quantity is Observed.POSE
     np.testing.assert_allclose(found.observations[0].rotation, T[:, :3, :3], atol=1e-12)
 
 
@@ -101,9 +101,13 @@ def test_several_targets_by_suffix_and_by_column(arm, data, tmp_path):
     p = T[:, :3, 3]
     wide = write(tmp_path / "wide.csv", [*Q, "x1", "y1", "z1", "x2", "y2", "z2"], q, p, p + 0.1)
     tall = write(
-        tmp_path / "tall.csv", [*Q, "x", "y", "z", "point", "config"],
-        np.repeat(q, 2, axis=0), np.repeat(p, 2, axis=0), np.tile([1, 2], 40), np.repeat(np.arange(40), 2),
-    )  # fmt: skip
+        tmp_path / "tall.csv",
+        [*Q, "x", "y", "z", "point", "config"],
+        np.repeat(q, 2, axis=0),
+        np.repeat(p, 2, axis=0),
+        np.tile([1, 2], 40),
+        np.repeat(np.arange(40), 2),
+    )
     for path in (wide, tall):
         found = read(arm, path)
         assert len(found.observations) == 2
@@ -130,10 +134,10 @@ def test_planes_sockets_distances_and_lengths_are_read(arm, data, tmp_path):
         rows.append(",".join([*(repr(float(x)) for x in row), *kind]))
     path.write_text("\n".join(rows))
     kinds = {o.quantity: (o.setup, len(o)) for o in read(arm, path).observations}
-    assert kinds == {Quantity.PLANE: ("table", 14), Quantity.POINT: ("cup", 13), Quantity.DISTANCE: ("post", 13)}
+    assert kinds == {Observed.PLANE: ("table", 14), Observed.POINT: ("cup", 13), Observed.DISTANCE: ("post", 13)}
     path = write(tmp_path / "bar.csv", [*Q, "length", "other"], q[:10], np.full(10, 0.5), np.roll(np.arange(1, 11), 1))
     bar = read(arm, path).observations[0]
-    assert bar.quantity is Quantity.LENGTH
+    assert bar.quantity is Observed.LENGTH
     assert bar.other_rows[0] == 9
 
 

@@ -13,7 +13,7 @@ from armid.kinematics.calibrated import predicted_poses
 from armid.kinematics.correction import load_correction
 from armid.kinematics.rotations import inverse, rotation_exp, rotation_log
 from armid.robot.load import load_robot
-from measured_arm import (
+from support.measured_arm import (
     ORIENTATION_NOISE,
     POSITION_NOISE,
     MeasuredArm,
@@ -47,9 +47,19 @@ def calibrated(tmp_path, fit, check, *options, mapping=None):
         (tmp_path / "how.yaml").write_text("format: armid-poses/1\n" + mapping)
         options = (*options, "--mapping", tmp_path / "how.yaml")
     return run(
-        files[0], "--validate", files[1], "--setups", "shared", "--terms", "offset", "--folds", 3,
-        "--out", tmp_path / "out", *options,
-    )  # fmt: skip
+        files[0],
+        "--validate",
+        files[1],
+        "--setups",
+        "shared",
+        "--terms",
+        "offset",
+        "--folds",
+        3,
+        "--out",
+        tmp_path / "out",
+        *options,
+    )
 
 
 def noise_is_left(data, kind, expected, *, gain=2.0):
@@ -196,8 +206,13 @@ def test_known_cluster_by_columns(arm, tmp_path):
     assert np.abs(rotation_log((body[:3, :3] @ arm.X[:3, :3].T)[np.newaxis])).max() < 5e-3
 
 
-@pytest.mark.parametrize(("how", "match"), [("bodies: {plate: {smr9: [0, 0, 0]}}\n", "no target smr9 for body plate"),
-                                            ("bodies: {plate: {tool: [0, 0]}}\n", "expected 3")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("how", "match"),
+    [
+        ("bodies: {plate: {smr9: [0, 0, 0]}}\n", "no target smr9 for body plate"),
+        ("bodies: {plate: {tool: [0, 0]}}\n", "expected 3"),
+    ],
+)
 def test_clusters_that_do_not_fit_the_file(arm, tmp_path, how, match):
     q = arm.configurations(5)
     path = write_table(tmp_path / "p.csv", arm.joints(q) | position_columns(sensor_poses(arm, q)[:, :3, 3]))

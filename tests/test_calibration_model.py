@@ -7,7 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from armid.calibration.measurement import MeasurementError, Measurements, Observations, Quantity, with_covariance
+from armid.calibration.measurement import (
+    MeasurementError,
+    Measurements,
+    Observations,
+    Observed,
+    with_covariance,
+)
 from armid.calibration.residual import along_axes, in_sensor_axes, residuals
 from armid.calibration.start import ALL, TRANSLATIONS
 from armid.identifiability.base import base_parameters
@@ -15,12 +21,12 @@ from armid.kernels.kinematics import forward_kinematics
 from armid.kinematics.build import kinematic_model
 from armid.kinematics.calibrated import calibrated_robot, predicted_poses
 from armid.kinematics.conventions import dh_form, mdh_form
-from armid.kinematics.model import ErrorModel, FrameModel, Geometry, Term, pose_and_derivative
+from armid.kinematics.model import ErrorModel, FrameModel, Term, UnknownGeometry, pose_and_derivative
 from armid.kinematics.rotations import inverse, rigid, rotation_exp, rotation_log
 from armid.kinematics.tables import denavit_tables
-from armid.robot import Elementary, Motion
+from armid.robot import Elementary, Move
 from armid.robot.load import load_robot
-from chains import random_robot
+from support.chains import random_robot
 
 EVERY_TERM = frozenset(Term)
 
@@ -45,21 +51,27 @@ def measurements_of_every_kind(model, values, q, rng):
     S = inverse(rigid(R, p))
     spread = rng.normal(size=(n, 6, 6))
     spread[:, :3, 3:] = spread[:, 3:, :3] = 0.0
-    return Measurements(q, (
-        Observations(Quantity.POSE, rows, p, R),
-        with_covariance(Observations(Quantity.POSE, rows, p, R), spread @ np.swapaxes(spread, 1, 2)),
-        Observations(Quantity.POSE, rows, S[:, :3, 3], S[:, :3, :3], riding=True),
-        Observations(Quantity.POSITION, rows, S[:, :3, 3], riding=True),
-        Observations(Quantity.POSITION, rows, p),
-        Observations(Quantity.ORIENTATION, rows, rotation=R),
-        Observations(Quantity.POINT, rows),
-        Observations(Quantity.PLANE, rows),
-        Observations(Quantity.DISTANCE, rows, distance=np.linalg.norm(p, axis=1)),
-        Observations(Quantity.LENGTH, rows[:-1], distance=np.ones(n - 1), other_rows=rows[1:]),
-    ))  # fmt: skip
+    return Measurements(
+        q=q,
+        observations=(
+            Observations(quantity=Observed.POSE, rows=rows, position=p, rotation=R),
+            with_covariance(
+                Observations(quantity=Observed.POSE, rows=rows, position=p, rotation=R),
+                spread @ np.swapaxes(spread, 1, 2),
+            ),
+            Observations(quantity=Observed.POSE, rows=rows, position=S[:, :3, 3], rotation=S[:, :3, :3], riding=True),
+            Observations(quantity=Observed.POSITION, rows=rows, position=S[:, :3, 3], riding=True),
+            Observations(quantity=Observed.POSITION, rows=rows, position=p),
+            Observations(quantity=Observed.ORIENTATION, rows=rows, rotation=R),
+            Observations(quantity=Observed.POINT, rows=rows),
+            Observations(quantity=Observed.PLANE, rows=rows),
+            Observations(quantity=Observed.DISTANCE, rows=rows, distance=np.linalg.norm(p, axis=1)),
+            Observations(quantity=Observed.LENGTH, rows=rows[:-1], distance=np.ones(n - 1), other_rows=rows[1:]),
+        ),
+    )
 
 
-@pytest.mark.parametrize("geometry", list(Geometry))
+@pytest.mark.parametrize("geometry", list(UnknownGeometry))
 @pytest.mark.parametrize("seed", range(3))
 def test_residual_derivative_is_its_finite_difference(geometry, seed):
     rng = np.random.default_rng(seed)
@@ -102,15 +114,16 @@ def test_rounded_right_angles_stay_as_they_are_but_do_not_send_normals_to_infini
         joints=tuple(
             replace(
                 j,
-                transforms=tuple(
-                    replace(e, value=e.value + 4e-6) if e.motion is Motion.RX else e for e in j.transforms
-                ),
+                transforms=tuple(replace(e, value=e.value + 4e-6) if e.motion is Move.RX else e for e in j.transforms),
             )
             for j in robot.joints
         ),
     )
     chain = replace(
-        tilted, joints=tuple(replace(j, transforms=(Elementary(Motion.TX, 0.0), *j.transforms)) for j in tilted.joints)
+        tilted,
+        joints=tuple(
+            replace(j, transforms=(Elementary(motion=Move.TX, value=0.0), *j.transforms)) for j in tilted.joints
+        ),
     )
     for row in denavit_tables(chain, chain, modified=True)[0]:
         assert abs(row.d) + abs(row.a) < 2.0
@@ -118,21 +131,23 @@ def test_rounded_right_angles_stay_as_they_are_but_do_not_send_normals_to_infini
     np.testing.assert_allclose(forward_kinematics(mdh_form(chain), q), forward_kinematics(chain, q), atol=1e-12)
 
 
-def structural_rank(robot, quantities, *, terms=frozenset({Term.OFFSET}), geometry=Geometry.COMPLETE):
+def structural_rank(robot, quantities, *, terms=frozenset({Term.OFFSET}), geometry=UnknownGeometry.COMPLETE):
     """Rank over random configurations, by the shared identifiability code."""
     rng = np.random.default_rng(3)
     q = rng.uniform(-3, 3, size=(120, robot.n_joints))
     setups = {"sensor": frame(rng, outside=True)}
-    motions = ALL if quantities == (Quantity.POSE,) else TRANSLATIONS
+    motions = ALL if quantities == (Observed.POSE,) else TRANSLATIONS
     names = [f"t{k}" for k in range(len(quantities))]
     model = kinematic_model(
-        robot, ErrorModel(geometry, terms), setups=setups,
+        robot,
+        ErrorModel(geometry, terms),
+        setups=setups,
         targets={name: frame(rng, motions, outside=False) for name in names},
-    )  # fmt: skip
+    )
     rows = []
     for name, quantity in zip(names, quantities, strict=True):
         _, _, J = pose_and_derivative(model, np.zeros(len(model.parameters)), q, "sensor", name)
-        part = J if quantity is Quantity.POSE else J[:, :3]
+        part = J if quantity is Observed.POSE else J[:, :3]
         rows.append(part.reshape(len(part), -1).T)
     return len(base_parameters(np.vstack(rows), parameters=model.names)), model
 
@@ -143,14 +158,14 @@ GENERIC = np.random.default_rng(11)
 @pytest.mark.parametrize(
     ("robot", "quantities", "count"),
     [
-        ("ur10e", (Quantity.POSE,), 30),
-        ("panda", (Quantity.POSE,), 34),
-        ("ur10e", (Quantity.POSITION,), 27),
-        ("ur10e", (Quantity.POSITION,) * 2, 30),
-        ("ur10e", (Quantity.POSITION,) * 3, 33),
+        ("ur10e", (Observed.POSE,), 30),
+        ("panda", (Observed.POSE,), 34),
+        ("ur10e", (Observed.POSITION,), 27),
+        ("ur10e", (Observed.POSITION,) * 2, 30),
+        ("ur10e", (Observed.POSITION,) * 3, 33),
     ],
 )
-@pytest.mark.parametrize("geometry", [Geometry.COMPLETE, Geometry.HAYATI])
+@pytest.mark.parametrize("geometry", [UnknownGeometry.COMPLETE, UnknownGeometry.HAYATI])
 def test_number_of_identifiable_parameters(robot, quantities, count, geometry):
     """4 per revolute joint + 6 for a pose; points leave the tool's rotation out and add three each for the next."""
     assert structural_rank(load_robot(robot), quantities, geometry=geometry)[0] == count
@@ -173,7 +188,7 @@ def test_calibrated_robot_and_model_put_the_tip_in_the_same_place():
     rng = np.random.default_rng(4)
     robot = random_robot(rng, 6, coupled=True)
     terms = frozenset({Term.OFFSET, Term.GAIN, Term.COUPLING})
-    for geometry in Geometry:
+    for geometry in UnknownGeometry:
         model = model_of(robot, ErrorModel(geometry, terms), rng)
         values = 0.01 * rng.normal(size=len(model.parameters))
         q = rng.normal(size=(5, 6))
@@ -190,13 +205,15 @@ def test_whitening_by_a_covariance_is_its_mahalanobis_length():
     spread = rng.normal(size=(7, 3, 3))
     C = spread @ np.swapaxes(spread, 1, 2)
     r = rng.normal(size=(3, 7))
-    o = with_covariance(Observations(Quantity.POSITION, np.arange(7), np.zeros((7, 3))), C)
+    o = with_covariance(Observations(quantity=Observed.POSITION, rows=np.arange(7), position=np.zeros((7, 3))), C)
     along, _ = along_axes(o, r, np.zeros((0, 3, 7)))
     z = (along / o.noise.T) ** 2
     np.testing.assert_allclose(z.sum(axis=0), [r[:, i] @ np.linalg.solve(C[i], r[:, i]) for i in range(7)], rtol=1e-9)
     np.testing.assert_allclose(in_sensor_axes(o, along), r, atol=1e-14)
     with pytest.raises(MeasurementError, match="negative eigenvalue"):
         with_covariance(o, -C)
-    pose = Observations(Quantity.POSE, np.arange(7), np.zeros((7, 3)), np.tile(np.eye(3), (7, 1, 1)))
+    pose = Observations(
+        quantity=Observed.POSE, rows=np.arange(7), position=np.zeros((7, 3)), rotation=np.tile(np.eye(3), (7, 1, 1))
+    )
     with pytest.raises(MeasurementError, match="between position and orientation"):
         with_covariance(pose, np.ones((6, 6)))

@@ -15,19 +15,17 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-import browser
-import identified
 from armid.cli import application
 from armid.kinematics.build import kinematic_model
 from armid.kinematics.calibrated import calibrated_robot
-from armid.kinematics.model import ErrorModel, Geometry
+from armid.kinematics.model import ErrorModel, UnknownGeometry
 from armid.kinematics.rotations import rotation_exp
 from armid.logs.log import Channel
 from armid.motions.fourier import FourierTrajectory
 from armid.robot.load import load_robot
 from armid.robot.yaml_write import to_yaml
 from armid.simulation import (
-    JointErrors,
+    EncoderErrors,
     LogFormat,
     Physics,
     Tracker,
@@ -40,11 +38,12 @@ from armid.simulation import (
 )
 from armid.simulation.tracker import true_positions
 from armid.simulation.variation import varied
+from support import browser, identified
 
 TILT = np.array([0.025, -0.018, 0.0])
 """[rad] 1.8 degrees: a base bolted to a floor that is not level."""
 
-ENCODERS = JointErrors(eccentricity=(6e-3, 9e-3, 8e-3), eccentricity_phase=(0.3, -1.0, 2.0), compliance=2e-4)
+ENCODERS = EncoderErrors(eccentricity=(6e-3, 9e-3, 8e-3), eccentricity_phase=(0.3, -1.0, 2.0), compliance=2e-4)
 
 
 def run(*words: object) -> dict:
@@ -55,7 +54,7 @@ def run(*words: object) -> dict:
 
 def misbuilt(nominal, rng):
     """The arm with a good part of the usual tolerances, other bodies, and a base that leans."""
-    model = kinematic_model(nominal, ErrorModel(Geometry.HAYATI), setups={}, targets={})
+    model = kinematic_model(nominal, ErrorModel(UnknownGeometry.HAYATI), setups={}, targets={})
     values = model.tolerances * rng.normal(size=len(model.parameters))
     for i, name in enumerate(model.names):
         # What no measurement of the tool tells from the frames of tracker and tool.
@@ -119,18 +118,33 @@ def cell(tmp_path_factory):
 def identify(cell, which, *more):
     folder = cell[0]
     return run(
-        "identify", identified.urdf_file(), folder / f"log_{which}3.csv", "--validate", folder / f"log_{which}4.csv",
-        "--out", folder / f"identified_{which}", "--json", *more,
-    )  # fmt: skip
+        "identify",
+        identified.urdf_file(),
+        folder / f"log_{which}3.csv",
+        "--validate",
+        folder / f"log_{which}4.csv",
+        "--out",
+        folder / f"identified_{which}",
+        "--json",
+        *more,
+    )
 
 
 def calibrated(cell, which, terms):
     folder = cell[0]
     out = folder / f"calibrated_{which}"
     data = run(
-        "calibrate", identified.urdf_file(), folder / f"poses_{which}.csv", "--model", "hayati", "--terms", terms,
-        "--out", out, "--json",
-    )  # fmt: skip
+        "calibrate",
+        identified.urdf_file(),
+        folder / f"poses_{which}.csv",
+        "--model",
+        "hayati",
+        "--terms",
+        terms,
+        "--out",
+        out,
+        "--json",
+    )
     return data, out / "correction.json"
 
 
@@ -195,9 +209,10 @@ def test_encoder_errors_of_the_correction_are_taken_off_the_log(cell):
     assert "eccentricity" in rich["terms"]
     plain = json.loads(Path(correction).read_text())
     plain["parameters"] = {
-        name: value for name, value in plain["parameters"].items()
+        name: value
+        for name, value in plain["parameters"].items()
         if not any(word in name for word in ("eccentricity", "compliance"))
-    }  # fmt: skip
+    }
     bare = cell[0] / "bare.json"
     bare.write_text(json.dumps(plain))
     without = identify(cell, "bad", "--correction", bare, "--find-gravity")

@@ -15,7 +15,7 @@ from armid.kernels.kinematics import forward_kinematics
 from armid.kinematics.rotations import inverse
 from armid.robot.load import load_robot
 from armid.robot.quaternion import quaternion_from_matrix
-from measured_arm import MeasuredArm, pose_columns, position_columns, write_table
+from support.measured_arm import MeasuredArm, pose_columns, position_columns, write_table
 
 
 @pytest.fixture(scope="module")
@@ -27,9 +27,21 @@ def recording():
 
 def command(path, *options):
     done = CliRunner().invoke(
-        application(), ["calibrate", "ur10e", str(path), "--terms", "offset", "--folds", "3", "--json",
-                        "--out", str(path.parent / "out"), *options],
-    )  # fmt: skip
+        application(),
+        [
+            "calibrate",
+            "ur10e",
+            str(path),
+            "--terms",
+            "offset",
+            "--folds",
+            "3",
+            "--json",
+            "--out",
+            str(path.parent / "out"),
+            *options,
+        ],
+    )
     return done, " ".join(done.stderr.replace("│", " ").split())
 
 
@@ -60,37 +72,55 @@ QUATERNION = ("qw", "qx", "qy", "qz")
 MISTAKES = {
     "degrees": (lambda a, q, T: a.joints(np.degrees(q)) | pose_columns(T), "--angles deg"),
     "some rows in degrees": (
-        lambda a, q, T: a.joints(some_rows(q, 180 / np.pi)) | pose_columns(T), "p.csv:22): these are degrees"),
+        lambda a, q, T: a.joints(some_rows(q, 180 / np.pi)) | pose_columns(T),
+        "p.csv:22): these are degrees",
+    ),
     "millimetres": (lambda a, q, T: a.joints(q) | pose_columns(with_position(T, 1e3 * T[:, :3, 3])), "--lengths mm"),
     "some rows in millimetres": (
         lambda a, q, T: a.joints(q) | pose_columns(with_position(T, some_rows(T[:, :3, 3], 1e3))),
-        "p.csv:22: units are mixed within the file"),
+        "p.csv:22: units are mixed within the file",
+    ),
     "quaternion not normalised": (
-        lambda a, q, T: a.joints(q) | pose_columns(T) | {"qw": 1.5 + 0 * q[:, 0]}, "not normalised"),
+        lambda a, q, T: a.joints(q) | pose_columns(T) | {"qw": 1.5 + 0 * q[:, 0]},
+        "not normalised",
+    ),
     "quaternion x y z w": (
-        lambda a, q, T: a.joints(q) | position_columns(T[:, :3, 3])
-        | dict(zip(QUATERNION, np.roll(quaternion_from_matrix(T[:, :3, :3]), -1, axis=1).T, strict=True)),
-        "--orientation quaternion-xyzw"),
+        lambda a, q, T: (
+            a.joints(q)
+            | position_columns(T[:, :3, 3])
+            | dict(zip(QUATERNION, np.roll(quaternion_from_matrix(T[:, :3, :3]), -1, axis=1).T, strict=True))
+        ),
+        "--orientation quaternion-xyzw",
+    ),
     "Euler zyx": (lambda a, q, T: a.joints(q) | position_columns(T[:, :3, 3]) | angles(T, RPY, "zyx"), "euler-zyx"),
     "Euler ZYX": (lambda a, q, T: a.joints(q) | position_columns(T[:, :3, 3]) | angles(T, RPY, "ZYX"), "euler-ZYX"),
     "Euler ZYZ": (lambda a, q, T: a.joints(q) | position_columns(T[:, :3, 3]) | angles(T, RPY, "ZYZ"), "euler-ZYZ"),
     "swapped joints": (
-        lambda a, q, T: a.joints(changed(q, 2, 4)) | pose_columns(T), "elbow_joint and wrist_2_joint are swapped"),
+        lambda a, q, T: a.joints(changed(q, 2, 4)) | pose_columns(T),
+        "elbow_joint and wrist_2_joint are swapped",
+    ),
     "joints from the tip": (lambda a, q, T: a.joints(q[:, ::-1]) | pose_columns(T), "listed from the tip to the base"),
     "another zero": (
         lambda a, q, T: a.joints(q + np.pi / 2 * np.eye(6)[1]) | pose_columns(T),
-        "shoulder_lift_joint counts from another zero: add -90 deg"),
+        "shoulder_lift_joint counts from another zero: add -90 deg",
+    ),
     "camera on the hand": (lambda a, q, T: a.joints(q) | pose_columns(inverse(T)), "--sensor hand"),
-    "left-handed": (
-        lambda a, q, T: a.joints(q) | position_columns(T[:, :3, 3] * [1, 1, -1]), "axes are left-handed"),
+    "left-handed": (lambda a, q, T: a.joints(q) | position_columns(T[:, :3, 3] * [1, 1, -1]), "axes are left-handed"),
     "two configurations": (
-        lambda a, q, T: a.joints(q[:2]) | position_columns(T[:2, :3, 3]), "6 equations from 2 configurations"),
+        lambda a, q, T: a.joints(q[:2]) | position_columns(T[:2, :3, 3]),
+        "6 equations from 2 configurations",
+    ),
     "another arm": (lambda a, q, T: a.joints(q[::-1]) | pose_columns(T), "is this the right robot"),
     "no rotation matrix": (
-        lambda a, q, T: a.joints(q) | position_columns(T[:, :3, 3])
-        | {f"r{i + 1}{j + 1}": 1.1 * T[:, i, j] for i in range(3) for j in range(3)}, "no rotation matrix"),
-    "no length": (lambda a, q, T: a.joints(q) | {"distance": -T[:, 0, 3] ** 2}, "expected > 0"),
-}  # fmt: skip
+        lambda a, q, T: (
+            a.joints(q)
+            | position_columns(T[:, :3, 3])
+            | {f"r{i + 1}{j + 1}": 1.1 * T[:, i, j] for i in range(3) for j in range(3)}
+        ),
+        "no rotation matrix",
+    ),
+    "no length": (lambda a, q, T: a.joints(q) | {"distance": -(T[:, 0, 3] ** 2)}, "expected > 0"),
+}
 
 
 @pytest.mark.parametrize("mistake", list(MISTAKES))
@@ -104,8 +134,12 @@ def test_mistakes_are_refused_with_their_cause(recording, tmp_path, mistake):
 
 
 def test_the_flag_that_is_named_is_the_cure(recording, tmp_path):
-    for mistake, flag in (("Euler ZYX", ("--orientation", "euler-ZYX")), ("degrees", ("--angles", "deg")),
-                          ("millimetres", ("--lengths", "mm")), ("camera on the hand", ("--sensor", "hand"))):  # fmt: skip
+    for mistake, flag in (
+        ("Euler ZYX", ("--orientation", "euler-ZYX")),
+        ("degrees", ("--angles", "deg")),
+        ("millimetres", ("--lengths", "mm")),
+        ("camera on the hand", ("--sensor", "hand")),
+    ):
         done, said = command(write_table(tmp_path / "p.csv", MISTAKES[mistake][0](*recording)), *flag)
         assert done.exit_code == 0, (mistake, said)
 
@@ -153,9 +187,20 @@ def test_an_arm_far_from_its_description_is_calibrated_with_a_warning(tmp_path):
     q = arm.configurations(40)
     path = write_table(tmp_path / "p.csv", arm.joints(q) | pose_columns(arm.noisy(arm.Z @ arm.tool_in_base(q))))
     done = CliRunner().invoke(
-        application(), ["calibrate", "panda", str(path), "--terms", "offset", "--folds", "3", "--json",
-                        "--out", str(tmp_path / "out")],
-    )  # fmt: skip
+        application(),
+        [
+            "calibrate",
+            "panda",
+            str(path),
+            "--terms",
+            "offset",
+            "--folds",
+            "3",
+            "--json",
+            "--out",
+            str(tmp_path / "out"),
+        ],
+    )
     data = json.loads(done.stdout)
     assert any(n["code"] == "far-from-nominal" for n in data["notes"])
     assert data["position_error_before"]["mean"] > 0.015

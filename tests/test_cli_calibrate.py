@@ -23,9 +23,17 @@ from armid.robot.load import load_robot
 from armid.robot.urdf.write import new_urdf
 
 KEYS = (
-    "parameters", "identified", "position_error_before", "position_error_after", "position_error_held_out",
-    "orientation_error_before", "orientation_error_after", "orientation_error_held_out", "verdict", "files",
-)  # fmt: skip
+    "parameters",
+    "identified",
+    "position_error_before",
+    "position_error_after",
+    "position_error_held_out",
+    "orientation_error_before",
+    "orientation_error_after",
+    "orientation_error_held_out",
+    "verdict",
+    "files",
+)
 
 
 def run(*arguments):
@@ -51,9 +59,11 @@ def workshop(tmp_path_factory):
     robot = load_robot(folder / "arm.urdf")
     frames = [rigid(rotation_exp(rng.normal(size=3)), rng.normal(size=3)) for _ in range(2)]
     model = kinematic_model(
-        robot, ErrorModel(), setups={"sensor": FrameModel.around(frames[0], ALL, outside=True)},
+        robot,
+        ErrorModel(),
+        setups={"sensor": FrameModel.around(frames[0], ALL, outside=True)},
         targets={"tool": FrameModel.around(0.2 * frames[1] + np.diag([0.8, 0.8, 0.8, 0.8]), ALL, outside=False)},
-    )  # fmt: skip
+    )
     arm = model.owned(Owner.LINK, Owner.JOINT)
     values = np.where(arm, 0.3 * model.tolerances * rng.normal(size=len(arm)), 0.0)
     for name, count in (("fit", 50), ("other", 30)):
@@ -67,9 +77,19 @@ def workshop(tmp_path_factory):
 def test_contract_files_and_round_trip(workshop, tmp_path):
     out = tmp_path / "out"
     result = run(
-        workshop / "arm.urdf", workshop / "fit.csv", "--validate", workshop / "other.csv", "--terms", "offset",
-        "--enough", "--compensate", workshop / "other.csv", "--out", out, "--json",
-    )  # fmt: skip
+        workshop / "arm.urdf",
+        workshop / "fit.csv",
+        "--validate",
+        workshop / "other.csv",
+        "--terms",
+        "offset",
+        "--enough",
+        "--compensate",
+        workshop / "other.csv",
+        "--out",
+        out,
+        "--json",
+    )
     assert result.exit_code == 0, result.stderr
     data = json.loads(result.stdout)
     assert all(key in data for key in KEYS)

@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from armid.cli import application
 from armid.logs import Channel, Log
-from realdata import real_data
-from recordings import recording
+from support.realdata import real_data
+from support.recordings import recording
 
 RUNNER = CliRunner()
 
@@ -27,7 +27,7 @@ ROBOT = """
 def urdf() -> str:
     """The arm of `recordings.arm` as a URDF."""
     from armid.parameters.inertial import to_centre_of_mass
-    from recordings import arm
+    from support.recordings import arm
 
     robot = arm()
     links, joints = [], []

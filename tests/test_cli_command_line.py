@@ -18,7 +18,7 @@ from armid.identification.result import load_result
 from armid.logs import Channel
 from armid.report.identification import reproduce_section
 from armid.robot.load import load_robot
-from identified import URDF, log, trusted
+from support.identified import URDF, log, trusted
 
 
 def text_of(blocks: tuple[Any, ...]) -> str:

@@ -16,7 +16,7 @@ from armid.simulation.physics import Physics
 from armid.simulation.scenario import Scenario, run_scenario
 from armid.simulation.sensors import PositionSensor, Sensors, TorqueSensor
 from armid.simulation.writers import LogFormat, write_log
-from realdata import ROOT, real_data
+from support.realdata import ROOT, real_data
 
 RUNNER = CliRunner()
 STIFFNESS = (4000.0, 3000.0, 1500.0)

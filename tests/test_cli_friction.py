@@ -16,8 +16,8 @@ from armid.kernels.evaluate import evaluate_rows
 from armid.parameters.effects import Effects
 from armid.robot.load import load_robot
 from armid.rows.torque import TorqueRows
-from elbow import coloured, fourier_motion
-from elbow_logs import ROBOT, run, write_columns
+from support.elbow import coloured, fourier_motion
+from support.elbow_logs import ROBOT, run, write_columns
 
 RUNNER = CliRunner()
 LINEAR = "viscous,coulomb,offset"
@@ -81,9 +81,17 @@ def identified(place):
     found = {}
     for shape in ("stribeck", "smooth", "asymmetric", "load"):
         report = run(
-            "identify", place / "elbow.yaml", place / f"{shape}1.csv", "--validate", place / f"{shape}2.csv",
-            "--friction", f"{LINEAR},{shape}", "--out", place / shape, "--json",
-        )  # fmt: skip
+            "identify",
+            place / "elbow.yaml",
+            place / f"{shape}1.csv",
+            "--validate",
+            place / f"{shape}2.csv",
+            "--friction",
+            f"{LINEAR},{shape}",
+            "--out",
+            place / shape,
+            "--json",
+        )
         found[shape] = report, load_result(place / shape, traces=True)
     return found
 
@@ -140,9 +148,17 @@ def test_friction_of_a_joint_that_two_drives_move_is_told_from_that_of_the_drive
         time = np.arange(len(x))[:, None] / 200.0
         write_columns(place / f"coupled{k}.csv", robot, {"time": time, "q": x[:, :3], "tau": torque})
     report = run(
-        "identify", place / "coupled.yaml", place / "coupled1.csv", "--validate", place / "coupled2.csv",
-        "--friction", f"{LINEAR},coupled", "--out", place / "coupled", "--json",
-    )  # fmt: skip
+        "identify",
+        place / "coupled.yaml",
+        place / "coupled1.csv",
+        "--validate",
+        place / "coupled2.csv",
+        "--friction",
+        f"{LINEAR},coupled",
+        "--out",
+        place / "coupled",
+        "--json",
+    )
     joints = {joint["name"]: joint for joint in report["friction"]["joints"]}
     assert report["verdict"] == "trusted"
     assert not {"coupled_viscous", "coupled_coulomb"} & (set(joints["waist"]) | set(joints["shoulder"]))

@@ -15,9 +15,9 @@ from armid.identification.result import load_result, replacing
 from armid.kernels.evaluate import evaluate_rows
 from armid.robot.load import load_robot
 from armid.rows.torque import TorqueRows
-from elbow import coloured, fourier_motion
-from elbow_logs import FRICTION, ROBOT, true_standard
-from realdata import real_data
+from support.elbow import coloured, fourier_motion
+from support.elbow_logs import FRICTION, ROBOT, true_standard
+from support.realdata import real_data
 
 RUNNER = CliRunner()
 MAPPINGS = Path(__file__).resolve().parents[1] / "docs" / "mappings"
@@ -57,9 +57,16 @@ def run(*args, code=0):
 @pytest.fixture(scope="module")
 def identified(place):
     report = run(
-        "identify", place / "elbow.yaml", place / "log1.csv", place / "log2.csv", "--validate", place / "log3.csv",
-        "--out", place / "result", "--json",
-    )  # fmt: skip
+        "identify",
+        place / "elbow.yaml",
+        place / "log1.csv",
+        place / "log2.csv",
+        "--validate",
+        place / "log3.csv",
+        "--out",
+        place / "result",
+        "--json",
+    )
     return report, load_result(place / "result", traces=True)
 
 
@@ -105,9 +112,16 @@ def test_the_stored_result_is_complete(place, identified):
 def test_the_same_input_gives_the_same_result(place, identified):
     report, _ = identified
     again = run(
-        "identify", place / "elbow.yaml", place / "log1.csv", place / "log2.csv", "--validate", place / "log3.csv",
-        "--out", place / "again", "--json",
-    )  # fmt: skip
+        "identify",
+        place / "elbow.yaml",
+        place / "log1.csv",
+        place / "log2.csv",
+        "--validate",
+        place / "log3.csv",
+        "--out",
+        place / "again",
+        "--json",
+    )
     for key in ("condition_number", "joints", "joints_raw", "relative_error_held_out"):
         assert again[key] == report[key]
     with np.load(place / "result" / "result.npz") as a, np.load(place / "again" / "result.npz") as b:
@@ -139,9 +153,18 @@ def test_an_earlier_result_makes_a_short_log_enough(place, identified):
 @pytest.mark.parametrize("method", ["ols", "huber"])
 def test_other_methods_find_the_truth_too(place, method):
     report = run(
-        "identify", place / "elbow.yaml", place / "log1.csv", place / "log2.csv", "--validate", place / "log3.csv",
-        "--method", method, "--out", place / method, "--json",
-    )  # fmt: skip
+        "identify",
+        place / "elbow.yaml",
+        place / "log1.csv",
+        place / "log2.csv",
+        "--validate",
+        place / "log3.csv",
+        "--method",
+        method,
+        "--out",
+        place / method,
+        "--json",
+    )
     assert report["verdict"] == "trusted"
     assert report["relative_error_held_out"] < 0.02
 
@@ -157,9 +180,16 @@ def test_a_tilted_base_is_found_on_request(place):
     robot = load_robot(place / "elbow.yaml", gravity=[0.3, 0.0, -9.805])
     write_log(place / "tilted.csv", robot, 9)
     run(
-        "identify", place / "elbow.yaml", place / "tilted.csv", "--find-gravity", "--friction", "viscous,coulomb,offset",
-        "--out", place / "tilted", "--json",
-    )  # fmt: skip
+        "identify",
+        place / "elbow.yaml",
+        place / "tilted.csv",
+        "--find-gravity",
+        "--friction",
+        "viscous,coulomb,offset",
+        "--out",
+        place / "tilted",
+        "--json",
+    )
     result = load_result(place / "tilted")
     assert result.robot.gravity == pytest.approx([0.3, 0.0, -9.805], abs=0.03)
     assert any(note.code == "gravity-found" for note in result.notes)
@@ -328,10 +358,16 @@ def test_panda(tmp_path):
 
 def test_xmate7pro(tmp_path):
     report = real(
-        tmp_path, MAPPINGS / "xmate7pro-robot.yaml", MAPPINGS / "xmate7pro-1-periods-1.yaml",
-        "--validate", MAPPINGS / "xmate7pro-1-periods-2.yaml", "--friction", "viscous,coulomb", "--rotor-inertia",
+        tmp_path,
+        MAPPINGS / "xmate7pro-robot.yaml",
+        MAPPINGS / "xmate7pro-1-periods-1.yaml",
+        "--validate",
+        MAPPINGS / "xmate7pro-1-periods-2.yaml",
+        "--friction",
+        "viscous,coulomb",
+        "--rotor-inertia",
         data=[("xmate7pro",)],
-    )  # fmt: skip
+    )
     assert report["base_parameters"] == 62
     assert report["verdict"] == "trusted"
     assert report["condition_number"] == pytest.approx(60.0, rel=0.1)
@@ -340,9 +376,14 @@ def test_xmate7pro(tmp_path):
 
 def test_lwr4plus(tmp_path):
     report = real(
-        tmp_path, real_data("dynamics", "lwr4plus", "kuka_lwr4.urdf"), MAPPINGS / "lwr4plus-1.yaml",
-        "--validate", MAPPINGS / "lwr4plus-2.yaml", "--rotor-inertia", data=[("lwr4plus",)],
-    )  # fmt: skip
+        tmp_path,
+        real_data("dynamics", "lwr4plus", "kuka_lwr4.urdf"),
+        MAPPINGS / "lwr4plus-1.yaml",
+        "--validate",
+        MAPPINGS / "lwr4plus-2.yaml",
+        "--rotor-inertia",
+        data=[("lwr4plus",)],
+    )
     assert report["base_parameters"] == 69
     assert report["verdict"] == "trusted"
     assert report["relative_error_held_out"] < 0.025
@@ -350,9 +391,18 @@ def test_lwr4plus(tmp_path):
 
 def test_ur10e_from_currents(tmp_path):
     report = real(
-        tmp_path, "ur10e", MAPPINGS / "ur10e-14harm50sec.yaml", MAPPINGS / "ur10e-14harm50sec-load.yaml",
-        "--validate", MAPPINGS / "ur10e-40sec_12harm.yaml", "--torques", "motor", "--payload", "both", data=[("ur10e",)],
-    )  # fmt: skip
+        tmp_path,
+        "ur10e",
+        MAPPINGS / "ur10e-14harm50sec.yaml",
+        MAPPINGS / "ur10e-14harm50sec-load.yaml",
+        "--validate",
+        MAPPINGS / "ur10e-40sec_12harm.yaml",
+        "--torques",
+        "motor",
+        "--payload",
+        "both",
+        data=[("ur10e",)],
+    )
     assert report["base_parameters"] == 58 + 10
     assert report["verdict"] == "trusted"
     assert report["relative_error_held_out"] < 0.05

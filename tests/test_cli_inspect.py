@@ -80,8 +80,12 @@ def test_latex_and_files(tmp_path: Path) -> None:
     assert code == 0
     assert out.startswith(r"\begin{align*}")
     assert {p.name for p in tmp_path.iterdir()} == {
-        "inspect.json", "base_parameters.tex", "gravity.tex", "gravity.py", "gravity.sympy"
-    }  # fmt: skip
+        "inspect.json",
+        "base_parameters.tex",
+        "gravity.tex",
+        "gravity.py",
+        "gravity.sympy",
+    }
     assert json.loads((tmp_path / "inspect.json").read_text())["base_parameters"] == 43
 
 

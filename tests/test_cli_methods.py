@@ -13,8 +13,8 @@ from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
 from armid.parameters.inertial import from_centre_of_mass
 from armid.robot.load import load_robot
 from armid.rows.torque import TorqueRows
-from elbow import coloured, fourier_motion
-from elbow_logs import FRICTION, ROBOT, run, true_standard, write_columns, write_elbow_log
+from support.elbow import coloured, fourier_motion
+from support.elbow_logs import FRICTION, ROBOT, run, true_standard, write_columns, write_elbow_log
 
 
 @pytest.fixture(scope="module")
@@ -31,9 +31,17 @@ def place(tmp_path_factory):
 
 def identified(place, *options, log="log1", name="out", code=0):
     report = run(
-        "identify", place / "elbow.yaml", place / f"{log}.csv", "--validate", place / "log2.csv",
-        "--out", place / name, "--json", *options, code=code,
-    )  # fmt: skip
+        "identify",
+        place / "elbow.yaml",
+        place / f"{log}.csv",
+        "--validate",
+        place / "log2.csv",
+        "--out",
+        place / name,
+        "--json",
+        *options,
+        code=code,
+    )
     return report, load_result(place / name)
 
 
@@ -164,9 +172,20 @@ channels:
 """
         (place / f"{name}.yaml").write_text(mapping + ("conditions: {payload: 2.5}\n" if loaded else ""))
     report = run(
-        "identify", place / "elbow.yaml", place / "bare.yaml", place / "heavy.yaml", "--validate", place / "test.yaml",
-        "--torques", "motor", "--payload", "both", "--out", place / "gains", "--json",
-    )  # fmt: skip
+        "identify",
+        place / "elbow.yaml",
+        place / "bare.yaml",
+        place / "heavy.yaml",
+        "--validate",
+        place / "test.yaml",
+        "--torques",
+        "motor",
+        "--payload",
+        "both",
+        "--out",
+        place / "gains",
+        "--json",
+    )
     found = load_result(place / "gains").gains
     for name, gain in zip(robot.joint_names, gains, strict=True):
         value, deviation = found[name]

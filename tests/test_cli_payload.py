@@ -21,7 +21,7 @@ from armid.simulation.physics import Physics
 from armid.simulation.scenario import Scenario, run_scenario
 from armid.simulation.sensors import typical_sensors
 from armid.simulation.writers import LogFormat, write_log
-from realdata import ROOT, real_data
+from support.realdata import ROOT, real_data
 
 RUNNER = CliRunner()
 ROBOT = load_robot("iiwa14")
@@ -67,9 +67,17 @@ def visits(poses: np.ndarray, *, move: float = 1.5, hold: float = 0.7) -> Sample
 
 def identified(place: Path, name: str, *logs: str) -> Path:
     done = RUNNER.invoke(
-        application(), ["identify", "iiwa14", str(place / logs[0]), *(("--validate", str(place / logs[1])) if logs[1:] else ()),
-                        "--out", str(place / name), "--json"]
-    )  # fmt: skip
+        application(),
+        [
+            "identify",
+            "iiwa14",
+            str(place / logs[0]),
+            *(("--validate", str(place / logs[1])) if logs[1:] else ()),
+            "--out",
+            str(place / name),
+            "--json",
+        ],
+    )
     assert done.exit_code in (0, 3), done.output
     return place / name
 
@@ -240,9 +248,20 @@ def test_a_real_arm_from_the_command_line(tmp_path: Path) -> None:
     folder = real_data("dynamics", "ur10e")
     mappings = ROOT / "docs" / "mappings"
     arguments = [
-        "identify", folder / "ur10e.urdf", mappings / "ur10e-14harm50sec.yaml", mappings / "ur10e-14harm50sec-load.yaml",
-        "--payload", "both", "--torques", "motor", "--rotor-inertia", "--data-root", real_data(), "--out", tmp_path / "arm",
-    ]  # fmt: skip
+        "identify",
+        folder / "ur10e.urdf",
+        mappings / "ur10e-14harm50sec.yaml",
+        mappings / "ur10e-14harm50sec-load.yaml",
+        "--payload",
+        "both",
+        "--torques",
+        "motor",
+        "--rotor-inertia",
+        "--data-root",
+        real_data(),
+        "--out",
+        tmp_path / "arm",
+    ]
     done = RUNNER.invoke(application(), [str(a) for a in arguments])
     assert done.exit_code in (0, 3), done.output
     text = (

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from armid.cli import application
 from armid.identification.result import save_result
 from armid.motions.trajectory_files import load_trajectory
-from identified import trusted, untrusted
+from support.identified import trusted, untrusted
 
 WAYPOINTS = "waist,shoulder,elbow\n-0.8,-0.4,0.3\n0.0,0.3,-0.5\n0.7,-0.2,0.6\n"
 

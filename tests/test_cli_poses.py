@@ -37,8 +37,18 @@ def test_poses_writes_what_the_contract_says(tmp_path: Path):
 
 
 def test_people_get_tables(tmp_path: Path):
-    outcome = run("mabi-max100", "--for", "axis-inertia", "--pool", "400,300,200,100,50", "--method", "target",
-                  "--no-transitions", "--out", str(tmp_path))  # fmt: skip
+    outcome = run(
+        "mabi-max100",
+        "--for",
+        "axis-inertia",
+        "--pool",
+        "400,300,200,100,50",
+        "--method",
+        "target",
+        "--no-transitions",
+        "--out",
+        str(tmp_path),
+    )
     assert outcome.exit_code == 0, outcome.stderr
     assert "target matrix" in outcome.stderr
     assert outcome.stdout == ""

@@ -71,7 +71,7 @@ def test_contract_and_everything_behind_it(folder: Path, tmp_path: Path) -> None
     assert result["tables"][1]["gravity_largest_motion"] < 1e-10
     assert result["tables"][1]["torque_largest"] is None
     figures = page_figures(tmp_path / "recovered.html")
-    # Figures 5 and 6 of seed 003: the motion, and 35 panels of two lines each.
+    # Figures 5 and 6 of [Gaz2014]: the motion, and 35 panels of two lines each.
     assert len(figures["motion"]["data"]) == 7
     assert len(figures["elements"]["data"]) == 70
     assert len(figures["elements"]["layout"]["annotations"]) == 35

@@ -19,7 +19,7 @@ from armid.robot.robot import Robot
 from armid.rows.torque import TorqueRows
 from armid.sequential.estimate import TipToBase
 from armid.sequential.stages import Staging, stages_of_log
-from khosla import START_3, TABLE_3, sinusoid, vector
+from support.khosla import START_3, TABLE_3, sinusoid, vector
 
 RUNNER = CliRunner()
 
@@ -70,7 +70,7 @@ def test_a_stage_alone_is_not_to_be_trusted(tmp_path: Path) -> None:
 
 
 def sampled_file(path: Path, robot: Robot, x: np.ndarray, truth: np.ndarray) -> Path:
-    """Twenty-five samples at 20 ms with velocity and acceleration, as seed 001 simulates them."""
+    """Twenty-five samples at 20 ms with velocity and acceleration, as [Khosla1985] simulates them."""
     tau = inverse_dynamics(robot, *np.split(x, 3, axis=1), inertial=truth)
     kinds = ("q", "qd", "qdd", "tau")
     header = "time," + ",".join(f"{k}_{name}" for k in kinds for name in robot.joint_names)
@@ -170,8 +170,23 @@ def test_commanded_motion_is_the_output_error_structure(tmp_path: Path) -> None:
 def test_from_a_plan_to_its_parameters(tmp_path: Path) -> None:
     """design --sequential, simulate with brakes, sequential --plan: the 11 combinations within their intervals."""
     plan = tmp_path / "plan"
-    run("design", "cmu-dd-arm2", "--sequential", "--friction", "none", "--starts", "1", "--seconds", "3", "--workers", "1",
-        "--period", "6", "--out", plan)  # fmt: skip
+    run(
+        "design",
+        "cmu-dd-arm2",
+        "--sequential",
+        "--friction",
+        "none",
+        "--starts",
+        "1",
+        "--seconds",
+        "3",
+        "--workers",
+        "1",
+        "--period",
+        "6",
+        "--out",
+        plan,
+    )
     logs = []
     for k in (1, 2, 3):
         brakes = [w for name in ("joint1", "joint2")[: 3 - k] for w in ("--lock", name)]

@@ -15,12 +15,12 @@ from typer.testing import CliRunner
 from armid.cli import application
 from armid.motions.fourier import FourierTrajectory
 from armid.motions.trajectory_files import save_trajectory
-from armid.robot.elementary import Motion, elementary_matrix
+from armid.robot.elementary import Move, elementary_matrix
 from armid.robot.load import load_robot
 from armid.robot.quaternion import quaternion_from_matrix
 from armid.scene.capsules import LinkCapsule
 from armid.scene.scene import build_scene
-from browser import Browser, executable
+from support.browser import Browser, executable
 
 pytest.importorskip("viser", reason="viser is not installed")
 
@@ -141,7 +141,7 @@ def test_live_figures_tell_usage_and_distance():
 def test_quaternions_turn_like_their_matrices(seed):
     rng = np.random.default_rng(seed)
     R = np.eye(3)
-    for motion in (Motion.RX, Motion.RY, Motion.RZ):
+    for motion in (Move.RX, Move.RY, Move.RZ):
         R = R @ elementary_matrix(motion, np.pi if seed == 0 else rng.uniform(-np.pi, np.pi))[:3, :3]
     w, *v = quaternion_from_matrix(R)
     v, p = np.array(v), rng.normal(size=3)

@@ -15,7 +15,7 @@ from armid.logs.read import read_log
 from armid.motions.trajectory import SampledTrajectory
 from armid.motions.trajectory_files import save_csv, save_trajectory
 from armid.robot.load import load_robot
-from motions import sines
+from support.motions import sines
 
 RUNNER = CliRunner()
 
@@ -43,8 +43,16 @@ def result_of(*arguments):
 def test_all_formats_and_the_truth(trajectory, tmp_path):
     result = result_of("panda", trajectory, "--out", tmp_path, "--format", "all", "--seed", 4)
     names = [Path(file).name for file in result["files"]]
-    assert names == ["log.csv", "log.npz", "log.parquet", "log.libfranka.csv", "log.rtde.csv", "log_bag.mcap",
-                     "log.truth.json", "log.truth.npz"]  # fmt: skip
+    assert names == [
+        "log.csv",
+        "log.npz",
+        "log.parquet",
+        "log.libfranka.csv",
+        "log.rtde.csv",
+        "log_bag.mcap",
+        "log.truth.json",
+        "log.truth.npz",
+    ]
     assert all(Path(file).is_file() for file in result["files"])
     truth = json.loads(Path(result["files"][-2]).read_text())
     assert truth["seed"] == 4
@@ -56,10 +64,29 @@ def test_all_formats_and_the_truth(trajectory, tmp_path):
 
 def test_csv_trajectories_and_flags(trajectory, tmp_path):
     result = result_of(
-        "panda", trajectory.with_suffix(".csv"), "--out", tmp_path, "--sensors", "perfect", "--rate-hz", 250,
-        "--controller", "computed-torque", "--lock", "joint1", "--payload-mass", 1.5, "--variation", 0.1,
-        "--control-rate-hz", 2000, "--mistake", "torque-sign=joint2", "--mistake", "degrees",
-    )  # fmt: skip
+        "panda",
+        trajectory.with_suffix(".csv"),
+        "--out",
+        tmp_path,
+        "--sensors",
+        "perfect",
+        "--rate-hz",
+        250,
+        "--controller",
+        "computed-torque",
+        "--lock",
+        "joint1",
+        "--payload-mass",
+        1.5,
+        "--variation",
+        0.1,
+        "--control-rate-hz",
+        2000,
+        "--mistake",
+        "torque-sign=joint2",
+        "--mistake",
+        "degrees",
+    )
     truth = json.loads(Path(result["files"][1]).read_text())
     assert truth["payload"][0] == 1.5
     assert truth["scenario"]["controller"]["kind"] == "ComputedTorque"
@@ -82,8 +109,9 @@ def test_tracked_poses_and_controller_models(tmp_path):
     header = ",".join(f"q{i + 1}" for i in range(7))
     np.savetxt(tmp_path / "postures.csv", q, delimiter=",", header=header, comments="")
     (tmp_path / "s.yaml").write_text("tracker: {position_noise: 1.0e-4}\n")
-    poses = result_of("panda", tmp_path / "postures.csv", "--record", "tracker", "--out", tmp_path,
-                      "--scenario", tmp_path / "s.yaml")  # fmt: skip
+    poses = result_of(
+        "panda", tmp_path / "postures.csv", "--record", "tracker", "--out", tmp_path, "--scenario", tmp_path / "s.yaml"
+    )
     assert Path(poses["files"][0]).read_text().startswith("joint1,joint2")
     model = result_of("panda", tmp_path / "postures.csv", "--record", "controller-model", "--out", tmp_path)
     with np.load(model["files"][0]) as arrays:
@@ -126,9 +154,12 @@ def test_a_control_loop_slower_or_faster_than_usual_is_said(trajectory, tmp_path
 
 @pytest.mark.parametrize(
     ("column", "text", "message"),
-    [(3, "nan", "joint3, column q3: nan in row 4 at 0.01 s"), (0, "inf", "time: inf in row 4"),
-     (9, "-inf", "joint2, column qd2: -inf in row 4 at 0.01 s")],
-)  # fmt: skip
+    [
+        (3, "nan", "joint3, column q3: nan in row 4 at 0.01 s"),
+        (0, "inf", "time: inf in row 4"),
+        (9, "-inf", "joint2, column qd2: -inf in row 4 at 0.01 s"),
+    ],
+)
 def test_a_command_that_is_no_number_is_named_by_file_joint_and_time(trajectory, tmp_path, column, text, message):
     motion = tmp_path / "motion.csv"
     lines = trajectory.with_suffix(".csv").read_text().splitlines()

@@ -56,9 +56,20 @@ def test_a_campaign_predicts_every_axis_at_every_fresh_pose_within_one_per_cent(
     """
     poses = tmp_path / "poses"
     chosen = run(
-        "poses", "mabi-max100", "--for", "axis-inertia", "--method", "prediction", "--count", 34, "--no-transitions",
-        "--pool", 1500, "--out", poses,
-    )  # fmt: skip
+        "poses",
+        "mabi-max100",
+        "--for",
+        "axis-inertia",
+        "--method",
+        "prediction",
+        "--count",
+        34,
+        "--no-transitions",
+        "--pool",
+        1500,
+        "--out",
+        poses,
+    )
     assert chosen["base_parameters"] == 32
     plan = run("sweep", "mabi-max100", "--plan", poses / "poses.json", "--minutes", 2.3, "--out", tmp_path / "motions")
     assert plan["minutes"] == pytest.approx(2.3, rel=0.1)
@@ -81,9 +92,18 @@ def test_a_campaign_predicts_every_axis_at_every_fresh_pose_within_one_per_cent(
 def simulated(motion: str, folder: Path, seed: int) -> Path:
     """A motion run on the embedded arm, which holds its other axes with a loop of 10 Hz."""
     made = run(
-        "simulate", "mabi-max100", motion, "--format", "npz", "--sensors", "typical", "--seed", seed,
-        "--out", folder / str(seed),
-    )  # fmt: skip
+        "simulate",
+        "mabi-max100",
+        motion,
+        "--format",
+        "npz",
+        "--sensors",
+        "typical",
+        "--seed",
+        seed,
+        "--out",
+        folder / str(seed),
+    )
     return next(Path(f) for f in made["files"] if f.endswith(".npz") and "truth" not in f)
 
 

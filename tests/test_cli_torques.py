@@ -1,4 +1,4 @@
-"""Models 1, 2 and 3 of seed 004 from outside: identify, validate, report, export, and pairs that do not belong together."""
+"""Models 1, 2 and 3 of [Kolyubin2017] from outside: identify, validate, report, export, and pairs that do not belong together."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from armid.simulation.physics import Physics
 from armid.simulation.scenario import Scenario, run_scenario
 from armid.simulation.sensors import Sensors, TorqueSensor
 from armid.simulation.writers import LogFormat, write_log
-from test_experiments_motor_joint import Waves
+from test_logs_torque_pair import Waves
 
 RUNNER = CliRunner()
 LOAD = from_centre_of_mass(1.5, [0.0, 0.02, 0.12], 4e-3 * np.eye(3))

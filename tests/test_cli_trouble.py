@@ -15,7 +15,7 @@ from armid.cli import application
 from armid.consistency import program
 from armid.estimation.status import EstimationError, Status
 from armid.robot.load import load_robot
-from elbow_logs import ROBOT, write_columns, write_elbow_log
+from support.elbow_logs import ROBOT, write_columns, write_elbow_log
 
 RUNNER = CliRunner()
 TIMES = ("seconds", "peak_memory_mb", "folder")
@@ -136,7 +136,9 @@ main()
 """
 
 
-@pytest.mark.parametrize(("module", "name"), [("validation.identification", "fitted"), ("estimation.result", "arrays")])
+@pytest.mark.parametrize(
+    ("module", "name"), [("identification.pipeline", "fitted"), ("identification.result", "arrays")]
+)
 def test_an_interrupt_while_estimating_or_writing_leaves_the_folder_as_it_was(place, tmp_path, module, name):
     script = tmp_path / "interrupted.py"
     script.write_text(INTERRUPTED.format(module=module, name=name))
@@ -167,10 +169,19 @@ def test_two_runs_with_one_seed_write_the_same_files(place, tmp_path):
     folders = [tmp_path / name for name in ("a", "b")]
     for folder in folders:
         args = [
-            "-c", "from armid.cli import main; main()", "identify", str(place / "elbow.yaml"), str(place / "log.csv"),
-            "--seed", "7", "--essential",
-            "--friction", "viscous,coulomb,offset,stribeck", "--out", "out",
-        ]  # fmt: skip
+            "-c",
+            "from armid.cli import main; main()",
+            "identify",
+            str(place / "elbow.yaml"),
+            str(place / "log.csv"),
+            "--seed",
+            "7",
+            "--essential",
+            "--friction",
+            "viscous,coulomb,offset,stribeck",
+            "--out",
+            "out",
+        ]
         folder.mkdir()
         done = subprocess.run(
             [sys.executable, *args], cwd=folder, capture_output=True, text=True, timeout=250, check=False

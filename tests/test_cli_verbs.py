@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from armid.cli import VERBS, application, needed
 from armid.cli.output import EXIT_FAILED, EXIT_UNTRUSTED
 from armid.identification.result import save_result
-from identified import trusted, untrusted, urdf_file
+from support.identified import trusted, untrusted, urdf_file
 
 HEAVY = {"numpy", "scipy", "numba", "llvmlite", "mujoco", "sympy", "plotly", "clarabel", "jinja2", "pyarrow", "yaml"}
 

@@ -18,17 +18,17 @@ from armid.identifiability.structure import structural_base
 from armid.kernels.evaluate import evaluate_rows
 from armid.parameters.effects import Effects
 from armid.parameters.inertial import INERTIAL_NAMES, from_centre_of_mass, to_centre_of_mass
-from armid.robot import Elementary, Joint, JointKind, Link, Motion, Robot
+from armid.robot import Elementary, Joint, JointKind, Link, Move, Robot
 from armid.rows.torque import TorqueRows
-from elbow import case, elbow_arm, fourier_motion
+from support.elbow import case, elbow_arm, fourier_motion
 
 NAMES = tuple(f"link1.{name}" for name in INERTIAL_NAMES)
 BODY = from_centre_of_mass(2.0, [0.2, 0.05, 0.1], np.diag([0.02, 0.03, 0.04]))
 
 
-def pendulum(axis=Motion.RZ, gravity=(0.0, -9.81, 0.0)):
-    joint = Joint("j", JointKind.REVOLUTE, (Elementary(axis, 0.0, variable=True),))
-    return Robot("pendulum", (joint,), (Link("l", BODY),), gravity=np.array(gravity))
+def pendulum(axis=Move.RZ, gravity=(0.0, -9.81, 0.0)):
+    joint = Joint(name="j", kind=JointKind.REVOLUTE, transforms=(Elementary(motion=axis, value=0.0, variable=True),))
+    return Robot(name="pendulum", joints=(joint,), links=(Link("l", BODY),), gravity=np.array(gravity))
 
 
 def pendulum_information(robot, noise=0.01):
@@ -36,7 +36,9 @@ def pendulum_information(robot, noise=0.01):
     x = fourier_motion(np.random.default_rng(0), 1, 400, 50.0)
     A = evaluate_rows(source, x)
     y = A @ BODY + np.random.default_rng(1).normal(size=(400, 1)) * noise
-    return information_of([Run("m", source, x, y, rate=50.0)]).weighted({"j": 1.0 / noise}), A[:, 0] / noise
+    return information_of([Run(name="m", source=source, inputs=x, y=y, rate=50.0)]).weighted({"j": 1.0 / noise}), A[
+        :, 0
+    ] / noise
 
 
 @pytest.mark.parametrize(
@@ -47,7 +49,7 @@ def pendulum_information(robot, noise=0.01):
 def test_a_pendulum_shows_its_inertia_and_where_gravity_acts_its_moment_and_nothing_else(gravity, seen, regulariser):
     """tau = Izz qdd + g-terms in mx and my: the other seven parameters enter no torque."""
     information, _ = pendulum_information(pendulum(gravity=gravity))
-    prior = Prior(NAMES, BODY * 1.2, np.ones(10), {"link1": "nominal"})
+    prior = Prior(names=NAMES, values=BODY * 1.2, scale=np.ones(10), origin={"link1": "nominal"})
     estimate = Consistency(regulariser).fit(information, ("",) * 10, prior)
     by = dict(zip(INERTIAL_NAMES, estimate.determined_by, strict=True))
     assert {name for name, who in by.items() if who == "data"} == seen
@@ -60,7 +62,7 @@ def test_a_pendulum_shows_its_inertia_and_where_gravity_acts_its_moment_and_noth
 def test_shares_of_one_row_are_those_of_its_coefficients():
     """One precise row of Izz1 + l^2 m2 and a prior of equal doubt: each parameter gets its coefficient squared over the sum."""
     names = tuple(f"link{i}.{n}" for i in (1, 2) for n in INERTIAL_NAMES)
-    prior = Prior(names, np.concatenate([BODY, BODY]), np.ones(20), {})
+    prior = Prior(names=names, values=np.concatenate([BODY, BODY]), scale=np.ones(20), origin={})
     l, w, precision = 0.4, 0.1, 1e4
     R = np.zeros((1, 20))
     R[0, names.index("link1.Izz")], R[0, names.index("link2.mass")] = precision, precision * l**2
@@ -170,7 +172,7 @@ def test_the_distance_is_that_of_another_modeller(arm):
         constraints.append(sum(scale[c] * x[c] * BASIS[k] for k, c in enumerate(body.columns)) >> 0)
     constraints += [x[i] >= 0 for i, n in enumerate(arm.source.columns) if n.endswith(("viscous", "coulomb"))]
     error = root @ (arm.base.projection * scale) @ x - root @ free.values
-    problem = cp.Problem(cp.Minimize(cp.sum_squares(error)), constraints)
+    problem = cp.Problem(R=cp.Minimize(cp.sum_squares(error)), z=constraints)
     problem.solve(solver=cp.CLARABEL)
     assert ours == pytest.approx(problem.value, abs=1e-2)
     assert ours > 0.1, "this estimate is not physical by itself"

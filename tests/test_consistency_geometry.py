@@ -35,7 +35,7 @@ from armid.robot.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Sphere
 from armid.robot.load import load_robot
 from armid.robot.meshes import MeshError, vertices
 from armid.robot.urdf.arm import parse_urdf
-from elbow import case
+from support.elbow import case
 
 RNG = np.random.default_rng(0)
 
@@ -280,7 +280,7 @@ def test_estimates_outside_the_shapes_are_brought_inside_by_the_bounds(arm, tmp_
     for body in nominal_prior(robot, arm.source.columns).bodies:
         mass, centre, I = to_centre_of_mass(body.of(values))
         values[list(body.columns)] = from_centre_of_mass(mass, centre + np.array([0.3, -0.3, 0.3]), I)
-    prior = Prior(arm.source.columns, values, np.ones(len(values)), {})
+    prior = Prior(names=arm.source.columns, values=values, scale=np.ones(len(values)), origin={})
     units = arm.source.space.units
     free = Consistency(PullBack(1.0)).fit(weighted, units, prior)
     bound = Consistency(PullBack(1.0), GeometryBounds(margin=0.0).apply(robot)).fit(weighted, units, prior)

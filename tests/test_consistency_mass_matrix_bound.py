@@ -29,11 +29,11 @@ from armid.identifiability.structure import structural_base
 from armid.kernels.dynamics import mass_matrix
 from armid.parameters.effects import Effects
 from armid.parameters.inertial import INERTIAL_NAMES, from_centre_of_mass, pseudo_inertia, to_centre_of_mass
-from armid.robot import Elementary, Joint, JointKind, Link, Motion, Robot
+from armid.robot import Elementary, Joint, JointKind, Link, Move, Robot
 from armid.robot.load import load_robot
 from armid.rows.torque import TorqueRows
-from chains import random_robot
-from elbow import case
+from support.chains import random_robot
+from support.elbow import case
 
 CATALOGUE = ("iiwa14", "panda", "ur10e", "tx40", "cylindrical", "mabi-max100")
 
@@ -140,10 +140,12 @@ def twists(robot, q):
 
 def test_one_joint_meets_its_bound_exactly():
     ten = from_centre_of_mass(2.0, [0.3, 0.1, 0.2], np.diag([0.02, 0.03, 0.04]))
-    turn = Joint("j", JointKind.REVOLUTE, (Elementary(Motion.RZ, 0.0, variable=True),))
-    slide = Joint("j", JointKind.PRISMATIC, (Elementary(Motion.TX, 0.0, variable=True),))
+    turn = Joint(name="j", kind=JointKind.REVOLUTE, transforms=(Elementary(motion=Move.RZ, value=0.0, variable=True),))
+    slide = Joint(
+        name="j", kind=JointKind.PRISMATIC, transforms=(Elementary(motion=Move.TX, value=0.0, variable=True),)
+    )
     for joint, inertia in ((turn, 0.04 + 2.0 * (0.09 + 0.01)), (slide, 2.0)):
-        robot = Robot("one", (joint,), (Link("l", ten),))
+        robot = Robot(name="one", joints=(joint,), links=(Link("l", ten),))
         for rotor in (0.0, 0.5):
             assert mass_matrix_bound(robot, ten, np.array([rotor])) == pytest.approx(inertia + rotor, rel=0.02)
             assert mass_matrix_bound(robot, ten, np.array([rotor])) <= inertia + rotor
@@ -151,10 +153,10 @@ def test_one_joint_meets_its_bound_exactly():
 
 def test_a_point_mass_has_a_proof_off_the_axis_and_none_on_it():
     """A single link turns about its axis and does nothing else; on the axis M(q) is zero and nothing helps."""
-    joint = Joint("j", JointKind.REVOLUTE, (Elementary(Motion.RZ, 0.0, variable=True),))
+    joint = Joint(name="j", kind=JointKind.REVOLUTE, transforms=(Elementary(motion=Move.RZ, value=0.0, variable=True),))
     for centre, inertia in (([0.3, 0.1, 0.2], 2.0 * (0.09 + 0.01)), ([0.0, 0.0, 0.2], 0.0)):
         ten = from_centre_of_mass(2.0, centre, np.zeros((3, 3)))
-        bound = mass_matrix_bound(Robot("one", (joint,), (Link("l", ten),)), ten, np.zeros(1))
+        bound = mass_matrix_bound(Robot(name="one", joints=(joint,), links=(Link("l", ten),)), ten, np.zeros(1))
         assert 0.97 * inertia <= bound <= inertia
 
 

@@ -21,7 +21,7 @@ P0 = (
     from_centre_of_mass(2.0, [0.1, 0.0, 0.2], np.diag([0.03, 0.04, 0.02])),
     from_centre_of_mass(1.5, [0.0, 0.1, 0.1], np.diag([0.02, 0.015, 0.02])),
 )
-PRIOR = Prior(NAMES, np.concatenate([*P0, [0.5, 0.5]]), np.ones(22), {})
+PRIOR = Prior(names=NAMES, values=np.concatenate([*P0, [0.5, 0.5]]), scale=np.ones(22), origin={})
 UNITS = ("",) * 22
 RADIUS = 0.16
 """[m], of the ball and ellipsoid below."""
@@ -115,7 +115,7 @@ def test_the_optimum_is_that_of_another_modeller_and_solver(case, regulariser):
     x = cp.Variable(22)
     bodies = bodies_of(NAMES)
     objective = cp.sum_squares(A @ x - b) + regulariser.weight * divergence(regulariser.name, x, bodies)
-    problem = cp.Problem(cp.Minimize(objective), stated(bounds, x, bodies))
+    problem = cp.Problem(R=cp.Minimize(objective), z=stated(bounds, x, bodies))
     problem.solve(solver=cp.SCS, eps_abs=1e-7, eps_rel=1e-7, max_iters=60_000)
     ours = estimate.chi_square + regulariser.weight * regulariser.value(estimate.values, PRIOR)
     assert ours == pytest.approx(problem.value, rel=2e-4, abs=2e-4)
@@ -168,7 +168,7 @@ def test_a_weak_prior_decides_to_the_last_digit_where_strong_data_leave_directio
     """Rows a thousand and a million times as precise as they need be: the same answer where they are silent."""
     A = rows(count=10)[0]
     b = A @ np.array(PRIOR.values)
-    shifted = Prior(NAMES, PRIOR.values * 1.1, PRIOR.scale, {})
+    shifted = Prior(names=NAMES, values=PRIOR.values * 1.1, scale=PRIOR.scale, origin={})
     answers = [
         Consistency(PullBack(1e-2)).fit(information(precision * A, precision * b), UNITS, shifted).values
         for precision in (1e3, 1e6)

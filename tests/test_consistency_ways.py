@@ -1,4 +1,4 @@
-"""Smooth refinement and seed 000's inequalities: derivatives, agreement with the convex program, bounds, other solvers."""
+"""Smooth refinement and [Halper2024]'s inequalities: derivatives, agreement with the convex program, bounds, other solvers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from armid.parameters.effects import Effects
 from armid.parameters.inertial import from_centre_of_mass, from_log_cholesky, to_centre_of_mass, to_log_cholesky
 from armid.robot.load import load_robot
 from armid.rows.torque import TorqueRows
-from elbow import case, elbow_arm, fourier_motion
+from support.elbow import case, elbow_arm, fourier_motion
 
 BODIES = (
     from_centre_of_mass(6.0, [0.0, 0.02, -0.05], np.diag([0.05, 0.05, 0.04])),
@@ -61,7 +61,7 @@ def prior(arm):
     for body in bodies_of(arm.source.columns):
         theta = to_log_cholesky(body.of(values)) + rng.normal(size=10) * 0.15
         values[list(body.columns)] = from_log_cholesky(theta)
-    return Prior(arm.source.columns, values, np.ones(len(values)), {})
+    return Prior(names=arm.source.columns, values=values, scale=np.ones(len(values)), origin={})
 
 
 def found(way, arm, weighted, prior, regulariser=None, bounds=None):
@@ -281,14 +281,16 @@ SEED_SET = {"link1": 2, "link3": 2, "link5": 2, "link2": 1, "link4": 1}
 
 
 def test_the_seeds_own_arm_with_the_seeds_own_set():
-    """KUKA LBR iiwa in the frames of seed 000, whose bodies along z and y are what eqs. 3.53e and f speak of."""
+    """KUKA LBR iiwa in the frames of [Halper2024], whose bodies along z and y are what eqs. 3.53e and f speak of."""
     robot = load_robot("iiwa14")
     source = TorqueRows(robot, Effects())
     x = fourier_motion(np.random.default_rng(0), 7, 600, 50.0)
     A = evaluate_rows(source, x)
     prior = nominal_prior(robot, source.columns)
     noise = np.random.default_rng(1).normal(size=(600, 7))
-    information = information_of([Run("m", source, x, A @ (1.1 * prior.values) + noise, rate=50.0)])
+    information = information_of(
+        [Run(name="m", source=source, inputs=x, y=A @ (1.1 * prior.values) + noise, rate=50.0)]
+    )
     bounds = Bounds(inequalities=ThesisInequalities(slender=SEED_SET))
     found = PossibleBodies(PullBack(10.0), bounds, Way.THESIS).fit(information, source.space.units, prior)
     assert found.status is Status.SOLVED

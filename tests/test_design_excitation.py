@@ -10,9 +10,9 @@ import pytest
 from armid.design.augmented import EXPLORE, Schedule, minimised
 from armid.design.candidate import shrunk
 from armid.design.certificate import certify
-from armid.design.criterion import Criterion, Quality, condition_number
+from armid.design.criterion import CriterionSettings, DesignCriterion, condition_number
 from armid.design.design import design_excitation
-from armid.design.excitation import Excitation, ExcitationGrid
+from armid.design.excitation import ExcitationGrid, ExcitationProblem
 from armid.design.search import Budget, search
 from armid.design.search_files import load_search, save_search
 from armid.design.sequential import design_sequential
@@ -46,11 +46,17 @@ def short_arm(joints: int = 3) -> Robot:
     """The last joints of an iiwa: small, with shapes and torque limits."""
     arm = load_robot("iiwa14")
     frames = tuple(replace(f, link=joints) for f in arm.frames if f.link == 7)
-    return Robot("wrist", arm.joints[-joints:], arm.links[-joints:], frames, gravity=np.array([3.0, 2.0, -9.0]))
+    return Robot(
+        name="wrist",
+        joints=arm.joints[-joints:],
+        links=arm.links[-joints:],
+        frames=frames,
+        gravity=np.array([3.0, 2.0, -9.0]),
+    )
 
 
 @pytest.fixture(scope="module")
-def problem() -> Excitation:
+def problem() -> ExcitationProblem:
     settings = DesignSettings(effects=FRICTION)
     return stated(load_robot("iiwa14"), settings, parse_cell("{format: armid-cell/1, floor: 0.0}"))[0]
 
@@ -59,11 +65,11 @@ def directional(function, y, direction, h=1e-6):
     return (function(y + h * direction) - function(y - h * direction)) / (2 * h)
 
 
-@pytest.mark.parametrize("criterion", list(Criterion))
+@pytest.mark.parametrize("criterion", list(DesignCriterion))
 def test_criterion_gradients(criterion):
     rng = np.random.default_rng(0)
     A = rng.normal(size=(30, 8)) * np.geomspace(1, 20, 8)
-    quality = Quality(criterion, 6.0, scale=rng.uniform(0.5, 2.0, 8))
+    quality = CriterionSettings(criterion, 6.0, scale=rng.uniform(0.5, 2.0, 8))
     E = rng.normal(size=(8, 8))
     E = E + E.T
     G = A.T @ A
@@ -77,11 +83,11 @@ def test_criteria_in_their_limits():
     A = np.random.default_rng(1).normal(size=(40, 6))
     s = np.linalg.svd(A, compute_uv=False)
     G = A.T @ A
-    assert np.exp(Quality(Criterion.CONDITION, 4000.0)(G)[0]) == pytest.approx(s[0] / s[-1], rel=1e-3)
-    assert np.exp(-Quality(Criterion.SMALLEST, 4000.0)(G)[0]) == pytest.approx(s[-1], rel=1e-3)
-    assert Quality(Criterion.LOG_DET)(G)[0] == pytest.approx(-np.log(s).mean())
+    assert np.exp(CriterionSettings(DesignCriterion.CONDITION, 4000.0)(G)[0]) == pytest.approx(s[0] / s[-1], rel=1e-3)
+    assert np.exp(-CriterionSettings(DesignCriterion.SMALLEST, 4000.0)(G)[0]) == pytest.approx(s[-1], rel=1e-3)
+    assert CriterionSettings(DesignCriterion.LOG_DET)(G)[0] == pytest.approx(-np.log(s).mean())
     worst = np.sqrt(np.diag(np.linalg.inv(G))).max()
-    assert np.exp(Quality(Criterion.WORST_DEVIATION, 4000.0)(G)[0]) == pytest.approx(worst, rel=1e-3)
+    assert np.exp(CriterionSettings(DesignCriterion.WORST_DEVIATION, 4000.0)(G)[0]) == pytest.approx(worst, rel=1e-3)
     assert condition_number(G) == pytest.approx(s[0] / s[-1])
     assert condition_number(np.diag([1.0, 0.0])) == np.inf
 
@@ -94,7 +100,7 @@ def test_gradient_of_the_lagrangian(problem, case):
         settings = DesignSettings(effects=FRICTION, goal_condition=35.0, goal_reserve={"joint6": 0.9, "joint7": 0.8})
         own = stated(problem.robot, settings, None)[0]
     if case == "log-det with weights":
-        own = replace(problem, quality=Quality(Criterion.LOG_DET), weights=rng.uniform(0.5, 2.0, 7))
+        own = replace(problem, quality=CriterionSettings(DesignCriterion.LOG_DET), weights=rng.uniform(0.5, 2.0, 7))
     if case == "analytic bounds":
         own = replace(problem, analytic=True)
     if case == "fixed start":
@@ -114,8 +120,15 @@ def test_gradient_of_the_lagrangian(problem, case):
         assert numeric == pytest.approx(float(gradient @ d), rel=2e-5, abs=1e-5)
 
 
-@pytest.mark.parametrize("basis", [FourierBasis(8.0, 3), FourierBasis(8.0, 3, np.array([0.3, -0.2])), SplineBasis(8.0, 7),
-                                   SplineBasis(8.0, 7, np.array([0.3, -0.2]))])  # fmt: skip
+@pytest.mark.parametrize(
+    "basis",
+    [
+        FourierBasis(8.0, 3),
+        FourierBasis(8.0, 3, np.array([0.3, -0.2])),
+        SplineBasis(8.0, 7),
+        SplineBasis(8.0, 7, np.array([0.3, -0.2])),
+    ],
+)
 def test_bases_give_the_trajectories_they_stand_for(basis):
     limits = motion_limits(load_robot("iiwa14"))[0]
     two = replace(
@@ -194,9 +207,11 @@ def test_a_descent_improves_and_respects_its_deadline(problem):
 @pytest.fixture(scope="module")
 def wrist_design():
     return design_excitation(
-        short_arm(), DesignSettings(periods=(6.0,), harmonics=3, home=[0.3, 0.2, 0.0], repetitions=2),
-        budget=Budget(None, starts=3, workers=1), seed=1,
-    )  # fmt: skip
+        short_arm(),
+        DesignSettings(periods=(6.0,), harmonics=3, home=[0.3, 0.2, 0.0], repetitions=2),
+        budget=Budget(None, starts=3, workers=1),
+        seed=1,
+    )
 
 
 def test_design_is_certified_and_complete(wrist_design):
@@ -408,7 +423,7 @@ def test_certificate_agrees_with_a_dense_look(problem):
 def test_certificate_sees_what_happens_between_samples():
     """A fast arm passes a thin post between two 10 ms samples: samples alone would call it free."""
     arm = load_robot("iiwa14")
-    one = Robot("fast", arm.joints[1:2], arm.links[1:2], arm.frames[:0])
+    one = Robot(name="fast", joints=arm.joints[1:2], links=arm.links[1:2], frames=arm.frames[:0])
     from armid.scene.scene import build_scene
 
     reach = build_scene(one, Cell(floor=-9.0)).capsules[-1]
@@ -527,6 +542,6 @@ def test_a_motion_far_beyond_its_limits_is_shrunk_into_them(problem):
     basis = FourierBasis(20.0, 5, np.zeros(7))
     free = replace(problem, scene=replace(problem.scene, table=np.zeros((0, 7)), names=()))
     c = 5.0 * basis.random(free.limits, np.random.default_rng(4))
-    found = Workshop(free, (basis,), 0).certified(Candidate(0, 0, c))
+    found = Workshop(free, (basis,), 0).certified(Candidate(start=0, family=0, coefficients=c))
     assert found.feasible
     assert 0.99 < found.certificate.kinematic_worst < 1.0

@@ -10,11 +10,11 @@ import pytest
 
 from armid.design.approach import NoTransitionError, edge_is_free, safe_transition, safe_waypoints
 from armid.design.certificate import certify
-from armid.design.criterion import Criterion, Quality
+from armid.design.criterion import CriterionSettings, DesignCriterion
 from armid.design.pose_pool import Spread, free_poses, generate_poses, reference_pose
 from armid.design.pose_refine import refined_poses, set_value
 from armid.design.pose_selection import Pool, exchanged, multi_start_exchange, tabu_search
-from armid.design.poses import Method, PoseSettings, Purpose, design_poses
+from armid.design.poses import PoseMethod, PoseSettings, Purpose, design_poses
 from armid.design.target_matrix import rated_selection, safe_condition, target_matrix, undominated
 from armid.design.travel import route, travel_order, travel_times
 from armid.errors import InputError
@@ -130,7 +130,7 @@ def small_pool(rng: np.random.Generator, count: int = 4) -> Pool:
 def test_exchange_finds_the_best_of_all_choices(seed):
     rng = np.random.default_rng(seed)
     pool = small_pool(rng)
-    quality = Quality(Criterion.CONDITION, 30.0)
+    quality = CriterionSettings(DesignCriterion.CONDITION, 30.0)
     everything = [quality(pool.gram(np.array(c)))[0] for c in combinations(range(12), 4)]
     _, value = multi_start_exchange(pool, quality, starts=10, rng=rng)
     # Repeating a pose is allowed, so the exchange may do better than any choice of distinct ones.
@@ -144,7 +144,7 @@ def test_exchange_finds_the_best_of_all_choices(seed):
 def test_quotas_of_groups_are_kept():
     rng = np.random.default_rng(5)
     pool = Pool(rng.normal(size=(60, 1, 6)), np.repeat([0, 1, 2], 20).astype(np.intp), (4, 3, 5))
-    chosen, _ = multi_start_exchange(pool, Quality(Criterion.CONDITION, 20.0), starts=2, rng=rng)
+    chosen, _ = multi_start_exchange(pool, CriterionSettings(DesignCriterion.CONDITION, 20.0), starts=2, rng=rng)
     assert np.bincount(pool.groups[chosen]).tolist() == [4, 3, 5]
 
 
@@ -157,7 +157,7 @@ def test_refinement_has_the_right_gradient_never_worsens_and_stays_free():
     rng = np.random.default_rng(6)
     poses = free_poses(scene, rng.uniform(limits.lower, limits.upper, size=(200, 7)))[:8]
     channels = np.ones((8, 7))
-    quality = Quality(Criterion.CONDITION, 8.0)
+    quality = CriterionSettings(DesignCriterion.CONDITION, 8.0)
     value, gradient = set_value(rows, poses, channels, quality)
     d, h = rng.normal(size=poses.shape), 1e-6
     numeric = (
@@ -209,7 +209,7 @@ def test_rows_of_axis_inertia_poses_give_the_reported_condition(mabi):
 
 
 def test_calibration_poses_keep_visibility_and_distance():
-    """17 poses for the LWR4+ within table 1 of seed 004."""
+    """17 poses for the LWR4+ within table 1 of [Kolyubin2017]."""
     from armid.cli.poses import named_cell
     from armid.kernels.kinematics import forward_kinematics
 
@@ -230,7 +230,7 @@ def test_calibration_poses_keep_visibility_and_distance():
     np.testing.assert_allclose(found.transitions.waypoints[list(found.stops)], found.poses)
 
 
-@pytest.mark.parametrize("method", [Method.EXCHANGE, Method.TABU, Method.MULTI_START])
+@pytest.mark.parametrize("method", [PoseMethod.EXCHANGE, PoseMethod.TABU, PoseMethod.MULTI_START])
 def test_gravity_poses_by_every_method(method):
     settings = PoseSettings(method=method, pool=(1500,), starts=1, tabu_steps=100, count=12, transitions=False)
     found = design_poses(load_robot("panda"), Purpose.GRAVITY, settings, seed=2)
@@ -244,12 +244,18 @@ def test_bad_requests_are_named():
     with pytest.raises(InputError, match="need at least"):
         design_poses(load_robot("lwr4plus"), Purpose.CALIBRATION, PoseSettings(count=3))
     with pytest.raises(InputError, match="axis inertias"):
-        design_poses(load_robot("panda"), Purpose.GRAVITY, PoseSettings(method=Method.TARGET, pool=(200,), count=12))
+        design_poses(
+            load_robot("panda"), Purpose.GRAVITY, PoseSettings(method=PoseMethod.TARGET, pool=(200,), count=12)
+        )
     with pytest.raises(
         InfeasibleError, match=r"only 0 of 300 poses are free, 12 are needed; most often broken: .* the floor"
     ):
-        design_poses(load_robot("panda"), Purpose.GRAVITY, PoseSettings(pool=(300,), count=12),
-                     cell=parse_cell("{format: armid-cell/1, floor: 3}"))  # fmt: skip
+        design_poses(
+            load_robot("panda"),
+            Purpose.GRAVITY,
+            PoseSettings(pool=(300,), count=12),
+            cell=parse_cell("{format: armid-cell/1, floor: 3}"),
+        )
 
 
 def test_travel_order_is_near_the_best_of_all():

@@ -20,7 +20,7 @@ from armid.estimation.least_squares import OrdinaryLeastSquares, WeightedLeastSq
 from armid.estimation.repeats import period_of, repeat_growth
 from armid.estimation.run import Run, information_of
 from armid.information.information import ChannelInformation, Information
-from elbow import case, coloured
+from support.elbow import case, coloured
 
 SIGMA = np.array([0.5, 0.3, 0.1])
 RUNS = 1000

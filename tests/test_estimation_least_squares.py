@@ -26,7 +26,7 @@ from armid.estimation.total_least_squares import TotalLeastSquares, mixed_total_
 from armid.identification.closed_loop import ClosedLoop, nearest_bodies
 from armid.information.information import triangular
 from armid.kernels.evaluate import evaluate_rows
-from elbow import case, coloured
+from support.elbow import case, coloured
 
 SIGMA = np.array([0.5, 0.2, 0.05])
 
@@ -79,7 +79,7 @@ def test_a_duplicated_run_changes_nothing_but_halves_the_variance(arm, noisy):
 
 def test_samples_can_be_permuted(arm, noisy):
     order = np.random.default_rng(1).permutation(len(noisy))
-    shuffled = Run("shuffled", noisy.source, noisy.inputs[order], noisy.y[order])
+    shuffled = Run(name="shuffled", source=noisy.source, inputs=noisy.inputs[order], y=noisy.y[order])
     a, b = (WeightedLeastSquares().fit(information_of([run]), arm.base) for run in (noisy, shuffled))
     assert np.allclose(a.values, b.values, rtol=1e-7, atol=1e-9)
 
@@ -162,7 +162,13 @@ def test_instruments_remove_the_bias_of_a_noisy_motion(arm):
     # Noise in the acceleration only: rows are linear in it, so instruments are exactly unbiased.
     rng = np.random.default_rng(5)
     inputs = arm.inputs + rng.normal(size=arm.inputs.shape) * np.repeat([0.0, 0.0, 3.0], 3)
-    run = Run("noisy motion", arm.source, inputs, arm.clean + rng.normal(size=arm.clean.shape) * 0.05, rate=arm.rate)
+    run = Run(
+        name="noisy motion",
+        source=arm.source,
+        inputs=inputs,
+        y=arm.clean + rng.normal(size=arm.clean.shape) * 0.05,
+        rate=arm.rate,
+    )
     plain = WeightedLeastSquares().fit(information_of([run]), arm.base)
     fit = InstrumentalVariables().fit([run], arm.base, lambda values, run: arm.inputs)
     assert fit.status is Status.SOLVED
@@ -173,10 +179,16 @@ def test_instruments_remove_the_bias_of_a_noisy_motion(arm):
 def test_the_closed_loop_instrument_follows_its_command_and_removes_bias_too():
     small = case(5, count=300, rate=60.0)
     bodies = nearest_bodies(small.base, nominal_prior(small.robot, small.source.columns))
-    loop = ClosedLoop(small.base, {"loop": small.inputs}, bodies, substeps=3)
+    loop = ClosedLoop(base=small.base, commanded={"loop": small.inputs}, bodies=bodies, substeps=3)
     rng = np.random.default_rng(9)
     inputs = small.inputs + rng.normal(size=small.inputs.shape) * np.repeat([0.0, 0.0, 4.0], 3)
-    run = Run("loop", small.source, inputs, small.clean + rng.normal(size=small.clean.shape) * 0.05, rate=60.0)
+    run = Run(
+        name="loop",
+        source=small.source,
+        inputs=inputs,
+        y=small.clean + rng.normal(size=small.clean.shape) * 0.05,
+        rate=60.0,
+    )
     simulated = loop(small.truth, run)
     assert np.abs(simulated[:, :3] - small.inputs[:, :3]).max() < 0.02
     plain = WeightedLeastSquares().fit(information_of([run]), small.base)
@@ -225,7 +237,9 @@ def rested(arm, rng, count, name):
         inputs += [arm.inputs[part], rest]
         clean += [arm.clean[part], evaluate_rows(arm.source, rest) @ arm.standard]
     y = np.vstack(clean)
-    return Run(name, arm.source, np.vstack(inputs), y + rng.normal(size=y.shape) * SIGMA, rate=arm.rate)
+    return Run(
+        name=name, source=arm.source, inputs=np.vstack(inputs), y=y + rng.normal(size=y.shape) * SIGMA, rate=arm.rate
+    )
 
 
 @pytest.mark.parametrize(("count", "k"), [(3, 3), (14, 10)])
@@ -265,10 +279,10 @@ def test_poorly_identified_parameters_are_flagged(arm):
 
 
 def test_too_few_rows_and_lost_rank_are_refused_by_name(arm):
-    short = Run("short", arm.source, arm.inputs[:3], arm.clean[:3])
+    short = Run(name="short", source=arm.source, inputs=arm.inputs[:3], y=arm.clean[:3])
     with pytest.raises(EstimationError, match=r"9 rows for .* parameters"):
         WeightedLeastSquares().fit(short.information(), arm.base)
     still = np.zeros_like(arm.inputs)
-    frozen = Run("frozen", arm.source, still, arm.clean)
+    frozen = Run(name="frozen", source=arm.source, inputs=still, y=arm.clean)
     with pytest.raises(EstimationError, match=r"cannot be told apart|do not contain"):
         WeightedLeastSquares().fit(frozen.information(), arm.base)

@@ -12,7 +12,7 @@ from armid.consistency.prior import Prior
 from armid.consistency.regularisers import Entropic, Euclidean, PullBack
 from armid.information.information import ChannelInformation, Information, triangular
 from armid.parameters.inertial import INERTIAL_NAMES
-from realdata import real_data
+from support.realdata import real_data
 
 THEIR_ORDER = (0, 1, 2, 3, 4, 7, 9, 5, 8, 6)
 """Their (m, h, Ixx, Iyy, Izz, Ixy, Iyz, Ixz) at each of our places."""
@@ -31,7 +31,7 @@ def reference():
     information = Information(
         names, (ChannelInformation("all", np.arange(160), triangular(np.column_stack([A, b])), float(len(b))),)
     )
-    prior = Prior(names, data["Phi_prior"].T.ravel()[ours], np.ones(160), {})
+    prior = Prior(names=names, values=data["Phi_prior"].T.ravel()[ours], scale=np.ones(160), origin={})
     bounds = Bounds(where={f"link{i + 1}": (Support(data["Q"][i]),) for i in range(16)}, margin=0.0)
     solved = {key: result[f"Params_{key}"]["Phi"].item().T.ravel()[ours] for key in ("Euc", "entropic", "pullback")}
     return information, prior, bounds, solved

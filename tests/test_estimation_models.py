@@ -26,7 +26,7 @@ from armid.parameters.inertial import from_centre_of_mass
 from armid.rows.friction import Velocity, column_values, smoothed
 from armid.rows.presliding import CANDIDATES, SUBSTEPS, chosen_distances, contact_state, followed
 from armid.rows.torque import TorqueRows
-from elbow import FRICTION, case, elbow_arm, fourier_motion, standard_values
+from support.elbow import FRICTION, case, elbow_arm, fourier_motion, standard_values
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def builder(arm, torque, shape):
     """Runs with given shapes of friction; nothing is filtered."""
     words = {shape.value: True}
     source = FilteredTorqueRows(TorqueRows(arm.robot, replace(FRICTION, **words)))
-    linear = Run("motion", arm.source, arm.inputs, torque, rate=arm.rate)
+    linear = Run(name="motion", source=arm.source, inputs=arm.inputs, y=torque, rate=arm.rate)
     qd = arm.inputs[:, 3:6]
 
     def build(shapes):
@@ -87,8 +87,11 @@ def test_a_scale_that_no_friction_shows_has_an_infinite_deviation(arm):
     fit = FrictionSearch().fit(build, STILL)
     estimate, deviations = scale_deviations(build, fit.runs, fit.shapes, fit.estimate, PerChannelNoise())
     assert np.isinf(deviations).any()
-    amounts = [abs(v) / s for n, v, s in zip(estimate.names, estimate.values, estimate.standard_deviations, strict=True)
-               if n.endswith("stribeck")]  # fmt: skip
+    amounts = [
+        abs(v) / s
+        for n, v, s in zip(estimate.names, estimate.values, estimate.standard_deviations, strict=True)
+        if n.endswith("stribeck")
+    ]
     assert max(amounts) < 4.0
 
 
@@ -158,16 +161,16 @@ def test_filtered_rows_explain_filtered_friction_better(arm):
     inputs = fourier_motion(rng, 3, 6000, 200.0)
     torque = evaluate_rows(arm.source, inputs) @ arm.standard + rng.normal(size=(6000, 3)) * 0.3
     log = Log(
-        "log",
-        arm.robot.joint_names,
-        np.arange(6000) / 200.0,
-        {Channel.POSITION: inputs[:, :3], Channel.LINK_TORQUE: torque},
+        name="log",
+        joints=arm.robot.joint_names,
+        time=np.arange(6000) / 200.0,
+        channels={Channel.POSITION: inputs[:, :3], Channel.LINK_TORQUE: torque},
     )
     samples = condition(log, arm.robot, Conditioning(cutoff=4.0))
     (run,) = runs_of(samples, arm.robot, FRICTION)
     assert isinstance(run.source, FilteredTorqueRows)
     assert run.y_raw is not None
-    plain = Run("plain", TorqueRows(arm.robot, FRICTION), samples.inputs(), run.y)
+    plain = Run(name="plain", source=TorqueRows(arm.robot, FRICTION), inputs=samples.inputs(), y=run.y)
     values = [WeightedLeastSquares().fit(information_of([r]), arm.base) for r in (run, plain)]
     places = [i for i, n in enumerate(arm.base.names) if n.endswith("coulomb")]
     off = [np.abs(e.values - arm.truth)[places].max() for e in values]
@@ -181,7 +184,7 @@ def test_a_low_pass_leaves_coulomb_friction_its_size(arm):
     inputs = fourier_motion(np.random.default_rng(2), 3, count, rate)
     torque = evaluate_rows(arm.source, inputs) @ arm.standard
     channels = {Channel.POSITION: inputs[:, :3], Channel.LINK_TORQUE: torque}
-    log = Log("log", arm.robot.joint_names, np.arange(count) / rate, channels)
+    log = Log(name="log", joints=arm.robot.joint_names, time=np.arange(count) / rate, channels=channels)
     (run,) = runs_of(condition(log, arm.robot, Conditioning(cutoff=10.0)), arm.robot, FRICTION)
     assert run.rate < 0.1 * rate
     found = WeightedLeastSquares().fit(information_of([run]), arm.base)
@@ -195,7 +198,10 @@ def test_a_tilted_base_is_measured():
     tilted = case(8, count=1200, robot=elbow_arm(np.random.default_rng(8), gravity=down))
     level = TorqueRows(tilted.robot.with_gravity([0.0, 0.0, -9.81]), FRICTION)
     run = Run(
-        "tilted", level, tilted.inputs, tilted.clean + np.random.default_rng(3).normal(size=tilted.clean.shape) * 0.1
+        name="tilted",
+        source=level,
+        inputs=tilted.inputs,
+        y=tilted.clean + np.random.default_rng(3).normal(size=tilted.clean.shape) * 0.1,
     )
     fit = GravityDirection().fit([run])
     assert np.rad2deg(angle(fit.gravity, down)) < 0.1
@@ -207,7 +213,7 @@ def test_a_reversed_mounting_is_found_not_fitted_around():
     hanging = case(9, count=1200, robot=elbow_arm(np.random.default_rng(9), gravity=[0.0, 0.0, 9.81]))
     upright = TorqueRows(hanging.robot.with_gravity([0.0, 0.0, -9.81]), FRICTION)
     noise = np.random.default_rng(4).normal(size=hanging.clean.shape) * 0.1
-    run = Run("hanging", upright, hanging.inputs, hanging.clean + noise)
+    run = Run(name="hanging", source=upright, inputs=hanging.inputs, y=hanging.clean + noise)
     blind = WeightedLeastSquares().fit(information_of([run]), structural_base(upright))
     assert np.sqrt(np.mean(run.residuals(blind.standard) ** 2)) < 0.2 * np.sqrt(np.mean(run.y**2))
     fit = GravityDirection().fit([run])
@@ -231,7 +237,7 @@ def test_drive_gains_come_from_a_weighed_payload():
     for k, source in enumerate(sources):
         x = fourier_motion(rng, 3, 1500, 50.0)
         current = evaluate_rows(source, x) @ standard / gains + rng.normal(size=(1500, 3)) * 0.02
-        runs.append(Run(f"run {k}", source, x, current))
+        runs.append(Run(name=f"run {k}", source=source, inputs=x, y=current))
     base = structural_base(*sources)
     information = information_of(runs)
     found = DriveGainSearch().fit(information, base, {"payload.mass": 2.5})

@@ -15,7 +15,7 @@ from armid.export.source_code import Language, source_code
 from armid.kernels import dynamics
 from armid.robot import Robot
 from armid.robot.load import load_robot
-from chains import random_robot
+from support.chains import random_robot
 
 ROBOTS = {
     "iiwa14": lambda: load_robot("iiwa14"),

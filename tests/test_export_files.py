@@ -15,11 +15,11 @@ import pytest
 from armid.errors import InputError
 from armid.export import export as module
 from armid.export.export import Format, Parameters, export_result
-from armid.export.gate import RELOAD_TOLERANCE, RefusedError, ReloadError, reload_checks
+from armid.export.gate import RELOAD_TOLERANCE, ExportRefusedError, ReloadError, reload_checks
 from armid.identification.result import load_result, save_result
 from armid.kernels.dynamics import inverse_dynamics
 from armid.robot.load import load_robot
-from identified import URDF, trusted, untrusted, urdf_file, without_file
+from support.identified import URDF, trusted, untrusted, urdf_file, without_file
 
 ALL = list(Format)
 
@@ -130,7 +130,7 @@ def test_base_parameters_as_code_give_the_free_estimate(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("target", ALL)
 def test_untrusted_is_refused(target: Format, tmp_path: Path) -> None:
-    with pytest.raises(RefusedError, match=r"held-out torque error 40 %.*--force"):
+    with pytest.raises(ExportRefusedError, match=r"held-out torque error 40 %.*--force"):
         export_result(untrusted(), target, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

@@ -16,7 +16,7 @@ from armid.robot.catalogue import catalogue_names
 from armid.robot.elementary import rotation_from_rpy
 from armid.robot.load import load_robot
 from armid.robot.quaternion import quaternion_from_matrix
-from chains import random_robot
+from support.chains import random_robot
 
 
 def torque(model: mujoco.MjModel, robot: Robot, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ from armid.identifiability.structure import random_inputs, structural_base, stru
 from armid.information.accumulate import accumulate
 from armid.parameters.effects import Effects
 from armid.rows.torque import TorqueRows
-from arms import seed_iiwa
+from support.arms import seed_iiwa
 
 NAMES = ("a", "b", "c", "d", "e")
 
@@ -29,9 +29,12 @@ def test_planted_dependencies_come_out() -> None:
     assert base.terms("c") == {"c": 1.0, "d": -0.42}
     assert base.unidentifiable == ("e",)
     assert base.categories == {
-        "a": Category.COMBINED, "b": Category.COMBINED, "c": Category.COMBINED, "d": Category.COMBINED,
+        "a": Category.COMBINED,
+        "b": Category.COMBINED,
+        "c": Category.COMBINED,
+        "d": Category.COMBINED,
         "e": Category.NOT_AT_ALL,
-    }  # fmt: skip
+    }
     assert base.decision.rank == 2
     assert base.decision.gap > 1e12
 

@@ -1,4 +1,4 @@
-"""Closed forms against the recursions they come from, and seed 002's minimal model."""
+"""Closed forms against the recursions they come from, and [RWTH2021]'s minimal model."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from armid.rows.axis_inertia import AxisInertiaRows
 from armid.rows.gravity import GravityRows
 from armid.rows.inertia_matrix import InertiaMatrixRows
 from armid.rows.torque import TorqueRows
-from arms import zyyxyx
-from chains import random_robot
+from support.arms import zyyxyx
+from support.chains import random_robot
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -72,8 +72,12 @@ def test_seed_002_axis_5_exactly() -> None:
     assert phi[sympy.cos(q6) ** 2] == {"link6.Iyy": 1, "link6.Izz": -1}
     assert phi[sympy.cos(q6) * sympy.sin(q6)] == {"link6.Iyz": -2}
     assert phi[sympy.Integer(1)] == {
-        "link5.Iyy": 1, "joint5.rotor_inertia": 1, "link6.Izz": 1, "link6.mass": l6**2, "link6.mx": 2 * l6
-    }  # fmt: skip
+        "link5.Iyy": 1,
+        "joint5.rotor_inertia": 1,
+        "link6.Izz": 1,
+        "link6.mass": l6**2,
+        "link6.mx": 2 * l6,
+    }
 
 
 def test_minimal_models_reproduce_the_measured_inertia() -> None:
@@ -98,7 +102,7 @@ def test_minimal_models_reproduce_the_measured_inertia() -> None:
 
 
 def test_ideal_target_matrix_of_axis_5() -> None:
-    """Seed 002 section 5: the ideal rows of axis 5 have condition numbers 3.7321 and 1.5811."""
+    """[RWTH2021] section 5: the ideal rows of axis 5 have condition numbers 3.7321 and 1.5811."""
     three = np.array([[1, 0, 1], [0, 1, 1], [0, 0, 1.0]])
     five = np.array([[1, 0, 1], [-1, 0, 1], [0, 1, 1], [0, -1, 1], [0, 0, 1.0]])
     assert quality(three).condition_number == pytest.approx(3.7321, abs=1e-4)

@@ -16,9 +16,9 @@ from armid.robot.load import load_robot
 from armid.rows.axis_inertia import AxisInertiaRows
 from armid.rows.gravity import GravityRows
 from armid.rows.inertia_matrix import InertiaMatrixRows
-from armid.rows.pose import ErrorModel, PoseMeasure, PoseRows, natural_model
+from armid.rows.pose import ChainErrors, PoseMeasure, PoseRows, natural_model
 from armid.rows.torque import TorqueRows
-from arms import camera_lwr, generic_6r, seed_iiwa, seed_lwr, zyyxyx
+from support.arms import camera_lwr, generic_6r, seed_iiwa, seed_lwr, zyyxyx
 
 POINTS = ((0.1, 0.05, 0.02), (-0.05, 0.1, 0.03), (0.02, -0.08, 0.1))
 
@@ -70,7 +70,9 @@ def test_seed_003_with_a_vanishing_entry() -> None:
 
 @pytest.mark.parametrize(("runs", "standard", "count"), [("both", 136, 102), ("loaded", 136, 92)])
 def test_seed_004_dynamics(runs: str, standard: int, count: int) -> None:
-    effects = Effects(True, True, True, True, TorqueSide.BOTH, PayloadRuns(runs))
+    effects = Effects(
+        viscous=True, coulomb=True, offset=True, rotor_inertia=True, torques=TorqueSide.BOTH, payload=PayloadRuns(runs)
+    )
     sources = sources_for(load_robot("lwr4plus"), [Quantity.TORQUE], effects)
     base = structural_base(*sources)
     assert len(base.parameters) == standard
@@ -78,7 +80,9 @@ def test_seed_004_dynamics(runs: str, standard: int, count: int) -> None:
 
 
 def test_seed_004_eighteen_cannot_be_found_and_sixteen_are_regrouped() -> None:
-    effects = Effects(True, True, True, True, TorqueSide.BOTH, PayloadRuns.BOTH)
+    effects = Effects(
+        viscous=True, coulomb=True, offset=True, rotor_inertia=True, torques=TorqueSide.BOTH, payload=PayloadRuns.BOTH
+    )
     base = structural_base(*sources_for(load_robot("lwr4plus"), [Quantity.TORQUE], effects))
     assert len(base.unidentifiable) == 18
     assert len(base.dependent) - len(base.unidentifiable) == 16
@@ -90,15 +94,15 @@ def test_seed_004_eighteen_cannot_be_found_and_sixteen_are_regrouped() -> None:
 
 
 def test_seed_004_difference_of_torques_sees_the_drives_alone() -> None:
-    effects = Effects(True, True, True, True, TorqueSide.DIFFERENCE)
+    effects = Effects(viscous=True, coulomb=True, offset=True, rotor_inertia=True, torques=TorqueSide.DIFFERENCE)
     base = structural_base(TorqueRows(load_robot("lwr4plus"), effects))
     assert len(base) == len(base.parameters) == 28
 
 
 def test_seed_004_kinematics() -> None:
-    on_axis = PoseRows(camera_lwr(0.0))
+    on_axis = PoseRows(robot=camera_lwr(0.0))
     base = structural_base(on_axis)
-    assert natural_model(on_axis.robot, on_axis.robot.frame()) is ErrorModel.DESCRIBED
+    assert natural_model(on_axis.robot, on_axis.robot.frame()) is ChainErrors.DESCRIBED
     assert len(base.parameters) == 36
     assert len(base) == 32
     assert base.weak == ()
@@ -109,7 +113,7 @@ def test_seed_004_kinematics() -> None:
 
 
 def test_seed_004_kinematics_with_the_tool_beside_the_axis() -> None:
-    base = structural_base(PoseRows(camera_lwr(0.0015)))
+    base = structural_base(PoseRows(robot=camera_lwr(0.0015)))
     assert len(base) == 33
     assert len(base.weak) == 1
     assert {name for name, _ in base.weak[0].combination} == {"joint7.Rz", "tool.Rz"}
@@ -120,13 +124,13 @@ def test_seed_004_kinematics_with_the_tool_beside_the_axis() -> None:
     [("pose", 1, 30), ("points", 1, 27), ("points", 2, 29), ("points", 3, 30), ("distance", 1, 24)],
 )
 def test_kinematics_of_six_revolute_joints(measure: str, points: int, count: int) -> None:
-    source = PoseRows(generic_6r(), measure=PoseMeasure(measure), points=POINTS[:points])
+    source = PoseRows(robot=generic_6r(), measure=PoseMeasure(measure), points=POINTS[:points])
     assert len(structural_base(source)) == count
 
 
 @pytest.mark.parametrize("name", ["panda", "lwr4-dh", "iiwa14"])
 def test_kinematics_of_seven_revolute_joints(name: str) -> None:
-    assert len(structural_base(PoseRows(load_robot(name), model=ErrorModel.COMPLETE))) == 34
+    assert len(structural_base(PoseRows(robot=load_robot(name), model=ChainErrors.COMPLETE))) == 34
 
 
 def test_pose_rows_are_the_derivative_of_the_pose() -> None:
@@ -135,7 +139,7 @@ def test_pose_rows_are_the_derivative_of_the_pose() -> None:
 
     robot = camera_lwr(0.0015)
     q = np.random.default_rng(0).normal(size=(4, 7))
-    source = PoseRows(robot)
+    source = PoseRows(robot=robot)
     A = evaluate_rows(source, q)
     step = 1e-6
     for joint, element in ((0, 4), (2, 0), (2, 1), (3, 3), (6, 2)):

@@ -18,7 +18,7 @@ from armid.identifiability.structure import random_inputs, structural_base
 from armid.information.accumulate import accumulate
 from armid.kernels.evaluate import evaluate_rows
 from armid.rows.torque import TorqueRows
-from arms import seed_iiwa
+from support.arms import seed_iiwa
 
 
 @pytest.mark.parametrize("criterion", list(Criterion))

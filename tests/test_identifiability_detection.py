@@ -21,7 +21,7 @@ from armid.kernels.evaluate import evaluate_rows
 from armid.parameters.effects import Effects
 from armid.robot.load import load_robot
 from armid.rows.torque import TorqueRows
-from arms import scara
+from support.arms import scara
 
 
 def of_rows(A: np.ndarray, y: np.ndarray) -> tuple[Information, BaseParameters]:

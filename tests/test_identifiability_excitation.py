@@ -13,7 +13,7 @@ from armid.information.accumulate import accumulate
 from armid.kernels.evaluate import evaluate_rows
 from armid.parameters.effects import Effects
 from armid.rows.torque import TorqueRows
-from arms import scara, seed_iiwa
+from support.arms import scara, seed_iiwa
 
 
 def information(source: TorqueRows, x: np.ndarray) -> object:

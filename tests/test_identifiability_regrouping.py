@@ -19,8 +19,8 @@ from armid.rows.axis_inertia import AxisInertiaRows
 from armid.rows.gravity import GravityRows
 from armid.rows.inertia_matrix import InertiaMatrixRows
 from armid.rows.torque import TorqueRows
-from arms import rx90, scara, seed_iiwa, seed_lwr
-from chains import random_robot
+from support.arms import rx90, scara, seed_iiwa, seed_lwr
+from support.chains import random_robot
 
 
 def expected(text: str) -> dict[str, sympy.Expr]:
@@ -61,15 +61,23 @@ def test_seed_000_eq_3_39() -> None:
             f"my2 + mz3 + d3*m3 + {upper}",
             f"Ixx2 - Iyy2 + Iyy3 + 2*d3*mz3 + d3**2*m3 + {upper2}",
             f"Izz2 + Iyy3 + 2*d3*mz3 + d3**2*m3 + {upper2}",
-            "my3 - mz4", "Ixx3 - Iyy3 + Iyy4", "Iyz3 + d4*mz4", "Izz3 + Iyy4",
+            "my3 - mz4",
+            "Ixx3 - Iyy3 + Iyy4",
+            "Iyz3 + d4*mz4",
+            "Izz3 + Iyy4",
             f"my4 + mz5 + d5*m5 + {fore}",
             f"Ixx4 + Iyy5 - Iyy4 + 2*d5*mz5 + d5**2*m5 + {fore2}",
             f"Izz4 + Iyy5 + 2*d5*mz5 + d5**2*m5 + {fore2}",
-            "my5 - mz6", "Ixx5 - Iyy5 + Iyy6", "Iyz5 + d6*mz6", "Izz5 + Iyy6",
-            "my6 + mz7 + d7*m7", "Ixx6 - Iyy6 + Iyy7 + 2*d7*mz7 + d7**2*m7", "Izz6 + Iyy7 + 2*d7*mz7 + d7**2*m7",
+            "my5 - mz6",
+            "Ixx5 - Iyy5 + Iyy6",
+            "Iyz5 + d6*mz6",
+            "Izz5 + Iyy6",
+            "my6 + mz7 + d7*m7",
+            "Ixx6 - Iyy6 + Iyy7 + 2*d7*mz7 + d7**2*m7",
+            "Izz6 + Iyy7 + 2*d7*mz7 + d7**2*m7",
             "Ixx7 - Iyy7",
         ],
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("robot", [seed_lwr(), load_robot("lwr4-dh")], ids=["table", "lwr4-dh"])
@@ -78,28 +86,53 @@ def test_seed_003_eq_28(robot: Robot) -> None:
     assert_regrouped(
         found,
         [
-            "mz6 + mz7", "mz5 - my6", "my5 + mz4 + d2*(m5 + m6 + m7)", "my4 + mz3",
+            "mz6 + mz7",
+            "mz5 - my6",
+            "my5 + mz4 + d2*(m5 + m6 + m7)",
+            "my4 + mz3",
             "mz2 - my3 + d1*(m3 + m4 + m5 + m6 + m7)",
         ],
-    )  # fmt: skip
+    )
     assert set(found.base.names) == {
-        "link7.my", "link7.mx", "link6.mx", "link6.mz", "link5.mz", "link5.mx", "link4.mz", "link4.mx", "link3.mz",
-        "link2.mx", "link3.mx", "link2.mz",
-    }  # fmt: skip
+        "link7.my",
+        "link7.mx",
+        "link6.mx",
+        "link6.mz",
+        "link5.mz",
+        "link5.mx",
+        "link4.mz",
+        "link4.mx",
+        "link3.mz",
+        "link2.mx",
+        "link3.mx",
+        "link2.mz",
+    }
 
 
 def test_scara() -> None:
     """Khalil and Dombre: eight parameters of the arm with three vertical axes and a slide."""
     found = regroup(TorqueRows(scara()))
     assert found.base.names == (
-        "link1.Izz", "link2.mx", "link2.my", "link2.Izz", "link3.mx", "link3.my", "link3.Izz", "link4.mass",
-    )  # fmt: skip
+        "link1.Izz",
+        "link2.mx",
+        "link2.my",
+        "link2.Izz",
+        "link3.mx",
+        "link3.my",
+        "link3.Izz",
+        "link4.mass",
+    )
     assert_regrouped(
         found,
         [
-            "Izz1 + L1**2*(m2 + m3)", "mx2 + L2*m3", "Izz2 + L2**2*m3", "mx3 + mx4", "my3 + my4", "Izz3 + Izz4",
+            "Izz1 + L1**2*(m2 + m3)",
+            "mx2 + L2*m3",
+            "Izz2 + L2**2*m3",
+            "mx3 + mx4",
+            "my3 + my4",
+            "Izz3 + Izz4",
         ],
-    )  # fmt: skip
+    )
 
 
 def test_puma_type_arm() -> None:
@@ -110,12 +143,23 @@ def test_puma_type_arm() -> None:
     assert_regrouped(
         found,
         [
-            f"Izz1 + Ia1 + Iyy2 + Iyy3 + {outer}", f"Ixx2 - Iyy2 - {outer}", "Ixz2 - D3*mz3", f"Izz2 + Ia2 + {outer}",
-            "mx2 + D3*(m3 + m4 + m5 + m6)", f"Ixx3 - Iyy3 + Iyy4 + {wrist}", f"Izz3 + Iyy4 + {wrist}",
-            "my3 + mz4 + RL4*(m4 + m5 + m6)", "Ixx4 + Iyy5 - Iyy4", "Izz4 + Iyy5", "my4 - mz5", "Ixx5 + Iyy6 - Iyy5",
-            "Izz5 + Iyy6", "my5 + mz6", "Ixx6 - Iyy6",
+            f"Izz1 + Ia1 + Iyy2 + Iyy3 + {outer}",
+            f"Ixx2 - Iyy2 - {outer}",
+            "Ixz2 - D3*mz3",
+            f"Izz2 + Ia2 + {outer}",
+            "mx2 + D3*(m3 + m4 + m5 + m6)",
+            f"Ixx3 - Iyy3 + Iyy4 + {wrist}",
+            f"Izz3 + Iyy4 + {wrist}",
+            "my3 + mz4 + RL4*(m4 + m5 + m6)",
+            "Ixx4 + Iyy5 - Iyy4",
+            "Izz4 + Iyy5",
+            "my4 - mz5",
+            "Ixx5 + Iyy6 - Iyy5",
+            "Izz5 + Iyy6",
+            "my5 + mz6",
+            "Ixx6 - Iyy6",
         ],
-    )  # fmt: skip
+    )
 
 
 def test_a_vertical_slide_cannot_tell_its_weight_from_an_offset() -> None:
@@ -136,9 +180,7 @@ def test_payload(runs: PayloadRuns) -> None:
     if runs is PayloadRuns.LOADED:
         assert found["link7.mx"] == {"link7.mx": 1, "payload.mx": 1}
         d = sympy.Symbol("d7")
-        assert found["link6.my"] == {
-            "link6.my": 1, "link7.mass": d, "link7.mz": 1, "payload.mass": d, "payload.mz": 1
-        }  # fmt: skip
+        assert found["link6.my"] == {"link6.my": 1, "link7.mass": d, "link7.mz": 1, "payload.mass": d, "payload.mz": 1}
 
 
 @pytest.mark.parametrize("name", catalogue_names())
@@ -150,7 +192,11 @@ def test_every_catalogue_robot(name: str, kind: type) -> None:
         with pytest.raises(UnsupportedClosedFormError, match="numeric base parameters"):
             regroup(kind(robot))
         return
-    effects = Effects(True, True, True, True) if kind is TorqueRows and robot.coupling is None else Effects()
+    effects = (
+        Effects(viscous=True, coulomb=True, offset=True, rotor_inertia=True)
+        if kind is TorqueRows and robot.coupling is None
+        else Effects()
+    )
     found = regroup(kind(robot, effects))
     assert len(found.terms) == len(found.base)
 
@@ -212,5 +258,5 @@ def test_seven_joints_with_friction_are_fast() -> None:
     import time
 
     start = time.process_time()
-    regroup(TorqueRows(seed_iiwa(), Effects(True, True, True, True)))
+    regroup(TorqueRows(seed_iiwa(), Effects(viscous=True, coulomb=True, offset=True, rotor_inertia=True)))
     assert time.process_time() - start < 10.0  # asked: gravity and base parameters in 20 s; takes about 0.4 s

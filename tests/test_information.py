@@ -9,13 +9,13 @@ import pytest
 
 from armid.errors import InputError, NotFiniteError, ShapeError, UnknownNameError
 from armid.information import storage
-from armid.information.accumulate import Method, accumulate
+from armid.information.accumulate import FactorMethod, accumulate
 from armid.information.information import IncompatibleInformationError, Information, triangular
-from armid.information.online import Window, forgotten
+from armid.information.online import SlidingWindow, forgotten
 from armid.kernels.evaluate import Restricted, evaluate_rows
 from armid.parameters.effects import Effects
 from armid.rows.torque import TorqueRows
-from chains import random_robot
+from support.chains import random_robot
 
 EFFECTS = Effects(viscous=True, coulomb=True)
 
@@ -58,8 +58,8 @@ def solve(information: Information) -> np.ndarray:
     return np.linalg.solve(F[:-1, :-1], F[:-1, -1])
 
 
-@pytest.mark.parametrize("method", [Method.GRAM, Method.QR, Method.AUTO])
-def test_solution_and_energy_equal_those_of_the_rows(method: Method) -> None:
+@pytest.mark.parametrize("method", [FactorMethod.GRAM, FactorMethod.QR, FactorMethod.AUTO])
+def test_solution_and_energy_equal_those_of_the_rows(method: FactorMethod) -> None:
     problem = Problem()
     information = accumulate(problem.source, problem.x, problem.y, method=method)
     W, y = problem.stacked
@@ -103,10 +103,10 @@ class Scaled:
         return [row]
 
 
-@pytest.mark.parametrize("method", [Method.GRAM, Method.QR])
-def test_condition_a_million_against_extended_precision(method: Method) -> None:
+@pytest.mark.parametrize("method", [FactorMethod.GRAM, FactorMethod.QR])
+def test_condition_a_million_against_extended_precision(method: FactorMethod) -> None:
     """Both ways give the parameters of an 80-bit Householder QR to 1e-9, and the condition number to 1e-3."""
-    source = Scaled(1e6)
+    source = Scaled(channel=1e6)
     rng = np.random.default_rng(0)
     x = rng.normal(size=(4000, 12))
     A = evaluate_rows(source, x)[:, 0]
@@ -115,7 +115,7 @@ def test_condition_a_million_against_extended_precision(method: Method) -> None:
     expected = extended_least_squares(A, y)
     b = solve(information)
     assert np.linalg.norm(b - expected) < 1e-9 * np.linalg.norm(expected)
-    F = accumulate(source, x, y[:, np.newaxis], method=Method.QR).stacked()[:-1, :-1]
+    F = accumulate(source, x, y[:, np.newaxis], method=FactorMethod.QR).stacked()[:-1, :-1]
     assert np.linalg.cond(F) == pytest.approx(np.linalg.cond(A), rel=1e-3)
 
 
@@ -133,11 +133,11 @@ def extended_least_squares(A: np.ndarray, y: np.ndarray) -> np.ndarray:
     return b.astype(np.float64)
 
 
-@pytest.mark.parametrize(("method", "tolerance"), [(Method.QR, 1e-9), (Method.GRAM, 1e-5)])
-def test_pieces_add_up_in_any_order(method: Method, tolerance: float) -> None:
+@pytest.mark.parametrize(("method", "tolerance"), [(FactorMethod.QR, 1e-9), (FactorMethod.GRAM, 1e-5)])
+def test_pieces_add_up_in_any_order(method: FactorMethod, tolerance: float) -> None:
     """Differences in units of the standard deviation: pieces by Gram have each been corrected about their own solution."""
-    problem = Problem(1)
-    whole = accumulate(problem.source, problem.x, problem.y, method=Method.QR)
+    problem = Problem(R=1)
+    whole = accumulate(problem.source, problem.x, problem.y, method=FactorMethod.QR)
     parts = [
         accumulate(problem.source, problem.x[s], problem.y[s], method=method)
         for s in np.array_split(np.arange(6000), 5)
@@ -152,7 +152,7 @@ def test_pieces_add_up_in_any_order(method: Method, tolerance: float) -> None:
 
 
 def test_permuting_samples_changes_nothing() -> None:
-    problem = Problem(2)
+    problem = Problem(R=2)
     order = np.random.default_rng(0).permutation(6000)
     a = accumulate(problem.source, problem.x, problem.y)
     b = accumulate(problem.source, problem.x[order], problem.y[order])
@@ -161,7 +161,7 @@ def test_permuting_samples_changes_nothing() -> None:
 
 
 def test_repeating_rows_is_weight_root_two() -> None:
-    problem = Problem(3)
+    problem = Problem(R=3)
     once = accumulate(problem.source, problem.x, problem.y)
     twice = once + once
     weighted = once.weighted({channel.name: 2**0.5 for channel in once.channels})
@@ -170,7 +170,7 @@ def test_repeating_rows_is_weight_root_two() -> None:
 
 
 def test_selecting_columns_is_dropping_them_from_the_rows() -> None:
-    problem = Problem(4)
+    problem = Problem(R=4)
     kept = [7, 2, 11]
     part = accumulate(problem.source, problem.x, problem.y).select(kept)
     W, y = problem.stacked
@@ -181,7 +181,7 @@ def test_selecting_columns_is_dropping_them_from_the_rows() -> None:
 
 
 def test_forgetting_equals_weighted_least_squares() -> None:
-    problem = Problem(6, count=900)
+    problem = Problem(R=6, count=900)
     chunks = np.array_split(np.arange(900), 3)
     running = accumulate(problem.source, problem.x[chunks[0]], problem.y[chunks[0]])
     for chunk in chunks[1:]:
@@ -194,16 +194,16 @@ def test_forgetting_equals_weighted_least_squares() -> None:
 
 
 def test_window_forgets_whole_pieces() -> None:
-    problem = Problem(7, count=900)
+    problem = Problem(R=7, count=900)
     parts = [accumulate(problem.source, problem.x[s], problem.y[s]) for s in np.array_split(np.arange(900), 3)]
-    window = Window(2)
+    window = SlidingWindow(2)
     for part in parts:
         window = window.push(part)
     assert np.allclose(window.information.stacked(), (parts[1] + parts[2]).stacked())
 
 
 def test_stored_and_loaded_is_the_same(tmp_path: Path) -> None:
-    problem = Problem(8, count=700)
+    problem = Problem(R=8, count=700)
     information = accumulate(problem.source, problem.x, problem.y)
     storage.save(information, tmp_path / "run")
     again = storage.load(tmp_path / "run")
@@ -216,7 +216,7 @@ def test_stored_and_loaded_is_the_same(tmp_path: Path) -> None:
 
 
 def test_bad_input_is_named() -> None:
-    problem = Problem(9, count=20)
+    problem = Problem(R=9, count=20)
     information = accumulate(problem.source, problem.x, problem.y)
     with pytest.raises(ShapeError, match="y has shape"):
         accumulate(problem.source, problem.x, problem.y[:10])

@@ -15,7 +15,7 @@ from armid.kernels import dynamics, kinematics, machine
 from armid.kernels.compiled import compile_plan
 from armid.kernels.evaluate import SMALL, CompiledRows, Restricted, evaluate_rows, reference_rows, residuals
 from armid.kernels.gradients import rows_vjp
-from armid.kernels.ir import Finish, Plan
+from armid.kernels.ir import Finish, KernelPlan
 from armid.kernels.lanes import BLOCK
 from armid.kernels.tape import Tape, vector_jacobian
 from armid.parameters.effects import Effects
@@ -23,7 +23,7 @@ from armid.recursion import dynamics as recursion
 from armid.recursion.scalars import FLOATS
 from armid.robot import Robot
 from armid.rows.torque import TorqueRows
-from chains import random_robot
+from support.chains import random_robot
 
 EVERYTHING = Effects(viscous=True, coulomb=True, offset=True, rotor_inertia=True)
 TOLERANCE = 1e-10
@@ -128,7 +128,7 @@ def test_coupling_preserves_power() -> None:
     rng = np.random.default_rng(5)
     robot = random_robot(rng, 4, coupled=True)
     q, qd, qdd = rng.normal(size=(3, 20, 4))
-    free = Robot(robot.name, robot.joints, robot.links, robot.frames, robot.gravity)
+    free = Robot(name=robot.name, joints=robot.joints, links=robot.links, frames=robot.frames, gravity=robot.gravity)
     C = robot.coupling
     assert C is not None
     tau = dynamics.inverse_dynamics(robot, q, qd, qdd)
@@ -196,7 +196,7 @@ def test_restricted_source_keeps_names_and_order() -> None:
 def test_sine_and_cosine_to_the_last_bits() -> None:
     tape = Tape()
     x = tape.input(0)
-    kernel = compile_plan(Plan(tape, ((tape.sin(x), tape.cos(x), tape.sign(x)),), Finish.STORE))
+    kernel = compile_plan(KernelPlan(tape, ((tape.sin(x), tape.cos(x), tape.sign(x)),), Finish.STORE))
     rng = np.random.default_rng(0)
     special = [0.0, -0.0, np.pi / 4, np.pi / 2, -np.pi / 2, np.pi, 1e-300, -1e-9]
     values = np.concatenate([special, rng.uniform(-4, 4, 5000), rng.uniform(-1e4, 1e4, 5000)])
@@ -225,7 +225,7 @@ def test_adjoint_of_a_product_is_exact() -> None:
     tape = Tape()
     x, y, w = tape.input(0), tape.input(1), tape.input(2)
     (dx, dy) = vector_jacobian(tape, [x * tape.sin(y)], [w], [x, y])
-    kernel = compile_plan(Plan(tape, ((dx, dy),), Finish.STORE))
+    kernel = compile_plan(KernelPlan(tape, ((dx, dy),), Finish.STORE))
     a, b, c = np.random.default_rng(0).normal(size=(3, 50))
     out = kernel.store([a, b, c])
     assert relative(out[0], c * np.sin(b)) < 1e-15
@@ -236,7 +236,7 @@ COMPILE = """
 import sys
 sys.path.insert(0, {tests!r})
 import numpy as np
-from chains import random_robot
+from support.chains import random_robot
 from armid.rows.torque import TorqueRows
 from armid.kernels.evaluate import evaluate_rows
 from armid.parameters.effects import Effects

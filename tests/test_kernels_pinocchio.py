@@ -12,7 +12,7 @@ from armid.kernels import dynamics, evaluate, functions, kinematics
 from armid.parameters.inertial import from_pinocchio
 from armid.robot import Robot
 from armid.robot.elementary import product
-from chains import pinocchio_model, random_robot
+from support.chains import pinocchio_model, random_robot
 
 TOLERANCE = 1e-10
 SAMPLES = 3

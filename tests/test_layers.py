@@ -12,15 +12,40 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "armid"
 
 FOUNDATIONS = (
-    "errors", "notes", "arrays", "parameters", "robot", "signals", "recursion", "kernels", "kinematics", "rows",
-    "information", "motions", "scene", "identifiability", "logs", "estimation", "consistency",
-)  # fmt: skip
+    "errors",
+    "notes",
+    "arrays",
+    "parameters",
+    "robot",
+    "signals",
+    "recursion",
+    "kernels",
+    "kinematics",
+    "rows",
+    "information",
+    "motions",
+    "scene",
+    "identifiability",
+    "logs",
+    "estimation",
+    "consistency",
+)
 """From the bottom up. A foundation may use its own room and those before it."""
 
 QUESTIONS = (
-    "identification", "inspection", "calibration", "design", "payload", "online", "sweep", "recovery", "sequential",
-    "transmission", "planning", "simulation",
-)  # fmt: skip
+    "identification",
+    "inspection",
+    "calibration",
+    "design",
+    "payload",
+    "online",
+    "sweep",
+    "recovery",
+    "sequential",
+    "transmission",
+    "planning",
+    "simulation",
+)
 """Siblings: each uses the foundations and identification, never another."""
 
 

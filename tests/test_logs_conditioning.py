@@ -29,7 +29,7 @@ from armid.logs.conditioning.spectrum import chosen_cutoff, spectrum
 from armid.logs.conditioning.uniform import stale_rows
 from armid.parameters.effects import Effects, TorqueSide
 from armid.rows.torque import TorqueRows
-from recordings import NAMES, arm, motion, recording
+from support.recordings import NAMES, arm, motion, recording
 
 Q, QD, TAU = Channel.POSITION, Channel.VELOCITY, Channel.LINK_TORQUE
 
@@ -77,7 +77,7 @@ def test_filtering_rows_and_torque_alike_keeps_the_parameters():
     _, q, qd, qdd = motion(20.0, 200.0)
     A = evaluate_rows(source, np.hstack([q, qd, qdd]))
     pi = np.random.default_rng(1).normal(size=A.shape[2])
-    segments = (Segment(0, 1500), Segment(1500, 4000))
+    segments = (Segment(start=0, stop=1500), Segment(start=1500, stop=4000))
     filter = LowPass(200.0, 3.0)
     both = filtered_rows(A, segments, filter, every=10)
     np.testing.assert_allclose(both @ pi, filtered_rows(A @ pi, segments, filter, every=10), atol=1e-9)
@@ -197,11 +197,13 @@ def test_jittered_clock_is_resampled():
     t, q, _, _ = motion(21.0, 20_000.0)
     rng = np.random.default_rng(0)
     pick = np.sort(rng.choice(len(t) // 20, 3000, replace=False)) * 20
-    log = Log("jitter", NAMES, t[pick], {Q: q[pick], TAU: np.cos(q[pick])})
+    log = Log(name="jitter", joints=NAMES, time=t[pick], channels={Q: q[pick], TAU: np.cos(q[pick])})
     samples = condition(log, arm(), Conditioning(cutoff=5.0))
     assert np.allclose(np.diff(samples.time), 1 / samples.rate, rtol=1e-6)
     whole = condition(
-        Log("even", NAMES, t[::100], {Q: q[::100], TAU: np.cos(q[::100])}), arm(), Conditioning(cutoff=5.0, rate=np.inf)
+        Log(name="even", joints=NAMES, time=t[::100], channels={Q: q[::100], TAU: np.cos(q[::100])}),
+        arm(),
+        Conditioning(cutoff=5.0, rate=np.inf),
     )
     for j in range(4):
         np.testing.assert_allclose(samples.qdd[:, j], np.interp(samples.time, whole.time, whole.qdd[:, j]), atol=0.03)
@@ -225,7 +227,12 @@ def test_a_reader_that_polls_a_controller_is_put_back_on_its_ticks():
     t, q, qd, qdd = motion(21.0, 1000.0)
     stamps = np.cumsum(rng.uniform(0.75e-3, 1.3e-3, 19_000))
     row = np.floor(stamps * 1000.0).astype(int)
-    log = Log("polled", NAMES, stamps, {Q: np.round(q[row], 6), QD: np.round(qd[row], 6), TAU: np.cos(q[row])})
+    log = Log(
+        name="polled",
+        joints=NAMES,
+        time=stamps,
+        channels={Q: np.round(q[row], 6), QD: np.round(qd[row], 6), TAU: np.cos(q[row])},
+    )
     samples = condition(log, arm(), Conditioning(cutoff=20.0))
     assert any(n.code == "stamp-jitter-ignored" and "1 ms" in n.message for n in samples.notes)
     assert samples.noise[Q].max() < 5e-6
@@ -257,7 +264,12 @@ def test_repeated_periods_are_averaged_with_variance():
     rng = np.random.default_rng(0)
     t, q, _, qdd = motion(40.0, 200.0)
     tau = np.cos(q)
-    log = Log("repeated", NAMES, t, {Q: q + rng.normal(0, 1e-4, q.shape), TAU: tau + rng.normal(0, 0.2, q.shape)})
+    log = Log(
+        name="repeated",
+        joints=NAMES,
+        time=t,
+        channels={Q: q + rng.normal(0, 1e-4, q.shape), TAU: tau + rng.normal(0, 0.2, q.shape)},
+    )
     assert detected_period(log) == pytest.approx(10.0, abs=0.02)
     samples = condition(log, arm(), Conditioning(period=10.0, cutoff=np.inf, rate=np.inf))
     assert len(samples) == 2000
@@ -272,9 +284,9 @@ def test_repeated_periods_are_averaged_with_variance():
 
 
 def test_thesis_pipeline_order_twenty():
-    """Averaging, zero-phase Butterworth of order 20 at 3 and 3.5 Hz, central differences [seed 000]."""
+    """Averaging, zero-phase Butterworth of order 20 at 3 and 3.5 Hz, central differences [[Halper2024]]."""
     t, q, _, qdd = motion(40.0, 1000.0)
-    log = Log("thesis", NAMES, t, {Q: q, TAU: np.cos(q)})
+    log = Log(name="thesis", joints=NAMES, time=t, channels={Q: q, TAU: np.cos(q)})
     settings = Conditioning(cutoff=3.0, torque_cutoff=3.5, order=20, differentiator=Differentiator.CENTRAL, period=10.0)
     samples = condition(log, arm(), settings)
     index = np.rint(samples.time * 1000).astype(int)
@@ -331,7 +343,7 @@ def test_strange_logs_are_conditioned_or_refused(data):
             array[start:stop] = data.draw(extreme)
     time = arrays.pop("time")
     try:
-        samples = condition(Log("strange", NAMES, time, arrays), arm())
+        samples = condition(Log(name="strange", joints=NAMES, time=time, channels=arrays), arm())
     except ArmidError as error:
         assert str(error)  # noqa: PT017
     else:
@@ -416,6 +428,6 @@ def test_joints_are_matched_by_name():
     with pytest.raises(InputError, match="no joint named 'waist'"):
         matched(replace(log, joints=("a", "b", "c", "d")), arm())
     with pytest.raises(InputError, match="columns per channel"):
-        matched(Log("x", ("a",), log.time, {Q: log[Q][:, :1]}), arm())
+        matched(Log(name="x", joints=("a",), time=log.time, channels={Q: log[Q][:, :1]}), arm())
     with pytest.raises(UnknownNameError, match="position"):
         log[Channel.CURRENT]

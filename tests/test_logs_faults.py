@@ -14,7 +14,7 @@ from armid.logs.conditioning.timebase import evenly_counted
 from armid.logs.conditioning.uniform import Stretch
 from armid.notes import Severity
 from armid.parameters.inertial import from_centre_of_mass
-from catalogue_recordings import catalogue, lab_recording
+from support.catalogue_recordings import catalogue, lab_recording
 
 Q, QD, TAU = Channel.POSITION, Channel.VELOCITY, Channel.LINK_TORQUE
 ROBOTS = ("iiwa14", "ur10e")
@@ -77,11 +77,17 @@ FAULTS: dict[str, tuple[str, Callable[[Log, str], Log]]] = {
     "missing positions": ("not-finite", lambda log, _: edited(log, Q, slice(900, 902), 3, np.nan)),
     "clock restarts": ("time-backwards", lambda log, _: stamps(log, lambda t: np.where(t > 7.0, t - 2.0, t))),
     "coarse clock": ("time-duplicated", lambda log, _: stamps(log, lambda t: np.floor(t * 100.0) / 100.0)),
-    "stamps lost": ("time-not-finite", lambda log, _: stamps(log, lambda t: np.where(np.arange(len(t)) % 200, t, np.nan))),
+    "stamps lost": (
+        "time-not-finite",
+        lambda log, _: stamps(log, lambda t: np.where(np.arange(len(t)) % 200, t, np.nan)),
+    ),
     "clock stands": ("time-frozen", lambda log, _: stamps(log, np.zeros_like)),
     "milliseconds": ("clock-unit", lambda log, _: stamps(log, lambda t: 1e3 * t)),
     "rows lost": ("time-gaps", lambda log, _: log.selected(np.r_[0:1000, 1200 : len(log)])),
-    "rows lost at random": ("clock-irregular", lambda log, _: log.selected(np.flatnonzero(np.arange(len(log)) % 7 % 3 < 2))),
+    "rows lost at random": (
+        "clock-irregular",
+        lambda log, _: log.selected(np.flatnonzero(np.arange(len(log)) % 7 % 3 < 2)),
+    ),
     "rows repeated": ("repeated-rows", repeated),
     "sensor holds": ("frozen", lambda log, _: edited(log, TAU, slice(1000, 1250), 1, log[TAU][1000, 1])),
     "encoder holds": ("frozen", lambda log, _: edited(log, Q, slice(1000, 1250), 1, log[Q][1000, 1])),
@@ -89,32 +95,53 @@ FAULTS: dict[str, tuple[str, Callable[[Log, str], Log]]] = {
     "coarse torque": ("quantised", coarse),
     "clipped torque": ("saturated", clipped),
     "spikes of position": ("spikes", lambda log, _: edited(log, Q, [500, 1300, 2200], 2, lambda x: x + 0.2)),
-    "spikes of torque": ("spikes", lambda log, _: edited(log, TAU, [500, 2200], 1, lambda x: x + 2 * np.ptp(log[TAU][:, 1]))),
+    "spikes of torque": (
+        "spikes",
+        lambda log, _: edited(log, TAU, [500, 2200], 1, lambda x: x + 2 * np.ptp(log[TAU][:, 1])),
+    ),
     "corrupt packet": ("corrupt-values", lambda log, _: edited(log, TAU, 1200, slice(None), 1e37)),
-    "degrees": ("degrees", lambda log, _: edited(edited(log, Q, ..., slice(None), np.degrees), QD, ..., slice(None), np.degrees)),
-    "zero offset": ("position-limits", lambda log, name: edited(
-        log, Q, slice(None), 2, lambda x: x - x.max() + catalogue(name).limit("upper")[2] + 0.3)),
+    "degrees": (
+        "degrees",
+        lambda log, _: edited(edited(log, Q, ..., slice(None), np.degrees), QD, ..., slice(None), np.degrees),
+    ),
+    "zero offset": (
+        "position-limits",
+        lambda log, name: edited(
+            log, Q, slice(None), 2, lambda x: x - x.max() + catalogue(name).limit("upper")[2] + 0.3
+        ),
+    ),
     "velocity reversed": ("velocity-inconsistent", lambda log, _: edited(log, QD, slice(None), 2, np.negative)),
     "velocity in degrees": ("velocity-inconsistent", lambda log, _: edited(log, QD, ..., slice(None), np.degrees)),
     "velocity columns swapped": ("joint-order", lambda log, _: swapped(log, 1, 4, QD)),
     "torque columns swapped": ("joint-order", lambda log, _: swapped(log, 1, 2, TAU)),
     "base and wrist swapped": ("joint-order", lambda log, _: swapped(log, 0, 4, Q, QD, TAU)),
     "torque reversed": ("torque-sign", lambda log, _: edited(log, TAU, ..., slice(None), np.negative)),
-    "one torque reversed": ("torque-sign", lambda log, name: edited(log, TAU, slice(None), heaviest(log, name), np.negative)),
+    "one torque reversed": (
+        "torque-sign",
+        lambda log, name: edited(log, TAU, slice(None), heaviest(log, name), np.negative),
+    ),
     "ampere": ("torque-unit", lambda log, _: edited(log, TAU, ..., slice(None), lambda x: x / 10.0)),
     "millinewton metres": ("torque-unit", lambda log, _: edited(log, TAU, ..., slice(None), lambda x: 1e3 * x)),
-    "gravity compensated": ("gravity-compensated", lambda log, name: with_channel(
-        log, TAU, log[TAU] - gravity(catalogue(name), log[Q]))),
+    "gravity compensated": (
+        "gravity-compensated",
+        lambda log, name: with_channel(log, TAU, log[TAU] - gravity(catalogue(name), log[Q])),
+    ),
     "one joint at rest": ("too-little-motion", still),
     "ten milliseconds late": ("torque-lag", lambda log, name: lab_recording(name, 1, lag=0.010)),
     "twenty milliseconds early": ("torque-lag", lambda log, name: lab_recording(name, 1, lag=-0.020)),
     "upside down": ("gravity-reversed", lambda log, name: lab_recording(name, 1, gravity=-catalogue(name).gravity)),
     "on a wall": ("mounting", lambda log, name: lab_recording(name, 1, gravity=np.array([9.81, 0.0, 0.0]))),
-    "something in the hand": ("payload-suspected", lambda log, name: lab_recording(
-        name, 1, payload=from_centre_of_mass(3.0, [0.02, 0.01, 0.12], 0.005 * np.eye(3)))),
-    "friction compensated": ("friction-compensated", lambda log, name: lab_recording(
-        name, 1, friction=0.0, channel=Channel.MOTOR_TORQUE)),
-}  # fmt: skip
+    "something in the hand": (
+        "payload-suspected",
+        lambda log, name: lab_recording(
+            name, 1, payload=from_centre_of_mass(3.0, [0.02, 0.01, 0.12], 0.005 * np.eye(3))
+        ),
+    ),
+    "friction compensated": (
+        "friction-compensated",
+        lambda log, name: lab_recording(name, 1, friction=0.0, channel=Channel.MOTOR_TORQUE),
+    ),
+}
 
 FOLLOWS = {
     "coarse clock": {"clock-irregular"},
@@ -138,9 +165,17 @@ def test_fault_is_found_and_nothing_else(name, fault):
 
 
 CLEAN_CASES = [
-    ("iiwa14", 100.0, 1.0), ("iiwa14", 1000.0, 20.0), ("panda", 250.0, 5.0), ("panda", 4000.0, 1.0), ("ur10e", 125.0, 10.0),
-    ("ur10e", 500.0, 0.1), ("mabi-max100", 250.0, 10.0), ("lwr4plus", 200.0, 3.0), ("tx40", 1000.0, 1.0), ("tx40", 250.0, 20.0),
-]  # fmt: skip
+    ("iiwa14", 100.0, 1.0),
+    ("iiwa14", 1000.0, 20.0),
+    ("panda", 250.0, 5.0),
+    ("panda", 4000.0, 1.0),
+    ("ur10e", 125.0, 10.0),
+    ("ur10e", 500.0, 0.1),
+    ("mabi-max100", 250.0, 10.0),
+    ("lwr4plus", 200.0, 3.0),
+    ("tx40", 1000.0, 1.0),
+    ("tx40", 250.0, 20.0),
+]
 
 
 @pytest.mark.parametrize(("name", "rate", "noise"), CLEAN_CASES)

@@ -17,7 +17,7 @@ import scipy.io
 from armid.errors import InputError
 from armid.logs import Channel, Clock, Log, ReadOptions, read_log
 from armid.logs.readers.mat5 import mat5_arrays
-from recordings import NAMES, arm, motion
+from support.recordings import NAMES, arm, motion
 
 T, Q, QD, _ = motion(2.0, 100.0)
 TAU = np.cos(Q) * 10.0

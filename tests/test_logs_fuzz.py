@@ -21,7 +21,7 @@ import scipy.io
 from armid.errors import ArmidError, InputError
 from armid.logs import Channel, condition_stream, open_log, read_log
 from armid.logs.readers.rosbag import MCAP_MAGIC
-from recordings import NAMES, arm, motion
+from support.recordings import NAMES, arm, motion
 from test_logs_readers import write_bag
 
 T, Q, _, _ = motion(1.0, 60.0)

@@ -12,7 +12,7 @@ from armid.logs import Channel, Clock, Conditioning, Log, LogRefusedError, check
 from armid.logs.health.nominal import rods
 from armid.notes import Severity
 from armid.parameters.inertial import from_centre_of_mass
-from recordings import NAMES, arm, motion, recording
+from support.recordings import NAMES, arm, motion, recording
 
 CLEAN = recording()
 Q, QD, TAU = Channel.POSITION, Channel.VELOCITY, Channel.LINK_TORQUE

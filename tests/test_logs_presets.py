@@ -8,7 +8,7 @@ import pytest
 from armid.logs import Channel, Clock, Log, check_log, read_log
 from armid.logs.vocabulary import clock_name, meaning, taken_apart
 from armid.robot.load import load_robot
-from recordings import motion
+from support.recordings import motion
 
 T, _, _, _ = motion(1.0, 100.0)
 RNG = np.random.default_rng(5)
@@ -65,11 +65,22 @@ def test_rtde_record_with_everything_the_controller_offers(tmp_path, delimiter):
     ones, columns = np.ones_like(q), [T + 798.0]
     header = ["timestamp"]
     for name, values in (
-        ("target_q", q + 1.0), ("target_qd", qd + 1.0), ("target_qdd", qd), ("target_current", tau + 9.0),
-        ("target_moment", tau), ("actual_q", q), ("actual_qd", qd), ("actual_current", tau / 10.0),
-        ("joint_control_output", ones), ("actual_TCP_pose", ones), ("actual_TCP_speed", ones), ("actual_TCP_force", ones),
-        ("joint_temperatures", 30.0 * ones), ("joint_mode", 253.0 * ones), ("actual_joint_voltage", 48.0 * ones),
-    ):  # fmt: skip
+        ("target_q", q + 1.0),
+        ("target_qd", qd + 1.0),
+        ("target_qdd", qd),
+        ("target_current", tau + 9.0),
+        ("target_moment", tau),
+        ("actual_q", q),
+        ("actual_qd", qd),
+        ("actual_current", tau / 10.0),
+        ("joint_control_output", ones),
+        ("actual_TCP_pose", ones),
+        ("actual_TCP_speed", ones),
+        ("actual_TCP_force", ones),
+        ("joint_temperatures", 30.0 * ones),
+        ("joint_mode", 253.0 * ones),
+        ("actual_joint_voltage", 48.0 * ones),
+    ):
         header += numbered(f"{name}_#", n)
         columns.append(values)
     header += ["actual_robot_current", "speed_scaling", "actual_execution_time"]
@@ -178,10 +189,18 @@ def test_meaning_of_names(name, channel):
 @pytest.mark.parametrize(
     ("name", "is_clock"),
     [
-        ("timestamp", True), ("header.stamp.sec", True), ("ZeitInNanoSec", True), ("rec.time_cont", True), ("t [ms]", True),
-        ("sample_time", False), ("actual_execution_time", False), ("time_1", False), ("in", False), ("header", False),
+        ("timestamp", True),
+        ("header.stamp.sec", True),
+        ("ZeitInNanoSec", True),
+        ("rec.time_cont", True),
+        ("t [ms]", True),
+        ("sample_time", False),
+        ("actual_execution_time", False),
+        ("time_1", False),
+        ("in", False),
+        ("header", False),
     ],
-)  # fmt: skip
+)
 def test_clocks_by_name(name, is_clock):
     assert (clock_name(taken_apart(name)) is not None) is is_clock
 

@@ -19,7 +19,7 @@ from armid.errors import ArmidError, InputError, UnknownNameError
 from armid.logs import Channel, Clock, Log, ReadOptions, open_log, read_log
 from armid.logs.readers import Layout, open_table
 from armid.logs.vocabulary import taken_apart
-from recordings import NAMES, arm, motion
+from support.recordings import NAMES, arm, motion
 
 T, Q, QD, QDD = motion(1.0, 100.0)
 TAU = np.cos(Q) * 10.0
@@ -240,9 +240,13 @@ def test_libfranka_time_is_in_milliseconds_and_q_d_is_not_velocity(tmp_path):
 def test_rtde_recorder(tmp_path):
     columns = {"timestamp": T + 798.0}
     for name, values in (
-        ("target_q", Q), ("target_qd", QD), ("actual_q", Q), ("actual_qd", QD),
-        ("actual_current", TAU / 10), ("target_moment", TAU),
-    ):  # fmt: skip
+        ("target_q", Q),
+        ("target_qd", QD),
+        ("actual_q", Q),
+        ("actual_qd", QD),
+        ("actual_current", TAU / 10),
+        ("target_moment", TAU),
+    ):
         columns |= {f"{name}_{i}": values[:, i] for i in range(4)}
     path = tmp_path / "log.csv"
     path.write_text(csv_text(columns, " "))
@@ -384,7 +388,7 @@ def test_mapping_finds_recordings_under_a_root(tmp_path, monkeypatch):
         (("rows: [11, 90]", "rows: [90, 11]"), "rows"),
         (("clock: {step: 10, unit: ms}", "clock: {step: -1}"), "positive"),
         (("clock: {step: 10, unit: ms}", "clock: {step: 1, unit: fortnight}"), "unit of time"),
-        (("columns: \"2:5\"", "columns: \"2:9\""), "column"),
+        (('columns: "2:5"', 'columns: "2:9"'), "column"),
         (("file: drive", "file: engine"), "file for channel"),
         (("[0, 0, 1, 2]]", "[0, 0, 2, 0]]"), "inverted"),
         (("payload: 2.5", "payload: heavy"), "finite number"),
@@ -397,7 +401,7 @@ def test_mapping_finds_recordings_under_a_root(tmp_path, monkeypatch):
         (("rows: [11, 90]", "rows: [11, 90]\nrows: [1, 2]"), "appears twice"),
         (("rows: [11, 90]", "rows: " + "[" * 40 + "]" * 40), "nested too deeply"),
     ],
-)  # fmt: skip
+)
 def test_mistakes_in_a_mapping_are_named(tmp_path, change, match):
     mapping = mapped_folder(tmp_path)
     mapping.write_text(MAPPING.replace(*change))

@@ -21,7 +21,7 @@ from armid.logs import (
     read_log,
 )
 from armid.logs.conditioning import stream as streaming
-from recordings import NAMES, arm, motion, recording
+from support.recordings import NAMES, arm, motion, recording
 
 TAU = Channel.LINK_TORQUE
 FIXED = Conditioning(cutoff=4.0, rate=40.0)
@@ -152,7 +152,7 @@ def test_a_polled_controller_is_refused_unless_stamps_are_accepted(tmp_path):
     stamps = np.cumsum(rng.uniform(0.75e-3, 1.3e-3, 19_000))
     row = np.floor(stamps * 1000.0).astype(int)
     channels = {Channel.POSITION: np.round(q[row], 6), Channel.VELOCITY: np.round(qd[row], 6), TAU: np.cos(q[row])}
-    path = written(tmp_path, Log("polled", NAMES, stamps, channels))
+    path = written(tmp_path, Log(name="polled", joints=NAMES, time=stamps, channels=channels))
     with pytest.raises(LogRefusedError, match="clock-ticks"):
         list(condition_stream(open_log(path, arm()), arm(), FIXED))
     accepted = replace(FIXED, accept=("clock-ticks",))

@@ -14,9 +14,9 @@ from armid.planning.model import TorqueModel, model_of_result, model_of_robot
 from armid.planning.path import SplinePath
 from armid.planning.plan import Plan, PlanSettings, plan_motion
 from armid.robot import Robot
-from armid.simulation import ComputedTorque, OnFault, Physics, Run, simulate
+from armid.simulation import ComputedTorque, OnFault, Physics, SimulatedRun, simulate
 from armid.simulation.variation import varied
-from identified import trusted
+from support.identified import trusted
 
 TORQUE = (24.0, 30.0, 7.5)
 """Limits [N m] low enough for this path to need all of them."""
@@ -53,7 +53,7 @@ class Outcome:
     """A plan and what became of it."""
 
     plan: Plan
-    run: Run
+    run: SimulatedRun
 
     @property
     def path_error(self) -> float:

@@ -14,7 +14,7 @@ from armid.planning.model import model_of_robot
 from armid.planning.path import SplinePath
 from armid.planning.reduced import ScalarDynamics, reduced_dynamics
 from armid.robot import load_robot
-from motions import pendulum
+from support.motions import pendulum
 
 GRAVITY = 9.81
 

@@ -23,7 +23,7 @@ from armid.robot import Box, Geometry, Robot, load_robot
 from armid.robot.robot import Limits
 from armid.scene.cell import Cell, Obstacle
 from armid.scene.scene import build_scene
-from planar import planar_arm
+from support.planar import planar_arm
 
 WAYPOINTS = np.array([[-0.8, 0.3], [0.2, 1.0], [0.9, 0.2], [0.3, -0.8]])
 

@@ -21,8 +21,8 @@ from armid.planning.reduced import reduced_dynamics
 from armid.planning.timing import fastest
 from armid.robot import Drive, Robot, load_robot
 from armid.robot.robot import Limits
-from motions import pendulum
-from planar import planar_arm, planar_torque
+from support.motions import pendulum
+from support.planar import planar_arm, planar_torque
 
 WITHIN = 0.01
 """The issue's bound on the difference to a dense optimal-control solution."""
@@ -145,7 +145,7 @@ def casadi_duration(
     slopes = [phi]
     for _ in range(3):
         slopes.append(ca.jacobian(slopes[-1], s))
-    Phi = ca.Function("Phi", [s], slopes)
+    Phi = ca.Function(name="Phi", summary=[s], arguments=slopes)
     problem.minimize(T)
     problem.subject_to(X[0, 0] == 0.0)
     problem.subject_to(X[0, n] == path.length)

@@ -15,7 +15,7 @@ from armid.motions.trajectory_files import save_trajectory
 from armid.planning.errors import SingularPathError, UnreachableError
 from armid.planning.path import EasedPath, SplinePath, TrajectoryPath, check_regular, in_joint_order
 from armid.planning.path_files import load_path, parse_path
-from armid.planning.tool_path import Arc, Line, tool_path
+from armid.planning.tool_path import Arc, ToolLine, tool_path
 from armid.robot import load_robot
 
 NAMES = ("a", "b")
@@ -101,7 +101,7 @@ def test_tool_follows_a_line_between_the_waypoints_too(name: str, start: np.ndar
     T = forward_kinematics(robot, start)[0]
     end = T.copy()
     end[:3, 3] += [-0.15, 0.2, 0.1]
-    path = tool_path(robot, start, Line(T, end))
+    path = tool_path(robot, start, ToolLine(T, end))
     theta = np.linspace(0.0, path.length, 700)
     poses = forward_kinematics(robot, path.derivatives(theta)[0])
     direction = (end - T)[:3, 3] / np.linalg.norm((end - T)[:3, 3])
@@ -132,7 +132,7 @@ def test_arm_of_three_joints_follows_with_its_position_alone() -> None:
     T = forward_kinematics(robot, start)[0]
     end = T.copy()
     end[:3, 3] += [-0.03, 0.02, 0.01]
-    path = tool_path(robot, start, Line(T, end), orientation=False)
+    path = tool_path(robot, start, ToolLine(T, end), orientation=False)
     assert np.allclose(forward_kinematics(robot, path.waypoints[-1])[0][:3, 3], end[:3, 3], atol=1e-7)
 
 
@@ -142,7 +142,7 @@ def test_out_of_reach_says_where() -> None:
     end = T.copy()
     end[:3, 3] += [3.0, 0.0, 0.0]
     with pytest.raises(UnreachableError, match=r"\d+ % of the tool path: no joint positions reach"):
-        tool_path(robot, IIWA_START, Line(T, end))
+        tool_path(robot, IIWA_START, ToolLine(T, end))
     with pytest.raises(InputError, match="lie on a line"):
         Arc(T, T[:3, 3] + 0.5 * (end - T)[:3, 3], end).poses(0.5)
 
@@ -174,7 +174,7 @@ def test_waypoints_from_a_table_by_name_and_by_number(tmp_path: Path) -> None:
         ("q1,q2,q3\n0,0,0\n1,x,0\n", "not a finite number"),
         ("q1,q2,q3\n0,0,0\n", "at least two"),
     ],
-)  # fmt: skip
+)
 def test_bad_tables_are_named(tmp_path: Path, text: str, problem: str) -> None:
     file = tmp_path / "bad.csv"
     file.write_text(text)
@@ -193,7 +193,7 @@ def test_bad_tables_are_named(tmp_path: Path, text: str, problem: str) -> None:
         ("format: armid-path/1\nstart: [0, 0.5, 0, -1.4, 0, 1, 0]\narc: {to: [0.1, 0, 0]}", "'via' is missing"),
         ("format: armid-path/1\nlines: {by: [1, 0, 0]}", "did you mean 'line'"),
     ],
-)  # fmt: skip
+)
 def test_bad_path_files_are_named(text: str, problem: str) -> None:
     with pytest.raises(ArmidError, match=problem):
         parse_path(text, "bad.yaml", load_robot("iiwa14"))

@@ -14,7 +14,7 @@ from armid.planning.model import model_of_robot
 from armid.planning.path import SplinePath
 from armid.planning.reduced import reduced_dynamics
 from armid.planning.timing import fastest
-from planar import planar_arm
+from support.planar import planar_arm
 
 WAYPOINTS = np.array([[-0.8, 0.3], [0.2, 1.0], [0.9, 0.2], [0.3, -0.8]])
 

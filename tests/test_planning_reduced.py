@@ -1,4 +1,4 @@
-"""Proposition 1 of seed 004: the regressor and base parameters alone give the dynamics along a path."""
+"""Proposition 1 of [Kolyubin2017]: the regressor and base parameters alone give the dynamics along a path."""
 
 from __future__ import annotations
 

@@ -19,20 +19,30 @@ from armid.design.search import Budget
 from armid.errors import InputError
 from armid.estimation.torque_error import JointErrors, TorqueErrors
 from armid.identification.result import Result
+from armid.page import Figure, Table
 from armid.parameters.effects import Effects
 from armid.report import plots
 from armid.report.comparison import comparison_report
 from armid.report.design import design_report
 from armid.report.identification import command, identification_report
 from armid.report.render import render, script_json, write_report
-from armid.report.section import Figure, Table
 from armid.robot.load import load_robot
-from identified import trusted, untrusted, urdf_file
+from support.identified import trusted, untrusted, urdf_file
 
 SECTIONS = (
-    "verdict", "measured", "health", "excitation", "torque", "friction", "parameters", "correlation", "consistency", "residuals",
-    "sensitivity", "reproduce",
-)  # fmt: skip
+    "verdict",
+    "measured",
+    "health",
+    "excitation",
+    "torque",
+    "friction",
+    "parameters",
+    "correlation",
+    "consistency",
+    "residuals",
+    "sensitivity",
+    "reproduce",
+)
 HOSTILE = '</script><script>window.hostile=1</script><img src="x" onerror="window.hostile=2">'
 SCRIPTS = 3
 """Of our page: the plotting library, the data, what draws them."""
@@ -218,10 +228,20 @@ window.addEventListener("load", () => setTimeout(said, 100));
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader",
-    "--virtual-time-budget=15000", "--window-size=1200,16000",
-)  # fmt: skip
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--use-gl=angle",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+    "--virtual-time-budget=15000",
+    "--window-size=1200,16000",
+)
 
 
 def browsed(text: str, folder: Path) -> str:

@@ -14,11 +14,23 @@ from armid.robot.amount import amount
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("0.333", 0.333), ("-1e-3", -1e-3), (".5", 0.5), ("2.", 2.0), ("1e3", 1000.0), ("pi", pi), ("-pi/2", -pi / 2),
-        ("3*pi/2", 3 * pi / 2), ("2*(1 + 3)/4 - 1", 1.0), ("--1", 1.0), ("d3", 0.4), ("-d3/2", -0.2), (" 7 ", 7.0),
-        ("1 - 2 - 3", -4.0), ("8/4/2", 1.0),
+        ("0.333", 0.333),
+        ("-1e-3", -1e-3),
+        (".5", 0.5),
+        ("2.", 2.0),
+        ("1e3", 1000.0),
+        ("pi", pi),
+        ("-pi/2", -pi / 2),
+        ("3*pi/2", 3 * pi / 2),
+        ("2*(1 + 3)/4 - 1", 1.0),
+        ("--1", 1.0),
+        ("d3", 0.4),
+        ("-d3/2", -0.2),
+        (" 7 ", 7.0),
+        ("1 - 2 - 3", -4.0),
+        ("8/4/2", 1.0),
     ],
-)  # fmt: skip
+)
 def test_expressions_have_their_usual_value(text, value):
     assert amount(text, "here", names={"d3": 0.4}).constant == pytest.approx(value, rel=1e-15)
 
@@ -41,14 +53,24 @@ def test_only_a_bare_name_is_a_symbol():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("1,5", "decimal point: 1.5"), ("nan", "not a finite number"), ("-.inf", "not a finite number"),
-        ("1e999", "not a finite number"), ("1e13", "SI units"), ("1/0", "divides by zero"), ("d4", "known names: d3, pi"),
+        ("1,5", "decimal point: 1.5"),
+        ("nan", "not a finite number"),
+        ("-.inf", "not a finite number"),
+        ("1e999", "not a finite number"),
+        ("1e13", "SI units"),
+        ("1/0", "divides by zero"),
+        ("d4", "known names: d3, pi"),
         ("", "expected a number"),
-        ("1 +", "ends too early"), ("(1", "without a closing one"), ("1 2", "cannot be read from '2' on"),
-        ("q", "unknown name 'q'"), ("__import__('os')", "cannot be read from"), ("1" * 300, "longer than"),
-        ("*1", "where a number should stand"), ("d3.x", "cannot be read"),
+        ("1 +", "ends too early"),
+        ("(1", "without a closing one"),
+        ("1 2", "cannot be read from '2' on"),
+        ("q", "unknown name 'q'"),
+        ("__import__('os')", "cannot be read from"),
+        ("1" * 300, "longer than"),
+        ("*1", "where a number should stand"),
+        ("d3.x", "cannot be read"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_number_is_explained(text, message):
     with pytest.raises(RobotError, match=message.replace("(", r"\(").replace(")", r"\)").replace("'", "['\"]")):
         amount(text, "file.yaml: joints[0].d", names={"d3": 0.4})

@@ -10,17 +10,30 @@ from armid.robot import Capsule, JointKind, Robot, catalogue_names, load_robot
 from armid.robot.dh import Convention, row_of
 
 EXPECTED = (
-    "cmu-dd-arm2", "cmu-dd-arm2-6", "cylindrical", "iiwa14", "lwr4-dh", "lwr4plus", "mabi-max100", "panda",
-    "tx40", "ur10e",
-)  # fmt: skip
+    "cmu-dd-arm2",
+    "cmu-dd-arm2-6",
+    "cylindrical",
+    "iiwa14",
+    "lwr4-dh",
+    "lwr4plus",
+    "mabi-max100",
+    "panda",
+    "tx40",
+    "ur10e",
+)
 
 HOME = {
-    "cmu-dd-arm2": [0.3, 0.5, 0], "cmu-dd-arm2-6": [0.3, 0.5, 0.2, 0, 0.5, 0], "cylindrical": [0, 0.3, 0.3],
-    "iiwa14": [0, 0.5, 0, -1.2, 0, 0.8, 0], "lwr4-dh": [0, 0.5, 0, -1.2, 0, 0.8, 0],
-    "lwr4plus": [0, 0.5, 0, -1.2, 0, 0.8, 0], "mabi-max100": [0, 0.2, 0.3, 0, 0.4, 0],
-    "panda": [0, -0.785, 0, -2.356, 0, 1.571, 0.785], "tx40": [0, -1.2, 1.2, 0, 0.5, 0],
+    "cmu-dd-arm2": [0.3, 0.5, 0],
+    "cmu-dd-arm2-6": [0.3, 0.5, 0.2, 0, 0.5, 0],
+    "cylindrical": [0, 0.3, 0.3],
+    "iiwa14": [0, 0.5, 0, -1.2, 0, 0.8, 0],
+    "lwr4-dh": [0, 0.5, 0, -1.2, 0, 0.8, 0],
+    "lwr4plus": [0, 0.5, 0, -1.2, 0, 0.8, 0],
+    "mabi-max100": [0, 0.2, 0.3, 0, 0.4, 0],
+    "panda": [0, -0.785, 0, -2.356, 0, 1.571, 0.785],
+    "tx40": [0, -1.2, 1.2, 0, 0.5, 0],
     "ur10e": [0, -1.2, 1.4, -0.5, 1.0, 0],
-}  # fmt: skip
+}
 
 
 def test_the_catalogue_is_complete():
@@ -111,13 +124,33 @@ def test_lwr4_has_the_gravity_coefficients_of_eq_29():
     values = load_robot("lwr4-dh").inertial.reshape(7, 10)
     m, (x, y, z) = values[:, 0], values[:, 1:4].T
     pi_g = [
-        y[6], x[6], x[5], z[5] + z[6], z[4] - y[5], x[4], y[4] + z[3] + 0.39 * m[4:].sum(), x[3], y[3] + z[2],
-        x[1], x[2], z[1] - y[2] + 0.4 * m[2:].sum(),
-    ]  # fmt: skip
+        y[6],
+        x[6],
+        x[5],
+        z[5] + z[6],
+        z[4] - y[5],
+        x[4],
+        y[4] + z[3] + 0.39 * m[4:].sum(),
+        x[3],
+        y[3] + z[2],
+        x[1],
+        x[2],
+        z[1] - y[2] + 0.4 * m[2:].sum(),
+    ]
     published = [
-        9.5457e-4, -2.9826e-4, 8.3524e-4, 0.0286, -0.0407, -6.5637e-4, 1.334, -0.0035, -4.7258e-4,
-        0.0014, 9.4532e-4, 3.4568,
-    ]  # fmt: skip
+        9.5457e-4,
+        -2.9826e-4,
+        8.3524e-4,
+        0.0286,
+        -0.0407,
+        -6.5637e-4,
+        1.334,
+        -0.0035,
+        -4.7258e-4,
+        0.0014,
+        9.4532e-4,
+        3.4568,
+    ]
     np.testing.assert_allclose(pi_g, published, rtol=1e-4, atol=1e-8)
 
 

@@ -14,7 +14,7 @@ from armid.robot.urdf.arm import parse_urdf
 from armid.robot.urdf.write import new_urdf, updated_urdf
 from armid.robot.urdf.xml_tree import decoded
 from armid.robot.yaml_file import parse_yaml, to_yaml
-from robot_files import URDF, YAML, with_gripper
+from support.robot_files import URDF, YAML, with_gripper
 
 SECONDS = 5.0
 """Generous: the readers need milliseconds, the machine may be busy."""
@@ -24,14 +24,65 @@ QUIET = settings(
 )
 
 SPICE = (
-    "0", "-1", "1e308", "-1e308", "1e-320", "nan", "inf", "1,5", "", " ", "\n", "\t", "\x00", "<", ">", "/>",
-    "&", "&amp;", "&x;",
-    "<!--", "-->", "<![CDATA[", "]]>", "<!DOCTYPE a>", '"', "'", "{", "}", "[", "]", ":", "- ",
-    "*a", "&a ", "!!int ", "? ",
-    "q", "pi", "d1", "Rz(q)", "fixed", "floating", "revolute", "prismatic", "mimic", "upper", "world", "ü",
-    "\ud7ff", "(" * 60,
-    "| ", "> ", "---\n", "...\n", "%YAML 9", "<link/>", '<link name="upper"/>', "<mimic joint='turn'/>",
-)  # fmt: skip
+    "0",
+    "-1",
+    "1e308",
+    "-1e308",
+    "1e-320",
+    "nan",
+    "inf",
+    "1,5",
+    "",
+    " ",
+    "\n",
+    "\t",
+    "\x00",
+    "<",
+    ">",
+    "/>",
+    "&",
+    "&amp;",
+    "&x;",
+    "<!--",
+    "-->",
+    "<![CDATA[",
+    "]]>",
+    "<!DOCTYPE a>",
+    '"',
+    "'",
+    "{",
+    "}",
+    "[",
+    "]",
+    ":",
+    "- ",
+    "*a",
+    "&a ",
+    "!!int ",
+    "? ",
+    "q",
+    "pi",
+    "d1",
+    "Rz(q)",
+    "fixed",
+    "floating",
+    "revolute",
+    "prismatic",
+    "mimic",
+    "upper",
+    "world",
+    "ü",
+    "\ud7ff",
+    "(" * 60,
+    "| ",
+    "> ",
+    "---\n",
+    "...\n",
+    "%YAML 9",
+    "<link/>",
+    '<link name="upper"/>',
+    "<mimic joint='turn'/>",
+)
 
 
 @st.composite

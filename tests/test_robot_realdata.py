@@ -6,7 +6,7 @@ import pytest
 from armid.errors import RobotError
 from armid.robot import load_robot
 from armid.robot.urdf.write import updated_urdf
-from realdata import real_data
+from support.realdata import real_data
 from test_robot_urdf import compare_with_pinocchio
 
 FILES = {

@@ -15,7 +15,7 @@ from armid.cli import application
 from armid.identification.result import load_result
 from armid.kernels.dynamics import gravity, inverse_dynamics
 from armid.robot.load import load_robot
-from elbow import fourier_motion
+from support.elbow import fourier_motion
 
 RUNNER = CliRunner()
 
@@ -133,9 +133,22 @@ def test_verbs_that_plan_take_the_chain(place: Path) -> None:
     assert run("inspect", robot, *RIGHT)["channels"] == ["right_shoulder", "right_elbow"]
     motion = place / "motion"
     done = run(
-        "design", robot, *RIGHT, "--starts", 1, "--seconds", 0, "--workers", 1, "--period", 5, "--harmonics", 3,
-        "--out", motion,
-    )  # fmt: skip
+        "design",
+        robot,
+        *RIGHT,
+        "--starts",
+        1,
+        "--seconds",
+        0,
+        "--workers",
+        1,
+        "--period",
+        5,
+        "--harmonics",
+        3,
+        "--out",
+        motion,
+    )
     assert done["feasible"]
     simulated = run("simulate", robot, motion / "trajectory.json", *RIGHT, "--out", place / "run")
     assert simulated["files"]

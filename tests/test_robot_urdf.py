@@ -10,10 +10,10 @@ from armid.errors import RobotError, UnknownNameError
 from armid.kernels.dynamics import inverse_dynamics
 from armid.kernels.kinematics import forward_kinematics
 from armid.notes import Severity
-from armid.robot import Box, Cylinder, JointKind, Mesh, Motion, Sphere, load_robot
+from armid.robot import Box, Cylinder, JointKind, Mesh, Move, Sphere, load_robot
 from armid.robot.urdf.arm import parse_urdf
 from armid.robot.urdf.xml_tree import decoded
-from robot_files import URDF, with_gripper
+from support.robot_files import URDF, with_gripper
 
 
 def test_the_arm_and_its_fields():
@@ -36,7 +36,7 @@ def test_the_arm_and_its_fields():
 def test_coordinate_axes_need_one_element_and_right_angles_are_exact():
     turn, slide = parse_urdf(URDF).joints
     variable = turn.transforms[-1]
-    assert (variable.motion, variable.sign) == (Motion.RZ, -1)
+    assert (variable.motion, variable.sign) == (Move.RZ, -1)
     assert turn.transforms[-2].value == np.pi / 2
     assert [e.motion.value for e in slide.transforms if e.variable] == ["Tz"]
     np.testing.assert_allclose(slide.transform(0.5)[:3, :3], slide.transform(0.0)[:3, :3], atol=1e-15)
@@ -217,7 +217,7 @@ def test_odd_but_readable_things_are_noted():
         ('<mass value="3"/>', "<mass/>", "no attribute 'value'"),
         ("</robot>", '<link name="island"/></robot>', "2 links without parent: 'world', 'island'"),
     ],
-)  # fmt: skip
+)
 def test_each_mistake_is_named(old, new, message):
     assert old in URDF
     with pytest.raises(RobotError, match=message) as caught:
@@ -332,8 +332,11 @@ def test_meshes_beside_the_file_are_found(tmp_path):
 
 
 def test_of_many_links_those_with_like_names_are_offered():
-    many = "".join(f'<link name="sensor{i}"/><joint name="s{i}" type="fixed"><parent link="upper"/>'
-                   f'<child link="sensor{i}"/></joint>' for i in range(100))  # fmt: skip
+    many = "".join(
+        f'<link name="sensor{i}"/><joint name="s{i}" type="fixed"><parent link="upper"/>'
+        f'<child link="sensor{i}"/></joint>'
+        for i in range(100)
+    )
     with pytest.raises(UnknownNameError) as caught:
         parse_urdf(URDF.replace("</robot>", many + "</robot>"), tip="for")
     assert "fore" in str(caught.value)

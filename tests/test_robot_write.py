@@ -10,15 +10,15 @@ import pytest
 from armid.errors import RobotError
 from armid.kernels.dynamics import inverse_dynamics
 from armid.kernels.kinematics import forward_kinematics
-from armid.robot import Elementary, Motion, Robot, catalogue_names, load_robot
+from armid.robot import Elementary, Move, Robot, catalogue_names, load_robot
 from armid.robot.dh import Convention, row_of
 from armid.robot.dh_table import in_dh_frames
 from armid.robot.elementary import elementary_matrix, rotation_from_rpy, rpy
 from armid.robot.urdf.arm import parse_urdf
 from armid.robot.urdf.write import new_urdf, updated_urdf
 from armid.robot.yaml_file import parse_yaml, to_yaml
-from chains import random_inertial, random_robot
-from robot_files import URDF, with_gripper
+from support.chains import random_inertial, random_robot
+from support.robot_files import URDF, with_gripper
 
 PLACE = 1e-12
 """[m] and direction cosines: what the conversions promise."""
@@ -108,15 +108,18 @@ def test_a_link_without_inertia_gets_one():
 
 def moved(robot: Robot, rng: np.random.Generator, *, off_axis: bool) -> Robot:
     """Every constant a little different, as a calibration leaves it."""
-    tail = (Elementary(Motion.TX, 2e-3), Elementary(Motion.RX, 3e-3)) if off_axis else ()
+    tail = (Elementary(motion=Move.TX, value=2e-3), Elementary(motion=Move.RX, value=3e-3)) if off_axis else ()
 
     def jitter(elements):
         return tuple(e if e.variable else replace(e, value=e.value + 1e-3 * float(rng.normal())) for e in elements)
 
     joints = tuple(
-        replace(j, transforms=(Elementary(Motion.RY, 2e-3), *jitter(j.transforms), *tail)) for j in robot.joints
+        replace(j, transforms=(Elementary(motion=Move.RY, value=2e-3), *jitter(j.transforms), *tail))
+        for j in robot.joints
     )
-    frames = tuple(replace(f, transforms=(*jitter(f.transforms), Elementary(Motion.TY, 1e-3))) for f in robot.frames)
+    frames = tuple(
+        replace(f, transforms=(*jitter(f.transforms), Elementary(motion=Move.TY, value=1e-3))) for f in robot.frames
+    )
     return replace(robot, joints=joints, frames=frames)
 
 
@@ -201,8 +204,8 @@ def test_panda_in_modified_frames_has_its_published_table():
 def test_roll_pitch_yaw_is_exact_near_its_singularity(pitch):
     rng = np.random.default_rng(6)
     for roll, yaw in rng.uniform(-3, 3, (50, 2)):
-        R = (
-            elementary_matrix(Motion.RZ, yaw) @ elementary_matrix(Motion.RY, pitch) @ elementary_matrix(Motion.RX, roll)
-        )[:3, :3]
+        R = (elementary_matrix(Move.RZ, yaw) @ elementary_matrix(Move.RY, pitch) @ elementary_matrix(Move.RX, roll))[
+            :3, :3
+        ]
         # Within 1e-12 of the singularity roll is set to zero by convention, which costs as much.
         np.testing.assert_allclose(rotation_from_rpy(*rpy(R)), R, atol=2e-12)

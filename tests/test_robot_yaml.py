@@ -10,11 +10,11 @@ from armid.errors import RobotError
 from armid.kernels.dynamics import inverse_dynamics
 from armid.kernels.kinematics import forward_kinematics
 from armid.parameters.inertial import to_centre_of_mass
-from armid.robot import Capsule, Elementary, JointKind, Motion, catalogue_names, load_robot
+from armid.robot import Capsule, Elementary, JointKind, Move, catalogue_names, load_robot
 from armid.robot.dh import Convention, Row, row_of, transforms
 from armid.robot.yaml_file import parse_yaml, to_yaml
-from chains import random_robot
-from robot_files import YAML
+from support.chains import random_robot
+from support.robot_files import YAML
 
 
 def rotation(axis: str, angle: float) -> np.ndarray:
@@ -62,11 +62,19 @@ def test_forward_kinematics_is_the_product_of_the_rows():
     q = np.array([0.3, 0.2, -0.7])
     x, y, z = robot.coupling @ q
     expected = (
-        rotation("z", x) @ shift(z=0.4) @ rotation("x", pi / 2)
-        @ rotation("x", pi / 2) @ shift(x=0.3) @ shift(z=0.1 + y)
-        @ shift(x=0.2) @ rotation("y", 0.3) @ rotation("x", pi / 2 - z) @ shift(z=0.3)
-        @ shift(z=0.1) @ rotation("x", 0.2)
-    )  # fmt: skip
+        rotation("z", x)
+        @ shift(z=0.4)
+        @ rotation("x", pi / 2)
+        @ rotation("x", pi / 2)
+        @ shift(x=0.3)
+        @ shift(z=0.1 + y)
+        @ shift(x=0.2)
+        @ rotation("y", 0.3)
+        @ rotation("x", pi / 2 - z)
+        @ shift(z=0.3)
+        @ shift(z=0.1)
+        @ rotation("x", 0.2)
+    )
     np.testing.assert_allclose(forward_kinematics(robot, q)[0], expected, atol=1e-14)
 
 
@@ -94,11 +102,14 @@ def test_an_automatic_name_never_means_two_lengths():
 @pytest.mark.parametrize(
     ("line", "gravity"),
     [
-        ("gravity: [1, 2, -3]", [1, 2, -3]), ("gravity: 9.8", [0, 0, -9.8]), ("mounting: upside-down", [0, 0, 9.81]),
-        ("mounting: upright", [0, 0, -9.81]), ("mounting: {rpy_deg: [90, 0, 0]}", [0, -9.81, 0]),
+        ("gravity: [1, 2, -3]", [1, 2, -3]),
+        ("gravity: 9.8", [0, 0, -9.8]),
+        ("mounting: upside-down", [0, 0, 9.81]),
+        ("mounting: upright", [0, 0, -9.81]),
+        ("mounting: {rpy_deg: [90, 0, 0]}", [0, -9.81, 0]),
         ("mounting: {rpy: [0, pi/2, 0]}", [9.81, 0, 0]),
     ],
-)  # fmt: skip
+)
 def test_gravity_and_mounting(line, gravity):
     robot = parse_yaml(YAML.replace("gravity: [0, 0, -9.81]", line))
     np.testing.assert_allclose(robot.gravity, gravity, atol=1e-14)
@@ -144,7 +155,7 @@ def test_gravity_and_mounting(line, gravity):
         ("joints:", "joints: [", "not valid YAML"),
         ("lengths: {d1: 0.4", "lengths: {q: 0.4", "'q' cannot name a length"),
     ],
-)  # fmt: skip
+)
 def test_each_mistake_is_named(old, new, message):
     assert old in YAML
     with pytest.raises(RobotError, match=message):
@@ -215,9 +226,17 @@ def test_a_suspect_link_stays_suspect_in_the_file():
 @pytest.mark.parametrize("convention", list(Convention))
 @pytest.mark.parametrize("kind", [JointKind.REVOLUTE, JointKind.PRISMATIC, None])
 def test_rows_and_chains_are_inverse(convention, kind):
-    row = Row(0.1, 0.2, 0.3, 0.4, "a", None if kind is JointKind.PRISMATIC else "d", 1 if kind is None else -1)
+    row = Row(
+        alpha=0.1,
+        a=0.2,
+        d=0.3,
+        theta=0.4,
+        a_symbol="a",
+        d_symbol=None if kind is JointKind.PRISMATIC else "d",
+        sign=1 if kind is None else -1,
+    )
     assert row_of(transforms(row, convention, kind)) == (convention, row)
 
 
 def test_a_chain_of_another_form_is_no_row():
-    assert row_of((Elementary(Motion.RZ, variable=True),)) is None
+    assert row_of((Elementary(motion=Move.RZ, variable=True),)) is None

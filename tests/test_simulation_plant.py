@@ -18,8 +18,8 @@ from armid.robot.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Sphere
 from armid.robot.load import load_robot
 from armid.simulation.dynamics import RigidModel
 from armid.simulation.plant import build_plant
-from chains import random_robot
-from motions import pendulum
+from support.chains import random_robot
+from support.motions import pendulum
 
 PAYLOAD = from_centre_of_mass(1.5, [0.02, -0.03, 0.1], np.diag([0.01, 0.012, 0.008]))
 

@@ -14,7 +14,7 @@ from armid.kernels.evaluate import evaluate_rows
 from armid.motions.trajectory import SampledTrajectory
 from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
 from armid.parameters.inertial import from_centre_of_mass
-from armid.robot import Drive, Elementary, Joint, JointKind, Limits, Link, Motion, Robot
+from armid.robot import Drive, Elementary, Joint, JointKind, Limits, Link, Move, Robot
 from armid.robot.catalogue import catalogue_names
 from armid.robot.geometry import Capsule, Geometry, Sphere
 from armid.robot.load import load_robot
@@ -28,8 +28,8 @@ from armid.simulation.motions import Approached, Held
 from armid.simulation.physics import OnFault, Physics
 from armid.simulation.run import simulate
 from armid.simulation.truth import true_parameters
-from chains import random_robot
-from motions import Broken, Sines, pendulum, sines
+from support.chains import random_robot
+from support.motions import Broken, Sines, pendulum, sines
 
 SLIDING = 0.02
 """[rad/s] Faster than this no joint of these tests can stick within a step."""
@@ -115,12 +115,14 @@ def test_gains_hold_where_the_arm_folds_together():
         from_centre_of_mass(3.0, [0, 0, 0], 0.01 * np.eye(3)),
         from_centre_of_mass(5.0, [1, 0, 0], 0.01 * np.eye(3)),
     )
-    turn = Elementary(Motion.RZ, variable=True)
+    turn = Elementary(motion=Move.RZ, variable=True)
     joints = (
-        Joint("j1", JointKind.REVOLUTE, (turn,)),
-        Joint("j2", JointKind.REVOLUTE, (Elementary(Motion.RY, variable=True),)),
+        Joint(name="j1", kind=JointKind.REVOLUTE, transforms=(turn,)),
+        Joint(name="j2", kind=JointKind.REVOLUTE, transforms=(Elementary(motion=Move.RY, variable=True),)),
     )
-    robot = Robot("folder", joints, tuple(Link(f"l{i}", x) for i, x in enumerate(bodies)), gravity=np.zeros(3))
+    robot = Robot(
+        name="folder", joints=joints, links=tuple(Link(f"l{i}", x) for i, x in enumerate(bodies)), gravity=np.zeros(3)
+    )
     time = np.linspace(0.0, 4.0, 4001)
     fold = 1.55 * np.exp(-(((time - 1.43) / 0.15) ** 2))
     q = np.column_stack([0.2 * np.sin(5.0 * time), fold])
@@ -295,7 +297,9 @@ def test_a_motor_that_pushes_the_wrong_way_is_stopped_not_exploded():
     class Runaway:
         def law(self, robot, plant, reference, period):
             nothing = lambda q: np.zeros((1, 1))  # noqa: E731
-            return Law(lambda k, q, qd: 50.0 * (qd + 1.0), None, False, nothing, nothing)
+            return Law(
+                torque=lambda k, q, qd: 50.0 * (qd + 1.0), hand=None, tracks=False, stiffness=nothing, damping=nothing
+            )
 
     run = simulate(pendulum(), Held(np.zeros(1), 2.0), controller=Runaway(), physics=Physics(on_fault=OnFault.RECORD))
     assert run.faults[-1].code == "diverged"
@@ -306,7 +310,13 @@ def test_nan_torque_is_a_fault(tmp_path, monkeypatch):
     class Nan:
         def law(self, robot, plant, reference, period):
             nothing = lambda q: np.zeros((1, 1))  # noqa: E731
-            return Law(lambda k, q, qd: np.full(1, np.nan if k > 10 else 0.0), None, False, nothing, nothing)
+            return Law(
+                torque=lambda k, q, qd: np.full(1, np.nan if k > 10 else 0.0),
+                hand=None,
+                tracks=False,
+                stiffness=nothing,
+                damping=nothing,
+            )
 
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SimulationError, match="no finite state"):

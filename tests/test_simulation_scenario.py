@@ -21,12 +21,20 @@ from armid.simulation.motions import Held
 from armid.simulation.physics import Physics
 from armid.simulation.run import simulate
 from armid.simulation.scenario import Scenario, run_scenario
-from armid.simulation.sensors import Clock, Lag, Packets, Sensors, TorqueSensor, VelocitySource, typical_sensors
+from armid.simulation.sensors import (
+    ChannelLag,
+    Packets,
+    RecordedVelocity,
+    SampleClock,
+    Sensors,
+    TorqueSensor,
+    typical_sensors,
+)
 from armid.simulation.settings_file import load_scenario
 from armid.simulation.truth import truth_of
 from armid.simulation.variation import varied
 from armid.simulation.writers import LogFormat
-from motions import sines
+from support.motions import sines
 
 
 @pytest.fixture(scope="module")
@@ -81,8 +89,8 @@ def test_truth_says_everything_that_was_done_to_the_log(panda):
     plan = Scenario(
         sensors=Sensors(
             torque=TorqueSensor(gain=1.1, offset=0.2),
-            clock=Clock(jitter=1e-5),
-            lag=Lag(torque=0.002),
+            clock=SampleClock(jitter=1e-5),
+            lag=ChannelLag(torque=0.002),
             packets=Packets(0.01, 0.02),
         ),
         mistakes=Mistakes(wrong_sign=("joint1",), degrees=True),
@@ -93,9 +101,17 @@ def test_truth_says_everything_that_was_done_to_the_log(panda):
     truth = json.loads(json.dumps(truth_of(done), allow_nan=False))
     assert truth["seed"] == 9
     assert set(truth["faults_injected"]) == {
-        "torque-sign", "degrees", "clock-jitter", "lag", "dropped-samples", "repeated-samples", "friction-drift",
-        "payload", "torque-gain", "torque-offset",
-    }  # fmt: skip
+        "torque-sign",
+        "degrees",
+        "clock-jitter",
+        "lag",
+        "dropped-samples",
+        "repeated-samples",
+        "friction-drift",
+        "payload",
+        "torque-gain",
+        "torque-offset",
+    }
     assert truth["parameters"]["link"]["link3.mass"] == panda.links[2].inertial[0]
     assert truth["parameters"]["motor"]["joint2.rotor_inertia"] == panda.joints[1].drive.rotor_inertia
     assert truth["parameters"]["link"]["payload.mass"] == 1.0
@@ -106,7 +122,14 @@ def test_parallel_runs_write_the_same_bytes(panda, tmp_path):
     def jobs(folder):
         plan = Scenario(sensors=typical_sensors(panda.limit("torque")))
         return [
-            Job(panda, sines(panda, 0.05), replace(plan, seed=s), tmp_path / folder, f"log{s}", (LogFormat.CSV,))
+            Job(
+                robot=panda,
+                motion=sines(panda, 0.05),
+                scenario=replace(plan, seed=s),
+                directory=tmp_path / folder,
+                name=f"log{s}",
+                formats=(LogFormat.CSV,),
+            )
             for s in range(2)
         ]
 
@@ -148,7 +171,7 @@ def test_a_settings_file_reaches_every_field(panda, tmp_path):
     assert plan.physics.locked == ("joint1",)
     np.testing.assert_allclose(plan.physics.payload[:4], [2.0, 0.0, 0.0, 0.2])
     np.testing.assert_allclose(plan.physics.payload[4], 0.01 + 2.0 * 0.01)
-    assert plan.sensors.velocity.source is VelocitySource.DIFFERENCED
+    assert plan.sensors.velocity.source is RecordedVelocity.DIFFERENCED
     assert plan.sensors.torque.noise[-1] == 2.0
     assert plan.sensors.clock.rate_hz == 500.0
     assert plan.mistakes.swapped == (("joint1", "joint2"),)

@@ -15,19 +15,19 @@ from armid.simulation.controller_data import read_controller
 from armid.simulation.measure import Mistakes, held, measure
 from armid.simulation.run import simulate
 from armid.simulation.sensors import (
-    Clock,
+    ChannelLag,
     CurrentSensor,
-    Lag,
+    EncoderSide,
     Packets,
     PositionSensor,
+    RecordedVelocity,
+    SampleClock,
     Sensors,
-    Side,
     TorqueSensor,
     VelocitySensor,
-    VelocitySource,
     typical_sensors,
 )
-from motions import sines
+from support.motions import sines
 
 
 @pytest.fixture(scope="module")
@@ -54,14 +54,14 @@ def test_position_noise_and_resolution(run):
     coarse = measure(run, Sensors(position=PositionSensor(resolution=0.01)))[Channel.POSITION]
     np.testing.assert_allclose(coarse / 0.01, np.round(coarse / 0.01), atol=1e-9)
     assert np.abs(coarse - run.q).max() <= 0.005 + 1e-12
-    motor = measure(run, Sensors(position=PositionSensor(side=Side.MOTOR)))[Channel.POSITION]
+    motor = measure(run, Sensors(position=PositionSensor(side=EncoderSide.MOTOR)))[Channel.POSITION]
     np.testing.assert_array_equal(motor, run.motor_q)
 
 
 def test_velocity_measured_differenced_or_absent(run):
-    differenced = measure(run, Sensors(velocity=VelocitySensor(VelocitySource.DIFFERENCED)))[Channel.VELOCITY]
+    differenced = measure(run, Sensors(velocity=VelocitySensor(RecordedVelocity.DIFFERENCED)))[Channel.VELOCITY]
     np.testing.assert_allclose(differenced[1:], np.diff(run.q, axis=0) / 1e-3, atol=1e-9)
-    assert Channel.VELOCITY not in measure(run, Sensors(velocity=VelocitySensor(VelocitySource.NONE)))
+    assert Channel.VELOCITY not in measure(run, Sensors(velocity=VelocitySensor(RecordedVelocity.NONE)))
     noisy = measure(run, Sensors(velocity=VelocitySensor(noise=0.01)))[Channel.VELOCITY]
     assert (noisy - run.qd).std() == pytest.approx(0.01, rel=0.05)
 
@@ -90,11 +90,11 @@ def test_every_sensor_has_its_own_chance(run):
 
 
 def test_lag_between_channels_is_what_was_asked_for(run):
-    log = measure(run, Sensors(lag=Lag(torque=0.010)))
+    log = measure(run, Sensors(lag=ChannelLag(torque=0.010)))
     np.testing.assert_allclose(log[Channel.LINK_TORQUE][10:], run.link_torque[:-10])
     np.testing.assert_array_equal(log[Channel.LINK_TORQUE][:10], np.tile(run.link_torque[0], (10, 1)))
     np.testing.assert_array_equal(log[Channel.POSITION], run.q)
-    half = measure(run, Sensors(lag=Lag(position=0.0005)))[Channel.POSITION]
+    half = measure(run, Sensors(lag=ChannelLag(position=0.0005)))[Channel.POSITION]
     np.testing.assert_allclose(half[1:], held(run.time, run.q, run.time[1:] - 0.0005, run.qd), atol=1e-12)
 
 
@@ -110,11 +110,11 @@ def test_values_between_ticks_are_those_of_the_cubic():
 
 
 def test_clock_rate_jitter_and_honesty(run):
-    slow = measure(run, Sensors(clock=Clock(rate_hz=125.0, start=100.0)))
+    slow = measure(run, Sensors(clock=SampleClock(rate_hz=125.0, start=100.0)))
     np.testing.assert_allclose(np.diff(slow.time), 0.008)
     assert slow.time[0] == 100.0
     np.testing.assert_array_equal(slow[Channel.POSITION], run.q[::8])
-    jitter = Clock(jitter=1e-4)
+    jitter = SampleClock(jitter=1e-4)
     honest = measure(run, Sensors(clock=jitter))
     assert (np.diff(honest.time) > 0.0).all()
     assert np.diff(honest.time).std() == pytest.approx(np.sqrt(2.0) * 1e-4, rel=0.06)
@@ -164,7 +164,7 @@ def test_bad_settings_are_refused(run):
     with pytest.raises(InputError, match="torque_constant"):
         measure(run, Sensors(current=CurrentSensor(torque_constant=0.0)))
     with pytest.raises(InputError, match="rate_hz"):
-        measure(run, Sensors(clock=Clock(rate_hz=-1.0)))
+        measure(run, Sensors(clock=SampleClock(rate_hz=-1.0)))
 
 
 def test_typical_sensors_scale_with_the_arm():

@@ -15,7 +15,7 @@ from armid.robot import Link
 from armid.robot.load import load_robot
 from armid.robot.quaternion import quaternion_from_matrix
 from armid.simulation.postures import load_postures
-from armid.simulation.tracker import JointErrors, Tracker, rotation, track_poses, write_poses
+from armid.simulation.tracker import EncoderErrors, Tracker, rotation, track_poses, write_poses
 
 
 @pytest.fixture(scope="module")
@@ -53,11 +53,11 @@ def test_noise_of_position_and_orientation(robot, q):
 
 
 def test_compliance_and_eccentricity_move_the_links(robot, q):
-    errors = JointErrors(compliance=1e-4, eccentricity=2e-3, eccentricity_phase=0.4)
+    errors = EncoderErrors(compliance=1e-4, eccentricity=2e-3, eccentricity_phase=0.4)
     T = track_poses(robot, q, errors=errors).T_tracker_target
     turned = q + 2e-3 * np.sin(q + 0.4)
     np.testing.assert_allclose(T, forward_kinematics(robot, turned - 1e-4 * gravity(robot, turned)), atol=1e-10)
-    shown = track_poses(robot, q, errors=JointErrors(noise=1e-3)).q
+    shown = track_poses(robot, q, errors=EncoderErrors(noise=1e-3)).q
     assert (shown - q).std() == pytest.approx(1e-3, rel=0.06)
 
 
@@ -90,10 +90,14 @@ def test_poses_as_a_file(robot, q, tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("", "header"), ("a,b\n1,2\n", "q1..q7"), ("q1,q2,q3,q4,q5,q6,q7\n", "no postures"),
-     ("q1,q2,q3,q4,q5,q6,q7\n1,2,3\n", "without all its numbers"),
-     ("q1,q2,q3,q4,q5,q6,q7\n1,2,3,4,5,6,x\n", "numbers")],
-)  # fmt: skip
+    [
+        ("", "header"),
+        ("a,b\n1,2\n", "q1..q7"),
+        ("q1,q2,q3,q4,q5,q6,q7\n", "no postures"),
+        ("q1,q2,q3,q4,q5,q6,q7\n1,2,3\n", "without all its numbers"),
+        ("q1,q2,q3,q4,q5,q6,q7\n1,2,3,4,5,6,x\n", "numbers"),
+    ],
+)
 def test_bad_posture_files(robot, tmp_path, text, message):
     path = tmp_path / "p.csv"
     path.write_text(text)

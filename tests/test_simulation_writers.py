@@ -16,9 +16,9 @@ from armid.logs.read import read_log
 from armid.robot.load import load_robot
 from armid.simulation.measure import measure
 from armid.simulation.run import simulate
-from armid.simulation.sensors import CurrentSensor, Sensors, VelocitySensor, VelocitySource
+from armid.simulation.sensors import CurrentSensor, RecordedVelocity, Sensors, VelocitySensor
 from armid.simulation.writers import SUFFIXES, LogFormat, write_log
-from motions import sines
+from support.motions import sines
 
 SIX_DIGITS = 1e-6
 
@@ -97,7 +97,7 @@ def test_mcap_is_a_bag_of_joint_states(log, tmp_path):
 
 def test_what_a_format_needs_and_where_it_cannot_go(robot, tmp_path, log):
     blind = measure(
-        simulate(robot, sines(robot, 0.05)), Sensors(velocity=VelocitySensor(VelocitySource.NONE), torque=None)
+        simulate(robot, sines(robot, 0.05)), Sensors(velocity=VelocitySensor(RecordedVelocity.NONE), torque=None)
     )
     with pytest.raises(InputError, match=r"velocity.*libfranka"):
         write_log(blind, tmp_path / "x.csv", LogFormat.LIBFRANKA)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from armid.calibration.diagnose import check_misfit, diagnose, misfit_notes
-from armid.calibration.fit import Fit, FitSettings, fit
-from armid.calibration.hold_out import HeldOut, Verdict, cross_validate, folds, paired_t, sure
-from armid.calibration.identifiable import Status
+from armid.calibration.fit import FitSettings, KinematicFit, fit
+from armid.calibration.hold_out import Advice, HeldOut, cross_validate, folds, paired_t, sure
+from armid.calibration.identifiable import ParameterStatus
 from armid.calibration.leave_out import left_out_errors
 from armid.calibration.measurement import MeasurementError, Measurements, joined
 from armid.calibration.noise import parts, threshold
@@ -18,7 +18,7 @@ from armid.calibration.start import start_frames
 from armid.calibration.tool_error import ErrorTable, by_group, error_table
 from armid.calibration.validate import validated
 from armid.kinematics.calibrated import calibrated_robot
-from armid.kinematics.model import ErrorModel, Geometry, Term
+from armid.kinematics.model import ErrorModel, Term, UnknownGeometry
 from armid.kinematics.parameter import Tolerances
 from armid.notes import Note, Severity
 from armid.robot.robot import Robot
@@ -34,7 +34,7 @@ EQUATIONS_PER_PARAMETER = 2.0
 its rows no longer tells what it would do elsewhere."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Outlier:
     """One measurement far from what the others say.
 
@@ -70,7 +70,7 @@ class CalibrationSettings:
     seed: int = 0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Calibration:
     """What was found, and whether to believe it.
 
@@ -88,12 +88,12 @@ class Calibration:
 
     nominal: Robot
     measurements: Measurements
-    fit: Fit
-    geometric: Fit
+    fit: KinematicFit
+    geometric: KinematicFit
     held_out: HeldOut
     held_out_geometric: HeldOut
     outliers: tuple[Outlier, ...]
-    verdict: Verdict
+    verdict: Advice
     reasons: tuple[str, ...]
     notes: tuple[Note, ...]
 
@@ -116,14 +116,14 @@ class Calibration:
         model = self.fit.model
         return tuple(n for n, kept in zip(model.names, self.fit.after.selection.kept, strict=True) if kept)
 
-    def held_at_nominal(self, status: Status) -> tuple[str, ...]:
+    def held_at_nominal(self, status: ParameterStatus) -> tuple[str, ...]:
         """Names of the parameters not fitted for this reason."""
         pairs = zip(self.fit.model.names, self.fit.after.selection.status, strict=True)
         return tuple(name for name, s in pairs if s is status)
 
 
 def default_candidates(
-    robot: Robot, *, geometry: Geometry = Geometry.COMPLETE, tolerances: Tolerances | None = None
+    robot: Robot, *, geometry: UnknownGeometry = UnknownGeometry.COMPLETE, tolerances: Tolerances | None = None
 ) -> tuple[ErrorModel, ...]:
     """Geometry and joint zeros; the same with eccentricity, and compliance where masses are known."""
     simple = ErrorModel(geometry, frozenset({Term.OFFSET}), (), tolerances or Tolerances())
@@ -152,7 +152,7 @@ def calibrate(
     settings = settings or CalibrationSettings(default_candidates(robot))
     measurements, notes = diagnose(robot, measurements)
     start = None if settings.fit.setups else start_frames(robot, measurements)
-    fits: list[Fit] = []
+    fits: list[KinematicFit] = []
     for errors in settings.candidates:
         fits.append(fit(robot, measurements, errors, settings=settings.fit, start=start))
         if len(fits) == 1:
@@ -172,11 +172,20 @@ def calibrate(
     )
     verdict, reasons = judged(chosen, held_out, notes)
     return Calibration(
-        robot, measurements, chosen, fits[0], held_out, tested[0], tuple(outliers), verdict, reasons, tuple(notes)
+        nominal=robot,
+        measurements=measurements,
+        fit=chosen,
+        geometric=fits[0],
+        held_out=held_out,
+        held_out_geometric=tested[0],
+        outliers=tuple(outliers),
+        verdict=verdict,
+        reasons=reasons,
+        notes=tuple(notes),
     )
 
 
-def choose(fits: Sequence[Fit], measurements: Measurements) -> int:
+def choose(fits: Sequence[KinematicFit], measurements: Measurements) -> int:
     """The last candidate that is clearly better than the best simpler one, by errors with each configuration left out.
 
     Everything comes from the measurements the candidates were fitted to, so the choice can be repeated inside every
@@ -194,7 +203,7 @@ def choose(fits: Sequence[Fit], measurements: Measurements) -> int:
     return best
 
 
-def outlying(fit: Fit, measurements: Measurements) -> list[Outlier]:
+def outlying(fit: KinematicFit, measurements: Measurements) -> list[Outlier]:
     """Measurements whose residual a Gaussian of the estimated width would not produce."""
     out = []
     for residual in fit.after.residuals:
@@ -204,7 +213,11 @@ def outlying(fit: Fit, measurements: Measurements) -> list[Outlier]:
             z = np.linalg.norm(residual.r[channels] / sigma[channels], axis=0)
             for i in np.flatnonzero(z > threshold(OUTLIER, channels.stop - channels.start)):
                 size = float(np.linalg.norm(residual.r[channels, i]))
-                out.append(Outlier(measurements.labels[o.rows[i]], o.target, part, size, float(z[i])))
+                out.append(
+                    Outlier(
+                        label=measurements.labels[o.rows[i]], target=o.target, kind=part, error=size, sigmas=float(z[i])
+                    )
+                )
     return sorted(out, key=lambda x: -x.sigmas)
 
 
@@ -223,21 +236,26 @@ def outlier_notes(outliers: Sequence[Outlier], measurements: Measurements) -> li
     ]
 
 
-def parameter_notes(fit: Fit) -> list[Note]:
+def parameter_notes(fit: KinematicFit) -> list[Note]:
     """Which parameters stayed at nominal and why."""
     notes = []
-    weak = [n for n, s in zip(fit.model.names, fit.after.selection.status, strict=True) if s is Status.WEAK]
+    weak = [n for n, s in zip(fit.model.names, fit.after.selection.status, strict=True) if s is ParameterStatus.WEAK]
     if weak:
-        notes.append(Note(
-            "weak-parameters", Severity.INFO,
-            f"held at nominal because these configurations show them no better than the tolerance does: {', '.join(weak)}",
-        ))  # fmt: skip
+        notes.append(
+            Note(
+                "weak-parameters",
+                Severity.INFO,
+                f"held at nominal because these configurations show them no better than the tolerance does: {', '.join(weak)}",
+            )
+        )
     if not fit.after.converged:
         notes.append(Note("not-converged", Severity.WARNING, "the iteration stopped before its step vanished"))
     return notes
 
 
-def comparison_notes(fits: Sequence[Fit], tested: Sequence[HeldOut], held_out: HeldOut, best: int) -> list[Note]:
+def comparison_notes(
+    fits: Sequence[KinematicFit], tested: Sequence[HeldOut], held_out: HeldOut, best: int
+) -> list[Note]:
     """How the candidates compared on held-out data, and what the choice among them comes to."""
     if len(fits) < 2:
         return []
@@ -246,26 +264,36 @@ def comparison_notes(fits: Sequence[Fit], tested: Sequence[HeldOut], held_out: H
         f"{'+'.join(sorted(f.errors.terms)) or 'no joint terms'}: {1e3 * t.after.main[0].mean():.3f} {unit}"
         for f, t in zip(fits, tested, strict=True)
     )
-    return [Note(
-        "error-models", Severity.INFO,
-        f"held-out mean by error model: {told}; chosen within each training set: {1e3 * held_out.after.main[0].mean():.3f} "
-        f"{unit}; taken for all data: number {best + 1}",
-    )]  # fmt: skip
+    return [
+        Note(
+            "error-models",
+            Severity.INFO,
+            f"held-out mean by error model: {told}; chosen within each training set: {1e3 * held_out.after.main[0].mean():.3f} "
+            f"{unit}; taken for all data: number {best + 1}",
+        )
+    ]
 
 
-def judged(fit: Fit, held_out: HeldOut, notes: Sequence[Note]) -> tuple[Verdict, tuple[str, ...]]:
+def judged(fit: KinematicFit, held_out: HeldOut, notes: Sequence[Note]) -> tuple[Advice, tuple[str, ...]]:
     """The verdict on a calibration."""
     reasons = [note.message for note in notes if note.severity is Severity.ERROR]
     if reasons:
-        return Verdict.UNTRUSTED, tuple(reasons)
+        return Advice.UNTRUSTED, tuple(reasons)
     told = (
         f"mean held-out error changes by {-100 * held_out.gain:+.1f} % (paired t = {held_out.t:.1f}; {held_out.method})"
     )
     if not held_out.helps:
-        return Verdict.NO_GAIN, (f"no held-out gain: {told}; keep the nominal links",)
-    return Verdict.TRUSTED, (told,)
+        return Advice.NO_GAIN, (f"no held-out gain: {told}; keep the nominal links",)
+    return Advice.TRUSTED, (told,)
 
 
 __all__ = [
-    "Calibration", "CalibrationSettings", "MeasurementError", "Outlier", "Verdict", "calibrate", "default_candidates", "joined",
-]  # fmt: skip
+    "Advice",
+    "Calibration",
+    "CalibrationSettings",
+    "MeasurementError",
+    "Outlier",
+    "calibrate",
+    "default_candidates",
+    "joined",
+]

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from armid.calibration.fit import Fit
+from armid.calibration.fit import KinematicFit
 from armid.kinematics.calibrated import frame_matrix
 from armid.kinematics.correction import FORMAT
 from armid.kinematics.model import KinematicModel, Slot
 from armid.robot.robot import Robot
 
 
-def correction(nominal: Robot, fit: Fit) -> dict[str, Any]:
+def correction(nominal: Robot, fit: KinematicFit) -> dict[str, Any]:
     """The correction as plain data: error model, frames, and the value of every fitted parameter."""
     model, values = fit.model, fit.after.values
     sigma = np.sqrt(np.diag(fit.after.covariance))
@@ -50,7 +50,7 @@ def frame_data(slots: tuple[Slot, ...], model: KinematicModel) -> list[dict[str,
     ]
 
 
-def save_correction(nominal: Robot, fit: Fit, path: str | Path) -> Path:
+def save_correction(nominal: Robot, fit: KinematicFit, path: str | Path) -> Path:
     """Write the correction file."""
     path = Path(path)
     path.write_text(json.dumps(correction(nominal, fit), indent=1) + "\n", encoding="utf-8")

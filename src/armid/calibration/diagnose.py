@@ -13,16 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
-from armid.calibration.fit import Fit
+from armid.calibration.fit import KinematicFit
 from armid.calibration.measurement import MeasurementError, Measurements, Observations
-from armid.calibration.noise import Loss
+from armid.calibration.noise import VectorLoss
 from armid.calibration.readings import readings
 from armid.calibration.residual import Residual, residuals
 from armid.calibration.solve import SolverSettings, solve
 from armid.calibration.start import start_frames
 from armid.calibration.tool_error import error_table
 from armid.kinematics.build import kinematic_model
-from armid.kinematics.model import ErrorModel, Geometry
+from armid.kinematics.model import ErrorModel, UnknownGeometry
 from armid.notes import Note, Severity
 from armid.robot.robot import JointKind, Robot
 
@@ -56,15 +56,15 @@ class Misfit:
 def misfit(robot: Robot, measurements: Measurements) -> Misfit:
     """How badly nominal links fit with the best placement of sensors and tools."""
     setups, targets = start_frames(robot, measurements).models(measurements)
-    model = kinematic_model(robot, ErrorModel(Geometry.NONE, frozenset()), setups=setups, targets=targets)
-    settings = SolverSettings(iterations=20, rounds=3, loss=Loss(0.0))
+    model = kinematic_model(robot, ErrorModel(UnknownGeometry.NONE, frozenset()), setups=setups, targets=targets)
+    settings = SolverSettings(iterations=20, rounds=3, loss=VectorLoss(0.0))
     return misfit_of(solve(model, measurements, settings=settings).residuals)
 
 
 def rough_misfit(robot: Robot, measurements: Measurements) -> Misfit:
     """The same with closed-form placements: quick, good enough to rank readings."""
     setups, targets = start_frames(robot, measurements).models(measurements)
-    model = kinematic_model(robot, ErrorModel(Geometry.NONE, frozenset()), setups=setups, targets=targets)
+    model = kinematic_model(robot, ErrorModel(UnknownGeometry.NONE, frozenset()), setups=setups, targets=targets)
     values = np.zeros(len(model.parameters))
     return misfit_of(residuals(model, values, measurements, wanted=np.zeros(len(values), dtype=bool)))
 
@@ -86,7 +86,7 @@ def diagnose(robot: Robot, measurements: Measurements) -> tuple[Measurements, li
     return without_stale(measurements)
 
 
-def check_misfit(robot: Robot, measurements: Measurements, fit: Fit) -> list[Note]:
+def check_misfit(robot: Robot, measurements: Measurements, fit: KinematicFit) -> list[Note]:
     """Refuse measurements that nominal links with fitted frames miss by more than any common arm would.
 
     Unless no mistake explains them and corrections within the tolerances do: then it is an arm far from its description,
@@ -258,26 +258,37 @@ COMPUTED = 2e-6
 """[m, rad] No arm is built and no tool measured this well."""
 
 
-def misfit_notes(fit: Fit, measurements: Measurements) -> list[Note]:
+def misfit_notes(fit: KinematicFit, measurements: Measurements) -> list[Note]:
     """Fewer equations than parameters, and joints that never moved."""
     notes = []
     wanted = int(np.count_nonzero([p.rank < 3 for p in fit.model.parameters]))
     if measurements.n_equations < wanted:
-        notes.append(Note(
-            "few-equations", Severity.WARNING,
-            f"{measurements.n_equations} equations for {wanted} parameters: the prior decides the rest; measure more",
-        ))  # fmt: skip
+        notes.append(
+            Note(
+                "few-equations",
+                Severity.WARNING,
+                f"{measurements.n_equations} equations for {wanted} parameters: the prior decides the rest; measure more",
+            )
+        )
     found = misfit_of(fit.before.residuals)
     if np.nanmax([found.position, found.orientation]) < COMPUTED:
-        notes.append(Note(
-            "computed-poses", Severity.WARNING,
-            "the poses are those of the nominal arm to the last digits: a controller computed them, no instrument measured them",
-        ))  # fmt: skip
+        notes.append(
+            Note(
+                "computed-poses",
+                Severity.WARNING,
+                "the poses are those of the nominal arm to the last digits: a controller computed them, no instrument "
+                "measured them",
+            )
+        )
     span = np.ptp(measurements.q, axis=0)
     still = [name for name, s in zip(fit.model.robot.joint_names, span, strict=True) if s < 1e-3]
     if still:
-        notes.append(Note(
-            "frozen-joints", Severity.WARNING,
-            f"{', '.join(still)} never moved: nothing beyond the tool frame can be said about them", still[0],
-        ))  # fmt: skip
+        notes.append(
+            Note(
+                "frozen-joints",
+                Severity.WARNING,
+                f"{', '.join(still)} never moved: nothing beyond the tool frame can be said about them",
+                still[0],
+            )
+        )
     return notes

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.calibration.fit import Fit, refit
-from armid.calibration.measurement import Measurements, Quantity
+from armid.calibration.fit import KinematicFit, refit
+from armid.calibration.measurement import Measurements, Observed
 from armid.calibration.noise import parts
 from armid.calibration.residual import residuals
 from armid.calibration.solve import covariance, linearise
@@ -36,19 +36,24 @@ class PoseCount:
     observed: float
 
 
-def position_uncertainty(fit: Fit, cov: FloatArray, measurements: Measurements) -> FloatArray:
+def position_uncertainty(fit: KinematicFit, cov: FloatArray, measurements: Measurements) -> FloatArray:
     """Standard deviation of the predicted position [m], root of the trace of its covariance, per observation."""
     kept = fit.after.selection.kept
     torque = gravity_torque(fit.model, measurements.q)
     small = cov[np.ix_(kept, kept)]
     out = []
     for o in measurements.observations:
-        if o.quantity is Quantity.LENGTH:
+        if o.quantity is Observed.LENGTH:
             continue
         _, _, J = pose_and_derivative(
-            fit.model, fit.after.values, measurements.q[o.rows], o.setup, o.target,
-            torque=None if torque is None else torque[o.rows], wanted=kept,
-        )  # fmt: skip
+            fit.model,
+            fit.after.values,
+            measurements.q[o.rows],
+            o.setup,
+            o.target,
+            torque=None if torque is None else torque[o.rows],
+            wanted=kept,
+        )
         out.append(np.sqrt(np.einsum("pim,pq,qim->m", J[:, :3], small, J[:, :3], optimize=True)))
     return np.concatenate(out) if out else np.zeros(0)
 
@@ -60,7 +65,7 @@ MEAN_OVER_RMS_1 = 0.80
 
 
 def pose_count_study(
-    fit: Fit, measurements: Measurements, counts: Sequence[int], *, rng: np.random.Generator, repeats: int = 5
+    fit: KinematicFit, measurements: Measurements, counts: Sequence[int], *, rng: np.random.Generator, repeats: int = 5
 ) -> list[PoseCount]:
     """Fit on random subsets of growing size and look at the configurations left out.
 
@@ -82,7 +87,7 @@ def pose_count_study(
     return out
 
 
-def subset_errors(fit: Fit, measurements: Measurements, chosen: FloatArray) -> tuple[float, float, float]:
+def subset_errors(fit: KinematicFit, measurements: Measurements, chosen: FloatArray) -> tuple[float, float, float]:
     """Predicted error, predicted difference to a measurement, and observed difference, for one subset."""
     inside = np.isin(measurements.group, chosen)
     again = refit(fit, measurements.subset(inside))
@@ -94,7 +99,7 @@ def subset_errors(fit: Fit, measurements: Measurements, chosen: FloatArray) -> t
     cov = covariance(fit.model, at, kept)[np.ix_(kept, kept)]
     found = list(residuals(fit.model, again.after.values, rest, wanted=kept))
     observed = error_table(found).main[0]
-    wanted = "orientation" if all(o.quantity is Quantity.ORIENTATION for o in rest.observations) else "position"
+    wanted = "orientation" if all(o.quantity is Observed.ORIENTATION for o in rest.observations) else "position"
     predicted, total = [], []
     for r in found:
         for part, channels in parts(r.observations.quantity):

@@ -10,8 +10,8 @@ import numpy as np
 
 from armid.calibration.calibrate import Calibration
 from armid.calibration.correction import save_correction
-from armid.calibration.hold_out import Verdict
-from armid.calibration.identifiable import Status
+from armid.calibration.hold_out import Advice
+from armid.calibration.identifiable import ParameterStatus
 from armid.calibration.noise import parts
 from armid.calibration.residual import in_sensor_axes
 from armid.calibration.tool_error import ErrorTable, statistics
@@ -32,9 +32,12 @@ def summary(calibration: Calibration) -> dict[str, Any]:
     before, after = calibration.errors_before, calibration.errors_after
     out: dict[str, Any] = {"format": FORMAT, "robot": calibration.nominal.name}
     for name, table in (
-        ("before", before), ("after", after), ("held_out", held.after), ("held_out_before", held.before),
+        ("before", before),
+        ("after", after),
+        ("held_out", held.after),
+        ("held_out_before", held.before),
         ("held_out_geometric", simple.after),
-    ):  # fmt: skip
+    ):
         out[f"position_error_{name}"] = statistics(table.position).as_dict()
         out[f"orientation_error_{name}"] = statistics(table.orientation).as_dict()
     solution, model = calibration.fit.after, calibration.fit.model
@@ -47,8 +50,8 @@ def summary(calibration: Calibration) -> dict[str, Any]:
         "parameters": parameter_rows(calibration),
         "identified": len(calibration.identified),
         "identified_names": list(calibration.identified),
-        "weak": list(calibration.held_at_nominal(Status.WEAK)),
-        "redundant": list(calibration.held_at_nominal(Status.REDUNDANT)),
+        "weak": list(calibration.held_at_nominal(ParameterStatus.WEAK)),
+        "redundant": list(calibration.held_at_nominal(ParameterStatus.REDUNDANT)),
         "correlations": strong_correlations(calibration),
         "geometry": str(calibration.fit.errors.geometry),
         "terms": sorted(str(t) for t in calibration.fit.errors.terms),
@@ -74,12 +77,15 @@ def parameter_rows(calibration: Calibration) -> list[dict[str, Any]]:
     sigma = np.sqrt(np.diag(fit.after.covariance))
     return [
         {
-            "name": p.name, "value": float(fit.after.values[i]), "unit": p.unit, "status": str(status),
+            "name": p.name,
+            "value": float(fit.after.values[i]),
+            "unit": p.unit,
+            "status": str(status),
             "standard_deviation": float(sigma[i]) if fit.after.selection.kept[i] else float("inf"),
             "tolerance": p.tolerance,
         }
         for i, (p, status) in enumerate(zip(fit.model.parameters, fit.after.selection.status, strict=True))
-    ]  # fmt: skip
+    ]
 
 
 def strong_correlations(calibration: Calibration) -> list[dict[str, Any]]:
@@ -126,7 +132,7 @@ def write_files(calibration: Calibration, out: Path, *, source: str = "") -> dic
 
 def warning_of(calibration: Calibration) -> str:
     """What a description must carry when held-out errors do not speak for it; empty when they do."""
-    if calibration.verdict is Verdict.TRUSTED:
+    if calibration.verdict is Advice.TRUSTED:
         return ""
     return f"UNVALIDATED: {calibration.verdict}; keep the nominal links"
 
@@ -163,11 +169,19 @@ def write_residuals(calibration: Calibration, path: Path) -> Path:
                 b, a = (in_sensor_axes(o, x.r)[channels] for x in (before, after))
                 for i, row in enumerate(o.rows):
                     vector = [f"{v:.9g}" for v in a[:, i]] + [""] * (3 - len(a))
-                    writer.writerow([
-                        measurements.labels[row], o.setup, o.target, part, f"{np.linalg.norm(b[:, i]):.9g}",
-                        f"{np.linalg.norm(a[:, i]):.9g}", f"{z[i]:.3f}", *vector,
-                        *(f"{measurements.conditions[c][row]:.9g}" for c in conditions),
-                    ])  # fmt: skip
+                    writer.writerow(
+                        [
+                            measurements.labels[row],
+                            o.setup,
+                            o.target,
+                            part,
+                            f"{np.linalg.norm(b[:, i]):.9g}",
+                            f"{np.linalg.norm(a[:, i]):.9g}",
+                            f"{z[i]:.3f}",
+                            *vector,
+                            *(f"{measurements.conditions[c][row]:.9g}" for c in conditions),
+                        ]
+                    )
     return path
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from armid.calibration.measurement import Measurements
-from armid.calibration.solve import Mask, Solution, SolverSettings, solve
+from armid.calibration.solve import FitSolution, Mask, SolverSettings, solve
 from armid.calibration.start import StartFrames, start_frames
 from armid.kinematics.build import kinematic_model
 from armid.kinematics.model import ErrorModel, FrameModel, KinematicModel
@@ -39,8 +39,8 @@ class FitSettings:
         return model.owned(Owner.SETUP, Owner.TARGET) & free, free
 
 
-@dataclass(frozen=True, eq=False)
-class Fit:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class KinematicFit:
     """The same model with nominal links and with everything fitted.
 
     Args:
@@ -53,8 +53,8 @@ class Fit:
 
     errors: ErrorModel
     model: KinematicModel
-    before: Solution
-    after: Solution
+    before: FitSolution
+    after: FitSolution
     settings: FitSettings
 
 
@@ -65,7 +65,7 @@ def fit(
     *,
     settings: FitSettings | None = None,
     start: StartFrames | None = None,
-) -> Fit:
+) -> KinematicFit:
     """Fit frames, then everything.
 
     Args:
@@ -88,17 +88,22 @@ def fit(
     frames, free = settings.allowed(model)
     before = solve(model, measurements, allowed=frames, settings=settings.solver)
     after = solve(model, measurements, start=before.values, noise=before.noise, allowed=free, settings=settings.solver)
-    return Fit(errors, model, before, after, settings)
+    return KinematicFit(errors=errors, model=model, before=before, after=after, settings=settings)
 
 
-def refit(previous: Fit, measurements: Measurements) -> Fit:
+def refit(previous: KinematicFit, measurements: Measurements) -> KinematicFit:
     """The same model on other measurements, starting from where the previous fit ended."""
     model, solver = previous.model, previous.settings.solver
     before, after = (
         solve(
-            model, measurements, start=found.values, noise=found.noise, allowed=allowed, settings=solver,
+            model,
+            measurements,
+            start=found.values,
+            noise=found.noise,
+            allowed=allowed,
+            settings=solver,
             previous=found.selection,
         )
         for found, allowed in zip((previous.before, previous.after), previous.settings.allowed(model), strict=True)
-    )  # fmt: skip
+    )
     return replace(previous, before=before, after=after)

@@ -13,7 +13,7 @@ from scipy.stats import norm
 from scipy.stats import t as t_distribution
 
 from armid.arrays import FloatArray
-from armid.calibration.fit import Fit, refit
+from armid.calibration.fit import KinematicFit, refit
 from armid.calibration.measurement import Measurements
 from armid.calibration.residual import residuals
 from armid.calibration.tool_error import ErrorTable, by_group, error_table, joined_tables
@@ -32,7 +32,7 @@ WORTHWHILE = 0.05
 """Relative gain below which nobody should touch a controller."""
 
 
-class Verdict(StrEnum):
+class Advice(StrEnum):
     """What to do with the result."""
 
     TRUSTED = "trusted"
@@ -40,7 +40,7 @@ class Verdict(StrEnum):
     UNTRUSTED = "untrusted"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class HeldOut:
     """Errors on configurations that no part of the fit has seen.
 
@@ -89,11 +89,11 @@ def folds(measurements: Measurements, rng: np.random.Generator, count: int | Non
     return how, [np.isin(measurements.group, shuffled[k::count]) for k in range(count)]
 
 
-Choice = Callable[[Sequence[Fit], Measurements], int]
+Choice = Callable[[Sequence[KinematicFit], Measurements], int]
 
 
 def cross_validate(
-    fits: Sequence[Fit], choose: Choice, measurements: Measurements, parts: Sequence[Mask], method: str
+    fits: Sequence[KinematicFit], choose: Choice, measurements: Measurements, parts: Sequence[Mask], method: str
 ) -> tuple[HeldOut, list[HeldOut]]:
     """Refit every candidate without each part, choose among them there, and look at that part.
 
@@ -114,7 +114,9 @@ def cross_validate(
     return found[0], found[1:]
 
 
-def table_of(fit: Fit, values: FloatArray, test: Measurements, rows: npt.NDArray[np.intp] | None = None) -> ErrorTable:
+def table_of(
+    fit: KinematicFit, values: FloatArray, test: Measurements, rows: npt.NDArray[np.intp] | None = None
+) -> ErrorTable:
     """Errors of given parameters on given measurements."""
     none = np.zeros(len(values), dtype=bool)
     return error_table(residuals(fit.model, values, test, wanted=none), rows)
@@ -125,7 +127,7 @@ def compared(method: str, before: ErrorTable, after: ErrorTable, measurements: M
     a, b = by_group(*before.main, measurements), by_group(*after.main, measurements)
     typical = [float(np.sort(x)[: len(x) - trimmed(len(x))].mean()) for x in (a, b)]
     gain = 1.0 - typical[1] / typical[0] if typical[0] > 0.0 else 0.0
-    return HeldOut(method, before, after, gain, paired_t(a, b), len(a))
+    return HeldOut(method=method, before=before, after=after, gain=gain, t=paired_t(a, b), groups=len(a))
 
 
 TRIM = 0.1

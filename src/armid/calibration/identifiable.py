@@ -29,7 +29,7 @@ MOST_OF_EQUATIONS = 0.75
 looks significant, and a model that passes through every measurement would be believed."""
 
 
-class Status(StrEnum):
+class ParameterStatus(StrEnum):
     """What became of a parameter."""
 
     IDENTIFIED = "identified"
@@ -51,7 +51,7 @@ class Selection:
 
     kept: npt.NDArray[np.bool_]
     ratio: FloatArray
-    status: tuple[Status, ...]
+    status: tuple[ParameterStatus, ...]
 
 
 def select(
@@ -77,7 +77,7 @@ def select(
     first = np.zeros(p, dtype=bool) if previous is None else previous
     order = sorted(range(p), key=lambda i: (not first[i], model.parameters[i].rank, -i))
     basis = np.zeros((columns.shape[0], 0))
-    kept, ratio, status = np.zeros(p, dtype=bool), np.zeros(p), [Status.REDUNDANT] * p
+    kept, ratio, status = np.zeros(p, dtype=bool), np.zeros(p), [ParameterStatus.REDUNDANT] * p
     for i in order:
         if allowed is not None and not allowed[i]:
             continue
@@ -89,8 +89,8 @@ def select(
         if length <= DEPENDENT * whole or whole == 0.0:
             continue
         if length < WORTH_KNOWING or basis.shape[1] >= most:
-            status[i] = Status.WEAK
+            status[i] = ParameterStatus.WEAK
             continue
-        kept[i], status[i] = True, Status.IDENTIFIED
+        kept[i], status[i] = True, ParameterStatus.IDENTIFIED
         basis = np.column_stack([basis, left / length])
     return Selection(kept, ratio, tuple(status))

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from armid.arrays import FloatArray
-from armid.calibration.fit import Fit
+from armid.calibration.fit import KinematicFit
 from armid.calibration.measurement import IntArray, Measurements
 from armid.calibration.noise import lengths, parts
 from armid.calibration.residual import Residual, residuals
@@ -22,7 +22,7 @@ LARGEST_LEVERAGE = 0.999
 """A group that alone determines a direction would get an infinite error; it is limited to a thousandfold one."""
 
 
-def left_out_errors(fit: Fit, measurements: Measurements) -> ErrorTable:
+def left_out_errors(fit: KinematicFit, measurements: Measurements) -> ErrorTable:
     """Error norms with every group of configurations left out in turn, in the linearised fit.
 
     Args:
@@ -48,7 +48,7 @@ def flat(D: FloatArray) -> FloatArray:
     return np.transpose(D, (0, 2, 1)).reshape(len(D), -1)
 
 
-def weight_of(fit: Fit, residual: Residual) -> FloatArray:
+def weight_of(fit: KinematicFit, residual: Residual) -> FloatArray:
     """Square roots of the weights that the fit gave to every channel, shape [channels, m]."""
     weight = 1.0 / fit.after.noise.sigma(residual.observations)
     loss = fit.settings.solver.loss

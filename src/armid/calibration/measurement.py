@@ -15,7 +15,7 @@ from armid.errors import ArmidError, ShapeError
 IntArray = npt.NDArray[np.intp]
 
 
-class Quantity(StrEnum):
+class Observed(StrEnum):
     """What one observation says about one target on the tool."""
 
     POSE = "pose"
@@ -40,21 +40,21 @@ class Quantity(StrEnum):
 
     @property
     def has_position(self) -> bool:
-        return self in (Quantity.POSE, Quantity.POSITION)
+        return self in (Observed.POSE, Observed.POSITION)
 
     @property
     def has_orientation(self) -> bool:
-        return self in (Quantity.POSE, Quantity.ORIENTATION)
+        return self in (Observed.POSE, Observed.ORIENTATION)
 
 
-CHANNELS: dict[Quantity, tuple[str, ...]] = {
-    Quantity.POSE: ("x", "y", "z", "rx", "ry", "rz"),
-    Quantity.POSITION: ("x", "y", "z"),
-    Quantity.ORIENTATION: ("rx", "ry", "rz"),
-    Quantity.POINT: ("x", "y", "z"),
-    Quantity.PLANE: ("z",),
-    Quantity.DISTANCE: ("distance",),
-    Quantity.LENGTH: ("distance",),
+CHANNELS: dict[Observed, tuple[str, ...]] = {
+    Observed.POSE: ("x", "y", "z", "rx", "ry", "rz"),
+    Observed.POSITION: ("x", "y", "z"),
+    Observed.ORIENTATION: ("rx", "ry", "rz"),
+    Observed.POINT: ("x", "y", "z"),
+    Observed.PLANE: ("z",),
+    Observed.DISTANCE: ("distance",),
+    Observed.LENGTH: ("distance",),
 }
 
 
@@ -62,7 +62,7 @@ class MeasurementError(ArmidError):
     """Measurements that cannot be calibrated from; the message names the likely cause."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Observations:
     """The same quantity of the same target in the same setup, for some of the configurations.
 
@@ -83,7 +83,7 @@ class Observations:
         target: name of the point or frame on the tool; each has its own.
     """
 
-    quantity: Quantity
+    quantity: Observed
     rows: IntArray
     position: FloatArray | None = None
     rotation: FloatArray | None = None
@@ -101,7 +101,7 @@ class Observations:
         needed = {
             "position": (self.quantity.has_position, (m, 3)),
             "rotation": (self.quantity.has_orientation, (m, 3, 3)),
-            "distance": (self.quantity in (Quantity.DISTANCE, Quantity.LENGTH), (m,)),
+            "distance": (self.quantity in (Observed.DISTANCE, Observed.LENGTH), (m,)),
         }
         for name, (wanted, shape) in needed.items():
             value = getattr(self, name)
@@ -111,7 +111,7 @@ class Observations:
                 object.__setattr__(self, name, read_only(finite(name, np.asarray(value, dtype=np.float64))))
         if self.riding and not (self.quantity.has_position or self.quantity.has_orientation):
             raise MeasurementError(f"a sensor on the arm sees poses, positions or orientations, not a {self.quantity}")
-        if (self.other_rows is not None) != (self.quantity is Quantity.LENGTH):
+        if (self.other_rows is not None) != (self.quantity is Observed.LENGTH):
             raise MeasurementError("lengths, and only they, need a second configuration for every row")
         sigma = np.zeros((m, len(self.quantity.channels))) if self.sigma is None else np.asarray(self.sigma, float)
         object.__setattr__(self, "sigma", read_only(np.broadcast_to(sigma, (m, len(self.quantity.channels)))))
@@ -142,10 +142,16 @@ class Observations:
 
         others = None if self.other_rows is None else new_rows[self.other_rows[kept]]
         return replace(
-            self, rows=new_rows[self.rows[kept]], position=some(self.position), rotation=some(self.rotation),
-            distance=some(self.distance), sigma=some(self.sigma), axes=some(self.axes), numbers=some(self.numbers),
+            self,
+            rows=new_rows[self.rows[kept]],
+            position=some(self.position),
+            rotation=some(self.rotation),
+            distance=some(self.distance),
+            sigma=some(self.sigma),
+            axes=some(self.axes),
+            numbers=some(self.numbers),
             other_rows=others,
-        )  # fmt: skip
+        )
 
 
 def with_covariance(o: Observations, covariance: FloatArray) -> Observations:
@@ -163,10 +169,10 @@ def with_covariance(o: Observations, covariance: FloatArray) -> Observations:
     """
     m, c = len(o), len(o.quantity.channels)
     C = np.broadcast_to(np.asarray(covariance, dtype=np.float64), (m, c, c))
-    if o.quantity is Quantity.POSE and C[:, :3, 3:].any():
+    if o.quantity is Observed.POSE and C[:, :3, 3:].any():
         raise MeasurementError("covariances between position and orientation are not supported: give two 3 x 3 blocks")
     axes, sigma = np.zeros((m, c, c)), np.zeros((m, c))
-    blocks = (slice(0, 3), slice(3, 6)) if o.quantity is Quantity.POSE else (slice(0, c),)
+    blocks = (slice(0, 3), slice(3, 6)) if o.quantity is Observed.POSE else (slice(0, c),)
     for block in blocks:
         values, vectors = np.linalg.eigh((C[:, block, block] + np.swapaxes(C[:, block, block], 1, 2)) / 2.0)
         bad = np.flatnonzero(values[:, 0] < -ROUND_OFF * np.abs(values[:, -1]))
@@ -196,7 +202,7 @@ class KnownPlace:
     position: tuple[float, float, float]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Measurements:
     """Configurations of one arm and everything that was observed there.
 
@@ -233,7 +239,7 @@ class Measurements:
     @property
     def setups(self) -> tuple[str, ...]:
         """Names of the sensor placements, in order of appearance."""
-        return tuple(dict.fromkeys(o.setup for o in self.observations if o.quantity is not Quantity.LENGTH))
+        return tuple(dict.fromkeys(o.setup for o in self.observations if o.quantity is not Observed.LENGTH))
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -254,9 +260,13 @@ class Measurements:
                 parts.append(o.take(mask, new_rows))
         index = np.flatnonzero(kept)
         return Measurements(
-            self.q[kept], tuple(parts), self.group[kept], tuple(self.labels[i] for i in index),
-            {name: values[kept] for name, values in self.conditions.items()}, self.places,
-        )  # fmt: skip
+            q=self.q[kept],
+            observations=tuple(parts),
+            groups=self.group[kept],
+            labels=tuple(self.labels[i] for i in index),
+            conditions={name: values[kept] for name, values in self.conditions.items()},
+            places=self.places,
+        )
 
 
 def same_configuration(q: FloatArray) -> IntArray:
@@ -278,10 +288,10 @@ def joined(parts: Iterable[Measurements]) -> Measurements:
             observations.append(replace(o, rows=o.rows + start, other_rows=others))
     shared = set.intersection(*(set(m.conditions) for m in sets)) if sets else set()
     return Measurements(
-        np.concatenate([m.q for m in sets]),
-        tuple(observations),
-        np.concatenate([m.group + start for m, start in zip(sets, group_starts, strict=False)]),
-        tuple(label for m in sets for label in m.labels),
-        {name: np.concatenate([m.conditions[name] for m in sets]) for name in sorted(shared)},
-        {name: place for m in sets for name, place in m.places.items()},
+        q=np.concatenate([m.q for m in sets]),
+        observations=tuple(observations),
+        groups=np.concatenate([m.group + start for m, start in zip(sets, group_starts, strict=False)]),
+        labels=tuple(label for m in sets for label in m.labels),
+        conditions={name: np.concatenate([m.conditions[name] for m in sets]) for name in sorted(shared)},
+        places={name: place for m in sets for name, place in m.places.items()},
     )

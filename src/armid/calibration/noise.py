@@ -15,7 +15,7 @@ import numpy as np
 from scipy.stats import chi2
 
 from armid.arrays import FloatArray
-from armid.calibration.measurement import Observations, Quantity
+from armid.calibration.measurement import Observations, Observed
 from armid.calibration.residual import Residual
 
 FLOOR = 1e-6
@@ -39,23 +39,23 @@ class NoiseModel:
         return np.sqrt(np.maximum(out, FLOOR**2))
 
 
-def parts(quantity: Quantity) -> Sequence[tuple[str, slice]]:
+def parts(quantity: Observed) -> Sequence[tuple[str, slice]]:
     """The vectors within a residual that belong together: kind and channels."""
     match quantity:
-        case Quantity.POSE:
+        case Observed.POSE:
             return (("position", slice(0, 3)), ("orientation", slice(3, 6)))
-        case Quantity.ORIENTATION:
+        case Observed.ORIENTATION:
             return (("orientation", slice(0, 3)),)
-        case Quantity.POSITION | Quantity.POINT:
+        case Observed.POSITION | Observed.POINT:
             return (("position", slice(0, 3)),)
-        case Quantity.PLANE:
+        case Observed.PLANE:
             return (("position", slice(0, 1)),)
-        case Quantity.DISTANCE | Quantity.LENGTH:
+        case Observed.DISTANCE | Observed.LENGTH:
             return (("distance", slice(0, 1)),)
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
+class VectorLoss:
     """Huber's loss on the length of each whitened vector: quadratic up to a threshold, linear beyond.
 
     Args:
@@ -103,7 +103,7 @@ def lengths(vectors: FloatArray) -> FloatArray:
 
 
 def estimated_noise(
-    residuals: Iterable[Residual], noise: NoiseModel, loss: Loss, *, n_parameters: int, n_equations: int
+    residuals: Iterable[Residual], noise: NoiseModel, loss: VectorLoss, *, n_parameters: int, n_equations: int
 ) -> NoiseModel:
     """The noise model that these residuals show (Huber's proposal 2, with the degrees of freedom the fit used up)."""
     sums: dict[Component, list[float]] = {}

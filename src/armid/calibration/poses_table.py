@@ -28,7 +28,7 @@ ORIENTATIONS = (*QUATERNION_ORDERS, *EULER, *MOVING_EULER, "rotation-vector")
 """How three or four orientation columns are read; lower-case Euler orders are about fixed axes, upper-case about moving ones."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PosesMapping:
     """How the columns of a poses file are to be read; anything left at its default is detected.
 
@@ -126,7 +126,7 @@ def bodies(given: Field, factor: float) -> dict[str, dict[str, tuple[float, ...]
     return out
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class PosesTable:
     """A poses file as text columns.
 
@@ -208,9 +208,12 @@ def read_table(path: str | Path) -> PosesTable:
         raise InputError(path, f"column {twice[0]!r} appears twice")
     columns = {name: [cells[k].strip() for _, cells in rows[1:]] for k, (name, _) in enumerate(names)}
     return PosesTable(
-        path.name, columns, dict(names), {name: t for (name, _), t in zip(names, titles, strict=True)},
-        tuple(number for number, _ in rows[1:]),
-    )  # fmt: skip
+        where=path.name,
+        columns=columns,
+        units=dict(names),
+        titles={name: t for (name, _), t in zip(names, titles, strict=True)},
+        lines=tuple(number for number, _ in rows[1:]),
+    )
 
 
 def renamed_columns(table: PosesTable, columns: Mapping[str, str]) -> PosesTable:
@@ -255,9 +258,10 @@ def joint_columns(table: PosesTable, joint_names: Sequence[str], mapping: PosesM
         missing = [name for name in wanted if name not in table.columns]
         if missing or len(wanted) != len(joint_names):
             raise InputError(
-                table.where, f"the mapping's joint columns {', '.join(missing or wanted)} do not fit",
+                table.where,
+                f"the mapping's joint columns {', '.join(missing or wanted)} do not fit",
                 f"the robot has {len(joint_names)} joints; columns: {', '.join(table.titles.values())}",
-            )  # fmt: skip
+            )
         return wanted
     named = [plain(name)[0] for name in joint_names]
     if all(name in table.columns for name in named):
@@ -270,9 +274,10 @@ def joint_columns(table: PosesTable, joint_names: Sequence[str], mapping: PosesM
     lost = [title for title, name in zip(joint_names, named, strict=True) if name not in table.columns]
     detail = f"no column for joint {', '.join(lost)}" if some else f"found {len(numbered)} numbered joint columns"
     raise InputError(
-        table.where, f"{detail}; the robot has {len(joint_names)} joints: {', '.join(joint_names)}",
+        table.where,
+        f"{detail}; the robot has {len(joint_names)} joints: {', '.join(joint_names)}",
         "name columns after the joints or q1, q2, ..., name them in a mapping, or choose another --tip",
-    )  # fmt: skip
+    )
 
 
 def scale(table: PosesTable, name: str, mapping: PosesMapping, *, length: bool) -> float:

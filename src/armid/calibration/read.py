@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
-from armid.calibration.measurement import KnownPlace, Measurements, Observations, Quantity, with_covariance
+from armid.calibration.measurement import KnownPlace, Measurements, Observations, Observed, with_covariance
 from armid.calibration.poses_table import (
     QUATERNION_ORDERS,
     PosesMapping,
@@ -24,7 +24,7 @@ from armid.calibration.poses_table import (
     renamed_columns,
     scale,
     stacked,
-)  # fmt: skip
+)
 from armid.calibration.read_constraints import TARGET, constraint_observations
 from armid.errors import InputError
 from armid.kinematics.rotations import matrix_from_euler, matrix_from_quaternion, nearest_rotation, rotation_exp
@@ -50,7 +50,7 @@ _MATRIX = tuple(f"r{i}{j}" for i in "123" for j in "123")
 _COVARIANCE = ("xx", "xy", "xz", "yy", "yz", "zz")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TargetColumns:
     """The columns of one target: position, orientation (with its reading), and their standard deviations."""
 
@@ -97,9 +97,14 @@ def target_columns(table: PosesTable, joints: Sequence[str]) -> dict[str, Target
             orientation, reading = named, _NAMED_EULER[named]
         covariance = tuple(f"cov_{pair}{s}" for pair in _COVARIANCE)
         out[s] = TargetColumns(
-            position.get(s, ()), orientation, reading, sigma.get(s, ()), sigma_r.get(s, ()),
-            covariance if all(name in table.columns for name in covariance) else (), place.get(s, ()),
-        )  # fmt: skip
+            position=position.get(s, ()),
+            orientation=orientation,
+            reading=reading,
+            sigma_position=sigma.get(s, ()),
+            sigma_orientation=sigma_r.get(s, ()),
+            covariance=covariance if all(name in table.columns for name in covariance) else (),
+            place=place.get(s, ()),
+        )
     return out
 
 
@@ -124,10 +129,12 @@ def read_poses(
     table = renamed_columns(read_table(path), mapping.columns)
     joints = joint_columns(table, joint_names, mapping)
     slides = list(prismatic) or [False] * len(joints)
-    q = np.column_stack([
-        table.numbers(name) * scale(table, name, mapping, length=slide)
-        for name, slide in zip(joints, slides, strict=True)
-    ])  # fmt: skip
+    q = np.column_stack(
+        [
+            table.numbers(name) * scale(table, name, mapping, length=slide)
+            for name, slide in zip(joints, slides, strict=True)
+        ]
+    )
     bad = np.flatnonzero(~np.isfinite(q).all(axis=1))
     if len(bad):
         raise InputError(f"{table.where}, line {table.lines[bad[0]]}", "a joint position is missing or not finite")
@@ -142,12 +149,12 @@ def read_poses(
     group = find(table, _GROUP)
     groups = None if group is None else np.unique(table.columns[group], return_inverse=True)[1].astype(np.intp)
     return Measurements(
-        q,
-        tuple(observations),
-        groups,
-        tuple(f"{table.where}:{line}" for line in table.lines),
-        conditions(table),
-        places,
+        q=q,
+        observations=tuple(observations),
+        groups=groups,
+        labels=tuple(f"{table.where}:{line}" for line in table.lines),
+        conditions=conditions(table),
+        places=places,
     )
 
 
@@ -162,9 +169,9 @@ def frame_observations(table: PosesTable, joints: Sequence[str], mapping: PosesM
         angles = stacked(table, columns.orientation, mapping, length=False) if len(columns.orientation) == 3 else None
         placed = np.zeros(len(table), dtype=bool) if p is None else np.isfinite(p).all(axis=1)
         kinds = {
-            Quantity.POSE: placed & turned,
-            Quantity.POSITION: placed & ~turned,
-            Quantity.ORIENTATION: turned & ~placed,
+            Observed.POSE: placed & turned,
+            Observed.POSITION: placed & ~turned,
+            Observed.ORIENTATION: turned & ~placed,
         }
         keys = list(zip(setups, [t or f"{mapping.target}{suffix}" for t in targets], strict=True))
         for key in dict.fromkeys(keys):
@@ -173,12 +180,16 @@ def frame_observations(table: PosesTable, joints: Sequence[str], mapping: PosesM
                 rows = np.flatnonzero(own & seen)
                 if len(rows):
                     o = Observations(
-                        quantity, rows, p[rows] if p is not None and quantity.has_position else None,
-                        R[rows] if R is not None and quantity.has_orientation else None,
+                        quantity=quantity,
+                        rows=rows,
+                        position=p[rows] if p is not None and quantity.has_position else None,
+                        rotation=R[rows] if R is not None and quantity.has_orientation else None,
                         sigma=instrument(table, columns, quantity, mapping)[rows],
                         numbers=angles[rows] if angles is not None and quantity.has_orientation else None,
-                        riding=mapping.sensor == "hand", setup=key[0], target=key[1],
-                    )  # fmt: skip
+                        riding=mapping.sensor == "hand",
+                        setup=key[0],
+                        target=key[1],
+                    )
                     out.append(with_covariances(table, columns, mapping, o))
     return out
 
@@ -218,9 +229,10 @@ def known_places(
             place = KnownPlace(bodies[row], (float(at[row, 0]), float(at[row, 1]), float(at[row, 2])))
             if out.setdefault(name, place) != place:
                 raise InputError(
-                    f"{table.where}, line {table.lines[row]}", f"target {name} sits at another place than before",
+                    f"{table.where}, line {table.lines[row]}",
+                    f"target {name} sits at another place than before",
                     "a rigid body does not change; name targets apart in the column `target`",
-                )  # fmt: skip
+                )
     return out
 
 
@@ -238,9 +250,10 @@ def orientation_matrices(
         return matrices(table, raw, seen), seen
     if is_quaternion != reading.startswith("quaternion") or columns.reading == "matrix":
         raise InputError(
-            table.where, f"{len(columns.orientation)} orientation columns cannot be read as {reading}",
+            table.where,
+            f"{len(columns.orientation)} orientation columns cannot be read as {reading}",
             f"columns: {', '.join(table.titles[c] for c in columns.orientation)}",
-        )  # fmt: skip
+        )
     if is_quaternion:
         return quaternions(table, raw, seen, reading), seen
     factor = scale(table, columns.orientation[0], mapping, length=False)
@@ -281,13 +294,14 @@ def matrices(table: PosesTable, raw: FloatArray, seen: Mask) -> FloatArray:
     )
     if len(bad):
         raise InputError(
-            f"{table.where}, line {table.lines[bad[0]]}", f"r11 ... r33 is no rotation matrix ({len(bad)} of {len(R)} rows)",
+            f"{table.where}, line {table.lines[bad[0]]}",
+            f"r11 ... r33 is no rotation matrix ({len(bad)} of {len(R)} rows)",
             "its rows must be orthogonal unit vectors of a right-handed frame",
-        )  # fmt: skip
+        )
     return nearest_rotation(R)
 
 
-def instrument(table: PosesTable, columns: TargetColumns, quantity: Quantity, mapping: PosesMapping) -> FloatArray:
+def instrument(table: PosesTable, columns: TargetColumns, quantity: Observed, mapping: PosesMapping) -> FloatArray:
     """Standard deviations per row and channel [m, rad]."""
     parts = []
     for wanted, names, default, length in (

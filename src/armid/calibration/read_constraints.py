@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.calibration.measurement import IntArray, Observations, Quantity
+from armid.calibration.measurement import IntArray, Observations, Observed
 from armid.calibration.poses_table import PosesMapping, PosesTable, find, labelled, names_of, scale
 from armid.errors import InputError
 
@@ -22,7 +22,7 @@ def constraint_observations(table: PosesTable, mapping: PosesMapping) -> list[Ob
     out: list[Observations] = []
     targets = labelled(table, TARGET, mapping.target)
     sigma = deviations(table, mapping)
-    for quantity, names in ((Quantity.PLANE, _PLANE), (Quantity.POINT, _SOCKET)):
+    for quantity, names in ((Observed.PLANE, _PLANE), (Observed.POINT, _SOCKET)):
         column = find(table, names)
         if column is not None:
             out += by_label(quantity, names_of(table, column, names[0]), targets, sigma)
@@ -39,7 +39,7 @@ def constraint_observations(table: PosesTable, mapping: PosesMapping) -> list[Ob
         return out + lengths(table, targets, d, sigma)
     anchors = labelled(table, _ANCHOR, "anchor")
     places = [a if np.isfinite(x) else "" for a, x in zip(anchors, d, strict=True)]
-    return out + by_label(Quantity.DISTANCE, places, targets, sigma, d)
+    return out + by_label(Observed.DISTANCE, places, targets, sigma, d)
 
 
 def deviations(table: PosesTable, mapping: PosesMapping) -> FloatArray:
@@ -68,14 +68,21 @@ def lengths(table: PosesTable, targets: Sequence[str], d: FloatArray, sigma: Flo
     out = []
     for name in dict.fromkeys(targets[row] for row in rows):
         own: IntArray = np.array([row for row in rows if targets[row] == name], dtype=np.intp)
-        out.append(Observations(
-            Quantity.LENGTH, own, distance=d[own], other_rows=ends[own], sigma=sigma[own, np.newaxis], target=name
-        ))  # fmt: skip
+        out.append(
+            Observations(
+                quantity=Observed.LENGTH,
+                rows=own,
+                distance=d[own],
+                other_rows=ends[own],
+                sigma=sigma[own, np.newaxis],
+                target=name,
+            )
+        )
     return out
 
 
 def by_label(
-    quantity: Quantity,
+    quantity: Observed,
     setups: Sequence[str],
     targets: Sequence[str],
     sigma: FloatArray,
@@ -87,8 +94,14 @@ def by_label(
     for key in dict.fromkeys(keys):
         rows = np.flatnonzero([k == key for k in keys])
         if key[0]:
-            out.append(Observations(
-                quantity, rows, distance=None if distance is None else distance[rows],
-                sigma=sigma[rows, np.newaxis], setup=key[0], target=key[1],
-            ))  # fmt: skip
+            out.append(
+                Observations(
+                    quantity=quantity,
+                    rows=rows,
+                    distance=None if distance is None else distance[rows],
+                    sigma=sigma[rows, np.newaxis],
+                    setup=key[0],
+                    target=key[1],
+                )
+            )
     return out

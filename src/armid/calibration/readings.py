@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.calibration.measurement import Measurements, Observations, Quantity
+from armid.calibration.measurement import Measurements, Observations, Observed
 from armid.calibration.poses_table import EULER, MOVING_EULER
 from armid.kinematics.rotations import matrix_from_euler, matrix_from_quaternion, rotation_exp
 from armid.robot.quaternion import quaternion_from_matrix
@@ -90,17 +90,19 @@ def angle_readings() -> Iterator[tuple[str, Change, bool]]:
 def position_readings(measurements: Measurements) -> Iterator[tuple[str, Change, bool]]:
     """A sensor on the arm, millimetres, left-handed axes."""
     observations = measurements.observations
-    seen = (Quantity.POSE, Quantity.POSITION, Quantity.ORIENTATION)
+    seen = (Observed.POSE, Observed.POSITION, Observed.ORIENTATION)
     if any(placed(o) for o in observations):
         yield (
             "the camera rides on the arm and sees a fixed target, or poses are of the sensor in the target frame "
-            "(use --sensor hand)" if not any(o.riding for o in observations) else
-            "the sensor stands still and sees a target on the arm (use --sensor fixed)",
-            only(lambda o: o.quantity in seen, lambda o: replace(o, riding=not o.riding)), True,
-        )  # fmt: skip
+            "(use --sensor hand)"
+            if not any(o.riding for o in observations)
+            else "the sensor stands still and sees a target on the arm (use --sensor fixed)",
+            only(lambda o: o.quantity in seen, lambda o: replace(o, riding=not o.riding)),
+            True,
+        )
         yield "positions are in millimetres (use --lengths mm)", only(placed, scaled(1e-3)), True
         yield "positions are in metres, not millimetres (use --lengths m)", only(placed, scaled(1e3)), True
-        mirror = only(lambda o: o.quantity is Quantity.POSITION, mirrored)
+        mirror = only(lambda o: o.quantity is Observed.POSITION, mirrored)
         yield "the sensor's axes are left-handed (one coordinate has the wrong sign)", mirror, False
 
 

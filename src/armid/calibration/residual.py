@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
-from armid.calibration.measurement import Measurements, Observations, Quantity
+from armid.calibration.measurement import Measurements, Observations, Observed
 from armid.kinematics.model import KinematicModel, at_target, pose_and_derivative
 from armid.kinematics.rotations import right_jacobian_inverse, rotation_log
 from armid.kinematics.sag import gravity_torque
@@ -48,7 +48,7 @@ def residuals(
     torque = gravity_torque(model, measurements.q)
     seen_from: dict[str, list[Observations]] = {}
     for o in measurements.observations:
-        seen_from.setdefault(o.setup if o.quantity is not Quantity.LENGTH else "", []).append(o)
+        seen_from.setdefault(o.setup if o.quantity is not Observed.LENGTH else "", []).append(o)
     for setup, group in seen_from.items():
         if not setup:
             yield from (length_residual(model, values, measurements, o, torque, wanted) for o in group)
@@ -57,9 +57,14 @@ def residuals(
         # One target: its frame ends the chain. Several: the arm is gone through once for all of them.
         single = group[0].target if len(group) == 1 else None
         whole = pose_and_derivative(
-            model, values, measurements.q[rows], setup, single,
-            torque=None if torque is None else torque[rows], wanted=wanted,
-        )  # fmt: skip
+            model,
+            values,
+            measurements.q[rows],
+            setup,
+            single,
+            torque=None if torque is None else torque[rows],
+            wanted=wanted,
+        )
         start = 0
         for o in group:
             end = start + len(o)
@@ -85,23 +90,23 @@ def in_sensor_axes(o: Observations, r: FloatArray) -> FloatArray:
 def pose_residual(o: Observations, R: FloatArray, p: FloatArray, J: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Residual and derivative of everything seen from a sensor frame."""
     match o.quantity:
-        case Quantity.POINT:
+        case Observed.POINT:
             return -p, J[:, :3]
-        case Quantity.PLANE:
+        case Observed.PLANE:
             return -p[2:], J[:, 2:3]
-        case Quantity.DISTANCE:
+        case Observed.DISTANCE:
             assert o.distance is not None
             length = np.linalg.norm(p, axis=0)
             return (o.distance - length)[np.newaxis], np.einsum("cm,pcm->pm", p / length, J[:, :3])[:, np.newaxis]
     if o.riding:
         R, p, J = from_the_arm(R, p, J)
-    if o.quantity is Quantity.POSITION:
+    if o.quantity is Observed.POSITION:
         assert o.position is not None
         return o.position.T - p, J[:, :3]
     assert o.rotation is not None
     e = rotation_log(o.rotation @ np.ascontiguousarray(np.transpose(R, (2, 1, 0))))
     turned = rotated(right_jacobian_inverse(e), J[:, 3:])
-    if o.quantity is Quantity.ORIENTATION:
+    if o.quantity is Observed.ORIENTATION:
         return e.T, turned
     assert o.position is not None
     J[:, 3:] = turned
@@ -135,19 +140,28 @@ def rotated(matrices: FloatArray, J: FloatArray) -> FloatArray:
 
 
 def length_residual(
-    model: KinematicModel, values: FloatArray, measurements: Measurements, o: Observations,
-    torque: FloatArray | None, wanted: Mask | None,
-) -> Residual:  # fmt: skip
+    model: KinematicModel,
+    values: FloatArray,
+    measurements: Measurements,
+    o: Observations,
+    torque: FloatArray | None,
+    wanted: Mask | None,
+) -> Residual:
     """Distance between the target's positions at two configurations; no sensor frame is involved."""
     assert o.other_rows is not None
     assert o.distance is not None
     ends = [
         pose_and_derivative(
-            model, values, measurements.q[rows], None, o.target,
-            torque=None if torque is None else torque[rows], wanted=wanted,
+            model,
+            values,
+            measurements.q[rows],
+            None,
+            o.target,
+            torque=None if torque is None else torque[rows],
+            wanted=wanted,
         )
         for rows in (o.rows, o.other_rows)
-    ]  # fmt: skip
+    ]
     d = ends[1][1] - ends[0][1]
     length = np.linalg.norm(d, axis=0)
     J = ends[1][2][:, :3] - ends[0][2][:, :3]

@@ -12,7 +12,7 @@ from scipy.linalg import solve_triangular
 from armid.arrays import FloatArray
 from armid.calibration.identifiable import Selection, select
 from armid.calibration.measurement import Measurements
-from armid.calibration.noise import Loss, NoiseModel, estimated_noise, lengths, parts
+from armid.calibration.noise import NoiseModel, VectorLoss, estimated_noise, lengths, parts
 from armid.calibration.residual import Residual, residuals
 from armid.information.information import triangular
 from armid.kinematics.model import KinematicModel
@@ -20,7 +20,7 @@ from armid.kinematics.model import KinematicModel
 Mask = npt.NDArray[np.bool_]
 
 
-class Method(StrEnum):
+class StepRule(StrEnum):
     """How a step is taken."""
 
     LEAST_SQUARES = "least-squares"
@@ -35,7 +35,7 @@ LARGEST_DAMPING = 1e12
 """Beyond it steps are below round-off."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SolverSettings:
     """How to iterate.
 
@@ -49,11 +49,11 @@ class SolverSettings:
         estimate_noise: whether the part of the noise that did not come with the data is estimated from residuals.
     """
 
-    method: Method = Method.LEVENBERG_MARQUARDT
+    method: StepRule = StepRule.LEVENBERG_MARQUARDT
     iterations: int = 50
     rounds: int = 12
     converged: float = 1e-6
-    loss: Loss = field(default_factory=Loss)
+    loss: VectorLoss = field(default_factory=VectorLoss)
     estimate_noise: bool = True
 
 
@@ -67,8 +67,8 @@ class Linearisation:
     residuals: tuple[Residual, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class Solution:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FitSolution:
     """Where the iteration ended.
 
     Args:
@@ -93,7 +93,12 @@ class Solution:
 
 
 def linearise(
-    model: KinematicModel, values: FloatArray, measurements: Measurements, noise: NoiseModel, loss: Loss, wanted: Mask
+    model: KinematicModel,
+    values: FloatArray,
+    measurements: Measurements,
+    noise: NoiseModel,
+    loss: VectorLoss,
+    wanted: Mask,
 ) -> Linearisation:
     """Whitened, robustly weighted rows at these values, reduced to a triangular factor over the wanted columns."""
     p = len(values)
@@ -173,7 +178,7 @@ def descend(
     enough: float,
 ) -> tuple[Linearisation, list[float], bool]:
     """Iterate with given weights until a step would gain less than `enough`."""
-    damped = settings.method is Method.LEVENBERG_MARQUARDT
+    damped = settings.method is StepRule.LEVENBERG_MARQUARDT
     damping = FIRST_DAMPING if damped else 0.0
     costs = [at.cost]
     for _ in range(settings.iterations):
@@ -201,7 +206,7 @@ def solve(
     settings: SolverSettings | None = None,
     hold: bool = False,
     previous: Selection | None = None,
-) -> Solution:
+) -> FitSolution:
     """Parameters that explain the measurements, given the tolerances.
 
     Rounds of: decide what is identifiable at the present noise, iterate to convergence, estimate the noise again.
@@ -225,12 +230,18 @@ def solve(
     if previous is not None:
         return rounds(model, measurements, values, noise, allowed, settings, hold=hold, previous=previous.kept)
     # Plain least squares first: a robust loss whose scale is still falling can settle on fitting half of the rows exactly.
-    solution = rounds(model, measurements, values, noise, allowed, replace(settings, loss=Loss(0.0)), hold=hold)
+    solution = rounds(model, measurements, values, noise, allowed, replace(settings, loss=VectorLoss(0.0)), hold=hold)
     if settings.loss.probability > 0.0:
         again = rounds(
-            model, measurements, solution.values, solution.noise, allowed, settings,
-            hold=hold, previous=solution.selection.kept,
-        )  # fmt: skip
+            model,
+            measurements,
+            solution.values,
+            solution.noise,
+            allowed,
+            settings,
+            hold=hold,
+            previous=solution.selection.kept,
+        )
         solution = replace(again, iterations=again.iterations + solution.iterations)
     return solution
 
@@ -240,7 +251,7 @@ def first_noise(model: KinematicModel, values: FloatArray, measurements: Measure
     none = np.zeros(len(values), dtype=bool)
     first = tuple(residuals(model, values, measurements, wanted=none))
     unit = NoiseModel(dict.fromkeys(components(first), 1.0))
-    return estimated_noise(first, unit, Loss(0.0), n_parameters=0, n_equations=1)
+    return estimated_noise(first, unit, VectorLoss(0.0), n_parameters=0, n_equations=1)
 
 
 def rounds(
@@ -253,7 +264,7 @@ def rounds(
     *,
     hold: bool,
     previous: Mask | None = None,
-) -> Solution:
+) -> FitSolution:
     """Select, iterate, estimate the noise, until neither selection nor noise change."""
     iterations, settled = 0, False
     selection: Selection | None = None
@@ -274,7 +285,16 @@ def rounds(
         settled = alike(before, noise)
     assert selection is not None
     spread = covariance(model, at, selection.kept)
-    return Solution(values, selection, noise, spread, at.residuals, iterations, converged, tuple(costs))
+    return FitSolution(
+        values=values,
+        selection=selection,
+        noise=noise,
+        covariance=spread,
+        residuals=at.residuals,
+        iterations=iterations,
+        converged=converged,
+        costs=tuple(costs),
+    )
 
 
 def next_noise(

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.calibration.measurement import KnownPlace, Measurements, Observations, Quantity
+from armid.calibration.measurement import KnownPlace, Measurements, Observations, Observed
 from armid.kernels.kinematics import forward_kinematics
 from armid.kinematics.model import FrameModel, known_cluster
 from armid.kinematics.rotations import inverse, nearest_rotation, rigid
-from armid.robot.elementary import Motion
+from armid.robot.elementary import Move
 from armid.robot.robot import Frame, Robot
 
 ENOUGH = 200
@@ -27,12 +27,12 @@ ROUNDS = 40
 WEAK = 0.02
 """Directions of the tool offset that move the target by less than this fraction are left at nominal."""
 
-ALL = (Motion.TX, Motion.TY, Motion.TZ, Motion.RX, Motion.RY, Motion.RZ)
+ALL = (Move.TX, Move.TY, Move.TZ, Move.RX, Move.RY, Move.RZ)
 TRANSLATIONS = ALL[:3]
 SETUP_MOTIONS = {
-    Quantity.POINT: TRANSLATIONS,
-    Quantity.DISTANCE: TRANSLATIONS,
-    Quantity.PLANE: (Motion.TZ, Motion.RX, Motion.RY),
+    Observed.POINT: TRANSLATIONS,
+    Observed.DISTANCE: TRANSLATIONS,
+    Observed.PLANE: (Move.TZ, Move.RX, Move.RY),
 }
 
 
@@ -45,14 +45,14 @@ class StartFrames:
 
     def models(self, measurements: Measurements) -> tuple[dict[str, FrameModel], dict[str, FrameModel]]:
         """Frames around these values with the freedom that the observations can see."""
-        seen: dict[str, set[Quantity]] = {}
-        looked: dict[str, set[tuple[Motion, ...]]] = {}
+        seen: dict[str, set[Observed]] = {}
+        looked: dict[str, set[tuple[Move, ...]]] = {}
         riding = {o.target for o in measurements.observations if o.riding}
         for o in measurements.observations:
             seen.setdefault(o.target, set()).add(o.quantity)
             # A fixed point seen by a riding sensor is a point, wherever the sensor is.
-            point = o.riding and o.quantity is Quantity.POSITION
-            looked.setdefault(o.setup, set()).add(SETUP_MOTIONS.get(Quantity.POINT if point else o.quantity, ALL))
+            point = o.riding and o.quantity is Observed.POSITION
+            looked.setdefault(o.setup, set()).add(SETUP_MOTIONS.get(Observed.POINT if point else o.quantity, ALL))
         setups = {
             name: FrameModel.around(T, next(iter(looked[name])) if len(looked[name]) == 1 else ALL, outside=True)
             for name, T in self.setups.items()
@@ -100,9 +100,9 @@ def start_frames(robot: Robot, measurements: Measurements) -> StartFrames:
     setups: dict[str, FloatArray] = {}
     targets: dict[str, FloatArray] = {}
     nominal = robot.tip.T_link_frame if robot.tip.link == robot.n_joints else np.eye(4)
-    order = (Quantity.POSE, Quantity.POSITION, Quantity.ORIENTATION, Quantity.POINT, Quantity.DISTANCE, Quantity.PLANE)
+    order = (Observed.POSE, Observed.POSITION, Observed.ORIENTATION, Observed.POINT, Observed.DISTANCE, Observed.PLANE)
     waiting = sorted(
-        (o for o in measurements.observations if o.quantity is not Quantity.LENGTH),
+        (o for o in measurements.observations if o.quantity is not Observed.LENGTH),
         key=lambda o: order.index(o.quantity),
     )
     while waiting:
@@ -134,12 +134,12 @@ def solve_frames(
     """T_sensor_base and T_link_target from one set of observations; a known one is kept."""
     R, p = flange[:, :3, :3], flange[:, :3, 3]
     match o.quantity:
-        case Quantity.POINT:
+        case Observed.POINT:
             return touch(R, p, Z, X, nominal)
-        case Quantity.PLANE:
+        case Observed.PLANE:
             X = nominal if X is None else X
             return (plane(p + R @ X[:3, 3]) if Z is None else Z), X
-        case Quantity.DISTANCE:
+        case Observed.DISTANCE:
             X = nominal if X is None else X
             assert o.distance is not None
             return (sphere(p + R @ X[:3, 3], o.distance[chosen(o)]) if Z is None else Z), X

@@ -11,7 +11,7 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.calibration.compensate import CompensatedTargets
-from armid.calibration.measurement import Quantity
+from armid.calibration.measurement import Observed
 from armid.calibration.poses_table import PosesMapping, joint_columns, read_table, scale
 from armid.calibration.read import read_poses
 from armid.errors import InputError
@@ -47,17 +47,19 @@ def read_targets(path: Path, robot: Robot, *, poses: bool = False) -> Targets:
     table = read_table(path)
     slides = [joint.kind is JointKind.PRISMATIC for joint in robot.joints]
     names = joint_columns(table, robot.joint_names, PosesMapping())
-    q = np.column_stack([
-        table.numbers(name) * scale(table, name, PosesMapping(), length=slide)
-        for name, slide in zip(names, slides, strict=True)
-    ])  # fmt: skip
+    q = np.column_stack(
+        [
+            table.numbers(name) * scale(table, name, PosesMapping(), length=slide)
+            for name, slide in zip(names, slides, strict=True)
+        ]
+    )
     if not np.isfinite(q).all():
         line = table.lines[int(np.flatnonzero(~np.isfinite(q).all(axis=1))[0])]
         raise InputError(f"{table.where}, line {line}", "a joint position is missing or not finite")
     if not poses:
         return Targets(q)
     (seen, *more) = read_poses(path, robot.joint_names, prismatic=slides).observations
-    if more or seen.quantity is not Quantity.POSE or len(seen) != len(q):
+    if more or seen.quantity is not Observed.POSE or len(seen) != len(q):
         raise InputError(path, "positions that are no poses", "every line needs x, y, z and an orientation")
     assert seen.rotation is not None
     assert seen.position is not None

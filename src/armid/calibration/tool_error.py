@@ -13,7 +13,7 @@ from armid.calibration.noise import parts
 from armid.calibration.residual import Residual
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Statistics:
     """Of a set of error norms [m or rad]; NaN when there are none."""
 
@@ -30,13 +30,13 @@ class Statistics:
 def statistics(errors: FloatArray) -> Statistics:
     """Mean, median, root mean square and maximum of error norms."""
     if len(errors) == 0:
-        return Statistics(float("nan"), float("nan"), float("nan"), float("nan"), 0)
+        return Statistics(mean=float("nan"), median=float("nan"), rms=float("nan"), max=float("nan"), count=0)
     return Statistics(
-        float(errors.mean()),
-        float(np.median(errors)),
-        float(np.sqrt((errors**2).mean())),
-        float(errors.max()),
-        len(errors),
+        mean=float(errors.mean()),
+        median=float(np.median(errors)),
+        rms=float(np.sqrt((errors**2).mean())),
+        max=float(errors.max()),
+        count=len(errors),
     )
 
 
@@ -73,18 +73,22 @@ def error_table(residuals: Iterable[Residual], rows: IntArray | None = None) -> 
             found[kind].append(np.linalg.norm(residual.r[channels], axis=0))
             places[kind].append(o.rows if rows is None else rows[o.rows])
     return ErrorTable(
-        np.concatenate(found["position"]), np.concatenate(places["position"]),
-        np.concatenate(found["orientation"]), np.concatenate(places["orientation"]),
-    )  # fmt: skip
+        np.concatenate(found["position"]),
+        np.concatenate(places["position"]),
+        np.concatenate(found["orientation"]),
+        np.concatenate(places["orientation"]),
+    )
 
 
 def joined_tables(tables: Iterable[ErrorTable]) -> ErrorTable:
     """Several tables one after the other."""
     parts = list(tables)
-    return ErrorTable(*(
-        np.concatenate([getattr(t, name) for t in parts])
-        for name in ("position", "position_rows", "orientation", "orientation_rows")
-    ))  # fmt: skip
+    return ErrorTable(
+        *(
+            np.concatenate([getattr(t, name) for t in parts])
+            for name in ("position", "position_rows", "orientation", "orientation_rows")
+        )
+    )
 
 
 def by_group(errors: FloatArray, rows: IntArray, measurements: Measurements) -> FloatArray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.calibration.fit import Fit
+from armid.calibration.fit import KinematicFit
 from armid.calibration.hold_out import HeldOut, compared, table_of
 from armid.calibration.measurement import Measurements
 from armid.calibration.solve import solve
@@ -16,7 +16,7 @@ from armid.kinematics.calibrated import calibrated_robot
 from armid.kinematics.parameter import Owner
 
 
-def validated(fit: Fit, validate: Measurements) -> HeldOut:
+def validated(fit: KinematicFit, validate: Measurements) -> HeldOut:
     """Errors on other measurements. Sensor and tool frames with new names are fitted there; links never are."""
     count = f"{len(np.unique(validate.group))} other configurations"
     known = set(validate.setups) <= set(fit.model.setups) and set(validate.targets) <= set(fit.model.targets)
@@ -27,7 +27,7 @@ def validated(fit: Fit, validate: Measurements) -> HeldOut:
     return compared(f"{count}, sensor and tool frames of their own", before, after, validate)
 
 
-def elsewhere(fit: Fit, values: FloatArray, validate: Measurements) -> ErrorTable:
+def elsewhere(fit: KinematicFit, values: FloatArray, validate: Measurements) -> ErrorTable:
     """Errors in a new setup: only its frames are fitted, links and joints keep the given values."""
     setups, targets = start_frames(calibrated_robot(fit.model, values), validate).models(validate)
     model = kinematic_model(fit.model.robot, fit.errors, setups=setups, targets=targets)

@@ -14,10 +14,29 @@ import typer
 from armid.cli.config import FLAG, ConfiguredGroup
 
 VERBS: tuple[str, ...] = (
-    "inspect", "design", "poses", "simulate", "calibrate", "compensate", "check", "identify", "validate", "export", "report",
-    "compare", "demo", "study", "plan",
-    "payload", "recover", "sweep", "sequential", "elastic", "online", "show",
-)  # fmt: skip
+    "inspect",
+    "design",
+    "poses",
+    "simulate",
+    "calibrate",
+    "compensate",
+    "check",
+    "identify",
+    "validate",
+    "export",
+    "report",
+    "compare",
+    "demo",
+    "study",
+    "plan",
+    "payload",
+    "recover",
+    "sweep",
+    "sequential",
+    "elastic",
+    "online",
+    "show",
+)
 """Each is a module here with a `register(app)`; heavy imports happen inside the verb so that --help is instant."""
 
 

@@ -22,10 +22,11 @@ GEOMETRY = "geometry"
 ConsistencyOption = Annotated[
     str,
     typer.Option(
-        "--consistency", metavar="lmi|log-cholesky|eq3.53",
-        help="Convex program; smoothly refined; or seed 000's inequalities (docs/estimation.md).",
+        "--consistency",
+        metavar="lmi|log-cholesky|eq3.53",
+        help="Convex program; smoothly refined; or [Halper2024]'s inequalities (docs/estimation.md).",
     ),
-]  # fmt: skip
+]
 RegulariserOption = Annotated[
     str, typer.Option("--regulariser", metavar="pull-back|entropic|euclidean", help="Kind of pull towards the prior.")
 ]
@@ -35,10 +36,11 @@ PriorWeightOption = Annotated[
 BoundsOption = Annotated[
     Path | None,
     typer.Option(
-        "--bounds", metavar="FILE|geometry",
+        "--bounds",
+        metavar="FILE|geometry",
         help="Known masses and centres of mass (docs/estimation.md), or just: mass within the links' shapes.",
     ),
-]  # fmt: skip
+]
 
 
 def regulariser_of(word: str, weight: float) -> Regulariser:

@@ -121,21 +121,28 @@ def calibrate(
     files["summary"].write_text(json.dumps(jsonable(data), indent=1, allow_nan=False) + "\n", encoding="utf-8")
     show(result, data)
     emit(data, as_json=as_json)
-    if result.verdict is not library.Verdict.TRUSTED:
+    if result.verdict is not library.Advice.TRUSTED:
         raise typer.Exit(EXIT_UNTRUSTED)
 
 
 def reading(
-    mapping: Path | None, lengths: str | None, angles: str | None, orientation: str | None, sensor: str | None,
-    sigma_position: float, sigma_orientation: float,
-) -> PosesMapping | None:  # fmt: skip
+    mapping: Path | None,
+    lengths: str | None,
+    angles: str | None,
+    orientation: str | None,
+    sensor: str | None,
+    sigma_position: float,
+    sigma_orientation: float,
+) -> PosesMapping | None:
     """How to read the files: the mapping with what the flags say on top; None when neither says anything."""
     from armid.calibration.poses_table import ORIENTATIONS, PosesMapping, read_mapping
 
     for name, value, allowed in (
-        ("--lengths", lengths, ("m", "mm")), ("--angles", angles, ("rad", "deg")),
-        ("--orientation", orientation, ORIENTATIONS), ("--sensor", sensor, ("fixed", "hand")),
-    ):  # fmt: skip
+        ("--lengths", lengths, ("m", "mm")),
+        ("--angles", angles, ("rad", "deg")),
+        ("--orientation", orientation, ORIENTATIONS),
+        ("--sensor", sensor, ("fixed", "hand")),
+    ):
         one_of(name, value, allowed)
     flags: dict[str, Any] = {"lengths": lengths, "angles": angles, "orientation": orientation, "sensor": sensor}
     flags |= {"sigma_position": sigma_position or None, "sigma_orientation": sigma_orientation or None}
@@ -173,10 +180,10 @@ def named_apart(arm: Robot, train: Measurements, held_out: Measurements, setups:
 def candidates(arm: Robot, model: str, terms: str) -> tuple[ErrorModel, ...]:
     """The error models to choose from."""
     from armid.calibration.calibrate import default_candidates
-    from armid.kinematics.model import Geometry, Term
+    from armid.kinematics.model import Term, UnknownGeometry
 
-    one_of("--model", model, tuple(str(g) for g in Geometry))
-    chosen = default_candidates(arm, geometry=Geometry(model))
+    one_of("--model", model, tuple(str(g) for g in UnknownGeometry))
+    chosen = default_candidates(arm, geometry=UnknownGeometry(model))
     if terms == "auto":
         return chosen
     names = [] if terms == "none" else [t.strip() for t in terms.split(",")]
@@ -190,11 +197,11 @@ def candidates(arm: Robot, model: str, terms: str) -> tuple[ErrorModel, ...]:
 def fit_settings(method: str, *, robust: bool) -> Any:
     """How to iterate."""
     from armid.calibration.fit import FitSettings
-    from armid.calibration.noise import Loss
-    from armid.calibration.solve import Method, SolverSettings
+    from armid.calibration.noise import VectorLoss
+    from armid.calibration.solve import SolverSettings, StepRule
 
-    one_of("--method", method, tuple(str(m) for m in Method))
-    return FitSettings(SolverSettings(Method(method), loss=Loss() if robust else Loss(0.0)))
+    one_of("--method", method, tuple(str(m) for m in StepRule))
+    return FitSettings(SolverSettings(method=StepRule(method), loss=VectorLoss() if robust else VectorLoss(0.0)))
 
 
 def study(result: Calibration, seed: int) -> list[dict[str, float]]:

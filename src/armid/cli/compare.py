@@ -53,9 +53,7 @@ def short_names(paths: Sequence[Path]) -> list[str]:
     return [name if whole.count(name) == 1 else f"{name} ({i + 1})" for i, name in enumerate(whole)]
 
 
-def contract(
-    names: Sequence[str], results: Sequence[Result], rows: Sequence[Agreement], path: Path
-) -> dict[str, Any]:  # fmt: skip
+def contract(names: Sequence[str], results: Sequence[Result], rows: Sequence[Agreement], path: Path) -> dict[str, Any]:
     """Everything in the tables."""
     return {
         "report": path,
@@ -66,13 +64,16 @@ def contract(
         "joints": [[joint.as_dict() for joint in r.joints] for r in results],
         "parameters": [
             {
-                "name": r.name, "unit": r.unit, "values": r.values, "standard_deviations": r.standard_deviations,
+                "name": r.name,
+                "unit": r.unit,
+                "values": r.values,
+                "standard_deviations": r.standard_deviations,
                 "differences": r.differences,
             }
             for r in rows
         ],
         "largest_difference": max((abs(d) for r in rows for d in r.differences if d == d), default=None),
-    }  # fmt: skip
+    }
 
 
 def show(names: Sequence[str], results: Sequence[Result], rows: Sequence[Agreement], path: Path) -> None:

@@ -43,7 +43,7 @@ def compensate(
     base: BaseLinkOption = None,
     tip: TipOption = None,
     as_json: JsonOption = False,
-) -> None:  # fmt: skip
+) -> None:
     """Rewrite joint targets so that the real arm goes where the nominal one would, for controllers nobody can teach."""
     from armid.calibration.compensate import compensated_targets
     from armid.calibration.targets import read_targets, write_targets

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from armid.design.design import Design, DesignSettings
     from armid.design.search import Budget, Search
     from armid.design.search import Progress as Found
-    from armid.design.sequential import Stage
+    from armid.design.sequential import LockedStage
     from armid.robot.robot import Robot
     from armid.scene.cell import Cell
 
@@ -106,7 +106,7 @@ def design(
     """
     from armid.cli.inspect import chosen_effects, one_of
     from armid.cli.poses import named_cell
-    from armid.design.criterion import Criterion
+    from armid.design.criterion import DesignCriterion
     from armid.design.design import design_excitation
     from armid.design.search import Budget
     from armid.design.statement import DesignSettings, with_payload
@@ -122,17 +122,23 @@ def design(
     n = arm.n_joints
     settings = DesignSettings(
         effects=chosen_effects(friction, rotor_inertia, "none", torques),
-        periods=periods("--period", period), harmonics=harmonics, knots=spline_knots,
+        periods=periods("--period", period),
+        harmonics=harmonics,
+        knots=spline_knots,
         start=None if start is None else numbers("--start", start, n),
         home=None if home is None else numbers("--home", home, n),
-        margin=margin, limits=frozenset(part.strip() for part in limits.split(",") if part.strip()),
-        analytic=analytic_bounds, resonance_hz=resonance_hz, self_collision=self_collision,
-        criterion=one_of("--criterion", criterion, Criterion),
+        margin=margin,
+        limits=frozenset(part.strip() for part in limits.split(",") if part.strip()),
+        analytic=analytic_bounds,
+        resonance_hz=resonance_hz,
+        self_collision=self_collision,
+        criterion=one_of("--criterion", criterion, DesignCriterion),
         noise=None if noise is None else numbers("--noise", noise, n),
-        goal_condition=goal_condition, goal_reserve=reserves(goal_reserve),
+        goal_condition=goal_condition,
+        goal_reserve=reserves(goal_reserve),
         goal_weights=None if goal_weights is None else numbers("--goal-weights", goal_weights, None),
         repetitions=repeat,
-    )  # fmt: skip
+    )
     surroundings = named_cell(cell)
     budget = Budget(seconds=seconds or None, starts=starts, workers=workers or default_workers(seconds))
     if sequential:
@@ -167,7 +173,7 @@ def default_workers(seconds: float) -> int:
 
 
 def best_in_simulation(found: Design, count: int, cell: Cell | None, seed: int) -> tuple[Design, list[dict[str, Any]]]:
-    """The motion whose run on the embedded robot identifies best, and how the others did (seed 000, algorithm 2)."""
+    """The motion whose run on the embedded robot identifies best, and how the others did ([Halper2024], algorithm 2)."""
     from armid.design.design import alternatives, redesigned
     from armid.design.statement import families_of
     from armid.motions.basis import Basis
@@ -179,11 +185,13 @@ def best_in_simulation(found: Design, count: int, cell: Cell | None, seed: int) 
     ranked = rank_motions(found.robot, motions, seed=seed)
     table = [
         {
-            "start": candidates[r.index].start, "condition_number": candidates[r.index].condition_number,
-            "predicted_error": r.predicted, "achieved_error": r.achieved,
+            "start": candidates[r.index].start,
+            "condition_number": candidates[r.index].condition_number,
+            "predicted_error": r.predicted,
+            "achieved_error": r.achieved,
         }
         for r in ranked
-    ]  # fmt: skip
+    ]
     return redesigned(found, candidates[ranked[0].index], cell=cell, seed=seed), table
 
 
@@ -355,7 +363,7 @@ def show(found: Design, result: dict[str, Any]) -> None:
     show_files(result["files"])
 
 
-def sequential_result(stages: tuple[Stage, ...], folder: Path, rate_hz: float) -> dict[str, Any]:
+def sequential_result(stages: tuple[LockedStage, ...], folder: Path, rate_hz: float) -> dict[str, Any]:
     """Writes the experiments of a plan, in the order they are run, and describes them."""
     from armid.design.sequential import stage_notes
     from armid.motions.trajectory_files import save_csv, save_trajectory
@@ -387,7 +395,7 @@ def sequential_result(stages: tuple[Stage, ...], folder: Path, rate_hz: float) -
     }
 
 
-def show_stages(stages: tuple[Stage, ...], result: dict[str, Any]) -> None:
+def show_stages(stages: tuple[LockedStage, ...], result: dict[str, Any]) -> None:
     """One line per experiment."""
     screen = console()
     for k, stage in enumerate(stages):

@@ -43,7 +43,7 @@ def elastic(
     ] = None,
     one_sensor: Annotated[
         bool,
-        typer.Option("--one-sensor", help="Link encoders and motor torque only; needs --robot (seed 003 eqs. 4-5)."),
+        typer.Option("--one-sensor", help="Link encoders and motor torque only; needs --robot ([Gaz2014] eqs. 4-5)."),
     ] = False,
     cutoff_hz: Annotated[
         float | None, typer.Option("--cutoff-hz", help="Low-pass on everything; 10, with one sensor 6.")
@@ -167,9 +167,15 @@ def show(found: list[Transmission]) -> None:
     table = Table(*head, "load deflects rad", "encoders' error rad")
     for t in found:
         numbers = (
-            t.stiffness, t.standard_deviations[0], t.rotor_inertia, t.standard_deviations[1], t.coulomb, 1e3 * t.lag,
-            t.load_deflection, t.encoder_error,
-        )  # fmt: skip
+            t.stiffness,
+            t.standard_deviations[0],
+            t.rotor_inertia,
+            t.standard_deviations[1],
+            t.coulomb,
+            1e3 * t.lag,
+            t.load_deflection,
+            t.encoder_error,
+        )
         table.add_row(t.joint, *("-" if x != x else f"{x:.3g}" for x in numbers))
     screen.print(table)
     for t in found:

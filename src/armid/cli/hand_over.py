@@ -18,9 +18,16 @@ if TYPE_CHECKING:
 
 
 def with_correction(
-    nominal: Robot, correction: Path, train: Sequence[Log], held_out: Sequence[Log], settings: Identification,
-    gravity: Sequence[float] | None, tell: Callable[[str], None], *, frame: str = "base",
-) -> tuple[Result, HandOver]:  # fmt: skip
+    nominal: Robot,
+    correction: Path,
+    train: Sequence[Log],
+    held_out: Sequence[Log],
+    settings: Identification,
+    gravity: Sequence[float] | None,
+    tell: Callable[[str], None],
+    *,
+    frame: str = "base",
+) -> tuple[Result, HandOver]:
     """The result with everything that is known, and beside it what less would have given.
 
     Args:
@@ -80,19 +87,25 @@ def hand_over_summary(handed: HandOver) -> dict[str, Any]:
     return {
         "results": [
             {
-                "name": name, "verdict": result.verdict, "relative_error_held_out": result.relative_error["held_out"],
-                "gravity": result.robot.gravity.tolist(), "joints": [joint.as_dict() for joint in result.joints],
+                "name": name,
+                "verdict": result.verdict,
+                "relative_error_held_out": result.relative_error["held_out"],
+                "gravity": result.robot.gravity.tolist(),
+                "joints": [joint.as_dict() for joint in result.joints],
             }
             for name, result in zip(handed.names, handed.results, strict=True)
         ],
         "parameters": [
             {
-                "name": c.name, "unit": c.unit, "values": c.values, "standard_deviations": c.standard_deviations,
+                "name": c.name,
+                "unit": c.unit,
+                "values": c.values,
+                "standard_deviations": c.standard_deviations,
                 "relative_differences": c.relative,
             }
             for c in handed.changes
         ],
-    }  # fmt: skip
+    }
 
 
 def show_hand_over(handed: HandOver) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from armid.arrays import FloatArray
     from armid.identifiability.excitation import Excitation
     from armid.inspection.inspection import Inspection, Quantity, Tracking
-    from armid.inspection.motion_excitation import Recorded
+    from armid.inspection.motion_excitation import RecordedExcitation
     from armid.parameters.effects import Effects
 
 _POINTS = ((0.1, 0.05, 0.02), (-0.05, 0.1, 0.03), (0.02, -0.08, 0.1))
@@ -138,13 +138,13 @@ def chosen_effects(friction: str, rotor_inertia: bool, payload: str, torques: st
 
 def chosen_tracking(frame: str | None, measure: str, points: int, errors: str | None) -> Tracking:
     from armid.inspection.inspection import Tracking
-    from armid.rows.pose import ErrorModel, PoseMeasure
+    from armid.rows.pose import ChainErrors, PoseMeasure
 
     return Tracking(
         frame,
         one_of("--measure", measure, PoseMeasure),
         _POINTS[:points],
-        None if errors is None else one_of("--errors", errors, ErrorModel),
+        None if errors is None else one_of("--errors", errors, ChainErrors),
     )
 
 
@@ -208,20 +208,22 @@ def chosen_noise(text: str | None, log: str | None, trajectory: Path | None) -> 
         raise InputError("--noise", f"{text!r} is not a list of numbers", "for example 0.1,0.1,0.05") from None
 
 
-def moved(found: Inspection, log: str | None, trajectory: Path | None, noise: list[float] | None) -> Recorded | None:
+def moved(
+    found: Inspection, log: str | None, trajectory: Path | None, noise: list[float] | None
+) -> RecordedExcitation | None:
     """What a motion on request excites; None without one."""
     if log is None and trajectory is None:
         return None
     if log is not None and trajectory is not None:
         raise InputError("--log", "given together with --trajectory", "one motion at a time")
-    from armid.inspection.motion_excitation import Recorded, excitation_of, recorded_excitation
+    from armid.inspection.motion_excitation import RecordedExcitation, excitation_of, recorded_excitation
 
     if log is not None:
         from armid.logs.read import read_log
 
         return recorded_excitation(found, read_log(log, found.robot), noise=noise)
     assert trajectory is not None
-    return Recorded(excitation_of(found, planned_inputs(found, trajectory), noise=noise))
+    return RecordedExcitation(excitation_of(found, planned_inputs(found, trajectory), noise=noise))
 
 
 def planned_inputs(found: Inspection, path: Path) -> FloatArray:
@@ -240,7 +242,7 @@ def planned_inputs(found: Inspection, path: Path) -> FloatArray:
     return np.hstack([x[:, k * n : (k + 1) * n][:, order] for k in range(3)])
 
 
-def detection_dict(motion: Recorded) -> dict[str, Any]:
+def detection_dict(motion: RecordedExcitation) -> dict[str, Any]:
     """The rank decision tied to the noise of a log; nothing for a planned motion."""
     if motion.detected is None:
         return {}
@@ -275,7 +277,7 @@ def excitation_dict(motion: Excitation) -> dict[str, Any]:
     }
 
 
-def show_excitation(recorded: Recorded) -> None:
+def show_excitation(recorded: RecordedExcitation) -> None:
     """How well a motion excites, weakest parameters first, and what drowns in the noise."""
     screen, motion = console(), recorded.excitation
     yes = "[green]every base parameter is excited[/]"

@@ -63,7 +63,7 @@ def plan(
 ) -> None:
     """Time-optimal motion along a path within torque, velocity, acceleration and jerk limits."""
     from armid.identification.result import load_result
-    from armid.planning.errors import RefusedError
+    from armid.planning.errors import PlanRefusedError
     from armid.planning.model import model_of_result, model_of_robot
     from armid.planning.path_files import load_path
     from armid.planning.plan import PlanSettings, plan_motion
@@ -74,7 +74,7 @@ def plan(
     check_folder(out)
     stored = load_result(result)
     if stored.reasons and not force:
-        raise RefusedError(stored.reasons)
+        raise PlanRefusedError(stored.reasons)
     robot = stored.robot
     if passive is not None:
         robot.joint_index(passive)

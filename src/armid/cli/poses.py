@@ -45,7 +45,7 @@ def poses(
     method: Annotated[
         str,
         typer.Option(
-            help="best, target (seed 002), exchange, tabu, multi-start or prediction (expected error of predicted axis inertias)."
+            help="best, target ([RWTH2021]), exchange, tabu, multi-start or prediction (expected error of axis inertias)."
         ),
     ] = "best",
     spread: Annotated[str, typer.Option(help="Of the pool: random, uniform or weighted.")] = "random",
@@ -72,19 +72,25 @@ def poses(
     from armid.cli.design import numbers
     from armid.cli.inspect import one_of
     from armid.design.pose_pool import Spread
-    from armid.design.poses import Method, PoseSettings, Purpose, design_poses
+    from armid.design.poses import PoseMethod, PoseSettings, Purpose, design_poses
     from armid.robot.load import load_robot
-    from armid.rows.pose import ErrorModel
+    from armid.rows.pose import ChainErrors
 
     began = perf_counter()
     arm = load_robot(robot, base=base, tip=tip)
     settings = PoseSettings(
-        count=count, frame=frame, errors=None if errors is None else one_of("--errors", errors, ErrorModel),
-        method=one_of("--method", method, Method), spread=one_of("--spread", spread, Spread),
+        count=count,
+        frame=frame,
+        errors=None if errors is None else one_of("--errors", errors, ChainErrors),
+        method=one_of("--method", method, PoseMethod),
+        spread=one_of("--spread", spread, Spread),
         pool=None if pool is None else tuple(int(x) for x in numbers("--pool", pool, None)),
-        starts=starts, margin=margin, self_collision=self_collision,
-        reference=None if reference is None else numbers("--reference", reference, arm.n_joints), transitions=transitions,
-    )  # fmt: skip
+        starts=starts,
+        margin=margin,
+        self_collision=self_collision,
+        reference=None if reference is None else numbers("--reference", reference, arm.n_joints),
+        transitions=transitions,
+    )
     found = design_poses(arm, one_of("--for", purpose, Purpose), settings, cell=named_cell(cell), seed=seed)
     result = as_dict(found, written(found, out), perf_counter() - began)
     if not as_json:
@@ -123,13 +129,25 @@ def written(found: PoseDesign, folder: Path) -> list[str]:
     np.savetxt(table, found.poses, fmt="%.9g", delimiter=",", header=",".join(names), comments="")
     measured = [[name for name, on in zip(channel_names(found), row, strict=True) if on] for row in found.channels]
     details.write_text(
-        json.dumps(jsonable({
-            "format": "armid-poses", "version": 1, "robot": found.robot.name, "purpose": found.purpose,
-            "joint_names": names, "poses": found.poses, "measured": measured, "methods": found.methods,
-            "base_parameters": found.base.names, "stops": found.stops,
-        })) + "\n",
+        json.dumps(
+            jsonable(
+                {
+                    "format": "armid-poses",
+                    "version": 1,
+                    "robot": found.robot.name,
+                    "purpose": found.purpose,
+                    "joint_names": names,
+                    "poses": found.poses,
+                    "measured": measured,
+                    "methods": found.methods,
+                    "base_parameters": found.base.names,
+                    "stops": found.stops,
+                }
+            )
+        )
+        + "\n",
         encoding="utf-8",
-    )  # fmt: skip
+    )
     files = [str(table), str(details)]
     if found.transitions is not None:
         files.append(str(save_trajectory(found.transitions, folder / "transitions.json", robot=found.robot.name)))
@@ -156,9 +174,13 @@ def as_dict(found: PoseDesign, files: list[str], seconds: float) -> dict[str, An
         "methods": found.methods,
         "axes": [
             {
-                "base_parameters": axis.base_parameters, "target_condition_number": axis.target_condition,
-                "initial_condition_number": axis.initial_condition, "condition_number": axis.condition,
-                "penalty": axis.penalty, "generated": axis.generated, "free": axis.free,
+                "base_parameters": axis.base_parameters,
+                "target_condition_number": axis.target_condition,
+                "initial_condition_number": axis.initial_condition,
+                "condition_number": axis.condition,
+                "penalty": axis.penalty,
+                "generated": axis.generated,
+                "free": axis.free,
             }
             for axis in found.axes
         ],
@@ -168,7 +190,7 @@ def as_dict(found: PoseDesign, files: list[str], seconds: float) -> dict[str, An
         "seconds": seconds,
         "notes": [note.as_dict() for note in found.notes],
         "files": files,
-    }  # fmt: skip
+    }
 
 
 def show(found: PoseDesign, result: dict[str, Any]) -> None:
@@ -195,7 +217,7 @@ def show(found: PoseDesign, result: dict[str, Any]) -> None:
 
 
 def axis_table(found: PoseDesign) -> Any:
-    """What the target matrix gave for each axis, as table 6.2 of seed 002 lists it."""
+    """What the target matrix gave for each axis, as table 6.2 of [RWTH2021] lists it."""
     from rich.table import Table
 
     table = Table(show_edge=False, pad_edge=False)
@@ -203,7 +225,12 @@ def axis_table(found: PoseDesign) -> Any:
         table.add_column(column, justify="right")
     for k, axis in enumerate(found.axes):
         table.add_row(
-            str(k + 1), str(axis.base_parameters), f"{axis.target_condition:.4g}", f"{axis.initial_condition:.4g}",
-            f"{axis.condition:.4g}", f"{axis.penalty:.3f}", f"{axis.free}/{axis.generated}",
-        )  # fmt: skip
+            str(k + 1),
+            str(axis.base_parameters),
+            f"{axis.target_condition:.4g}",
+            f"{axis.initial_condition:.4g}",
+            f"{axis.condition:.4g}",
+            f"{axis.penalty:.3f}",
+            f"{axis.free}/{axis.generated}",
+        )
     return table

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from armid.robot.robot import Robot
 
 HELD_OUT = 1.0 / 6.0
-"""Of the poses when no validation file is given: 200 of 1200, as in seed 003."""
+"""Of the poses when no validation file is given: 200 of 1200, as in [Gaz2014]."""
 
 OUT = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where files are written.")]
 
@@ -129,7 +129,7 @@ def planned(arm: Robot, count: int, out: Path, seed: int) -> Path:
 
 
 def tested(found: Recovery, motion: str, cutoff_hz: float, accept: tuple[str, ...]) -> TorqueTest:
-    """Measured joint torque against the recovered model along a motion, low-passed as seed 003 does."""
+    """Measured joint torque against the recovered model along a motion, low-passed as [Gaz2014] does."""
     from armid.logs.conditioning import Conditioning, condition
     from armid.logs.health.check import check_log
     from armid.logs.read import read_log
@@ -190,7 +190,7 @@ def as_dict(found: Recovery, training: int, validation: int) -> dict[str, Any]:
 
 
 def gravity_terms(found: Recovery) -> list[dict[str, Any]]:
-    """Gravity coefficients in closed form with their values, as eqs. 28-29 of seed 003."""
+    """Gravity coefficients in closed form with their values, as eqs. 28-29 of [Gaz2014]."""
     if found.gravity is None:
         return []
     from armid.identifiability.expressions import plain
@@ -210,11 +210,15 @@ def elements(training: tuple[ElementError, ...], validation: tuple[ElementError,
     """Tables II and III: mean square and largest error of every element."""
     return [
         {
-            "element": t.channel, "size": t.size, "mean_square_train": t.mean_square, "mean_square_validation": v.mean_square,
-            "largest_train": t.largest, "largest_validation": v.largest,
+            "element": t.channel,
+            "size": t.size,
+            "mean_square_train": t.mean_square,
+            "mean_square_validation": v.mean_square,
+            "largest_train": t.largest,
+            "largest_validation": v.largest,
         }
         for t, v in zip(training, validation, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def tool_of(found: Recovery, data: ControllerSamples) -> dict[str, Any]:

@@ -60,7 +60,9 @@ def sequential(
     ] = None,
     hold: Annotated[
         bool,
-        typer.Option("--hold", help="What a stage found stays fixed in later ones, as in seed 001; for exact data."),
+        typer.Option(
+            "--hold", help="What a stage found stays fixed in later ones, as in [Khosla1985]; for exact data."
+        ),
     ] = False,
     commanded: Annotated[
         bool, typer.Option("--commanded", help="Output-error structure: the commanded motion instead of the measured.")
@@ -203,8 +205,13 @@ def as_dict(found: SequentialEstimate, estimate: Estimate) -> dict[str, Any]:
         "known_directions": len(found.directions),
         "stages": [
             {
-                "joint": s.joint, "locked": list(s.locked), "rows": s.rows, "found": s.found, "known": s.known,
-                "sigma": s.sigma, "parameters": list(s.parameters),
+                "joint": s.joint,
+                "locked": list(s.locked),
+                "rows": s.rows,
+                "found": s.found,
+                "known": s.known,
+                "sigma": s.sigma,
+                "parameters": list(s.parameters),
             }
             for s in found.stages
         ],
@@ -219,7 +226,7 @@ def as_dict(found: SequentialEstimate, estimate: Estimate) -> dict[str, Any]:
         "in_combination": [name for name, c in categories.items() if c is Category.COMBINED],
         "standard": dict(zip(found.parameters, found.values.tolist(), strict=True)),
         "notes": [note.as_dict() for note in estimate.notes],
-    }  # fmt: skip
+    }
 
 
 def invisible(base: BaseParameters) -> list[dict[str, float]]:

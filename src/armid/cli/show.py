@@ -96,9 +96,12 @@ def checked_poses(poses: Any, robot: Robot, path: Path) -> list[list[float]]:
     """At least one row of finite numbers, one for each joint."""
     rows = poses if isinstance(poses, list) else []
     good = [
-        row for row in rows
-        if isinstance(row, list) and len(row) == robot.n_joints and all(isinstance(x, int | float) and isfinite(x) for x in row)
-    ]  # fmt: skip
+        row
+        for row in rows
+        if isinstance(row, list)
+        and len(row) == robot.n_joints
+        and all(isinstance(x, int | float) and isfinite(x) for x in row)
+    ]
     if not rows or len(good) < len(rows):
         raise InputError(
             path, f"{len(rows) - len(good)} of {len(rows)} rows are no pose", f"{robot.n_joints} finite numbers each"

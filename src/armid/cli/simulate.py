@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from armid.simulation.scenario import Scenario
 
 
-class Recorded(StrEnum):
+class RecordedChannels(StrEnum):
     """What is recorded."""
 
     LOG = "log"
@@ -81,9 +81,9 @@ def simulate(
         Path,
         typer.Argument(metavar="TRAJECTORY", help="Trajectory (JSON or CSV); postures (CSV) for --record tracker."),
     ],
-    record: Annotated[Recorded, typer.Option(help="A log of the motion, tool poses, or the controller's model.")] = (
-        Recorded.LOG
-    ),
+    record: Annotated[
+        RecordedChannels, typer.Option(help="A log of the motion, tool poses, or the controller's model.")
+    ] = (RecordedChannels.LOG),
     scenario: Annotated[
         Path | None, typer.Option(metavar="FILE", help="YAML with every setting (docs/simulation.md).")
     ] = None,
@@ -132,12 +132,12 @@ def simulate(
     plan = with_flags(arm, plan, controller, sensors, scenario is None)
     plan = with_physics(arm, plan, control_rate_hz, payload_mass, tuple(locked or ()))
     plan = with_logging(arm, plan, rate_hz, variation, mistake or [])
-    if record is Recorded.LOG:
+    if record is RecordedChannels.LOG:
         jobs = planned_jobs(arm, trajectory, plan, start, approach, runs, formats or ["csv"], out)
         result = recorded_log(jobs, processes)
     else:
         result = recorded_postures(arm, trajectory, plan, record, out)
-    said = (*arm.notes, *((*plan.physics.notes, *left_out(formats or [])) if record is Recorded.LOG else ()))
+    said = (*arm.notes, *((*plan.physics.notes, *left_out(formats or [])) if record is RecordedChannels.LOG else ()))
     warnings = [note for note in said if note.severity is Severity.WARNING]
     result["notes"] = [note.as_dict() for note in warnings]
     result["seconds"] = perf_counter() - began
@@ -238,9 +238,9 @@ def planned_jobs(
     from armid.errors import InputError
     from armid.motions.trajectory_files import load_trajectory
     from armid.simulation.files import Job
-    from armid.simulation.motions import Approached, Motion, in_joint_order
+    from armid.simulation.motions import Approached, CommandedMotion, in_joint_order
 
-    motion: Motion = in_joint_order(load_trajectory(trajectory), arm)
+    motion: CommandedMotion = in_joint_order(load_trajectory(trajectory), arm)
     stands = None if start is None else joint_values(start, arm)
     if approach is not None:
         if stands is None:
@@ -248,7 +248,15 @@ def planned_jobs(
         motion = Approached(stands, approach, motion)
     kinds = chosen_formats(formats)
     return [
-        Job(arm, motion, replace(plan, seed=plan.seed + k), out, "log" if runs == 1 else f"log{k + 1}", kinds, stands)
+        Job(
+            robot=arm,
+            motion=motion,
+            scenario=replace(plan, seed=plan.seed + k),
+            directory=out,
+            name="log" if runs == 1 else f"log{k + 1}",
+            formats=kinds,
+            start=stands,
+        )
         for k in range(runs)
     ]
 
@@ -317,7 +325,7 @@ def left_out(names: list[str]) -> list[Note]:
     ]
 
 
-def recorded_postures(arm: Robot, path: Path, plan: Scenario, record: Recorded, out: Path) -> dict[str, Any]:
+def recorded_postures(arm: Robot, path: Path, plan: Scenario, record: RecordedChannels, out: Path) -> dict[str, Any]:
     from armid.errors import InputError
     from armid.simulation.postures import load_postures, write_posture_experiment
 
@@ -326,7 +334,7 @@ def recorded_postures(arm: Robot, path: Path, plan: Scenario, record: Recorded, 
     except OSError as error:
         raise InputError(out, f"cannot be created: {error.strerror or error}") from None
     q = load_postures(path, arm)
-    files = write_posture_experiment(arm, q, plan, out, tracked=record is Recorded.TRACKER)
+    files = write_posture_experiment(arm, q, plan, out, tracked=record is RecordedChannels.TRACKER)
     return {"files": files, "samples": len(q), "seed": plan.seed, "events": []}
 
 

@@ -29,13 +29,16 @@ def study(
     correction: Annotated[
         Path | None,
         typer.Option(
-            "--correction", metavar="FILE",
+            "--correction",
+            metavar="FILE",
             help="How the real arm deviates (correction.json); published for lwr4plus, else drawn.",
         ),
     ] = None,
     trajectory: Annotated[
         list[Path] | None,
-        typer.Option("--trajectory", metavar="FILE", help="Optimised motion of armid design; repeatable. Else searched."),
+        typer.Option(
+            "--trajectory", metavar="FILE", help="Optimised motion of armid design; repeatable. Else searched."
+        ),
     ] = None,
     motions: Annotated[int, typer.Option("--motions", min=1, help="Motions of each kind.")] = 4,
     repetitions: Annotated[int, typer.Option("--repetitions", min=2, help="Recordings of each motion.")] = 3,
@@ -56,8 +59,8 @@ def study(
     out: OutOption = Path("study"),
     seed: SeedOption = 0,
     as_json: JsonOption = False,
-) -> None:  # fmt: skip
-    """Repeat seed 004's study: what calibrated kinematics and an optimised motion do to the dynamic parameters."""
+) -> None:
+    """Repeat [Kolyubin2017]'s study: what calibrated kinematics and an optimised motion do to the dynamic parameters."""
     started = perf_counter()
     from armid.cli.words import effects_of
     from armid.identification.result import replacing
@@ -69,10 +72,19 @@ def study(
 
     arm = load_robot(robot)
     settings = StudySettings(
-        motions=motions, repetitions=repetitions, seconds=seconds, starts=starts, trajectories=tuple(trajectory or ()),
-        poses=poses, variation=variation, payload=payload_kg, torques=effects_of("none", False, "none", torques).torques,
-        cutoff=cutoff_hz, correction=correction, seed=seed,
-    )  # fmt: skip
+        motions=motions,
+        repetitions=repetitions,
+        seconds=seconds,
+        starts=starts,
+        trajectories=tuple(trajectory or ()),
+        poses=poses,
+        variation=variation,
+        payload=payload_kg,
+        torques=effects_of("none", False, "none", torques).torques,
+        cutoff=cutoff_hz,
+        correction=correction,
+        seed=seed,
+    )
     with replacing(out, marker=TABLE, what="study") as place, progress() as tell:
         found = run_study(arm, settings, progress=tell)
         tell("writing", 0.99)

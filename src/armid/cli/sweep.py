@@ -83,8 +83,12 @@ def sweep(
         from armid.sweep.sweep_plan import SweepSettings
 
         settings = SweepSettings(
-            tuple(frequency_hz or ()), Signal.CHIRP if chirp else Signal.SINES, rate_hz, minutes, 1e-2 * torque_noise_percent
-        )  # fmt: skip
+            frequencies=tuple(frequency_hz or ()),
+            signal=Signal.CHIRP if chirp else Signal.SINES,
+            rate_hz=rate_hz,
+            minutes=minutes,
+            torque_noise=1e-2 * torque_noise_percent,
+        )
         emit(planned(arm, plan, axis or list(arm.joint_names), settings, cell, out), as_json=as_json)
         return
     if not logs:
@@ -170,15 +174,18 @@ def as_dict(m: AxisMeasurement, path: str) -> dict[str, Any]:
         "pose": m.pose,
         "lines": [
             {
-                "frequency_hz": line.frequency, "magnitude": line.magnitude, "phase": line.phase,
-                "inertia": line.inertia, "viscous": line.viscous,
+                "frequency_hz": line.frequency,
+                "magnitude": line.magnitude,
+                "phase": line.phase,
+                "inertia": line.inertia,
+                "viscous": line.viscous,
             }
             for line in m.lines
         ],
         "usable": m.usable,
         "log": path,
         "notes": [note.as_dict() for note in m.notes],
-    }  # fmt: skip
+    }
 
 
 def model_dict(model: AxisInertiaModel) -> dict[str, Any]:
@@ -188,12 +195,16 @@ def model_dict(model: AxisInertiaModel) -> dict[str, Any]:
         "base_parameters": len(e),
         "parameters": [
             {
-                "name": n, "unit": u, "value": float(v), "standard_deviation": float(s), "relative_standard_deviation": float(r),
+                "name": n,
+                "unit": u,
+                "value": float(v),
+                "standard_deviation": float(s),
+                "relative_standard_deviation": float(r),
                 "terms": e.base.terms(n),
             }
             for n, u, v, s, r in rows
         ],
-    }  # fmt: skip
+    }
 
 
 def predictions(model: AxisInertiaModel, poses: Path) -> list[dict[str, Any]]:

@@ -26,8 +26,16 @@ from armid.notes import Note
 from armid.parameters.inertial import INERTIAL_NAMES
 
 __all__ = [
-    "Bounds", "CentreBox", "CentreEllipsoid", "CentreHull", "Constraint", "Kind", "Support", "Where", "support_of_box",
-]  # fmt: skip
+    "Bounds",
+    "CentreBox",
+    "CentreEllipsoid",
+    "CentreHull",
+    "Constraint",
+    "Kind",
+    "Support",
+    "Where",
+    "support_of_box",
+]
 
 MANY_ROWS = 2
 """Rows per variable in them from which on copies of the variables make a program faster."""
@@ -72,7 +80,7 @@ class Constraint:
                 return float((values[0] - np.linalg.norm(values[1:])) / sizes[0])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Bounds:
     """Constraints beyond positive semidefinite pseudo-inertias.
 
@@ -84,7 +92,7 @@ class Bounds:
         margin: smallest allowed eigenvalue of a pseudo-inertia relative to the prior body's; keeps bodies off the edge
             of the cone, where simulators and exporters round them to impossible ones.
         knowledge: measured or designed values about the centres of mass, with deviations: not convex here.
-        inequalities: of seed 000's constrained problem, when that is asked for.
+        inequalities: of [Halper2024]'s constrained problem, when that is asked for.
         notes: what a reader must know about the bounds.
     """
 

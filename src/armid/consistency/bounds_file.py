@@ -34,13 +34,26 @@ from armid.errors import InputError, UnknownNameError
 from armid.robot.robot import Robot
 
 KEYS = (
-    "mass", "total_mass", "centre", "ellipsoid", "geometry", "inside_collision_shapes", "non_negative_drives", "about_centre",
+    "mass",
+    "total_mass",
+    "centre",
+    "ellipsoid",
+    "geometry",
+    "inside_collision_shapes",
+    "non_negative_drives",
+    "about_centre",
     "inequalities",
-)  # fmt: skip
+)
 GEOMETRY_KEYS = ("links", "margin", "moments")
 INEQUALITY_KEYS = (
-    "ratio", "off_diagonal", "smallest_inertia", "smallest_mass", "slender", "slender_ratio", "around_prior",
-)  # fmt: skip
+    "ratio",
+    "off_diagonal",
+    "smallest_inertia",
+    "smallest_mass",
+    "slender",
+    "slender_ratio",
+    "around_prior",
+)
 KNOWLEDGE = {"mass": (0, 1), "centre": (1, 3), "inertia": (4, 6)}
 """First place and number of each quantity within mu."""
 AXES = "xyz"

@@ -23,7 +23,7 @@ WHOLE_TURN = np.pi
 """Range used for joints without position limits [rad, or m]."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Certificates:
     """What was checked.
 
@@ -72,17 +72,17 @@ def certify(
     bound = proven_eigenvalue(robot, consistent.names, consistent.values)
     test = feasibility(free, consistent.prior)
     return Certificates(
-        consistent.smallest_eigenvalues,
-        smallest_mass_matrix_eigenvalue(robot, consistent.names, consistent.values, seed=seed),
-        CONFIGURATIONS,
-        bound > 0.0,
-        test.distance,
-        test.limit,
-        dict(torque_cost),
-        bound,
-        test.p_value,
-        test.freedom,
-        proven_eigenvalue(robot, consistent.names, nearest_standard(free, consistent)),
+        pseudo_inertia=consistent.smallest_eigenvalues,
+        mass_matrix=smallest_mass_matrix_eigenvalue(robot, consistent.names, consistent.values, seed=seed),
+        configurations=CONFIGURATIONS,
+        proven=bound > 0.0,
+        distance=test.distance,
+        distance_limit=test.limit,
+        torque_cost=dict(torque_cost),
+        mass_matrix_bound=bound,
+        p_value=test.p_value,
+        freedom=test.freedom,
+        free_mass_matrix_bound=proven_eigenvalue(robot, consistent.names, nearest_standard(free, consistent)),
     )
 
 

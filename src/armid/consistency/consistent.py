@@ -17,7 +17,7 @@ from armid.consistency.bodies import Body, bodies_of
 from armid.consistency.bounds import Bounds
 from armid.consistency.contradictions import add_bodies, contradiction
 from armid.consistency.prior import Prior
-from armid.consistency.program import ConicProgram, Solution
+from armid.consistency.program import ConicProgram, ConicSolution
 from armid.consistency.regularisers import PullBack, Regulariser
 from armid.errors import ShapeError
 from armid.estimation.estimate import Estimate
@@ -36,7 +36,7 @@ EIGENVALUE_FLOOR = 1e-10
 """Of a correlation matrix: smaller ones are round-off of nearly dependent parameters."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ConsistentEstimate:
     """Standard parameters of bodies that can exist. Regularised: not an unbiased estimate, and never to be mistaken for one.
 
@@ -53,7 +53,7 @@ class ConsistentEstimate:
         iterations, seconds: of the conic solver.
         notes: what a reader must know.
         method: `lmi` (convex, global optimum), `successive-lmi` and `log-cholesky` (refined from it with what is not
-            convex), or `eq3.53` (seed 000's inequalities).
+            convex), or `eq3.53` ([Halper2024]'s inequalities).
     """
 
     names: tuple[str, ...]
@@ -133,13 +133,22 @@ class Consistency:
         share, deviations = shares(R, self.regulariser, prior)
         free = R @ np.linalg.lstsq(R, z, rcond=None)[0] - z
         return ConsistentEstimate(
-            information.parameters, units, values, prior, share, deviations,
-            sum_of_squares(factor, values), float(free @ free) + rest,
-            f"{self.regulariser.name} {self.regulariser.weight:g}", solution.status, solution.iterations, solution.seconds,
-            (*prior.notes, *self.bounds.notes, *active_notes(self.bounds, prior, values)),
-        )  # fmt: skip
+            names=information.parameters,
+            units=units,
+            values=values,
+            prior=prior,
+            data_share=share,
+            standard_deviations=deviations,
+            chi_square=sum_of_squares(factor, values),
+            chi_square_free=float(free @ free) + rest,
+            regulariser=f"{self.regulariser.name} {self.regulariser.weight:g}",
+            status=solution.status,
+            iterations=solution.iterations,
+            seconds=solution.seconds,
+            notes=(*prior.notes, *self.bounds.notes, *active_notes(self.bounds, prior, values)),
+        )
 
-    def solve(self, R: FloatArray, z: FloatArray, prior: Prior, rest: float) -> tuple[Solution, FloatArray]:
+    def solve(self, R: FloatArray, z: FloatArray, prior: Prior, rest: float) -> tuple[ConicSolution, FloatArray]:
         """The conic program in scaled variables; the scale with it."""
         scale = parameter_scale(prior)
         program = ConicProgram(len(scale))
@@ -172,7 +181,7 @@ class Consistency:
         raise EstimationError(Status.INFEASIBLE if why else solution.status, why or unsolved(solution))
 
 
-def unsolved(solution: Solution) -> str:
+def unsolved(solution: ConicSolution) -> str:
     return f"consistent estimate ({solution.detail})"
 
 

@@ -69,7 +69,7 @@ class Solid:
         return points
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Enclosure:
     """What contains all shapes of a link.
 
@@ -138,7 +138,7 @@ def enclosure(solids: Sequence[Solid], *, most: int = MOST_HALF_SPACES) -> Enclo
     axes = np.linalg.svd(A)[2]
     normals, offsets, excess = chosen_half_spaces(solids, points, np.vstack([axes, -axes]), most)
     slabs = np.column_stack([axes, -support(solids, -axes), support(solids, axes)])
-    return Enclosure(normals, offsets, centre, A, slabs, excess)
+    return Enclosure(normals=normals, offsets=offsets, centre=centre, A=A, slabs=slabs, excess=excess)
 
 
 def support(solids: Sequence[Solid], directions: FloatArray) -> FloatArray:

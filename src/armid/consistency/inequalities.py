@@ -1,4 +1,4 @@
-"""The inequalities of seed 000 (eq. 3.53) on physical parameters mu = (m, c, I_c), inertias about the centre of mass."""
+"""The inequalities of [Halper2024] (eq. 3.53) on physical parameters mu = (m, c, I_c), inertias about the centre of mass."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DIAGONAL = (4, 7, 9)
 OFF_DIAGONAL = (5, 6, 8)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ThesisInequalities:
     """Eq. 3.53 as a selectable set.
 

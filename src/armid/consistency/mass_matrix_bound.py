@@ -46,7 +46,7 @@ WEAK_PULL = 1e-6
 """On transfers that change nothing, so that they stay where they are."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class EnergyForm:
     """Everything constant in (1), reduced to the twists that joints allow.
 
@@ -144,7 +144,7 @@ def energy_form(robot: Robot, inertial: FloatArray, rotor: FloatArray) -> Energy
     C = np.eye(n) if robot.coupling is None else robot.coupling
     moved = np.array(transfers).reshape(-1, 6 * n, 6 * n)
     sizes = np.append(np.linalg.norm(S), np.linalg.norm(moved, axis=(1, 2)))
-    return EnergyForm(Z.T @ S @ Z, Z.T @ moved @ Z, sizes, G @ Z, rotor, C)
+    return EnergyForm(inertia=Z.T @ S @ Z, transfers=Z.T @ moved @ Z, sizes=sizes, rates=G @ Z, rotor=rotor, coupling=C)
 
 
 def block(link: int) -> slice:
@@ -158,7 +158,7 @@ def kernel(F: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class JointSide:
     """The facts of a joint seen from one of its links.
 
     Args:
@@ -178,8 +178,8 @@ class Side:
 class JointFacts:
     """Both sides of a joint: the link it moves and the one before."""
 
-    own: Side
-    before: Side
+    own: JointSide
+    before: JointSide
 
 
 def joint_facts(joint: Joint) -> JointFacts:
@@ -190,7 +190,7 @@ def joint_facts(joint: Joint) -> JointFacts:
     return JointFacts(side(joint.kind, e, T_link_joint), side(joint.kind, e, T_parent_joint))
 
 
-def side(kind: JointKind, e: FloatArray, T: FloatArray) -> Side:
+def side(kind: JointKind, e: FloatArray, T: FloatArray) -> JointSide:
     """The facts in a link's frame; T from the joint's frame to it, e the joint's axis there."""
     a, p = T[:3, :3] @ e, T[:3, 3]
     force, couple = np.concatenate([np.cross(p, a), a]), np.concatenate([a, np.zeros(3)])
@@ -199,9 +199,9 @@ def side(kind: JointKind, e: FloatArray, T: FloatArray) -> Side:
         u, v = np.append(e, 0.0), np.eye(4)[3]
         masses = [np.outer(u, u), np.outer(u, v) + np.outer(v, u), np.outer(v, v)]
         shared = np.array([spatial_inertia(from_pseudo_inertia(T @ P @ T.T)) for P in masses])
-        return Side(couple, force[np.newaxis], shared, np.concatenate([a, np.cross(p, a)]))
+        return JointSide(couple, force[np.newaxis], shared, np.concatenate([a, np.cross(p, a)]))
     turning = np.column_stack([T[:3, :3].T, np.zeros((3, 3))])
-    return Side(force, turning, np.empty((0, 6, 6)), np.concatenate([np.zeros(3), a]))
+    return JointSide(force, turning, np.empty((0, 6, 6)), np.concatenate([np.zeros(3), a]))
 
 
 def spatial_inertia(ten: FloatArray) -> FloatArray:

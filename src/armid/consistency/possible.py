@@ -26,7 +26,7 @@ class Way(StrEnum):
     LOG_CHOLESKY = "log-cholesky"
     """The same, refined smoothly in coordinates that know no impossible bodies: a local optimum; no further bounds."""
     THESIS = "eq3.53"
-    """The inequalities of seed 000's eq. 3.53: positive masses and tensors, but not always possible bodies; checked."""
+    """The inequalities of [Halper2024]'s eq. 3.53: positive masses and tensors, but not always possible bodies; checked."""
 
 
 REGULARISERS: dict[str, type[PullBack] | type[Entropic] | type[Euclidean]] = {

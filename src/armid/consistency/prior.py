@@ -25,7 +25,7 @@ SINGULAR = 1e-6
 """Relative to the trace: a nominal pseudo-inertia with a smaller eigenvalue is a point or a rod, no use as a metric."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Prior:
     """A centre and a scale for every standard parameter.
 
@@ -121,7 +121,7 @@ def nominal_prior(robot: Robot, names: Sequence[str], *, masses: FloatArray | No
         values[list(body.columns)] = ten
     for column in other_columns(names, bodies):
         values[column], scale[column] = drive_prior(robot, names[column], values, bodies)
-    return Prior(tuple(names), values, scale, origin, prior_notes(origin))
+    return Prior(names=tuple(names), values=values, scale=scale, origin=origin, notes=prior_notes(origin))
 
 
 def scaled_to_data(prior: Prior, information: Information) -> Prior:

@@ -17,8 +17,8 @@ from armid.estimation.status import Status
 ROOT2 = float(np.sqrt(2.0))
 
 
-@dataclass(frozen=True, eq=False)
-class Solution:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ConicSolution:
     """What the solver found.
 
     Args:
@@ -116,7 +116,7 @@ class ConicProgram:
 
     def solve(
         self, *, tolerance: float = 1e-8, transform: FloatArray | None = None, centre: FloatArray | None = None
-    ) -> Solution:
+    ) -> ConicSolution:
         """Clarabel's answer; never raises for an infeasible program.
 
         Args:
@@ -153,12 +153,12 @@ class ConicProgram:
         upper = csc_matrix(csc_array(np.triu(H / size)))
         cones = [cone for _, _, cone in self._blocks]
         raw = clarabel.DefaultSolver(upper, f / size, csc_matrix(csc_array(-G)), h, cones, settings).solve()
-        return Solution(
-            origin + T @ np.asarray(raw.x, dtype=np.float64),
-            status_of(str(raw.status)),
-            raw.iterations,
-            raw.solve_time,
-            str(raw.status),
+        return ConicSolution(
+            v=origin + T @ np.asarray(raw.x, dtype=np.float64),
+            status=status_of(str(raw.status)),
+            iterations=raw.iterations,
+            seconds=raw.solve_time,
+            detail=str(raw.status),
         )
 
 

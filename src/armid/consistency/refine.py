@@ -140,19 +140,27 @@ class LogCholeskyRefinement:
             extras: further residuals, convex or not.
         """
         factor = information.stacked()
-        problem = Problem(factor[:-1, :-1], factor[:-1, -1], self.regulariser, start, extras)
+        problem = Problem(
+            R=factor[:-1, :-1], z=factor[:-1, -1], regulariser=self.regulariser, start=start, extras=extras
+        )
         chart = chart_of(start, self.margin)
         theta, used, converged = problem.descend(chart, chart.to(inside(start, self.margin)), self.evaluations)
         values = chart.back(theta)[0]
         status = Status.SOLVED if converged else Status.NOT_CONVERGED
         notes = start.notes if converged else (*start.notes, Note("not-converged", Severity.WARNING, status.message))
         return replace(
-            start, values=values, chi_square=sum_of_squares(factor, values), method="log-cholesky",
-            regulariser=f"{self.regulariser.name} {self.regulariser.weight:g}", status=status, iterations=used, notes=notes,
-        )  # fmt: skip
+            start,
+            values=values,
+            chi_square=sum_of_squares(factor, values),
+            method="log-cholesky",
+            regulariser=f"{self.regulariser.name} {self.regulariser.weight:g}",
+            status=status,
+            iterations=used,
+            notes=notes,
+        )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Problem:
     """Residuals of parameters: rows, pull, extras."""
 

@@ -53,7 +53,7 @@ class SuccessivePrograms:
         factor = information.stacked()
         R, z = factor[:-1, :-1], factor[:-1, -1]
         convex = Consistency(self.regulariser, self.bounds)
-        cost = Problem(R, z, self.regulariser, start, extras).cost
+        cost = Problem(R=R, z=z, regulariser=self.regulariser, start=start, extras=extras).cost
         F = PullBack().root(start.prior)
         x, damping, status, used, seconds = np.array(start.values), 1e-3, Status.NOT_CONVERGED, 0, start.seconds
         while used < self.iterations and status is not Status.SOLVED:
@@ -76,6 +76,12 @@ class SuccessivePrograms:
         if status is not Status.SOLVED:
             notes += (Note("not-converged", Severity.WARNING, status.message),)
         return replace(
-            start, values=x, chi_square=sum_of_squares(factor, x), method="successive-lmi", status=status, iterations=used,
-            seconds=seconds, notes=notes,
-        )  # fmt: skip
+            start,
+            values=x,
+            chi_square=sum_of_squares(factor, x),
+            method="successive-lmi",
+            status=status,
+            iterations=used,
+            seconds=seconds,
+            notes=notes,
+        )

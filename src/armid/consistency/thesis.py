@@ -1,4 +1,4 @@
-"""The constrained problem of seed 000 (eqs. 3.52, 3.53): physical parameters mu = (m, c, I_c) with heuristic inequalities.
+"""The constrained problem of [Halper2024] (eqs. 3.52, 3.53): physical parameters mu = (m, c, I_c) with heuristic inequalities.
 
 Its inequalities are linear in mu, its objective is not; standard parameters are the other way round. The set makes masses and
 inertia tensors positive (off-diagonals of at most a tenth make tensors diagonally dominant), but it does not imply
@@ -71,8 +71,13 @@ class ThesisProblem:
         mu, status, used = self.descend(objective, mu, constraints)
         values = to_standard(mu, start.bodies)
         result = replace(
-            start, values=values, chi_square=sum_of_squares(factor, values), method="eq3.53", status=status, iterations=used,
-        )  # fmt: skip
+            start,
+            values=values,
+            chi_square=sum_of_squares(factor, values),
+            method="eq3.53",
+            status=status,
+            iterations=used,
+        )
         return replace(result, notes=(*result.notes, *self.findings(result)))
 
     def descend(

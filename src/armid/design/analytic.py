@@ -1,4 +1,4 @@
-"""The analytic bounds of the iiwa thesis (eqs. 3.55d-e) as constraints on the coefficients, with gradients.
+"""The analytic bounds of the [Halper2024] (eqs. 3.55d-e) as constraints on the coefficients, with gradients.
 
     (|bias - middle| + sum_k amplitude_k) <= half range        sum_k k w amplitude_k <= velocity limit
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from scipy.optimize import fmin_l_bfgs_b
 
 from armid.arrays import FloatArray
-from armid.design.excitation import ExcitationGrid, Multipliers, Probe
+from armid.design.excitation import ExcitationGrid, MotionProbe, Multipliers
 
 MEMORY = 20
 """Pairs L-BFGS remembers."""
@@ -62,7 +62,7 @@ class Descent:
     """
 
     variables: FloatArray
-    probe: Probe
+    probe: MotionProbe
     prices: Multipliers
     finished: bool
 

@@ -12,7 +12,7 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.design.augmented import EXPLORE, POLISH, Schedule, minimised
 from armid.design.certificate import Certificate, certify
-from armid.design.excitation import Excitation, ExcitationGrid, analytic_bounds
+from armid.design.excitation import ExcitationGrid, ExcitationProblem, analytic_bounds
 from armid.motions.basis import Basis, FourierBasis
 from armid.motions.fourier import FourierTrajectory
 from armid.motions.spline import SplineTrajectory
@@ -43,7 +43,7 @@ class Work(StrEnum):
     POLISH = "polish"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Candidate:
     """A motion and what is known about it.
 
@@ -70,7 +70,7 @@ class Candidate:
         return self.certificate is not None and self.certificate.feasible
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Task:
     """One piece of work.
 
@@ -105,7 +105,7 @@ class Workshop:
         seed: of everything random.
     """
 
-    def __init__(self, problem: Excitation, bases: tuple[Basis, ...], seed: int) -> None:
+    def __init__(self, problem: ExcitationProblem, bases: tuple[Basis, ...], seed: int) -> None:
         self.problem, self.bases, self.seed = problem, bases, seed
         self._grids: dict[tuple[int, int, float], ExcitationGrid] = {}
 
@@ -125,7 +125,7 @@ class Workshop:
         deadline = time.monotonic() + (task.deadline - time.time())
         if task.work is Work.POLISH:
             assert task.origin is not None
-            return self.polished(Candidate(task.start, task.family, task.origin), deadline)
+            return self.polished(Candidate(start=task.start, family=task.family, coefficients=task.origin), deadline)
         rng = np.random.default_rng([self.seed, task.start])
         grid = self.grid(task.family, COARSE)
         if task.origin is None:
@@ -133,7 +133,9 @@ class Workshop:
         else:
             size = np.abs(task.origin).mean(axis=0)
             origin = task.origin + HOP_SIZE * size * rng.normal(size=task.origin.shape)
-        return self.descended(Candidate(task.start, task.family, origin), grid, EXPLORE, deadline)
+        return self.descended(
+            Candidate(start=task.start, family=task.family, coefficients=origin), grid, EXPLORE, deadline
+        )
 
     def descended(self, candidate: Candidate, grid: ExcitationGrid, schedule: Schedule, deadline: float) -> Candidate:
         """A descent from a candidate, without certificate."""
@@ -213,7 +215,7 @@ def missing(candidate: Candidate) -> float:
     return max(candidate.certificate.worst - 1.0, -10.0 * candidate.certificate.clearance)
 
 
-def guarded(problem: Excitation, guard: float) -> Excitation:
+def guarded(problem: ExcitationProblem, guard: float) -> ExcitationProblem:
     """The same problem with narrower limits and wider clearances."""
     if guard == 0.0:
         return problem
@@ -225,7 +227,7 @@ def guarded(problem: Excitation, guard: float) -> Excitation:
     return replace(problem, limits=problem.limits.within(guard), scene=replace(scene, table=table))
 
 
-def shrunk(basis: Basis, coefficients: FloatArray, problem: Excitation, factor: float) -> FloatArray:
+def shrunk(basis: Basis, coefficients: FloatArray, problem: ExcitationProblem, factor: float) -> FloatArray:
     """The motion scaled towards the start pose, or towards the middle of the ranges where the start is free.
 
     Velocities, accelerations and jerks shrink by the factor, and positions stay within their (convex) ranges.

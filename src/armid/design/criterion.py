@@ -20,7 +20,7 @@ import numpy as np
 from armid.arrays import FloatArray
 
 
-class Criterion(StrEnum):
+class DesignCriterion(StrEnum):
     """Which quality of the rows is improved."""
 
     CONDITION = "condition"
@@ -34,7 +34,7 @@ FLOOR = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
-class Quality:
+class CriterionSettings:
     """A criterion with its settings.
 
     Args:
@@ -43,7 +43,7 @@ class Quality:
         scale: magnitude of each parameter, for relative deviations, shape [r].
     """
 
-    criterion: Criterion = Criterion.CONDITION
+    criterion: DesignCriterion = DesignCriterion.CONDITION
     power: float = 8.0
     scale: FloatArray | None = None
 
@@ -52,27 +52,27 @@ class Quality:
         w, V = np.linalg.eigh(G)
         w = np.maximum(w, FLOOR * w[-1])
         match self.criterion:
-            case Criterion.CONDITION:
+            case DesignCriterion.CONDITION:
                 value, slope = smooth_condition(w, self.power)
-            case Criterion.SMALLEST:
+            case DesignCriterion.SMALLEST:
                 value, slope = smooth_reciprocal(w, self.power)
-            case Criterion.LOG_DET:
+            case DesignCriterion.LOG_DET:
                 value, slope = -0.5 * float(np.log(w).mean()), -0.5 / (len(w) * w)
-            case Criterion.WORST_DEVIATION:
+            case DesignCriterion.WORST_DEVIATION:
                 return worst_deviation(w, V, self.power, self.scale)
         return value, (V * slope) @ V.T
 
     def values(self, G: FloatArray) -> FloatArray:
         """Values alone of many matrices at once, shape [k, r, r] -> [k]; for trying exchanges."""
-        if self.criterion is Criterion.WORST_DEVIATION:
+        if self.criterion is DesignCriterion.WORST_DEVIATION:
             return np.array([self(one)[0] for one in G])
         w = np.linalg.eigvalsh(G)
         w = np.maximum(w, FLOOR * w[:, -1:])
-        if self.criterion is Criterion.LOG_DET:
+        if self.criterion is DesignCriterion.LOG_DET:
             return np.asarray(-0.5 * np.log(w).mean(axis=1))
         half = self.power / 2
         value = np.log(((w[:, :1] / w) ** half).sum(axis=1)) / self.power - 0.5 * np.log(w[:, 0])
-        if self.criterion is Criterion.CONDITION:
+        if self.criterion is DesignCriterion.CONDITION:
             value += np.log(((w / w[:, -1:]) ** half).sum(axis=1)) / self.power + 0.5 * np.log(w[:, -1])
         return np.asarray(value)
 

@@ -10,7 +10,7 @@ from armid.arrays import FloatArray
 from armid.design.approach import safe_transition
 from armid.design.candidate import Candidate, Workshop
 from armid.design.certificate import Certificate, certify
-from armid.design.excitation import Excitation
+from armid.design.excitation import ExcitationProblem
 from armid.design.prediction import attained, predicted_deviations
 from armid.design.search import Budget, Search, Watcher, search
 from armid.design.statement import DEFAULT_MARGIN, DesignSettings, check_start, checked, families_of, stated
@@ -30,7 +30,7 @@ from armid.scene.hulls import HullCheck, hull_check
 from armid.scene.scene import Scene
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Design:
     """A certified excitation trajectory and what it will tell.
 
@@ -135,7 +135,7 @@ def halved(budget: Budget) -> Budget:
 
 
 def described(
-    problem: Excitation,
+    problem: ExcitationProblem,
     settings: DesignSettings,
     base: BaseParameters,
     bases: tuple[Basis, ...],
@@ -153,14 +153,27 @@ def described(
     hulls = checked_hulls(problem, settings, trajectory)
     baseline = baseline_motion(problem.robot, excitation.period, np.random.default_rng([seed, 1_000_033]))
     return Design(
-        problem.robot, settings, trajectory, excitation, base, condition, scaled, proof,
-        {name: float(values.max()) for name, values in own.usage.items()}, problem.limits, problem.scene,
-        predicted_deviations(problem, excitation), attained(problem, excitation, condition), found, notes, hulls,
-        condition_numbers(excitation_information(problem.rows, baseline), base)[0],
-    )  # fmt: skip
+        robot=problem.robot,
+        settings=settings,
+        trajectory=trajectory,
+        excitation=excitation,
+        base=base,
+        condition_number=condition,
+        condition_number_scaled=scaled,
+        certificate=proof,
+        limit_usage={name: float(values.max()) for name, values in own.usage.items()},
+        limits=problem.limits,
+        scene=problem.scene,
+        deviations=predicted_deviations(problem, excitation),
+        misses=attained(problem, excitation, condition),
+        search=found,
+        notes=notes,
+        hulls=hulls,
+        baseline=condition_numbers(excitation_information(problem.rows, baseline), base)[0],
+    )
 
 
-def checked_hulls(problem: Excitation, settings: DesignSettings, trajectory: Trajectory) -> HullCheck | None:
+def checked_hulls(problem: ExcitationProblem, settings: DesignSettings, trajectory: Trajectory) -> HullCheck | None:
     """The real shapes along the motion, when the arm has any beyond capsules.
 
     Raises:
@@ -212,7 +225,7 @@ def without_clearances(scene: Scene) -> Scene:
 
 
 def complete(
-    problem: Excitation,
+    problem: ExcitationProblem,
     settings: DesignSettings,
     excitation: FourierTrajectory | SplineTrajectory,
     rng: np.random.Generator,

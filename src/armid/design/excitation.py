@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.design.analytic import AnalyticBounds
-from armid.design.criterion import Quality, condition_number
+from armid.design.criterion import CriterionSettings, condition_number
 from armid.design.goals import Goals
 from armid.design.grid_rows import GridRows
 from armid.errors import InputError
@@ -39,8 +39,8 @@ SIGN_WIDTH = 0.03
 rounding, line searches run into steps that the gradient did not announce. Reported figures use the true sign."""
 
 
-@dataclass(frozen=True, eq=False)
-class Excitation:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ExcitationProblem:
     """What is to be excited, and what must be kept.
 
     Args:
@@ -60,7 +60,7 @@ class Excitation:
     columns: tuple[int, ...]
     limits: MotionLimits
     scene: Scene
-    quality: Quality = field(default_factory=Quality)
+    quality: CriterionSettings = field(default_factory=CriterionSettings)
     weights: FloatArray | None = None
     goals: Goals | None = None
     analytic: bool = False
@@ -89,7 +89,7 @@ class Multipliers:
 
 
 @dataclass(frozen=True, eq=False)
-class Probe:
+class MotionProbe:
     """One motion looked at closely.
 
     Args:
@@ -119,7 +119,7 @@ class ExcitationGrid:
         count: instants, whole blocks of the kernels.
     """
 
-    def __init__(self, problem: Excitation, basis: Basis, count: int) -> None:
+    def __init__(self, problem: ExcitationProblem, basis: Basis, count: int) -> None:
         self.problem, self.basis, self.count = problem, basis, count
         n = problem.robot.n_joints
         self.n, self.size = n, basis.size * n
@@ -303,7 +303,7 @@ class ExcitationGrid:
         worst = float(np.abs(self.usage(motion)).max())
         return worst if self.analytic is None else max(worst, float(self.analytic.usage(self.coefficients(y)).max()))
 
-    def probe(self, y: FloatArray) -> Probe:
+    def probe(self, y: FloatArray) -> MotionProbe:
         """Condition number (unweighted) and worst constraint of a motion on this grid."""
         motion = self.motion(y)
         self.load(motion)
@@ -315,10 +315,10 @@ class ExcitationGrid:
         clearance = float("inf")
         if len(self.problem.scene):
             clearance = float(self.problem.scene.clearances(motion[0].T).min())
-        return Probe(condition_number(G), self.worst_usage(y, motion), clearance, objective)
+        return MotionProbe(condition_number(G), self.worst_usage(y, motion), clearance, objective)
 
 
-def analytic_bounds(problem: Excitation, basis: Basis) -> AnalyticBounds | None:
+def analytic_bounds(problem: ExcitationProblem, basis: Basis) -> AnalyticBounds | None:
     """The bounds on sums of amplitudes, when they are asked for."""
     if not problem.analytic:
         return None
@@ -327,7 +327,7 @@ def analytic_bounds(problem: Excitation, basis: Basis) -> AnalyticBounds | None:
     return AnalyticBounds(basis, problem.limits)
 
 
-def coulomb_entries(problem: Excitation, columns: Sequence[npt.NDArray[np.intp]]) -> list[tuple[int, int]]:
+def coulomb_entries(problem: ExcitationProblem, columns: Sequence[npt.NDArray[np.intp]]) -> list[tuple[int, int]]:
     """Which rows of the packed entries are sign(qd) of a joint, and of which joint."""
     names, space = problem.source.columns, problem.rows.space
     out, first = [], 0

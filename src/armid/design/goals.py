@@ -21,7 +21,7 @@ SOFTENING = 1e-3
 """Fraction of the torque limit over which |tau| is rounded off at zero."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Goals:
     """Goals and the weights of missing them.
 

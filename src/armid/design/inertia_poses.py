@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg import qr
 
 from armid.arrays import FloatArray
-from armid.design.criterion import FLOOR, Quality
+from armid.design.criterion import FLOOR, CriterionSettings
 from armid.design.pose_candidates import Candidates, IntArray, PoseSettings, axis_pool, leverage_subset
 from armid.design.pose_selection import SHORTLIST, Pool, smallest
 from armid.errors import InputError
@@ -42,7 +42,7 @@ AXES_POWER = 8.0
 
 
 @dataclass(frozen=True, eq=False)
-class PredictionError(Quality):
+class PredictionError(CriterionSettings):
     """Log of the p-norm over axes of the root-mean-square relative deviation of predicted inertias.
 
     Args:

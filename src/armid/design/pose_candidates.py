@@ -17,7 +17,7 @@ from armid.identifiability.base import base_parameters
 from armid.kernels.evaluate import Restricted, evaluate_rows
 from armid.kernels.source import RowSource
 from armid.motions.limits import InfeasibleError, MotionLimits
-from armid.rows.pose import ErrorModel
+from armid.rows.pose import ChainErrors
 from armid.scene.scene import Scene
 
 IntArray = npt.NDArray[np.intp]
@@ -31,13 +31,13 @@ class Purpose(StrEnum):
     GRAVITY = "gravity"
 
 
-class Method(StrEnum):
+class PoseMethod(StrEnum):
     """How poses are chosen."""
 
     BEST = "best"
     """All of the following, keeping the best, then refined off the pool."""
     TARGET = "target"
-    """The target matrix and rating of seed 002; axis inertias only."""
+    """The target matrix and rating of [RWTH2021]; axis inertias only."""
     EXCHANGE = "exchange"
     TABU = "tabu"
     MULTI_START = "multi-start"
@@ -47,7 +47,7 @@ class Method(StrEnum):
 
 
 POOL_SIZES = (50_000, 40_000, 30_000, 20_000, 10_000)
-"""Poses generated for axes 1 to 5 in algorithm 6.2 of seed 002; the last number for further axes."""
+"""Poses generated for axes 1 to 5 in algorithm 6.2 of [RWTH2021]; the last number for further axes."""
 
 
 POOL_SIZE = 20_000
@@ -61,7 +61,7 @@ KEPT = 3000
 DEFAULT_COUNTS = {Purpose.CALIBRATION: 17, Purpose.GRAVITY: 30}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class PoseSettings:
     """What is asked.
 
@@ -83,8 +83,8 @@ class PoseSettings:
 
     count: int | None = None
     frame: str | None = None
-    errors: ErrorModel | None = None
-    method: Method = Method.BEST
+    errors: ChainErrors | None = None
+    method: PoseMethod = PoseMethod.BEST
     spread: Spread = Spread.RANDOM
     pool: tuple[int, ...] | None = None
     starts: int = 4
@@ -95,7 +95,7 @@ class PoseSettings:
     transitions: bool = True
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class AxisPoses:
     """What the seed's algorithm did for one axis.
 
@@ -252,9 +252,14 @@ def rated_axis(
     selection = rated_selection(functions, target)
     initial = rng.choice(len(poses), size=len(target), replace=len(poses) < len(target)).astype(np.intp)
     found = AxisPoses(
-        len(own), safe_condition(target), safe_condition(functions[initial]), selection.condition_number,
-        selection.penalty, 0, 0,
-    )  # fmt: skip
+        base_parameters=len(own),
+        target_condition=safe_condition(target),
+        initial_condition=safe_condition(functions[initial]),
+        condition=selection.condition_number,
+        penalty=selection.penalty,
+        generated=0,
+        free=0,
+    )
     return found, selection, initial
 
 

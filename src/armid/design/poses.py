@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
-from armid.design.criterion import Criterion, Quality
+from armid.design.criterion import CriterionSettings, DesignCriterion
 from armid.design.inertia_poses import (
     TORQUE_NOISE,
     PredictionError,
@@ -21,7 +21,7 @@ from armid.design.pose_candidates import (
     AxisPoses,
     Candidates,
     IntArray,
-    Method,
+    PoseMethod,
     PoseSettings,
     Purpose,
     axis_candidates,
@@ -53,7 +53,7 @@ SHARP = 40.0
 """Power at which the smooth condition number is within a few per cent of the true one."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class PoseDesign:
     """Poses to measure at, in the order to visit them.
 
@@ -91,7 +91,7 @@ class PoseDesign:
     notes: tuple[Note, ...]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class Tried:
     """Sets of poses found so far."""
 
@@ -136,7 +136,7 @@ def design_poses(
     base, notes = chosen_base(source)
     rows = Restricted(source, tuple(int(i) for i in base.independent))
     tried = Tried()
-    if wanted.method is Method.PREDICTION:
+    if wanted.method is PoseMethod.PREDICTION:
         if purpose is not Purpose.AXIS_INERTIA:
             raise InputError("method", "prediction", "predictions are of axis inertias; use best")
         candidates, quality, generated, free = prediction_candidates(robot, rows, wanted, limits, scene, rng)
@@ -164,7 +164,7 @@ def source_of(robot: Robot, purpose: Purpose, settings: PoseSettings) -> RowSour
     """The rows a purpose measures."""
     match purpose:
         case Purpose.CALIBRATION:
-            return PoseRows(robot, settings.frame, model=settings.errors)
+            return PoseRows(robot=robot, frame=settings.frame, model=settings.errors)
         case Purpose.GRAVITY:
             return GravityRows(robot)
         case Purpose.AXIS_INERTIA:
@@ -179,9 +179,10 @@ def chosen_base(source: RowSource) -> tuple[BaseParameters, tuple[Note, ...]]:
     base = structural_base(source, tolerance=WEAK)
     lost = sorted(set(full.names) - set(base.names))
     note = Note(
-        "weak-direction", Severity.WARNING,
+        "weak-direction",
+        Severity.WARNING,
         f"left out of the choice of poses, since determined a thousand times worse than the rest: {', '.join(lost)}",
-    )  # fmt: skip
+    )
     return base, (note,)
 
 
@@ -200,23 +201,23 @@ def search_methods(
     candidates: Candidates, settings: PoseSettings, tried: Tried, rated: IntArray | None, rng: np.random.Generator
 ) -> None:
     """Runs the methods asked for and records what each reached."""
-    quality = Quality(Criterion.CONDITION, SHARP)
+    quality = CriterionSettings(DesignCriterion.CONDITION, SHARP)
     pool, method = candidates.pool, settings.method
-    if method is Method.TARGET:
+    if method is PoseMethod.TARGET:
         if rated is None:
             raise InputError("method", "target", "the target matrix is for axis inertias")
         return
-    if method in (Method.BEST, Method.EXCHANGE):
+    if method in (PoseMethod.BEST, PoseMethod.EXCHANGE):
         chosen, _ = multi_start_exchange(pool, quality, starts=settings.starts, rng=rng, first=rated)
         offer_choice(tried, "exchange", candidates, chosen)
-    if method in (Method.BEST, Method.TABU):
+    if method in (PoseMethod.BEST, PoseMethod.TABU):
         start = pool.random(rng) if rated is None else rated
         chosen, _ = tabu_search(pool, start, quality, iterations=settings.tabu_steps, tenure=len(start), rng=rng)
         offer_choice(tried, "tabu", candidates, exchanged(pool, chosen, quality)[0])
-    if method is Method.MULTI_START or (method is Method.BEST and rated is None):
+    if method is PoseMethod.MULTI_START or (method is PoseMethod.BEST and rated is None):
         for _ in range(settings.starts):
             offer_refined(tried, "multi-start", candidates, pool.random(rng))
-    if method in (Method.BEST, Method.EXCHANGE, Method.TABU):
+    if method in (PoseMethod.BEST, PoseMethod.EXCHANGE, PoseMethod.TABU):
         refine_best(tried, candidates)
 
 
@@ -234,10 +235,11 @@ def search_prediction(candidates: Candidates, quality: PredictionError, tried: T
     errors = np.sqrt(np.einsum("kij,ji->k", quality.weights, floored_inverse(G)))
     text = ", ".join(f"{100 * e:.2f}" for e in errors)
     return Note(
-        "expected-accuracy", Severity.INFO,
+        "expected-accuracy",
+        Severity.INFO,
         f"inertias predicted anywhere to {text} % (root mean square, per axis) with one measurement of {USUAL_SECONDS:g} s each "
         f"at 1 kHz and torque noise of {100 * TORQUE_NOISE:g} % of the limit; four times the time halves it",
-    )  # fmt: skip
+    )
 
 
 def measured_gram(candidates: Candidates, poses: FloatArray, channels: FloatArray) -> FloatArray:
@@ -264,7 +266,7 @@ def refine_best(tried: Tried, candidates: Candidates) -> None:
 
 
 def refined(candidates: Candidates, poses: FloatArray, channels: FloatArray, movable: FloatArray) -> FloatArray:
-    quality = Quality(Criterion.CONDITION, SHARP / 5)
+    quality = CriterionSettings(DesignCriterion.CONDITION, SHARP / 5)
     return refined_poses(
         candidates.source, poses, channels, quality, candidates.limits, candidates.scene, movable=movable
     )
@@ -308,9 +310,22 @@ def finished(
         transitions, stops, problems = route(robot, poses, candidates.limits, scene, rng)
     warnings = tuple(Note("no-transition", Severity.WARNING, problem) for problem in problems)
     return PoseDesign(
-        robot, purpose, poses, channels > 0.0, base, merit.condition_number, initial, merit.observability,
-        tried.conditions, axes, generated, free, transitions, stops, notes + warnings,
-    )  # fmt: skip
+        robot=robot,
+        purpose=purpose,
+        poses=poses,
+        channels=channels > 0.0,
+        base=base,
+        condition_number=merit.condition_number,
+        initial_condition_number=initial,
+        observability=merit.observability,
+        methods=tried.conditions,
+        axes=axes,
+        generated=generated,
+        free=free,
+        transitions=transitions,
+        stops=stops,
+        notes=notes + warnings,
+    )
 
 
-__all__ = ["Method", "PoseDesign", "PoseSettings", "Purpose", "design_poses", "source_of"]
+__all__ = ["PoseDesign", "PoseMethod", "PoseSettings", "Purpose", "design_poses", "source_of"]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.design.excitation import Excitation
+from armid.design.excitation import ExcitationProblem
 from armid.identifiability.expectation import assumed_noise, excitation_inputs
 from armid.kernels.evaluate import Restricted, evaluate_rows
 from armid.motions.trajectory import Trajectory
 from armid.rows.nominal_torque import NominalTorque
 
 
-def predicted_deviations(problem: Excitation, trajectory: Trajectory) -> FloatArray:
+def predicted_deviations(problem: ExcitationProblem, trajectory: Trajectory) -> FloatArray:
     """Standard deviation of each base parameter after one period at `REPORT_RATE_HZ` with white noise, shape [r]."""
     noise = (
         assumed_noise(problem.robot, len(problem.rows.channels)) if problem.weights is None else 1.0 / problem.weights
@@ -22,7 +22,7 @@ def predicted_deviations(problem: Excitation, trajectory: Trajectory) -> FloatAr
     return np.linalg.norm(np.linalg.inv(R), axis=1)
 
 
-def attained(problem: Excitation, trajectory: Trajectory, condition: float) -> FloatArray:
+def attained(problem: ExcitationProblem, trajectory: Trajectory, condition: float) -> FloatArray:
     """Relative misses of the goals; none positive when all are attained."""
     if problem.goals is None:
         return np.zeros(0)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 
 from armid.design.candidate import Candidate, Task, Work, Workshop, better
-from armid.design.excitation import Excitation
+from armid.design.excitation import ExcitationProblem
 from armid.errors import ArmidError, InputError
 from armid.motions.basis import Basis
 
@@ -62,7 +62,7 @@ class Progress:
     objective: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Search:
     """What a search found.
 
@@ -110,8 +110,8 @@ POLISHED_WITHOUT_TIME = 4
 """Motions polished when a number of starts, not time, ends the search."""
 
 
-@dataclass(eq=False)
-class Plan:
+@dataclass(eq=False, kw_only=True)
+class SearchState:
     """What has been done and what to do next."""
 
     budget: Budget
@@ -172,7 +172,7 @@ class Plan:
     def _explore(self) -> Task:
         start = self.next_start
         self.next_start += 1
-        return Task(Work.EXPLORE, start, start % self.families, deadline=self.deadline)
+        return Task(work=Work.EXPLORE, start=start, family=start % self.families, deadline=self.deadline)
 
     def _polish(self) -> Task | None:
         waiting = self.waiting()
@@ -180,7 +180,13 @@ class Plan:
             return None
         chosen = waiting[0]
         self.taken.add(chosen.start)
-        return Task(Work.POLISH, chosen.start, chosen.family, chosen.coefficients, self.deadline)
+        return Task(
+            work=Work.POLISH,
+            start=chosen.start,
+            family=chosen.family,
+            origin=chosen.coefficients,
+            deadline=self.deadline,
+        )
 
     def _improve(self) -> Task | None:
         """Polish while something promising waits; otherwise shake a good motion."""
@@ -195,7 +201,9 @@ class Plan:
         start = self.next_start
         self.next_start += 1
         origin = good[start % min(3, len(good))]
-        return Task(Work.HOP, start, origin.family, origin.coefficients, self.deadline)
+        return Task(
+            work=Work.HOP, start=start, family=origin.family, origin=origin.coefficients, deadline=self.deadline
+        )
 
     def record(self, task: Task, result: Candidate) -> None:
         """Takes in a finished piece of work."""
@@ -213,16 +221,19 @@ class Plan:
         best = self.best
         good = best is not None and best.feasible
         return Progress(
-            self.elapsed, len(self.explored), len(self.polished),
-            best.condition_number if good and best else float("inf"), best.objective if good and best else float("inf"),
-        )  # fmt: skip
+            self.elapsed,
+            len(self.explored),
+            len(self.polished),
+            best.condition_number if good and best else float("inf"),
+            best.objective if good and best else float("inf"),
+        )
 
 
 Watcher = Callable[[Progress], None]
 
 
 def search(
-    problem: Excitation,
+    problem: ExcitationProblem,
     bases: tuple[Basis, ...],
     budget: Budget,
     *,
@@ -240,7 +251,7 @@ def search(
         watch: called after every finished piece of work.
         resume: an earlier search to go on from.
     """
-    plan = Plan(budget, len(bases))
+    plan = SearchState(budget=budget, families=len(bases))
     if resume is not None:
         plan.next_start = plan.first_start = 1 + max(c.start for c in resume.pool)
         plan.explored = [replace(c, certificate=None) for c in resume.pool]
@@ -255,7 +266,7 @@ def search(
     return finished(plan, Workshop(problem, bases, seed), interrupted)
 
 
-def finished(plan: Plan, workshop: Workshop, interrupted: bool) -> Search:
+def finished(plan: SearchState, workshop: Workshop, interrupted: bool) -> Search:
     """The outcome; certifies the best explored motion when nothing was polished in time."""
     best = plan.best
     if best is None:
@@ -267,12 +278,18 @@ def finished(plan: Plan, workshop: Workshop, interrupted: bool) -> Search:
     ranked = sorted(plan.polished, key=lambda c: (not c.feasible, c.objective, c.start))
     pool = (*ranked, *(c for c in plan.waiting() if c.start not in {p.start for p in ranked}))[:POOL]
     return Search(
-        best, len(plan.explored), len(plan.polished), plan.evaluations, plan.elapsed, tuple(plan.history),
-        pool or (best,), interrupted,
-    )  # fmt: skip
+        best=best,
+        explored=len(plan.explored),
+        polished=len(plan.polished),
+        evaluations=plan.evaluations,
+        seconds=plan.elapsed,
+        history=tuple(plan.history),
+        pool=pool or (best,),
+        interrupted=interrupted,
+    )
 
 
-def run_here(plan: Plan, workshop: Workshop, watch: Watcher | None) -> None:
+def run_here(plan: SearchState, workshop: Workshop, watch: Watcher | None) -> None:
     """All work in this process."""
     while (task := plan.task()) is not None:
         plan.record(task, workshop.do(task))
@@ -280,7 +297,7 @@ def run_here(plan: Plan, workshop: Workshop, watch: Watcher | None) -> None:
             watch(plan.progress())
 
 
-def serve(connection: Connection, problem: Excitation, bases: tuple[Basis, ...], seed: int) -> None:
+def serve(connection: Connection, problem: ExcitationProblem, bases: tuple[Basis, ...], seed: int) -> None:
     """A worker process: tasks in, candidates out, until the other end closes."""
     import signal
 
@@ -296,7 +313,7 @@ def serve(connection: Connection, problem: Excitation, bases: tuple[Basis, ...],
 
 
 def run_in_processes(
-    plan: Plan, problem: Excitation, bases: tuple[Basis, ...], seed: int, watch: Watcher | None
+    plan: SearchState, problem: ExcitationProblem, bases: tuple[Basis, ...], seed: int, watch: Watcher | None
 ) -> None:
     """Keeps every worker busy with one task."""
     with workers(plan.budget.workers, problem, bases, seed) as connections:
@@ -327,7 +344,7 @@ def run_in_processes(
 
 
 @contextmanager
-def workers(count: int, problem: Excitation, bases: tuple[Basis, ...], seed: int) -> Iterator[list[Connection]]:
+def workers(count: int, problem: ExcitationProblem, bases: tuple[Basis, ...], seed: int) -> Iterator[list[Connection]]:
     """Processes of this search, ended with it."""
     context = multiprocessing.get_context("spawn")
     pipes = [context.Pipe() for _ in range(count)]

@@ -18,10 +18,15 @@ FORMAT = "armid-search"
 def save_search(result: Search, path: Path) -> Path:
     """Writes the pool of good motions, to resume from."""
     pool = [
-        {"start": c.start, "family": c.family, "objective": c.objective, "condition_number": c.condition_number,
-         "coefficients": c.coefficients.tolist()}
+        {
+            "start": c.start,
+            "family": c.family,
+            "objective": c.objective,
+            "condition_number": c.condition_number,
+            "coefficients": c.coefficients.tolist(),
+        }
         for c in result.pool
-    ]  # fmt: skip
+    ]
     head = {"format": FORMAT, "version": 1, "explored": result.explored, "seconds": result.seconds}
     path.write_text(json.dumps(head | {"history": result.history, "pool": pool}) + "\n", encoding="utf-8")
     return path
@@ -36,10 +41,15 @@ def load_search(path: Path, bases: tuple[Basis, ...], n_joints: int) -> Search:
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
         pool = tuple(
-            Candidate(int(c["start"]), int(c["family"]), np.array(c["coefficients"], dtype=np.float64),
-                      float(c["objective"]), float(c["condition_number"]))
+            Candidate(
+                start=int(c["start"]),
+                family=int(c["family"]),
+                coefficients=np.array(c["coefficients"], dtype=np.float64),
+                objective=float(c["objective"]),
+                condition_number=float(c["condition_number"]),
+            )
             for c in values["pool"]
-        )  # fmt: skip
+        )
     except (OSError, ValueError, KeyError, TypeError) as problem:
         raise InputError(path, f"not a search to resume: {problem}") from None
     for c in pool:
@@ -47,4 +57,4 @@ def load_search(path: Path, bases: tuple[Basis, ...], n_joints: int) -> Search:
             raise InputError(path, "a search with another period, number of harmonics or start pose", "start afresh")
     if not pool:
         raise InputError(path, "an empty search", "start afresh")
-    return Search(pool[0], 0, 0, 0, 0.0, (), pool)
+    return Search(best=pool[0], explored=0, polished=0, evaluations=0, seconds=0.0, history=(), pool=pool)

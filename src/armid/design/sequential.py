@@ -36,7 +36,7 @@ SAMPLES_OF_A_PLAN = 200
 
 
 @dataclass(frozen=True, eq=False)
-class Stage:
+class LockedStage:
     """One experiment of the plan.
 
     Args:
@@ -54,7 +54,7 @@ class Stage:
 
 def design_sequential(
     robot: Robot, settings: DesignSettings, *, cell: Cell | None = None, budget: Budget | None = None, seed: int = 0
-) -> tuple[Stage, ...]:
+) -> tuple[LockedStage, ...]:
     """Experiments from the tip to the base.
 
     Args:
@@ -88,7 +88,7 @@ def stage(
     cell: Cell | None,
     budget: Budget,
     seed: int,
-) -> Stage:
+) -> LockedStage:
     """The experiment in which the joints from `joint` on move."""
     arm = remaining_arm(robot, joint, locked)
     start = None if settings.start is None else checked("start", settings.start, robot.n_joints)[joint:]
@@ -98,10 +98,14 @@ def stage(
     assert isinstance(part, FourierTrajectory)
     still = np.zeros((joint, part.n_harmonics))
     full = FourierTrajectory(
-        robot.joint_names, part.period, np.concatenate([locked, part.offset]), np.vstack([still, part.sine]),
-        np.vstack([still, part.cosine]), settings.repetitions,
-    )  # fmt: skip
-    return Stage(joint, locked, design, full)
+        robot.joint_names,
+        part.period,
+        np.concatenate([locked, part.offset]),
+        np.vstack([still, part.sine]),
+        np.vstack([still, part.cosine]),
+        settings.repetitions,
+    )
+    return LockedStage(joint, locked, design, full)
 
 
 def remaining_arm(robot: Robot, joint: int, locked: FloatArray) -> Robot:
@@ -111,10 +115,14 @@ def remaining_arm(robot: Robot, joint: int, locked: FloatArray) -> Robot:
     frames = tuple(replace(f, link=f.link - joint) for f in robot.frames if f.link >= joint)
     return Robot(
         name=f"{robot.name} from {robot.joint_names[joint]}",
-        joints=robot.joints[joint:], links=robot.links[joint:], frames=frames or (Frame("tip", robot.n_joints - joint),),
-        gravity=T[:3, :3].T @ robot.gravity, base=base,
-        geometry=robot.links[joint - 1].geometry if joint else robot.geometry, source=robot.source,
-    )  # fmt: skip
+        joints=robot.joints[joint:],
+        links=robot.links[joint:],
+        frames=frames or (Frame("tip", robot.n_joints - joint),),
+        gravity=T[:3, :3].T @ robot.gravity,
+        base=base,
+        geometry=robot.links[joint - 1].geometry if joint else robot.geometry,
+        source=robot.source,
+    )
 
 
 def locked_placement(robot: Robot, joint: int, locked: FloatArray) -> FloatArray:
@@ -147,7 +155,7 @@ def moved_cell(robot: Robot, joint: int, locked: FloatArray, cell: Cell | None) 
             length = float(np.linalg.norm(ends[1] - ends[0]))
             place = pose_along(*ends) if length > 0.0 else at(ends[0])
             solids.append(Obstacle(capsule.name, Geometry(Capsule(capsule.radius, max(length, 1e-6)), place)))
-    return Cell(tuple(solids), (), None, space.margin, space.description)
+    return Cell(obstacles=tuple(solids), regions=(), floor=None, margin=space.margin, description=space.description)
 
 
 def at(point: FloatArray) -> FloatArray:
@@ -188,7 +196,7 @@ def shown(robot: Robot, joint: int, locked: FloatArray, settings: DesignSettings
         return 0
 
 
-def stage_notes(stages: tuple[Stage, ...]) -> tuple[Note, ...]:
+def stage_notes(stages: tuple[LockedStage, ...]) -> tuple[Note, ...]:
     """All notes of all experiments, each once."""
     seen: dict[str, Note] = {}
     for one in stages:

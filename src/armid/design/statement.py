@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray, finite
-from armid.design.criterion import Criterion, Quality
-from armid.design.excitation import Excitation
+from armid.design.criterion import CriterionSettings, DesignCriterion
+from armid.design.excitation import ExcitationProblem
 from armid.design.goals import Goals
 from armid.errors import InputError, ShapeError
 from armid.identifiability.base import BaseParameters
@@ -32,7 +32,7 @@ DEFAULT_MARGIN = 0.05
 """Fraction of every limit left unused: tracking overshoot and model error of the torques."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class DesignSettings:
     """What is asked of an excitation trajectory.
 
@@ -44,7 +44,7 @@ class DesignSettings:
         start: pose at which it starts and ends at rest, shape [n_joints]; free when None.
         margin: fraction of every limit left unused.
         limits: which kinds of limits count.
-        analytic: whether sums of amplitudes must keep position and velocity limits too (iiwa thesis, eqs. 3.55d-f).
+        analytic: whether sums of amplitudes must keep position and velocity limits too ([Halper2024], eqs. 3.55d-f).
         resonance_hz: the highest harmonic stays below it.
         self_collision: whether the arm keeps clear of itself.
         criterion: what is improved.
@@ -66,7 +66,7 @@ class DesignSettings:
     analytic: bool = False
     resonance_hz: float | None = None
     self_collision: bool = True
-    criterion: Criterion = Criterion.CONDITION
+    criterion: DesignCriterion = DesignCriterion.CONDITION
     noise: npt.ArrayLike | None = None
     goal_condition: float | None = None
     goal_reserve: dict[str, float] = field(default_factory=dict)
@@ -77,7 +77,7 @@ class DesignSettings:
 
 def stated(
     robot: Robot, settings: DesignSettings, cell: Cell | None
-) -> tuple[Excitation, BaseParameters, tuple[Note, ...]]:
+) -> tuple[ExcitationProblem, BaseParameters, tuple[Note, ...]]:
     """The search problem of the settings."""
     rows = TorqueRows(robot, settings.effects)
     base = structural_base(rows, what="joint torque")
@@ -85,15 +85,22 @@ def stated(
     notes += torque_notes(robot, settings)
     limits = only(limits.within(settings.margin), settings.limits)
     scene = build_scene(robot, cell, self_collision=settings.self_collision)
-    scale = deviation_scale(robot, rows, base) if settings.criterion is Criterion.WORST_DEVIATION else None
+    scale = deviation_scale(robot, rows, base) if settings.criterion is DesignCriterion.WORST_DEVIATION else None
     weights = None
     if settings.noise is not None:
         noise = checked("noise", settings.noise, len(rows.channels))
         weights = 1.0 / noise
-    problem = Excitation(
-        robot, rows, tuple(int(i) for i in base.independent), limits, scene, Quality(settings.criterion, scale=scale),
-        weights, goals_of(robot, settings), settings.analytic,
-    )  # fmt: skip
+    problem = ExcitationProblem(
+        robot=robot,
+        rows=rows,
+        columns=tuple(int(i) for i in base.independent),
+        limits=limits,
+        scene=scene,
+        quality=CriterionSettings(settings.criterion, scale=scale),
+        weights=weights,
+        goals=goals_of(robot, settings),
+        analytic=settings.analytic,
+    )
     return problem, base, notes + scene.notes
 
 
@@ -101,9 +108,12 @@ def torque_notes(robot: Robot, settings: DesignSettings) -> tuple[Note, ...]:
     """Warns when torques are limited but the arm's inertia is unknown, so that the limit checks nothing."""
     if "torque" in settings.limits and not robot.inertial.any() and np.isfinite(robot.limit("torque")).any():
         return (
-            Note("torque-unchecked", Severity.WARNING,
-                 f"{robot.name} has no inertial parameters: torque limits cannot be checked before a first identification"),
-        )  # fmt: skip
+            Note(
+                "torque-unchecked",
+                Severity.WARNING,
+                f"{robot.name} has no inertial parameters: torque limits cannot be checked before a first identification",
+            ),
+        )
     return ()
 
 
@@ -130,7 +140,7 @@ def goals_of(robot: Robot, settings: DesignSettings) -> Goals | None:
         return None
     if settings.goal_condition is None or not settings.goal_reserve:
         raise InputError("goals", "a condition number alone", "give at least one torque reserve beside it")
-    if settings.criterion is not Criterion.CONDITION:
+    if settings.criterion is not DesignCriterion.CONDITION:
         raise InputError("goals", f"criterion {settings.criterion}", "goals go with the condition number")
     joints = tuple(robot.joint_index(name) for name in settings.goal_reserve)
     limits = robot.limit("torque")[list(joints)]
@@ -138,7 +148,9 @@ def goals_of(robot: Robot, settings: DesignSettings) -> Goals | None:
         raise InputError("goals", "a joint without a torque limit", "a reserve is a fraction of it")
     reserve = np.array(list(settings.goal_reserve.values()))
     weights = None if settings.goal_weights is None else checked("goal weights", settings.goal_weights, 1 + len(joints))
-    return Goals(settings.goal_condition, joints, limits, reserve, weights)
+    return Goals(
+        condition_number=settings.goal_condition, joints=joints, torque_limits=limits, reserve=reserve, weights=weights
+    )
 
 
 def families_of(robot: Robot, settings: DesignSettings) -> tuple[Basis, ...]:
@@ -166,7 +178,7 @@ def check_period(period: float, settings: DesignSettings) -> None:
         )
 
 
-def check_start(problem: Excitation, settings: DesignSettings) -> None:
+def check_start(problem: ExcitationProblem, settings: DesignSettings) -> None:
     """Start and home pose must be reachable, free and holdable."""
     robot, limits = problem.robot, problem.limits
     for name, pose in (("start", settings.start), ("home", settings.home)):
@@ -186,7 +198,7 @@ def check_start(problem: Excitation, settings: DesignSettings) -> None:
         check_holding(problem, name, q)
 
 
-def check_holding(problem: Excitation, name: str, q: FloatArray) -> None:
+def check_holding(problem: ExcitationProblem, name: str, q: FloatArray) -> None:
     """Whether the torque limits can hold a pose."""
     x = np.concatenate([q, np.zeros(2 * len(q))])
     usage = np.abs(evaluate_rows(NominalTorque(problem.robot), x)[0, :, 0]) / problem.limits.torque

@@ -27,7 +27,7 @@ class Rule(StrEnum):
     """The Bayesian information criterion falls without it: F below the logarithm of the number of independent rows."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Removal:
     """One step of the elimination.
 
@@ -117,7 +117,15 @@ class BackwardElimination:
             if cost > self.largest_cost:
                 stopped = f"without {estimate.names[kept[weakest]]} the held-out error would be {cost:.3f} times the full model's"
                 break
-            removals.append(Removal(estimate.names[kept[weakest]], statistic, p, statistic - independent, cost))
+            removals.append(
+                Removal(
+                    name=estimate.names[kept[weakest]],
+                    statistic=statistic,
+                    p_value=p,
+                    bic_change=statistic - independent,
+                    held_out_error=cost,
+                )
+            )
             kept, values = trial, fresh
             inverse = solution.inverse * np.outer(inflation[trial], inflation[trial])
         return self.finished(estimate, rows, kept, values, inverse, tuple(removals), stopped)
@@ -133,9 +141,15 @@ class BackwardElimination:
         return f"every remaining parameter is significant at {self.level:g} (smallest F {statistic:.2f})"
 
     def finished(
-        self, estimate: Estimate, rows: Information, kept: list[int], values: FloatArray, inverse: FloatArray,
-        removals: tuple[Removal, ...], stopped: str,
-    ) -> EssentialParameters:  # fmt: skip
+        self,
+        estimate: Estimate,
+        rows: Information,
+        kept: list[int],
+        values: FloatArray,
+        inverse: FloatArray,
+        removals: tuple[Removal, ...],
+        stopped: str,
+    ) -> EssentialParameters:
         """The estimate over all base parameters with zeros where they were removed."""
         covariance = np.zeros((len(estimate), len(estimate)))
         covariance[np.ix_(kept, kept)] = inverse
@@ -147,9 +161,13 @@ class BackwardElimination:
             "essential", Severity.INFO, f"{len(kept)} of {len(estimate)} base parameters are essential: {stopped}"
         )
         result = replace(
-            estimate, values=values, covariance=covariance, sigma=sigma, method=f"{estimate.method}, essential parameters",
+            estimate,
+            values=values,
+            covariance=covariance,
+            sigma=sigma,
+            method=f"{estimate.method}, essential parameters",
             notes=(*estimate.notes, note),
-        )  # fmt: skip
+        )
         return EssentialParameters(result, np.array(kept, dtype=np.intp), removals, stopped)
 
 

@@ -17,14 +17,14 @@ from armid.identifiability.base import BaseParameters
 from armid.notes import Note, Severity
 
 RELATIVE_TO_BEST = 10.0
-"""Seed 000 section 3.2.3: poorly identified when the relative standard deviation exceeds ten times the smallest."""
+"""[Halper2024] section 3.2.3: poorly identified when the relative standard deviation exceeds ten times the smallest."""
 RELATIVE_LIMIT = 0.15
-"""Seeds 002 and 004 distrust relative standard deviations above 5 to 15 %."""
+"""[RWTH2021] and [Kolyubin2017] distrust relative standard deviations above 5 to 15 %."""
 NORMAL_95 = 1.959963984540054
 """Two-sided 95 % quantile of the normal distribution."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Estimate:
     """Unregularised (or openly regularised, see `method`) values of base parameters.
 
@@ -113,10 +113,11 @@ def identification_notes(estimate: Estimate) -> tuple[Note, ...]:
     """One note per parameter whose interval contains zero or whose relative deviation breaks both rules of the seeds."""
     flagged = estimate.poorly_identified
     doubtful = [
-        name for name in estimate.names
+        name
+        for name in estimate.names
         if name in flagged["interval-holds-zero"]
         or (name in flagged["relative-limit"] and name in flagged["relative-to-best"])
-    ]  # fmt: skip
+    ]
     rsd = dict(zip(estimate.names, estimate.relative_standard_deviations, strict=True))
     return tuple(
         Note(

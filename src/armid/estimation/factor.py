@@ -15,7 +15,7 @@ SINGULAR = 1e-10
 """Smallest over largest singular value of the column-scaled factor below which values are round-off, not information."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class FactorSolution:
     """Least-squares solution of R b = z.
 
@@ -57,9 +57,12 @@ def solve_factor(factor: FloatArray, names: tuple[str, ...]) -> FactorSolution:
     error = R @ values - z
     unscaled = np.linalg.svd(R, compute_uv=False)
     return FactorSolution(
-        values, root @ root.T, float(error @ error) + float(factor[-1, -1] ** 2),
-        float(unscaled[0] / unscaled[-1]), float(s[0] / s[-1]),
-    )  # fmt: skip
+        values=values,
+        inverse=root @ root.T,
+        energy=float(error @ error) + float(factor[-1, -1] ** 2),
+        condition_number=float(unscaled[0] / unscaled[-1]),
+        condition_number_scaled=float(s[0] / s[-1]),
+    )
 
 
 def channel_energies(information: Information, values: FloatArray) -> dict[str, float]:

@@ -73,7 +73,16 @@ class InstrumentalVariables:
                 break
         notes = () if status is Status.SOLVED else (Note("not-converged", Severity.WARNING, status.message),)
         return Estimate(
-            base, start.units, values, covariance, "per-channel", sigma, "instrumental variables", status, used, notes
+            base=base,
+            units=start.units,
+            values=values,
+            covariance=covariance,
+            covariance_kind="per-channel",
+            sigma=sigma,
+            method="instrumental variables",
+            status=status,
+            iterations=used,
+            notes=notes,
         )
 
 

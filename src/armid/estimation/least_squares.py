@@ -80,9 +80,14 @@ class OrdinaryLeastSquares:
         sigma2 = solution.energy / max(rows.count - len(base), 1.0)
         sigmas = channel_sigmas(rows, solution.values, solution.inverse, {})
         return Estimate(
-            base, units or ("",) * len(base), solution.values, sigma2 * solution.inverse, "iid", sigmas,
-            "ordinary least squares",
-        )  # fmt: skip
+            base=base,
+            units=units or ("",) * len(base),
+            values=solution.values,
+            covariance=sigma2 * solution.inverse,
+            covariance_kind="iid",
+            sigma=sigmas,
+            method="ordinary least squares",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +132,17 @@ class WeightedLeastSquares:
         notes = () if status is Status.SOLVED else (Note("not-converged", Severity.WARNING, status.message),)
         method = "weighted least squares" + (f" with prior: {prior.origin}" if prior else "")
         return Estimate(
-            base, units or ("",) * len(base), solution.values, solution.inverse, "per-channel", sigmas, method,
-            status, used, notes,
-        )  # fmt: skip
+            base=base,
+            units=units or ("",) * len(base),
+            values=solution.values,
+            covariance=solution.inverse,
+            covariance_kind="per-channel",
+            sigma=sigmas,
+            method=method,
+            status=status,
+            iterations=used,
+            notes=notes,
+        )
 
 
 def noise_floor(rows: Information) -> dict[str, float]:
@@ -194,10 +207,17 @@ class TorqueError:
             )
         corrections = WeightedLeastSquares().fit(errors, base, units, prior=prior)
         return Estimate(
-            base, corrections.units, nominal + corrections.values, corrections.covariance, corrections.covariance_kind,
-            corrections.sigma, f"torque-error model, {corrections.method}", corrections.status, corrections.iterations,
-            corrections.notes,
-        )  # fmt: skip
+            base=base,
+            units=corrections.units,
+            values=nominal + corrections.values,
+            covariance=corrections.covariance,
+            covariance_kind=corrections.covariance_kind,
+            sigma=corrections.sigma,
+            method=f"torque-error model, {corrections.method}",
+            status=corrections.status,
+            iterations=corrections.iterations,
+            notes=corrections.notes,
+        )
 
 
 def shifted(information: Information, offset: FloatArray) -> Information:

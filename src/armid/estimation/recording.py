@@ -123,13 +123,13 @@ def runs_of(
         loaded = effects.payload is not PayloadRuns.BOTH or segments[0].conditions.loaded
         shifted = [replace(s, start=s.start - start, stop=s.stop - start) for s in segments]
         run = Run(
-            log,
-            rows_of(robot, effects.linear, loaded),
-            with_signs(part, shifted, effects, friction),
-            part.torque(effects.torques),
-            tuple((s.start, s.stop) for s in shifted),
-            rate,
-            part.torque(effects.torques, raw=True) if part.raw_torques else None,
+            name=log,
+            source=rows_of(robot, effects.linear, loaded),
+            inputs=with_signs(part, shifted, effects, friction),
+            y=part.torque(effects.torques),
+            segments=tuple((s.start, s.stop) for s in shifted),
+            rate=rate,
+            y_raw=part.torque(effects.torques, raw=True) if part.raw_torques else None,
         )
         runs.append(with_shape_inputs(run, part, shifted, rows_of(robot, effects, loaded), friction))
     return tuple(runs)

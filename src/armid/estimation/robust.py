@@ -111,9 +111,16 @@ class RobustLeastSquares:
                 status = Status.SOLVED
                 break
         estimate = Estimate(
-            base, start.units, values, solution.inverse, "per-channel", sigma,
-            f"robust least squares ({self.loss.name})", status, used,
-        )  # fmt: skip
+            base=base,
+            units=start.units,
+            values=values,
+            covariance=solution.inverse,
+            covariance_kind="per-channel",
+            sigma=sigma,
+            method=f"robust least squares ({self.loss.name})",
+            status=status,
+            iterations=used,
+        )
         fit = RobustFit(estimate, tuple(weights))
         return replace(fit, estimate=estimate.with_notes(*distrust_notes(runs, fit)))
 

@@ -20,7 +20,7 @@ BLOCK = 4096
 """Samples per pass block: a few megabytes of dense rows."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Run:
     """A motion nothing of which is shared with another run.
 

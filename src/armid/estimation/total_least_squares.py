@@ -44,9 +44,15 @@ class TotalLeastSquares:
         # First-order covariance: the rows' noise adds to the values' through b.
         factor = 1.0 + float(np.sum((np.asarray(row_noise) * values) ** 2))
         return Estimate(
-            base, start.units, values, factor * inverse, "per-channel", start.sigma, "total least squares",
-            Status.SOLVED,
-        )  # fmt: skip
+            base=base,
+            units=start.units,
+            values=values,
+            covariance=factor * inverse,
+            covariance_kind="per-channel",
+            sigma=start.sigma,
+            method="total least squares",
+            status=Status.SOLVED,
+        )
 
 
 def mixed_total_least_squares(factor: FloatArray, row_noise: FloatArray) -> FloatArray:

@@ -16,7 +16,7 @@ import numpy as np
 
 from armid.consistency.positivity import with_standard
 from armid.errors import InputError
-from armid.export.gate import RefusedError, Reload, reload_checks
+from armid.export.gate import ExportRefusedError, Reload, reload_checks
 from armid.export.mjcf import mjcf_text, not_in_mjcf
 from armid.export.source_code import Language, source_code
 from armid.identification.result import Result, finite, summary
@@ -91,7 +91,7 @@ def export_result(
         ReloadError: another program reads the written file differently.
     """
     if result.verdict != "trusted" and not force:
-        raise RefusedError(result.reasons)
+        raise ExportRefusedError(result.reasons)
     if parameters is Parameters.BASE and target not in (Format.PYTHON, Format.C, Format.MATLAB):
         raise InputError(f"--to {target}", "base parameters are not bodies", "only generated code can use them")
     trusted = result.verdict == "trusted"

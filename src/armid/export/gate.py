@@ -21,7 +21,7 @@ RELOAD_TOLERANCE = 1e-9
 RELOAD_STATES = 20
 
 
-class RefusedError(ArmidError):
+class ExportRefusedError(ArmidError):
     """A result that is not to be trusted is not exported."""
 
     def __init__(self, reasons: tuple[str, ...]) -> None:

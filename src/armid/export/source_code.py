@@ -28,7 +28,7 @@ class Language(StrEnum):
     MATLAB = "matlab"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Function:
     """One generated function.
 
@@ -69,7 +69,14 @@ def _function(robot: Robot, name: str, arguments: tuple[str, ...], summary: str,
     inputs = [[tape.input(k * n + i) for i in range(n)] for k in range(len(arguments))]
     pi = [[tape.constant(float(v)) for v in row] for row in robot.inertial.reshape(n, N_INERTIAL)]
     outputs = tuple(tape.node(value) for value in body(robot, inputs, pi, tape))
-    return Function(name, summary, arguments, (n,) if len(outputs) == n else (n, n), tape, outputs)
+    return Function(
+        name=name,
+        summary=summary,
+        arguments=arguments,
+        shape=(n,) if len(outputs) == n else (n, n),
+        tape=tape,
+        outputs=outputs,
+    )
 
 
 def _torque(robot: Robot, inputs: list[list[Node]], pi: list[list[Node]], tape: Tape) -> Sequence[Node]:

@@ -46,7 +46,7 @@ class WeakDirection:
     combination: tuple[tuple[str, float], ...]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class BaseParameters:
     """A full set of independent combinations `b = pi[independent] + K pi[dependent]`.
 
@@ -153,7 +153,7 @@ def base_parameters(
 ) -> BaseParameters:
     """The base parameters of given rows.
 
-    Of dependent columns the one with the highest index is removed first ([Gautier1991]; seed 000 eq. 3.33): a column
+    Of dependent columns the one with the highest index is removed first ([Gautier1991]; [Halper2024] eq. 3.33): a column
     goes exactly when those before it already span it, so the order of the parameter vector decides, never the numbers.
 
     Args:
@@ -184,7 +184,9 @@ def base_parameters(
     K = np.linalg.lstsq(scaled[:, independent], scaled[:, dependent], rcond=None)[0]
     K = cleaned(K * norms[dependent], norms[independent])
     weak = weak_directions(scaled[:, independent], [names[i] for i in independent])
-    return BaseParameters(names, independent, dependent, K, decision, weak)
+    return BaseParameters(
+        parameters=names, independent=independent, dependent=dependent, K=K, decision=decision, weak=weak
+    )
 
 
 def compressed(A: FloatArray) -> FloatArray:

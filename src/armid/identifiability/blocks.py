@@ -23,7 +23,7 @@ from armid.robot.elementary import Elementary, product
 from armid.robot.robot import JointKind, Robot
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
     """One link (or the payload) with its joint.
 
@@ -65,11 +65,11 @@ def blocks_of(robot: Robot, parameters: Sequence[str]) -> list[Block]:
         drives = tuple(j for name, j in place.items() if name.startswith(f"joint{i + 1}."))
         out.append(
             Block(
-                place.get(f"link{i + 1}.mass"),
-                place.get(f"link{i}.mass"),
-                (*joint.transforms[:k], variable),
-                joint.transforms[k + 1 :],
-                drives,
+                link_start=place.get(f"link{i + 1}.mass"),
+                parent_start=place.get(f"link{i}.mass"),
+                before=(*joint.transforms[:k], variable),
+                after=joint.transforms[k + 1 :],
+                drives=drives,
             )
         )
     if f"{PAYLOAD}.mass" in place:
@@ -77,7 +77,9 @@ def blocks_of(robot: Robot, parameters: Sequence[str]) -> list[Block]:
         extra = tuple(
             j for name, j in place.items() if name.startswith(f"{PAYLOAD}.") and not 0 <= j - start < N_INERTIAL
         )
-        out.append(Block(start, place[f"link{robot.n_joints}.mass"], (), (), extra))
+        out.append(
+            Block(link_start=start, parent_start=place[f"link{robot.n_joints}.mass"], before=(), after=(), drives=extra)
+        )
     return out
 
 

@@ -24,7 +24,7 @@ Polynomial = Any
 """An element of the ring of `TrigonometricScalars`."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ClosedForm:
     """`y_channel = sum over parameters of function(inputs) * parameter`, exactly.
 
@@ -121,7 +121,14 @@ def closed_form(source: ArmSource, parameters: Sequence[str], *, name: str = "")
     for row in exact.rows(scalars.inputs(exact.inputs), scalars):
         wanted = {place[columns[c]]: scalars.reduced(p) for c, p in row.items() if columns[c] in place}
         entries.append({j: wanted[j] for j in sorted(wanted) if wanted[j]})
-    return ClosedForm(name, tuple(exact.channels), tuple(exact.inputs), tuple(parameters), tuple(entries), scalars)
+    return ClosedForm(
+        name=name,
+        channels=tuple(exact.channels),
+        inputs=tuple(exact.inputs),
+        parameters=tuple(parameters),
+        entries=tuple(entries),
+        scalars=scalars,
+    )
 
 
 def coriolis_form(inertia: ClosedForm, entries: Mapping[tuple[int, int], int]) -> ClosedForm:
@@ -154,7 +161,14 @@ def coriolis_form(inertia: ClosedForm, entries: Mapping[tuple[int, int], int]) -
             rows.append({index: total[index] for index in sorted(total) if total[index]})
     channels = tuple(f"C_{i + 1}_{j + 1}" for i in range(n) for j in range(n))
     inputs = (*(f"q{k + 1}" for k in range(n)), *rates)
-    return ClosedForm("coriolis", channels, inputs, inertia.parameters, tuple(rows), scalars)
+    return ClosedForm(
+        name="coriolis",
+        channels=channels,
+        inputs=inputs,
+        parameters=inertia.parameters,
+        entries=tuple(rows),
+        scalars=scalars,
+    )
 
 
 def numeric_generators(scalars: TrigonometricScalars, inputs: Mapping[str, FloatArray]) -> list[Any]:

@@ -63,7 +63,7 @@ class Evaluation:
     G: FloatArray
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Quality:
     """All figures of merit of one set of base rows.
 
@@ -117,13 +117,13 @@ def quality(R: npt.ArrayLike, *, rows: float = 1.0) -> Quality:
     full = bool(sigma[-1] > np.finfo(float).eps * sigma[0])
     indices = {f"O{k}": -evaluate(Criterion(f"o{k}"), factor, rows=rows).value if full else 0.0 for k in range(1, 6)}
     return Quality(
-        read_only(sigma),
-        float(sigma[0] / sigma[-1]) if full else float("inf"),
-        evaluate(Criterion.CONDITION_SCALED, factor).value,
-        float(2.0 * np.log(sigma).sum()) if full else -float("inf"),
-        float((sigma**-2.0).sum()) if full else float("inf"),
-        float(sigma[-1]),
-        indices,
+        singular_values=read_only(sigma),
+        condition_number=float(sigma[0] / sigma[-1]) if full else float("inf"),
+        condition_number_scaled=evaluate(Criterion.CONDITION_SCALED, factor).value,
+        log_det=float(2.0 * np.log(sigma).sum()) if full else -float("inf"),
+        trace_inverse=float((sigma**-2.0).sum()) if full else float("inf"),
+        smallest=float(sigma[-1]),
+        observability=indices,
     )
 
 
@@ -246,6 +246,13 @@ def _o5(s: FloatArray, rows: float) -> tuple[float, FloatArray]:
 
 
 _SPECTRAL: dict[Criterion, Callable[[FloatArray, float], tuple[float, FloatArray]]] = {
-    Criterion.CONDITION: _condition, Criterion.D: _d, Criterion.A: _a, Criterion.E: _e,
-    Criterion.O1: _o1, Criterion.O2: _o2, Criterion.O3: _o3, Criterion.O4: _o4, Criterion.O5: _o5,
-}  # fmt: skip
+    Criterion.CONDITION: _condition,
+    Criterion.D: _d,
+    Criterion.A: _a,
+    Criterion.E: _e,
+    Criterion.O1: _o1,
+    Criterion.O2: _o2,
+    Criterion.O3: _o3,
+    Criterion.O4: _o4,
+    Criterion.O5: _o5,
+}

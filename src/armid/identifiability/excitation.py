@@ -1,4 +1,4 @@
-"""What one recorded motion excites: the persistent-excitation test of seed 001 as a result with names."""
+"""What one recorded motion excites: the persistent-excitation test of [Khosla1985] as a result with names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EXCITED = 1e-4
 per cent of noise a smaller one leaves an error of a hundred times the parameter's share in the torque."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Excitation:
     """Which base parameters a motion excites, and how well.
 
@@ -81,13 +81,13 @@ def excitation(
     directions = open_directions(scaled, base.names, tolerance)
     deviations = np.where(strength > np.finfo(float).eps * len(base), deviations_of(R, norms), np.inf)
     return Excitation(
-        base.names,
-        read_only(strength),
-        read_only(deviations),
-        excited,
-        (low, float(values[0] ** 2) if len(values) else 0.0),
-        directions,
-        tuple(excitation_notes(base.names, excited)),
+        names=base.names,
+        strength=read_only(strength),
+        standard_deviations=read_only(deviations),
+        excited=excited,
+        bounds=(low, float(values[0] ** 2) if len(values) else 0.0),
+        unexcited_directions=directions,
+        notes=tuple(excitation_notes(base.names, excited)),
     )
 
 

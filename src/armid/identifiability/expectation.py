@@ -15,7 +15,7 @@ from armid.robot.robot import Robot
 from armid.rows.torque import TorqueRows
 
 REPORT_RATE_HZ = 100.0
-"""Rate at which condition numbers are reported: that of the iiwa thesis; more samples change the third digit."""
+"""Rate at which condition numbers are reported: that of the [Halper2024]; more samples change the third digit."""
 
 
 def excitation_inputs(trajectory: Trajectory, rate_hz: float = REPORT_RATE_HZ) -> FloatArray:

@@ -9,16 +9,35 @@ import sympy
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _SUPERSCRIPTS = {"2": "²", "3": "³", "4": "⁴"}
 _SHORT = {
-    "mass": "m", "rotor_inertia": "Ia", "viscous": "Fv", "coulomb": "Fc", "offset": "Fo",
-    "motor_viscous": "Fvᵐ", "motor_coulomb": "Fcᵐ", "motor_offset": "Foᵐ",
-    "viscous_asymmetry": "Fa", "stribeck": "Fs", "coulomb_load": "μ", "coupled_viscous": "Fvᶜ", "coupled_coulomb": "Fcᶜ",
-}  # fmt: skip
+    "mass": "m",
+    "rotor_inertia": "Ia",
+    "viscous": "Fv",
+    "coulomb": "Fc",
+    "offset": "Fo",
+    "motor_viscous": "Fvᵐ",
+    "motor_coulomb": "Fcᵐ",
+    "motor_offset": "Foᵐ",
+    "viscous_asymmetry": "Fa",
+    "stribeck": "Fs",
+    "coulomb_load": "μ",
+    "coupled_viscous": "Fvᶜ",
+    "coupled_coulomb": "Fcᶜ",
+}
 _SHORT_LATEX = {
-    "mass": "m", "rotor_inertia": "I_a", "viscous": "F_v", "coulomb": "F_c", "offset": "F_o",
-    "motor_viscous": "F_v^m", "motor_coulomb": "F_c^m", "motor_offset": "F_o^m",
-    "viscous_asymmetry": "F_a", "stribeck": "F_s", "coulomb_load": "\\mu",
-    "coupled_viscous": "F_v^c", "coupled_coulomb": "F_c^c",
-}  # fmt: skip
+    "mass": "m",
+    "rotor_inertia": "I_a",
+    "viscous": "F_v",
+    "coulomb": "F_c",
+    "offset": "F_o",
+    "motor_viscous": "F_v^m",
+    "motor_coulomb": "F_c^m",
+    "motor_offset": "F_o^m",
+    "viscous_asymmetry": "F_a",
+    "stribeck": "F_s",
+    "coulomb_load": "\\mu",
+    "coupled_viscous": "F_v^c",
+    "coupled_coulomb": "F_c^c",
+}
 
 Terms = Mapping[str, sympy.Expr]
 

@@ -1,4 +1,4 @@
-"""One channel as few base functions times as few parameters as possible; algorithms 4.3 to 4.8 of seed 002."""
+"""One channel as few base functions times as few parameters as possible; algorithms 4.3 to 4.8 of [RWTH2021]."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LinearForm = dict[int, Any]
 """Index of a base parameter -> coefficient in the field of the lengths."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class MinimalModel:
     """`y = sum over k of function_k(q) * phi_k`, with independent functions and independent phi.
 
@@ -111,7 +111,9 @@ def minimal_model(form: ClosedForm, channel: int | str) -> MinimalModel:
         {form.parameters[j]: sympy.factor(x.as_expr(*lengths)) for j, x in linear.items()} for linear in chosen
     )
     weighted = tuple({m: sympy.factor(w.as_expr(*lengths)) for m, w in function.items()} for function in functions)
-    return MinimalModel(form.channels[k], weighted, parameters, form.inputs, scalars)
+    return MinimalModel(
+        channel=form.channels[k], functions=weighted, parameters=parameters, inputs=form.inputs, scalars=scalars
+    )
 
 
 def length_field(scalars: TrigonometricScalars) -> tuple[Any, list[sympy.Symbol]]:

@@ -21,7 +21,7 @@ WEAK = 1e-3
 the estimate along it is a thousand times worse than along the best one."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class RankDecision:
     """How many columns are independent, and why.
 
@@ -89,4 +89,4 @@ def decide_rank(scaled: FloatArray, *, tolerance: float, why: str) -> RankDecisi
     reason = f"{rank} of {scaled.shape[1]} columns independent: {dropped} zero, {live.shape[1] - rank} dependent; {why}"
     if rank and np.isfinite(gap):
         reason += f"; singular values fall from {values[rank - 1]:.2g} to {next_value:.2g} there"
-    return RankDecision(rank, tolerance, values, gap, reason)
+    return RankDecision(rank=rank, tolerance=tolerance, singular_values=values, gap=gap, reason=reason)

@@ -14,7 +14,7 @@ SAME_COEFFICIENT = 1e-6
 """Relative difference up to which two coefficients of a combination are the same (a calibrated arm moves them a little)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Agreement:
     """One base parameter in several results.
 
@@ -65,7 +65,13 @@ def row(name: str, estimates: Sequence[Estimate]) -> Agreement:
         (v - values[0]) / s if (s := hypot(d, deviations[0])) > 0.0 else nan
         for v, d in zip(values, deviations, strict=True)
     ]
-    return Agreement(name, owner.units[owner.names.index(name)], tuple(values), tuple(deviations), tuple(differences))
+    return Agreement(
+        name=name,
+        unit=owner.units[owner.names.index(name)],
+        values=tuple(values),
+        standard_deviations=tuple(deviations),
+        differences=tuple(differences),
+    )
 
 
 def same_terms(a: dict[str, float], b: dict[str, float]) -> bool:

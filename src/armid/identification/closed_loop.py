@@ -27,7 +27,7 @@ FARTHEST = 1.0
 """[rad or m]; a simulated joint farther than this from its command has left it for good."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ClosedLoop:
     """Simulates base values b along a commanded motion: proportional-derivative control with the estimate's own feed-forward.
 

@@ -32,7 +32,7 @@ PRACTICAL_RANK = 1e-4
 this far down, noise in the rows themselves outweighs the direction."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Fit:
     """Everything estimated from the training runs."""
 
@@ -129,7 +129,14 @@ def fitted(
     prior = consistent_prior(robot, names, rows, estimate, settings)
     consistent = settings.bodies.fit(effective_information(rows, estimate), units, prior)
     notes = (*estimate.notes, *identification_notes(estimate), *consistent.notes)
-    return Fit(information, structural, estimate, consistent, notes, deviations)
+    return Fit(
+        information=information,
+        structural=structural,
+        estimate=estimate,
+        consistent=consistent,
+        notes=notes,
+        scale_deviations=deviations,
+    )
 
 
 def effective_information(information: Information, estimate: Estimate) -> Information:

@@ -37,7 +37,7 @@ RELATIVE_STEP = 1e-3
 """Of a scale, for the difference that stands for the derivative: far above round-off, far below any curvature."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ShapeFit:
     """Shapes that explain the training torque best.
 
@@ -56,7 +56,7 @@ class ShapeFit:
     converged: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FrictionSearch:
     """Finds velocity scales and load.
 
@@ -123,8 +123,8 @@ class FrictionSearch:
                 runs, estimate = fitted(build, base, shapes)
                 change = max(change, moved)
             if change < self.tolerance:
-                return ShapeFit(shapes, estimate, runs, used, True)
-        return ShapeFit(shapes, estimate, runs, self.iterations, False)
+                return ShapeFit(shapes=shapes, estimate=estimate, runs=runs, iterations=used, converged=True)
+        return ShapeFit(shapes=shapes, estimate=estimate, runs=runs, iterations=self.iterations, converged=False)
 
 
 def fitted(build: Build, base: BaseParameters, shapes: Shapes) -> tuple[tuple[Run, ...], Estimate]:
@@ -270,7 +270,9 @@ def widened(estimate: Estimate, joints: Sequence[int], n: int) -> Estimate:
     size = r + len(joints)
     return replace(
         estimate,
-        base=BaseParameters(names, independent, dependent, K, base.decision),
+        base=BaseParameters(
+            parameters=names, independent=independent, dependent=dependent, K=K, decision=base.decision
+        ),
         units=(*estimate.units, *("1" for _ in joints)),
         values=np.concatenate([estimate.values, np.zeros(len(joints))]),
         covariance=np.zeros((size, size)),

@@ -19,7 +19,7 @@ from armid.identifiability.base import BaseParameters
 from armid.information.information import ChannelInformation, Information, triangular
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class DriveGains:
     """Gains and the base parameters in torque units.
 
@@ -81,10 +81,19 @@ class DriveGainSearch:
         covariance[np.ix_(free, free)] = inverse[:r, :r]
         torque_sigma = {name: sigma[name] * abs(gains[k]) for k, name in enumerate(names)}
         estimate = Estimate(
-            base, units or ("",) * len(base), full, covariance, "per-channel", torque_sigma,
-            "weighted least squares with drive gains", Status.SOLVED, used,
-        )  # fmt: skip
-        return DriveGains(estimate, names, gains, deviations, used)
+            base=base,
+            units=units or ("",) * len(base),
+            values=full,
+            covariance=covariance,
+            covariance_kind="per-channel",
+            sigma=torque_sigma,
+            method="weighted least squares with drive gains",
+            status=Status.SOLVED,
+            iterations=used,
+        )
+        return DriveGains(
+            estimate=estimate, channels=names, values=gains, standard_deviations=deviations, iterations=used
+        )
 
     def start(self, rows: Information) -> tuple[dict[str, float], FloatArray]:
         """Each joint alone: current on its own columns and the known torque; the latter's coefficient is kappa."""

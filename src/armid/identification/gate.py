@@ -13,13 +13,13 @@ from armid.estimation.estimate import Estimate
 from armid.estimation.status import Status
 from armid.estimation.torque_error import JointErrors
 from armid.identification.comparison import TOLERATED, Comparison, stacked
-from armid.identification.result import Check
 from armid.logs.health.torque import LAG_SECONDS
 from armid.notes import Note, Severity
+from armid.outcome import Check
 from armid.parameters.inertial import pseudo_inertia
 
 LARGEST_RELATIVE_ERROR = 0.15
-"""Of held-out torque, all joints stacked. Seed 000 draws its band at 10 %; drives with unmodelled friction reach 10 to 13 %."""
+"""Of held-out torque, all joints stacked. [Halper2024] draws its band at 10 %; unmodelled friction reaches 10 to 13 %."""
 NO_BETTER_THAN_ZERO = 1.0
 """Relative error of a single joint at which predicting nothing would be as good."""
 LARGEST_GROWTH = 2.5
@@ -94,13 +94,15 @@ def rank_check(estimate: Estimate, structural_rank: int) -> Check:
     text = f"the motion determines {found} of {structural_rank} base parameters"
     if found < structural_rank:
         text += ": excite all joints (armid design)"
-    return Check("rank", found >= structural_rank, found, structural_rank, text)
+    return Check(code="rank", passed=found >= structural_rank, value=found, limit=structural_rank, message=text)
 
 
 def convergence_checks(estimate: Estimate) -> tuple[Check, ...]:
     if estimate.status is Status.SOLVED:
         return ()
-    return (Check("convergence", False, estimate.iterations, 0.0, estimate.status.message),)
+    return (
+        Check(code="convergence", passed=False, value=estimate.iterations, limit=0.0, message=estimate.status.message),
+    )
 
 
 def held_out_checks(joints: Sequence[JointErrors], relative_error: Mapping[str, float]) -> tuple[Check, ...]:
@@ -109,20 +111,50 @@ def held_out_checks(joints: Sequence[JointErrors], relative_error: Mapping[str, 
     if isnan(error):
         return (
             Check(
-                "held-out", False, error, LARGEST_RELATIVE_ERROR, "no held-out motion: nothing shows that it predicts"
+                code="held-out",
+                passed=False,
+                value=error,
+                limit=LARGEST_RELATIVE_ERROR,
+                message="no held-out motion: nothing shows that it predicts",
             ),
         )
     text = f"held-out torque error {100 * error:.1f} % of the torque (limit {100 * LARGEST_RELATIVE_ERROR:.0f} %)"
-    out = [Check("held-out", error <= LARGEST_RELATIVE_ERROR, error, LARGEST_RELATIVE_ERROR, text)]
+    out = [
+        Check(
+            code="held-out",
+            passed=error <= LARGEST_RELATIVE_ERROR,
+            value=error,
+            limit=LARGEST_RELATIVE_ERROR,
+            message=text,
+        )
+    ]
     for joint in joints:
         relative, growth = joint.held_out.relative, joint.held_out.rmse / max(joint.train.rmse, 1e-300)
         if not relative < NO_BETTER_THAN_ZERO:
             text = f"{joint.name}: held-out error {100 * relative:.0f} % of its torque, no better than predicting zero"
-            out.append(Check("joint-unexplained", False, relative, NO_BETTER_THAN_ZERO, text, joint.name))
+            out.append(
+                Check(
+                    code="joint-unexplained",
+                    passed=False,
+                    value=relative,
+                    limit=NO_BETTER_THAN_ZERO,
+                    message=text,
+                    subject=joint.name,
+                )
+            )
         if not (growth <= LARGEST_GROWTH or relative <= NEGLIGIBLE_ERROR):
             text = f"{joint.name}: held-out error {growth:.1f} times the training error; the motion was memorised"
             text += ", record a richer one"
-            out.append(Check("joint-overfitted", False, growth, LARGEST_GROWTH, text, joint.name))
+            out.append(
+                Check(
+                    code="joint-overfitted",
+                    passed=False,
+                    value=growth,
+                    limit=LARGEST_GROWTH,
+                    message=text,
+                    subject=joint.name,
+                )
+            )
     return tuple(out)
 
 
@@ -130,13 +162,18 @@ def constant_checks(comparisons: Sequence[Comparison]) -> tuple[Check, ...]:
     """A model of an arm must do better than remembering the mean torque of every joint."""
     return tuple(
         Check(
-            "worse-than-constant", False, c.rmse, c.rmse_other,
-            f"{c.name}: held-out error {c.rmse:.3g}, but its mean torque of the training motion alone leaves {c.rmse_other:.3g}; "
-            "record a motion that excites it", c.name,
+            code="worse-than-constant",
+            passed=False,
+            value=c.rmse,
+            limit=c.rmse_other,
+            message=f"{c.name}: held-out error {c.rmse:.3g}, but its mean torque of the training motion alone leaves "
+            f"{c.rmse_other:.3g}; "
+            "record a motion that excites it",
+            subject=c.name,
         )
         for c in comparisons
         if c.worse
-    )  # fmt: skip
+    )
 
 
 def nominal_checks(comparisons: Sequence[Comparison]) -> tuple[Check, ...]:
@@ -147,15 +184,20 @@ def nominal_checks(comparisons: Sequence[Comparison]) -> tuple[Check, ...]:
     worse = [c for c in comparisons if c.worse]
     text = f"held-out error {ratio_text(mine, theirs)} that of the description's own parameters, and no joint is worse"
     if not worse:
-        return (Check("not-worse-than-nominal", True, mine, TOLERATED * theirs, text),)
+        return (Check(code="not-worse-than-nominal", passed=True, value=mine, limit=TOLERATED * theirs, message=text),)
     return tuple(
         Check(
-            "not-worse-than-nominal", False, c.rmse, TOLERATED * c.rmse_other,
-            f"{c.name}: held-out error {c.rmse:.3g} against {c.rmse_other:.3g} of the description's own parameters, beyond "
-            "chance; the description knows this joint better than the log does", c.name,
+            code="not-worse-than-nominal",
+            passed=False,
+            value=c.rmse,
+            limit=TOLERATED * c.rmse_other,
+            message=f"{c.name}: held-out error {c.rmse:.3g} against {c.rmse_other:.3g} of the description's own "
+            "parameters, beyond "
+            "chance; the description knows this joint better than the log does",
+            subject=c.name,
         )
         for c in worse
-    )  # fmt: skip
+    )
 
 
 def ratio_text(mine: float, theirs: float) -> str:
@@ -179,7 +221,7 @@ def interval_check(estimate: Estimate, consistent: ConsistentEstimate) -> Check:
     text = f"all {len(estimate)} base parameters have finite intervals"
     if missing:
         text = f"no finite interval for {', '.join(missing[:5])}" + (" and others" if len(missing) > 5 else "")
-    return Check("finite-intervals", not missing, len(missing), 0.0, text)
+    return Check(code="finite-intervals", passed=not missing, value=len(missing), limit=0.0, message=text)
 
 
 def margins(consistent: ConsistentEstimate) -> dict[str, float]:
@@ -204,24 +246,43 @@ def physical_checks(
     least = margin.get(owner, float("inf"))
     out = [
         Check(
-            "physical-margin", least >= SMALLEST_MARGIN, least, SMALLEST_MARGIN,
-            f"{owner}: smallest over largest pseudo-inertia eigenvalue {least:.2g} (at least {SMALLEST_MARGIN:g})", owner,
+            code="physical-margin",
+            passed=least >= SMALLEST_MARGIN,
+            value=least,
+            limit=SMALLEST_MARGIN,
+            message=f"{owner}: smallest over largest pseudo-inertia eigenvalue {least:.2g} (at least {SMALLEST_MARGIN:g})",
+            subject=owner,
         ),
         Check(
-            "physical", certificates.physical, smallest, 0.0,
-            f"smallest pseudo-inertia eigenvalue {smallest:.2g}, of M(q) {certificates.mass_matrix:.2g} sampled, "
+            code="physical",
+            passed=certificates.physical,
+            value=smallest,
+            limit=0.0,
+            message=f"smallest pseudo-inertia eigenvalue {smallest:.2g}, of M(q) {certificates.mass_matrix:.2g} sampled, "
             + (f"at least {certificates.mass_matrix_bound:.2g} everywhere" if certificates.proven else "not proven"),
         ),
         Check(
-            "free-estimate-physical", certificates.free_estimate_is_physical, certificates.distance, certificates.distance_limit,
-            f"unconstrained estimate {certificates.distance:.3g} from the nearest possible bodies "
+            code="free-estimate-physical",
+            passed=certificates.free_estimate_is_physical,
+            value=certificates.distance,
+            limit=certificates.distance_limit,
+            message=f"unconstrained estimate {certificates.distance:.3g} from the nearest possible bodies "
             f"(squared deviations; noise allows {certificates.distance_limit:.3g}, p-value {certificates.p_value:.2g})",
             decisive=False,
         ),
-    ]  # fmt: skip
+    ]
     if consistent.status is not Status.SOLVED:
         text = f"possible bodies: {consistent.status.message}"
-        out.append(Check("consistency-convergence", False, consistent.iterations, 0.0, text, decisive=False))
+        out.append(
+            Check(
+                code="consistency-convergence",
+                passed=False,
+                value=consistent.iterations,
+                limit=0.0,
+                message=text,
+                decisive=False,
+            )
+        )
     for joint, raw in zip(joints, joints_raw, strict=True):
         cost = consistency_cost(joint, raw)
         if cost > NOTABLE_CONSISTENCY_COST:
@@ -230,7 +291,15 @@ def physical_checks(
             if bad:
                 text += "; check the sign of its torque, the mounting and the joint order"
             out.append(
-                Check("consistency-cost", not bad, cost, LARGEST_CONSISTENCY_COST, text, joint.name, decisive=bad)
+                Check(
+                    code="consistency-cost",
+                    passed=not bad,
+                    value=cost,
+                    limit=LARGEST_CONSISTENCY_COST,
+                    message=text,
+                    subject=joint.name,
+                    decisive=bad,
+                )
             )
     return tuple(out)
 
@@ -253,7 +322,15 @@ def gravity_checks(errors: Mapping[str, float]) -> tuple[Check, ...]:
     text = f"possible bodies fit {1 / ratio:.2g} times better with gravity as described than reversed"
     if ratio > REVERSED_IS_BETTER:
         text = f"possible bodies fit {ratio:.2g} times better with gravity reversed: correct the mounting or the torque's sign"
-    return (Check("gravity-direction", ratio <= REVERSED_IS_BETTER, ratio, REVERSED_IS_BETTER, text),)
+    return (
+        Check(
+            code="gravity-direction",
+            passed=ratio <= REVERSED_IS_BETTER,
+            value=ratio,
+            limit=REVERSED_IS_BETTER,
+            message=text,
+        ),
+    )
 
 
 def log_checks(notes: Sequence[Note], *, torque_delay: float = 0.0) -> tuple[Check, ...]:
@@ -264,7 +341,7 @@ def log_checks(notes: Sequence[Note], *, torque_delay: float = 0.0) -> tuple[Che
         torque_delay: by which torque was moved when the logs were conditioned [s]; it settles a lag.
     """
     return tuple(
-        Check(f"log-{note.code}", False, 1.0, 0.0, note.message, note.subject)
+        Check(code=f"log-{note.code}", passed=False, value=1.0, limit=0.0, message=note.message, subject=note.subject)
         for note in notes
         if note.severity is Severity.ERROR or (note.code in UNSETTLED and abs(torque_delay) < SETTLING_DELAY)
     )

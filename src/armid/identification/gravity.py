@@ -32,7 +32,7 @@ CLEARLY_BETTER = 1.2
 """Ratio of consistent errors (root mean square) above which another direction of gravity is the likely one."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class GravityFit:
     """Direction of gravity in the base frame.
 
@@ -84,7 +84,15 @@ class GravityDirection:
         start = hypotheses(nominal / size)[best] * size
         gravity, deviation, status, used = self.refine(runs, start)
         tilt = angle(gravity, nominal)
-        return GravityFit(gravity, tilt, deviation, errors, status, used, gravity_notes(best, tilt, deviation, errors))
+        return GravityFit(
+            gravity=gravity,
+            tilt=tilt,
+            standard_deviation=deviation,
+            consistent_error=errors,
+            status=status,
+            iterations=used,
+            notes=gravity_notes(best, tilt, deviation, errors),
+        )
 
     def consistent_error(self, runs: Sequence[Run], gravity: FloatArray) -> float:
         """Weighted root mean square error of possible bodies under this gravity, weights from the free fit."""

@@ -95,9 +95,10 @@ def commands_of(
     missing = [log.name for log in logs if Channel.COMMANDED_POSITION not in log]
     if missing:
         raise InputError(
-            missing[0], "no commanded positions; --method iv simulates the arm along them",
+            missing[0],
+            "no commanded positions; --method iv simulates the arm along them",
             "record what the controller asked for, or use another method",
-        )  # fmt: skip
+        )
     settings = replace(conditioning, velocity=VelocitySource.POSITION)
     parts = []
     for log in logs:
@@ -294,7 +295,9 @@ def instrumental(
     commanded: dict[str, FloatArray],
 ) -> Free:
     """Instruments from simulating the estimate along the commanded motion; the covariance is that of the instruments' rows."""
-    simulate = ClosedLoop(base, commanded, nearest_bodies(base, description_prior(robot, information)))
+    simulate = ClosedLoop(
+        base=base, commanded=commanded, bodies=nearest_bodies(base, description_prior(robot, information))
+    )
     estimate = InstrumentalVariables().fit(runs, base, simulate, units)
     clean = []
     for run in runs:

@@ -117,9 +117,12 @@ def with_shapes(
     shaping = shaped(robot, data, settings, plain, gains)
     progress("estimating")
     fit = fitted(
-        robot, shaping.data.train, settings, aids=aids,
+        robot,
+        shaping.data.train,
+        settings,
+        aids=aids,
         widen=lambda estimate: shaping.widened(estimate, settings.covariance),
-    )  # fmt: skip
+    )
     fit = replace(fit, notes=(*fit.notes, *shaping.notes))
     return shaping.data, fit, friction_record(settings, shaping, fit, data, plain, fit.scale_deviations)
 
@@ -151,21 +154,40 @@ def judged(robot: Robot, data: Data, fit: Fit, settings: Identification, gains: 
     relative = {"train": stacked_relative_error(data.train, values)}
     relative["held_out"] = stacked_relative_error(data.held_out, values) if data.held_out else float("nan")
     checks = judge(
-        fit.estimate, fit.consistent, certificates, joints, raw,
-        structural_rank=len(fit.structural), relative_error=relative,
+        fit.estimate,
+        fit.consistent,
+        certificates,
+        joints,
+        raw,
+        structural_rank=len(fit.structural),
+        relative_error=relative,
         against_nominal=against_nominal(data.held_out, robot, values, fit.information.parameters),
-        gravity_error=gravity_errors(data.train, settings), log_notes=data.notes,
+        gravity_error=gravity_errors(data.train, settings),
+        log_notes=data.notes,
         torque_delay=data.conditioning.torque_delay,
         against_constant=against_constant(data.train, data.held_out, values),
-    )  # fmt: skip
+    )
     condition_number, scaled = condition_numbers(fit)
     return Result(
-        robot, settings.effects, fit.estimate, fit.consistent, certificates, joints, raw, nominal, relative,
-        condition_number, scaled, checks, gains_of(gains, row_inflation(fit.information, fit.estimate)),
-        conditioning_of(data), {}, {},
-        tuple(dict.fromkeys((*data.notes, *fit.notes, *missing_rotors(data.train, fit.estimate)))),
-        traces(data.held_out, values, free, temperatures=data.temperatures),
-    )  # fmt: skip
+        robot=robot,
+        effects=settings.effects,
+        estimate=fit.estimate,
+        consistent=fit.consistent,
+        certificates=certificates,
+        joints=joints,
+        joints_raw=raw,
+        joints_nominal=nominal,
+        relative_error=relative,
+        condition_number=condition_number,
+        condition_number_scaled=scaled,
+        checks=checks,
+        gains=gains_of(gains, row_inflation(fit.information, fit.estimate)),
+        conditioning=conditioning_of(data),
+        sensitivity={},
+        provenance={},
+        notes=tuple(dict.fromkeys((*data.notes, *fit.notes, *missing_rotors(data.train, fit.estimate)))),
+        traces=traces(data.held_out, values, free, temperatures=data.temperatures),
+    )
 
 
 def gains_of(gains: DriveGains | None, inflation: float) -> dict[str, tuple[float, float]]:

@@ -28,7 +28,7 @@ from armid.rows.friction import Shapes
 from armid.rows.presliding import CANDIDATES, chosen_distances
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Data:
     """Training and held-out runs under one conditioning."""
 
@@ -95,9 +95,15 @@ def prepared(robot: Robot, train: Sequence[Log], held_out: Sequence[Log], settin
     train_runs, *held_runs = (runs_of(part, robot, settings.effects, presliding=distances) for part in (samples, *held))
     temperatures = [run_temperatures(log, robot, part) for log, part in zip(held_out, held, strict=True)]
     return Data(
-        train_runs, tuple(run for runs in held_runs for run in runs), resolved, samples, Shapes(distances), tuple(notes),
-        tuple(t for parts in temperatures for t in parts), tuple(held),
-    )  # fmt: skip
+        train=train_runs,
+        held_out=tuple(run for runs in held_runs for run in runs),
+        conditioning=resolved,
+        samples=samples,
+        shapes=Shapes(distances),
+        notes=tuple(notes),
+        temperatures=tuple(t for parts in temperatures for t in parts),
+        held_samples=tuple(held),
+    )
 
 
 def presliding_of(robot: Robot, samples: Samples, settings: Identification) -> tuple[float, ...]:
@@ -144,9 +150,10 @@ def drive_gains(robot: Robot, data: Data) -> DriveGains:
     loads = {segment.conditions.payload or 0.0 for segment in data.samples.segments}
     if len(loads) != 2 or 0.0 not in loads:
         raise InputError(
-            "logs", f"currents with payloads {sorted(loads)} kg",
+            "logs",
+            f"currents with payloads {sorted(loads)} kg",
             "torque needs drive gains: give runs with and without a weighed payload (--payload both), or a gain in the mapping",
-        )  # fmt: skip
+        )
     mass = max(loads)
     if "payload.mass" not in data.train[0].source.columns:
         raise InputError("payload", "some runs carried one", "use --payload both")

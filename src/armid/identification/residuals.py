@@ -35,7 +35,7 @@ class Binned:
     spread: FloatArray
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ResidualDiagnostics:
     """One channel's held-out residual.
 
@@ -93,12 +93,21 @@ def diagnose(
     lag, correlation, correlation_time = autocorrelation(residual, step)
     frequency, spectrum = amplitude_density(residual, step)
     return ResidualDiagnostics(
-        name, normalised_error(residual, torque), inside_band(residual, torque),
-        lag, correlation, correlation_time, frequency, spectrum, amplitude_density(torque, step)[1],
-        binned(velocity, residual),
-        binned(gravity, residual) if np.ptp(gravity) > NO_LOAD * np.ptp(torque) else None,
-        binned(temperature, residual) if temperature is not None and np.ptp(temperature) > 0.0 else None,
-    )  # fmt: skip
+        name=name,
+        normalised=normalised_error(residual, torque),
+        inside_band=inside_band(residual, torque),
+        lag=lag,
+        autocorrelation=correlation,
+        correlation_time=correlation_time,
+        frequency=frequency,
+        spectrum=spectrum,
+        torque_spectrum=amplitude_density(torque, step)[1],
+        against_velocity=binned(velocity, residual),
+        against_gravity=binned(gravity, residual) if np.ptp(gravity) > NO_LOAD * np.ptp(torque) else None,
+        against_temperature=binned(temperature, residual)
+        if temperature is not None and np.ptp(temperature) > 0.0
+        else None,
+    )
 
 
 def normalised_error(residual: FloatArray, torque: FloatArray) -> float:

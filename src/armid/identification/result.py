@@ -29,6 +29,7 @@ from armid.estimation.torque_error import JointErrors, number
 from armid.identifiability.base import BaseParameters
 from armid.identifiability.rank import RankDecision
 from armid.notes import Note, Severity
+from armid.outcome import Check
 from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
 from armid.parameters.inertial import N_INERTIAL
 from armid.robot.record import record, restored
@@ -41,33 +42,17 @@ ARRAYS_NAME = "result.npz"
 TRACES_NAME = "torque.npz"
 MAX_JSON_BYTES = 50_000_000
 PLAIN = (
-    "condition_number", "condition_number_scaled", "conditioning", "sensitivity", "provenance", "seconds", "peak_memory_mb",
-)  # fmt: skip
+    "condition_number",
+    "condition_number_scaled",
+    "conditioning",
+    "sensitivity",
+    "provenance",
+    "seconds",
+    "peak_memory_mb",
+)
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One condition of the gate.
-
-    Args:
-        code: kebab-case.
-        passed: whether it holds.
-        value, limit: what was compared.
-        message: in words; with what to do when it fails.
-        subject: joint, channel or file; empty for the whole.
-        decisive: whether failing it makes the result untrusted (otherwise it only warns).
-    """
-
-    code: str
-    passed: bool
-    value: float
-    limit: float
-    message: str
-    subject: str = ""
-    decisive: bool = True
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Result:
     """A finished identification.
 
@@ -228,13 +213,22 @@ def summary(result: Result) -> dict[str, Any]:
         "joints_raw": [j.as_dict() for j in result.joints_raw],
         "joints_nominal": [j.as_dict() for j in result.joints_nominal],
         "estimate": {
-            "method": e.method, "status": e.status.value, "iterations": e.iterations,
-            "covariance_kind": e.covariance_kind, "sigma": dict(e.sigma),
-            "rank_reason": e.base.decision.reason, "rank_tolerance": e.base.decision.tolerance, "rank_gap": e.base.decision.gap,
+            "method": e.method,
+            "status": e.status.value,
+            "iterations": e.iterations,
+            "covariance_kind": e.covariance_kind,
+            "sigma": dict(e.sigma),
+            "rank_reason": e.base.decision.reason,
+            "rank_tolerance": e.base.decision.tolerance,
+            "rank_gap": e.base.decision.gap,
             "parameters": [
                 {
-                    "name": name, "unit": unit, "value": float(v), "standard_deviation": float(s),
-                    "relative_standard_deviation": float(r), "terms": e.base.terms(k),
+                    "name": name,
+                    "unit": unit,
+                    "value": float(v),
+                    "standard_deviation": float(s),
+                    "relative_standard_deviation": float(r),
+                    "terms": e.base.terms(k),
                 }
                 for k, (name, unit, v, s, r) in enumerate(
                     zip(e.names, e.units, e.values, e.standard_deviations, e.relative_standard_deviations, strict=True)
@@ -245,14 +239,33 @@ def summary(result: Result) -> dict[str, Any]:
             "provenance": dict(e.provenance),
         },
         "consistent": {
-            "method": c.method, "regulariser": c.regulariser, "status": c.status.value, "iterations": c.iterations,
+            "method": c.method,
+            "regulariser": c.regulariser,
+            "status": c.status.value,
+            "iterations": c.iterations,
             "seconds": c.seconds,
-            "chi_square": c.chi_square, "chi_square_free": c.chi_square_free, "prior_origin": dict(c.prior.origin),
+            "chi_square": c.chi_square,
+            "chi_square_free": c.chi_square_free,
+            "prior_origin": dict(c.prior.origin),
             "parameters": [
-                {"name": n, "unit": u, "value": float(v), "prior": float(p), "standard_deviation": float(s),
-                 "determined_by": by, "data_share": float(share)}
+                {
+                    "name": n,
+                    "unit": u,
+                    "value": float(v),
+                    "prior": float(p),
+                    "standard_deviation": float(s),
+                    "determined_by": by,
+                    "data_share": float(share),
+                }
                 for n, u, v, p, s, by, share in zip(
-                    c.names, c.units, c.values, c.prior.values, c.standard_deviations, c.determined_by, c.data_share, strict=True
+                    c.names,
+                    c.units,
+                    c.values,
+                    c.prior.values,
+                    c.standard_deviations,
+                    c.determined_by,
+                    c.data_share,
+                    strict=True,
                 )
             ],
             "notes": [note.as_dict() for note in c.notes],
@@ -264,11 +277,15 @@ def summary(result: Result) -> dict[str, Any]:
         "sensitivity": dict(result.sensitivity),
         "provenance": dict(result.provenance),
         "notes": [note.as_dict() for note in result.notes],
-        "effects": {**asdict(result.effects), "torques": result.effects.torques.value, "payload": result.effects.payload.value},
+        "effects": {
+            **asdict(result.effects),
+            "torques": result.effects.torques.value,
+            "payload": result.effects.payload.value,
+        },
         "robot": record(result.robot),
         "seconds": result.seconds,
         "peak_memory_mb": result.peak_memory_mb,
-    }  # fmt: skip
+    }
 
 
 def arrays(result: Result) -> dict[str, Any]:
@@ -335,20 +352,45 @@ def restored_result(text: dict[str, Any], data: dict[str, Any], traces: dict[str
     names = tuple(p["name"] for p in c["parameters"])
     gap = e["rank_gap"]
     decision = RankDecision(
-        len(data["independent"]), e["rank_tolerance"], data["singular_values"],
-        float("inf") if gap is None else gap, e["rank_reason"],
-    )  # fmt: skip
-    base = BaseParameters(names, data["independent"], data["dependent"], data["K"], decision)
+        rank=len(data["independent"]),
+        tolerance=e["rank_tolerance"],
+        singular_values=data["singular_values"],
+        gap=float("inf") if gap is None else gap,
+        reason=e["rank_reason"],
+    )
+    base = BaseParameters(
+        parameters=names, independent=data["independent"], dependent=data["dependent"], K=data["K"], decision=decision
+    )
     estimate = Estimate(
-        base, tuple(p["unit"] for p in e["parameters"]), data["values"], data["covariance"], e["covariance_kind"],
-        e["sigma"], e["method"], Status(e["status"]), e["iterations"], notes_of(e["notes"]), e["provenance"],
-    )  # fmt: skip
-    prior = Prior(names, data["prior"], data["prior_scale"], c["prior_origin"], ())
+        base=base,
+        units=tuple(p["unit"] for p in e["parameters"]),
+        values=data["values"],
+        covariance=data["covariance"],
+        covariance_kind=e["covariance_kind"],
+        sigma=e["sigma"],
+        method=e["method"],
+        status=Status(e["status"]),
+        iterations=e["iterations"],
+        notes=notes_of(e["notes"]),
+        provenance=e["provenance"],
+    )
+    prior = Prior(names=names, values=data["prior"], scale=data["prior_scale"], origin=c["prior_origin"], notes=())
     consistent = ConsistentEstimate(
-        names, tuple(p["unit"] for p in c["parameters"]), data["standard"], prior, data["data_share"],
-        data["standard_deviations"], c["chi_square"], c["chi_square_free"], c["regulariser"], Status(c["status"]),
-        c["iterations"], c["seconds"], notes_of(c["notes"]), c.get("method", "lmi"),
-    )  # fmt: skip
+        names=names,
+        units=tuple(p["unit"] for p in c["parameters"]),
+        values=data["standard"],
+        prior=prior,
+        data_share=data["data_share"],
+        standard_deviations=data["standard_deviations"],
+        chi_square=c["chi_square"],
+        chi_square_free=c["chi_square_free"],
+        regulariser=c["regulariser"],
+        status=Status(c["status"]),
+        iterations=c["iterations"],
+        seconds=c["seconds"],
+        notes=notes_of(c["notes"]),
+        method=c.get("method", "lmi"),
+    )
     k["p_value"] = number(k.get("p_value"))
     k["distance"] = float("inf") if k["distance"] is None else k["distance"]
     effects = Effects(

@@ -14,12 +14,13 @@ from armid.estimation.run import Run
 from armid.estimation.torque_error import JointErrors, stacked_relative_error
 from armid.identification.gate import held_out_checks, log_checks, nominal_checks
 from armid.identification.metrics import against_nominal, held_out_errors
-from armid.identification.result import Check, Result
+from armid.identification.result import Result
 from armid.logs.conditioning import Conditioning, Differentiator, VelocitySource, condition
 from armid.logs.log import Channel, Log
+from armid.outcome import Check
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Revalidation:
     """How a result does on other motion.
 
@@ -71,7 +72,9 @@ def revalidate(result: Result, logs: Sequence[Log], *, accept: tuple[str, ...] =
         *nominal_checks(against_nominal(runs, result.robot, result.consistent.values, result.consistent.names)),
         *log_checks([note for log in logs for note in log.notes], torque_delay=settings.torque_delay),
     )
-    return Revalidation(joints, raw, error, checks, result.conditioning)
+    return Revalidation(
+        joints=joints, joints_raw=raw, relative_error=error, checks=checks, conditioning=result.conditioning
+    )
 
 
 def stored_conditioning(result: Result, accept: tuple[str, ...]) -> Conditioning:

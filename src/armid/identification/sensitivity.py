@@ -46,9 +46,13 @@ def sensitivities(
     if cutoff is not None and np.isfinite(cutoff):
         for factor in CUTOFF_FACTORS:
             changed = replace(
-                data.conditioning, cutoff=cutoff * factor, rate=None,
-                torque_cutoff=None if data.conditioning.torque_cutoff is None else data.conditioning.torque_cutoff * factor,
-            )  # fmt: skip
+                data.conditioning,
+                cutoff=cutoff * factor,
+                rate=None,
+                torque_cutoff=None
+                if data.conditioning.torque_cutoff is None
+                else data.conditioning.torque_cutoff * factor,
+            )
             out["cutoff"].append(other_cutoff(robot, train, changed, settings, fit, gains, data.shapes))
     if settings.prior is None:
         out |= left_out(data, fit)

@@ -40,7 +40,7 @@ class Method(StrEnum):
     """Instrumental variables from simulating the arm along the commanded motion, which the log must hold."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Identification:
     """Settings of an identification.
 
@@ -53,7 +53,7 @@ class Identification:
         regulariser: pull towards the prior in the consistent estimate; its weight is one over the squared
             relative doubt, so 0.1 doubts every body by three times its own size.
         bounds: further constraints on the bodies.
-        way: how possible bodies are found: convex program, smooth refinement of it, or seed 000's inequalities.
+        way: how possible bodies are found: convex program, smooth refinement of it, or [Halper2024]'s inequalities.
         prior: an earlier result to start from.
         prior_inflation: how much wider than its own deviations the earlier result is believed.
         presliding: look for a distance over which Coulomb friction turns around, joint by joint, on the training motion.

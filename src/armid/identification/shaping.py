@@ -21,10 +21,10 @@ from armid.identification.fit import Fit
 from armid.identification.friction import Build, FrictionSearch, ShapeFit, rigid_part, scale_deviations
 from armid.identification.gains import DriveGains
 from armid.identification.prepare import Data, scaled_runs
-from armid.identification.result import Check
 from armid.identification.settings import Identification
 from armid.logs.samples import Samples
 from armid.notes import Note, Severity
+from armid.outcome import Check
 from armid.parameters.effects import FRICTION_NAMES, FRICTION_SHAPES, Effects
 from armid.robot.robot import Robot
 from armid.rows.friction import Shapes
@@ -227,4 +227,13 @@ def paying_check(record: dict[str, Any]) -> tuple[Check, ...]:
         text += f", larger on {', '.join(bad)}"
     if not good or bad:
         text += "; leave out what does not pay"
-    return (Check("friction-shape-pays", bool(good) and not bad, len(good), 1.0, text, decisive=False),)
+    return (
+        Check(
+            code="friction-shape-pays",
+            passed=bool(good) and not bad,
+            value=len(good),
+            limit=1.0,
+            message=text,
+            decisive=False,
+        ),
+    )

@@ -34,7 +34,7 @@ CORRECTION_LIMIT = 1e-7
 MOST_CORRECTIONS = 3
 
 
-class Method(StrEnum):
+class FactorMethod(StrEnum):
     """How rows become a factor."""
 
     AUTO = "auto"
@@ -44,7 +44,7 @@ class Method(StrEnum):
 
 
 def accumulate(
-    source: RowSource, inputs: npt.ArrayLike, y: npt.ArrayLike, *, method: Method = Method.AUTO
+    source: RowSource, inputs: npt.ArrayLike, y: npt.ArrayLike, *, method: FactorMethod = FactorMethod.AUTO
 ) -> Information:
     """Information of measured samples.
 
@@ -58,10 +58,10 @@ def accumulate(
     measured = samples("y", y, len(source.channels))
     if len(x) != len(measured):
         raise ShapeError("y", measured.shape, f"[{len(x)}, {len(source.channels)}]")
-    if method is Method.QR or len(x) <= SMALL:
+    if method is FactorMethod.QR or len(x) <= SMALL:
         return by_qr(source, x, measured)
     information = by_gram(source, x, measured)
-    if method is Method.AUTO and scaled_condition(information) > GRAM_CONDITION_LIMIT:
+    if method is FactorMethod.AUTO and scaled_condition(information) > GRAM_CONDITION_LIMIT:
         return by_qr(source, x, measured)
     return information
 
@@ -89,7 +89,7 @@ def by_qr(source: RowSource, x: FloatArray, y: FloatArray) -> Information:
                 factors.append(triangular(rows))
             else:
                 factors[k] = triangular(np.vstack([factors[k], rows]))
-    return assembled(source, columns, factors, float(len(x)), Method.QR)
+    return assembled(source, columns, factors, float(len(x)), FactorMethod.QR)
 
 
 def row_blocks(source: RowSource, x: FloatArray) -> tuple[tuple[npt.NDArray[np.intp], ...], Iterator[FloatArray]]:
@@ -117,7 +117,7 @@ def by_gram(source: RowSource, x: FloatArray, y: FloatArray) -> Information:
         factors, b = corrected, b + step
         if np.linalg.norm(step) <= CORRECTION_LIMIT * np.linalg.norm(b):
             break
-    return assembled(source, code.channel_columns, factors, float(len(x)), Method.GRAM)
+    return assembled(source, code.channel_columns, factors, float(len(x)), FactorMethod.GRAM)
 
 
 def factor_of_gram(G: FloatArray) -> FloatArray:
@@ -192,7 +192,7 @@ def assembled(
     columns: Sequence[npt.NDArray[np.intp]],
     factors: Sequence[FloatArray],
     count: float,
-    method: Method,
+    method: FactorMethod,
 ) -> Information:
     """The factors with their names."""
     channels = tuple(

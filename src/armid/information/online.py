@@ -20,7 +20,7 @@ def forgotten(information: Information, factor: float) -> Information:
 
 
 @dataclass(frozen=True)
-class Window:
+class SlidingWindow:
     """The last few pieces of information; older ones drop out whole.
 
     Nothing is ever subtracted from a factor, which would lose digits: the window's sum is taken anew over its pieces.
@@ -37,9 +37,9 @@ class Window:
         if self.length < 1:
             raise InputError("window length", f"{self.length}", "expected at least one piece")
 
-    def push(self, piece: Information) -> Window:
+    def push(self, piece: Information) -> SlidingWindow:
         """The window after one more piece."""
-        return Window(self.length, (*self.pieces, piece)[-self.length :])
+        return SlidingWindow(self.length, (*self.pieces, piece)[-self.length :])
 
     @property
     def information(self) -> Information:

@@ -84,7 +84,7 @@ def determines(base: BaseParameters, source: Any) -> bool:
 
 
 def axis_models(arm: ArmForm) -> tuple[MinimalModel, ...]:
-    """The minimal model of every channel; seed 002 eq. 24."""
+    """The minimal model of every channel; [RWTH2021] eq. 24."""
     return tuple(minimal_model(arm.form, k) for k in range(len(arm.form.channels)))
 
 

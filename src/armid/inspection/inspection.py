@@ -19,7 +19,7 @@ from armid.robot.robot import Robot
 from armid.rows.axis_inertia import AxisInertiaRows
 from armid.rows.gravity import GravityRows
 from armid.rows.inertia_matrix import InertiaMatrixRows
-from armid.rows.pose import ErrorModel, PoseMeasure, PoseRows
+from armid.rows.pose import ChainErrors, PoseMeasure, PoseRows
 from armid.rows.torque import TorqueRows
 
 if TYPE_CHECKING:
@@ -62,10 +62,10 @@ class Tracking:
     frame: str | None = None
     measure: PoseMeasure = PoseMeasure.POSE
     points: tuple[tuple[float, float, float], ...] = ((0.0, 0.0, 0.0),)
-    model: ErrorModel | None = None
+    model: ChainErrors | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Inspection:
     """What can be identified.
 
@@ -103,7 +103,7 @@ def sources_for(
                 "quantity", "pose together with another quantity", "kinematics and dynamics are inspected apart"
             )
         t = tracking or Tracking()
-        return (PoseRows(robot, t.frame, t.measure, t.model, t.points),)
+        return (PoseRows(robot=robot, frame=t.frame, measure=t.measure, model=t.model, points=t.points),)
     if Quantity.TORQUE not in quantities:
         effects = Effects(rotor_inertia=effects.rotor_inertia, payload=effects.payload)
     if Quantity.AXIS_INERTIA in quantities:
@@ -138,7 +138,16 @@ def inspect(
     found = structure(*sources, tolerance=tolerance, what=" and ".join(quantities))
     terms, closed, notes = closed_terms(sources, found.base)
     notes += weak_notes(found.base) + [note for note in robot.notes if note.code in NOTES_THAT_MATTER]
-    return Inspection(robot, tuple(quantities), effects, found.base, terms, closed, found.per_channel, tuple(notes))
+    return Inspection(
+        robot=robot,
+        quantities=tuple(quantities),
+        effects=effects,
+        base=found.base,
+        terms=terms,
+        closed_form=closed,
+        per_channel=found.per_channel,
+        notes=tuple(notes),
+    )
 
 
 def closed_terms(

@@ -22,7 +22,7 @@ from armid.logs.log import Log
 
 
 @dataclass(frozen=True, eq=False)
-class Recorded:
+class RecordedExcitation:
     """What a recording excites, and what of it stands out of its noise.
 
     Args:
@@ -36,7 +36,7 @@ class Recorded:
     noise: Mapping[str, float] | None = None
 
 
-def recorded_excitation(found: Inspection, log: Log, *, noise: npt.ArrayLike | None = None) -> Recorded:
+def recorded_excitation(found: Inspection, log: Log, *, noise: npt.ArrayLike | None = None) -> RecordedExcitation:
     """What a recorded motion excites, and which base parameters its torque can tell from noise.
 
     Args:
@@ -53,13 +53,15 @@ def recorded_excitation(found: Inspection, log: Log, *, noise: npt.ArrayLike | N
     x = samples.inputs()
     given = None if noise is None else named_noise(source, noise)
     if not samples.torques:
-        return Recorded(excitation_of(found, x, noise=noise))
+        return RecordedExcitation(excitation_of(found, x, noise=noise))
     torque = samples.torque(found.effects.torques)
     information = accumulate(source, x, torque)
     cutoff = samples.cutoff_hz
     correlated = max(1.0, samples.rate / (2.0 * cutoff)) if cutoff else 1.0
     own = given or residual_noise(information, samples_per_independent=correlated)
-    return Recorded(excitation(information, found.base, own), detected_base(information, found.base, own), own)
+    return RecordedExcitation(
+        excitation(information, found.base, own), detected_base(information, found.base, own), own
+    )
 
 
 def torque_rows(found: Inspection) -> RowSource:
@@ -84,7 +86,7 @@ def named_noise(source: RowSource, noise: npt.ArrayLike) -> dict[str, float]:
 
 
 def excitation_of(found: Inspection, inputs: npt.ArrayLike, *, noise: npt.ArrayLike | None = None) -> Excitation:
-    """Which of the base parameters a motion excites, and how well: the persistent-excitation test of seed 001.
+    """Which of the base parameters a motion excites, and how well: the persistent-excitation test of [Khosla1985].
 
     Args:
         found: what torque can identify of this arm at all.

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.kernels.finish import gram_length, gram_matrix
-from armid.kernels.ir import Finish, Plan, module_text
+from armid.kernels.ir import Finish, KernelPlan, module_text
 from armid.kernels.lanes import BLOCK, STRIDE
 from armid.kernels.machine import Loaded, load, machine
 
@@ -159,7 +159,7 @@ def aligned_zeros(count: int) -> FloatArray:
     return room[start : start + count]
 
 
-def compile_plan(plan: Plan) -> Kernel:
+def compile_plan(plan: KernelPlan) -> Kernel:
     """Machine code for a plan, compiled or taken from the cache."""
     sizes = tuple(len(group) for group in plan.groups)
     return Kernel(sizes, plan.widths, plan.finish, load(module_text(plan, machine().lanes)))

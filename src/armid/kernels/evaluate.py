@@ -15,7 +15,7 @@ import numpy.typing as npt
 from armid.arrays import FloatArray, samples
 from armid.errors import ShapeError
 from armid.kernels.compiled import Kernel, compile_plan, contiguous_columns
-from armid.kernels.ir import Finish, Plan
+from armid.kernels.ir import Finish, KernelPlan
 from armid.kernels.source import Row, RowSource
 from armid.kernels.tape import Node, Tape, vector_jacobian
 from armid.recursion.scalars import ARRAYS, Scalar, Scalars
@@ -89,7 +89,7 @@ class CompiledRows:
     @cached_property
     def store_kernel(self) -> Kernel:
         """The non-zero entries of A."""
-        return compile_plan(Plan(self.recorded[0], (self.outputs,), Finish.STORE))
+        return compile_plan(KernelPlan(self.recorded[0], (self.outputs,), Finish.STORE))
 
     @cached_property
     def gram_kernel(self) -> Kernel:
@@ -97,7 +97,7 @@ class CompiledRows:
         tape, rows = self.recorded
         first = len(self.source.inputs)
         groups = tuple((*row.values(), tape.input(first + k)) for k, row in enumerate(rows))
-        return compile_plan(Plan(tape, groups, Finish.GRAM))
+        return compile_plan(KernelPlan(tape, groups, Finish.GRAM))
 
     @cached_property
     def correction_kernel(self) -> Kernel:
@@ -108,7 +108,7 @@ class CompiledRows:
         for k, row in enumerate(rows):
             r = self._residual(tape, row, first + k)
             totals += [*(node * r for node in row.values()), r * r]
-        return compile_plan(Plan(tape, (tuple(totals),), Finish.TOTAL))
+        return compile_plan(KernelPlan(tape, (tuple(totals),), Finish.TOTAL))
 
     @cached_property
     def residual_kernel(self) -> Kernel:
@@ -116,7 +116,7 @@ class CompiledRows:
         tape, rows = self.recorded
         first = len(self.source.inputs)
         outputs = tuple(self._residual(tape, row, first + k) for k, row in enumerate(rows))
-        return compile_plan(Plan(tape, (outputs,), Finish.STORE))
+        return compile_plan(KernelPlan(tape, (outputs,), Finish.STORE))
 
     @staticmethod
     def _residual(tape: Tape, row: dict[int, Node], y: int) -> Node:
@@ -134,7 +134,7 @@ class CompiledRows:
         first = len(self.source.inputs)
         seeds = [tape.input(first + k) for k in range(len(nodes))]
         inputs = [tape.input(k) for k in range(first)]
-        return compile_plan(Plan(tape, (tuple(vector_jacobian(tape, nodes, seeds, inputs)),), Finish.STORE))
+        return compile_plan(KernelPlan(tape, (tuple(vector_jacobian(tape, nodes, seeds, inputs)),), Finish.STORE))
 
     def packed(self, inputs: FloatArray) -> FloatArray:
         """The non-zero entries of A, shape [len(entries), n_samples]."""

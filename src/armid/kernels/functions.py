@@ -13,7 +13,7 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.kernels.compiled import Kernel, compile_plan, contiguous_columns
 from armid.kernels.evaluate import SMALL
-from armid.kernels.ir import Finish, Plan
+from armid.kernels.ir import Finish, KernelPlan
 from armid.kernels.tape import Tape
 from armid.recursion.scalars import ARRAYS, Scalar, Scalars
 
@@ -44,4 +44,4 @@ def over_samples(body: Body, inputs: Sequence[FloatArray], shared: FloatArray) -
 def _compiled(body: Body, n_inputs: int, n_shared: int) -> Kernel:
     tape = Tape()
     outputs = body([tape.input(k) for k in range(n_inputs)], [tape.uniform(k) for k in range(n_shared)], tape)
-    return compile_plan(Plan(tape, (tuple(tape.node(value) for value in outputs),), Finish.STORE))
+    return compile_plan(KernelPlan(tape, (tuple(tape.node(value) for value in outputs),), Finish.STORE))

@@ -33,7 +33,7 @@ class Finish(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class KernelPlan:
     """What to compile.
 
     Args:
@@ -57,7 +57,7 @@ class Plan:
         return sum(self.widths)
 
 
-def module_text(plan: Plan, lanes: int) -> str:
+def module_text(plan: KernelPlan, lanes: int) -> str:
     """The LLVM module of a plan, for vectors of `lanes` doubles."""
     width = Lanes(lanes)
     match plan.finish:
@@ -70,7 +70,7 @@ def module_text(plan: Plan, lanes: int) -> str:
     return "\n".join([evaluate(plan, width), finish, entry(plan), width.declarations()])
 
 
-def evaluate(plan: Plan, lanes: Lanes) -> str:
+def evaluate(plan: KernelPlan, lanes: Lanes) -> str:
     """One block: the tape over all its vectors, outputs to scratch."""
     body = Arithmetic(lanes)
     places = scratch_slots(plan)
@@ -96,7 +96,7 @@ done:
 }}"""
 
 
-def scratch_slots(plan: Plan) -> dict[int, list[int]]:
+def scratch_slots(plan: KernelPlan) -> dict[int, list[int]]:
     """Scratch slots each operation's value goes to."""
     places: dict[int, list[int]] = {}
     start = 0
@@ -107,7 +107,7 @@ def scratch_slots(plan: Plan) -> dict[int, list[int]]:
     return places
 
 
-def entry(plan: Plan) -> str:
+def entry(plan: KernelPlan) -> str:
     """The exported function: blocks, a possibly shorter last one, and the finish of each group."""
     calls, start = [], 0
     for k, width in enumerate(plan.widths):

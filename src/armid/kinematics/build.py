@@ -9,26 +9,26 @@ import numpy as np
 from armid.errors import InputError
 from armid.kinematics.conventions import dh_form, mdh_form
 from armid.kinematics.model import (
-    Basis,
     ErrorModel,
     FrameModel,
-    Geometry,
     JointTerm,
     KinematicModel,
     Slot,
     Term,
+    TermBasis,
+    UnknownGeometry,
     prismatic,
-)  # fmt: skip
+)
 from armid.kinematics.parameter import KinematicParameter, Owner, Tolerances
-from armid.robot.elementary import Elementary, Motion
+from armid.robot.elementary import Elementary, Move
 from armid.robot.robot import Joint, Robot
 
-MOTIONS = (Motion.TX, Motion.TY, Motion.TZ, Motion.RX, Motion.RY, Motion.RZ)
+MOTIONS = (Move.TX, Move.TY, Move.TZ, Move.RX, Move.RY, Move.RZ)
 
 KEEP_FIRST, KEEP_SECOND, KEEP_THIRD, KEEP_LAST = 0, 1, 2, 3
 """Ranks of parameters: frames first (nothing else is known about them), zeros, then lengths and axes, then the rest."""
 
-DENAVIT = {Motion.RX: "alpha", Motion.TX: "a", Motion.RZ: "theta", Motion.TZ: "d", Motion.RY: "beta"}
+DENAVIT = {Move.RX: "alpha", Move.TX: "a", Move.RZ: "theta", Move.TZ: "d", Move.RY: "beta"}
 
 
 class ModelBuilder:
@@ -41,7 +41,7 @@ class ModelBuilder:
 
     def add(self, name: str, unit: str, owner: Owner, tolerance: float, rank: int) -> int:
         """Index of a new parameter."""
-        self.parameters.append(KinematicParameter(name, unit, owner, tolerance, rank))
+        self.parameters.append(KinematicParameter(name=name, unit=unit, owner=owner, tolerance=tolerance, rank=rank))
         return len(self.parameters) - 1
 
     def shared(self, name: str, unit: str, owner: Owner, tolerance: float, rank: int) -> int:
@@ -74,7 +74,7 @@ class ModelBuilder:
     def offset(self, joint: int, slides: bool, name: str, rank: int) -> None:
         """An unknown zero of a joint."""
         unit, width = ("m", self.tolerances.offset_length) if slides else ("rad", self.tolerances.offset)
-        self.terms.append(JointTerm(joint, self.add(name, unit, Owner.JOINT, width, rank), Basis.ONE))
+        self.terms.append(JointTerm(joint, self.add(name, unit, Owner.JOINT, width, rank), TermBasis.ONE))
 
 
 def kinematic_model(
@@ -93,7 +93,9 @@ def kinematic_model(
         targets: frame of each target: chain from the last link's frame to the target.
     """
     errors = ErrorModel() if errors is None else errors
-    form = {Geometry.MDH: mdh_form, Geometry.HAYATI: mdh_form, Geometry.DH: dh_form}.get(errors.geometry)
+    form = {UnknownGeometry.MDH: mdh_form, UnknownGeometry.HAYATI: mdh_form, UnknownGeometry.DH: dh_form}.get(
+        errors.geometry
+    )
     shaped = robot if form is None else form(robot)
     builder = ModelBuilder(errors.tolerances)
     setup_slots = {name: builder.frame(name, frame, Owner.SETUP) for name, frame in setups.items()}
@@ -103,7 +105,12 @@ def kinematic_model(
         joint_terms(builder, shaped, i, errors)
     target_slots = {name: builder.frame(name, frame, Owner.TARGET) for name, frame in targets.items()}
     return KinematicModel(
-        shaped, tuple(builder.parameters), tuple(links), tuple(builder.terms), setup_slots, target_slots
+        robot=shaped,
+        parameters=tuple(builder.parameters),
+        links=tuple(links),
+        terms=tuple(builder.terms),
+        setups=setup_slots,
+        targets=target_slots,
     )
 
 
@@ -112,14 +119,14 @@ def link_slots(builder: ModelBuilder, robot: Robot, i: int, joint: Joint, errors
     plain = [Slot(e, i if e.variable else None) for e in joint.transforms]
     slides = prismatic(robot, i)
     match errors.geometry:
-        case Geometry.NONE:
+        case UnknownGeometry.NONE:
             if Term.OFFSET in errors.terms:
                 builder.offset(i, slides, f"joint{i + 1}.offset", KEEP_SECOND)
             return plain
-        case Geometry.COMPLETE:
+        case UnknownGeometry.COMPLETE:
             return complete_slots(builder, i, joint, plain, offset=Term.OFFSET in errors.terms, slides=slides)
         case _:
-            beta = errors.geometry is Geometry.HAYATI and i > 0 and follows_parallel(joint)
+            beta = errors.geometry is UnknownGeometry.HAYATI and i > 0 and follows_parallel(joint)
             return denavit_slots(builder, i, joint, slides=slides, beta=beta)
 
 
@@ -136,7 +143,7 @@ def complete_slots(
         if motion is not own:
             along = motion.axis == own.axis
             small.append(
-                builder.constant(i, Elementary(motion), motion.value.lower(), KEEP_LAST if along else KEEP_THIRD)
+                builder.constant(i, Elementary(motion=motion), motion.value.lower(), KEEP_LAST if along else KEEP_THIRD)
             )
     return [*plain[:k], *small, *plain[k:]]
 
@@ -153,8 +160,8 @@ def denavit_slots(builder: ModelBuilder, i: int, joint: Joint, *, slides: bool, 
             slots.append(Slot(element))
         else:
             slots.append(builder.constant(i, element, str(label), KEEP_THIRD))
-            if beta and element.motion is Motion.TX:
-                slots.append(builder.constant(i, Elementary(Motion.RY), "beta", KEEP_THIRD))
+            if beta and element.motion is Move.TX:
+                slots.append(builder.constant(i, Elementary(motion=Move.RY), "beta", KEEP_THIRD))
     return slots
 
 
@@ -164,7 +171,7 @@ PARALLEL = 0.05
 
 def follows_parallel(joint: Joint) -> bool:
     """Whether the joint's axis is nearly parallel to the one before it (its alpha is near 0 or pi)."""
-    alpha = sum(e.value for e in joint.transforms if e.motion is Motion.RX and e.symbol is not None)
+    alpha = sum(e.value for e in joint.transforms if e.motion is Move.RX and e.symbol is not None)
     return abs(np.sin(alpha)) < PARALLEL
 
 
@@ -173,25 +180,26 @@ def joint_terms(builder: ModelBuilder, robot: Robot, i: int, errors: ErrorModel)
     t, label, slides = errors.tolerances, f"joint{i + 1}", prismatic(robot, i)
     unit = "m" if slides else "rad"
 
-    def term(name: str, unit: str, width: float, basis: Basis, other: int = 0) -> None:
+    def term(name: str, unit: str, width: float, basis: TermBasis, other: int = 0) -> None:
         index = builder.add(f"{label}.{name}", unit, Owner.JOINT, width, KEEP_LAST)
         builder.terms.append(JointTerm(i, index, basis, other))
 
     if Term.GAIN in errors.terms:
-        term("gain", "1", t.gain, Basis.POSITION)
+        term("gain", "1", t.gain, TermBasis.POSITION)
     if Term.ECCENTRICITY in errors.terms and not slides:
-        term("eccentricity_sin", unit, t.eccentricity, Basis.SIN)
-        term("eccentricity_cos", unit, t.eccentricity, Basis.COS)
+        term("eccentricity_sin", unit, t.eccentricity, TermBasis.SIN)
+        term("eccentricity_cos", unit, t.eccentricity, TermBasis.COS)
     if Term.COUPLING in errors.terms:
         pairs = errors.couplings or tuple((j + 1, j) for j in range(robot.n_joints - 1))
         for moved, moving in pairs:
             if moved == i:
-                term(f"coupling{moving + 1}", "1", t.coupling, Basis.OTHER, moving)
+                term(f"coupling{moving + 1}", "1", t.coupling, TermBasis.OTHER, moving)
     if Term.COMPLIANCE in errors.terms:
         if not robot.inertial.any():
             raise InputError(
-                robot.name, "joint compliance was asked for, but the description has no masses",
+                robot.name,
+                "joint compliance was asked for, but the description has no masses",
                 "gravity torque needs nominal inertial values: use a URDF with <inertial>, or leave the term out",
-            )  # fmt: skip
+            )
         width, per = (t.compliance_length, "m/N") if slides else (t.compliance, "rad/(N m)")
-        term("compliance", per, width, Basis.TORQUE)
+        term("compliance", per, width, TermBasis.TORQUE)

@@ -8,13 +8,13 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.kernels.kinematics import forward_kinematics
-from armid.kinematics.model import Basis, KinematicModel, Slot, joint_coordinates
+from armid.kinematics.model import KinematicModel, Slot, TermBasis, joint_coordinates
 from armid.kinematics.sag import gravity_torque
 from armid.robot.elementary import Elementary, product
 from armid.robot.robot import Frame, Robot
 
-IN_COUPLING = (Basis.POSITION, Basis.OTHER)
-NOT_IN_ROBOT = (Basis.SIN, Basis.COS, Basis.TORQUE)
+IN_COUPLING = (TermBasis.POSITION, TermBasis.OTHER)
+NOT_IN_ROBOT = (TermBasis.SIN, TermBasis.COS, TermBasis.TORQUE)
 """Joint terms that need a correction file: no robot description has a place for them."""
 
 
@@ -27,10 +27,10 @@ def calibrated_robot(model: KinematicModel, values: FloatArray) -> Robot:
     zeros = np.zeros(robot.n_joints)
     coupling = np.eye(robot.n_joints) if robot.coupling is None else np.array(robot.coupling)
     for term in model.terms:
-        if term.basis is Basis.ONE:
+        if term.basis is TermBasis.ONE:
             zeros[term.joint] += values[term.parameter]
         elif term.basis in IN_COUPLING:
-            other = term.joint if term.basis is Basis.POSITION else term.other
+            other = term.joint if term.basis is TermBasis.POSITION else term.other
             coupling[term.joint, other] += values[term.parameter]
     joints = tuple(
         replace(joint, transforms=folded(slots, values, float(zero)))

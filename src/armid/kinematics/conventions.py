@@ -13,12 +13,12 @@ from dataclasses import replace
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.robot.elementary import Elementary, Motion, from_matrix, product
+from armid.robot.elementary import Elementary, Move, from_matrix, product
 from armid.robot.robot import Joint, JointKind, Robot
 
-MODIFIED = (Motion.RX, Motion.TX, Motion.RZ, Motion.TZ)
-STANDARD = (Motion.RZ, Motion.TZ, Motion.TX, Motion.RX)
-SYMBOLS = {Motion.RX: "alpha", Motion.TX: "a", Motion.RZ: "theta", Motion.TZ: "d"}
+MODIFIED = (Move.RX, Move.TX, Move.RZ, Move.TZ)
+STANDARD = (Move.RZ, Move.TZ, Move.TX, Move.RX)
+SYMBOLS = {Move.RX: "alpha", Move.TX: "a", Move.RZ: "theta", Move.TZ: "d"}
 
 NEARLY_PARALLEL = 1e-3
 """[rad] Nominal axes this close are meant to be parallel; the difference (a rounded 1.5708) is kept as a fixed rotation."""
@@ -26,7 +26,7 @@ ROUND_OFF = 1e-12
 """A fixed transform closer to identity than this is left out."""
 
 
-def is_in_form(robot: Robot, order: tuple[Motion, ...]) -> bool:
+def is_in_form(robot: Robot, order: tuple[Move, ...]) -> bool:
     """Whether every joint's transforms are of these kinds, each at most once and in this order."""
     for joint in robot.joints:
         places = [order.index(e.motion) if e.motion in order else -1 for e in joint.transforms]
@@ -36,14 +36,14 @@ def is_in_form(robot: Robot, order: tuple[Motion, ...]) -> bool:
     return True
 
 
-def filled(robot: Robot, order: tuple[Motion, ...]) -> Robot:
+def filled(robot: Robot, order: tuple[Move, ...]) -> Robot:
     """The same arm with the left-out zeros written down and every number named."""
     joints = []
     for i, joint in enumerate(robot.joints):
         given = {e.motion: e for e in joint.transforms}
         elements = tuple(
             replace(
-                given.get(m, Elementary(m)),
+                given.get(m, Elementary(motion=m)),
                 symbol=given[m].symbol if m in given and given[m].variable else f"{SYMBOLS[m]}{i + 1}",
             )
             for m in order
@@ -87,15 +87,19 @@ def dh_form(robot: Robot) -> Robot:
 
 def k_before(elements: tuple[Elementary, ...]) -> int:
     """How many elements stand before the rotation about z."""
-    return next(k for k, e in enumerate(elements) if e.motion is Motion.RZ and (e.variable or e.symbol is not None))
+    return next(k for k, e in enumerate(elements) if e.motion is Move.RZ and (e.variable or e.symbol is not None))
 
 
 def standard_tail(following: tuple[Elementary, ...], i: int) -> tuple[Elementary, ...]:
     """Tx(a) Rx(alpha) of a standard row, from the alpha and a of the next modified one (they commute)."""
-    alpha = sum(e.value for e in following if e.motion is Motion.RX and e.symbol is not None)
-    a = sum(e.value for e in following if e.motion is Motion.TX and e.symbol is not None)
+    alpha = sum(e.value for e in following if e.motion is Move.RX and e.symbol is not None)
+    a = sum(e.value for e in following if e.motion is Move.TX and e.symbol is not None)
     rest = tuple(e for e in following if e.symbol is None)
-    return (Elementary(Motion.TX, a, f"a{i + 1}"), Elementary(Motion.RX, alpha, f"alpha{i + 1}"), *rest)
+    return (
+        Elementary(motion=Move.TX, value=a, symbol=f"a{i + 1}"),
+        Elementary(motion=Move.RX, value=alpha, symbol=f"alpha{i + 1}"),
+        *rest,
+    )
 
 
 def link_frames(robot: Robot) -> list[FloatArray]:
@@ -182,10 +186,13 @@ def modified_elements(F: FloatArray, G: FloatArray, joint: Joint, i: int) -> tup
     theta = clean_angle(float(np.arctan2(-T[0, 1], T[0, 0])))
     a, d = clean(float(T[0, 3])), clean(float(T[:3, 3] @ T[:3, 2]))
     turns = joint.kind is JointKind.REVOLUTE
-    head = (Elementary(Motion.RX, alpha, f"alpha{i + 1}"), Elementary(Motion.TX, a, f"a{i + 1}"))
+    head = (
+        Elementary(motion=Move.RX, value=alpha, symbol=f"alpha{i + 1}"),
+        Elementary(motion=Move.TX, value=a, symbol=f"a{i + 1}"),
+    )
     tail = (
-        Elementary(Motion.RZ, theta, None if turns else f"theta{i + 1}", variable=turns),
-        Elementary(Motion.TZ, d, f"d{i + 1}" if turns else None, variable=not turns),
+        Elementary(motion=Move.RZ, value=theta, symbol=None if turns else f"theta{i + 1}", variable=turns),
+        Elementary(motion=Move.TZ, value=d, symbol=f"d{i + 1}" if turns else None, variable=not turns),
     )
     rest = np.linalg.inv(product(head)) @ T @ np.linalg.inv(product(tail))
     return (*head, *small_free(rest), *tail)

@@ -16,8 +16,8 @@ from armid.errors import InputError, UnknownNameError
 from armid.kinematics.build import kinematic_model
 from armid.kinematics.calibrated import calibrated_robot, frame_matrix
 from armid.kinematics.encoders import encoder_terms, without_encoder_terms
-from armid.kinematics.model import ErrorModel, FrameModel, Geometry, KinematicModel, Term
-from armid.robot.elementary import Elementary, Motion
+from armid.kinematics.model import ErrorModel, FrameModel, KinematicModel, Term, UnknownGeometry
+from armid.robot.elementary import Elementary, Move
 from armid.robot.robot import Robot
 
 FORMAT = "armid-correction/1"
@@ -105,7 +105,7 @@ def restored(data: Mapping[str, Any], robot: Robot) -> tuple[KinematicModel, Flo
             f"this robot has {', '.join(robot.joint_names)}",
         )
     errors = ErrorModel(
-        Geometry(data["geometry"]),
+        UnknownGeometry(data["geometry"]),
         frozenset(Term(t) for t in data["terms"]),
         tuple((int(a), int(b)) for a, b in data["couplings"]),
     )
@@ -119,7 +119,7 @@ def restored(data: Mapping[str, Any], robot: Robot) -> tuple[KinematicModel, Flo
 
 def frame_model(parts: list[dict[str, Any]]) -> FrameModel:
     return FrameModel(
-        tuple(Elementary(Motion(p["motion"]), float(p["value"])) for p in parts),
+        tuple(Elementary(motion=Move(p["motion"]), value=float(p["value"])) for p in parts),
         tuple(p["free"] for p in parts),
         body=next((p["body"] for p in parts if p.get("body")), None),
     )

@@ -13,9 +13,9 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.kernels.dynamics import gravity
 from armid.kinematics.calibrated import calibrated_robot
-from armid.kinematics.model import Basis, JointTerm, KinematicModel, basis_values
+from armid.kinematics.model import JointTerm, KinematicModel, TermBasis, basis_values
 
-ENCODER = (Basis.POSITION, Basis.SIN, Basis.COS, Basis.TORQUE)
+ENCODER = (TermBasis.POSITION, TermBasis.SIN, TermBasis.COS, TermBasis.TORQUE)
 """Terms that change the recorded motion: joint gain, eccentricity (two harmonics) and compliance."""
 
 
@@ -43,7 +43,7 @@ def encoder_shift(model: KinematicModel, values: FloatArray, q: FloatArray) -> F
         q: what the encoders show, shape [n, n_joints].
     """
     terms = encoder_terms(model, values)
-    torque = gravity(model.robot, q) if any(term.basis is Basis.TORQUE for term in terms) else None
+    torque = gravity(model.robot, q) if any(term.basis is TermBasis.TORQUE for term in terms) else None
     out = np.zeros_like(q)
     for term in terms:
         out[:, term.joint] += values[term.parameter] * basis_values(term, q, torque)

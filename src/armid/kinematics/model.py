@@ -22,11 +22,11 @@ from armid.kinematics.parameter import KinematicParameter, Owner, Tolerances
 from armid.kinematics.structural import STRUCTURAL, Zero, as_number
 from armid.recursion.kinematics import element_twists
 from armid.recursion.scalars import FLOATS
-from armid.robot.elementary import Elementary, Motion, from_matrix
+from armid.robot.elementary import Elementary, Move, from_matrix
 from armid.robot.robot import JointKind, Robot
 
 
-class Geometry(StrEnum):
+class UnknownGeometry(StrEnum):
     """Which constants of the links are unknown."""
 
     COMPLETE = "complete"
@@ -51,7 +51,7 @@ class Term(StrEnum):
     COMPLIANCE = "compliance"
 
 
-class Basis(StrEnum):
+class TermBasis(StrEnum):
     """The function of the configuration that multiplies a joint parameter."""
 
     ONE = "one"
@@ -83,7 +83,7 @@ class JointTerm:
 
     joint: int
     parameter: int
-    basis: Basis
+    basis: TermBasis
     other: int = 0
 
 
@@ -104,10 +104,10 @@ class FrameModel:
     body: str | None = None
 
     @classmethod
-    def around(cls, T: FloatArray, free: Sequence[Motion], *, outside: bool) -> FrameModel:
+    def around(cls, T: FloatArray, free: Sequence[Move], *, outside: bool) -> FrameModel:
         """Small corrections around a start value, on its outer (sensor) or inner (tool) side: never near a singularity."""
         start = from_matrix(T)
-        small = tuple(Elementary(motion) for motion in free)
+        small = tuple(Elementary(motion=motion) for motion in free)
         names = tuple(str(motion.value).lower() for motion in free)
         fixed: tuple[str | None, ...] = (None,) * len(start)
         return cls(small + start, names + fixed) if outside else cls(start + small, fixed + names)
@@ -123,11 +123,11 @@ def known_cluster(
         offsets: name of each target -> its known position on the body [m], shape [3].
         body: name of the body, in front of its parameters' names.
     """
-    motions = (Motion.TX, Motion.TY, Motion.TZ, Motion.RX, Motion.RY, Motion.RZ)
+    motions = (Move.TX, Move.TY, Move.TZ, Move.RX, Move.RY, Move.RZ)
     frame = FrameModel.around(T_link_body, motions, outside=False)
     return {
         name: FrameModel(
-            (*frame.elements, *(Elementary(m, float(x)) for m, x in zip(motions[:3], at, strict=True))),
+            (*frame.elements, *(Elementary(motion=m, value=float(x)) for m, x in zip(motions[:3], at, strict=True))),
             (*frame.free, None, None, None),
             frame.rank,
             body,
@@ -147,13 +147,13 @@ class ErrorModel:
         tolerances: the prior.
     """
 
-    geometry: Geometry = Geometry.COMPLETE
+    geometry: UnknownGeometry = UnknownGeometry.COMPLETE
     terms: frozenset[Term] = frozenset({Term.OFFSET})
     couplings: tuple[tuple[int, int], ...] = ()
     tolerances: Tolerances = field(default_factory=Tolerances)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class KinematicModel:
     """A chain per sensor and target through the same arm, over one parameter vector.
 
@@ -214,17 +214,17 @@ def corrected(slots: Sequence[Slot], values: FloatArray) -> list[tuple[Elementar
 def basis_values(term: JointTerm, q: FloatArray, torque: FloatArray | None) -> FloatArray | float:
     """The basis of one term at the drive positions q [n, n_joints] and gravity torques [n, n_joints]."""
     match term.basis:
-        case Basis.ONE:
+        case TermBasis.ONE:
             return 1.0
-        case Basis.POSITION:
+        case TermBasis.POSITION:
             return q[:, term.joint]
-        case Basis.SIN:
+        case TermBasis.SIN:
             return np.sin(q[:, term.joint])
-        case Basis.COS:
+        case TermBasis.COS:
             return np.cos(q[:, term.joint])
-        case Basis.OTHER:
+        case TermBasis.OTHER:
             return q[:, term.other]
-        case Basis.TORQUE:
+        case TermBasis.TORQUE:
             assert torque is not None
             return torque[:, term.joint]
 

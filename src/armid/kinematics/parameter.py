@@ -16,7 +16,7 @@ class Owner(StrEnum):
     JOINT = "joint"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KinematicParameter:
     """One number added to the nominal kinematics.
 
@@ -35,7 +35,7 @@ class KinematicParameter:
     rank: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tolerances:
     """Standard deviations of what makers, mounting and use leave uncertain: the default Gaussian prior.
 

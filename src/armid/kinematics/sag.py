@@ -6,7 +6,7 @@ from weakref import WeakKeyDictionary
 
 from armid.arrays import FloatArray
 from armid.kernels.dynamics import gravity
-from armid.kinematics.model import Basis, KinematicModel
+from armid.kinematics.model import KinematicModel, TermBasis
 
 _TORQUES: WeakKeyDictionary[KinematicModel, tuple[FloatArray, FloatArray]] = WeakKeyDictionary()
 """Gravity torque of the last set of configurations: it does not change while a model is fitted to them."""
@@ -14,7 +14,7 @@ _TORQUES: WeakKeyDictionary[KinematicModel, tuple[FloatArray, FloatArray]] = Wea
 
 def gravity_torque(model: KinematicModel, q: FloatArray) -> FloatArray | None:
     """Nominal gravity torque at the drives' positions, when some term of the model needs it."""
-    if not any(term.basis is Basis.TORQUE for term in model.terms):
+    if not any(term.basis is TermBasis.TORQUE for term in model.terms):
         return None
     known = _TORQUES.get(model)
     if known is None or known[0] is not q:

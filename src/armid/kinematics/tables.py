@@ -35,7 +35,7 @@ COLUMNS = ("alpha", "a", "beta", "theta", "d")
 BASE, TIP = "base", "tip"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableRow:
     """One line: alpha [rad], a [m], beta [rad], theta [rad], d [m] at joint position zero."""
 
@@ -136,7 +136,9 @@ def row_between(name: str, T: FloatArray) -> TableRow:
     along = float(T[:3, 3] @ T[:3, 2])
     a = (float(T[0, 3]) - s * along) / (1.0 - s * s)
     beta = clean(float(np.arcsin(s)))
-    return TableRow(name, clean_angle(alpha), clean(a), beta, clean_angle(theta), clean(along - a * s))
+    return TableRow(
+        name=name, alpha=clean_angle(alpha), a=clean(a), beta=beta, theta=clean_angle(theta), d=clean(along - a * s)
+    )
 
 
 def near(row: TableRow, to: TableRow) -> TableRow:
@@ -150,7 +152,7 @@ def near(row: TableRow, to: TableRow) -> TableRow:
 
 def standard(rows: Sequence[TableRow]) -> tuple[TableRow, ...]:
     """Modified rows regrouped: each keeps theta and d and takes alpha, a and beta of the next."""
-    following = [*rows[1:], TableRow("")]
+    following = [*rows[1:], TableRow(name="")]
     return tuple(
         replace(row, alpha=after.alpha, a=after.a, beta=after.beta) for row, after in zip(rows, following, strict=True)
     )

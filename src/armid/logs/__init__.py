@@ -5,7 +5,7 @@ from armid.logs.conditioning.stream import condition_stream
 from armid.logs.health.check import check_log
 from armid.logs.health.file import check_file
 from armid.logs.health.refuse import LogRefusedError
-from armid.logs.log import Channel, Clock, Conditions, Log, Provenance, matched
+from armid.logs.log import Channel, Clock, Conditions, Log, LogSource, matched
 from armid.logs.read import LogStream, ReadOptions, open_log, read_log
 from armid.logs.samples import Samples, Segment, concatenated
 
@@ -17,8 +17,8 @@ __all__ = [
     "Differentiator",
     "Log",
     "LogRefusedError",
+    "LogSource",
     "LogStream",
-    "Provenance",
     "ReadOptions",
     "Samples",
     "Segment",

@@ -14,7 +14,7 @@ from armid.logs.readers.table import Table, TableFile
 from armid.logs.units import factor
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
 class Scaled:
     """A channel with its columns looked up and all its factors in one matrix or one row.
 
@@ -46,7 +46,14 @@ class Scaled:
         if entry.inverse_matrix is not None:
             inverse: FloatArray = np.linalg.inv(entry.inverse_matrix).astype(np.float64)
             matrix = inverse if matrix is None else matrix @ inverse
-        return Scaled(entry.channel, entry.file, columns, scale, matrix, np.array(entry.offset))
+        return Scaled(
+            channel=entry.channel,
+            file=entry.file,
+            columns=columns,
+            scale=scale,
+            matrix=matrix,
+            offset=np.array(entry.offset),
+        )
 
 
 def channel_values(scaled: Scaled, table: Table, start: int, stop: int) -> FloatArray:

@@ -36,7 +36,7 @@ def unnamed_groups(
     blocks = [values[:, first + k * n : first + (k + 1) * n] for k in range((count - first) // n)]
     kinds = block_kinds(blocks)
     groups = [Group(channel, tuple(table.names[first + k * n : first + (k + 1) * n])) for channel, k in kinds.items()]
-    return groups, ClockMap(table.names[0], unit="") if timed else ClockMap()
+    return groups, ClockMap(column=table.names[0], unit="") if timed else ClockMap()
 
 
 FOLLOWS = 0.8

@@ -61,9 +61,7 @@ def corrected_log(log: Log, model: KinematicModel, values: FloatArray) -> Log:
 
 def bend(model: KinematicModel, values: FloatArray, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
     """Second time derivative of the shift along the motion, shape [n, n_joints]."""
-    ahead, here, behind = (
-        encoder_shift(model, values, q + h * qd + 0.5 * h**2 * qdd) for h in (STEP, 0.0, -STEP)
-    )  # fmt: skip
+    ahead, here, behind = (encoder_shift(model, values, q + h * qd + 0.5 * h**2 * qdd) for h in (STEP, 0.0, -STEP))
     return np.asarray((ahead - 2.0 * here + behind) / STEP**2)
 
 

@@ -65,7 +65,7 @@ class Clock(StrEnum):
     """No clock at all: `time` counts samples."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions:
     """What the run was like.
 
@@ -92,7 +92,7 @@ class Conditions:
 
 
 @dataclass(frozen=True, slots=True)
-class Provenance:
+class LogSource:
     """Where the numbers came from.
 
     Args:
@@ -104,7 +104,7 @@ class Provenance:
     reader: str = ""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Log:
     """A recording: raw, named, immutable.
 
@@ -127,7 +127,7 @@ class Log:
     named: bool = False
     clock: Clock = Clock.COLUMN
     conditions: Conditions = field(default_factory=Conditions)
-    source: Provenance = field(default_factory=Provenance)
+    source: LogSource = field(default_factory=LogSource)
     notes: tuple[Note, ...] = ()
 
     def __post_init__(self) -> None:

@@ -53,10 +53,16 @@ def guessed_map(
     groups = same_width(path, groups, head)
     joints = next((g.joints for g in groups if g.joints), ())
     channels = tuple(
-        ChannelMap(g.channel, g.columns, unit=g.unit if g.unit in UNITS[g.channel] else DEFAULT_UNITS[g.channel])
+        ChannelMap(
+            channel=g.channel,
+            columns=g.columns,
+            unit=g.unit if g.unit in UNITS[g.channel] else DEFAULT_UNITS[g.channel],
+        )
         for g in groups
     )
-    mapping = LogMap({"": FileMap(path, layout)}, channels, clock, joints, name=path.stem, preset=preset)
+    mapping = LogMap(
+        files={"": FileMap(path, layout)}, channels=channels, clock=clock, joints=joints, name=path.stem, preset=preset
+    )
     return mapping, (guess_note(path, preset, groups, clock),)
 
 
@@ -84,10 +90,11 @@ def shortened(names: tuple[str, ...], limit: int = 12) -> str:
 def guess_note(path: Path, preset: str, groups: list[Group], clock: ClockMap) -> Note:
     """States the guess: what was taken for what."""
     parts = [
-        f"{g.channel.value} = {g.columns[0]}" + (f"..{g.columns[-1]}" if len(g.columns) > 1 else "")
+        f"{g.channel.value} = {g.columns[0]}"
+        + (f"..{g.columns[-1]}" if len(g.columns) > 1 else "")
         + (f" [{g.unit}]" if g.unit else f" [{DEFAULT_UNITS[g.channel]} assumed]")
         for g in groups
-    ]  # fmt: skip
+    ]
     fraction = f" + {clock.nanoseconds} [ns]" if clock.nanoseconds else ""
     parts.append(
         f"time = {clock.column} [{clock.unit or 'unit guessed'}]{fraction}" if clock.column else "no time column"
@@ -132,7 +139,7 @@ def named_clock(parsed: list[ColumnName]) -> ClockMap:
     order = {word: k for k, word in enumerate(CLOCK_ORDER)}
     best = min(whole, key=lambda clock: order.get("".join(clock.stem), len(order)))
     pair = next((c.column.name for c in found if c.nanoseconds and c is not best and c.stem == best.stem), None)
-    return ClockMap(best.column.name, unit="s" if pair else clock_unit(best), nanoseconds=pair)
+    return ClockMap(column=best.column.name, unit="s" if pair else clock_unit(best), nanoseconds=pair)
 
 
 def clock_unit(clock: ClockName) -> str:

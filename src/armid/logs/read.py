@@ -15,7 +15,7 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.errors import InputError, UnknownNameError
 from armid.logs.apply import Scaled, channel_values, column_of
-from armid.logs.log import Channel, Clock, Log, Provenance, matched
+from armid.logs.log import Channel, Clock, Log, LogSource, matched
 from armid.logs.mapping import TORQUE_SIDES, ClockMap, LogMap, is_mapping_file, read_mapping
 from armid.logs.presets import guessed_map
 from armid.logs.readers.files import existing, open_table, sha256_of
@@ -35,7 +35,7 @@ HEAD_ROWS = 20_000
 CHUNK_ROWS = 1 << 17
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
     """What the user says about a file that needs no mapping.
 
@@ -119,7 +119,7 @@ def open_log(path: str | Path, robot: Robot | None = None, *, options: ReadOptio
         tables = {"": table}
     mapping, more = with_options(mapping, options)
     mapping = replace(mapping, clock=resolved_clock(mapping, tables))
-    return LogStream(mapping, tables, robot, (*notes, *more))
+    return LogStream(mapping=mapping, tables=tables, robot=robot, guesses=(*notes, *more))
 
 
 def guessed(path: Path, layout: Layout, table: TableFile, robot: Robot | None) -> tuple[LogMap, tuple[Note, ...]]:
@@ -181,10 +181,10 @@ def resolved_clock(mapping: LogMap, tables: Mapping[str, TableFile]) -> ClockMap
 
 
 def table_of(path: Path, layout: Layout) -> TableFile:
-    return FlatTable(path, layout, layout.flat) if layout.flat else open_table(path, layout)
+    return FlatTable(path=path, layout=layout, width=layout.flat) if layout.flat else open_table(path, layout)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class FlatTable:
     """A text file that lists the numbers of each sample one after another."""
 
@@ -201,7 +201,7 @@ class FlatTable:
             yield {"1": values[:, 0] if self.width == 1 else values}
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class LogStream:
     """A recording that is delivered in pieces of bounded size.
 
@@ -219,7 +219,7 @@ class LogStream:
     timing: tuple[Note, ...] = ()
     unit: str = ""
     """Of the clock's column, known once the first piece has been read."""
-    _hashes: Future[Provenance] | None = field(default=None, repr=False)
+    _hashes: Future[LogSource] | None = field(default=None, repr=False)
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -238,11 +238,11 @@ class LogStream:
             self._hashes = pool.submit(self.hashed)
             pool.shutdown(wait=False)
 
-    def hashed(self) -> Provenance:
+    def hashed(self) -> LogSource:
         files = tuple((str(f.path), sha256_of(f.path)) for f in self.mapping.files.values())
-        return Provenance(files, self.mapping.preset)
+        return LogSource(files, self.mapping.preset)
 
-    def provenance(self) -> Provenance:
+    def provenance(self) -> LogSource:
         """Paths and SHA-256 of the raw bytes."""
         self.start_hash()
         assert self._hashes is not None
@@ -299,14 +299,14 @@ class LogStream:
         for array in (time, *channels.values()):
             array.flags.writeable = False
         log = Log(
-            self.mapping.name,
-            self.mapping.joints or tuple(f"joint{i + 1}" for i in range(n)),
-            time,
-            channels,
+            name=self.mapping.name,
+            joints=self.mapping.joints or tuple(f"joint{i + 1}" for i in range(n)),
+            time=time,
+            channels=channels,
             named=named,
             clock=clock,
             conditions=self.mapping.conditions,
-            source=Provenance(tuple((str(f.path), "") for f in self.mapping.files.values()), self.mapping.preset),
+            source=LogSource(tuple((str(f.path), "") for f in self.mapping.files.values()), self.mapping.preset),
             notes=(*self.guesses, *self.timing),
         )
         return matched(log, self.robot) if self.robot is not None else log

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from armid.arrays import FloatArray, finite
 from armid.errors import InputError, ShapeError, UnknownNameError
-from armid.logs.log import MEASURED_TORQUES, Channel, Conditions, Provenance
+from armid.logs.log import MEASURED_TORQUES, Channel, Conditions, LogSource
 from armid.notes import Note
 from armid.parameters.effects import TorqueSide
 
@@ -23,7 +23,7 @@ MOTOR_SIDE = (Channel.MOTOR_TORQUE, Channel.CURRENT, Channel.COMMANDED_TORQUE)
 """Channels that measure before the transmission, preferred first."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
     """A stretch of uniform sampling: samples start..stop-1 of one log, not bridging any gap.
 
@@ -48,7 +48,7 @@ class Segment:
         return slice(self.start, self.stop)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Samples:
     """What the estimators use. Arrays are read-only with contiguous columns.
 
@@ -81,7 +81,7 @@ class Samples:
     weights: FloatArray | None = None
     settings: Conditioning | None = None
     noise: Mapping[Channel, FloatArray] = field(default_factory=dict)
-    sources: tuple[Provenance, ...] = ()
+    sources: tuple[LogSource, ...] = ()
     notes: tuple[Note, ...] = ()
 
     def __post_init__(self) -> None:

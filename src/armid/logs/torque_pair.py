@@ -27,7 +27,7 @@ scatter."""
 
 
 @dataclass(frozen=True, slots=True)
-class TorqueModel:
+class TorquePairModel:
     """One of the three models.
 
     Args:
@@ -43,17 +43,17 @@ class TorqueModel:
     gives: str
 
 
-MODELS: Mapping[TorqueSide, TorqueModel] = {
-    TorqueSide.LINK: TorqueModel(
+MODELS: Mapping[TorqueSide, TorquePairModel] = {
+    TorqueSide.LINK: TorquePairModel(
         1, TorqueSide.LINK, "joint torque sensors", "links and joint-side friction; nothing of the drives"
     ),
-    TorqueSide.BOTH: TorqueModel(
+    TorqueSide.BOTH: TorquePairModel(
         2,
         TorqueSide.BOTH,
         "joint torque sensors and motor torque, one clock",
         "links, payload, rotor inertias, friction and offsets on either side",
     ),
-    TorqueSide.DIFFERENCE: TorqueModel(
+    TorqueSide.DIFFERENCE: TorquePairModel(
         3,
         TorqueSide.DIFFERENCE,
         "joint torque sensors and motor torque, one clock",

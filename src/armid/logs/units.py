@@ -33,12 +33,41 @@ UNITS: dict[Channel, dict[str, float]] = {
 }
 
 ALIASES = {
-    "n m": "Nm", "n*m": "Nm", "n.m": "Nm", "newton metre": "Nm", "degree": "deg", "degrees": "deg", "°": "deg", "grad": "deg",
-    "radian": "rad", "radians": "rad", "ampere": "A", "amps": "A", "amp": "A", "‰": "permille", "%": "percent",
-    "seconds": "s", "sec": "s", "second": "s", "millisecond": "ms", "milliseconds": "ms", "msec": "ms", "µs": "us", "usec": "us",
-    "nsec": "ns", "nanoseconds": "ns", "microseconds": "us", "celsius": "degC", "°c": "degC", "1/min": "rpm",
-    "rad/s2": "rad/s^2", "deg/s2": "deg/s^2", "°/s": "deg/s", "nm": "Nm", "mnm": "mNm",
-}  # fmt: skip
+    "n m": "Nm",
+    "n*m": "Nm",
+    "n.m": "Nm",
+    "newton metre": "Nm",
+    "degree": "deg",
+    "degrees": "deg",
+    "°": "deg",
+    "grad": "deg",
+    "radian": "rad",
+    "radians": "rad",
+    "ampere": "A",
+    "amps": "A",
+    "amp": "A",
+    "‰": "permille",
+    "%": "percent",
+    "seconds": "s",
+    "sec": "s",
+    "second": "s",
+    "millisecond": "ms",
+    "milliseconds": "ms",
+    "msec": "ms",
+    "µs": "us",
+    "usec": "us",
+    "nsec": "ns",
+    "nanoseconds": "ns",
+    "microseconds": "us",
+    "celsius": "degC",
+    "°c": "degC",
+    "1/min": "rpm",
+    "rad/s2": "rad/s^2",
+    "deg/s2": "deg/s^2",
+    "°/s": "deg/s",
+    "nm": "Nm",
+    "mnm": "mNm",
+}
 
 
 def canonical(unit: str) -> str:

@@ -48,26 +48,66 @@ ABBREVIATIONS: dict[str, Channel] = {
 QUANTITIES: dict[str, tuple[str, ...]] = {
     "position": ("q", "qpos", "pos", "position", "positions", "angle", "angles", "theta"),
     "velocity": (
-        "qd", "dq", "qp", "qvel", "qdot", "vel", "velocity", "velocities", "speed", "speeds", "thetadot",
+        "qd",
+        "dq",
+        "qp",
+        "qvel",
+        "qdot",
+        "vel",
+        "velocity",
+        "velocities",
+        "speed",
+        "speeds",
+        "thetadot",
     ),
     "acceleration": ("qdd", "ddq", "qddot", "qacc", "acc", "acceleration", "accelerations"),
     "torque": ("tau", "torque", "torques", "trq", "effort", "efforts", "moment", "moments"),
     "current": ("current", "currents", "curr", "cur"),
     "temperature": ("temperature", "temperatures", "temp"),
-}  # fmt: skip
+}
 
 ROLES: dict[str, tuple[str, ...]] = {
     "commanded": (
-        "commanded", "command", "cmd", "target", "desired", "des", "ref", "reference", "setpoint", "soll", "ipo", "goal",
+        "commanded",
+        "command",
+        "cmd",
+        "target",
+        "desired",
+        "des",
+        "ref",
+        "reference",
+        "setpoint",
+        "soll",
+        "ipo",
+        "goal",
         "planned",
     ),
     "external": ("external", "ext", "exthat", "exthatfiltered"),
     "motor": ("motor", "mot", "drive"),
     "": (
-        "joint", "joints", "jnt", "axis", "axes", "j", "state", "states", "actual", "act", "measured", "meas", "msr",
-        "estimated", "est", "link", "sensor", "internal", "rec", "is", "ist",
+        "joint",
+        "joints",
+        "jnt",
+        "axis",
+        "axes",
+        "j",
+        "state",
+        "states",
+        "actual",
+        "act",
+        "measured",
+        "meas",
+        "msr",
+        "estimated",
+        "est",
+        "link",
+        "sensor",
+        "internal",
+        "rec",
+        "is",
+        "ist",
     ),
-}  # fmt: skip
+}
 
 MEANING: dict[tuple[str, str], Channel] = {
     ("position", ""): Channel.POSITION,
@@ -90,9 +130,30 @@ UNIT_OF_WORD = {"axisact": "deg", "axisactmeas": "deg", "aipos": "deg", "aspos":
 """KRL variables and RSI: joint angles are in degrees always."""
 
 TIME_WORDS = (
-    "timestamp", "timestamps", "timecont", "elapsedtime", "statetime", "time", "times", "t", "ts", "stamp", "zeit",
-    "duration", "elapsed", "clock", "sec", "secs", "seconds", "timestart", "header", "in", "utime", "ipoc", "system",
-)  # fmt: skip
+    "timestamp",
+    "timestamps",
+    "timecont",
+    "elapsedtime",
+    "statetime",
+    "time",
+    "times",
+    "t",
+    "ts",
+    "stamp",
+    "zeit",
+    "duration",
+    "elapsed",
+    "clock",
+    "sec",
+    "secs",
+    "seconds",
+    "timestart",
+    "header",
+    "in",
+    "utime",
+    "ipoc",
+    "system",
+)
 """A clock's name is made of these; `sample_time` or `execution_time` are durations, not clocks."""
 
 NANOSECOND_WORDS = ("nanosec", "nanosecs", "nsec", "nsecs", "nanoseconds", "nano", "ns")
@@ -120,7 +181,7 @@ MAX_NAME = 80
 """Letters; nobody names a column at greater length, and cutting into words is quadratic."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnName:
     """A column name taken apart.
 
@@ -154,7 +215,7 @@ def taken_apart(name: str) -> ColumnName:
     rest = DEVICE.sub("", rest)
     parts = [letters(part) for part in re.split(r"[.:/]", rest)]
     path = tuple(dict.fromkeys(word for k in range(len(parts)) if (word := "".join(parts[k:]))))
-    return ColumnName(name, letters(rest), index, canonical(unit) if unit else "", path)
+    return ColumnName(name=name, word=letters(rest), index=index, unit=canonical(unit) if unit else "", path=path)
 
 
 def letters(text: str) -> str:

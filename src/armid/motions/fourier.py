@@ -1,7 +1,7 @@
 """Finite Fourier series in both published forms.
 
 Position form ([Kolyubin2017] eq. 23):   q(t) = q0 + sum_k a_k sin(k w t) + b_k cos(k w t)
-Velocity form (iiwa thesis eq. 3.55b):   q(t) = sum_k A_k/(k w) sin(k w t) - B_k/(k w) cos(k w t)
+Velocity form ([Halper2024] eq. 3.55b):   q(t) = sum_k A_k/(k w) sin(k w t) - B_k/(k w) cos(k w t)
 
 They differ by the bias and by what the coefficients bound: amplitudes of position, or of velocity.
 """
@@ -107,7 +107,7 @@ def from_velocity_form(
     offset: npt.ArrayLike | None = None,
     repetitions: int = 1,
 ) -> FourierTrajectory:
-    """From the coefficients of the iiwa thesis (eq. 3.55b).
+    """From the coefficients of the [Halper2024] (eq. 3.55b).
 
     Args:
         joint_names: columns.
@@ -128,7 +128,7 @@ def from_velocity_form(
 def published_bounds(
     trajectory: FourierTrajectory, position: npt.ArrayLike, velocity: npt.ArrayLike
 ) -> dict[str, FloatArray]:
-    """Usage of the iiwa thesis' analytic bounds, per joint; at most 1 where a bound holds.
+    """Usage of the [Halper2024]' analytic bounds, per joint; at most 1 where a bound holds.
 
     Sufficient, not necessary: a motion may exceed them and still stay within its limits. Eq. 3.55f is used
     without its division by the number of harmonics: as printed it excludes the trajectory the thesis publishes.

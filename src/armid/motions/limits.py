@@ -78,9 +78,13 @@ class MotionLimits:
             raise InputError("margin", f"{margin}", "a fraction between 0 and 1")
         keep = 1.0 - margin
         return MotionLimits(
-            self.middle - keep * self.half_range, self.middle + keep * self.half_range,
-            keep * self.velocity, keep * self.acceleration, keep * self.jerk, keep * self.torque,
-        )  # fmt: skip
+            self.middle - keep * self.half_range,
+            self.middle + keep * self.half_range,
+            keep * self.velocity,
+            keep * self.acceleration,
+            keep * self.jerk,
+            keep * self.torque,
+        )
 
     def but(self, **values: FloatArray | float) -> MotionLimits:
         """The same with some fields replaced; a number stands for all joints."""
@@ -110,9 +114,10 @@ def completed(robot: Robot, which: str, default: FloatArray, notes: list[Note]) 
         used = ", ".join(f"{x:.3g}" for x in default[missing])
         notes.append(
             Note(
-                "limit-assumed", Severity.WARNING,
+                "limit-assumed",
+                Severity.WARNING,
                 f"{robot.name} gives no {which} limit for {names}; {used} is used (state yours in the robot file)",
                 which,
             )
-        )  # fmt: skip
+        )
     return np.where(missing, default, values)

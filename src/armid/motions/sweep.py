@@ -1,4 +1,4 @@
-"""Excitation of one axis at a time: sines on top of a constant velocity; seed 002 sec. 2.4, [Gruendel2021].
+"""Excitation of one axis at a time: sines on top of a constant velocity; [RWTH2021] sec. 2.4, [Gruendel2021].
 
 The offset keeps the velocity from changing sign, so that Coulomb friction stays at 0 Hz; the other axes stand still, so that
 there is neither Coriolis nor centrifugal torque in the axis.
@@ -74,7 +74,7 @@ class Signal(StrEnum):
     """One frequency that runs linearly from the first to the last."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class SweepMotion:
     """One axis moves around a pose with velocity `offset + sum of sines`, the others stand still.
 
@@ -231,7 +231,16 @@ def sweep_motion(
     check_frequencies(axis, lines, rate_hz, signal)
     x = np.asarray(pose, dtype=np.float64)
     length = USUAL_SECONDS if seconds is None else float(seconds)
-    unit = SweepMotion(robot.joint_names, x, k, 0.0, lines, (1.0,), length, signal)
+    unit = SweepMotion(
+        joint_names=robot.joint_names,
+        pose=x,
+        axis=k,
+        offset=0.0,
+        frequencies=lines,
+        amplitudes=(1.0,),
+        seconds=length,
+        signal=signal,
+    )
     if signal is Signal.SINES:
         shares = (1.0,) * len(lines) if frequencies else HARMONIC_SHARES
         amplitudes = tuple(s / (2.0 * np.pi * f) for s, f in zip(shares, lines, strict=True))

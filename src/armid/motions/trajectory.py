@@ -68,8 +68,11 @@ class SequenceTrajectory:
             gap = np.abs(a.sample(a.duration)[0] - b.sample(0.0)[0])[0]
             if gap.max() > self.JOIN_TOLERANCE:
                 joint = a.joint_names[int(gap.argmax())]
-                raise InputError("trajectory", f"part {k + 2} starts {gap.max():.3g} away from where part {k + 1} ends "
-                                 f"(joint {joint})", "insert a transition")  # fmt: skip
+                raise InputError(
+                    "trajectory",
+                    f"part {k + 2} starts {gap.max():.3g} away from where part {k + 1} ends (joint {joint})",
+                    "insert a transition",
+                )
 
     @property
     def joint_names(self) -> tuple[str, ...]:

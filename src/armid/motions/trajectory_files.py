@@ -60,8 +60,11 @@ def from_dict(values: dict[str, Any], where: str) -> Trajectory:
         numbers = {name: (int if name == "repetitions" else float)(values[name]) for name in scalars if name in values}
         tables = {name: np.asarray(values[name], dtype=np.float64) for name in arrays}
     except KeyError as missing:
-        raise InputError(where, f"field {missing} is missing", f"a {kind} trajectory needs joint_names, "
-                         f"{', '.join((*scalars, *arrays))}") from None  # fmt: skip
+        raise InputError(
+            where,
+            f"field {missing} is missing",
+            f"a {kind} trajectory needs joint_names, {', '.join((*scalars, *arrays))}",
+        ) from None
     except (TypeError, ValueError) as problem:
         raise InputError(where, f"a field is not made of numbers: {problem}") from None
     try:
@@ -151,9 +154,10 @@ def refuse_infinite(path: Path, names: list[str], table: FloatArray) -> None:
     where = "time" if column == 0 else f"joint{(column - 1) % ((len(names) - 1) // 3) + 1}, column {names[column]}"
     moment = f" at {table[row, 0]:g} s" if column else ""
     raise InputError(
-        f"{path}, {where}", f"{table[row, column]:g} in row {row + 2}{moment}",
+        f"{path}, {where}",
+        f"{table[row, column]:g} in row {row + 2}{moment}",
         f"every value must be finite; {len(bad)} are not",
-    )  # fmt: skip
+    )
 
 
 def joint_trajectory(trajectory: Trajectory, *, rate_hz: float) -> dict[str, Any]:

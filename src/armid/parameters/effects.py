@@ -44,7 +44,7 @@ FRICTION_SHAPES = {
 """Friction beyond that, with the quantities each adds to a joint. `smooth` adds none: it changes what `coulomb` multiplies."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Effects:
     """What enters the model besides the links' inertial parameters.
 
@@ -85,9 +85,10 @@ class Effects:
             raise InputError("friction", f"{shown}: {self.shapes[0]} without coulomb", "add coulomb, which it changes")
         if self.asymmetric and not (self.viscous and self.offset):
             raise InputError(
-                "friction", f"{shown}: asymmetric without viscous and offset",
+                "friction",
+                f"{shown}: asymmetric without viscous and offset",
                 "add them: slopes and levels of the two directions are their sums and differences",
-            )  # fmt: skip
+            )
         if self.smooth and self.stribeck:
             raise InputError(
                 "friction",

@@ -94,9 +94,14 @@ class OnlinePayload:
         together = max(CORRELATION_TIME * rate, 1.0) ** 0.5
         sigma = {name: together * s for name, s in self.arm.estimate.sigma.items()}
         return RecursiveEstimator(
-            self._source, chosen(self._source.columns, [*own, *load]), sigma, rate=rate, forgetting=forgetting,
-            detection=detection, prior=GaussianPrior(np.zeros(len(root)), root, "identified arm"),
-        )  # fmt: skip
+            self._source,
+            chosen(self._source.columns, [*own, *load]),
+            sigma,
+            rate=rate,
+            forgetting=forgetting,
+            detection=detection,
+            prior=GaussianPrior(np.zeros(len(root)), root, "identified arm"),
+        )
 
     def update(self, inputs: FloatArray, torque: FloatArray, counted: npt.NDArray[np.bool_] | None = None) -> bool:
         """One sample: (q, qd, qdd) side by side and the measured torque. Returns whether the load changed.
@@ -131,7 +136,12 @@ class OnlinePayload:
         scale = self.arm.scale_deviation**2 * np.outer(values, values)
         covariance = np.asarray(inverse + S @ C @ S.T + scale, dtype=np.float64)
         load = Estimate(
-            chosen(self._source.columns, self._columns[1]), ("",) * len(COLUMNS), values, covariance, "recursive",
-            self.estimator.sigma, "recursive least squares",
-        )  # fmt: skip
+            base=chosen(self._source.columns, self._columns[1]),
+            units=("",) * len(COLUMNS),
+            values=values,
+            covariance=covariance,
+            covariance_kind="recursive",
+            sigma=self.estimator.sigma,
+            method="recursive least squares",
+        )
         return PayloadSearch().possible(self.arm, load, covariance, self.frame)

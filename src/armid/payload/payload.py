@@ -59,7 +59,7 @@ SEPARATED = 0.5
 mass times `TYPICAL_RADIUS` squared."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Payload:
     """A body carried by the arm.
 
@@ -252,17 +252,33 @@ class PayloadSearch:
         change = np.array([transformed(e, T) for e in np.eye(N_INERTIAL)]).T
         moved = np.abs(consistent.values[:k] - values) / deviations(covariance)
         return Payload(
-            arm.robot.frame(frame).name, change @ consistent.values, change @ posterior @ change.T, separated, free.method,
-            tuple(load_notes(values, moved, separated, deviations(covariance)[0], at_rest=k < N_INERTIAL)),
-        )  # fmt: skip
+            frame=arm.robot.frame(frame).name,
+            inertial=change @ consistent.values,
+            covariance=change @ posterior @ change.T,
+            separated=separated,
+            method=free.method,
+            notes=tuple(load_notes(values, moved, separated, deviations(covariance)[0], at_rest=k < N_INERTIAL)),
+        )
 
 
 def chosen(columns: Sequence[str], wanted: Sequence[int]) -> BaseParameters:
     """Some columns as base parameters, everything else absent: the arm is known."""
     independent = np.array(wanted, dtype=np.intp)
     dependent = np.setdiff1d(np.arange(len(columns)), independent)
-    decision = RankDecision(len(wanted), 1e-10, np.ones(1), np.inf, "the load's own parameters; the arm is known")
-    return BaseParameters(tuple(columns), independent, dependent, np.zeros((len(wanted), len(dependent))), decision)
+    decision = RankDecision(
+        rank=len(wanted),
+        tolerance=1e-10,
+        singular_values=np.ones(1),
+        gap=np.inf,
+        reason="the load's own parameters; the arm is known",
+    )
+    return BaseParameters(
+        parameters=tuple(columns),
+        independent=independent,
+        dependent=dependent,
+        K=np.zeros((len(wanted), len(dependent))),
+        decision=decision,
+    )
 
 
 def arm_covariance(
@@ -308,7 +324,7 @@ def typical_body(values: FloatArray) -> Prior:
     reach = float(np.linalg.norm(centre))
     centre = centre * min(1.0, 0.5 / reach) if reach > 0.0 else centre
     ten = from_centre_of_mass(mass, centre, mass * TYPICAL_RADIUS**2 * np.eye(3))
-    return Prior(COLUMNS, ten, np.ones(N_INERTIAL), {PAYLOAD: "typical body"})
+    return Prior(names=COLUMNS, values=ten, scale=np.ones(N_INERTIAL), origin={PAYLOAD: "typical body"})
 
 
 def one_factor(rows: FloatArray) -> Information:

@@ -66,12 +66,16 @@ def static_payload(arm: Arm, effects: Effects, rest: Rest, *, frame: str | None 
     if len(q) < 2:
         raise InputError("poses", f"{len(q)} at rest", "mass and centre need at least two poses that differ in tilt")
     loaded = Effects(
-        viscous=effects.viscous, coulomb=effects.coulomb, offset=effects.offset, rotor_inertia=effects.rotor_inertia,
-        torques=TorqueSide.LINK if effects.torques is TorqueSide.LINK else TorqueSide.MOTOR, payload=PayloadRuns.LOADED,
-    )  # fmt: skip
+        viscous=effects.viscous,
+        coulomb=effects.coulomb,
+        offset=effects.offset,
+        rotor_inertia=effects.rotor_inertia,
+        torques=TorqueSide.LINK if effects.torques is TorqueSide.LINK else TorqueSide.MOTOR,
+        payload=PayloadRuns.LOADED,
+    )
     source = TorqueRows(arm.robot, loaded)
     still = np.zeros_like(q)
-    run = Run("poses at rest", source, np.hstack([q, still, still]), torque)
+    run = Run(name="poses at rest", source=source, inputs=np.hstack([q, still, still]), y=torque)
     check_poses(run)
     free, covariance = weighted_by_friction(arm, run.with_measured(run.residuals(arm.over(source.columns))))
     return PayloadSearch(correlated=False, parameters=4).possible(arm, free, covariance, frame)
@@ -95,7 +99,15 @@ def weighted_by_friction(arm: Arm, rest: Run) -> tuple[Estimate, FloatArray]:
         sigma = {name: max(held[name], float(s)) for name, s in zip(rest.source.channels, spread, strict=True)}
     values, inverse = solution.values, solution.inverse
     base = chosen(rest.source.columns, wanted)
-    free = Estimate(base, ("kg", *["kg m"] * 3), values, inverse, "friction", sigma, "weighted least squares at rest")
+    free = Estimate(
+        base=base,
+        units=("kg", *["kg m"] * 3),
+        values=values,
+        covariance=inverse,
+        covariance_kind="friction",
+        sigma=sigma,
+        method="weighted least squares at rest",
+    )
     return free, inverse + arm_covariance(arm, information, free, wanted)
 
 

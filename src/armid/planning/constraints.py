@@ -19,7 +19,7 @@ POSITION_SLACK = 1e-9
 """[rad or m] Round-off of a waypoint that lies exactly on a limit."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Constraints:
     """Everything that bounds the speed at points of a path.
 
@@ -90,9 +90,16 @@ def constraints_of(reduced: ReducedDynamics, limits: MotionLimits, kappa: float)
     bounds = np.concatenate([limits.torque[t], limits.acceleration[k]])
     variance = torque_variance(reduced)[:, t] if kappa > 0.0 else np.zeros((len(first), 0, 4, 4))
     return Constraints(
-        reduced, limits, kappa, caps, np.ascontiguousarray(table), bounds, np.ascontiguousarray(variance), torques,
-        accelerations,
-    )  # fmt: skip
+        reduced=reduced,
+        limits=limits,
+        kappa=kappa,
+        caps=caps,
+        table=np.ascontiguousarray(table),
+        bounds=bounds,
+        variance=np.ascontiguousarray(variance),
+        torques=torques,
+        accelerations=accelerations,
+    )
 
 
 def sign_range(coulomb: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -45,7 +45,7 @@ class StuckError(PathError):
     """No speed is possible there that also leads on to the end of the path."""
 
 
-class RefusedError(ArmidError):
+class PlanRefusedError(ArmidError):
     """A result that is not to be trusted is not planned with."""
 
     def __init__(self, reasons: tuple[str, ...]) -> None:

@@ -63,7 +63,7 @@ class GeneratedMotion:
             object.__setattr__(self, name, read_only(getattr(self, name)))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class PeriodicMotion:
     """A closed orbit between two turning points.
 
@@ -175,9 +175,15 @@ class MotionGenerator:
         border.terminal, border.direction = True, -1.0  # type: ignore[attr-defined]
         speed = state[1] if abs(state[1]) > STICKING else 0.0
         return solve_ivp(
-            rate, (t, seconds), (state[0], speed), method="DOP853", events=(reversal, border),
-            rtol=RELATIVE_ACCURACY, atol=ABSOLUTE_ACCURACY, max_step=max(seconds / 200.0, 1e-6),
-        )  # fmt: skip
+            rate,
+            (t, seconds),
+            (state[0], speed),
+            method="DOP853",
+            events=(reversal, border),
+            rtol=RELATIVE_ACCURACY,
+            atol=ABSOLUTE_ACCURACY,
+            max_step=max(seconds / 200.0, 1e-6),
+        )
 
     def squared_speed(self, theta: float, speed: float) -> Callable[[FloatArray], FloatArray]:
         """x(theta) on the frictionless level curve through a state with u = 0; negative where the curve does not exist.
@@ -247,7 +253,9 @@ class MotionGenerator:
 
         half, _ = quad(slowness, 0.0, pi, limit=400, epsabs=1e-10, epsrel=1e-9)
         theta = mean - radius * np.cos(np.linspace(0.0, pi, 201))
-        return PeriodicMotion(middle, low, high, 2.0 * half, theta, np.sqrt(np.maximum(x(theta), 0.0)))
+        return PeriodicMotion(
+            centre=middle, low=low, high=high, period=2.0 * half, theta=theta, speed=np.sqrt(np.maximum(x(theta), 0.0))
+        )
 
     def portrait(self, curves: int = 12, points: int = 300) -> tuple[tuple[FloatArray, FloatArray], ...]:
         """Level curves of the frictionless motion: (theta, speed) of the upper half, each ending where speed vanishes.

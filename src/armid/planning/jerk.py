@@ -62,7 +62,7 @@ def sites_of(intervals: int) -> FloatArray:
     return np.sort(np.concatenate([coarse, quarters, intervals - quarters])) * h
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class JerkProblem:
     """Constraints of an eased path at sites.
 
@@ -105,7 +105,14 @@ class JerkProblem:
 def jerk_problem(intervals: int, at: Constraints, jerk: FloatArray) -> JerkProblem:
     """The problem with all of every limit free to use."""
     n = len(at.caps)
-    return JerkProblem(intervals, at, jerk, np.ones(n), np.ones((n, len(jerk))), np.ones((n, at.table.shape[1])))
+    return JerkProblem(
+        intervals=intervals,
+        at=at,
+        jerk=jerk,
+        speed_share=np.ones(n),
+        jerk_share=np.ones((n, len(jerk))),
+        channel_share=np.ones((n, at.table.shape[1])),
+    )
 
 
 def spline_of(control: FloatArray) -> BSpline:

@@ -34,7 +34,7 @@ class Role(StrEnum):
     OFFSET = "offset"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class TorqueModel:
     """`tau = A(q, qd, qdd) b`, torque of the drives as their limits see it.
 
@@ -133,7 +133,12 @@ def model_of_base(
     doubt = np.zeros((len(kept), len(kept))) if covariance is None else np.asarray(covariance, dtype=np.float64)
     parameters = [rows.space.parameters[k] for k in kept]
     return TorqueModel(
-        rows.robot, Restricted(rows, kept), np.asarray(values), doubt, roles(parameters), torque_channels(rows)
+        robot=rows.robot,
+        source=Restricted(rows, kept),
+        values=np.asarray(values),
+        covariance=doubt,
+        roles=roles(parameters),
+        channels=torque_channels(rows),
     )
 
 
@@ -148,7 +153,14 @@ def model_of_robot(robot: Robot, *, effects: Effects | None = None) -> TorqueMod
     rows = TorqueRows(robot, chosen)
     values = np.array([nominal_value(robot, parameter) for parameter in rows.space.parameters])
     covariance = np.zeros((len(values), len(values)))
-    return TorqueModel(robot, rows, values, covariance, roles(rows.space.parameters), torque_channels(rows))
+    return TorqueModel(
+        robot=robot,
+        source=rows,
+        values=values,
+        covariance=covariance,
+        roles=roles(rows.space.parameters),
+        channels=torque_channels(rows),
+    )
 
 
 def torque_channels(rows: TorqueRows) -> tuple[int, ...]:

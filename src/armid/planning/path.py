@@ -74,9 +74,10 @@ class SplinePath:
         if (steps < SAME_POINT).any():
             k = int(np.argmax(steps < SAME_POINT))
             raise SingularPathError(
-                f"waypoints {k + 1} and {k + 2}", "are the same point, so the path has no direction there",
+                f"waypoints {k + 1} and {k + 2}",
+                "are the same point, so the path has no direction there",
                 "leave one of them out; a pause is not part of a path",
-            )  # fmt: skip
+            )
 
     @cached_property
     def knots(self) -> FloatArray:

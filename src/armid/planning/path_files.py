@@ -14,7 +14,7 @@ from armid.motions.fourier import FourierTrajectory
 from armid.motions.trajectory import Trajectory
 from armid.motions.trajectory_files import load_trajectory
 from armid.planning.path import STANDSTILL, Path, SplinePath, TrajectoryPath
-from armid.planning.tool_path import Arc, Line, tool_path
+from armid.planning.tool_path import Arc, ToolLine, tool_path
 from armid.robot.document import Field, document
 from armid.robot.robot import Robot
 from armid.robot.shapes import read_pose
@@ -23,9 +23,19 @@ FORMAT = "armid-path/1"
 MAX_BYTES = 50_000_000
 
 KEYS = (
-    "format", "description", "start", "start_deg", "frame", "line", "arc", "rpy", "rpy_deg", "orientation", "waypoints",
+    "format",
+    "description",
+    "start",
+    "start_deg",
+    "frame",
+    "line",
+    "arc",
+    "rpy",
+    "rpy_deg",
+    "orientation",
+    "waypoints",
     "waypoints_deg",
-)  # fmt: skip
+)
 
 TRACED = 400
 """Points at which a trajectory that is no Fourier series is traced; its pauses are dropped."""
@@ -123,7 +133,7 @@ def parse_path(text: str, where: str, robot: Robot) -> Path:
         if len(fields) != 1:
             raise entry.error(f"{len(fields)} of `to` and `by`", "a line needs one of them")
         end[:3, 3] = fields["to"].vector(3) if "to" in fields else T[:3, 3] + fields["by"].vector(3)
-        return tool_path(robot, start, Line(T, end), frame=frame, orientation=turns)
+        return tool_path(robot, start, ToolLine(T, end), frame=frame, orientation=turns)
     fields = entry.keys(("via", "to"), required=("via", "to"))
     end[:3, 3] = fields["to"].vector(3)
     return tool_path(robot, start, Arc(T, fields["via"].vector(3), end), frame=frame, orientation=turns)

@@ -29,8 +29,9 @@ SMALL = 1e-12
 
 
 @njit(cache=True, nogil=True)
-def clip(a: float, high: float, low: float, limit: float, k2: float, s2: float, s1: float, s0: float,
-         bounds: Any) -> None:  # fmt: skip
+def clip(
+    a: float, high: float, low: float, limit: float, k2: float, s2: float, s1: float, s0: float, bounds: Any
+) -> None:
     """Narrows bounds = (L, U) to the u with |a u + m| + kappa sqrt(s2 u^2 + s1 u + s0) <= limit, m between low and high."""
     if k2 <= 0.0:
         if abs(a) * 1e6 < SMALL * limit:
@@ -83,8 +84,9 @@ def one_side(a: float, d: float, k2: float, s2: float, s1: float, s0: float, bou
 
 
 @njit(cache=True, nogil=True)
-def at_point(i: int, x: float, root: float, slope: float, table: Any, limits: Any, k2: float, S: Any,
-             bounds: Any) -> None:  # fmt: skip
+def at_point(
+    i: int, x: float, root: float, slope: float, table: Any, limits: Any, k2: float, S: Any, bounds: Any
+) -> None:
     """Narrows bounds by all channels of point i, where theta'^2 is x + slope u and theta' is `root`."""
     for j in range(table.shape[1]):
         a, b, v, high, low = table[i, j, 0], table[i, j, 1], table[i, j, 2], table[i, j, 3], table[i, j, 4]
@@ -103,8 +105,9 @@ def at_point(i: int, x: float, root: float, slope: float, table: Any, limits: An
 
 
 @njit(cache=True, nogil=True)
-def accelerations(i: int, x: float, step: float, table: Any, limits: Any, k2: float, S: Any, out: Any,
-                  work: Any) -> None:  # fmt: skip
+def accelerations(
+    i: int, x: float, step: float, table: Any, limits: Any, k2: float, S: Any, out: Any, work: Any
+) -> None:
     """Fills out = (L, U) with the accelerations on the interval after point i that keep all limits at both of its ends."""
     out[0], out[1] = -np.inf, np.inf
     at_point(i, x, np.sqrt(x), 0.0, table, limits, k2, S, out)
@@ -127,16 +130,18 @@ def accelerations(i: int, x: float, step: float, table: Any, limits: Any, k2: fl
 
 
 @njit(cache=True, nogil=True)
-def reaches(i: int, x: float, top: float, step: float, table: Any, limits: Any, k2: float, S: Any, out: Any,
-            work: Any) -> bool:  # fmt: skip
+def reaches(
+    i: int, x: float, top: float, step: float, table: Any, limits: Any, k2: float, S: Any, out: Any, work: Any
+) -> bool:
     """Whether some admissible acceleration leads from x at point i to at most `top` at the next."""
     accelerations(i, x, step, table, limits, k2, S, out, work)
     return out[0] <= out[1] and x + 2.0 * step * out[0] <= top and x + 2.0 * step * out[1] >= 0.0
 
 
 @njit(cache=True, nogil=True)
-def highest(i: int, cap: float, top: float, step: float, table: Any, limits: Any, k2: float, S: Any, out: Any,
-            work: Any) -> float:  # fmt: skip
+def highest(
+    i: int, cap: float, top: float, step: float, table: Any, limits: Any, k2: float, S: Any, out: Any, work: Any
+) -> float:
     """Largest x up to `cap` such that all speeds below it reach the next point's set; negative when there is none."""
     if not reaches(i, 0.0, top, step, table, limits, k2, S, out, work):
         return -1.0

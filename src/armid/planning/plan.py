@@ -44,7 +44,7 @@ SLOWEST = 60
 """Most rounds of slowing down; each takes off what the last one left."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class PlanSettings:
     """How to plan.
 
@@ -66,7 +66,7 @@ class PlanSettings:
     seed: int = 0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Plan:
     """A planned motion.
 
@@ -158,17 +158,17 @@ def planned(reduced: ReducedDynamics, limits: MotionLimits, kappa: float, settin
         trajectory = PathTrajectory(reduced.path, constant_acceleration(profile.theta, profile.x))
     trajectory, usage, slowed = within_limits(trajectory, reduced.model, limits, kappa)
     return Plan(
-        reduced.path,
-        reduced.model,
-        limits,
-        trajectory,
-        profile,
-        usage,
-        reduced,
-        kappa,
-        None,
-        trajectory.duration,
-        slowed,
+        path=reduced.path,
+        model=reduced.model,
+        limits=limits,
+        trajectory=trajectory,
+        profile=profile,
+        usage=usage,
+        reduced=reduced,
+        kappa=kappa,
+        probability=None,
+        duration_certain=trajectory.duration,
+        slowed=slowed,
     )
 
 

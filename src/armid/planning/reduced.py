@@ -21,7 +21,7 @@ from armid.planning.model import Role, TorqueModel
 from armid.planning.path import Derivatives, Path
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ReducedDynamics:
     """The terms of eq. 29 at parameters of a path, as rows over the model's columns and as torques.
 
@@ -158,4 +158,6 @@ def reduced_dynamics(path: Path, model: TorqueModel, theta: npt.ArrayLike) -> Re
     zero = np.zeros_like(q)
     rows = model.rows(np.tile(q, (3, 1)), np.vstack([zero, first, first]), np.vstack([zero, second, second + first]))
     still, steady, both = np.split(rows, 3)
-    return ReducedDynamics(path, model, read_only(at), derivatives, still, steady, both)
+    return ReducedDynamics(
+        path=path, model=model, theta=read_only(at), derivatives=derivatives, still=still, steady=steady, both=both
+    )

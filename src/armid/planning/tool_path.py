@@ -40,7 +40,7 @@ class ToolCurve(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class ToolLine:
     """A straight line; orientation turns at a constant rate from the first pose to the last.
 
     Args:
@@ -146,9 +146,10 @@ def tool_path(
     if bad.any():
         k = int(np.argmax(bad))
         raise UnreachableError(
-            f"{100 * share[k]:.0f} % of the tool path", f"no joint positions reach the pose (closest {missed[k]:.2g})",
+            f"{100 * share[k]:.0f} % of the tool path",
+            f"no joint positions reach the pose (closest {missed[k]:.2g})",
             "move the path into the arm's reach, or start from another posture",
-        )  # fmt: skip
+        )
     return SplinePath(robot.joint_names, read_only(q), straight_ends=False)
 
 

@@ -12,7 +12,7 @@ from armid.planning.model import TorqueModel
 from armid.planning.time_law import PathTrajectory
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Usage:
     """Each limited quantity over its limit at instants of a motion, shape [n_instants, n_joints]; zero where unlimited.
 
@@ -63,9 +63,14 @@ def usage_of(
     margin = kappa * torque_deviation(model, rows) if kappa > 0.0 else np.zeros_like(expected)
     jerk = np.abs(trajectory.jerk(time)) / limits.jerk if np.isfinite(limits.jerk).any() else np.zeros_like(q)
     return Usage(
-        time, np.abs(qd) / limits.velocity, np.abs(qdd) / limits.acceleration, jerk,
-        (np.abs(expected) + margin) / limits.torque, expected, margin,
-    )  # fmt: skip
+        time=time,
+        velocity=np.abs(qd) / limits.velocity,
+        acceleration=np.abs(qdd) / limits.acceleration,
+        jerk=jerk,
+        torque=(np.abs(expected) + margin) / limits.torque,
+        expected=expected,
+        margin=margin,
+    )
 
 
 def torque_deviation(model: TorqueModel, rows: FloatArray) -> FloatArray:

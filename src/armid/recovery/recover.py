@@ -61,7 +61,7 @@ class ElementError:
     largest: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Recovery:
     """The recovered model.
 
@@ -159,17 +159,17 @@ def recover(
         notes += disagreements(training, apart, joint, robot, effects)
     consistent = possible_bodies(robot, information, joint, prior, effects) if bodies else None
     return Recovery(
-        robot,
-        apart["gravity"][0] if "gravity" in apart else None,
-        apart["inertia"][0] if "inertia" in apart else None,
-        joint,
-        free,
-        silent,
-        shown,
-        errors(robot, validation, joint, effects),
-        consistent,
-        tuple(notes),
-        effects,
+        robot=robot,
+        gravity=apart["gravity"][0] if "gravity" in apart else None,
+        inertia=apart["inertia"][0] if "inertia" in apart else None,
+        joint=joint,
+        free=free,
+        silent=silent,
+        training=shown,
+        validation=errors(robot, validation, joint, effects),
+        consistent=consistent,
+        notes=tuple(notes),
+        effects=effects,
     )
 
 
@@ -208,9 +208,15 @@ def least_squares(information: Information, base: BaseParameters, T: FloatArray,
         sigma = {c: s if s > 0.0 else 1.0 for c, s in sigma.items()}
         solution = solve_factor(rows.weighted({c: 1.0 / s for c, s in sigma.items()}).stacked(), names)
     return Estimate(
-        base, units_of(base, np.array(units, dtype=object)), T @ solution.values, T @ solution.inverse @ T.T, "per-channel",
-        sigma, "weighted least squares" + (f", {T.shape[0] - T.shape[1]} constraints" if T.shape[0] > T.shape[1] else ""),
-    )  # fmt: skip
+        base=base,
+        units=units_of(base, np.array(units, dtype=object)),
+        values=T @ solution.values,
+        covariance=T @ solution.inverse @ T.T,
+        covariance_kind="per-channel",
+        sigma=sigma,
+        method="weighted least squares"
+        + (f", {T.shape[0] - T.shape[1]} constraints" if T.shape[0] > T.shape[1] else ""),
+    )
 
 
 def transformed(rows: Information, T: FloatArray) -> Information:

@@ -36,7 +36,7 @@ SMALL_ANGLES = 10.0
 """[rad] No revolute joint turns three half turns either way: larger positions are degrees."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ControllerSamples:
     """Values read from a controller.
 
@@ -67,11 +67,11 @@ class ControllerSamples:
         """Some of the poses."""
         g, M, t = self.gravity, self.inertia, self.time
         return ControllerSamples(
-            self.name,
-            self.q[index],
-            None if g is None else g[index],
-            None if M is None else M[index],
-            None if t is None else t[index],
+            name=self.name,
+            q=self.q[index],
+            gravity=None if g is None else g[index],
+            inertia=None if M is None else M[index],
+            time=None if t is None else t[index],
         )
 
     def only(self, *quantities: str) -> ControllerSamples:
@@ -168,7 +168,7 @@ def checked(path: Path, robot: Robot, arrays: Mapping[str, Any]) -> ControllerSa
     check_positions(path, robot, found["q"])
     if "inertia" in found:
         check_inertia(path, robot, found["inertia"])
-    return ControllerSamples(path.name, **found)
+    return ControllerSamples(name=path.name, **found)
 
 
 def joint_order(path: Path, robot: Robot, arrays: Mapping[str, Any]) -> list[int]:

@@ -24,7 +24,7 @@ FILTER_ORDER = 4
 """Of the zero-phase low-pass on a motion, [Gaz2014] sec. VI."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Along:
     """Reported and recovered elements along a motion.
 
@@ -65,11 +65,18 @@ def along(found: Recovery, data: ControllerSamples) -> Along:
     timed = data.time is not None
     time = data.time if data.time is not None else np.arange(1.0, len(data) + 1.0)
     return Along(
-        data.name, time, timed, data.q, tuple(channels), np.hstack(reported), np.hstack(recovered), tuple(errors)
+        name=data.name,
+        time=time,
+        timed=timed,
+        q=data.q,
+        channels=tuple(channels),
+        reported=np.hstack(reported),
+        recovered=np.hstack(recovered),
+        errors=tuple(errors),
     )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class TorqueTest:
     """Measured joint torque against the recovered model, eq. 26, along a motion.
 
@@ -133,7 +140,14 @@ def torque_test(found: Recovery, data: Samples) -> TorqueTest:
         for k, e in enumerate((measured - predicted)[part].T):
             friction[part, k] = explained(data.qd[part, k], corner[:, k], e)
     cutoff = data.cutoff_hz or float("inf")
-    return TorqueTest(found.robot.joint_names, data.time, measured, predicted, friction, cutoff)
+    return TorqueTest(
+        joints=found.robot.joint_names,
+        time=data.time,
+        measured=measured,
+        predicted=predicted,
+        friction=friction,
+        cutoff=cutoff,
+    )
 
 
 def explained(qd: FloatArray, corner: FloatArray, error: FloatArray) -> FloatArray:

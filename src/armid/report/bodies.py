@@ -12,9 +12,9 @@ from armid.identification.gate import margins
 from armid.identification.residuals import run_names
 from armid.identification.result import Result
 from armid.kernels.kinematics import forward_kinematics
+from armid.page import Block, Figure, Paragraph, Section, Table
 from armid.parameters.inertial import to_centre_of_mass
 from armid.report import plots
-from armid.report.section import Block, Figure, Paragraph, Section, Table
 from armid.robot.robot import Robot
 
 PALETTE = (plots.BLUE, plots.ORANGE, plots.GREEN, plots.PINK, plots.SKY, plots.YELLOW, plots.GREY)
@@ -36,7 +36,7 @@ WAYS = {
     "lmi": "the convex program over positive definite pseudo-inertias (lmi), whose optimum is global",
     "successive-lmi": "convex programs in a row (successive-lmi), which take in what is known about centres of mass",
     "log-cholesky": "smooth refinement of the convex program in log-cholesky coordinates",
-    "eq3.53": "the inequalities of seed 000 (eq3.53), which do not by themselves make bodies possible",
+    "eq3.53": "the inequalities of [Halper2024] (eq3.53), which do not by themselves make bodies possible",
 }
 
 
@@ -86,7 +86,7 @@ def margin_table(result: Result) -> Table:
 
 
 def mass_matrix_table(result: Result) -> Table:
-    """Seed 000's check: positive definite along a motion and over the joint range, also for the unconstrained estimate."""
+    """[Halper2024]'s check: positive definite along a motion and over the joint range, also for the unconstrained estimate."""
     free = with_standard(
         result.robot, dict(zip(result.estimate.base.parameters, result.estimate.standard, strict=True))
     )

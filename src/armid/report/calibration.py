@@ -9,12 +9,12 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.calibration.calibrate import Calibration
-from armid.calibration.identifiable import Status
+from armid.calibration.identifiable import ParameterStatus
 from armid.calibration.tool_error import ErrorTable, statistics
 from armid.kinematics.calibrated import frame_matrix
 from armid.kinematics.rotations import inverse
+from armid.page import Block, Figure, Paragraph, Report, Section, Table
 from armid.report.plots import BLUE, GREEN, GREY, ORANGE, axes, line, points, short
-from armid.report.section import Block, Figure, Paragraph, Report, Section, Table
 
 MM = 1e3
 """Metres to millimetres and radians to milliradians."""
@@ -35,11 +35,11 @@ def calibration_report(calibration: Calibration, enough: Sequence[Mapping[str, f
         sections.append(enough_section(enough))
     sections.append(notes_section(calibration))
     return Report(
-        f"{calibration.nominal.name}: kinematic calibration",
-        f"{len(np.unique(calibration.measurements.group))} configurations, {len(calibration.identified)} parameters",
-        str(calibration.verdict),
-        calibration.reasons,
-        tuple(sections),
+        title=f"{calibration.nominal.name}: kinematic calibration",
+        subtitle=f"{len(np.unique(calibration.measurements.group))} configurations, {len(calibration.identified)} parameters",
+        verdict=str(calibration.verdict),
+        reasons=calibration.reasons,
+        sections=tuple(sections),
     )
 
 
@@ -47,10 +47,12 @@ def error_section(calibration: Calibration) -> Section:
     """Numbers and histograms, held out first."""
     held = calibration.held_out
     named = (
-        ("held out, nominal links", held.before), ("held out, calibrated", held.after),
+        ("held out, nominal links", held.before),
+        ("held out, calibrated", held.after),
         ("held out, what a URDF can hold", calibration.held_out_geometric.after),
-        ("fitted, nominal links", calibration.errors_before), ("fitted, calibrated", calibration.errors_after),
-    )  # fmt: skip
+        ("fitted, nominal links", calibration.errors_before),
+        ("fitted, calibrated", calibration.errors_after),
+    )
     rows = []
     for label, table in named:
         for kind, unit, errors in (("position", "mm", table.position), ("orientation", "mrad", table.orientation)):
@@ -75,10 +77,17 @@ def histograms(before: ErrorTable, after: ErrorTable) -> list[Block]:
         if len(a):
             edges = np.linspace(0.0, MM * max(float(a.max()), float(b.max())), BINS + 1)
             bars = [
-                {"type": "bar", "x": short(edges[:-1] + np.diff(edges) / 2), "y": np.histogram(MM * x, edges)[0].tolist(),
-                 "name": name, "marker": {"color": colour}, "opacity": 0.6, "width": float(edges[1])}
+                {
+                    "type": "bar",
+                    "x": short(edges[:-1] + np.diff(edges) / 2),
+                    "y": np.histogram(MM * x, edges)[0].tolist(),
+                    "name": name,
+                    "marker": {"color": colour},
+                    "opacity": 0.6,
+                    "width": float(edges[1]),
+                }
                 for x, name, colour in ((a, "nominal links", GREY), (b, "calibrated", BLUE))
-            ]  # fmt: skip
+            ]
             layout = axes(f"{kind} error [{unit}]", "measurements", barmode="overlay")
             out.append(Figure(f"histogram-{kind}", tuple(bars), layout, f"Held-out {kind} errors.", half=True))
     return out
@@ -91,13 +100,28 @@ def map_section(calibration: Calibration) -> Section:
     if len(places):
         every = max(1, len(places) // MOST_ON_MAP)
         cloud = {
-            "type": "scatter3d", "mode": "markers", "x": short(places[::every, 0], 4), "y": short(places[::every, 1], 4),
+            "type": "scatter3d",
+            "mode": "markers",
+            "x": short(places[::every, 0], 4),
+            "y": short(places[::every, 1], 4),
             "z": short(places[::every, 2], 4),
-            "marker": {"size": 3, "color": short(MM * errors[::every], 3), "colorscale": "Viridis", "showscale": True,
-                       "colorbar": {"title": {"text": "mm"}}},
-        }  # fmt: skip
-        blocks.append(Figure("error-map", (cloud,), {"scene": {"aspectmode": "data"}},
-                             "Position error left after the fit; measured places in the base frame [m].", 480))  # fmt: skip
+            "marker": {
+                "size": 3,
+                "color": short(MM * errors[::every], 3),
+                "colorscale": "Viridis",
+                "showscale": True,
+                "colorbar": {"title": {"text": "mm"}},
+            },
+        }
+        blocks.append(
+            Figure(
+                "error-map",
+                (cloud,),
+                {"scene": {"aspectmode": "data"}},
+                "Position error left after the fit; measured places in the base frame [m].",
+                480,
+            )
+        )
     after = calibration.errors_after
     for name, values in calibration.measurements.conditions.items():
         if len(after.position):
@@ -134,8 +158,8 @@ def parameter_section(calibration: Calibration) -> Section:
     held = [
         Paragraph(f"{words}: {', '.join(names)}.", "faint")
         for words, status in (
-            ("Below the noise, held at nominal", Status.WEAK),
-            ("Redundant, held at nominal", Status.REDUNDANT),
+            ("Below the noise, held at nominal", ParameterStatus.WEAK),
+            ("Redundant, held at nominal", ParameterStatus.REDUNDANT),
         )
         if (names := calibration.held_at_nominal(status))
     ]
@@ -179,7 +203,9 @@ def notes_section(calibration: Calibration) -> Section:
     blocks: list[Any] = [
         Paragraph(f"{note.code}: {note.message}", tones.get(str(note.severity), "plain")) for note in calibration.notes
     ]
-    noise = ", ".join(f"{setup} {part} {MM * value:.4g} {'mm' if part != 'orientation' else 'mrad'}"
-                      for (setup, part), value in calibration.fit.after.noise.model.items())  # fmt: skip
+    noise = ", ".join(
+        f"{setup} {part} {MM * value:.4g} {'mm' if part != 'orientation' else 'mrad'}"
+        for (setup, part), value in calibration.fit.after.noise.model.items()
+    )
     blocks.append(Paragraph(f"Noise beyond the instrument's own, as estimated: {noise}."))
     return Section("notes", "Notes", tuple(blocks))

@@ -9,8 +9,8 @@ import numpy as np
 
 from armid.identification.agreement import Agreement, agreement
 from armid.identification.result import Result
+from armid.page import Block, Cell, Figure, Paragraph, Report, Section, Table
 from armid.report import plots
-from armid.report.section import Block, Cell, Figure, Paragraph, Report, Section, Table
 
 FAR = 3.0
 """Standard deviations beyond which two estimates disagree: one in 370 by chance."""
@@ -44,10 +44,18 @@ def comparison_report(names: Sequence[str], results: Sequence[Result]) -> Report
 def overview(names: Sequence[str], results: Sequence[Result]) -> Section:
     rows: list[tuple[Cell, ...]] = []
     for name, r in zip(names, results, strict=True):
-        rows.append((
-            name, r.verdict, plots.percent(r.relative_error.get("held_out")), len(r.estimate), r.condition_number,
-            r.conditioning.get("torque_cutoff_hz"), r.robot.source.path, r.robot.source.sha256[:16],
-        ))  # fmt: skip
+        rows.append(
+            (
+                name,
+                r.verdict,
+                plots.percent(r.relative_error.get("held_out")),
+                len(r.estimate),
+                r.condition_number,
+                r.conditioning.get("torque_cutoff_hz"),
+                r.robot.source.path,
+                r.robot.source.sha256[:16],
+            )
+        )
     header = (
         "result",
         "verdict",
@@ -114,11 +122,16 @@ def differences(names: Sequence[str], rows: Sequence[Agreement]) -> Section:
     )
     limits = [
         {
-            "type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": y, "y1": y,
+            "type": "line",
+            "xref": "paper",
+            "x0": 0,
+            "x1": 1,
+            "y0": y,
+            "y1": y,
             "line": {"color": plots.GREY, "dash": "dot", "width": 1},
         }
         for y in (-FAR, FAR)
-    ]  # fmt: skip
+    ]
     layout = {
         "xaxis": {"tickangle": 90, "tickfont": {"size": 10}},
         "yaxis": {"title": {"text": f"difference from {names[0]} [standard deviations]"}},
@@ -153,10 +166,12 @@ def parameters(names: Sequence[str], rows: Sequence[Agreement]) -> Section:
         cells.append(tuple(None if isinstance(c, float) and isnan(c) else c for c in line))
     tones = tuple("bad" if any(abs(d) > FAR for d in r.differences) else "" for r in rows)
     table = Table(
-        tuple(header), tuple(cells), tones,
+        tuple(header),
+        tuple(cells),
+        tones,
         caption=f"Base parameters; differences from {names[0]} in standard deviations of the difference. A dash: not estimated, "
         "or another combination of standard parameters.",
-    )  # fmt: skip
+    )
     return Section("parameters", "Parameters", (table,))
 
 

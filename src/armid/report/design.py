@@ -11,8 +11,8 @@ from armid.identifiability.expectation import nominal_base
 from armid.kernels.evaluate import evaluate_rows
 from armid.kernels.kinematics import forward_kinematics
 from armid.motions.trajectory import grid
+from armid.page import Block, Cell, Figure, Paragraph, Report, Section, Table
 from armid.report.plots import BLUE, COLOURS, DASHES, GREY, ORANGE, axes, line, short
-from armid.report.section import Block, Cell, Figure, Paragraph, Report, Section, Table
 from armid.rows.nominal_torque import NominalTorque
 from armid.rows.torque import TorqueRows
 
@@ -30,7 +30,13 @@ def design_report(design: Design) -> Report:
         f"condition number {design.condition_number:.2f} over {len(design.base)} base parameters, "
         f"{design.trajectory.duration:.1f} s"
     )
-    return Report(f"{design.robot.name}: excitation trajectory", subtitle, "", (), tuple(sections))
+    return Report(
+        title=f"{design.robot.name}: excitation trajectory",
+        subtitle=subtitle,
+        verdict="",
+        reasons=(),
+        sections=tuple(sections),
+    )
 
 
 def summary(design: Design) -> Section:
@@ -97,15 +103,31 @@ def path_section(design: Design) -> Section:
     t = grid(design.trajectory.duration, PLOT_RATE_HZ)
     p = forward_kinematics(design.robot, design.trajectory.sample(t)[0])[:, :3, 3]
     path = {
-        "type": "scatter3d", "mode": "lines", "name": design.robot.tip.name, "showlegend": False,
-        "x": short(p[:, 0]), "y": short(p[:, 1]), "z": short(p[:, 2]),
-        "line": {"color": short(t), "colorscale": "Viridis", "width": 4, "showscale": True,
-                 "colorbar": {"title": {"text": "time [s]"}, "thickness": 12, "len": 0.6}},
-    }  # fmt: skip
+        "type": "scatter3d",
+        "mode": "lines",
+        "name": design.robot.tip.name,
+        "showlegend": False,
+        "x": short(p[:, 0]),
+        "y": short(p[:, 1]),
+        "z": short(p[:, 2]),
+        "line": {
+            "color": short(t),
+            "colorscale": "Viridis",
+            "width": 4,
+            "showscale": True,
+            "colorbar": {"title": {"text": "time [s]"}, "thickness": 12, "len": 0.6},
+        },
+    }
     base = {
-        "type": "scatter3d", "mode": "markers+text", "x": [0.0], "y": [0.0], "z": [0.0], "text": ["base"],
-        "showlegend": False, "marker": {"size": 5, "color": ORANGE},
-    }  # fmt: skip
+        "type": "scatter3d",
+        "mode": "markers+text",
+        "x": [0.0],
+        "y": [0.0],
+        "z": [0.0],
+        "text": ["base"],
+        "showlegend": False,
+        "marker": {"size": 5, "color": ORANGE},
+    }
     titles = {f"{axis}axis": {"title": {"text": f"{axis} [m]"}} for axis in "xyz"}
     layout = {"scene": {"aspectmode": "data", "camera": {"eye": {"x": 1.7, "y": 1.7, "z": 0.9}}, **titles}}
     caption = f"Path of {design.robot.tip.name} in the base frame."

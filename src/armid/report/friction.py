@@ -9,8 +9,8 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.identification.result import Result
+from armid.page import Block, Cell, Figure, Paragraph, Section, Table
 from armid.report import plots
-from armid.report.section import Block, Cell, Figure, Paragraph, Section, Table
 from armid.report.torque import Channel, channels_of, titled, units
 from armid.rows.friction import Shape, shape_values
 from armid.rows.torque import TorqueRows
@@ -86,12 +86,10 @@ def friction_figure(result: Result, channel: Channel) -> Figure:
             plots.points(qd, rest, "measured", plots.SKY),
             plots.line(x, friction_curve(result, k, x, values), "identified", plots.ORANGE, width=2.2),
         ),
-        plots.axes(
-            f"velocity [{speed_unit}]", f"friction [{torque_unit}]", title={"text": titled(result, name, run)}
-        ),
+        plots.axes(f"velocity [{speed_unit}]", f"friction [{torque_unit}]", title={"text": titled(result, name, run)}),
         height=270,
         half=True,
-    )  # fmt: skip
+    )
 
 
 def shape_torque(result: Result, k: int, inputs: FloatArray, values: Mapping[str, float]) -> FloatArray:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from armid.logs.encoders import ENCODERS_CORRECTED
+from armid.page import Block, Cell, Figure, Paragraph, Report, Section, Table
 from armid.report import plots
 from armid.report.comparison import held_out
-from armid.report.section import Block, Cell, Figure, Paragraph, Report, Section, Table
 from armid.studies.hand_over import HandOver
 
 COLOURS = (plots.ORANGE, plots.BLUE, plots.GREEN)
@@ -21,11 +21,11 @@ def hand_over_report(handed: HandOver) -> Report:
     """
     result = handed.result
     return Report(
-        f"{result.robot.name}: calibrated kinematics in the dynamics",
-        " · ".join(handed.names),
-        result.verdict,
-        result.reasons,
-        (overview(handed), held_out(handed.names, handed.results), differences(handed), parameters(handed)),
+        title=f"{result.robot.name}: calibrated kinematics in the dynamics",
+        subtitle=" · ".join(handed.names),
+        verdict=result.verdict,
+        reasons=result.reasons,
+        sections=(overview(handed), held_out(handed.names, handed.results), differences(handed), parameters(handed)),
     )
 
 
@@ -36,14 +36,26 @@ def overview(handed: HandOver) -> Section:
     for name, r in zip(handed.names, handed.results, strict=True):
         g = r.robot.gravity
         tilt = np.degrees(np.arctan2(np.linalg.norm(np.cross(g, described)), g @ described))
-        rows.append((
-            name, r.verdict, plots.percent(r.relative_error.get("held_out"), 3), len(r.estimate), r.condition_number,
-            ", ".join(f"{round(float(x), 3) + 0.0:.3f}" for x in g), float(tilt),
-        ))  # fmt: skip
+        rows.append(
+            (
+                name,
+                r.verdict,
+                plots.percent(r.relative_error.get("held_out"), 3),
+                len(r.estimate),
+                r.condition_number,
+                ", ".join(f"{round(float(x), 3) + 0.0:.3f}" for x in g),
+                float(tilt),
+            )
+        )
     header = (
-        "kinematics", "verdict", "held-out error", "parameters estimated", "condition number",
-        "gravity in the base frame [m/s²]", "tilt [deg]",
-    )  # fmt: skip
+        "kinematics",
+        "verdict",
+        "held-out error",
+        "parameters estimated",
+        "condition number",
+        "gravity in the base frame [m/s²]",
+        "tilt [deg]",
+    )
     before, after = (handed.results[k].relative_error.get("held_out", float("nan")) for k in (0, -1))
     gain = 1.0 - after / before
     text = (
@@ -67,11 +79,14 @@ def differences(handed: HandOver) -> Section:
     names = [c.name for c in handed.changes]
     bars = tuple(
         {
-            "type": "bar", "name": handed.names[k], "x": names, "marker": {"color": COLOURS[k]},
+            "type": "bar",
+            "name": handed.names[k],
+            "x": names,
+            "marker": {"color": COLOURS[k]},
             "y": plots.short([100.0 * c.relative[k] for c in handed.changes]),
         }
         for k in range(1, len(handed.names))
-    )  # fmt: skip
+    )
     layout = plots.axes("", "difference from nominal kinematics [%]", barmode="group")
     layout["xaxis"] = {"tickangle": 90, "tickfont": {"size": 10}}
     caption = (
@@ -86,11 +101,12 @@ def parameters(handed: HandOver) -> Section:
     header = ("parameter", "unit", *(title for name in handed.names for title in (name, "± 95 %")))
     rows: list[tuple[Cell, ...]] = [
         (
-            c.name, plots.unit(c.unit),
+            c.name,
+            plots.unit(c.unit),
             *(x for v, s in zip(c.values, c.standard_deviations, strict=True) for x in (v, 1.96 * s)),
         )
         for c in handed.changes
-    ]  # fmt: skip
+    ]
     return Section(
         "parameters", "Parameters", (Table(header, tuple(rows), caption="Base parameters of the nominal arm."),)
     )

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from armid.identification.result import Check, Result
+from armid.identification.result import Result
+from armid.outcome import Check
+from armid.page import Block, Cell, Figure, Paragraph, Report, Section, Table
 from armid.report import plots
 from armid.report.bodies import consistency_section
 from armid.report.friction import friction_section
 from armid.report.parameters import correlation_section, parameter_section
 from armid.report.residuals import residual_section
-from armid.report.section import Block, Cell, Figure, Paragraph, Report, Section, Table
 from armid.report.torque import torque_section
 
 WEAK = 0.15
@@ -66,7 +67,7 @@ def verdict_section(result: Result) -> Section:
         f"{result.conditioning.get('torque_cutoff_hz') or float('nan'):.3g} Hz; 'raw' is against the unfiltered torque, "
         "'relative' to the norm of the torque. 'Unconstrained' and 'nominal model' (the "
         "description before identification) are held out too.",
-    )  # fmt: skip
+    )
     checks = Table(
         ("condition", "about", "outcome", "in words"),
         tuple((c.code, c.subject, outcome(c), c.message) for c in result.checks),
@@ -102,11 +103,13 @@ def measured_section(result: Result) -> Section:
         (
             Table(("", "file", "time", "samples", "sha256, first 16"), tuple(inputs)),
             Table(
-                ("choice", "value"), tuple(choices), caption="Settings, with the choices made on the training motion.",
+                ("choice", "value"),
+                tuple(choices),
+                caption="Settings, with the choices made on the training motion.",
                 folded=True,
             ),
         ),
-    )  # fmt: skip
+    )
 
 
 def fingerprint(entry: Mapping[str, Any]) -> str:
@@ -164,7 +167,7 @@ def excitation_section(result: Result) -> Section:
         f"Sorted; orange is above {100 * WEAK:.0f} %. A parameter can be uncertain simply because it is nearly zero: see its "
         "interval below.",
         height=380,
-    )  # fmt: skip
+    )
     text = (
         f"Condition number {result.condition_number:.4g} in SI units, {result.condition_number_scaled:.4g} with columns scaled "
         f"to unit norm. {e.base.decision.reason}."

@@ -6,8 +6,8 @@ import numpy as np
 
 from armid.identification.metrics import nominal_standard
 from armid.identification.result import Result
+from armid.page import Block, Figure, Paragraph, Section, Table
 from armid.report import plots
-from armid.report.section import Block, Figure, Paragraph, Section, Table
 
 STRONG_CORRELATION = 0.95
 MOST_PAIRS = 12
@@ -29,7 +29,13 @@ def base_table(result: Result) -> Table:
         ("parameter", "value", "95 % from", "to", "nominal", "unit", "std. dev.", "in full"),
         tuple(
             (
-                name, float(v), float(a), float(b), float(n), plots.unit(u), plots.percent(float(r), 1),
+                name,
+                float(v),
+                float(a),
+                float(b),
+                float(n),
+                plots.unit(u),
+                plots.percent(float(r), 1),
                 combination(e.base.terms(k)),
             )
             for k, (name, v, a, b, n, u, r) in enumerate(
@@ -39,7 +45,7 @@ def base_table(result: Result) -> Table:
         tuple("faint" if name in flagged else "" for name in e.names),
         caption=f"Base parameters by {e.method}; intervals from {e.covariance_kind} covariance; 'nominal' is what the "
         "description says. Faint: zero lies in the interval.",
-    )  # fmt: skip
+    )
 
 
 def standard_table(result: Result) -> Table:
@@ -49,14 +55,21 @@ def standard_table(result: Result) -> Table:
         tuple(
             (n, float(v), float(s), float(p), plots.unit(u), ORIGINS[by], plots.percent(float(share), 0))
             for n, v, s, p, u, by, share in zip(
-                c.names, c.values, c.standard_deviations, c.prior.values, c.units, c.determined_by, c.data_share, strict=True
+                c.names,
+                c.values,
+                c.standard_deviations,
+                c.prior.values,
+                c.units,
+                c.determined_by,
+                c.data_share,
+                strict=True,
             )
         ),
         tuple("" if by == "data" else "faint" for by in c.determined_by),
         caption="Standard parameters of possible bodies. Faint rows rest on the prior, wholly or in part, and no interval makes "
         "them a measurement.",
         folded=True,
-    )  # fmt: skip
+    )
 
 
 def unseen(result: Result) -> tuple[Paragraph, ...]:
@@ -90,8 +103,13 @@ def correlation_section(result: Result) -> Section:
         "correlation",
         (
             {
-                "type": "heatmap", "z": [plots.short(row, 2) for row in matrix], "x": list(e.names), "y": list(e.names),
-                "zmin": -1, "zmax": 1, "colorscale": [[0, plots.ORANGE], [0.5, "#f7f7f7"], [1, plots.BLUE]],
+                "type": "heatmap",
+                "z": [plots.short(row, 2) for row in matrix],
+                "x": list(e.names),
+                "y": list(e.names),
+                "zmin": -1,
+                "zmax": 1,
+                "colorscale": [[0, plots.ORANGE], [0.5, "#f7f7f7"], [1, plots.BLUE]],
                 "colorbar": {"thickness": 12},
             },
         ),
@@ -102,7 +120,7 @@ def correlation_section(result: Result) -> Section:
         "Correlation of the base estimates, in the order of the table: off-diagonal entries near ±1 are pairs the motion "
         "can hardly tell apart.",
         height=520,
-    )  # fmt: skip
+    )
     strong = np.argwhere(np.triu(np.abs(matrix) > STRONG_CORRELATION, 1))
     pairs = "; ".join(f"{e.names[i]} and {e.names[j]} ({matrix[i, j]:+.2f})" for i, j in strong[:MOST_PAIRS])
     more = f"; and {len(strong) - MOST_PAIRS} more" if len(strong) > MOST_PAIRS else ""

@@ -6,11 +6,11 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.errors import InputError
+from armid.page import Block, Cell, Figure, Paragraph, Report, Section, Table
 from armid.planning.generator import MotionGenerator, PeriodicMotion, SingularGeneratorError
 from armid.planning.model import TorqueModel
 from armid.planning.plan import Plan
 from armid.report.plots import BLUE, COLOURS, GREY, ORANGE, SKY, axes, band, line
-from armid.report.section import Block, Cell, Figure, Paragraph, Report, Section, Table
 
 KINDS = ("velocity", "acceleration", "jerk", "torque")
 
@@ -32,11 +32,11 @@ def plan_report(
         sections.append(generator_section(plan, passive))
     sections.append(notes_section(plan))
     return Report(
-        f"{robot.name}: planned motion",
-        f"{plan.duration:.3f} s along {plan.path.length:.3g} units of path parameter",
-        "untrusted" if reasons else "trusted",
-        (*(("UNVALIDATED: planned with a result that is not to be trusted",) if reasons else ()), *reasons),
-        tuple(sections),
+        title=f"{robot.name}: planned motion",
+        subtitle=f"{plan.duration:.3f} s along {plan.path.length:.3g} units of path parameter",
+        verdict="untrusted" if reasons else "trusted",
+        reasons=(*(("UNVALIDATED: planned with a result that is not to be trusted",) if reasons else ()), *reasons),
+        sections=tuple(sections),
     )
 
 

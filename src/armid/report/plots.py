@@ -11,8 +11,14 @@ from armid.arrays import FloatArray
 
 # Okabe and Ito's palette.
 BLUE, ORANGE, GREEN, PINK, SKY, YELLOW, GREY = (
-    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#888888",
-)  # fmt: skip
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#56B4E9",
+    "#E69F00",
+    "#888888",
+)
 
 COLOURS = (BLUE, ORANGE, GREEN, PINK, SKY, YELLOW, GREY)
 DASHES = ("solid", "dash", "dot")
@@ -56,9 +62,13 @@ def line(
     """A line, thinned honestly."""
     xs, ys = envelope(np.asarray(x), np.asarray(y))
     return {
-        "type": "scatter", "mode": "lines", "x": short(xs, 6), "y": short(ys), "name": name,
+        "type": "scatter",
+        "mode": "lines",
+        "x": short(xs, 6),
+        "y": short(ys),
+        "name": name,
         "line": {"color": colour, "dash": dash, "width": width},
-    } | ({"yaxis": axis} if axis else {})  # fmt: skip
+    } | ({"yaxis": axis} if axis else {})
 
 
 def points(
@@ -67,9 +77,13 @@ def points(
     """Points; at most as many as a line may have, taken evenly."""
     every = max(1, len(x) // MOST_POINTS)
     return {
-        "type": "scatter", "mode": "markers", "x": short(np.asarray(x)[::every]), "y": short(np.asarray(y)[::every]),
-        "name": name, "marker": {"color": colour, "size": size, "opacity": 0.5, "symbol": symbol},
-    }  # fmt: skip
+        "type": "scatter",
+        "mode": "markers",
+        "x": short(np.asarray(x)[::every]),
+        "y": short(np.asarray(y)[::every]),
+        "name": name,
+        "marker": {"color": colour, "size": size, "opacity": 0.5, "symbol": symbol},
+    }
 
 
 def band(x: FloatArray, low: FloatArray, high: FloatArray, name: str, colour: str) -> dict[str, Any]:
@@ -77,10 +91,16 @@ def band(x: FloatArray, low: FloatArray, high: FloatArray, name: str, colour: st
     every = max(1, len(x) // (MOST_POINTS // 2))
     x, low, high = x[::every], low[::every], high[::every]
     return {
-        "type": "scatter", "mode": "lines", "fill": "toself", "name": name, "hoverinfo": "skip",
-        "x": short(np.concatenate([x, x[::-1]]), 6), "y": short(np.concatenate([high, low[::-1]])),
-        "line": {"width": 0}, "fillcolor": colour,
-    }  # fmt: skip
+        "type": "scatter",
+        "mode": "lines",
+        "fill": "toself",
+        "name": name,
+        "hoverinfo": "skip",
+        "x": short(np.concatenate([x, x[::-1]]), 6),
+        "y": short(np.concatenate([high, low[::-1]])),
+        "line": {"width": 0},
+        "fillcolor": colour,
+    }
 
 
 def axes(x: str, y: str, **more: Any) -> dict[str, Any]:
@@ -94,7 +114,14 @@ def ellipsoid(centre: FloatArray, axes_lengths: FloatArray, R: FloatArray, name:
     sphere = np.stack([np.cos(u) * np.sin(v), np.sin(u) * np.sin(v), np.cos(v)])
     shape = np.einsum("ij,jab->iab", R * axes_lengths, sphere) + centre[:, None, None]
     return {
-        "type": "surface", "x": [short(row, 4) for row in shape[0]], "y": [short(row, 4) for row in shape[1]],
-        "z": [short(row, 4) for row in shape[2]], "name": name, "showscale": False, "opacity": 0.6,
-        "colorscale": [[0, colour], [1, colour]], "hoverinfo": "name", "showlegend": True,
-    }  # fmt: skip
+        "type": "surface",
+        "x": [short(row, 4) for row in shape[0]],
+        "y": [short(row, 4) for row in shape[1]],
+        "z": [short(row, 4) for row in shape[2]],
+        "name": name,
+        "showscale": False,
+        "opacity": 0.6,
+        "colorscale": [[0, colour], [1, colour]],
+        "hoverinfo": "name",
+        "showlegend": True,
+    }

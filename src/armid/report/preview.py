@@ -138,9 +138,13 @@ class Preview:
                 )
         for k, row in enumerate(self.show.scene.boxes):
             self.server.scene.add_box(
-                f"/cell/box{k}", color=OBSTACLE_COLOUR, dimensions=tuple(2.0 * row[12:15]), opacity=0.6,
-                wxyz=quaternion_from_matrix(row[:9].reshape(3, 3)), position=row[9:12],
-            )  # fmt: skip
+                f"/cell/box{k}",
+                color=OBSTACLE_COLOUR,
+                dimensions=tuple(2.0 * row[12:15]),
+                opacity=0.6,
+                wxyz=quaternion_from_matrix(row[:9].reshape(3, 3)),
+                position=row[9:12],
+            )
         if self.show.trajectory is not None:
             q = self.show.trajectory.sample(np.linspace(0.0, self.show.duration, 4 * PLOT_POINTS))[0]
             p = forward_kinematics(self.show.robot, q)[:, :3, 3]
@@ -217,9 +221,11 @@ def live_figures(show: Show, t: float, q: FloatArray, qd: FloatArray, qdd: Float
     rows = ["| joint | position | velocity | acceleration | torque |", "|---|---|---|---|---|"]
     for k, name in enumerate(show.robot.joint_names):
         usage = (
-            abs(q[k] - limits.middle[k]) / limits.half_range[k], abs(qd[k]) / limits.velocity[k],
-            abs(qdd[k]) / limits.acceleration[k], abs(torque[k]) / limits.torque[k],
-        )  # fmt: skip
+            abs(q[k] - limits.middle[k]) / limits.half_range[k],
+            abs(qd[k]) / limits.velocity[k],
+            abs(qdd[k]) / limits.acceleration[k],
+            abs(torque[k]) / limits.torque[k],
+        )
         cells = (f"**{100 * u:.0f} %**" if u > 1.0 else f"{100 * u:.0f} %" for u in usage)
         rows.append(f"| {name} | {' | '.join(cells)} |")
     clearance, pair = show.scene.worst(q)

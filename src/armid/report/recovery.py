@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from armid.arrays import FloatArray
+from armid.page import Block, Figure, Paragraph, Report, Section, Table
 from armid.recovery.recover import Recovery
 from armid.recovery.silent_channels import equation
 from armid.recovery.validation import Along, TorqueTest, joint_tables
 from armid.report.plots import BLUE, GREEN, ORANGE, axes, line
-from armid.report.section import Block, Figure, Paragraph, Report, Section, Table
 
 COLUMNS = 5
 """Panels side by side: 35 elements of a seven-joint arm make seven rows."""
@@ -48,11 +48,11 @@ def recovery_report(
         sections.append(torque_section(torque))
     sections += [elements_section(found), notes_section(found, tool)]
     return Report(
-        f"{found.robot.name}: the model inside its controller",
-        f"{poses[0]} training and {poses[1]} validation poses, {found.free} base parameters",
-        found.verdict,
-        found.reasons,
-        tuple(sections),
+        title=f"{found.robot.name}: the model inside its controller",
+        subtitle=f"{poses[0]} training and {poses[1]} validation poses, {found.free} base parameters",
+        verdict=found.verdict,
+        reasons=found.reasons,
+        sections=tuple(sections),
     )
 
 
@@ -110,8 +110,12 @@ def motion_section(motion: Along) -> Section:
         f"All {len(names)} elements over {len(motion.time)} samples of {motion.name}: reported (solid) and recovered (dashed). "
         f"Largest relative error of an element that is not zero: {worst:.2g}."
     )
-    grid = panels(motion.time, names, (("reported", motion.reported, BLUE, "solid", 2.6),
-                                       ("recovered", motion.recovered, ORANGE, "dash", 1.3)), label)  # fmt: skip
+    grid = panels(
+        motion.time,
+        names,
+        (("reported", motion.reported, BLUE, "solid", 2.6), ("recovered", motion.recovered, ORANGE, "dash", 1.3)),
+        label,
+    )
     height = PANEL * -(-len(names) // COLUMNS) + 60
     return Section(
         "elements", "All elements along a motion", (trajectories, Figure("elements", *grid, caption, height))
@@ -200,12 +204,35 @@ def panels(
         last = k + columns >= len(names)
         width = [left + 0.22 * across, left + 0.97 * across]
         height = [top - 0.80 * down, top - 0.18 * down]
-        layout[f"xaxis{k + 1 if k else ''}"] = {"domain": width, "anchor": y, "automargin": False, "nticks": 4,
-            "title": {"text": label if last else "", "font": {"size": 10}, "standoff": 4}, "tickfont": {"size": 9}}  # fmt: skip
-        layout[f"yaxis{k + 1 if k else ''}"] = {"domain": height, "anchor": x, "automargin": False, "nticks": 4,
-            "tickfont": {"size": 9}, "range": vertical([c[1][:, k] for c in curves])}  # fmt: skip
-        layout["annotations"].append({"text": name, "x": width[0], "y": height[1], "xref": "paper", "yref": "paper",
-            "xanchor": "left", "yanchor": "bottom", "showarrow": False, "font": {"size": 11}})  # fmt: skip
+        layout[f"xaxis{k + 1 if k else ''}"] = {
+            "domain": width,
+            "anchor": y,
+            "automargin": False,
+            "nticks": 4,
+            "title": {"text": label if last else "", "font": {"size": 10}, "standoff": 4},
+            "tickfont": {"size": 9},
+        }
+        layout[f"yaxis{k + 1 if k else ''}"] = {
+            "domain": height,
+            "anchor": x,
+            "automargin": False,
+            "nticks": 4,
+            "tickfont": {"size": 9},
+            "range": vertical([c[1][:, k] for c in curves]),
+        }
+        layout["annotations"].append(
+            {
+                "text": name,
+                "x": width[0],
+                "y": height[1],
+                "xref": "paper",
+                "yref": "paper",
+                "xanchor": "left",
+                "yanchor": "bottom",
+                "showarrow": False,
+                "font": {"size": 11},
+            }
+        )
         for title, values, colour, dash, thickness in curves:
             one = line(time, values[:, k], title, colour, dash=dash, axis=y, width=thickness)
             data.append(one | {"xaxis": x, "legendgroup": title, "showlegend": k == 0})

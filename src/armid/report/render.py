@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from armid.errors import InputError
-from armid.report.section import Figure, Report
+from armid.page import Figure, Report
 
 
 def render(report: Report) -> str:

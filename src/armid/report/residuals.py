@@ -11,8 +11,8 @@ import numpy as np
 from armid.identification.residuals import Binned, ResidualDiagnostics, diagnose
 from armid.identification.result import Result
 from armid.kernels.dynamics import gravity
+from armid.page import Block, Figure, Paragraph, Section, Table
 from armid.report import plots
-from armid.report.section import Block, Figure, Paragraph, Section, Table
 from armid.report.torque import channels_of, titled, units
 
 Diagnosed = tuple[str, int, ResidualDiagnostics]
@@ -28,11 +28,19 @@ def diagnostics_of(result: Result) -> Iterator[Diagnosed]:
         if run not in weights:
             weights[run] = gravity(robot, a["inputs"][:, :n])
         j = k % n
-        yield run, k, diagnose(
-            name, a["time"], a["measured"][:, k] - a["consistent"][:, k], a["measured"][:, k],
-            a["inputs"][:, n + j], weights[run][:, j],
-            temperature=a["temperature"][:, j] if "temperature" in a else None,
-        )  # fmt: skip
+        yield (
+            run,
+            k,
+            diagnose(
+                name,
+                a["time"],
+                a["measured"][:, k] - a["consistent"][:, k],
+                a["measured"][:, k],
+                a["inputs"][:, n + j],
+                weights[run][:, j],
+                temperature=a["temperature"][:, j] if "temperature" in a else None,
+            ),
+        )
 
 
 def residual_section(result: Result) -> Section:
@@ -42,9 +50,13 @@ def residual_section(result: Result) -> Section:
         return Section("residuals", title, (Paragraph("No held-out torque is stored with this result.", "faint"),))
     blocks: list[Block] = [summary_table(result, found)]
     for run, k, d in found:
-        blocks += in_pairs([
-            spectrum_figure(result, run, k, d), correlation_figure(result, run, k, d), *shape_figures(result, run, k, d)
-        ])  # fmt: skip
+        blocks += in_pairs(
+            [
+                spectrum_figure(result, run, k, d),
+                correlation_figure(result, run, k, d),
+                *shape_figures(result, run, k, d),
+            ]
+        )
     lead = Paragraph(
         "Over velocity, a slope or a step is friction the model lacks. Over the gravity load, a slope is a wrong gain or a loss "
         "that grows with load. Over temperature, a slope is friction that changes as the drives warm up."
@@ -62,15 +74,19 @@ def summary_table(result: Result, found: list[Diagnosed]) -> Table:
         ("joint", "correlated over [s]", "largest mean over velocity", "over gravity load", "over temperature", "unit"),
         tuple(
             (
-                titled(result, d.name, run), d.correlation_time, largest(d.against_velocity), largest(d.against_gravity),
-                largest(d.against_temperature), units(result, k)[0],
+                titled(result, d.name, run),
+                d.correlation_time,
+                largest(d.against_velocity),
+                largest(d.against_gravity),
+                largest(d.against_temperature),
+                units(result, k)[0],
             )
             for run, k, d in found
         ),
         caption="Samples closer than the correlation time are not independent; intervals in this report allow for it. "
         "The means are over bins of equal population; a dash: not recorded, or it did not change.",
         digits=3,
-    )  # fmt: skip
+    )
 
 
 def largest(binned: Binned | None) -> float | None:
@@ -99,12 +115,14 @@ def correlation_figure(result: Result, run: str, k: int, d: ResidualDiagnostics)
         f"autocorrelation-{run}-{k}",
         (plots.line(d.lag, d.autocorrelation, "autocorrelation", plots.BLUE),),
         plots.axes(
-            "lag [s]", "autocorrelation", title={"text": f"{titled(result, d.name, run)}: residual in time"},
+            "lag [s]",
+            "autocorrelation",
+            title={"text": f"{titled(result, d.name, run)}: residual in time"},
             showlegend=False,
         ),
         height=250,
         half=True,
-    )  # fmt: skip
+    )
 
 
 def shape_figures(result: Result, run: str, k: int, d: ResidualDiagnostics) -> Iterator[Figure]:

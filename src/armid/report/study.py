@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from armid.arrays import FloatArray
+from armid.page import Block, Cell, Figure, Paragraph, Report, Section, Table
 from armid.report import plots
-from armid.report.section import Block, Cell, Figure, Paragraph, Report, Section, Table
 from armid.studies.kinematics.estimates import Case
 from armid.studies.kinematics.misbuilt import PUBLISHED_ARM
 from armid.studies.kinematics.study import ESSENTIAL, Study
@@ -29,15 +29,22 @@ def study_report(study: Study) -> Report:
         study: its outcome.
     """
     return Report(
-        f"{study.robot.name}: calibrated kinematics x optimised motion",
-        f"{len(study.cases[0].all)} identifications in each of four cases · {study.real.origin}",
-        "",
-        (),
-        (
-            overview(study), spread(study), error(study), changed(study), held_out(study), kinematics(study),
-            motions(study), parameters(study), provenance(study),
+        title=f"{study.robot.name}: calibrated kinematics x optimised motion",
+        subtitle=f"{len(study.cases[0].all)} identifications in each of four cases · {study.real.origin}",
+        verdict="",
+        reasons=(),
+        sections=(
+            overview(study),
+            spread(study),
+            error(study),
+            changed(study),
+            held_out(study),
+            kinematics(study),
+            motions(study),
+            parameters(study),
+            provenance(study),
         ),
-    )  # fmt: skip
+    )
 
 
 def median(study: Study, values: FloatArray) -> float:
@@ -49,16 +56,27 @@ def overview(study: Study) -> Section:
     """The four cases in four lines."""
     rows: list[tuple[Cell, ...]] = [
         (
-            case.label, case.kinematics, case.motion,
-            plots.percent(median(study, case.spread), 3), plots.percent(median(study, case.repeatability), 3),
-            plots.percent(median(study, case.error(study.truth)), 3), plots.percent(median(study, case.predicted), 3),
+            case.label,
+            case.kinematics,
+            case.motion,
+            plots.percent(median(study, case.spread), 3),
+            plots.percent(median(study, case.repeatability), 3),
+            plots.percent(median(study, case.error(study.truth)), 3),
+            plots.percent(median(study, case.predicted), 3),
             plots.percent(float(case.relative_error.mean()), 3),
         )
         for case in study.cases
-    ]  # fmt: skip
+    ]
     header = (
-        "case", "kinematics", "motion", "spread", "of which noise", "error", "deviation stated", "held-out torque error",
-    )  # fmt: skip
+        "case",
+        "kinematics",
+        "motion",
+        "spread",
+        "of which noise",
+        "error",
+        "deviation stated",
+        "held-out torque error",
+    )
     caption = (
         "Medians over the essential parameters, relative to the true value. Spread: standard deviation over all "
         "identifications, each from another recording, several recordings from each of several motions. Of which noise: the "
@@ -73,16 +91,19 @@ def medians(study: Study) -> Figure:
     """The same four lines as a picture."""
     bars = tuple(
         {
-            "type": "bar", "name": f"{case.label}: {case.kinematics}, {case.motion}",
+            "type": "bar",
+            "name": f"{case.label}: {case.kinematics}, {case.motion}",
             "x": ["spread", "error", "deviation stated", "held-out torque error"],
-            "y": plots.short([
-                *(100.0 * median(study, v) for v in (case.spread, case.error(study.truth), case.predicted)),
-                100.0 * float(case.relative_error.mean()),
-            ]),
+            "y": plots.short(
+                [
+                    *(100.0 * median(study, v) for v in (case.spread, case.error(study.truth), case.predicted)),
+                    100.0 * float(case.relative_error.mean()),
+                ]
+            ),
             "marker": {"color": COLOURS[k], "pattern": {"shape": PATTERNS[k]}},
         }
         for k, case in enumerate(study.cases)
-    )  # fmt: skip
+    )
     layout = plots.axes("", "median [%]", barmode="group", bargap=0.3)
     return Figure("medians", bars, layout | {"legend": LEGEND_AT}, "", 320)
 
@@ -118,9 +139,13 @@ def essential_names(study: Study) -> list[str]:
 def named_axis(names: list[str]) -> dict[str, Any]:
     """One place per parameter, with room for four marks."""
     return {
-        "tickvals": list(range(len(names))), "ticktext": names, "tickangle": 90, "tickfont": {"size": 10},
-        "range": [-0.6, len(names) - 0.4], "zeroline": False,
-    }  # fmt: skip
+        "tickvals": list(range(len(names))),
+        "ticktext": names,
+        "tickangle": 90,
+        "tickfont": {"size": 10},
+        "range": [-0.6, len(names) - 0.4],
+        "zeroline": False,
+    }
 
 
 def spread(study: Study) -> Section:
@@ -128,16 +153,20 @@ def spread(study: Study) -> Section:
     names = essential_names(study)
     marks = tuple(
         {
-            "type": "scatter", "mode": "markers", "name": case.label, "x": beside(len(names), k),
+            "type": "scatter",
+            "mode": "markers",
+            "name": case.label,
+            "x": beside(len(names), k),
             "y": plots.short(100.0 * study.relative(case.spread)),
             "marker": {"color": COLOURS[k], "symbol": SYMBOLS[k], "size": 8},
         }
         for k, case in enumerate(study.cases)
-    )  # fmt: skip
+    )
     layout = {
-        "xaxis": named_axis(names), "legend": LEGEND_AT,
+        "xaxis": named_axis(names),
+        "legend": LEGEND_AT,
         "yaxis": {"title": {"text": "standard deviation [% of the true value]"}, "type": "log", "dtick": 1},
-    }  # fmt: skip
+    }
     caption = (
         f"Standard deviation over {len(study.cases[0].all)} identifications, logarithmic. Shown are the {len(names)} of "
         f"{len(study.base)} base parameters that make up at least {100 * ESSENTIAL:g} % of some channel's torque in the "
@@ -159,9 +188,10 @@ def error(study: Study) -> Section:
     largest = float(np.percentile(np.concatenate(reach), SHOWN))
     beyond = sorted({names[i] for values in reach for i in np.flatnonzero(values > largest)}, key=names.index)
     layout = {
-        "xaxis": named_axis(names), "legend": LEGEND_AT,
+        "xaxis": named_axis(names),
+        "legend": LEGEND_AT,
         "yaxis": {"title": {"text": "difference from the truth [%]"}, "range": [-1.05 * largest, 1.05 * largest]},
-    }  # fmt: skip
+    }
     caption = "Mean estimates minus the true value, in parts of it, with their standard deviation. " + (
         f"Cut off at {largest:.2g} %: {', '.join(beyond)} go beyond; the table has every number." if beyond else ""
     )
@@ -177,13 +207,20 @@ def deviations(study: Study, case: Case, k: int) -> dict[str, Any]:
     n = int(study.essential.sum())
     bias = 100.0 * study.relative(case.mean - study.truth)
     return {
-        "type": "scatter", "mode": "markers", "name": case.label, "x": beside(n, k),
-        "y": plots.short(bias), "marker": {"color": COLOURS[k], "symbol": SYMBOLS[k], "size": 6},
+        "type": "scatter",
+        "mode": "markers",
+        "name": case.label,
+        "x": beside(n, k),
+        "y": plots.short(bias),
+        "marker": {"color": COLOURS[k], "symbol": SYMBOLS[k], "size": 6},
         "error_y": {
-            "type": "data", "array": plots.short(100.0 * study.relative(case.spread)), "color": COLOURS[k],
-            "thickness": 1.2, "width": 2,
+            "type": "data",
+            "array": plots.short(100.0 * study.relative(case.spread)),
+            "color": COLOURS[k],
+            "thickness": 1.2,
+            "width": 2,
         },
-    }  # fmt: skip
+    }
 
 
 def changed(study: Study) -> Section:
@@ -191,17 +228,23 @@ def changed(study: Study) -> Section:
     names = essential_names(study)
     bars = tuple(
         {
-            "type": "bar", "name": f"{study.cases[i].motion} ({label})", "x": list(range(len(names))),
-            "y": plots.short(100.0 * study.changes(i)), "marker": {"color": colour, "pattern": {"shape": shape}},
+            "type": "bar",
+            "name": f"{study.cases[i].motion} ({label})",
+            "x": list(range(len(names))),
+            "y": plots.short(100.0 * study.changes(i)),
+            "marker": {"color": colour, "pattern": {"shape": shape}},
         }
         for i, label, colour, shape in ((0, "RP", plots.ORANGE, "/"), (1, "OT", plots.BLUE, ""))
-    )  # fmt: skip
+    )
     values = np.abs(np.concatenate([study.changes(i) for i in (0, 1)])) * 100.0
     largest = float(np.percentile(values, SHOWN))
     layout = {
-        "barmode": "group", "bargap": 0.25, "xaxis": named_axis(names), "legend": LEGEND_AT,
+        "barmode": "group",
+        "bargap": 0.25,
+        "xaxis": named_axis(names),
+        "legend": LEGEND_AT,
         "yaxis": {"title": {"text": "calibrated minus nominal [%]"}, "range": [-1.1 * largest, 1.1 * largest]},
-    }  # fmt: skip
+    }
     medians = " and ".join(
         f"{plots.percent(float(np.median(np.abs(study.changes(i)))), 3)} with the {study.cases[i].motion}"
         for i in (0, 1)
@@ -222,17 +265,21 @@ def held_out(study: Study) -> Section:
     ]
     rows.append(("all, relative", None, *(plots.percent(float(c.relative_error.mean()), 3) for c in study.cases)))
     table = Table(
-        ("channel", "torque, rms", *(f"{case.label} [N m]" for case in study.cases)), tuple(rows), (),
+        ("channel", "torque, rms", *(f"{case.label} [N m]" for case in study.cases)),
+        tuple(rows),
+        (),
         "Root mean square error of the predicted torque, mean over the identifications; `:motor` is the motor's side.",
-    )  # fmt: skip
+    )
     bars = tuple(
         {
-            "type": "bar", "name": case.label, "x": channels,
+            "type": "bar",
+            "name": case.label,
+            "x": channels,
             "y": plots.short([100.0 * case.rmse[c] / rms[c] for c in channels]),
             "marker": {"color": COLOURS[k], "pattern": {"shape": PATTERNS[k]}},
         }
         for k, case in enumerate(study.cases)
-    )  # fmt: skip
+    )
     layout = plots.axes("", "error [% of the torque]", barmode="group", bargap=0.25)
     layout["legend"] = LEGEND_AT
     return Section(
@@ -255,10 +302,11 @@ def trace(study: Study) -> Figure:
     )
     name = study.robot.joint_names[j]
     layout = {
-        "xaxis": {"title": {"text": "time [s]"}, "anchor": "y2"}, "legend": LEGEND_AT,
+        "xaxis": {"title": {"text": "time [s]"}, "anchor": "y2"},
+        "legend": LEGEND_AT,
         "yaxis": {"title": {"text": f"{name} [N m]"}, "domain": [0.42, 1.0]},
         "yaxis2": {"title": {"text": "error [N m]"}, "domain": [0.0, 0.34]},
-    }  # fmt: skip
+    }
     caption = f"{name}, without payload, low-passed at {study.settings.cutoff:g} Hz: a joint that carries little."
     return Figure("trace", lines, layout, caption, 400)
 
@@ -313,11 +361,13 @@ def parameters(study: Study) -> Section:
     header = ("parameter", "unit", "truth", *(title for case in study.cases for title in (case.label, "± s")))
     rows: list[tuple[Cell, ...]] = [
         (
-            name, plots.unit(study.units[i]), float(study.truth[i]),
+            name,
+            plots.unit(study.units[i]),
+            float(study.truth[i]),
             *(x for case in study.cases for x in (float(case.mean[i]), float(case.spread[i]))),
         )
         for i, name in enumerate(study.base.names)
-    ]  # fmt: skip
+    ]
     tones = tuple("" if on else "faint" for on in study.essential)
     caption = (
         "Base parameters of the arm as described: mean and standard deviation over the identifications. Faint: not essential. "

@@ -9,8 +9,8 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.identification.residuals import BAND, inside_band, normalised_error, run_names
 from armid.identification.result import Result
+from armid.page import Figure, Paragraph, Section, Table
 from armid.report import plots
-from armid.report.section import Figure, Paragraph, Section, Table
 from armid.robot.robot import JointKind
 
 Channel = tuple[str, int, str, dict[str, FloatArray]]
@@ -56,11 +56,16 @@ def error_table(result: Result) -> tuple[Table, ...]:
         measured = np.concatenate([a["measured"][:, k] for a in arrays])
         residual = measured - np.concatenate([a["consistent"][:, k] for a in arrays])
         span = float(np.ptp(measured))
-        rows.append((
-            joint.name, span, units(result, k)[0], plots.percent(normalised_error(residual, measured)),
-            *(plots.percent(other.held_out.rmse / span if span else None) for other in (raw, nominal)),
-            plots.percent(inside_band(residual, measured), 1),
-        ))  # fmt: skip
+        rows.append(
+            (
+                joint.name,
+                span,
+                units(result, k)[0],
+                plots.percent(normalised_error(residual, measured)),
+                *(plots.percent(other.held_out.rmse / span if span else None) for other in (raw, nominal)),
+                plots.percent(inside_band(residual, measured), 1),
+            )
+        )
     caption = "Root mean square error over the range (largest minus smallest) of the joint's torque on held-out motion."
     header = ("joint", "torque range", "unit", "consistent", "unconstrained", "nominal", "inside the band")
     return (Table(header, tuple(rows), caption=caption),)
@@ -78,7 +83,5 @@ def torque_figures(result: Result) -> Iterator[Figure]:
                 plots.line(t, predicted, "predicted", plots.ORANGE, dash="dash"),
                 plots.line(t, measured - predicted, "residual", plots.GREEN, dash="dot", width=1.2),
             ),
-            plots.axes(
-                "time [s]", f"torque [{units(result, k)[0]}]", title={"text": titled(result, name, run)}
-            ),
-        )  # fmt: skip
+            plots.axes("time [s]", f"torque [{units(result, k)[0]}]", title={"text": titled(result, name, run)}),
+        )

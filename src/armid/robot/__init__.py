@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from armid.robot.elementary import Elementary, Motion
+from armid.robot.elementary import Elementary, Move
 from armid.robot.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Sphere
 from armid.robot.robot import Drive, Frame, Joint, JointKind, Limits, Link, Robot, Source
 
@@ -16,10 +16,31 @@ if TYPE_CHECKING:
     from armid.robot.yaml_file import parse_yaml, to_yaml
 
 __all__ = [
-    "Box", "Capsule", "Cylinder", "Drive", "Elementary", "Frame", "Geometry", "Joint", "JointKind",
-    "Limits", "Link", "Mesh", "Motion", "Robot", "Source", "Sphere",
-    "catalogue_names", "in_dh_frames", "load_robot", "new_urdf", "parse_urdf", "parse_yaml", "to_yaml", "updated_urdf",
-]  # fmt: skip
+    "Box",
+    "Capsule",
+    "Cylinder",
+    "Drive",
+    "Elementary",
+    "Frame",
+    "Geometry",
+    "Joint",
+    "JointKind",
+    "Limits",
+    "Link",
+    "Mesh",
+    "Move",
+    "Robot",
+    "Source",
+    "Sphere",
+    "catalogue_names",
+    "in_dh_frames",
+    "load_robot",
+    "new_urdf",
+    "parse_urdf",
+    "parse_yaml",
+    "to_yaml",
+    "updated_urdf",
+]
 
 # The readers bring in YAML and XML parsers, which nothing that only computes needs: loaded when first used.
 _LATER = {

@@ -8,7 +8,7 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.parameters.inertial import skew
-from armid.robot.urdf.xml_tree import Element, decoded, parse_xml
+from armid.robot.urdf.xml_tree import XmlElement, decoded, parse_xml
 
 MAX_NODES = 10_000
 """Nodes may instantiate nodes: a file can ask for more copies than memory holds."""
@@ -26,18 +26,18 @@ class Document:
         self.known = {e.attributes["id"]: e for e in walk(self.root) if "id" in e.attributes}
         self.visited = 0
 
-    def target(self, element: Element, attribute: str) -> Element:
+    def target(self, element: XmlElement, attribute: str) -> XmlElement:
         """What `#name` leads to."""
         name = element.attributes.get(attribute, "").removeprefix("#")
         if name not in self.known:
             raise ValueError(f"<{element.tag}> points to {name!r}, which is not there")
         return self.known[name]
 
-    def numbers(self, element: Element) -> FloatArray:
+    def numbers(self, element: XmlElement) -> FloatArray:
         """The numbers an element holds as text."""
         return np.array(self.bytes[element.start_end : element.close].split(), dtype=np.float64)
 
-    def positions(self, geometry: Element) -> FloatArray:
+    def positions(self, geometry: XmlElement) -> FloatArray:
         """Vertex positions of a geometry in its own frame, shape [n, 3]."""
         found = []
         for vertices in (e for e in walk(geometry) if e.tag == "vertices"):
@@ -46,7 +46,7 @@ class Document:
                     found += [self.numbers(a) for a in walk(self.target(item, "source")) if a.tag == "float_array"]
         return np.concatenate([array.reshape(-1, 3) for array in found]) if found else np.empty((0, 3))
 
-    def placed(self, node: Element, T: FloatArray, depth: int = 0) -> Iterator[FloatArray]:
+    def placed(self, node: XmlElement, T: FloatArray, depth: int = 0) -> Iterator[FloatArray]:
         """Points below a node, its transforms applied in the order written."""
         self.visited += 1
         if self.visited > MAX_NODES or depth > MAX_DEPTH:
@@ -83,7 +83,7 @@ def rotation_about(axis: FloatArray, angle: float) -> FloatArray:
     return np.eye(3) + np.sin(angle) * K + (1.0 - np.cos(angle)) * K @ K
 
 
-def walk(element: Element) -> Iterator[Element]:
+def walk(element: XmlElement) -> Iterator[XmlElement]:
     """The element and everything below it."""
     yield element
     for child in element.children:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from armid.robot.elementary import Elementary, Motion
+from armid.robot.elementary import Elementary, Move
 from armid.robot.robot import JointKind
 
 
@@ -18,7 +18,7 @@ class Convention(StrEnum):
     """Rx(alpha) Tx(a) Rz(theta) Tz(d): the axis is z of the link's own frame [Khalil1986]; their d, r are our a, d."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """One row of a Denavit-Hartenberg table; the joint variable is added to theta or d.
 
@@ -39,8 +39,8 @@ class Row:
 
 
 _ORDER = {
-    Convention.STANDARD: (Motion.RZ, Motion.TZ, Motion.TX, Motion.RX),
-    Convention.MODIFIED: (Motion.RX, Motion.TX, Motion.RZ, Motion.TZ),
+    Convention.STANDARD: (Move.RZ, Move.TZ, Move.TX, Move.RX),
+    Convention.MODIFIED: (Move.RX, Move.TX, Move.RZ, Move.TZ),
 }
 
 
@@ -54,11 +54,15 @@ def transforms(row: Row, convention: Convention, kind: JointKind | None) -> tupl
     """
     slides, turns = kind is JointKind.PRISMATIC, kind is JointKind.REVOLUTE
     parts = {
-        Motion.RX: Elementary(Motion.RX, row.alpha),
-        Motion.TX: Elementary(Motion.TX, row.a, row.a_symbol),
-        Motion.RZ: Elementary(Motion.RZ, row.theta, variable=turns, sign=row.sign if turns else 1),
-        Motion.TZ: Elementary(
-            Motion.TZ, row.d, None if slides else row.d_symbol, variable=slides, sign=row.sign if slides else 1
+        Move.RX: Elementary(motion=Move.RX, value=row.alpha),
+        Move.TX: Elementary(motion=Move.TX, value=row.a, symbol=row.a_symbol),
+        Move.RZ: Elementary(motion=Move.RZ, value=row.theta, variable=turns, sign=row.sign if turns else 1),
+        Move.TZ: Elementary(
+            motion=Move.TZ,
+            value=row.d,
+            symbol=None if slides else row.d_symbol,
+            variable=slides,
+            sign=row.sign if slides else 1,
         ),
     }
     return tuple(parts[motion] for motion in _ORDER[convention])
@@ -70,12 +74,17 @@ def row_of(elements: tuple[Elementary, ...]) -> tuple[Convention, Row] | None:
     for convention, order in _ORDER.items():
         if motions == order:
             by = {element.motion: element for element in elements}
-            if by[Motion.RX].variable or by[Motion.TX].variable or by[Motion.RX].symbol or by[Motion.RZ].symbol:
+            if by[Move.RX].variable or by[Move.TX].variable or by[Move.RX].symbol or by[Move.RZ].symbol:
                 return None
             sign = next((element.sign for element in elements if element.variable), 1)
             row = Row(
-                by[Motion.RX].value, by[Motion.TX].value, by[Motion.TZ].value, by[Motion.RZ].value,
-                by[Motion.TX].symbol, by[Motion.TZ].symbol, sign,
-            )  # fmt: skip
+                alpha=by[Move.RX].value,
+                a=by[Move.TX].value,
+                d=by[Move.TZ].value,
+                theta=by[Move.RZ].value,
+                a_symbol=by[Move.TX].symbol,
+                d_symbol=by[Move.TZ].symbol,
+                sign=sign,
+            )
             return convention, row
     return None

@@ -53,7 +53,15 @@ def in_dh_frames(robot: Robot, convention: Convention) -> Robot:
         after = rows[i + 1] if i + 1 < len(rows) else Row()
         row = rows[i] if convention is Convention.MODIFIED else replace(rows[i], alpha=after.alpha, a=after.a)
         chain = transforms(_named(row, i + 1, symbols), convention, joint.kind)
-        joints.append(Joint(joint.name, joint.kind, (*front, *chain) if i == 0 else chain, joint.limits, joint.drive))
+        joints.append(
+            Joint(
+                name=joint.name,
+                kind=joint.kind,
+                transforms=(*front, *chain) if i == 0 else chain,
+                limits=joint.limits,
+                drive=joint.drive,
+            )
+        )
     return _carried(robot, zero, tuple(joints))
 
 
@@ -132,7 +140,7 @@ def _row(T: FloatArray) -> Row:
     theta = float(np.arctan2(-T[0, 1], T[0, 0]))
     a, d = float(T[0, 3]), float(T[:3, 3] @ T[:3, 2])
     tidy = [0.0 if abs(length) < NO_LENGTH else length for length in (a, d)]
-    return Row(exact_angle(alpha), tidy[0], tidy[1], exact_angle(theta))
+    return Row(alpha=exact_angle(alpha), a=tidy[0], d=tidy[1], theta=exact_angle(theta))
 
 
 def _named(row: Row, number: int, symbols: Symbols) -> Row:

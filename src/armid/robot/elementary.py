@@ -12,7 +12,7 @@ import numpy as np
 from armid.arrays import FloatArray
 
 
-class Motion(StrEnum):
+class Move(StrEnum):
     """A translation along, or a rotation about, one coordinate axis of the current frame."""
 
     TX = "Tx"
@@ -32,7 +32,7 @@ class Motion(StrEnum):
         return "xyz".index(self.value[1])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Elementary:
     """One elementary transform, applied on the right: `T_a_c = T_a_b @ T_b_c`.
 
@@ -44,7 +44,7 @@ class Elementary:
         sign: +1 or -1, only meaningful for a variable.
     """
 
-    motion: Motion
+    motion: Move
     value: float = 0.0
     symbol: str | None = None
     variable: bool = False
@@ -55,7 +55,7 @@ class Elementary:
         return elementary_matrix(self.motion, self.value + self.sign * q if self.variable else self.value)
 
 
-def elementary_matrix(motion: Motion, amount: float) -> FloatArray:
+def elementary_matrix(motion: Move, amount: float) -> FloatArray:
     """Homogeneous matrix of one elementary motion by `amount` [m or rad]."""
     T = np.eye(4)
     i = motion.axis
@@ -92,10 +92,14 @@ def from_matrix(T: FloatArray) -> tuple[Elementary, ...]:
     x, y, z = (float(v) for v in T[:3, 3])
     roll, pitch, yaw = rpy(T[:3, :3])
     parts = (
-        (Motion.TX, x), (Motion.TY, y), (Motion.TZ, z),
-        (Motion.RZ, yaw), (Motion.RY, pitch), (Motion.RX, roll),
-    )  # fmt: skip
-    return tuple(Elementary(motion, value) for motion, value in parts if value != 0.0)
+        (Move.TX, x),
+        (Move.TY, y),
+        (Move.TZ, z),
+        (Move.RZ, yaw),
+        (Move.RY, pitch),
+        (Move.RX, roll),
+    )
+    return tuple(Elementary(motion=motion, value=value) for motion, value in parts if value != 0.0)
 
 
 def rpy(R: FloatArray) -> tuple[float, float, float]:
@@ -111,6 +115,6 @@ def rpy(R: FloatArray) -> tuple[float, float, float]:
 
 def rotation_from_rpy(roll: float, pitch: float, yaw: float) -> FloatArray:
     """R = Rz(yaw) Ry(pitch) Rx(roll), shape [3, 3]."""
-    return (
-        elementary_matrix(Motion.RZ, yaw) @ elementary_matrix(Motion.RY, pitch) @ elementary_matrix(Motion.RX, roll)
-    )[:3, :3]
+    return (elementary_matrix(Move.RZ, yaw) @ elementary_matrix(Move.RY, pitch) @ elementary_matrix(Move.RX, roll))[
+        :3, :3
+    ]

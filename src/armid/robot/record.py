@@ -11,17 +11,31 @@ import numpy as np
 
 from armid.errors import InputError
 from armid.notes import Note, Severity
-from armid.robot.elementary import Elementary, Motion
+from armid.robot.elementary import Elementary, Move
 from armid.robot.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Sphere
 from armid.robot.robot import Drive, Frame, Joint, JointKind, Limits, Link, Robot, Source
 
 TYPES: dict[str, type] = {
     kind.__name__: kind
     for kind in (
-        Robot, Joint, Link, Frame, Limits, Drive, Source, Elementary, Geometry, Box, Capsule, Cylinder, Mesh, Sphere, Note,
+        Robot,
+        Joint,
+        Link,
+        Frame,
+        Limits,
+        Drive,
+        Source,
+        Elementary,
+        Geometry,
+        Box,
+        Capsule,
+        Cylinder,
+        Mesh,
+        Sphere,
+        Note,
     )
-}  # fmt: skip
-ENUMS: dict[str, type[Enum]] = {kind.__name__: kind for kind in (Motion, JointKind, Severity)}
+}
+ENUMS: dict[str, type[Enum]] = {kind.__name__: kind for kind in (Move, JointKind, Severity)}
 WORDS = {"inf": float("inf"), "-inf": float("-inf"), "nan": float("nan")}
 
 

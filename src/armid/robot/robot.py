@@ -70,7 +70,7 @@ class Drive:
     damping: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Joint:
     """One moving joint and the constant geometry around it.
 
@@ -110,7 +110,7 @@ class Joint:
         """T_parent_joint, with the constant part of the variable (it commutes), and T_joint_link."""
         k = self.variable_index
         variable = self.transforms[k]
-        before = product((*self.transforms[:k], Elementary(variable.motion, variable.value)))
+        before = product((*self.transforms[:k], Elementary(motion=variable.motion, value=variable.value)))
         return before, product(self.transforms[k + 1 :])
 
 
@@ -171,7 +171,7 @@ class Source:
     remark: str = ""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Robot:
     """A serial arm.
 

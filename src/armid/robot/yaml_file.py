@@ -13,7 +13,7 @@ from armid.parameters.inertial import from_centre_of_mass, tensor
 from armid.robot.amount import amount
 from armid.robot.dh import Convention, Row, transforms
 from armid.robot.document import Field, document
-from armid.robot.elementary import Elementary, Motion, from_matrix, rotation_from_rpy
+from armid.robot.elementary import Elementary, Move, from_matrix, rotation_from_rpy
 from armid.robot.inertial_notes import inertial_notes
 from armid.robot.robot import (
     STANDARD_GRAVITY,
@@ -25,7 +25,7 @@ from armid.robot.robot import (
     Link,
     Robot,
     Source,
-)  # fmt: skip
+)
 from armid.robot.shapes import read_geometry, read_pose
 from armid.robot.symbols import Symbols
 from armid.robot.yaml_write import FORMAT, to_yaml
@@ -176,16 +176,16 @@ def _element(item: Field, number: int | None, symbols: Symbols, *, variable: boo
         raise item.error(
             f"{item.text()[:60]!r} is not an elementary transform", "expected e.g. Tz(0.3), Rx(pi/2), Rz(q)"
         )
-    motion = Motion(match.group(1))
+    motion = Move(match.group(1))
     value = amount(match.group(2), item.where, names=item.names, variable=variable)
     if value.slope == 0.0:
         automatic = None if motion.is_rotation or number is None else f"d{number}{motion.value[1]}"
-        return Elementary(motion, value.constant, symbols.name(value, automatic))
+        return Elementary(motion=motion, value=value.constant, symbol=symbols.name(value, automatic))
     if abs(value.slope) != 1.0:
         raise item.error(
             f"the joint variable is multiplied by {value.slope:g}", "only q and -q; use coupling for gears"
         )
-    return Elementary(motion, value.constant, variable=True, sign=int(value.slope))
+    return Elementary(motion=motion, value=value.constant, variable=True, sign=int(value.slope))
 
 
 def _limits(field: Field, kind: str) -> Limits:

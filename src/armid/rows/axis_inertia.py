@@ -23,7 +23,7 @@ from armid.rows.torque import space_of
 
 @dataclass(frozen=True)
 class AxisInertiaRows(AtPose):
-    """Rows of `J_k(q) = M_kk(q) + rotor_inertia_k`, one channel per drive; seed 002 eq. 23.
+    """Rows of `J_k(q) = M_kk(q) + rotor_inertia_k`, one channel per drive; [RWTH2021] eq. 23.
 
     The rotor always counts: a response at the motor cannot be had without it.
     """

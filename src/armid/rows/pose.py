@@ -18,7 +18,7 @@ from armid.recursion.motion import geometric_coordinates
 from armid.recursion.placement import Placement
 from armid.recursion.scalars import Scalar, Scalars, Vector, add, cross, dot, subtract, times
 from armid.robot.dh import Convention, Row, row_of, transforms
-from armid.robot.elementary import Elementary, Motion
+from armid.robot.elementary import Elementary, Move
 from armid.robot.robot import Frame, Robot
 
 
@@ -33,7 +33,7 @@ class PoseMeasure(StrEnum):
     """Distance of each point from a fixed place: one row each (derivative of half the square)."""
 
 
-class ErrorModel(StrEnum):
+class ChainErrors(StrEnum):
     """Which constants of the chain are in question."""
 
     DESCRIBED = "described"
@@ -57,12 +57,12 @@ class ChainElement:
     name: str | None
 
 
-def error_chain(robot: Robot, frame: Frame, model: ErrorModel) -> tuple[ChainElement, ...]:
+def error_chain(robot: Robot, frame: Frame, model: ChainErrors) -> tuple[ChainElement, ...]:
     """The chain from base to frame with a name for every number in question.
 
     Names are `joint3.Rx`, `tool.Tz`; a second transform of the same kind in one joint is `joint3.Rx2`.
     """
-    if model is ErrorModel.DESCRIBED:
+    if model is ChainErrors.DESCRIBED:
         return described_chain(robot, frame)
     out = small_motions("base")
     for i, joint in enumerate(robot.joints[: frame.link]):
@@ -72,7 +72,7 @@ def error_chain(robot: Robot, frame: Frame, model: ErrorModel) -> tuple[ChainEle
 
 
 INSTRUMENT = (Row(theta=1.55, d=-4.3), Row(alpha=1.5, a=0.1, theta=-0.79, d=-0.14))
-"""Two modified rows from an instrument across the room to the first joint, the start values of seed 004 table 2.
+"""Two modified rows from an instrument across the room to the first joint, the start values of [Kolyubin2017] table 2.
 What can be identified is the same for any place of the instrument in general position."""
 
 
@@ -105,9 +105,9 @@ def tool_row(frame: Frame) -> tuple[Elementary, ...] | None:
     """The frame as one modified row: as described, or when it only turns about and moves along the last z axis."""
     if is_modified_row(frame.transforms):
         return frame.transforms
-    if any(e.motion not in (Motion.RZ, Motion.TZ) for e in frame.transforms):
+    if any(e.motion not in (Move.RZ, Move.TZ) for e in frame.transforms):
         return None
-    theta, d = (sum(e.value for e in frame.transforms if e.motion is m) for m in (Motion.RZ, Motion.TZ))
+    theta, d = (sum(e.value for e in frame.transforms if e.motion is m) for m in (Move.RZ, Move.TZ))
     return transforms(Row(theta=theta, d=d), Convention.MODIFIED, None)
 
 
@@ -124,18 +124,18 @@ def named(owner: str, elements: Sequence[tuple[Elementary, int | None]]) -> list
 
 def small_motions(owner: str) -> list[ChainElement]:
     """Six error transforms that are the identity nominally."""
-    return [ChainElement(Elementary(motion), None, f"{owner}.{motion.value}") for motion in Motion]
+    return [ChainElement(Elementary(motion=motion), None, f"{owner}.{motion.value}") for motion in Move]
 
 
-def natural_model(robot: Robot, frame: Frame) -> ErrorModel:
+def natural_model(robot: Robot, frame: Frame) -> ChainErrors:
     """The described constants when they are Denavit-Hartenberg rows of base, joints and tool; else all errors."""
     elements = [element for element, _ in elements_to(robot, frame)]
     groups = [tuple(elements[k : k + 4]) for k in range(0, len(elements), 4)]
     described = len(groups) == frame.link + 2 and all(row_of(group) is not None for group in groups)
-    return ErrorModel.DESCRIBED if described else ErrorModel.COMPLETE
+    return ChainErrors.DESCRIBED if described else ChainErrors.COMPLETE
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PoseRows:
     """Rows of `deviation = A(q) errors`; [Kolyubin2017] eq. 8, as twists in base axes.
 
@@ -151,7 +151,7 @@ class PoseRows:
     robot: Robot
     frame: str | None = None
     measure: PoseMeasure = PoseMeasure.POSE
-    model: ErrorModel | None = None
+    model: ChainErrors | None = None
     points: tuple[tuple[float, float, float], ...] = ((0.0, 0.0, 0.0),)
     reference: tuple[float, float, float] = (0.0, 0.0, 0.0)
 

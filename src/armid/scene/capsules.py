@@ -59,10 +59,14 @@ def link_capsules(robot: Robot) -> tuple[tuple[LinkCapsule, ...], tuple[Note, ..
         out += own
     if not described:
         notes.append(
-            Note("geometry-assumed", Severity.WARNING,
-                 f"{robot.name} has no collision shapes; capsules of radius {skeleton_radius(robot):.3f} m between "
-                 "the joints stand in for them", robot.name)
-        )  # fmt: skip
+            Note(
+                "geometry-assumed",
+                Severity.WARNING,
+                f"{robot.name} has no collision shapes; capsules of radius {skeleton_radius(robot):.3f} m between "
+                "the joints stand in for them",
+                robot.name,
+            )
+        )
     return tuple(out), tuple(notes)
 
 

@@ -27,7 +27,7 @@ class Obstacle:
     geometry: Geometry
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Region:
     """Where a frame may be, in the base frame.
 
@@ -48,7 +48,7 @@ class Region:
     pitch: tuple[float, float] | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Cell:
     """Everything around the arm.
 
@@ -131,10 +131,12 @@ def region(entry: Field) -> Region:
     return Region(
         frame=fields["frame"].name() if "frame" in fields else None,
         axis_distance=fields["axis_distance"].number() if "axis_distance" in fields else None,
-        lower=lower, upper=upper, camera=camera,
+        lower=lower,
+        upper=upper,
+        camera=camera,
         roll=angles(fields["roll_deg"]) if "roll_deg" in fields else None,
         pitch=angles(fields["pitch_deg"]) if "pitch_deg" in fields else None,
-    )  # fmt: skip
+    )
 
 
 def angles(entry: Field) -> tuple[float, float]:

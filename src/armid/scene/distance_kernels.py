@@ -268,8 +268,21 @@ def roll_pitch_rate(M: Any, pitch: bool) -> tuple[float, float]:
 
 
 @njit(cache=True, nogil=True)
-def clearances(q: Any, joints: Any, turns: Any, capsules: Any, capsule_link: Any, boxes: Any, frames: Any,
-               frame_link: Any, cameras: Any, table: Any, weights: Any, values: Any, gradient: Any) -> None:  # fmt: skip
+def clearances(
+    q: Any,
+    joints: Any,
+    turns: Any,
+    capsules: Any,
+    capsule_link: Any,
+    boxes: Any,
+    frames: Any,
+    frame_link: Any,
+    cameras: Any,
+    table: Any,
+    weights: Any,
+    values: Any,
+    gradient: Any,
+) -> None:
     """All clearances at all poses, and the weighted sum of their gradients.
 
     Args:

@@ -30,7 +30,7 @@ OFTEN = 0.05
 whose own limits keep the real shapes apart."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Scene:
     """Clearances of one arm in one cell, all in metres (rad for angles); a pose is free when none is negative.
 
@@ -65,10 +65,16 @@ class Scene:
         links = np.array([c.link for c in self.capsules], dtype=np.int64)
         turns = np.array([joint.kind is JointKind.REVOLUTE for joint in self.robot.joints])
         return (
-            joint_rows(self.robot), turns, capsules, links, np.ascontiguousarray(self.boxes.reshape(-1, 15)),
-            np.ascontiguousarray(self.frames.reshape(-1, 12)), np.array(self.frame_links, dtype=np.int64),
-            np.ascontiguousarray(self.cameras.reshape(-1, 9)), np.ascontiguousarray(self.table.reshape(-1, 7)),
-        )  # fmt: skip
+            joint_rows(self.robot),
+            turns,
+            capsules,
+            links,
+            np.ascontiguousarray(self.boxes.reshape(-1, 15)),
+            np.ascontiguousarray(self.frames.reshape(-1, 12)),
+            np.array(self.frame_links, dtype=np.int64),
+            np.ascontiguousarray(self.cameras.reshape(-1, 9)),
+            np.ascontiguousarray(self.table.reshape(-1, 7)),
+        )
 
     def _run(self, x: FloatArray, weights: FloatArray, values: FloatArray, gradient: FloatArray) -> None:
         kernel: Callable[..., None] = kernels.clearances
@@ -127,9 +133,16 @@ def joint_rows(robot: Robot) -> FloatArray:
         after = product(joint.transforms[k + 1 :])
         turns = 1.0 if joint.kind is JointKind.REVOLUTE else 0.0
         rows.append(
-            [*before[:3, :3].ravel(), *before[:3, 3], element.motion.axis, element.sign, turns,
-             *after[:3, :3].ravel(), *after[:3, 3]]
-        )  # fmt: skip
+            [
+                *before[:3, :3].ravel(),
+                *before[:3, 3],
+                element.motion.axis,
+                element.sign,
+                turns,
+                *after[:3, :3].ravel(),
+                *after[:3, 3],
+            ]
+        )
     return np.array(rows, dtype=np.float64)
 
 
@@ -150,9 +163,16 @@ def build_scene(robot: Robot, cell: Cell | None = None, *, self_collision: bool 
     pairs = self_pairs(own, space.margin) if self_collision else []
     frames, links, cameras, region_rows = region_parts(robot, space.regions)
     scene = Scene(
-        robot, capsules, np.array([b for _, b in boxes]).reshape(-1, 15), frames, links, cameras,
-        np.array([row for row, _ in pairs]).reshape(-1, 7), tuple(name for _, name in pairs), notes,
-    )  # fmt: skip
+        robot=robot,
+        capsules=capsules,
+        boxes=np.array([b for _, b in boxes]).reshape(-1, 15),
+        frames=frames,
+        frame_links=links,
+        cameras=cameras,
+        table=np.array([row for row, _ in pairs]).reshape(-1, 7),
+        names=tuple(name for _, name in pairs),
+        notes=notes,
+    )
     scene, dropped = without_permanent_contacts(scene)
     others = obstacle_pairs(own, len(own), round_solids, boxes, space) + region_rows
     table = np.vstack([scene.table, np.array([row for row, _ in others]).reshape(-1, 7)])
@@ -234,8 +254,11 @@ def region_parts(
         cameras.append(region.camera[:3, :3].T.ravel())
         rows += region_rows(region, k, frame.name)
     return (
-        np.array(frames).reshape(-1, 12), tuple(links), np.array(cameras).reshape(-1, 9), rows,
-    )  # fmt: skip
+        np.array(frames).reshape(-1, 12),
+        tuple(links),
+        np.array(cameras).reshape(-1, 9),
+        rows,
+    )
 
 
 def region_rows(region: Region, k: int, name: str) -> list[tuple[list[float], str]]:
@@ -250,8 +273,9 @@ def region_rows(region: Region, k: int, name: str) -> list[tuple[list[float], st
         if np.isfinite(region.upper[axis]):
             out.append((row(kernels.FRAME_PLANE, k, 0, -region.upper[axis], *-unit), f"highest {letter} of {name}"))
     for kind, word, bounds in (
-        (kernels.FRAME_ROLL, "roll", region.roll), (kernels.FRAME_PITCH, "pitch", region.pitch),
-    ):  # fmt: skip
+        (kernels.FRAME_ROLL, "roll", region.roll),
+        (kernels.FRAME_PITCH, "pitch", region.pitch),
+    ):
         if bounds is not None:
             out.append((row(kind, k, k, bounds[0], 1.0), f"lowest {word} of {name} in the camera"))
             out.append((row(kind, k, k, bounds[1], -1.0), f"highest {word} of {name} in the camera"))

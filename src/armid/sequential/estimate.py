@@ -37,7 +37,7 @@ ROUND_OFF = 1e-12
 """Relative to the measured torque: residuals below this are those of double precision and say nothing of noise."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class StageOutcome:
     """What one stage found.
 
@@ -60,7 +60,7 @@ class StageOutcome:
     parameters: tuple[str, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class SequentialEstimate:
     """The outcome of all stages.
 
@@ -104,10 +104,15 @@ class SequentialEstimate:
                 Note("not-determined", Severity.WARNING, f"no stage determined {names}: starting values kept"),
             )
         return Estimate(
-            base, units_of(base, np.array(units, dtype=object)) if len(units) else ("",) * len(base),
-            base.values(self.values), covariance, "propagated through stages",
-            {stage.joint: stage.sigma for stage in self.stages}, "sequential, tip to base", notes=notes,
-        )  # fmt: skip
+            base=base,
+            units=units_of(base, np.array(units, dtype=object)) if len(units) else ("",) * len(base),
+            values=base.values(self.values),
+            covariance=covariance,
+            covariance_kind="propagated through stages",
+            sigma={stage.joint: stage.sigma for stage in self.stages},
+            method="sequential, tip to base",
+            notes=notes,
+        )
 
     def alone(self, base: BaseParameters) -> dict[str, bool]:
         """For every standard parameter that shows at all, whether it was found by itself or only in a combination."""
@@ -173,8 +178,26 @@ class TipToBase:
                 values = first + unit * (amounts @ V)
             touched = np.abs(V[len(V) - found :]).max(axis=0, initial=0.0) > 1e-9
             names = tuple(name for name, hit in zip(source.columns, touched, strict=True) if hit)
-            outcomes.append(StageOutcome(stage.joint, stage.locked, int(channel.count), found, len(V), sigma, names))
-        return SequentialEstimate(tuple(source.columns), values, V, C, unit, tuple(outcomes), ())
+            outcomes.append(
+                StageOutcome(
+                    joint=stage.joint,
+                    locked=stage.locked,
+                    rows=int(channel.count),
+                    found=found,
+                    known=len(V),
+                    sigma=sigma,
+                    parameters=names,
+                )
+            )
+        return SequentialEstimate(
+            parameters=tuple(source.columns),
+            values=values,
+            directions=V,
+            covariance=C,
+            scale=unit,
+            stages=tuple(outcomes),
+            notes=(),
+        )
 
     def extended(self, R: FloatArray, V: FloatArray) -> FloatArray:
         """Directions that a stage's rows see and none before did, orthonormal, shape [found, p]."""
@@ -191,9 +214,15 @@ class TipToBase:
         return residual_sigma(np.zeros(0), channel, rank)
 
     def step(
-        self, R: FloatArray, e: FloatArray, channel: ChannelInformation, values: FloatArray, V: FloatArray, C: FloatArray,
+        self,
+        R: FloatArray,
+        e: FloatArray,
+        channel: ChannelInformation,
+        values: FloatArray,
+        V: FloatArray,
+        C: FloatArray,
         unit: FloatArray,
-    ) -> tuple[FloatArray, FloatArray, FloatArray, int, float]:  # fmt: skip
+    ) -> tuple[FloatArray, FloatArray, FloatArray, int, float]:
         """One stage: solve what is still open, extend the known directions and their covariance.
 
         With pi = pi0 + unit * (V^T a + N t), a known: (R N) t = e. The known amounts' errors act as -R V^T da.

@@ -99,7 +99,7 @@ RESERVE = 3.0
 """Independent rows per column: with fewer, leaving samples out costs more than it mends."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Stage:
     """The data of one stage.
 
@@ -132,7 +132,7 @@ def moving_stages(robot: Robot, inputs: npt.ArrayLike, torque: npt.ArrayLike) ->
     """
     x = samples("inputs", inputs, 3 * robot.n_joints)
     tau = samples("torque", torque, robot.n_joints)
-    return tuple(Stage(robot.joint_names[i], x, tau[:, i]) for i in reversed(range(robot.n_joints)))
+    return tuple(Stage(joint=robot.joint_names[i], inputs=x, torque=tau[:, i]) for i in reversed(range(robot.n_joints)))
 
 
 def locked_stage(
@@ -147,7 +147,7 @@ def locked_stage(
     x = samples("inputs", inputs, 3 * n)
     tau = samples("torque", torque, n)
     check_locked(robot, x[:, :n], locked, f"stage of {joint!r}")
-    return Stage(joint, x, tau[:, robot.joint_index(joint)], tuple(locked))
+    return Stage(joint=joint, inputs=x, torque=tau[:, robot.joint_index(joint)], locked=tuple(locked))
 
 
 def check_locked(robot: Robot, q: FloatArray, locked: Sequence[str], name: str) -> None:
@@ -158,7 +158,7 @@ def check_locked(robot: Robot, q: FloatArray, locked: Sequence[str], name: str) 
             raise InputError(name, f"joint {joint!r} should be locked but moved by {travel:.3g}", "apply its brake")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Staging:
     """From a recording to stages.
 
@@ -208,7 +208,16 @@ def stages_of_log(log: Log, robot: Robot, settings: Staging | None = None) -> tu
     # A joint on its brake does not accelerate; what a differentiator makes of its encoder's noise is left out.
     inputs[:, n : n + first] = inputs[:, 2 * n : 2 * n + first] = 0.0
     joints = [first] if first else list(reversed(range(n)))
-    stages = (Stage(robot.joint_names[j], inputs, torque[:, j], robot.joint_names[:first], filter) for j in joints)
+    stages = (
+        Stage(
+            joint=robot.joint_names[j],
+            inputs=inputs,
+            torque=torque[:, j],
+            locked=robot.joint_names[:first],
+            filter=filter,
+        )
+        for j in joints
+    )
     return tuple(with_reversals(stage, robot) if plan.effects.coulomb else stage for stage in stages)
 
 

@@ -20,7 +20,7 @@ class Differentiator(StrEnum):
     """How velocity and acceleration are derived from position."""
 
     CENTRAL = "central"
-    """(x[k+1] - x[k-1]) / 2h, applied twice for the acceleration [thesis of seed 000]. Amplitude -(wh)^2/6."""
+    """(x[k+1] - x[k-1]) / 2h, applied twice for the acceleration [Halper2024]. Amplitude -(wh)^2/6."""
     CENTRAL_8 = "central-8"
     """Eighth-order central differences on nine points for both derivatives: exact for anything the low-pass leaves."""
     LEAST_SQUARES = "least-squares"

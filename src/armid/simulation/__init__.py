@@ -5,39 +5,42 @@ from armid.simulation.controllers import ComputedTorque, HandGuiding, PdGravity
 from armid.simulation.drift import FrictionDrift
 from armid.simulation.faults import CommandError, GainError, SimulationError
 from armid.simulation.feedback import Feedback
-from armid.simulation.files import Job, Outcome, run_jobs, write_experiment
+from armid.simulation.files import Job, JobFiles, run_jobs, write_experiment
 from armid.simulation.measure import Mistakes, measure
-from armid.simulation.motions import Approached, Held, Motion
+from armid.simulation.motions import Approached, CommandedMotion, Held
 from armid.simulation.physics import OnFault, Physics
 from armid.simulation.plant import Plant, build_plant
-from armid.simulation.run import Run, simulate
+from armid.simulation.run import SimulatedRun, simulate
 from armid.simulation.scenario import Experiment, Scenario, run_scenario
 from armid.simulation.sensors import (
-    Clock,
+    ChannelLag,
     CurrentSensor,
-    Lag,
+    EncoderSide,
     Packets,
     PositionSensor,
+    RecordedVelocity,
+    SampleClock,
     Sensors,
-    Side,
     TorqueSensor,
     VelocitySensor,
-    VelocitySource,
     typical_sensors,
 )
 from armid.simulation.settings_file import load_scenario
-from armid.simulation.tracker import JointErrors, TrackedPoses, Tracker, track_poses, write_poses
+from armid.simulation.tracker import EncoderErrors, TrackedPoses, Tracker, track_poses, write_poses
 from armid.simulation.truth import true_parameters, truth_of
 from armid.simulation.variation import varied
 from armid.simulation.writers import LogFormat, write_log
 
 __all__ = [
     "Approached",
-    "Clock",
+    "ChannelLag",
     "CommandError",
+    "CommandedMotion",
     "ComputedTorque",
     "ControllerData",
     "CurrentSensor",
+    "EncoderErrors",
+    "EncoderSide",
     "Experiment",
     "Feedback",
     "FrictionDrift",
@@ -45,28 +48,25 @@ __all__ = [
     "HandGuiding",
     "Held",
     "Job",
-    "JointErrors",
-    "Lag",
+    "JobFiles",
     "LogFormat",
     "Mistakes",
-    "Motion",
     "OnFault",
-    "Outcome",
     "Packets",
     "PdGravity",
     "Physics",
     "Plant",
     "PositionSensor",
-    "Run",
+    "RecordedVelocity",
+    "SampleClock",
     "Scenario",
     "Sensors",
-    "Side",
+    "SimulatedRun",
     "SimulationError",
     "TorqueSensor",
     "TrackedPoses",
     "Tracker",
     "VelocitySensor",
-    "VelocitySource",
     "build_plant",
     "load_scenario",
     "measure",

@@ -28,7 +28,7 @@ TorqueLaw = Callable[[int, FloatArray, FloatArray], FloatArray]
 """(tick, theta [n], thetad [n]) -> torque [n]."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Law:
     """A controller bound to an arm and a reference.
 
@@ -54,7 +54,7 @@ class Controller(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class PdGravity:
     """tau = Kp (q_ref - q) + Kd (qd_ref - qd) + g(q) + friction of the commanded motion.
 
@@ -82,7 +82,9 @@ class PdGravity:
         def torque(k: int, q: FloatArray, qd: FloatArray) -> FloatArray:
             return kp * (q_ref[k] - q) + kd * (qd_ref[k] - qd) + gravity(q) + forward[k]
 
-        return Law(torque, None, True, lambda _: np.diag(kp), lambda _: np.diag(kd))
+        return Law(
+            torque=torque, hand=None, tracks=True, stiffness=lambda _: np.diag(kp), damping=lambda _: np.diag(kd)
+        )
 
     def gains(
         self, known: RigidModel, plant: Plant, reference: Reference, period: float
@@ -135,7 +137,9 @@ class ComputedTorque:
         def stiffness(q: FloatArray) -> FloatArray:
             return omega**2 * known.mass_matrix(q, rotors=True)
 
-        return Law(torque, None, True, stiffness, lambda q: stiffness(q) * (2.0 / omega))
+        return Law(
+            torque=torque, hand=None, tracks=True, stiffness=stiffness, damping=lambda q: stiffness(q) * (2.0 / omega)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +172,13 @@ class HandGuiding:
             return pull * (q_ref[k] - q) + steady * (qd_ref[k] - qd)
 
         n = len(inertia)
-        return Law(torque, hand, False, lambda _: np.zeros((n, n)), lambda _: np.diag(drag))
+        return Law(
+            torque=torque,
+            hand=hand,
+            tracks=False,
+            stiffness=lambda _: np.zeros((n, n)),
+            damping=lambda _: np.diag(drag),
+        )
 
 
 def friction_feedforward(robot: Robot, reference: Reference) -> FloatArray:

@@ -10,7 +10,7 @@ from armid.arrays import FloatArray
 from armid.errors import InputError
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FrictionDrift:
     """Drive temperature T(t) = end + (start - end) exp(-t / time_constant), and friction linear in it.
 

@@ -12,7 +12,7 @@ from armid.arrays import FloatArray
 from armid.errors import InputError
 from armid.notes import Note
 from armid.robot.robot import Robot
-from armid.simulation.motions import Motion
+from armid.simulation.motions import CommandedMotion
 from armid.simulation.scenario import Experiment, Scenario, run_scenario
 from armid.simulation.truth import write_true_motion, write_truth
 from armid.simulation.writers import SUFFIXES, LogFormat, write_log
@@ -36,7 +36,7 @@ def write_experiment(
     return files
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Job:
     """One experiment to run and write.
 
@@ -51,7 +51,7 @@ class Job:
     """
 
     robot: Robot
-    motion: Motion
+    motion: CommandedMotion
     scenario: Scenario
     directory: Path
     name: str = "log"
@@ -60,7 +60,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class JobFiles:
     """What a job left behind: files, what happened on the way, and how much was logged."""
 
     files: tuple[Path, ...]
@@ -69,14 +69,14 @@ class Outcome:
     duration: float
 
 
-def run_job(job: Job) -> Outcome:
+def run_job(job: Job) -> JobFiles:
     """Runs one experiment and writes it."""
     experiment = run_scenario(job.robot, job.motion, job.scenario, start=job.start)
     files = write_experiment(experiment, job.directory, formats=job.formats, name=job.name)
-    return Outcome(tuple(files), experiment.run.faults, len(experiment.log), float(experiment.run.time[-1]))
+    return JobFiles(tuple(files), experiment.run.faults, len(experiment.log), float(experiment.run.time[-1]))
 
 
-def run_jobs(jobs: Sequence[Job], *, processes: int = 1) -> list[Outcome]:
+def run_jobs(jobs: Sequence[Job], *, processes: int = 1) -> list[JobFiles]:
     """Runs experiments, several at a time when asked; the outcome does not depend on how many."""
     if processes <= 1 or len(jobs) <= 1:
         return [run_job(job) for job in jobs]

@@ -8,15 +8,15 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.errors import InputError
-from armid.logs.log import Channel, Conditions, Log, Provenance
+from armid.logs.log import Channel, Conditions, Log, LogSource
 from armid.robot.robot import Robot
 from armid.simulation.drift import FrictionDrift
 from armid.simulation.dynamics import RigidModel
-from armid.simulation.run import Run
-from armid.simulation.sensors import Packets, Sensors, Side, VelocitySource
+from armid.simulation.run import SimulatedRun
+from armid.simulation.sensors import EncoderSide, Packets, RecordedVelocity, Sensors
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Mistakes:
     """What people get wrong about a log; none by default.
 
@@ -52,7 +52,7 @@ STREAMS = ("clock", "position", "velocity", "torque", "motor", "current", "packe
 
 
 def measure(
-    run: Run,
+    run: SimulatedRun,
     sensors: Sensors | None = None,
     *,
     mistakes: Mistakes | None = None,
@@ -83,13 +83,13 @@ def measure(
         channels=channels,
         named=True,
         conditions=Conditions(payload=0.0 if run.plant.payload is None else float(run.plant.payload[0])),
-        source=Provenance(reader=f"armid simulation, seed {seed}"),
+        source=LogSource(reader=f"armid simulation, seed {seed}"),
     )
     return carried(log, settings.packets, rngs["packets"])
 
 
 def read_channels(
-    run: Run,
+    run: SimulatedRun,
     sensors: Sensors,
     mistakes: Mistakes,
     declared: Robot,
@@ -98,7 +98,7 @@ def read_channels(
 ) -> dict[Channel, FloatArray]:
     """Every channel's readings at the true instants, each as old as its lag."""
     lag = sensors.lag
-    motor_side = sensors.position.side is Side.MOTOR
+    motor_side = sensors.position.side is EncoderSide.MOTOR
     q, qd = (run.motor_q, run.motor_qd) if motor_side else (run.q, run.qd)
     position = sensors.position.read(held(run.time, q, true - lag.position, qd), rngs["position"])
     channels = {
@@ -111,13 +111,13 @@ def read_channels(
         theta = held(run.time, run.motor_q, true - lag.position, run.motor_qd)
         channels[Channel.MOTOR_POSITION] = sensors.position.read(theta, own)
     match sensors.velocity.source:
-        case VelocitySource.MEASURED:
+        case RecordedVelocity.MEASURED:
             channels[Channel.VELOCITY] = sensors.velocity.read(
                 held(run.time, qd, true - lag.velocity), rngs["velocity"]
             )
-        case VelocitySource.DIFFERENCED:
+        case RecordedVelocity.DIFFERENCED:
             channels[Channel.VELOCITY] = backward_difference(true, position)
-        case VelocitySource.NONE:
+        case RecordedVelocity.NONE:
             pass
     link, motor = run.link_torque, run.motor_torque
     if mistakes.gravity_compensated:

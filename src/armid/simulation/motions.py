@@ -16,7 +16,7 @@ from armid.simulation.faults import CommandError
 
 
 @runtime_checkable
-class Motion(Protocol):
+class CommandedMotion(Protocol):
     """A commanded motion in drive coordinates."""
 
     @property
@@ -35,7 +35,7 @@ class Approached:
 
     start: FloatArray
     seconds: float
-    motion: Motion
+    motion: CommandedMotion
 
     def __post_init__(self) -> None:
         if not self.seconds > 0.0:
@@ -94,7 +94,9 @@ LIMIT_SLACK = 1e-3
 """A command may pass a limit by this share of it: designs certified to round-off must not be refused."""
 
 
-def sampled_reference(motion: Motion, robot: Robot, rate_hz: float, start: npt.ArrayLike | None = None) -> Reference:
+def sampled_reference(
+    motion: CommandedMotion, robot: Robot, rate_hz: float, start: npt.ArrayLike | None = None
+) -> Reference:
     """The motion at every tick, after checking that this arm can be asked to follow it.
 
     Args:
@@ -126,7 +128,7 @@ def sampled_reference(motion: Motion, robot: Robot, rate_hz: float, start: npt.A
 class Reordered:
     """A motion with its columns in another order."""
 
-    motion: Motion
+    motion: CommandedMotion
     order: tuple[int, ...]
 
     @property
@@ -138,7 +140,7 @@ class Reordered:
         return q[:, self.order], qd[:, self.order], qdd[:, self.order]
 
 
-def in_joint_order(motion: Motion, robot: Robot) -> Motion:
+def in_joint_order(motion: CommandedMotion, robot: Robot) -> CommandedMotion:
     """The motion with its columns matched to the robot's joints by name, when it has names that are the robot's."""
     names = getattr(motion, "joint_names", None)
     if names is None or tuple(names) == robot.joint_names:

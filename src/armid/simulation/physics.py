@@ -31,7 +31,7 @@ SLOWEST_LOOP, FASTEST_LOOP = 50.0, 100_000.0
 """[Hz] Below, no torque controller holds an arm; above, a record of a minute no longer fits in memory."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Physics:
     """How the arm is simulated.
 

@@ -36,7 +36,7 @@ FRICTION_IMPEDANCE = 0.9999
 """The hardest friction MuJoCo allows: a stuck joint creeps with 1e-4 of the acceleration it would have when free."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Plant:
     """An arm as MuJoCo sees it.
 
@@ -166,7 +166,15 @@ def build_plant(
     link_map, motor_map = transmission_maps(robot, model, rotors)
     inertia = np.where(held, BRAKE_INERTIA, robot.drive("rotor_inertia"))
     plant = Plant(
-        robot, load, sensed_friction, model, read_only(link_map), read_only(motor_map), rotors, read_only(inertia), held
+        robot=robot,
+        payload=load,
+        sensed_friction=sensed_friction,
+        model=model,
+        link_map=read_only(link_map),
+        motor_map=read_only(motor_map),
+        elastic=rotors,
+        rotor_inertia=read_only(inertia),
+        locked=held,
     )
     write_inertias(plant)
     write_drives(plant)

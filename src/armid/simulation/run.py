@@ -15,13 +15,13 @@ from armid.simulation.dynamics import RigidModel
 from armid.simulation.engine import engine_warnings
 from armid.simulation.faults import SimulationError, noticed, stopped
 from armid.simulation.loop import Loop, Record, substeps_of
-from armid.simulation.motions import Motion, Reference, sampled_reference
+from armid.simulation.motions import CommandedMotion, Reference, sampled_reference
 from armid.simulation.physics import OnFault, Physics
 from armid.simulation.plant import Plant, build_plant
 
 
-@dataclass(frozen=True, eq=False)
-class Run:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SimulatedRun:
     """What the arm really did; every array has one row per control tick, in drive coordinates.
 
     The equations of motion hold exactly in every row:
@@ -70,13 +70,13 @@ class Run:
 
 def simulate(
     robot: Robot,
-    motion: Motion,
+    motion: CommandedMotion,
     *,
     controller: Controller | None = None,
     physics: Physics | None = None,
     declared: Robot | None = None,
     start: npt.ArrayLike | None = None,
-) -> Run:
+) -> SimulatedRun:
     """Runs a commanded motion on the simulated arm.
 
     Args:
@@ -114,7 +114,7 @@ def simulate(
     return evaluated(plant, reference, record, settings)
 
 
-def evaluated(plant: Plant, reference: Reference, record: Record, settings: Physics) -> Run:
+def evaluated(plant: Plant, reference: Reference, record: Record, settings: Physics) -> SimulatedRun:
     """Drive-side quantities from the raw record, by the balance of forces; [Kolyubin2017] models 1-3 give the sides."""
     if record.fault is not None and settings.on_fault is OnFault.RAISE:
         raise SimulationError(record.fault, float(reference.time[record.ticks]))
@@ -138,11 +138,11 @@ def evaluated(plant: Plant, reference: Reference, record: Record, settings: Phys
         reaction = np.array([model.inverse(*row) for row in zip(x @ L.T, qd, qdd, strict=True)]).reshape(qd.shape)
         rigid = np.where(plant.locked, reaction, rigid)
         link_torque = np.where(plant.locked, reaction - hand, link_torque)
-    return Run(
-        robot,
-        plant,
-        read_only(reference.time[keep]),
-        Reference(*(read_only(x[keep]) for x in (reference.time, reference.q, reference.qd, reference.qdd))),
+    return SimulatedRun(
+        robot=robot,
+        plant=plant,
+        time=read_only(reference.time[keep]),
+        command=Reference(*(read_only(x[keep]) for x in (reference.time, reference.q, reference.qd, reference.qdd))),
         q=read_only(x @ L.T),
         qd=read_only(qd),
         qdd=read_only(qdd),

@@ -12,18 +12,18 @@ from armid.logs.log import Log
 from armid.robot.robot import Robot
 from armid.simulation.controllers import ComputedTorque, Controller, HandGuiding, PdGravity
 from armid.simulation.measure import Mistakes, hanging, measure, temperatures
-from armid.simulation.motions import Motion
+from armid.simulation.motions import CommandedMotion
 from armid.simulation.physics import Physics
-from armid.simulation.run import Run, simulate
+from armid.simulation.run import SimulatedRun, simulate
 from armid.simulation.sensors import Sensors
-from armid.simulation.tracker import JointErrors, Tracker
+from armid.simulation.tracker import EncoderErrors, Tracker
 from armid.simulation.variation import varied
 
 LARGEST_VARIATION = 1.0
 """Relative; a specimen that is off by more than everything is another robot."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Scenario:
     """What is simulated, apart from the arm and its motion.
 
@@ -46,7 +46,7 @@ class Scenario:
     variation: float = 0.0
     model_variation: float = 0.0
     tracker: Tracker = field(default_factory=Tracker)
-    joint_errors: JointErrors = field(default_factory=JointErrors)
+    joint_errors: EncoderErrors = field(default_factory=EncoderErrors)
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -71,7 +71,7 @@ class Experiment:
 
     declared: Robot
     scenario: Scenario
-    run: Run
+    run: SimulatedRun
     log: Log
 
 
@@ -106,7 +106,7 @@ def with_seed(physics: Physics, seed: int) -> Physics:
 
 
 def run_scenario(
-    declared: Robot, motion: Motion, scenario: Scenario | None = None, *, start: npt.ArrayLike | None = None
+    declared: Robot, motion: CommandedMotion, scenario: Scenario | None = None, *, start: npt.ArrayLike | None = None
 ) -> Experiment:
     """Simulates an experiment: the specimen, the motion, the sensors, the mistakes. The same seed gives the same log.
 

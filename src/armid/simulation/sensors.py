@@ -15,14 +15,14 @@ PerJoint = float | tuple[float, ...]
 """One number for all joints, or one per joint."""
 
 
-class Side(StrEnum):
+class EncoderSide(StrEnum):
     """Where a position is measured."""
 
     LINK = "link"
     MOTOR = "motor"
 
 
-class VelocitySource(StrEnum):
+class RecordedVelocity(StrEnum):
     """Where a recorded velocity comes from."""
 
     MEASURED = "measured"
@@ -65,7 +65,7 @@ class PositionSensor:
 
     resolution: PerJoint = 0.0
     noise: PerJoint = 0.0
-    side: Side = Side.LINK
+    side: EncoderSide = EncoderSide.LINK
 
     def read(self, q: FloatArray, rng: np.random.Generator) -> FloatArray:
         n = q.shape[1]
@@ -77,12 +77,12 @@ class VelocitySensor:
     """A measured or a differenced velocity.
 
     Args:
-        source: see `VelocitySource`; noise and resolution belong to a measured one.
+        source: see `RecordedVelocity`; noise and resolution belong to a measured one.
         resolution: [rad/s or m/s].
         noise: standard deviation [rad/s or m/s].
     """
 
-    source: VelocitySource = VelocitySource.MEASURED
+    source: RecordedVelocity = RecordedVelocity.MEASURED
     resolution: PerJoint = 0.0
     noise: PerJoint = 0.0
 
@@ -91,7 +91,7 @@ class VelocitySensor:
         return quantised(noisy(qd, per_joint("noise", self.noise, n), rng), per_joint("resolution", self.resolution, n))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TorqueSensor:
     """reading = clip(round((gain * tau + offset + noise) / resolution) * resolution, +-saturation).
 
@@ -139,7 +139,7 @@ class CurrentSensor:
 
 
 @dataclass(frozen=True)
-class Clock:
+class SampleClock:
     """When samples are taken, and what time they are stamped with.
 
     Args:
@@ -171,7 +171,7 @@ class Clock:
 
 
 @dataclass(frozen=True)
-class Lag:
+class ChannelLag:
     """How old each channel's value is when it is stamped [s]; channels that differ are out of step."""
 
     position: float = 0.0
@@ -198,7 +198,7 @@ class Packets:
                 raise InputError(name, f"{getattr(self, name)}", "a probability below 1")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Sensors:
     """Everything between the arm and its log. The default is perfect.
 
@@ -215,8 +215,8 @@ class Sensors:
     torque: TorqueSensor | None = field(default_factory=TorqueSensor)
     motor: TorqueSensor | None = field(default_factory=TorqueSensor)
     current: CurrentSensor | None = None
-    clock: Clock = field(default_factory=Clock)
-    lag: Lag = field(default_factory=Lag)
+    clock: SampleClock = field(default_factory=SampleClock)
+    lag: ChannelLag = field(default_factory=ChannelLag)
     packets: Packets = field(default_factory=Packets)
 
 
@@ -233,7 +233,7 @@ def typical_sensors(torque_limit: FloatArray) -> Sensors:
     encoder = 2.0 * np.pi / 2**20
     return Sensors(
         position=PositionSensor(resolution=encoder, noise=encoder),
-        velocity=VelocitySensor(source=VelocitySource.DIFFERENCED),
+        velocity=VelocitySensor(source=RecordedVelocity.DIFFERENCED),
         torque=torque,
         motor=TorqueSensor(noise=tuple(3.0 * x for x in noise), resolution=resolution),
     )

@@ -18,7 +18,7 @@ from armid.simulation.sensors import PerJoint, per_joint
 
 
 @dataclass(frozen=True, eq=False)
-class JointErrors:
+class EncoderErrors:
     """What lies between the angle an encoder shows and the angle the link stands at.
 
     q_true = q_shown + compliance * (-g(q)) + eccentricity * sin(q_shown + eccentricity_phase)
@@ -63,7 +63,7 @@ class Tracker:
             object.__setattr__(self, name, T)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class TrackedPoses:
     """What the tracker said.
 
@@ -86,7 +86,7 @@ def track_poses(
     q: npt.ArrayLike,
     tracker: Tracker | None = None,
     *,
-    errors: JointErrors | None = None,
+    errors: EncoderErrors | None = None,
     payload: npt.ArrayLike | None = None,
     seed: int = 0,
 ) -> TrackedPoses:
@@ -100,7 +100,7 @@ def track_poses(
         payload: ten standard parameters in the last link's frame; only matters with compliance.
         seed: of the noise.
     """
-    eye, wrong = tracker or Tracker(), errors or JointErrors()
+    eye, wrong = tracker or Tracker(), errors or EncoderErrors()
     shown = samples("q", q, robot.n_joints)
     rng = np.random.default_rng(seed)
     true = true_positions(robot, shown, wrong, payload)
@@ -112,11 +112,15 @@ def track_poses(
     T[:, :3, :3] = T[:, :3, :3] @ np.array([rotation(turn) for turn in turns]).reshape(-1, 3, 3)
     noise = per_joint("noise", wrong.noise, robot.n_joints) * rng.standard_normal(shown.shape)
     return TrackedPoses(
-        robot.joint_names, read_only(shown + noise), read_only(T), eye.position_noise, eye.orientation_noise
+        joint_names=robot.joint_names,
+        q=read_only(shown + noise),
+        T_tracker_target=read_only(T),
+        position_noise=eye.position_noise,
+        orientation_noise=eye.orientation_noise,
     )
 
 
-def true_positions(robot: Robot, shown: FloatArray, errors: JointErrors, payload: npt.ArrayLike | None) -> FloatArray:
+def true_positions(robot: Robot, shown: FloatArray, errors: EncoderErrors, payload: npt.ArrayLike | None) -> FloatArray:
     """Where the links really stand when the encoders show `shown`, before encoder noise."""
     n = robot.n_joints
     compliance = per_joint("compliance", errors.compliance, n)

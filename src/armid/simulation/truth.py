@@ -130,9 +130,20 @@ def write_truth(experiment: Experiment, path: Path) -> Path:
 
 
 TRUE_ARRAYS = (
-    "time", "q", "qd", "qdd", "motor_q", "motor_qd", "motor_qdd", "motor_torque", "link_torque", "rigid_torque",
-    "friction", "external_torque", "friction_scale",
-)  # fmt: skip
+    "time",
+    "q",
+    "qd",
+    "qdd",
+    "motor_q",
+    "motor_qd",
+    "motor_qdd",
+    "motor_torque",
+    "link_torque",
+    "rigid_torque",
+    "friction",
+    "external_torque",
+    "friction_scale",
+)
 
 
 def write_true_motion(experiment: Experiment, path: Path) -> Path:

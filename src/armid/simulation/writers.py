@@ -132,8 +132,14 @@ def write_libfranka(log: Log, path: Path) -> Path:
     q, qd, tau = required(log, (Channel.POSITION, Channel.VELOCITY, Channel.LINK_TORQUE), "libfranka")
     command = log.channels.get(Channel.COMMANDED_POSITION, q)
     zero = np.zeros_like(q)
-    groups = {"q": q, "q_d": command, "dq": qd, "dq_d": np.gradient(command, log.time, axis=0), "tau_J": tau,
-              "tau_ext_hat_filtered": zero}  # fmt: skip
+    groups = {
+        "q": q,
+        "q_d": command,
+        "dq": qd,
+        "dq_d": np.gradient(command, log.time, axis=0),
+        "tau_J": tau,
+        "tau_ext_hat_filtered": zero,
+    }
     header = ["time", "success_rate", *(f"state.{name}[{i}]" for name in groups for i in range(n))]
     return write_table(path, header, [np.round(log.time * 1e3, 3), np.ones(len(log)), *groups.values()], ",")
 

@@ -31,10 +31,10 @@ from armid.report.render import write_report
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 from armid.simulation.measure import Mistakes, hanging, measure
-from armid.simulation.motions import Motion
+from armid.simulation.motions import CommandedMotion
 from armid.simulation.physics import Physics
 from armid.simulation.run import simulate
-from armid.simulation.sensors import Lag, Sensors, typical_sensors
+from armid.simulation.sensors import ChannelLag, Sensors, typical_sensors
 from armid.simulation.truth import true_parameters
 from armid.simulation.variation import varied
 from armid.simulation.writers import LogFormat, write_log
@@ -61,7 +61,7 @@ class Fault(StrEnum):
     """The arm is mounted the other way up than its description says."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Story:
     """Settings of the demonstration.
 
@@ -84,7 +84,7 @@ class Story:
     seed: int = 0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Ending:
     """What the demonstration leaves behind.
 
@@ -148,7 +148,7 @@ def tell_story(
     exports = exported(result, folder)
     report = write_report(identification_report(result), folder / "report.html")
     inside, total = coverage(result, specimen)
-    return Ending(training, result, report, exports, inside, total)
+    return Ending(design=training, result=result, report=report, exports=exports, inside=inside, parameters=total)
 
 
 def made(folder: Path) -> Path:
@@ -163,11 +163,11 @@ def designed(robot: Robot, story: Story, repetitions: int) -> Design:
     return design_excitation(robot, settings, budget=budget, seed=story.seed)
 
 
-def recorded(robot: Robot, specimen: Robot, motion: Motion, story: Story, path: Path) -> Log:
+def recorded(robot: Robot, specimen: Robot, motion: CommandedMotion, story: Story, path: Path) -> Log:
     """Runs a motion and logs it to a file with realistic sensors; returns the file as it is read back, checked."""
     sensors: Sensors = typical_sensors(robot.limit("torque"))
     if story.fault is Fault.LAG:
-        sensors = replace(sensors, lag=Lag(torque=0.015, motor=0.015))
+        sensors = replace(sensors, lag=ChannelLag(torque=0.015, motor=0.015))
     wrong = Mistakes(
         wrong_sign=robot.joint_names if story.fault is Fault.SIGN else (), upside_down=story.fault is Fault.MOUNTING
     )

@@ -1,4 +1,4 @@
-"""Which of several motions teaches most: each is run on the embedded robot and identified; seed 000, algorithm 2.
+"""Which of several motions teaches most: each is run on the embedded robot and identified; [Halper2024], algorithm 2.
 
 A condition number says how errors may spread, not how large they will be. Running the candidates tells what a motion
 achieves with noise, filters and friction as they are, beside what its information matrix predicted.

@@ -1,4 +1,4 @@
-"""Seed 004's kinematic experiment, simulated: what its 17 poses can give, and what an unmodelled arm leaves.
+"""[Kolyubin2017]'s kinematic experiment, simulated: what its 17 poses can give, and what an unmodelled arm leaves.
 
 The arm is the catalogue's LWR4+ with the deviations of [Kolyubin2017] table 2 (frames 2 to 8; the camera's place is
 known), measured with 60 um and as many radians as 60 um make between the LEDs of the fixture. On top of that a real arm
@@ -15,16 +15,16 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.calibration.enough import MEAN_OVER_RMS, position_uncertainty
-from armid.calibration.fit import Fit, FitSettings, fit
-from armid.calibration.measurement import Measurements, Observations, Quantity
-from armid.calibration.noise import Loss
+from armid.calibration.fit import FitSettings, KinematicFit, fit
+from armid.calibration.measurement import Measurements, Observations, Observed
+from armid.calibration.noise import VectorLoss
 from armid.calibration.solve import SolverSettings
-from armid.design.poses import Method, PoseSettings, Purpose, design_poses
+from armid.design.poses import PoseMethod, PoseSettings, Purpose, design_poses
 from armid.kinematics.build import kinematic_model
 from armid.kinematics.calibrated import predicted_poses
-from armid.kinematics.model import Basis, ErrorModel, FrameModel, Geometry, KinematicModel, Term
+from armid.kinematics.model import ErrorModel, FrameModel, KinematicModel, Term, TermBasis, UnknownGeometry
 from armid.kinematics.rotations import rotation_exp, rotation_log
-from armid.robot.elementary import Elementary, Motion
+from armid.robot.elementary import Elementary, Move
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 
@@ -33,10 +33,14 @@ CAMERA = ((0.0, 0.0, 1.55, -4.3), (1.5, 0.1, -0.79, -0.14))
 FIXTURE = (0.0, 0.0015, 0.79, 0.093)
 """Row 8: from the last joint to the LED fixture."""
 DEVIATIONS = (
-    (1.2e-4, -3e-4, -4.2e-3, 3.9e-5), (6.1e-4, -3e-4, -9.8e-3, -1e-4), (1.4e-4, 1.1e-3, -6.5e-3, 2.6e-4),
-    (-1.1e-4, -9e-4, 1.1e-3, 8e-4), (6.4e-4, 4e-4, -1.6e-3, 1.6e-4), (-3.6e-4, -6e-4, 0.0, 0.0),
+    (1.2e-4, -3e-4, -4.2e-3, 3.9e-5),
+    (6.1e-4, -3e-4, -9.8e-3, -1e-4),
+    (1.4e-4, 1.1e-3, -6.5e-3, 2.6e-4),
+    (-1.1e-4, -9e-4, 1.1e-3, 8e-4),
+    (6.4e-4, 4e-4, -1.6e-3, 1.6e-4),
+    (-3.6e-4, -6e-4, 0.0, 0.0),
     (5.3e-4, -1.7e-3, -4.1e-3, -1.9e-3),
-)  # fmt: skip
+)
 """Table 2, calibrated minus nominal of rows 2 to 8."""
 NAMES = ("alpha", "a", "theta", "d")
 LIMITS = np.array([17 * pi / 18, 2 * pi / 3, 17 * pi / 18, 2 * pi / 3, 17 * pi / 18, pi / 2, 17 * pi / 18])
@@ -90,7 +94,7 @@ class Disturbance:
     eccentricity: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaRow:
     """One disturbance, averaged over draws of noise and phases.
 
@@ -135,19 +139,26 @@ class Replica:
         p = T[:, :3, 3] + noise * POSITION_NOISE * rng.normal(size=(n, 3))
         R = rotation_exp(noise * ORIENTATION_NOISE * rng.normal(size=(n, 3))) @ T[:, :3, :3]
         sigma = np.array([POSITION_NOISE] * 3 + [ORIENTATION_NOISE] * 3)
-        return Measurements(q, (Observations(Quantity.POSE, np.arange(n), p, R, sigma=sigma, setup="camera"),))
+        return Measurements(
+            q=q,
+            observations=(
+                Observations(
+                    quantity=Observed.POSE, rows=np.arange(n), position=p, rotation=R, sigma=sigma, setup="camera"
+                ),
+            ),
+        )
 
 
 def row_chain(row: tuple[float, float, float, float]) -> tuple[Elementary, ...]:
     """Rx Tx Rz Tz of one row ([Kolyubin2017] eq. 2)."""
-    return tuple(Elementary(m, x) for m, x in zip((Motion.RX, Motion.TX, Motion.RZ, Motion.TZ), row, strict=True))
+    return tuple(Elementary(motion=m, value=x) for m, x in zip((Move.RX, Move.TX, Move.RZ, Move.TZ), row, strict=True))
 
 
 def frames(robot: Robot) -> tuple[dict[str, FrameModel], dict[str, FrameModel]]:
     """The known camera, down to the floor under the catalogue's arm, and the fixture with its four unknowns."""
     # Joint 1 of the catalogue starts 0.31 m above its base; the seed counts from the joint.
-    height = sum(e.value for e in robot.joints[0].transforms if e.motion is Motion.TZ)
-    chain = (*row_chain(CAMERA[0]), *row_chain(CAMERA[1]), Elementary(Motion.TZ, -height))
+    height = sum(e.value for e in robot.joints[0].transforms if e.motion is Move.TZ)
+    chain = (*row_chain(CAMERA[0]), *row_chain(CAMERA[1]), Elementary(motion=Move.TZ, value=-height))
     return (
         {"camera": FrameModel(chain, (None,) * len(chain))},
         {"tool": FrameModel(row_chain(FIXTURE), NAMES, rank=2)},
@@ -159,7 +170,7 @@ def replica(disturbance: Disturbance | None = None, *, rng: np.random.Generator)
     disturbance = disturbance or Disturbance()
     robot = load_robot("lwr4plus")
     setups, targets = frames(robot)
-    truth = kinematic_model(robot, ErrorModel(Geometry.MDH, ALL_TERMS), setups=setups, targets=targets)
+    truth = kinematic_model(robot, ErrorModel(UnknownGeometry.MDH, ALL_TERMS), setups=setups, targets=targets)
     values = np.zeros(len(truth.parameters))
     for i, row in enumerate(DEVIATIONS):
         owner = f"link{i + 2}" if i < len(DEVIATIONS) - 1 else "tool"
@@ -167,9 +178,9 @@ def replica(disturbance: Disturbance | None = None, *, rng: np.random.Generator)
             values[truth.index(f"{owner}.{name}")] = value
     phase = rng.uniform(-pi, pi, robot.n_joints)
     factor = {
-        Basis.SIN: disturbance.eccentricity * np.cos(phase),
-        Basis.COS: disturbance.eccentricity * np.sin(phase),
-        Basis.TORQUE: np.full(robot.n_joints, -disturbance.compliance),
+        TermBasis.SIN: disturbance.eccentricity * np.cos(phase),
+        TermBasis.COS: disturbance.eccentricity * np.sin(phase),
+        TermBasis.TORQUE: np.full(robot.n_joints, -disturbance.compliance),
     }
     for term in truth.terms:
         if term.basis in factor:
@@ -185,20 +196,25 @@ def random_poses(rng: np.random.Generator, count: int) -> FloatArray:
 def optimised_poses(seed: int, *, count: int = POSES) -> FloatArray:
     """Poses of the library's own search (exchanges over a pool of 3000)."""
     settings = PoseSettings(
-        count=count, frame="led_fixture", method=Method.EXCHANGE, pool=(3000,), self_collision=False, transitions=False,
+        count=count,
+        frame="led_fixture",
+        method=PoseMethod.EXCHANGE,
+        pool=(3000,),
+        self_collision=False,
+        transitions=False,
         starts=2,
-    )  # fmt: skip
+    )
     return design_poses(load_robot("lwr4plus"), Purpose.CALIBRATION, settings, seed=seed).poses
 
 
-def fitted(robot: Robot, measurements: Measurements, terms: frozenset[Term] = frozenset({Term.OFFSET})) -> Fit:
+def fitted(robot: Robot, measurements: Measurements, terms: frozenset[Term] = frozenset({Term.OFFSET})) -> KinematicFit:
     """Frames 2 to 8 in the seed's parameters, and these joint terms."""
     setups, targets = frames(robot)
-    settings = FitSettings(SolverSettings(loss=Loss(0.0)), setups=setups, targets=targets, fixed=CAMERA_KNOWN)
-    return fit(robot, measurements, ErrorModel(Geometry.MDH, terms), settings=settings)
+    settings = FitSettings(SolverSettings(loss=VectorLoss(0.0)), setups=setups, targets=targets, fixed=CAMERA_KNOWN)
+    return fit(robot, measurements, ErrorModel(UnknownGeometry.MDH, terms), settings=settings)
 
 
-def errors_on(found: Fit, arm: Replica, q: FloatArray) -> Errors:
+def errors_on(found: KinematicFit, arm: Replica, q: FloatArray) -> Errors:
     """Distance between the fitted and the true arm."""
     model, true = predicted_poses(found.model, found.after.values, q, setup="camera", target="tool"), arm.poses(q)
     away = np.linalg.norm(model[:, :3, 3] - true[:, :3, 3], axis=1)
@@ -206,9 +222,11 @@ def errors_on(found: Fit, arm: Replica, q: FloatArray) -> Errors:
     return Errors(float(away.mean()), float(away.max()), float(turned.mean()))
 
 
-def predicted_error(found: Fit, q: FloatArray) -> float:
+def predicted_error(found: KinematicFit, q: FloatArray) -> float:
     """Mean position error that noise and prior leave, from the covariance [m]."""
-    there = Measurements(q, (Observations(Quantity.POINT, np.arange(len(q)), setup="camera"),))
+    there = Measurements(
+        q=q, observations=(Observations(quantity=Observed.POINT, rows=np.arange(len(q)), setup="camera"),)
+    )
     sigma = position_uncertainty(found, found.after.covariance, there)
     return MEAN_OVER_RMS * float(np.sqrt((sigma**2).mean()))
 
@@ -234,12 +252,12 @@ def drawn(disturbance: Disturbance, q: FloatArray, rng: np.random.Generator) -> 
     seen = arm.measured(q, rng)
     modelled = fitted(arm.robot, seen, ALL_TERMS)
     return ReplicaRow(
-        disturbance,
-        float(np.linalg.norm((arm.poses(fresh) - undisturbed)[:, :3, 3], axis=1).mean()),
-        errors_on(fitted(arm.robot, seen), arm, fresh),
-        errors_on(fitted(arm.robot, arm.measured(many, rng, noise=0.0)), arm, fresh),
-        errors_on(modelled, arm, fresh),
-        predicted_error(modelled, fresh),
+        disturbance=disturbance,
+        displacement=float(np.linalg.norm((arm.poses(fresh) - undisturbed)[:, :3, 3], axis=1).mean()),
+        rigid=errors_on(fitted(arm.robot, seen), arm, fresh),
+        bound=errors_on(fitted(arm.robot, arm.measured(many, rng, noise=0.0)), arm, fresh),
+        modelled=errors_on(modelled, arm, fresh),
+        predicted=predicted_error(modelled, fresh),
     )
 
 
@@ -251,6 +269,10 @@ def averaged(disturbance: Disturbance, rows: list[ReplicaRow]) -> ReplicaRow:
         return Errors(*(float(np.mean([getattr(x, k) for x in found])) for k in ("mean", "largest", "turned")))
 
     return ReplicaRow(
-        disturbance, float(np.mean([r.displacement for r in rows])), mean("rigid"), mean("bound"), mean("modelled"),
-        float(np.mean([r.predicted for r in rows])),
-    )  # fmt: skip
+        disturbance=disturbance,
+        displacement=float(np.mean([r.displacement for r in rows])),
+        rigid=mean("rigid"),
+        bound=mean("bound"),
+        modelled=mean("modelled"),
+        predicted=float(np.mean([r.predicted for r in rows])),
+    )

@@ -63,7 +63,7 @@ class Excited:
         return slow, np.asarray(np.unique(around[around > slow[-1] + 0.5 * step]), dtype=np.float64)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class AxisFit:
     """What the equation of motion of one axis came out as.
 
@@ -130,7 +130,14 @@ def fit_axis(
     spread[0] = np.hypot(spread[0], coupling * x[0] / 3.0**0.5)
     first = 4 if lag else 3
     return AxisFit(
-        float(x[0]), float(x[1]), late, x[first:], float(spread[0]), float(spread[1]), float(sigma[1]), coupling
+        inertia=float(x[0]),
+        viscous=float(x[1]),
+        lag=late,
+        gravity=x[first:],
+        inertia_deviation=float(spread[0]),
+        viscous_deviation=float(spread[1]),
+        noise=float(sigma[1]),
+        coupling=coupling,
     )
 
 

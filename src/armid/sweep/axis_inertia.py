@@ -1,4 +1,4 @@
-"""Base parameters of the load-side inertia from measured axis inertias; seed 002 eqs. 12-13."""
+"""Base parameters of the load-side inertia from measured axis inertias; [RWTH2021] eqs. 12-13."""
 
 from __future__ import annotations
 
@@ -73,9 +73,14 @@ def axis_inertia_model(robot: Robot, measured: Sequence[AxisMeasurement]) -> Axi
     spread = channel_sigmas(rows, solution.values, solution.inverse, {})
     factor = solution.energy / max(rows.count - len(base), 1.0)
     estimate = Estimate(
-        base, units_of(base, np.array(source.space.units, dtype=object)), solution.values, max(factor, 1.0) * solution.inverse,
-        "per-measurement", spread, "weighted least squares of axis inertias",
-    )  # fmt: skip
+        base=base,
+        units=units_of(base, np.array(source.space.units, dtype=object)),
+        values=solution.values,
+        covariance=max(factor, 1.0) * solution.inverse,
+        covariance_kind="per-measurement",
+        sigma=spread,
+        method="weighted least squares of axis inertias",
+    )
     return AxisInertiaModel(robot, estimate)
 
 

@@ -1,4 +1,4 @@
-"""Inertia and viscous friction of one axis from its response to sines or a chirp; seed 002 eqs. 8-11.
+"""Inertia and viscous friction of one axis from its response to sines or a chirp; [RWTH2021] eqs. 8-11.
 
     J qdd + mu qd = tau   =>   Gamma / Omega = mu + i w J
 
@@ -54,7 +54,7 @@ YIELDED_SHARE = 0.005
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class ResponseLine:
     """The response at one frequency.
 
     Args:
@@ -92,7 +92,7 @@ class Line:
         return -self.omega * self.inertia / float(np.tan(self.phase))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class AxisMeasurement:
     """One axis at one pose.
 
@@ -117,7 +117,7 @@ class AxisMeasurement:
     lag: float
     inertia_deviation: float
     viscous_deviation: float
-    lines: tuple[Line, ...]
+    lines: tuple[ResponseLine, ...]
     coupling: float = 0.0
     notes: tuple[Note, ...] = ()
 
@@ -126,7 +126,7 @@ class AxisMeasurement:
         return not any(note.severity is Severity.ERROR for note in self.notes)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ResponseSettings:
     """How a recording is analysed.
 
@@ -166,9 +166,17 @@ def axis_response(log: Log, robot: Robot, settings: ResponseSettings | None = No
     lag = excited.several if settings.lag is None else settings.lag
     fit = fit_axis(t, q[:, axis], tau[:, axis], gravity, excited, lag=lag, others=others)
     measured = AxisMeasurement(
-        robot.joint_names[axis], q.mean(axis=0), fit.inertia, fit.viscous, mean_slope(fit, gravity, q[:, axis]), fit.lag,
-        fit.inertia_deviation, fit.viscous_deviation, response(t, q[:, axis], tau[:, axis], excited.lines), fit.coupling,
-    )  # fmt: skip
+        axis=robot.joint_names[axis],
+        pose=q.mean(axis=0),
+        inertia=fit.inertia,
+        viscous=fit.viscous,
+        slope=mean_slope(fit, gravity, q[:, axis]),
+        lag=fit.lag,
+        inertia_deviation=fit.inertia_deviation,
+        viscous_deviation=fit.viscous_deviation,
+        lines=response(t, q[:, axis], tau[:, axis], excited.lines),
+        coupling=fit.coupling,
+    )
     return replace(measured, notes=tuple(validity(measured, excited, t, q, robot, axis)))
 
 
@@ -346,12 +354,14 @@ def phasors(t: FloatArray, x: FloatArray, frequencies: Sequence[float]) -> Compl
     return np.asarray(solution[first : first + n] + 1j * solution[first + n :])
 
 
-def response(t: FloatArray, q: FloatArray, tau: FloatArray, frequencies: Sequence[float]) -> tuple[Line, ...]:
+def response(t: FloatArray, q: FloatArray, tau: FloatArray, frequencies: Sequence[float]) -> tuple[ResponseLine, ...]:
     """Phasors of velocity (i w times the position's, no differentiation) and torque at every frequency."""
     if not frequencies:
         return ()
     Q, T = phasors(t, q, frequencies), phasors(t, tau, frequencies)
-    return tuple(Line(float(f), complex(2j * np.pi * f * Q[k]), complex(T[k])) for k, f in enumerate(frequencies))
+    return tuple(
+        ResponseLine(float(f), complex(2j * np.pi * f * Q[k]), complex(T[k])) for k, f in enumerate(frequencies)
+    )
 
 
 def validity(

@@ -6,7 +6,7 @@ derivatives, and integrate by parts ([Shinbrot1957]):
     int phi q'' = int phi'' q,     int phi q' = -int phi' q,     int phi q''' = -int phi''' q
 
 so that only position and torque themselves are needed. It holds for any signal: sines whose periods do not fit the window and
-chirps as well, nothing leaks. For sines and w = 1 these are the phasors of seed 002.
+chirps as well, nothing leaks. For sines and w = 1 these are the phasors of [RWTH2021].
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def modulation(t: FloatArray, slowest: float, frequencies: npt.ArrayLike) -> Mod
     return Modulation(float(t[0]), float(t[-1]), np.asarray(frequencies, dtype=np.float64), taper)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Moments:
     """Integrals of one axis' motion against the modulating functions, each of shape [m].
 
@@ -124,4 +124,10 @@ def moments(m: Modulation, t: FloatArray, q: FloatArray, gravity: FloatArray) ->
     """
     carriers = m.carriers(t)
     phi, first, second, third = (m.carried(carriers, t, order) for order in range(4))
-    return Moments(-(first @ q), second @ q, -(third @ q), phi.sum(axis=1), gravity @ phi.T)
+    return Moments(
+        velocity=-(first @ q),
+        acceleration=second @ q,
+        jerk=-(third @ q),
+        constant=phi.sum(axis=1),
+        gravity=gravity @ phi.T,
+    )

@@ -50,7 +50,7 @@ class Sweep:
     deviation: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SweepSettings:
     """How sites are measured.
 
@@ -95,9 +95,15 @@ def site_sweeps(
     pose = np.array(site.pose)
     pose[k] = 0.5 * (within[0] + within[1])
     motion = sweep_motion(
-        robot, pose, site.axis, settings.frequencies or None, rate_hz=settings.rate_hz, signal=settings.signal,
-        seconds=seconds, within=within,
-    )  # fmt: skip
+        robot,
+        pose,
+        site.axis,
+        settings.frequencies or None,
+        rate_hz=settings.rate_hz,
+        signal=settings.signal,
+        seconds=seconds,
+        within=within,
+    )
     limit = robot.joints[k].limits.torque
     noise = settings.torque_noise * (limit if np.isfinite(limit) else 100.0)
     deviation = motion.deviation(noise, settings.rate_hz)

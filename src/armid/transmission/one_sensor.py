@@ -34,7 +34,7 @@ SETTLED = 1e-8
 """Relative change of the ratio that ends the iteration."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class OneSensorTransmission:
     """Elasticity of one joint without its motor's encoder.
 
@@ -114,7 +114,17 @@ class OneSensorSearch:
         if np.isnan(B):
             text = "stiffness needs the motor's inertia (--motor-inertia): this motion shows B / K only"
             notes.append(Note("motor-inertia-unknown", Severity.WARNING, text, joint))
-        return OneSensorTransmission(joint, ratio, deviation, B, float(K), float(spread), error, rigid, tuple(notes))
+        return OneSensorTransmission(
+            joint=joint,
+            ratio=ratio,
+            ratio_deviation=deviation,
+            motor_inertia=B,
+            stiffness=float(K),
+            stiffness_deviation=float(spread),
+            relative_error=error,
+            relative_error_rigid=rigid,
+            notes=tuple(notes),
+        )
 
     def rows(self, log: Log, joint: str, robot: Robot) -> tuple[FloatArray, FloatArray, FloatArray, int]:
         """Rows of the rigid equation, rows of tau_J'', torque, samples per block."""

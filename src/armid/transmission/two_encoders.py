@@ -77,7 +77,7 @@ Part = tuple[FloatArray, FloatArray, FloatArray, int]
 """Rows, the same projected on instruments (or as they are), torque, samples per block."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TransmissionSearch:
     """Least squares of the motor equation B thetadd + K (theta - q) + F(thetad) = tau, [Gaz2014] eq. 2.
 

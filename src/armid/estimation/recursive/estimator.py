@@ -31,7 +31,7 @@ SEPARABLE = 1e-6
 good to a thousandth, a smaller angle would turn it into a thousand times the parameter."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeDetection:
     """When innovations say that the arm is no longer the same.
 
@@ -56,7 +56,7 @@ class ChangeDetection:
 
 
 @dataclass(frozen=True, eq=False)
-class Excitation:
+class ExcitedSoFar:
     """What the samples so far determine.
 
     Args:
@@ -163,11 +163,23 @@ class RecursiveEstimator:
             entry, row = entry * counted[self._rows.channels], row * counted[self._order]
         changed = bool(
             self._step(
-                self._F, self._A, self._rows(inputs), self._place, entry, y[self._order] * row,
-                self._active, self._values, self._frozen, self._errors, self._rooms, self._monitor, self._rule,
-                self._lengths, SEPARABLE,
+                self._F,
+                self._A,
+                self._rows(inputs),
+                self._place,
+                entry,
+                y[self._order] * row,
+                self._active,
+                self._values,
+                self._frozen,
+                self._errors,
+                self._rooms,
+                self._monitor,
+                self._rule,
+                self._lengths,
+                SEPARABLE,
             )
-        )  # fmt: skip
+        )
         self.samples += 1
         self.count += len(self._order) if counted is None else int(np.count_nonzero(counted))
         if self._fading is not None and self.samples % self._fading.block == 0:
@@ -212,14 +224,14 @@ class RecursiveEstimator:
         """`[R z; 0 rho]` of the rows divided by their noise, shape [r + 1, r + 1]."""
         return np.triu(self._F[:, : len(self.base) + 1])
 
-    def excitation(self) -> Excitation:
+    def excitation(self) -> ExcitedSoFar:
         """What is determined, and how well conditioned it is."""
         determined = ~self._frozen
         if not determined.any():
-            return Excitation(self.names, determined, inf)
+            return ExcitedSoFar(self.names, determined, inf)
         R = self.factor[:-1, :-1][:, determined]
         s = np.linalg.svd(R / np.linalg.norm(R, axis=0), compute_uv=False)
-        return Excitation(self.names, determined, float(s[0] / s[-1]))
+        return ExcitedSoFar(self.names, determined, float(s[0] / s[-1]))
 
     def estimate(self, units: tuple[str, ...] = ()) -> Estimate:
         """The present estimate with its covariance, scaled by how well the rows are explained.
@@ -236,9 +248,15 @@ class RecursiveEstimator:
             f"{self.samples} samples, of which the equivalent of {self.count:.0f} rows count",
         )
         return Estimate(
-            self.base, units or ("",) * len(self.base), solution.values, factor * solution.inverse, "recursive",
-            {name: value * spread for name, value in self.sigma.items()}, "recursive least squares", notes=(note,),
-        )  # fmt: skip
+            base=self.base,
+            units=units or ("",) * len(self.base),
+            values=solution.values,
+            covariance=factor * solution.inverse,
+            covariance_kind="recursive",
+            sigma={name: value * spread for name, value in self.sigma.items()},
+            method="recursive least squares",
+            notes=(note,),
+        )
 
 
 def weights_of(source: RowSource, sigma: Mapping[str, float]) -> FloatArray:

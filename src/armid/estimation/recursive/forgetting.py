@@ -58,7 +58,7 @@ class Forgetting:
             raise InputError("forgetting", f"horizon {self.horizon} of the time constant", "a share above 0, at most 1")
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class Fading:
     """The state of forgetting: what came in lately.
 
@@ -89,7 +89,7 @@ class Fading:
             return None
         block = max(1, round(rate * max(tau / BLOCKS, SHORTEST_BLOCK)))
         kept, recent = exp(-block / (rate * tau)), exp(-block / (rate * tau * forgetting.horizon))
-        return cls(block, kept, recent, (1.0 - recent) / (1.0 - kept), R.T @ R)
+        return cls(block=block, kept=kept, recent=recent, gain=(1.0 - recent) / (1.0 - kept), base=R.T @ R)
 
     def step(self, R: FloatArray) -> tuple[FloatArray, float]:
         """One exchange.

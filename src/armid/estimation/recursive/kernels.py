@@ -248,10 +248,22 @@ def watch(errors: FloatArray, monitor: FloatArray, rule: FloatArray) -> bool:
 
 @njit(cache=True, fastmath=_FAST)
 def update(
-    F: FloatArray, A: FloatArray, packed: FloatArray, place: npt.NDArray[np.intp], weighted: FloatArray, y: FloatArray,
-    active: npt.NDArray[np.intp], values: FloatArray, frozen: npt.NDArray[np.bool_], errors: FloatArray, rooms: FloatArray,
-    monitor: FloatArray, rule: FloatArray, lengths: FloatArray, threshold: float,
-) -> bool:  # fmt: skip
+    F: FloatArray,
+    A: FloatArray,
+    packed: FloatArray,
+    place: npt.NDArray[np.intp],
+    weighted: FloatArray,
+    y: FloatArray,
+    active: npt.NDArray[np.intp],
+    values: FloatArray,
+    frozen: npt.NDArray[np.bool_],
+    errors: FloatArray,
+    rooms: FloatArray,
+    monitor: FloatArray,
+    rule: FloatArray,
+    lengths: FloatArray,
+    threshold: float,
+) -> bool:
     """One sample: innovations against the present values, fold, solve, watch.
 
     Args:

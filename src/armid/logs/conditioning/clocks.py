@@ -12,7 +12,7 @@ from armid.arrays import FloatArray
 from armid.logs.conditioning.uniform import UNIFORM_JITTER, near_steps
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class LineFit:
     """Running straight line `x = a + b c` through points that come in pieces; means and sums about them, so nothing cancels."""
 
@@ -47,7 +47,7 @@ class LineFit:
         return float(np.sqrt(max(0.0, self.xx - self.slope * self.cx) / max(self.count, 1.0)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StretchClock:
     """Time in one stretch between gaps.
 
@@ -131,9 +131,11 @@ def clock_of(
         missing = fits[1].scatter < fits[0].scatter
         fit = fits[missing]
         slope = step + fit.slope
-        return StretchClock(slope, first + fit.mean_x - fit.slope * fit.mean_c, slope, missing, count)
+        return StretchClock(
+            step=slope, start=first + fit.mean_x - fit.slope * fit.mean_c, slope=slope, missing=missing, count=count
+        )
     exact = (last - first) / count if count else step
-    return StretchClock(exact if abs(exact - step) < UNIFORM_JITTER * step else step)
+    return StretchClock(step=exact if abs(exact - step) < UNIFORM_JITTER * step else step)
 
 
 def forward(time: FloatArray, last: float) -> FloatArray:

@@ -49,7 +49,7 @@ class Piece:
 
 def cut_at_gaps(pieces: Iterable[Log], gap: float, clocks: Iterator[StretchClock]) -> Iterator[Piece]:
     """Pieces cut where time jumps by more than `gap` [s]; rows that step back are left out."""
-    last, clock = -np.inf, StretchClock(gap)
+    last, clock = -np.inf, StretchClock(step=gap)
     for piece in pieces:
         mask = forward_mask(piece.time, last)
         kept = piece if mask.all() else piece.selected(mask)

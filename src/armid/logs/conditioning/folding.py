@@ -15,7 +15,7 @@ from armid.logs.read import joined_logs
 
 
 @dataclass(eq=False)
-class Fold:
+class PeriodMean:
     """Running mean of whole periods and sum of squares about it (Welford), per sample of the period and channel."""
 
     repetitions: int = 0
@@ -42,11 +42,11 @@ def folded_parts(pieces: Iterable[Piece], period: float) -> Iterator[Uniform]:
         period: [s].
     """
     held: list[Log] = []
-    fold, first, rate = Fold(), None, 1.0
+    fold, first, rate = PeriodMean(), None, 1.0
     for piece in pieces:
         if piece.begins and first is not None:
             yield folded(fold, held, first, rate)
-            held, fold, first = [], Fold(), None
+            held, fold, first = [], PeriodMean(), None
         rate, first = 1.0 / piece.clock.step, first or piece.log
         held.append(piece.log)
         per_period = round(period * rate)
@@ -60,13 +60,13 @@ def folded_parts(pieces: Iterable[Piece], period: float) -> Iterator[Uniform]:
         yield folded(fold, held, first, rate)
 
 
-def folded(fold: Fold, held: list[Log], first: Log, rate: float) -> Uniform:
+def folded(fold: PeriodMean, held: list[Log], first: Log, rate: float) -> Uniform:
     """A stretch that has ended."""
     if fold.repetitions < 2:
         whole = joined_logs(held)
-        return Uniform(whole, whole.time, rate, dict(whole.channels), {})
+        return Uniform(log=whole, time=whole.time, rate=rate, channels=dict(whole.channels), variances={})
     count = fold.repetitions
     variances = {c: s / (count - 1) / count for c, s in fold.squares.items() if c.is_torque}
     per_period = len(next(iter(fold.mean.values())))
     time = first.time[0] + np.arange(per_period) / rate
-    return Uniform(first, time, rate, fold.mean, variances, periodic=True)
+    return Uniform(log=first, time=time, rate=rate, channels=fold.mean, variances=variances, periodic=True)

@@ -27,7 +27,7 @@ MIN_STRETCH = 20
 """Samples; a shorter piece between gaps has no derivatives worth having."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Uniform:
     """A stretch on a uniform grid.
 
@@ -100,7 +100,7 @@ def on_grid(stretch: Stretch, settings: Conditioning) -> Uniform:
                 continue
             late = settings.torque_delay if channel.is_torque else 0.0
             channels[channel] = resampled(stretch.time - late, values, grid, fresh & finite)
-    return Uniform(log, grid, 1.0 / step, channels, {})
+    return Uniform(log=log, time=grid, rate=1.0 / step, channels=channels, variances={})
 
 
 def averaged_part(part: Uniform, period: float) -> Uniform:

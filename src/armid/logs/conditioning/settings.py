@@ -18,7 +18,7 @@ class VelocitySource(StrEnum):
     """The recorded velocity, low-passed; the acceleration is its derivative."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Conditioning:
     """From a log to samples.
 

@@ -45,7 +45,7 @@ MEMORY = 1.5
 """Overlap over the rows after which a filter's response has decayed to a billionth: derivatives magnify what is left."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Window:
     """Rows of one stretch between gaps, with those before and after that the filters need.
 
@@ -65,8 +65,8 @@ class Window:
     ends: bool
 
 
-@dataclass(frozen=True, eq=False)
-class Plan:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class StreamPlan:
     """What all windows share.
 
     Args:
@@ -151,7 +151,7 @@ def without_velocity(piece: Log, settings: Conditioning) -> Log:
     return replace(piece, channels={c: v for c, v in piece.channels.items() if c is not Channel.VELOCITY})
 
 
-def planned(first: Log, stream: LogStream, settings: Conditioning) -> Plan:
+def planned(first: Log, stream: LogStream, settings: Conditioning) -> StreamPlan:
     """Choices made on the first piece."""
     step = ordinary_step(first.time)
     if step <= 0.0 or len(first) < MIN_STRETCH:
@@ -171,7 +171,7 @@ def planned(first: Log, stream: LogStream, settings: Conditioning) -> Plan:
     filters = [LowPass(part.rate, cutoff, settings.order) for cutoff in (resolved.cutoff, resolved.torque_cutoff)]
     edge = trimmed_edge(ENDLESS, part.rate, resolved)
     margin = int(MEMORY * max(edge, *(f.settling for f in filters))) + 16
-    return Plan(resolved, based.step, clocks, margin, (*notes, *chosen))
+    return StreamPlan(settings=resolved, step=based.step, clocks=clocks, margin=margin, notes=(*notes, *chosen))
 
 
 def time_base(
@@ -184,7 +184,7 @@ def time_base(
     """
     if longest.log.clock is not Clock.COLUMN or is_uniform(longest.time, longest.step):
         exact = even_step(longest)
-        return longest, repeat(StretchClock(with_period(exact, settings.period))), []
+        return longest, repeat(StretchClock(step=with_period(exact, settings.period))), []
     step = ordinary_step_of(stream.stamps(CHUNK_ROWS), float(np.median(np.diff(longest.time))))
     kind, based, note = chosen_base(replace(longest, step=step))
     if kind is TimeBase.TICKS:
@@ -201,31 +201,33 @@ def time_base(
     return based, clocks, [note] if note is not None else []
 
 
-def windows(pieces: Iterable[Piece], plan: Plan) -> Iterator[Window]:
+def windows(pieces: Iterable[Piece], plan: StreamPlan) -> Iterator[Window]:
     """Overlapping windows of each stretch between gaps."""
     held: list[Log] = []
     rate, offset, wanted = 1.0, 0, 0
     for piece in pieces:
         if piece.begins and held:
             whole = joined_logs(held)
-            yield Window(whole, rate, offset, wanted - offset, len(whole), True)
+            yield Window(log=whole, rate=rate, offset=offset, start=wanted - offset, stop=len(whole), ends=True)
             held, offset, wanted = [], 0, 0
         rate = 1.0 / piece.clock.step
         held.append(piece.log)
         rows = sum(len(log) for log in held)
         if rows > 3 * plan.margin:
             whole = joined_logs(held)
-            yield Window(whole, rate, offset, wanted - offset, rows - plan.margin, False)
+            yield Window(
+                log=whole, rate=rate, offset=offset, start=wanted - offset, stop=rows - plan.margin, ends=False
+            )
             wanted = offset + rows - plan.margin
             # What the next window needs before its first wanted row.
             held = [whole.rows(rows - 2 * plan.margin, rows)]
             offset += rows - 2 * plan.margin
     if held:
         whole = joined_logs(held)
-        yield Window(whole, rate, offset, wanted - offset, len(whole), True)
+        yield Window(log=whole, rate=rate, offset=offset, start=wanted - offset, stop=len(whole), ends=True)
 
 
-def window_samples(window: Window, plan: Plan) -> Samples | None:
+def window_samples(window: Window, plan: StreamPlan) -> Samples | None:
     """Samples of one window, at the instants the whole stretch would have them; None when there are none."""
     part = even_part(window.log, window.rate)
     count = len(part.time)
@@ -242,4 +244,4 @@ def window_samples(window: Window, plan: Plan) -> Samples | None:
 
 
 def even_part(log: Log, rate: float) -> Uniform:
-    return Uniform(log, log.time, rate, dict(log.channels), {})
+    return Uniform(log=log, time=log.time, rate=rate, channels=dict(log.channels), variances={})

@@ -59,7 +59,9 @@ def conditioned_range(part: Uniform, settings: Conditioning, start: int, stop: i
         torques=torques,
         raw_torques={c: part.channels[c][keep] for c in torques},
         variances={c: v[keep] for c, v in part.variances.items()},
-        segments=(Segment(0, len(time), part.log.name, rate, part.log.conditions),) if len(time) else (),
+        segments=(Segment(start=0, stop=len(time), log=part.log.name, rate=rate, conditions=part.log.conditions),)
+        if len(time)
+        else (),
         rate=rate,
         settings=settings,
     )

@@ -85,7 +85,7 @@ class Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class Basis:
+class LagBasis:
     """Rows and an orthonormal basis of their weighted columns."""
 
     rows: Index
@@ -164,14 +164,14 @@ def smoothed_signs(s: Samples) -> FloatArray:
     return signs
 
 
-def bases_of(rows: Rows, weights: FloatArray) -> list[Basis]:
+def bases_of(rows: Rows, weights: FloatArray) -> list[LagBasis]:
     """Orthonormal bases of the weighted columns: one for all joints, or one for each."""
     every: Index = np.arange(len(rows.A), dtype=np.intp)
     groups = [every] if rows.shared else [every[rows.joint == j] for j in np.unique(rows.joint)]
-    return [Basis(group, orthonormal(rows.A[group] * weights[group, np.newaxis])) for group in groups]
+    return [LagBasis(group, orthonormal(rows.A[group] * weights[group, np.newaxis])) for group in groups]
 
 
-def projected(x: FloatArray, bases: list[Basis]) -> FloatArray:
+def projected(x: FloatArray, bases: list[LagBasis]) -> FloatArray:
     """What the columns leave of x, one column or several."""
     out = x.copy()
     for basis in bases:
@@ -191,7 +191,7 @@ def joint_weights(rows: Rows, residual: FloatArray) -> FloatArray | None:
     return out
 
 
-def weighted_lag(rows: Rows, bases: list[Basis], y: FloatArray, z: FloatArray, spacing: float) -> Lag | None:
+def weighted_lag(rows: Rows, bases: list[LagBasis], y: FloatArray, z: FloatArray, spacing: float) -> Lag | None:
     """One lag for all joints and one for each.
 
     Args:
@@ -218,7 +218,7 @@ def weighted_lag(rows: Rows, bases: list[Basis], y: FloatArray, z: FloatArray, s
     return Lag(mean, float(np.sqrt(noise**2 + scatter**2 + block_deviation(rows, bases, y, z) ** 2)), per_joint)
 
 
-def block_deviation(rows: Rows, bases: list[Basis], y: FloatArray, z: FloatArray) -> float:
+def block_deviation(rows: Rows, bases: list[LagBasis], y: FloatArray, z: FloatArray) -> float:
     """Standard deviation by leaving out one stretch of time after another (jackknife over blocks).
 
     Errors of the model last: within a block they may be as correlated as they like.

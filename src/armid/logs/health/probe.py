@@ -25,7 +25,7 @@ ASSUMED_STEP = 0.01
 """[s] For a log without a clock: the signs of slopes do not depend on it."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Probe:
     """Measured torque and nominal torque of the same samples.
 
@@ -84,7 +84,15 @@ def probe(log: Log, robot: Robot, channel: Channel) -> Probe:
     every = -(-len(samples) // MAX_SAMPLES)
     real = has_inertials(robot)
     inertial = robot.inertial if real else rods(robot)
-    return Probe(log, robot, thinned(samples, every), samples, channel, inertial, real)
+    return Probe(
+        log=log,
+        robot=robot,
+        samples=thinned(samples, every),
+        whole=samples,
+        channel=channel,
+        inertial=inertial,
+        real=real,
+    )
 
 
 def thinned(samples: Samples, every: int) -> Samples:

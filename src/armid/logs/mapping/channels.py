@@ -13,8 +13,17 @@ from armid.logs.mapping.values import describe, keyed, matrix, per_joint, text
 from armid.logs.units import canonical, factor
 
 CHANNEL_KEYS = (
-    "file", "columns", "unit", "sign", "gain", "gear_ratio", "matrix", "inverse_matrix", "offset", "side",
-)  # fmt: skip
+    "file",
+    "columns",
+    "unit",
+    "sign",
+    "gain",
+    "gear_ratio",
+    "matrix",
+    "inverse_matrix",
+    "offset",
+    "side",
+)
 
 
 def channel_maps(value: Any, files: Mapping[str, FileMap], where: Path, width: int | None) -> tuple[ChannelMap, ...]:
@@ -34,10 +43,10 @@ def channel_maps(value: Any, files: Mapping[str, FileMap], where: Path, width: i
         }
         out.append(
             ChannelMap(
-                channel,
-                column_names(own.get("columns"), where, what, width),
-                file_key(own.get("file"), files, where, what),
-                unit,
+                channel=channel,
+                columns=column_names(own.get("columns"), where, what, width),
+                file=file_key(own.get("file"), files, where, what),
+                unit=unit,
                 sign=factors["sign"],
                 gain=factors["gain"],
                 gear_ratio=factors["gear_ratio"],

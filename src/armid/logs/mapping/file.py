@@ -140,12 +140,12 @@ def layout_of(entry: dict[str, Any], where: Path) -> Layout:
     if flat is not None and (not isinstance(flat, int) or isinstance(flat, bool) or not 0 < flat < 1000):
         raise InputError(where, f"flat {flat!r}", "expected the number of values per sample")
     return Layout(
-        entry.get("format"),
-        {"tab": "\t", "space": " "}.get(delimiter, delimiter) if delimiter else None,
-        entry.get("decimal"),
-        entry.get("header"),
-        flat,
-        entry.get("topic"),
+        format=entry.get("format"),
+        delimiter={"tab": "\t", "space": " "}.get(delimiter, delimiter) if delimiter else None,
+        decimal=entry.get("decimal"),
+        header=entry.get("header"),
+        flat=flat,
+        topic=entry.get("topic"),
     )
 
 
@@ -165,9 +165,9 @@ def clock_map(value: Any, files: Mapping[str, FileMap], where: Path) -> ClockMap
         return ClockMap(step=step)
     nanoseconds = entry.get("nanoseconds")
     return ClockMap(
-        str(entry["column"]),
-        file_key(entry.get("file"), files, where, "clock"),
-        unit,
+        column=str(entry["column"]),
+        file=file_key(entry.get("file"), files, where, "clock"),
+        unit=unit,
         nanoseconds=None if nanoseconds is None else str(nanoseconds),
     )
 
@@ -206,10 +206,10 @@ def conditions_of(value: Any, where: Path) -> Conditions:
     if payload is not None and payload < 0.0:
         raise InputError(where, f"payload {payload} kg is negative")
     return Conditions(
-        payload,
-        triple("payload_centre"),
-        text(entry.get("tool") or "", where, "tool"),
-        triple("mounting"),
-        optional("temperature"),
-        text(entry.get("remark") or "", where, "remark"),
+        payload=payload,
+        payload_centre=triple("payload_centre"),
+        tool=text(entry.get("tool") or "", where, "tool"),
+        mounting=triple("mounting"),
+        temperature=optional("temperature"),
+        remark=text(entry.get("remark") or "", where, "remark"),
     )

@@ -41,7 +41,7 @@ class FileMap:
     layout: Layout = field(default_factory=Layout)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClockMap:
     """Where time comes from: a column with a unit, or a fixed step [s]."""
 
@@ -53,7 +53,7 @@ class ClockMap:
     """A second column with the nanoseconds within the second."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
 class ChannelMap:
     """Which columns make up a channel and how they become joint quantities in SI units.
 
@@ -81,7 +81,7 @@ class ChannelMap:
     inverse_matrix: FloatArray | None = None
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
 class LogMap:
     """A whole recording.
 

@@ -15,7 +15,7 @@ from armid.logs.readers.table import Layout, Table, first_line, refuse_empty_pro
 from armid.notes import Note
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class ArrowTable:
     """A Parquet file or an Arrow stream or file, never held as a whole."""
 
@@ -47,9 +47,11 @@ class ArrowTable:
                 yield from file.iter_batches(batch_size=rows, columns=names, use_threads=True)
             return
         with pa.memory_map(str(self.path)) as source, open_ipc(pa, source) as reader:
-            batches = reader if hasattr(reader, "read_next_batch") else (
-                reader.get_batch(i) for i in range(reader.num_record_batches)
-            )  # fmt: skip
+            batches = (
+                reader
+                if hasattr(reader, "read_next_batch")
+                else (reader.get_batch(i) for i in range(reader.num_record_batches))
+            )
             for batch in batches:
                 for start in range(0, batch.num_rows, rows):
                     yield batch.slice(start, rows)
@@ -63,7 +65,7 @@ def open_parquet(path: Path, layout: Layout) -> ArrowTable:
     try:
         with pq.ParquetFile(path, memory_map=True) as file:
             refuse_empty_promise(path, path.stat().st_size, 8 * file.metadata.num_rows * file.metadata.num_columns)
-            return ArrowTable(path, "parquet", numeric_names(pa, path, file.schema_arrow))
+            return ArrowTable(path=path, kind="parquet", names=numeric_names(pa, path, file.schema_arrow))
     except (pa.ArrowException, OSError, ValueError) as error:
         raise InputError(path, f"not a readable Parquet file: {first_line(error)}") from None
 
@@ -73,7 +75,7 @@ def open_arrow(path: Path, layout: Layout) -> ArrowTable:
     pa = required()
     try:
         with pa.memory_map(str(path)) as source, open_ipc(pa, source) as reader:
-            return ArrowTable(path, "arrow", numeric_names(pa, path, reader.schema))
+            return ArrowTable(path=path, kind="arrow", names=numeric_names(pa, path, reader.schema))
     except (pa.ArrowException, OSError, ValueError) as error:
         raise InputError(path, f"not a readable Arrow file: {first_line(error)}") from None
 

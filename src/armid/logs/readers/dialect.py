@@ -27,7 +27,7 @@ MAX_LINE = 1 << 20
 MAX_COLUMNS = 4096
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
     """How this text is laid out.
 
@@ -78,7 +78,16 @@ def sniffed(path: Path, layout: Layout) -> tuple[Dialect, tuple[Note, ...]]:
     text = f"read as text: {count} columns between {what}, decimal {decimal!r}, " + (
         "names from the header" if named else "no header"
     )
-    dialect = Dialect(delimiter, decimal, names, named, first, encoding, plain, stamps)
+    dialect = Dialect(
+        delimiter=delimiter,
+        decimal=decimal,
+        names=names,
+        named=named,
+        skip=first,
+        encoding=encoding,
+        plain=plain,
+        stamps=stamps,
+    )
     return dialect, (Note("reader-guess", Severity.INFO, text, path.name),)
 
 

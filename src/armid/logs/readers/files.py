@@ -28,11 +28,29 @@ PRESETS = dict.fromkeys(("libfranka", "rtde", "fri", "sunrise", "krl", "tsv", "t
 """Names of presets that are also accepted as a format: they say what the columns mean, the file itself is text."""
 
 SUFFIXES = {
-    ".npz": "npz", ".npy": "npy", ".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow",
-    ".ipc": "arrow", ".arrows": "arrow", ".mat": "mat", ".h5": "hdf5", ".hdf5": "hdf5", ".hdf": "hdf5", ".jsonl": "jsonl",
-    ".ndjson": "jsonl", ".mcap": "mcap", ".db3": "rosbag2", ".csv": "csv", ".tsv": "csv", ".txt": "csv", ".dat": "csv",
-    ".log": "csv", ".asc": "csv",
-}  # fmt: skip
+    ".npz": "npz",
+    ".npy": "npy",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".arrows": "arrow",
+    ".mat": "mat",
+    ".h5": "hdf5",
+    ".hdf5": "hdf5",
+    ".hdf": "hdf5",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".mcap": "mcap",
+    ".db3": "rosbag2",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".txt": "csv",
+    ".dat": "csv",
+    ".log": "csv",
+    ".asc": "csv",
+}
 
 MAGIC = (
     (b"PK\x03\x04", "npz"),

@@ -30,7 +30,7 @@ def is_hdf5(path: Path) -> bool:
     return False
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class Hdf5Table:
     """Datasets of one length; `upright` says which have time along the rows, `places` where they are: dataset and field."""
 
@@ -100,7 +100,7 @@ def open_hdf5(path: Path, layout: Layout) -> Hdf5Table:
     for name in upright:
         # Chunks that were never written cost nothing in the file and are read as zeros.
         refuse_empty_promise(path, stored[name], 8 * prod(shapes[name]))
-    return Hdf5Table(path, upright, places, length)
+    return Hdf5Table(path=path, upright=upright, places=places, length=length)
 
 
 def numeric_fields(kind: Any) -> list[tuple[str, tuple[int, ...]]]:

@@ -25,7 +25,7 @@ MAX_DEPTH = 8
 Flat = dict[str, list[float] | float]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class JsonTable:
     """A file of JSON objects with the keys and lengths of the first ones; what a line leaves out is missing."""
 
@@ -110,7 +110,9 @@ def open_json_lines(path: Path, layout: Layout) -> JsonTable:
     if not widths:
         raise InputError(path, "the first objects hold no numbers")
     joints = next((names for content in objects if (names := joint_names(content))), ())
-    return JsonTable(path, {name: counts.most_common(1)[0][0] for name, counts in widths.items()}, joints)
+    return JsonTable(
+        path=path, widths={name: counts.most_common(1)[0][0] for name, counts in widths.items()}, joints=joints
+    )
 
 
 def parsed(line: str) -> Any:

@@ -44,7 +44,7 @@ class DamagedError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Element:
+class MatElement:
     """One element: its type and its data."""
 
     kind: int
@@ -103,7 +103,7 @@ def expansion(data: memoryview, limit: int) -> bytes:
     return content
 
 
-def elements(data: memoryview, order: str) -> Iterator[Element]:
+def elements(data: memoryview, order: str) -> Iterator[MatElement]:
     """Elements one after another."""
     place = 0
     while place + 8 <= len(data):
@@ -113,17 +113,17 @@ def elements(data: memoryview, order: str) -> Iterator[Element]:
             kind, size = kind & 0xFFFF, kind >> 16
             if size > 4:
                 raise DamagedError(f"{size} bytes in a short element")
-            yield Element(kind, data[place + 4 : place + 4 + size])
+            yield MatElement(kind, data[place + 4 : place + 4 + size])
             place += 8
             continue
         if size > len(data) - place - 8:
             raise DamagedError(f"an element of {size} bytes where {len(data) - place - 8} are left")
-        yield Element(kind, data[place + 8 : place + 8 + size])
+        yield MatElement(kind, data[place + 8 : place + 8 + size])
         # Compressed elements are not padded.
         place += 8 + size + (0 if kind == COMPRESSED else -size % 8)
 
 
-def matrix(element: Element, order: str, name: str, depth: int) -> Iterator[tuple[str, FloatArray]]:
+def matrix(element: MatElement, order: str, name: str, depth: int) -> Iterator[tuple[str, FloatArray]]:
     """The numeric arrays in one array element; `name` replaces its own, for fields."""
     if element.kind != MATRIX or not element.data or depth > MAX_DEPTH:
         return
@@ -143,7 +143,7 @@ def matrix(element: Element, order: str, name: str, depth: int) -> Iterator[tupl
         yield from fields(parts, order, full, depth)
 
 
-def fields(parts: Iterator[Element], order: str, name: str, depth: int) -> Iterator[tuple[str, FloatArray]]:
+def fields(parts: Iterator[MatElement], order: str, name: str, depth: int) -> Iterator[tuple[str, FloatArray]]:
     """Fields of a single struct."""
     lengths = numbers(need(parts), order)
     names = need(parts).data.tobytes()
@@ -155,14 +155,14 @@ def fields(parts: Iterator[Element], order: str, name: str, depth: int) -> Itera
         yield from matrix(need(parts), order, f"{name}.{field}", depth + 1)
 
 
-def need(parts: Iterator[Element]) -> Element:
+def need(parts: Iterator[MatElement]) -> MatElement:
     part = next(parts, None)
     if part is None:
         raise DamagedError("an array ends early")
     return part
 
 
-def numbers(element: Element, order: str) -> FloatArray:
+def numbers(element: MatElement, order: str) -> FloatArray:
     """The numbers of an element, of whatever type they are stored in."""
     kind = NUMBERS.get(element.kind)
     if kind is None:

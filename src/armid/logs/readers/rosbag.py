@@ -23,7 +23,7 @@ NEEDED = ("position", "effort")
 """Without these a message says nothing about torque; velocity can be derived."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class BagTable:
     """One topic of JointState messages; joints by name, in the order of the first complete message."""
 
@@ -124,7 +124,9 @@ def open_bag(path: Path, layout: Layout) -> BagTable:
     if others and layout.topic is None:
         text += f"; also there: {', '.join(others)} (choose with `topic`)"
     guess = Note("reader-guess", Severity.INFO, text, path.name)
-    return BagTable(path, topic, joints, tuple(name for name in FIELDS if name in filled), (guess,))
+    return BagTable(
+        path=path, topic=topic, joints=joints, fields=tuple(name for name in FIELDS if name in filled), guesses=(guess,)
+    )
 
 
 def values_of(message: Any, name: str) -> FloatArray:

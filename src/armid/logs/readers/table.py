@@ -50,7 +50,7 @@ def refuse_empty_promise(path: Path, packed: int, expanded: int) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
     """How to read a file that does not say it itself; None means: find out.
 
@@ -114,7 +114,7 @@ class ArrayTable:
             yield {k: v[start : start + rows] for k, v in chosen.items()}
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class Skipped:
     """Counts what a tolerant reader had to leave out."""
 

@@ -19,7 +19,7 @@ from armid.logs.readers.table import Layout, Skipped, Table
 from armid.notes import Note, Severity
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class TextTable:
     """A text file whose layout has been found out."""
 
@@ -187,7 +187,7 @@ def open_text(path: Path, layout: Layout) -> TextTable:
         InputError: empty, binary, or without a single row of numbers.
     """
     dialect, guesses = sniffed(path, layout)
-    return TextTable(path, dialect, guesses)
+    return TextTable(path=path, dialect=dialect, guesses=guesses)
 
 
 def bounded_lines(file: TextIO, path: Path) -> Iterator[str]:

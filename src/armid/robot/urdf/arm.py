@@ -12,7 +12,7 @@ from armid.arrays import FloatArray
 from armid.errors import RobotError, UnknownNameError
 from armid.notes import Note, Severity
 from armid.parameters.inertial import inertial_problem, transformed
-from armid.robot.elementary import Elementary, Motion, product
+from armid.robot.elementary import Elementary, Move, product
 from armid.robot.geometry import Geometry
 from armid.robot.inertial_notes import inertial_notes
 from armid.robot.robot import STANDARD_GRAVITY, Drive, Frame, Joint, JointKind, Link, Robot, Source
@@ -95,8 +95,11 @@ def default_tip(urdf: Urdf, base: str, where: str, notes: list[Note]) -> str:
     gripper = {name for joint in urdf.joints.values() if joint.mimic for name in (joint.name, joint.mimic)}
     best, ends = _longest(urdf, base, gripper)
     if best == 0:
-        raise RobotError(where, f"no moving joint from base {base!r} on" + _passed_over(urdf, gripper),
-                         "an arm needs at least one revolute or prismatic joint")  # fmt: skip
+        raise RobotError(
+            where,
+            f"no moving joint from base {base!r} on" + _passed_over(urdf, gripper),
+            "an arm needs at least one revolute or prismatic joint",
+        )
     tips = [_preferred(_fixed_leaves(urdf, end)) for end in ends]
     if len(tips) > 1:
         listed = ", ".join(tips[:12]) + (", ..." if len(tips) > 12 else "")
@@ -225,9 +228,16 @@ def _robot(urdf: Urdf, path: list[UrdfJoint], base: str, tip: str, notes: list[N
             pending = []
     frames = [Frame(name, i, chain) for i, body in enumerate(bodies) for name, chain in body.frames]
     return Robot(
-        name=urdf.name, joints=tuple(joints), links=tuple(links), frames=_tip_last(frames, tip, links), base=base,
-        gravity=_gravity_in(urdf, base, notes), geometry=tuple(ground.geometry), source=source, notes=tuple(notes),
-    )  # fmt: skip
+        name=urdf.name,
+        joints=tuple(joints),
+        links=tuple(links),
+        frames=_tip_last(frames, tip, links),
+        base=base,
+        gravity=_gravity_in(urdf, base, notes),
+        geometry=tuple(ground.geometry),
+        source=source,
+        notes=tuple(notes),
+    )
 
 
 def orientation_in_root(urdf: Urdf, link: str) -> FloatArray:
@@ -284,26 +294,33 @@ def _joint(chain: Iterable[UrdfJoint], number: int, symbols: Symbols) -> Joint:
     named = tuple(_named(element, number, symbols) for element in constants)
     kind = JointKind.PRISMATIC if moving.kind == "prismatic" else JointKind.REVOLUTE
     return Joint(
-        moving.name, kind, (*named, *variable_elements(moving.axis, kind)), moving.limits,
-        Drive(viscous=moving.damping, coulomb=moving.friction),
-    )  # fmt: skip
+        name=moving.name,
+        kind=kind,
+        transforms=(*named, *variable_elements(moving.axis, kind)),
+        limits=moving.limits,
+        drive=Drive(viscous=moving.damping, coulomb=moving.friction),
+    )
 
 
 def _named(element: Elementary, number: int, symbols: Symbols) -> Elementary:
     if element.motion.is_rotation:
         return element
     name = symbols.automatic(f"d{number}{element.motion.value[1]}", element.value)
-    return Elementary(element.motion, element.value, name)
+    return Elementary(motion=element.motion, value=element.value, symbol=name)
 
 
 def origin_elements(joint: UrdfJoint) -> tuple[Elementary, ...]:
     """Tx Ty Tz Rz Ry Rx of a joint's origin without the zeros."""
     (x, y, z), (roll, pitch, yaw) = joint.xyz, joint.rpy
     parts = (
-        (Motion.TX, x), (Motion.TY, y), (Motion.TZ, z),
-        (Motion.RZ, yaw), (Motion.RY, pitch), (Motion.RX, roll),
-    )  # fmt: skip
-    return tuple(Elementary(motion, value) for motion, value in parts if value != 0.0)
+        (Move.TX, x),
+        (Move.TY, y),
+        (Move.TZ, z),
+        (Move.RZ, yaw),
+        (Move.RY, pitch),
+        (Move.RX, roll),
+    )
+    return tuple(Elementary(motion=motion, value=value) for motion, value in parts if value != 0.0)
 
 
 def variable_elements(axis: tuple[float, float, float], kind: JointKind) -> tuple[Elementary, ...]:
@@ -314,9 +331,9 @@ def variable_elements(axis: tuple[float, float, float], kind: JointKind) -> tupl
     letter = "T" if kind is JointKind.PRISMATIC else "R"
     for i, name in enumerate("xyz"):
         if abs(abs(axis[i]) - 1.0) < AXIS_SNAP and hypot(*np.delete(axis, i)) < AXIS_SNAP**0.5:
-            return (Elementary(Motion(letter + name), variable=True, sign=1 if axis[i] > 0 else -1),)
+            return (Elementary(motion=Move(letter + name), variable=True, sign=1 if axis[i] > 0 else -1),)
     x, y, z = axis
     a, b = atan2(y, x), atan2(hypot(x, y), z)
-    before = (Elementary(Motion.RZ, a), Elementary(Motion.RY, b))
-    after = (Elementary(Motion.RY, -b), Elementary(Motion.RZ, -a))
-    return (*before, Elementary(Motion(letter + "z"), variable=True), *after)
+    before = (Elementary(motion=Move.RZ, value=a), Elementary(motion=Move.RY, value=b))
+    after = (Elementary(motion=Move.RY, value=-b), Elementary(motion=Move.RZ, value=-a))
+    return (*before, Elementary(motion=Move(letter + "z"), variable=True), *after)

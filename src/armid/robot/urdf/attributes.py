@@ -8,7 +8,7 @@ from math import isfinite, pi
 from armid.errors import RobotError
 from armid.notes import Note, Severity
 from armid.robot.amount import LARGEST, SMALLEST
-from armid.robot.urdf.xml_tree import Element
+from armid.robot.urdf.xml_tree import XmlElement
 
 RIGHT_ANGLE_TOLERANCE = 1e-9
 """[rad] Decimal text with nine or more digits of pi/2 means pi/2; a nanometre at a metre is no one's calibration."""
@@ -36,12 +36,12 @@ class Attributes:
         self.notes: list[Note] = []
         self.rounded: list[str] = []
 
-    def error(self, element: Element, problem: str, hint: str = "") -> RobotError:
+    def error(self, element: XmlElement, problem: str, hint: str = "") -> RobotError:
         name = element.attributes.get("name")
         label = f"<{element.tag}>" if name is None else f"<{element.tag} name={name[:80]!r}>"
         return RobotError(f"{self.where}, line {element.line}, {label}", problem, hint)
 
-    def only(self, element: Element, tag: str) -> Element | None:
+    def only(self, element: XmlElement, tag: str) -> XmlElement | None:
         """The first such child; a second one is ignored by every URDF reader, which deserves a note."""
         found = element.all(tag)
         if len(found) > 1:
@@ -50,7 +50,7 @@ class Attributes:
         return found[0] if found else None
 
     def origin(
-        self, element: Element, joint: str | None = None
+        self, element: XmlElement, joint: str | None = None
     ) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
         child = self.only(element, "origin")
         if child is None:
@@ -62,7 +62,7 @@ class Attributes:
             self.rounded.append(joint)
         return xyz, (exact_angle(rpy[0]), exact_angle(rpy[1]), exact_angle(rpy[2]))
 
-    def triple(self, element: Element, key: str) -> tuple[float, float, float]:
+    def triple(self, element: XmlElement, key: str) -> tuple[float, float, float]:
         words = element.attributes.get(key, "").split()
         if len(words) != 3:
             comma = ": decimal points, not commas" if any("," in word for word in words) else ""
@@ -72,14 +72,14 @@ class Attributes:
         x, y, z = (self.number(element, key, word) for word in words)
         return x, y, z
 
-    def attribute(self, element: Element, key: str, default: float | None = None) -> float:
+    def attribute(self, element: XmlElement, key: str, default: float | None = None) -> float:
         if key not in element.attributes:
             if default is None:
                 raise self.error(element, f"no attribute {key!r}", f'write {key}="..."')
             return default
         return self.number(element, key, element.attributes[key].strip())
 
-    def number(self, element: Element, key: str, word: str) -> float:
+    def number(self, element: XmlElement, key: str, word: str) -> float:
         value = float(word) if _NUMBER.fullmatch(word) else None
         if value is None or not isfinite(value):
             raise self.error(element, f"{key} holds {word[:40]!r}, which is not a finite number", _number_hint(word))

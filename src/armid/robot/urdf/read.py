@@ -16,7 +16,7 @@ from armid.robot.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Shape, 
 from armid.robot.robot import Limits
 from armid.robot.urdf.attributes import XACRO_HINT, Attributes
 from armid.robot.urdf.tree import MOVING, TYPES, Urdf, UrdfJoint, UrdfLink
-from armid.robot.urdf.xml_tree import Element, parse_xml
+from armid.robot.urdf.xml_tree import XmlElement, parse_xml
 
 AXIS_TOLERANCE = 1e-3
 """How far from 1 the norm of a joint axis may be: three decimals of a unit vector."""
@@ -38,7 +38,7 @@ def read_urdf(text: str, where: str) -> Urdf:
 class _Reader(Attributes):
     """Reads the elements of one file."""
 
-    def read(self, root: Element) -> Urdf:
+    def read(self, root: XmlElement) -> Urdf:
         if root.tag != "robot":
             raise self.error(root, f"the outermost element is <{root.tag}>", "a URDF file starts with <robot name=...>")
         name = root.attributes.get("name", "robot").strip() or "robot"
@@ -51,9 +51,16 @@ class _Reader(Attributes):
             raise self.error(root, "no <link>", "is this a URDF file?")
         check_references(self, links, joints)
         self.note_rounded()
-        return Urdf(name, links, joints, find_root(self, root, links, joints), root, tuple(self.notes))
+        return Urdf(
+            name=name,
+            links=links,
+            joints=joints,
+            root=find_root(self, root, links, joints),
+            element=root,
+            notes=tuple(self.notes),
+        )
 
-    def unique(self, root: Element, tag: str) -> Iterator[Element]:
+    def unique(self, root: XmlElement, tag: str) -> Iterator[XmlElement]:
         """The elements of that tag, each with a name of its own."""
         seen: set[str] = set()
         for count, element in enumerate(root.all(tag)):
@@ -69,10 +76,13 @@ class _Reader(Attributes):
 
     # --- links
 
-    def link(self, element: Element) -> UrdfLink:
+    def link(self, element: XmlElement) -> UrdfLink:
         inertial = self.only(element, "inertial")
-        shapes = [self.geometry(child, collision=child.tag == "collision")
-                  for child in element.children if child.tag in ("visual", "collision")]  # fmt: skip
+        shapes = [
+            self.geometry(child, collision=child.tag == "collision")
+            for child in element.children
+            if child.tag in ("visual", "collision")
+        ]
         return UrdfLink(
             element.attributes["name"],
             None if inertial is None else self.inertial(inertial),
@@ -80,7 +90,7 @@ class _Reader(Attributes):
             element,
         )
 
-    def inertial(self, element: Element) -> FloatArray:
+    def inertial(self, element: XmlElement) -> FloatArray:
         mass = self.only(element, "mass")
         if mass is None:
             raise self.error(element, "no <mass>", "add <mass value=.../> or remove the <inertial> element")
@@ -92,7 +102,7 @@ class _Reader(Attributes):
         R = rotation_from_rpy(*rpy)
         return from_centre_of_mass(self.attribute(mass, "value"), np.array(xyz), R @ tensor(six) @ R.T)
 
-    def geometry(self, element: Element, *, collision: bool) -> Geometry | None:
+    def geometry(self, element: XmlElement, *, collision: bool) -> Geometry | None:
         holder = self.only(element, "geometry")
         if holder is None or not holder.children:
             return None
@@ -104,7 +114,7 @@ class _Reader(Attributes):
         T[:3, :3], T[:3, 3] = rotation_from_rpy(*rpy), xyz
         return Geometry(shape, T, collision)
 
-    def shape(self, element: Element) -> Shape | None:
+    def shape(self, element: XmlElement) -> Shape | None:
         if element.tag == "box":
             x, y, z = self.triple(element, "size")
             return Box((x, y, z))
@@ -122,7 +132,7 @@ class _Reader(Attributes):
 
     # --- joints
 
-    def joint(self, element: Element) -> UrdfJoint:
+    def joint(self, element: XmlElement) -> UrdfJoint:
         kind = element.attributes.get("type", "")
         if kind not in TYPES:
             near = get_close_matches(kind, TYPES, n=1)
@@ -137,19 +147,27 @@ class _Reader(Attributes):
         if min(damping, friction) < 0.0:
             raise self.error(element, f"damping {damping:g} or friction {friction:g} is negative")
         return UrdfJoint(
-            name, kind, self.end(element, "parent"), self.end(element, "child"), xyz, rpy,
-            self.axis(element) if kind in MOVING else (1.0, 0.0, 0.0),
-            self.limits(element, kind) if kind in MOVING else Limits(),
-            damping, friction, None if mimic is None else mimic.attributes.get("joint", "?"), element,
-        )  # fmt: skip
+            name=name,
+            kind=kind,
+            parent=self.end(element, "parent"),
+            child=self.end(element, "child"),
+            xyz=xyz,
+            rpy=rpy,
+            axis=self.axis(element) if kind in MOVING else (1.0, 0.0, 0.0),
+            limits=self.limits(element, kind) if kind in MOVING else Limits(),
+            damping=damping,
+            friction=friction,
+            mimic=None if mimic is None else mimic.attributes.get("joint", "?"),
+            element=element,
+        )
 
-    def end(self, element: Element, tag: str) -> str:
+    def end(self, element: XmlElement, tag: str) -> str:
         child = self.only(element, tag)
         if child is None or not child.attributes.get("link"):
             raise self.error(element, f"no <{tag} link=...>", f"every joint names its {tag} link")
         return child.attributes["link"]
 
-    def axis(self, element: Element) -> tuple[float, float, float]:
+    def axis(self, element: XmlElement) -> tuple[float, float, float]:
         child = self.only(element, "axis")
         if child is None or "xyz" not in child.attributes:
             return 1.0, 0.0, 0.0
@@ -163,7 +181,7 @@ class _Reader(Attributes):
         x, y, z = (float(value) for value in axis / norm)
         return x, y, z
 
-    def limits(self, element: Element, kind: str) -> Limits:
+    def limits(self, element: XmlElement, kind: str) -> Limits:
         name = element.attributes["name"]
         child = self.only(element, "limit")
         if child is None:
@@ -210,7 +228,7 @@ def check_references(read: Attributes, links: dict[str, UrdfLink], joints: dict[
             raise read.error(joint.element, f"mimics {joint.mimic[:80]!r}, which does not exist")
 
 
-def find_root(read: Attributes, element: Element, links: dict[str, UrdfLink], joints: dict[str, UrdfJoint]) -> str:
+def find_root(read: Attributes, element: XmlElement, links: dict[str, UrdfLink], joints: dict[str, UrdfJoint]) -> str:
     children = {joint.child for joint in joints.values()}
     roots = [name for name in links if name not in children]
     if not roots:

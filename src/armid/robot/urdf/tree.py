@@ -9,7 +9,7 @@ from armid.arrays import FloatArray
 from armid.notes import Note
 from armid.robot.geometry import Geometry
 from armid.robot.robot import Limits
-from armid.robot.urdf.xml_tree import Element
+from armid.robot.urdf.xml_tree import XmlElement
 
 MOVING = ("revolute", "continuous", "prismatic")
 UNSUPPORTED = ("floating", "planar")
@@ -30,10 +30,10 @@ class UrdfLink:
     name: str
     inertial: FloatArray | None
     geometry: tuple[Geometry, ...]
-    element: Element
+    element: XmlElement
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class UrdfJoint:
     """One joint element.
 
@@ -58,14 +58,14 @@ class UrdfJoint:
     damping: float
     friction: float
     mimic: str | None
-    element: Element
+    element: XmlElement
 
     @property
     def moves(self) -> bool:
         return self.kind != "fixed"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Urdf:
     """All links and joints of a file; a tree.
 
@@ -81,7 +81,7 @@ class Urdf:
     links: dict[str, UrdfLink]
     joints: dict[str, UrdfJoint]
     root: str
-    element: Element
+    element: XmlElement
     notes: tuple[Note, ...]
 
     @cached_property

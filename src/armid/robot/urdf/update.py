@@ -18,7 +18,7 @@ from armid.robot.urdf.read import read_urdf
 from armid.robot.urdf.text import INERTIA_ATTRIBUTES, centred, free_name, inertial_lines, numbers, origin_tag
 from armid.robot.urdf.tree import Urdf, UrdfJoint
 from armid.robot.urdf.xml_edit import Edits
-from armid.robot.urdf.xml_tree import Element
+from armid.robot.urdf.xml_tree import XmlElement
 
 UNCHANGED = 1e-12
 """Relative change below which a field counts as the same: round-off of going through the ten-vector and back."""
@@ -133,14 +133,17 @@ class _Update:
         if np.allclose(T, np.eye(4), rtol=0.0, atol=UNCHANGED):
             return
         name = free_name(f"{tip.name}_tip", {*self.urdf.links, *self.urdf.joints})
-        self.edits.append(self.urdf.element, [
-            f"<link name={quoteattr(name)}/>",
-            f'<joint name={quoteattr(name + "_fixed")} type="fixed">',
-            f"  <parent link={quoteattr(tip.name)}/>",
-            f"  <child link={quoteattr(name)}/>",
-            f"  {origin_tag(T)}",
-            "</joint>",
-        ])  # fmt: skip
+        self.edits.append(
+            self.urdf.element,
+            [
+                f"<link name={quoteattr(name)}/>",
+                f'<joint name={quoteattr(name + "_fixed")} type="fixed">',
+                f"  <parent link={quoteattr(tip.name)}/>",
+                f"  <child link={quoteattr(name)}/>",
+                f"  {origin_tag(T)}",
+                "</joint>",
+            ],
+        )
 
     def _same_place(self, frame: Frame, old: Frame, parent: str) -> bool:
         above = self.frames.get(parent)
@@ -163,7 +166,7 @@ class _Update:
             if entry.moves and entry.name not in on_path:
                 self._place(entry, _translation(shift) @ product(origin_elements(entry)))
 
-    def _move(self, holder: Element, shift: FloatArray) -> None:
+    def _move(self, holder: XmlElement, shift: FloatArray) -> None:
         origin = holder.first("origin")
         if origin is None:
             self.edits.add(holder, [origin_tag(_translation(shift))])
@@ -234,7 +237,7 @@ class _Update:
                     out[entry.child] = (body, T_part)
         return out
 
-    def _zero(self, link: Element) -> None:
+    def _zero(self, link: XmlElement) -> None:
         inertial = link.first("inertial")
         assert inertial is not None
         mass, inertia = inertial.first("mass"), inertial.first("inertia")
@@ -244,7 +247,7 @@ class _Update:
             for key in INERTIA_ATTRIBUTES:
                 self.edits.set(inertia, key, "0")
 
-    def _write_inertial(self, link: Element, values: FloatArray) -> None:
+    def _write_inertial(self, link: XmlElement, values: FloatArray) -> None:
         holder = link.first("inertial")
         if holder is None:
             if values.any():
@@ -294,7 +297,7 @@ class _Update:
                 self.edits.set(element, key, repr(float(value)))
 
     def _write(
-        self, element: Element, key: str, old: Sequence[float] | FloatArray, new: Sequence[float] | FloatArray
+        self, element: XmlElement, key: str, old: Sequence[float] | FloatArray, new: Sequence[float] | FloatArray
     ) -> None:
         """Set an attribute of numbers unless they are the ones already there."""
         scale = max(float(np.abs(np.asarray(new)).max()), 1e-3)
@@ -302,7 +305,7 @@ class _Update:
             self.edits.set(element, key, numbers(new))
 
 
-def _floats(element: Element, key: str) -> list[float]:
+def _floats(element: XmlElement, key: str) -> list[float]:
     return [float(word) for word in element.attributes.get(key, "0 0 0").split()]
 
 

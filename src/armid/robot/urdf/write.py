@@ -37,7 +37,7 @@ def new_urdf(robot: Robot) -> str:
     for joint, link in zip(robot.joints, robot.links, strict=True):
         k = joint.variable_index
         variable = joint.transforms[k]
-        origin = before @ product((*joint.transforms[:k], Elementary(variable.motion, variable.value)))
+        origin = before @ product((*joint.transforms[:k], Elementary(motion=variable.motion, value=variable.value)))
         before = product(joint.transforms[k + 1 :])
         lines += _joint(joint, parent, link.name, origin)
         lines += _link(link, before)
@@ -97,8 +97,11 @@ def _joint(joint: Joint, parent: str, child: str, origin: FloatArray) -> list[st
 
 def _limit_attributes(limits: Limits) -> str:
     pairs = (
-        ("lower", limits.lower), ("upper", limits.upper), ("velocity", limits.velocity), ("effort", limits.torque),
-    )  # fmt: skip
+        ("lower", limits.lower),
+        ("upper", limits.upper),
+        ("velocity", limits.velocity),
+        ("effort", limits.torque),
+    )
     return " ".join(f'{key}="{float(value)!r}"' for key, value in pairs if isfinite(value))
 
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from xml.sax.saxutils import escape
 
-from armid.robot.urdf.xml_tree import Element
+from armid.robot.urdf.xml_tree import XmlElement
 
 
 @dataclass
@@ -18,19 +18,19 @@ class Edits:
     """
 
     text: str
-    _attributes: dict[int, tuple[Element, dict[str, str]]] = field(default_factory=dict)
-    _children: dict[int, tuple[Element, list[list[str]]]] = field(default_factory=dict)
-    _last: list[tuple[Element, list[str]]] = field(default_factory=list)
+    _attributes: dict[int, tuple[XmlElement, dict[str, str]]] = field(default_factory=dict)
+    _children: dict[int, tuple[XmlElement, list[list[str]]]] = field(default_factory=dict)
+    _last: list[tuple[XmlElement, list[str]]] = field(default_factory=list)
 
-    def set(self, element: Element, attribute: str, value: str) -> None:
+    def set(self, element: XmlElement, attribute: str, value: str) -> None:
         """Give an attribute a value, whether it was there or not."""
         self._attributes.setdefault(element.start, (element, {}))[1][attribute] = value
 
-    def add(self, parent: Element, lines: list[str]) -> None:
+    def add(self, parent: XmlElement, lines: list[str]) -> None:
         """Put a new child, given as lines, before the other children of an element."""
         self._children.setdefault(parent.start, (parent, []))[1].append(lines)
 
-    def append(self, parent: Element, lines: list[str]) -> None:
+    def append(self, parent: XmlElement, lines: list[str]) -> None:
         """Put lines after the other children of an element that is not empty, normally the outermost one."""
         self._last.append((parent, lines))
 
@@ -65,7 +65,7 @@ def with_attribute(tag: str, attribute: str, value: str) -> str:
     return f'{head.rstrip()} {attribute}="{quoted}"{closing}'
 
 
-def with_children(tag: str, element: Element, blocks: list[list[str]], indent: str) -> str:
+def with_children(tag: str, element: XmlElement, blocks: list[list[str]], indent: str) -> str:
     """A start tag followed by new children, each line after `indent` (a line break and white space).
 
     `<a/>` becomes `<a> ... </a>`.
@@ -76,7 +76,7 @@ def with_children(tag: str, element: Element, blocks: list[list[str]], indent: s
     return tag + inner
 
 
-def indentation(data: bytes, element: Element) -> str:
+def indentation(data: bytes, element: XmlElement) -> str:
     """The white space between the start of the element's line and the element."""
     line = data[data.rfind(b"\n", 0, element.start) + 1 : element.start].decode("utf-8")
     return line if not line.strip() else ""

@@ -37,8 +37,8 @@ def decoded(data: bytes, where: str) -> str:
         raise RobotError(where, f"not {encoding} text (byte {error.start})", "save the file as UTF-8") from None
 
 
-@dataclass(eq=False)
-class Element:
+@dataclass(eq=False, kw_only=True)
+class XmlElement:
     """One element.
 
     Args:
@@ -55,16 +55,16 @@ class Element:
     start: int
     start_end: int
     close: int = -1
-    children: list[Element] = field(default_factory=list)
+    children: list[XmlElement] = field(default_factory=list)
 
-    def all(self, tag: str) -> list[Element]:
+    def all(self, tag: str) -> list[XmlElement]:
         return [child for child in self.children if child.tag == tag]
 
-    def first(self, tag: str) -> Element | None:
+    def first(self, tag: str) -> XmlElement | None:
         return next((child for child in self.children if child.tag == tag), None)
 
 
-def parse_xml(text: str, where: str) -> Element:
+def parse_xml(text: str, where: str) -> XmlElement:
     """The root element.
 
     Raises:
@@ -83,8 +83,8 @@ class _Builder:
 
     def __init__(self, data: bytes, where: str) -> None:
         self.data, self.where = data, where
-        self.stack: list[Element] = []
-        self.root: Element | None = None
+        self.stack: list[XmlElement] = []
+        self.root: XmlElement | None = None
         self.count = 0
         # The declaration's encoding no longer applies: the bytes are UTF-8 by now.
         self.parser = expat.ParserCreate("utf-8")
@@ -93,7 +93,7 @@ class _Builder:
         self.parser.StartDoctypeDeclHandler = self._doctype
         self.parser.EntityDeclHandler = self._entity
 
-    def build(self) -> Element:
+    def build(self) -> XmlElement:
         try:
             self.parser.Parse(self.data, True)
         except expat.ExpatError as error:
@@ -113,7 +113,9 @@ class _Builder:
             problem = "nested too deeply" if deep else f"too many elements, more than {MAX_ELEMENTS}"
             raise RobotError(f"{self.where}, line {line}", problem, "a URDF needs six levels" if deep else "one robot?")
         start = self.parser.CurrentByteIndex
-        element = Element(tag, attributes, line, start, _tag_end(self.data, start))
+        element = XmlElement(
+            tag=tag, attributes=attributes, line=line, start=start, start_end=_tag_end(self.data, start)
+        )
         if self.stack:
             self.stack[-1].children.append(element)
         else:

@@ -8,9 +8,9 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.calibration.calibrate import Calibration, CalibrationSettings, calibrate
-from armid.calibration.measurement import Measurements, Observations, Quantity
+from armid.calibration.measurement import Measurements, Observations, Observed
 from armid.calibration.tool_error import Statistics, statistics
-from armid.design.poses import Method, PoseDesign, PoseSettings, Purpose, design_poses
+from armid.design.poses import PoseDesign, PoseMethod, PoseSettings, Purpose, design_poses
 from armid.kinematics.calibrated import predicted_poses
 from armid.kinematics.rotations import rotation_log
 from armid.robot.robot import Robot
@@ -24,7 +24,7 @@ TRACKED = "led_fixture"
 """The frame the instrument of [Kolyubin2017] tracks, where a description has it."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class KinematicStep:
     """What the calibration of the study found.
 
@@ -56,14 +56,12 @@ def kinematic_step(
         seed: of poses and noise.
     """
     frame = TRACKED if any(f.name == TRACKED for f in nominal.frames) else None
-    settings = PoseSettings(count=count, frame=frame, method=Method.EXCHANGE, transitions=False)
+    settings = PoseSettings(count=count, frame=frame, method=PoseMethod.EXCHANGE, transitions=False)
     design = design_poses(nominal, Purpose.CALIBRATION, settings, seed=seed)
     tracker = Tracker(beside(), np.linalg.inv(nominal.tip.T_link_frame) @ real.T_link_target)
     noisy = replace(tracker, position_noise=position_noise, orientation_noise=orientation_noise)
     seen = track_poses(real.robot, design.poses, noisy, seed=seed)
-    calibration = calibrate(
-        nominal, measurements_of(seen), settings=CalibrationSettings((real.errors,), seed=seed)
-    )  # fmt: skip
+    calibration = calibrate(nominal, measurements_of(seen), settings=CalibrationSettings((real.errors,), seed=seed))
     lower, upper = nominal.limit("lower"), nominal.limit("upper")
     span = np.where(np.isfinite(upper - lower), upper - lower, 0.0)
     fresh = np.where(np.isfinite(lower), lower, 0.0) + span * np.random.default_rng([seed, 7]).random(
@@ -71,7 +69,14 @@ def kinematic_step(
     )
     truth = track_poses(real.robot, fresh, tracker).T_tracker_target
     before, after = (errors(calibration, values, fresh, truth) for values in solutions(calibration))
-    return KinematicStep(design, calibration, before[0], after[0], before[1], after[1])
+    return KinematicStep(
+        design=design,
+        calibration=calibration,
+        position_before=before[0],
+        position_after=after[0],
+        orientation_before=before[1],
+        orientation_after=after[1],
+    )
 
 
 def measurements_of(seen: TrackedPoses) -> Measurements:
@@ -79,7 +84,12 @@ def measurements_of(seen: TrackedPoses) -> Measurements:
     T = seen.T_tracker_target
     sigma = np.repeat([seen.position_noise, seen.orientation_noise], 3)
     rows = np.arange(len(T))
-    return Measurements(seen.q, (Observations(Quantity.POSE, rows, T[:, :3, 3], T[:, :3, :3], sigma=sigma),))
+    return Measurements(
+        q=seen.q,
+        observations=(
+            Observations(quantity=Observed.POSE, rows=rows, position=T[:, :3, 3], rotation=T[:, :3, :3], sigma=sigma),
+        ),
+    )
 
 
 def solutions(calibration: Calibration) -> tuple[FloatArray, FloatArray]:

@@ -22,7 +22,7 @@ from armid.parameters.effects import Effects, PayloadRuns
 from armid.robot.robot import Robot
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Case:
     """Kinematics and kind of motion, and what repeated identifications gave.
 
@@ -118,12 +118,15 @@ def identified(
     M = base.projection @ first.base.embedding
     variances = np.einsum("ij,jk,ik->i", M, first.covariance, M)
     return Case(
-        belief.name, motion[0], f"{belief.label} {motion[1]}",
-        np.array([[base.projection @ fit.standard for fit in repeats] for repeats in fits]),
-        np.sqrt(np.maximum(variances, 0.0)),
-        np.array([stacked_relative_error(test, s) for s in flat]).reshape(len(fits), -1),
-        {name: float(np.mean([e[name].rmse for e in errors])) for name in errors[0]}, residuals_of(test, first),
-    )  # fmt: skip
+        kinematics=belief.name,
+        motion=motion[0],
+        label=f"{belief.label} {motion[1]}",
+        estimates=np.array([[base.projection @ fit.standard for fit in repeats] for repeats in fits]),
+        predicted=np.sqrt(np.maximum(variances, 0.0)),
+        relative_error=np.array([stacked_relative_error(test, s) for s in flat]).reshape(len(fits), -1),
+        rmse={name: float(np.mean([e[name].rmse for e in errors])) for name in errors[0]},
+        residuals=residuals_of(test, first),
+    )
 
 
 def estimated(belief: Belief, base: BaseParameters, effects: Effects, samples: Samples) -> Estimate:

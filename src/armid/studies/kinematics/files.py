@@ -40,13 +40,11 @@ def study_table(study: Study) -> dict[str, Any]:
             for m in kind
         ],
         "cases": [case_summary(study, case) for case in study.cases],
-        "median_change": {
-            study.cases[i].motion: float(np.median(np.abs(study.changes(i)))) for i in (0, 1)
-        },
+        "median_change": {study.cases[i].motion: float(np.median(np.abs(study.changes(i)))) for i in (0, 1)},
         "parameters": [parameter_row(study, i) for i in range(len(study.base))],
         "settings": settings_of(study),
         "notes": [note.as_dict() for note in study.notes],
-    }  # fmt: skip
+    }
 
 
 def case_summary(study: Study, case: Case) -> dict[str, Any]:

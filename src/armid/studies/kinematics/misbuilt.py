@@ -12,10 +12,10 @@ from armid.arrays import FloatArray
 from armid.kinematics.build import kinematic_model
 from armid.kinematics.calibrated import calibrated_robot, frame_matrix
 from armid.kinematics.correction import read_correction
-from armid.kinematics.model import ErrorModel, Geometry, Term
+from armid.kinematics.model import ErrorModel, Term, UnknownGeometry
 from armid.kinematics.parameter import Owner, Tolerances
 from armid.notes import Note, Severity
-from armid.robot.elementary import Elementary, Motion, product
+from armid.robot.elementary import Elementary, Move, product
 from armid.robot.robot import Robot
 
 PUBLISHED_ARM = "lwr4plus"
@@ -39,11 +39,11 @@ OTHER_TARGET = (0.0, 0.04, 0.8, 0.1)
 USUAL = Tolerances(length=6e-4, angle=4e-4, offset=5e-3, offset_length=6e-4)
 """Root mean square of the deviations of table 2, for arms nobody has published any for."""
 
-ERRORS = ErrorModel(Geometry.HAYATI, frozenset({Term.OFFSET}))
+ERRORS = ErrorModel(UnknownGeometry.HAYATI, frozenset({Term.OFFSET}))
 """Denavit-Hartenberg constants of every link; the seed's model wherever no two axes are parallel."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Misbuilt:
     """The arm that is really there.
 
@@ -85,7 +85,7 @@ def published(nominal: Robot) -> Misbuilt:
         for label, value in zip(("alpha", "a", "theta", "d"), row, strict=True):
             values[model.index(f"{link}.{label}")] = value
     origin = "deviations of frames 2 to 8 as published ([Kolyubin2017] table 2)"
-    return Misbuilt(calibrated_robot(model, values), ERRORS, target(FIXTURE), origin)
+    return Misbuilt(robot=calibrated_robot(model, values), errors=ERRORS, T_link_target=target(FIXTURE), origin=origin)
 
 
 def drawn(nominal: Robot, rng: np.random.Generator) -> Misbuilt:
@@ -104,7 +104,9 @@ def drawn(nominal: Robot, rng: np.random.Generator) -> Misbuilt:
             values[i] = 0.0
         assert parameter.owner in (Owner.LINK, Owner.JOINT)
     origin = "deviations drawn at random: 0.6 mm, 0.4 mrad between axes, 5 mrad of joint zeros (standard deviations)"
-    return Misbuilt(calibrated_robot(model, values), ERRORS, target(OTHER_TARGET), origin)
+    return Misbuilt(
+        robot=calibrated_robot(model, values), errors=ERRORS, T_link_target=target(OTHER_TARGET), origin=origin
+    )
 
 
 def from_correction(nominal: Robot, path: Path) -> Misbuilt:
@@ -116,21 +118,21 @@ def from_correction(nominal: Robot, path: Path) -> Misbuilt:
     if found.encoder_terms:
         text = f"encoder errors are not simulated: {', '.join(found.encoder_terms)}"
         notes = (Note("encoders-perfect", Severity.INFO, text),)
-    return Misbuilt(found.robot, ERRORS, T, f"deviations of {path.name}", notes)
+    return Misbuilt(robot=found.robot, errors=ERRORS, T_link_target=T, origin=f"deviations of {path.name}", notes=notes)
 
 
 def target(numbers: tuple[float, float, float, float]) -> FloatArray:
     """T_link_target from alpha, a, theta, d."""
-    motions = (Motion.RX, Motion.TX, Motion.RZ, Motion.TZ)
-    return product(Elementary(motion, value) for motion, value in zip(motions, numbers, strict=True))
+    motions = (Move.RX, Move.TX, Move.RZ, Move.TZ)
+    return product(Elementary(motion=motion, value=value) for motion, value in zip(motions, numbers, strict=True))
 
 
 def beside(distance: float = 2.0) -> FloatArray:
     """T_sensor_base of a camera that looks at the arm from the side, its own z axis level, shape [4, 4]."""
     steps = (
-        Elementary(Motion.TZ, distance),
-        Elementary(Motion.RX, pi / 2),
-        Elementary(Motion.RZ, 0.4),
-        Elementary(Motion.TZ, -0.5),
+        Elementary(motion=Move.TZ, value=distance),
+        Elementary(motion=Move.RX, value=pi / 2),
+        Elementary(motion=Move.RZ, value=0.4),
+        Elementary(motion=Move.TZ, value=-0.5),
     )
     return product(steps)

@@ -49,7 +49,7 @@ Progress = Callable[[str, float], None]
 """(what is being done, share of the work done before it)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class StudySettings:
     """What is compared, and how often.
 
@@ -98,7 +98,7 @@ class StudySettings:
             raise InputError("payload", f"{self.payload:g} kg", "zero or more")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Study:
     """The outcome.
 
@@ -160,15 +160,22 @@ def run_study(robot: Robot, settings: StudySettings, *, progress: Progress = lam
     specimen = varied(real.robot, settings.variation, np.random.default_rng([seed, 12]))
     payloads = payloads_of(robot, settings)
     effects = Effects(
-        viscous=True, coulomb=True, offset=True, rotor_inertia=settings.torques is not TorqueSide.LINK,
+        viscous=True,
+        coulomb=True,
+        offset=True,
+        rotor_inertia=settings.torques is not TorqueSide.LINK,
         torques=settings.torques,
         payload=PayloadRuns.BOTH if len(payloads) > 1 else PayloadRuns.NONE,
-    )  # fmt: skip
+    )
     progress("measuring poses and calibrating", 0.0)
     kinematics = kinematic_step(
-        robot, real, count=settings.poses, position_noise=settings.position_noise,
-        orientation_noise=settings.orientation_noise, seed=seed,
-    )  # fmt: skip
+        robot,
+        real,
+        count=settings.poses,
+        position_noise=settings.position_noise,
+        orientation_noise=settings.orientation_noise,
+        seed=seed,
+    )
     room = room_of(loaded(robot, payloads[-1]))
     motions = compared_motions(room, settings, progress)
     recordings, held_out = all_recordings(robot, specimen, room, motions, payloads, settings, progress)
@@ -184,10 +191,21 @@ def run_study(robot: Robot, settings: StudySettings, *, progress: Progress = lam
     units = test[0].source.space.units  # type: ignore[attr-defined]
     a, b, c, d = cases
     return Study(
-        robot, settings, real, effects, base, tuple(units[i] for i in base.independent), truth,
-        essential_parameters(robot, effects, held_out, base, truth), kinematics, motions, (a, b, c, d), held_out,
-        np.vstack([run.y for run in test]), (*real.notes, *kinematics.calibration.notes),
-    )  # fmt: skip
+        robot=robot,
+        settings=settings,
+        real=real,
+        effects=effects,
+        base=base,
+        units=tuple(units[i] for i in base.independent),
+        truth=truth,
+        essential=essential_parameters(robot, effects, held_out, base, truth),
+        kinematics=kinematics,
+        motions=motions,
+        cases=(a, b, c, d),
+        held_out=held_out,
+        torque=np.vstack([run.y for run in test]),
+        notes=(*real.notes, *kinematics.calibration.notes),
+    )
 
 
 def payloads_of(robot: Robot, settings: StudySettings) -> tuple[FloatArray | None, ...]:
@@ -232,9 +250,14 @@ STRIDE = 1000
 
 
 def all_recordings(
-    robot: Robot, specimen: Robot, room: Room, motions: Sequence[Sequence[StudyMotion]],
-    payloads: Sequence[FloatArray | None], settings: StudySettings, progress: Progress,
-) -> tuple[list[list[list[Samples]]], Samples]:  # fmt: skip
+    robot: Robot,
+    specimen: Robot,
+    room: Room,
+    motions: Sequence[Sequence[StudyMotion]],
+    payloads: Sequence[FloatArray | None],
+    settings: StudySettings,
+    progress: Progress,
+) -> tuple[list[list[list[Samples]]], Samples]:
     """Repeated recordings of every motion of both kinds, and one of the held-out motion."""
     out: list[list[list[Samples]]] = [[] for _ in motions]
     total = sum(len(kind) for kind in motions) + 1

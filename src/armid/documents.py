@@ -1,0 +1,229 @@
+"""Files of our own: read with one kind of complaint, written whole or not at all.
+
+Every JSON, YAML, text and array file that armid writes goes through here: the new content is written beside its place, flushed
+to the disk and renamed, so that a full disk or a killed process leaves the old file or none.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from enum import Enum
+from math import isfinite
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from armid.errors import InputError
+
+MAX_TEXT_BYTES = 50_000_000
+"""Of any text file that is not a log: larger than every result, trajectory and pose list, small beside the memory."""
+
+
+def plain(value: Any) -> Any:
+    """Plain JSON values from arrays, paths, enums and tuples; numbers that are not finite become null."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, Enum):
+        return plain(value.value)
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(item) for item in value]
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    return str(value) if isinstance(value, Path) else value
+
+
+def json_text(value: Any, *, indent: int | None = 1) -> str:
+    """A value as JSON with a newline at its end; see `plain` for what becomes of numbers that are not finite."""
+    return json.dumps(plain(value), indent=indent, allow_nan=False) + "\n"
+
+
+def read_text(path: str | Path, what: str, *, most: int = MAX_TEXT_BYTES) -> str:
+    """The text of a file.
+
+    Args:
+        path: of a regular file.
+        what: it should be, for the message (`a correction file`).
+        most: bytes it may have.
+
+    Raises:
+        InputError: missing, not a regular file, too large, or not text.
+    """
+    path = Path(path)
+    try:
+        if not path.is_file():
+            raise InputError(path, "is not a file" if path.exists() else "does not exist", f"expected {what}")
+        if path.stat().st_size > most:
+            raise InputError(path, f"{path.stat().st_size} bytes are more than {what} can have")
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise InputError(path, "is not text in UTF-8", f"expected {what}") from None
+    except OSError as error:
+        raise InputError(path, f"cannot be read: {error.strerror or error}") from None
+
+
+def read_json(path: str | Path, what: str, *, schema: str = "", key: str = "schema") -> dict[str, Any]:
+    """The object in a JSON file.
+
+    Args:
+        path: of the file.
+        what: it should be, for the message.
+        schema: the value its `key` must have; empty for any.
+        key: under which files of this kind say what they are.
+
+    Raises:
+        InputError: not readable, not JSON, not an object, or of another schema.
+    """
+    text = read_text(path, what)
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise InputError(path, f"not JSON ({reason})", f"expected {what}") from None
+    if not isinstance(value, dict):
+        raise InputError(path, f"holds a {type(value).__name__}", f"expected {what}")
+    if schema and value.get(key) != schema:
+        raise InputError(path, f"{key} {value.get(key)!r}", f"expected {what} of {schema!r}")
+    return value
+
+
+@contextmanager
+def new_file(path: str | Path, *, text: bool = False) -> Iterator[IO[Any]]:
+    """A file to write to that takes its place when complete, or vanishes if anything goes wrong.
+
+    Args:
+        path: where it will be; missing folders are created.
+        text: for text in UTF-8, else for bytes.
+
+    Raises:
+        InputError: it cannot be written; what was there before is untouched.
+    """
+    path = Path(path)
+    temporary = ""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-", suffix=".tmp")
+        with os.fdopen(handle, "w" if text else "wb", encoding="utf-8" if text else None) as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
+        Path(temporary).chmod(mode)
+        Path(temporary).replace(path)
+    except OSError as error:
+        raise InputError(path, f"cannot be written: {error.strerror or error}") from None
+    finally:
+        if temporary:
+            Path(temporary).unlink(missing_ok=True)
+
+
+def write_text(path: str | Path, text: str) -> Path:
+    """Text as a file, whole or not at all."""
+    with new_file(path, text=True) as file:
+        file.write(text)
+    return Path(path)
+
+
+def write_json(path: str | Path, value: Any, *, indent: int | None = 1) -> Path:
+    """A value as a JSON file, whole or not at all; see `plain`."""
+    return write_text(path, json_text(value, indent=indent))
+
+
+def write_arrays(path: str | Path, arrays: Mapping[str, npt.ArrayLike]) -> Path:
+    """Arrays as a compressed npz file, whole or not at all."""
+    with new_file(path) as file:
+        np.savez_compressed(file, **{name: np.asarray(array) for name, array in arrays.items()})  # type: ignore[arg-type]
+    return Path(path)
+
+
+def read_arrays(path: str | Path, what: str) -> dict[str, npt.NDArray[Any]]:
+    """Every array of an npz file; nothing is unpickled.
+
+    Raises:
+        InputError: missing, damaged, or holding objects.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(path, "does not exist" if not path.exists() else "is not a file", f"expected {what}")
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            return {name: stored[name] for name in stored.files}
+    except Exception as error:  # zipfile, zlib, struct and NumPy each have their own for a damaged file
+        raise InputError(path, f"damaged ({type(error).__name__}: {error})", f"expected {what}") from None
+
+
+def check_replaceable(target: Path, *, marker: str, what: str) -> None:
+    """Refuses a folder that must not be replaced; asked early, before minutes go into what could not be kept.
+
+    Args:
+        target: the folder.
+        marker: the file by which an earlier folder of the same kind is known.
+        what: such a folder is called.
+
+    Raises:
+        InputError: the target exists and is something else.
+    """
+    if target.exists() and not (target.is_dir() and ((target / marker).exists() or not any(target.iterdir()))):
+        raise InputError(target, f"exists and is not a {what} folder", "choose another --out")
+
+
+@contextmanager
+def replacing(target: Path, *, marker: str, what: str) -> Iterator[Path]:
+    """A fresh folder beside the target that takes its place at the end, or vanishes if anything goes wrong.
+
+    Args:
+        target: the folder.
+        marker: the file by which an earlier folder of the same kind is known.
+        what: such a folder is called.
+
+    Raises:
+        InputError: the target exists and is something else, or cannot be written.
+    """
+    check_replaceable(target, marker=marker, what=what)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        place = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    except OSError as error:
+        raise InputError(target, f"cannot be written: {error.strerror or error}") from None
+    try:
+        yield place
+        place.chmod(0o755)
+        _exchange(place, target)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _exchange(place: Path, target: Path) -> None:
+    if not target.exists():
+        place.replace(target)
+        return
+    old = Path(tempfile.mkdtemp(prefix=f".{target.name}-old-", dir=target.parent))
+    target.replace(old)
+    place.replace(target)
+    shutil.rmtree(old)
+
+
+Decode = Callable[[dict[str, Any]], Any]
+"""From the object in a file to what it stands for."""
+
+
+def restored(path: str | Path, value: dict[str, Any], decode: Decode, what: str) -> Any:
+    """What an object in a file stands for, with one complaint for everything that can be missing or of the wrong kind.
+
+    Raises:
+        InputError: names the field.
+    """
+    try:
+        return decode(value)
+    except KeyError as error:
+        raise InputError(path, f"field {error} is missing", f"expected {what}") from None
+    except (TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+        raise InputError(path, f"a field is of the wrong kind ({error})", f"expected {what}") from None
