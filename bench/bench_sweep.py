@@ -16,15 +16,15 @@ import numpy as np
 
 from armid.design.poses import PoseMethod, PoseSettings, Purpose, design_poses
 from armid.motions.sweep import Signal
+from armid.response.axis_inertia import axis_inertia_model, expected_accuracy
+from armid.response.frequency_response import axis_response
+from armid.response.plan import Site, SweepSettings, sweep_plan
 from armid.robot.load import load_robot
 from armid.simulation.controllers import PdGravity
 from armid.simulation.dynamics import RigidModel
 from armid.simulation.physics import Physics
 from armid.simulation.scenario import Scenario, run_scenario
 from armid.simulation.sensors import typical_sensors
-from armid.sweep.axis_inertia import axis_inertia_model, expected_accuracy
-from armid.sweep.frequency_response import axis_response
-from armid.sweep.sweep_plan import Site, SweepSettings, sweep_plan
 
 
 def main(minutes: float = 8.0, count: int = 64, hold_hz: float = 10.0, signal: str = "sines") -> None:

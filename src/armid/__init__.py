@@ -1,6 +1,27 @@
 """armid lets a robot arm learn its own body from its own measurements.
 
-Public names load when first used, so that `import armid` is quick.
+From a description and a log to a judged model:
+
+    robot = armid.load_robot("arm.urdf")
+    log = armid.read_log("log.csv", robot)
+    result = armid.identify(robot, log, validate="other.csv")
+    print(result.summary())
+    result.export("identified.urdf")
+
+Reading          load_robot  read_log  check_log  load_result  load_calibration
+Planning ahead   inspect  design_motion  choose_poses  simulate  show
+Learning         identify  identify_payload  identify_sequential  identify_transmission  recover  sweep  calibrate
+                 OnlineEstimator
+Judging          validate  compare
+Using            plan_motion  compensate
+Studies          demo  study
+Rigid body       inverse_dynamics  forward_dynamics  mass_matrix  coriolis  gravity  regressor  forward_kinematics  jacobian
+Nouns            Robot  Effects  Log  Trajectory  Information  BaseParameters  Estimate  Result  Calibration  Payload  Design
+                 Inspection  Note  Check  Verdict  ArmidError  InputError
+
+Every answer has `verdict`, `checks`, `notes`, `provenance`, `summary()`, `plot(name)`, `report(path)`, `save(folder)` and
+`as_dict()`. The machine room is one level down: `armid.rows`, `armid.information`, `armid.identifiability`, `armid.estimation`,
+`armid.consistency`. Names load when first used, so that `import armid` is quick.
 """
 
 from __future__ import annotations
@@ -8,21 +29,73 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 _PUBLIC = {
-    "ArmidError": "armid.errors",
-    "Effects": "armid.parameters.effects",
-    "Information": "armid.information.information",
-    "Robot": "armid.robot.robot",
-    "accumulate": "armid.information.accumulate",
-    "load_robot": "armid.robot.load",
+    "ArmidError": "errors",
+    "BaseParameters": "identifiability.base",
+    "Calibration": "calibration.calibrate",
+    "Check": "outcome",
+    "Design": "design.design",
+    "Effects": "parameters.effects",
+    "Estimate": "estimation.estimate",
+    "Information": "information.information",
+    "InputError": "errors",
+    "Inspection": "inspection.inspection",
+    "Log": "logs.log",
+    "Note": "notes",
+    "OnlineEstimator": "online.estimator",
+    "Payload": "payload.payload",
+    "Result": "identification.result",
+    "Robot": "robot.robot",
+    "Trajectory": "motions.trajectory",
+    "Verdict": "outcome",
+    "calibrate": "calibration.calibrate",
+    "check_log": "logs.check",
+    "choose_poses": "design.poses",
+    "compare": "identification.compare",
+    "compensate": "calibration.compensate",
+    "coriolis": "kernels.dynamics",
+    "demo": "studies.demo",
+    "design_motion": "design.design",
+    "forward_dynamics": "kernels.dynamics",
+    "forward_kinematics": "kernels.kinematics",
+    "gravity": "kernels.dynamics",
+    "identify": "identification.identify",
+    "identify_payload": "payload.identify",
+    "identify_sequential": "sequential.identify",
+    "identify_transmission": "transmission.identify",
+    "inspect": "inspection.inspect",
+    "inverse_dynamics": "kernels.dynamics",
+    "jacobian": "kernels.kinematics",
+    "load_calibration": "calibration.stored",
+    "load_result": "identification.result",
+    "load_robot": "robot.load",
+    "mass_matrix": "kernels.dynamics",
+    "plan_motion": "planning.plan",
+    "read_log": "logs.check",
+    "recover": "recovery.recover",
+    "regressor": "kernels.dynamics",
+    "show": "report.preview",
+    "simulate": "simulation.simulate",
+    "study": "studies.kinematics.study",
+    "sweep": "response.sweep",
+    "validate": "identification.validate",
 }
+"""The promise: where each public name lives, below `armid`."""
+
+__all__ = [*_PUBLIC, "__version__"]
 
 
 def __getattr__(name: str) -> Any:
     if name in _PUBLIC:
-        return getattr(import_module(_PUBLIC[name]), name)
+        return getattr(import_module(f"armid.{_PUBLIC[name]}"), name)
+    if not name.startswith("_"):
+        try:
+            return import_module(f"armid.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"armid.{name}":
+                raise
     raise AttributeError(f"module 'armid' has no attribute {name!r}")
 
 

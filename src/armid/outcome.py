@@ -168,10 +168,14 @@ class Outcome:
         """What was found, for people."""
         return ()
 
-    def summary(self) -> str:
-        """The answer as text: tables, verdict with reasons, numbered notes."""
+    def summary(self, *, notes: bool = True) -> str:
+        """The answer as text: tables, verdict with reasons, numbered notes.
+
+        Args:
+            notes: whether they are part of it; the command line prints them apart.
+        """
         parts = [self._heading(), *(text_table(table) for table in self._tables()), self._verdict_text()]
-        if self.notes:
+        if notes and self.notes:
             parts.append(
                 "Notes:\n" + "\n".join(f"[{i}] {note_text(note)}" for i, note in enumerate(self.notes, start=1))
             )

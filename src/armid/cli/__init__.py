@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from armid import __version__
 from armid.cli.config import FLAG, ConfiguredGroup
 
 VERBS: tuple[str, ...] = (
@@ -57,11 +58,21 @@ def application(names: Sequence[str] = VERBS) -> typer.Typer:
     return app
 
 
+def show_version(wanted: bool) -> None:
+    """Prints the version and ends."""
+    if wanted:
+        typer.echo(f"armid {__version__}")
+        raise typer.Exit
+
+
 def verbs(
     config: Annotated[
         Path | None,
         typer.Option("--config", metavar="FILE", help="Options from a YAML file, before or after the verb; flags win."),
     ] = None,
+    version: Annotated[
+        bool, typer.Option("--version", callback=show_version, is_eager=True, help="The version, and nothing else.")
+    ] = False,
 ) -> None:
     """Lets a robot arm learn its own body from its own measurements."""
 

@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.output import (
-    EXIT_UNTRUSTED,
-    BaseLinkOption,
-    JsonOption,
-    OutOption,
-    RobotArgument,
-    SeedOption,
-    TipOption,
-    console,
-    emit,
-    jsonable,
-    show_files,
-    show_notes,
-    verb,
-)
+from armid.cli.options import BaseLinkOption, JsonOption, OutOption, RobotArgument, SeedOption, TipOption
+from armid.cli.output import EXIT_UNTRUSTED, console, emit, show_files, show_notes, verb
 from armid.cli.variadic import VariadicCommand
+from armid.documents import write_json
 
 if TYPE_CHECKING:
     from armid.calibration.calibrate import Calibration
@@ -118,7 +105,7 @@ def calibrate(
     files["report"] = write_report(calibration_report(result, data.get("enough", ())), out / "report.html")
     data["seconds"] = perf_counter() - started
     data["files"] = {name: str(path) for name, path in files.items()}
-    files["summary"].write_text(json.dumps(jsonable(data), indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    write_json(files["summary"], data)
     show(result, data)
     emit(data, as_json=as_json)
     if result.verdict is not library.Advice.TRUSTED:

@@ -7,17 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.output import (
-    EXIT_UNTRUSTED,
-    BaseLinkOption,
-    JsonOption,
-    RobotArgument,
-    TipOption,
-    console,
-    emit,
-    save_json,
-    verb,
-)
+from armid.cli.options import BaseLinkOption, JsonOption, RobotArgument, TipOption
+from armid.cli.output import EXIT_UNTRUSTED, console, emit, save_json, verb
 
 if TYPE_CHECKING:
     from armid.logs import Log

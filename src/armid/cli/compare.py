@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.output import JsonOption, OutOption, console, emit, show_files, verb
+from armid.cli.options import JsonOption, OutOption
+from armid.cli.output import console, emit, show_files, verb
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

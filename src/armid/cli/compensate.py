@@ -7,18 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.output import (
-    EXIT_UNTRUSTED,
-    BaseLinkOption,
-    JsonOption,
-    OutOption,
-    RobotArgument,
-    TipOption,
-    console,
-    emit,
-    show_files,
-    verb,
-)
+from armid.cli.options import BaseLinkOption, JsonOption, OutOption, RobotArgument, TipOption
+from armid.cli.output import EXIT_UNTRUSTED, console, emit, show_files, verb
 
 if TYPE_CHECKING:
     from armid.calibration.compensate import CompensatedTargets

@@ -9,17 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.output import (
-    EXIT_UNTRUSTED,
-    JsonOption,
-    OutOption,
-    SeedOption,
-    check_folder,
-    console,
-    emit,
-    show_files,
-    verb,
-)
+from armid.cli.options import JsonOption, OutOption, SeedOption
+from armid.cli.output import EXIT_UNTRUSTED, check_folder, console, emit, show_files, verb
 
 if TYPE_CHECKING:
     from armid.studies.demo import Ending

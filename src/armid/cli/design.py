@@ -8,20 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.output import (
-    BaseLinkOption,
-    JsonOption,
-    OutOption,
-    RobotArgument,
-    SeedOption,
-    TipOption,
-    check_folder,
-    console,
-    emit,
-    show_files,
-    show_notes,
-    verb,
-)
+from armid.cli.options import BaseLinkOption, JsonOption, OutOption, RobotArgument, SeedOption, TipOption
+from armid.cli.output import check_folder, console, emit, show_files, show_notes, verb
 from armid.errors import InputError
 
 if TYPE_CHECKING:

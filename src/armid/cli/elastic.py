@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.output import EXIT_UNTRUSTED, BaseLinkOption, JsonOption, TipOption, console, emit, show_notes, verb
+from armid.cli.options import BaseLinkOption, JsonOption, TipOption
+from armid.cli.output import EXIT_UNTRUSTED, console, emit, show_notes, verb
 
 if TYPE_CHECKING:
     from armid.logs.log import Log

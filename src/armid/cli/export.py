@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from armid.cli.output import JsonOption, console, emit, show_files, verb
+from armid.cli.options import JsonOption
+from armid.cli.output import console, emit, show_files, verb
 
 
 class Target(StrEnum):

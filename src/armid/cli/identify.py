@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,25 +17,30 @@ from armid.cli.bodies import (
     regulariser_of,
     show_consistency,
 )
-from armid.cli.output import (
-    EXIT_UNTRUSTED,
+from armid.cli.options import (
+    AcceptOption,
     BaseLinkOption,
+    CutoffOption,
+    DataRootOption,
+    FrictionOption,
     JsonOption,
+    LogsArgument,
     OutOption,
+    PayloadRunsOption,
     RobotArgument,
+    RotorOption,
     SeedOption,
+    StepOption,
     TipOption,
-    check_folder,
-    console,
-    emit,
-    verb,
+    TorquesOption,
+    VelocityOption,
 )
+from armid.cli.output import EXIT_UNTRUSTED, check_folder, console, emit, progress, verb
 from armid.cli.variadic import VariadicCommand
-from armid.cli.words import choice, effects_of, numbers
+from armid.parameters.effects import DEFAULT_FRICTION, PayloadRuns, TorqueSide, effects_of
+from armid.words import choice, numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from armid.identification.result import Result
     from armid.logs.log import Log
     from armid.logs.read import ReadOptions
@@ -44,44 +48,6 @@ if TYPE_CHECKING:
 
 HELD_OUT = 0.4
 """Fraction of the time of every log that is kept aside when no validation log is given."""
-
-DEFAULT_FRICTION = "viscous,coulomb,offset"
-
-LogsArgument = Annotated[
-    list[str], typer.Argument(metavar="LOG...", help="Recordings: any known format, or mapping files (.yaml).")
-]
-FrictionOption = Annotated[
-    str,
-    typer.Option(
-        "--friction",
-        metavar="LIST",
-        help="Of viscous, coulomb, offset; and of asymmetric, stribeck, smooth, load, coupled; 'none' for none.",
-    ),
-]
-RotorOption = Annotated[
-    bool, typer.Option("--rotor-inertia", help="Estimate rotor inertias (always so on the motor side).")
-]
-PayloadOption = Annotated[
-    str, typer.Option("--payload", metavar="none|loaded|both", help="Which runs carried a payload.")
-]
-TorquesOption = Annotated[
-    str, typer.Option("--torques", metavar="link|motor|both|difference", help="Where torque was measured.")
-]
-DataRootOption = Annotated[
-    Path | None, typer.Option("--data-root", metavar="DIR", help="Where mapping files find recordings.")
-]
-StepOption = Annotated[
-    float | None, typer.Option("--step", metavar="SECONDS", help="Sampling step of files without a clock.")
-]
-CutoffOption = Annotated[
-    float | None, typer.Option("--cutoff-hz", help="Low-pass on motion and torque; chosen by default.")
-]
-VelocityOption = Annotated[
-    str, typer.Option("--velocity", metavar="auto|position|measured", help="Derived from position, or as recorded.")
-]
-AcceptOption = Annotated[
-    list[str] | None, typer.Option("--accept", metavar="CODE", help="Log error to accept; repeatable.")
-]
 
 
 def register(app: typer.Typer) -> None:
@@ -100,8 +66,8 @@ def identify(
     ] = None,
     friction: FrictionOption = DEFAULT_FRICTION,
     rotor_inertia: RotorOption = False,
-    payload: PayloadOption = "none",
-    torques: TorquesOption = "link",
+    payload: PayloadRunsOption = PayloadRuns.NONE,
+    torques: TorquesOption = TorqueSide.LINK,
     cutoff_hz: CutoffOption = None,
     torque_cutoff_hz: Annotated[
         float | None, typer.Option("--torque-cutoff-hz", help="Another low-pass on torque.")
@@ -171,13 +137,14 @@ def identify(
     check_folder(out)
     with progress() as tell:
         tell("reading")
-        down = numbers(gravity) if gravity else None
+        down = numbers("--gravity", gravity, 3, "0,0,-9.81") if gravity else None
         check_gravity_frame(gravity_frame, gravity, correction)
         arm = load_robot(robot, base=base, tip=tip, gravity=None if correction else down)
         options = read_options(step, data_root)
         train, held_out = training_and_held_out(arm, logs, validate or [], options)
         effects = payload_effects(
-            effects_of(friction, rotor_inertia, payload, torques, shapes=True), [*train, *held_out]
+            effects_of(friction, rotor_inertia=rotor_inertia, payload=payload, torques=torques, shapes=True),
+            [*train, *held_out],
         )
         settings = Identification(
             effects=effects,
@@ -211,17 +178,6 @@ def identify(
     emit(summary, as_json=as_json)
     if result.verdict != "trusted":
         raise typer.Exit(EXIT_UNTRUSTED)
-
-
-@contextmanager
-def progress() -> Iterator[Callable[[str], None]]:
-    """A spinner that says what is being done; silent when stderr is not a terminal."""
-    screen = console()
-    if not screen.is_terminal:
-        yield lambda _: None
-        return
-    with screen.status("starting") as status:
-        yield lambda text: status.update(text)
 
 
 def read_options(step: float | None, data_root: Path | None) -> ReadOptions:

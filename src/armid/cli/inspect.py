@@ -7,17 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.output import (
-    BaseLinkOption,
-    JsonOption,
-    RobotArgument,
-    TipOption,
-    console,
-    emit,
-    show_files,
-    show_notes,
-    verb,
-)
+from armid.cli.options import BaseLinkOption, JsonOption, RobotArgument, TipOption
+from armid.cli.output import console, emit, show_files, show_notes, verb
+from armid.documents import plain
 from armid.errors import InputError
 
 if TYPE_CHECKING:
@@ -362,10 +354,8 @@ def written(found: Inspection, result: dict[str, Any], folder: Path, closed_form
     """Writes the result, the LaTeX of the regroupings, and any closed forms asked for."""
     import json
 
-    from armid.cli.output import jsonable
-
     texts = {
-        "inspect.json": json.dumps(jsonable(result), indent=1, ensure_ascii=False) + "\n",
+        "inspect.json": json.dumps(plain(result), indent=1, ensure_ascii=False) + "\n",
         "base_parameters.tex": latex_document(found) + "\n",
     }
     if closed_forms:

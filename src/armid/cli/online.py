@@ -7,17 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.output import (
-    BaseLinkOption,
-    JsonOption,
-    RobotArgument,
-    TipOption,
-    console,
-    emit,
-    jsonable,
-    show_notes,
-    verb,
-)
+from armid.cli.options import BaseLinkOption, JsonOption, RobotArgument, TipOption
+from armid.cli.output import console, emit, show_notes, verb
+from armid.documents import plain
 
 if TYPE_CHECKING:
     from armid.online.stream import OnlineIdentifier
@@ -48,14 +40,14 @@ def online(
     A line is `{"time": 0.001, "position": [...], "torque": [...]}`, for example
     `stream | armid online iiwa14 --rate-hz 1000 --follow`.
     """
-    from armid.cli.words import effects_of
     from armid.estimation.recursive.estimator import ChangeDetection
     from armid.estimation.recursive.forgetting import Forgetting
     from armid.online.stream import OnlineIdentifier, parsed_samples
+    from armid.parameters.effects import effects_of
     from armid.robot.load import load_robot
 
     arm = load_robot(robot, base=base, tip=tip)
-    effects = effects_of(friction, rotor_inertia, "none", torques)
+    effects = effects_of(friction, rotor_inertia=rotor_inertia, payload="none", torques=torques)
     identifier = OnlineIdentifier(
         arm,
         effects,
@@ -86,7 +78,7 @@ def tell(identifier: OnlineIdentifier, time: float) -> None:
         "frozen": list(estimator.excitation().frozen),
         "events": [note.as_dict() for note in identifier.events],
     }
-    sys.stdout.write(json.dumps(jsonable(line), allow_nan=False) + "\n")
+    sys.stdout.write(json.dumps(plain(line), allow_nan=False) + "\n")
     sys.stdout.flush()
 
 

@@ -1,4 +1,4 @@
-"""What every verb shares: options, exit codes, and where output goes.
+"""What every verb shares: exit codes, and where output goes.
 
 Exit codes: 0 done; 1 a known failure, said in one line; 2 usage; 3 ran, but the result is not to be trusted.
 """
@@ -6,16 +6,19 @@ Exit codes: 0 done; 1 a known failure, said in one line; 2 usage; 3 ran, but the
 from __future__ import annotations
 
 import functools
-import json
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import typer
 
+from armid.documents import json_text, write_json
 from armid.errors import ArmidError, InputError
+from armid.outcome import Outcome, Verdict
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,20 +29,6 @@ P = ParamSpec("P")
 
 EXIT_FAILED = 1
 EXIT_UNTRUSTED = 3
-
-RobotArgument = Annotated[
-    str, typer.Argument(metavar="ROBOT", help="URDF path, robot YAML path, or catalogue name (iiwa14, panda, ...).")
-]
-BaseLinkOption = Annotated[
-    str | None, typer.Option("--base", metavar="LINK", help="Link of a URDF that stands still; its root by default.")
-]
-TipOption = Annotated[
-    str | None,
-    typer.Option("--tip", metavar="LINK", help="Where the arm ends; the end of the longest chain by default."),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on stdout; everything else on stderr.")]
-OutOption = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where files are written.")]
-SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")]
 
 
 def verb(function: Callable[P, None]) -> Callable[P, None]:
@@ -113,29 +102,48 @@ def show_files(files: Iterable[str | Path], lead: str = "wrote ") -> None:
 def emit(result: dict[str, Any], *, as_json: bool) -> None:
     """The machine-readable result on stdout, when asked for. Infinity and NaN become null."""
     if as_json:
-        sys.stdout.write(json.dumps(jsonable(result), allow_nan=False) + "\n")
+        sys.stdout.write(json_text(result, indent=None))
+
+
+def render(
+    outcome: Outcome, *, as_json: bool, started: float | None = None, files: Iterable[str | Path] = (), **more: Any
+) -> None:
+    """An answer where it belongs, and the exit code it deserves.
+
+    What was asked for goes to stdout: the summary, or with `--json` one object (and the summary to stderr). Notes and paths
+    of files go to stderr.
+
+    Args:
+        outcome: the answer.
+        as_json: whether a program asked.
+        started: `perf_counter()` when the verb began; gives `seconds`.
+        files: that were written.
+        more: further keys of the JSON object.
+
+    Raises:
+        typer.Exit: with code 3 when the answer is not to be trusted.
+    """
+    written = [str(path) for path in files]
+    typer.echo(outcome.summary(notes=False), err=as_json)
+    show_notes(outcome.notes)
+    show_files(written)
+    seconds = {} if started is None else {"seconds": perf_counter() - started}
+    emit({**outcome.as_dict(), **seconds, **more, "files": written}, as_json=as_json)
+    if outcome.verdict is Verdict.UNTRUSTED:
+        raise typer.Exit(EXIT_UNTRUSTED)
+
+
+@contextmanager
+def progress() -> Iterator[Callable[[str], None]]:
+    """A spinner that says what is being done; silent when stderr is not a terminal."""
+    screen = console()
+    if not screen.is_terminal:
+        yield lambda _: None
+        return
+    with screen.status("starting") as status:
+        yield lambda text: status.update(text)
 
 
 def save_json(result: dict[str, Any], folder: Path | None, name: str) -> list[Path]:
     """The result as a file of a folder that is created when missing; nothing without a folder. Returns what was written."""
-    if folder is None:
-        return []
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / name
-    path.write_text(json.dumps(jsonable(result), indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    return [path]
-
-
-def jsonable(value: Any) -> Any:
-    """Plain JSON values from arrays, paths, enums and tuples."""
-    if isinstance(value, dict):
-        return {str(key): jsonable(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [jsonable(item) for item in value]
-    if hasattr(value, "tolist"):
-        return jsonable(value.tolist())
-    if isinstance(value, float):
-        return value if value == value and abs(value) != float("inf") else None
-    if isinstance(value, Path):
-        return str(value)
-    return value
+    return [] if folder is None else [write_json(folder / name, result)]

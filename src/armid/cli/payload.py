@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.output import EXIT_UNTRUSTED, JsonOption, console, emit, save_json, show_notes, verb
+from armid.cli.options import JsonOption
+from armid.cli.output import EXIT_UNTRUSTED, console, emit, save_json, show_notes, verb
 from armid.errors import InputError
 
 if TYPE_CHECKING:

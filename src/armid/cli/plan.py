@@ -7,17 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.output import (
-    JsonOption,
-    OutOption,
-    SeedOption,
-    check_folder,
-    console,
-    emit,
-    show_files,
-    show_notes,
-    verb,
-)
+from armid.cli.options import JsonOption, OutOption, SeedOption
+from armid.cli.output import check_folder, console, emit, show_files, show_notes, verb
 
 if TYPE_CHECKING:
     from armid.planning.plan import Plan

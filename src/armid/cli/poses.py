@@ -8,19 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.output import (
-    BaseLinkOption,
-    JsonOption,
-    OutOption,
-    RobotArgument,
-    SeedOption,
-    TipOption,
-    console,
-    emit,
-    show_files,
-    show_notes,
-    verb,
-)
+from armid.cli.options import BaseLinkOption, JsonOption, OutOption, RobotArgument, SeedOption, TipOption
+from armid.cli.output import console, emit, show_files, show_notes, verb
+from armid.documents import plain
 from armid.errors import UnknownNameError
 
 if TYPE_CHECKING:
@@ -120,7 +110,6 @@ def written(found: PoseDesign, folder: Path) -> list[str]:
 
     import numpy as np
 
-    from armid.cli.output import jsonable
     from armid.motions.trajectory_files import save_trajectory
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -130,7 +119,7 @@ def written(found: PoseDesign, folder: Path) -> list[str]:
     measured = [[name for name, on in zip(channel_names(found), row, strict=True) if on] for row in found.channels]
     details.write_text(
         json.dumps(
-            jsonable(
+            plain(
                 {
                     "format": "armid-poses",
                     "version": 1,

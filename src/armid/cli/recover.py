@@ -7,18 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.output import (
-    EXIT_UNTRUSTED,
-    BaseLinkOption,
-    JsonOption,
-    RobotArgument,
-    SeedOption,
-    TipOption,
-    console,
-    emit,
-    show_notes,
-    verb,
-)
+from armid.cli.options import BaseLinkOption, JsonOption, RobotArgument, SeedOption, TipOption
+from armid.cli.output import EXIT_UNTRUSTED, console, emit, show_notes, verb
+from armid.documents import plain
 
 if TYPE_CHECKING:
     from armid.recovery.recover import ElementError, Recovery
@@ -79,15 +70,17 @@ def recover(
 
     For example `armid recover lwr4plus controller.npz`; `armid recover lwr4plus --plan 1200` writes poses to read them at.
     """
-    from armid.cli.words import numbers
     from armid.errors import InputError
     from armid.recovery.recover import recover as run
     from armid.recovery.samples import read_samples
     from armid.recovery.validation import along as compared
     from armid.recovery.validation import joint_tables
     from armid.robot.load import load_robot
+    from armid.words import numbers
 
-    arm = load_robot(robot, base=base, tip=tip, gravity=numbers(gravity) if gravity else None)
+    arm = load_robot(
+        robot, base=base, tip=tip, gravity=numbers("--gravity", gravity, 3, "0,0,-9.81") if gravity else None
+    )
     if plan is not None:
         emit({"files": [planned(arm, plan, out or Path("recovered"), seed)], "poses": plan}, as_json=as_json)
         return
@@ -247,14 +240,13 @@ def written(
 
     import numpy as np
 
-    from armid.cli.output import jsonable
     from armid.report.recovery import recovery_report
     from armid.report.render import write_report
     from armid.robot.yaml_write import to_yaml
 
     out.mkdir(parents=True, exist_ok=True)
     files = [out / "recovered.json"]
-    files[0].write_text(json.dumps(jsonable(result), indent=1) + "\n", encoding="utf-8")
+    files[0].write_text(json.dumps(plain(result), indent=1) + "\n", encoding="utf-8")
     poses = (result["training_poses"], result["validation_poses"])
     report = recovery_report(found, poses, result["gravity"], elements, torque, result.get("tool"))
     files.append(write_report(report, out / "recovered.html"))

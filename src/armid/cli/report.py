@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from armid.cli.output import JsonOption, emit, show_files, verb
+from armid.cli.options import JsonOption
+from armid.cli.output import emit, show_files, verb
 
 
 def register(app: typer.Typer) -> None:

@@ -8,18 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.output import (
-    EXIT_UNTRUSTED,
-    BaseLinkOption,
-    JsonOption,
-    RobotArgument,
-    TipOption,
-    console,
-    emit,
-    save_json,
-    show_notes,
-    verb,
-)
+from armid.cli.options import BaseLinkOption, JsonOption, RobotArgument, TipOption
+from armid.cli.output import EXIT_UNTRUSTED, console, emit, save_json, show_notes, verb
 
 if TYPE_CHECKING:
     from armid.estimation.estimate import Estimate
@@ -99,17 +89,18 @@ def sequential(
     `armid design ROBOT --sequential` plans the motions; a joint that stands still in a recording counts as locked, and the
     recording serves the first joint that moves. For example `armid sequential cmu-dd-arm2 stage3.csv stage2.csv stage1.csv`.
     """
-    from armid.cli.words import choice, effects_of
     from armid.identifiability.structure import structural_base
     from armid.logs.conditioning import VelocitySource
     from armid.logs.read import ReadOptions, read_log
+    from armid.parameters.effects import effects_of
     from armid.robot.load import load_robot
     from armid.rows.torque import TorqueRows
     from armid.sequential.estimate import TipToBase
     from armid.sequential.stages import ErrorStructure, Staging, stages_of_log
+    from armid.words import choice
 
     arm = load_robot(robot, base=base, tip=tip)
-    effects = effects_of(friction, rotor_inertia, "none", side_of(torques))
+    effects = effects_of(friction, rotor_inertia=rotor_inertia, payload="none", torques=side_of(torques))
     source = TorqueRows(arm, effects)
     settings = Staging(
         effects=effects,

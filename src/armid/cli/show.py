@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.output import BaseLinkOption, JsonOption, RobotArgument, TipOption, console, emit, show_notes, verb
+from armid.cli.options import BaseLinkOption, JsonOption, RobotArgument, TipOption
+from armid.cli.output import console, emit, show_notes, verb
 from armid.errors import InputError
 
 if TYPE_CHECKING:

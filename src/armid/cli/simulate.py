@@ -10,20 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.output import (
-    EXIT_UNTRUSTED,
-    BaseLinkOption,
-    JsonOption,
-    OutOption,
-    RobotArgument,
-    TipOption,
-    check_folder,
-    console,
-    emit,
-    show_files,
-    show_notes,
-    verb,
-)
+from armid.cli.options import BaseLinkOption, JsonOption, OutOption, RobotArgument, TipOption
+from armid.cli.output import EXIT_UNTRUSTED, check_folder, console, emit, show_files, show_notes, verb
 
 if TYPE_CHECKING:
     from armid.arrays import FloatArray

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.output import JsonOption, OutOption, SeedOption, console, emit, verb
+from armid.cli.options import JsonOption, OutOption, SeedOption
+from armid.cli.output import console, emit, verb
 
 if TYPE_CHECKING:
     from armid.studies.kinematics.study import Study
@@ -62,8 +63,8 @@ def study(
 ) -> None:
     """Repeat [Kolyubin2017]'s study: what calibrated kinematics and an optimised motion do to the dynamic parameters."""
     started = perf_counter()
-    from armid.cli.words import effects_of
     from armid.identification.result import replacing
+    from armid.parameters.effects import effects_of
     from armid.report.render import write_report
     from armid.report.study import study_report
     from armid.robot.load import load_robot
@@ -80,7 +81,7 @@ def study(
         poses=poses,
         variation=variation,
         payload=payload_kg,
-        torques=effects_of("none", False, "none", torques).torques,
+        torques=effects_of("none", torques=torques).torques,
         cutoff=cutoff_hz,
         correction=correction,
         seed=seed,

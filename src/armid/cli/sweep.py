@@ -7,27 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.output import (
-    EXIT_UNTRUSTED,
-    BaseLinkOption,
-    JsonOption,
-    RobotArgument,
-    TipOption,
-    console,
-    emit,
-    save_json,
-    show_notes,
-    verb,
-)
+from armid.cli.options import BaseLinkOption, JsonOption, RobotArgument, TipOption
+from armid.cli.output import EXIT_UNTRUSTED, console, emit, save_json, show_notes, verb
 from armid.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from armid.response.axis_inertia import AxisInertiaModel
+    from armid.response.frequency_response import AxisMeasurement
+    from armid.response.plan import Sweep, SweepSettings
     from armid.robot.robot import Robot
-    from armid.sweep.axis_inertia import AxisInertiaModel
-    from armid.sweep.frequency_response import AxisMeasurement
-    from armid.sweep.sweep_plan import Sweep, SweepSettings
 
 
 def register(app: typer.Typer) -> None:
@@ -80,7 +70,7 @@ def sweep(
     arm = load_robot(robot, base=base, tip=tip)
     if plan is not None:
         from armid.motions.sweep import Signal
-        from armid.sweep.sweep_plan import SweepSettings
+        from armid.response.plan import SweepSettings
 
         settings = SweepSettings(
             frequencies=tuple(frequency_hz or ()),
@@ -97,7 +87,7 @@ def sweep(
     result: dict[str, Any] = {"axes": [as_dict(m, path) for m, path in zip(measured, logs, strict=True)]}
     model = None
     if parameters or predict is not None:
-        from armid.sweep.axis_inertia import axis_inertia_model
+        from armid.response.axis_inertia import axis_inertia_model
 
         model = axis_inertia_model(arm, [m for m in measured if m.usable])
         result |= model_dict(model)
@@ -113,7 +103,7 @@ def sweep(
 def measure(arm: Robot, path: str, frequencies: tuple[float, ...]) -> AxisMeasurement:
     from armid.logs.log import matched
     from armid.logs.read import read_log
-    from armid.sweep.frequency_response import ResponseSettings, axis_response
+    from armid.response.frequency_response import ResponseSettings, axis_response
 
     return axis_response(matched(read_log(path, arm), arm), arm, ResponseSettings(frequencies=frequencies))
 
@@ -124,9 +114,9 @@ def planned(
     """One motion file per measurement, and how good the campaign will be."""
     from armid.cli.poses import named_cell
     from armid.motions.trajectory_files import save_csv
+    from armid.response.plan import all_axes, sites_from, sweep_plan
     from armid.scene.scene import build_scene
     from armid.simulation.postures import load_postures
-    from armid.sweep.sweep_plan import all_axes, sites_from, sweep_plan
 
     if out is None:
         raise InputError("--plan", "given without --out", "motions are written to files: add --out DIR")
@@ -145,7 +135,7 @@ def planned(
 def accuracy(arm: Robot, sweeps: Sequence[Sweep]) -> list[dict[str, Any]]:
     """What predictions of the inertia will be good to, when the measurements determine all parameters; empty otherwise."""
     from armid.errors import ArmidError
-    from armid.sweep.axis_inertia import expected_accuracy
+    from armid.response.axis_inertia import expected_accuracy
 
     poses, axes = [s.motion.pose for s in sweeps], [s.motion.axis for s in sweeps]
     try:

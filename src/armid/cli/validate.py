@@ -7,16 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armid.cli.identify import (
-    AcceptOption,
-    DataRootOption,
-    LogsArgument,
-    StepOption,
-    checked_log,
-    progress,
-    read_options,
-)
-from armid.cli.output import EXIT_UNTRUSTED, JsonOption, console, emit, verb
+from armid.cli.identify import checked_log, read_options
+from armid.cli.options import AcceptOption, DataRootOption, JsonOption, LogsArgument, StepOption
+from armid.cli.output import EXIT_UNTRUSTED, console, emit, progress, verb
 
 if TYPE_CHECKING:
     from armid.identification.revalidate import Revalidation

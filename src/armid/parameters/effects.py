@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from armid.errors import InputError, UnknownNameError
+from armid.words import choice
 
 
 class TorqueSide(StrEnum):
@@ -30,6 +31,9 @@ class PayloadRuns(StrEnum):
     BOTH = "both"
     """Some runs with and some without it."""
 
+
+DEFAULT_FRICTION = "viscous,coulomb,offset"
+"""Of every verb, unless something else is asked for: one arm has the same parameters wherever it is looked at."""
 
 FRICTION_NAMES = ("viscous", "coulomb", "offset")
 """Linear friction: what is in use bears these names in the parameter vector."""
@@ -144,3 +148,32 @@ def friction_words(text: str, *, shapes: bool = True) -> dict[str, bool]:
         if word != "none" and word not in known:
             raise UnknownNameError("friction effect", word, (*known, "none"))
     return {name: name in chosen for name in known}
+
+
+def effects_of(
+    friction: str = DEFAULT_FRICTION,
+    *,
+    rotor_inertia: bool = False,
+    payload: str | PayloadRuns = PayloadRuns.NONE,
+    torques: str | TorqueSide = TorqueSide.LINK,
+    shapes: bool = True,
+) -> Effects:
+    """Effects from words.
+
+    Args:
+        friction: comma-separated, of `FRICTION_NAMES` and `FRICTION_SHAPES`; `none` or empty for none.
+        rotor_inertia: whether rotor inertias are estimated (always so on the motor side).
+        payload: which runs carried one.
+        torques: where torque is measured.
+        shapes: whether friction beyond the linear one is understood.
+
+    Raises:
+        UnknownNameError: a word that does not exist; lists those that do.
+        InputError: words that contradict each other.
+    """
+    return Effects(
+        **friction_words(friction, shapes=shapes),
+        rotor_inertia=rotor_inertia,
+        torques=choice("torques", torques, TorqueSide),
+        payload=choice("payload", payload, PayloadRuns),
+    )

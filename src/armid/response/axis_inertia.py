@@ -17,9 +17,9 @@ from armid.identifiability.structure import structural_base
 from armid.information.information import ChannelInformation, Information, triangular
 from armid.kernels.evaluate import Restricted, evaluate_rows
 from armid.motions.limits import motion_limits
+from armid.response.frequency_response import AxisMeasurement
 from armid.robot.robot import Robot
 from armid.rows.axis_inertia import AxisInertiaRows, described_inertia
-from armid.sweep.frequency_response import AxisMeasurement
 
 SMALLEST_DEVIATION = 1e-4
 """Relative: no frequency response is better than this, whatever the noise of one recording says."""

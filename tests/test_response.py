@@ -12,14 +12,8 @@ from armid.errors import InputError
 from armid.logs.log import Channel, Log
 from armid.motions.limits import motion_limits
 from armid.motions.sweep import Signal, SweepMotion, sweep_motion
-from armid.robot.load import load_robot
-from armid.robot.robot import Robot
-from armid.simulation.dynamics import RigidModel
-from armid.simulation.physics import Physics
-from armid.simulation.scenario import Scenario, run_scenario
-from armid.simulation.sensors import PositionSensor, Sensors, TorqueSensor
-from armid.sweep.axis_inertia import axis_inertia_model, expected_accuracy
-from armid.sweep.frequency_response import (
+from armid.response.axis_inertia import axis_inertia_model, expected_accuracy
+from armid.response.frequency_response import (
     AxisMeasurement,
     ResponseLine,
     ResponseSettings,
@@ -27,8 +21,14 @@ from armid.sweep.frequency_response import (
     found_excitation,
     phasors,
 )
-from armid.sweep.modulation import modulation
-from armid.sweep.sweep_plan import Site, SweepSettings, sweep_plan
+from armid.response.modulation import modulation
+from armid.response.plan import Site, SweepSettings, sweep_plan
+from armid.robot.load import load_robot
+from armid.robot.robot import Robot
+from armid.simulation.dynamics import RigidModel
+from armid.simulation.physics import Physics
+from armid.simulation.scenario import Scenario, run_scenario
+from armid.simulation.sensors import PositionSensor, Sensors, TorqueSensor
 
 POSE = np.array([0.1, 0.3, 0.4, 0.2, 0.5, 0.3])
 

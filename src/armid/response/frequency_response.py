@@ -20,9 +20,9 @@ from armid.errors import InputError
 from armid.logs.log import Channel, Log
 from armid.motions.sweep import check_frequencies
 from armid.notes import Note, Severity
+from armid.response.axis_fit import AxisFit, Excited, fit_axis
+from armid.response.modulation import Complex
 from armid.robot.robot import JointKind, Robot
-from armid.sweep.axis_fit import AxisFit, Excited, fit_axis
-from armid.sweep.modulation import Complex
 
 FEWEST_PERIODS = 3.0
 """Of the slowest sine: with fewer, drift and sine cannot be told apart."""

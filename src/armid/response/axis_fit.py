@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.errors import InputError
-from armid.sweep.modulation import Complex, Modulation, Moments, modulation, moments
+from armid.response.modulation import Complex, Modulation, Moments, modulation, moments
 
 BESIDE = 5
 """Bins (of one over the window's length) on either side of a sine: two for the window's main lobe, the rest to see the noise."""

@@ -1,0 +1,5 @@
+"""`python -m armid`: the same as the `armid` command."""
+
+from armid.cli import main
+
+main()

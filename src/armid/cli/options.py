@@ -1,0 +1,99 @@
+"""Every option that more than one verb has, declared once: one flag, one meaning, one sentence of help.
+
+Words are refused with exit code 2 before any file is read: single ones by their enum or `Literal`, lists by `word_list`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from armid.parameters.effects import FRICTION_NAMES, FRICTION_SHAPES, PayloadRuns, TorqueSide
+
+VelocityWord = Literal["auto", "position", "measured"]
+
+
+def word_list(known: Sequence[str]) -> Callable[[str], str]:
+    """A parser of words with commas between them, of a fixed set; `none` alone for none. Gives them as typed."""
+
+    def parse(text: str) -> str:
+        words = [word.strip() for word in text.split(",") if word.strip()]
+        if "none" in words and len(words) > 1:
+            raise typer.BadParameter(f"{text!r}: 'none' stands alone")
+        for word in words:
+            if word != "none" and word not in known:
+                raise typer.BadParameter(f"no {word!r}; there are: {', '.join((*known, 'none'))}")
+        return text
+
+    return parse
+
+
+RobotArgument = Annotated[
+    str, typer.Argument(metavar="ROBOT", help="URDF path, robot YAML path, or catalogue name (iiwa14, panda, ...).")
+]
+ResultArgument = Annotated[Path, typer.Argument(metavar="RESULT", help="Folder written by armid identify.")]
+LogsArgument = Annotated[
+    list[str], typer.Argument(metavar="LOG...", help="Recordings: any known format, or mapping files (.yaml).")
+]
+
+BaseLinkOption = Annotated[
+    str | None, typer.Option("--base", metavar="LINK", help="Link of a URDF that stands still; its root by default.")
+]
+TipOption = Annotated[
+    str | None,
+    typer.Option("--tip", metavar="LINK", help="Where the arm ends; the end of the longest chain by default."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on stdout; everything else on stderr.")]
+OutOption = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where files are written.")]
+OptionalOutOption = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where files are written.")]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")]
+
+FrictionOption = Annotated[
+    str,
+    typer.Option(
+        "--friction",
+        metavar="LIST",
+        parser=word_list((*FRICTION_NAMES, *FRICTION_SHAPES)),
+        help="Of viscous, coulomb, offset; and of asymmetric, stribeck, smooth, load, coupled; 'none' for none.",
+    ),
+]
+LinearFrictionOption = Annotated[
+    str,
+    typer.Option(
+        "--friction",
+        metavar="LIST",
+        parser=word_list(FRICTION_NAMES),
+        help="Of viscous, coulomb, offset; 'none' for none.",
+    ),
+]
+RotorOption = Annotated[bool, typer.Option("--rotor-inertia", help="Rotor inertias too (always so on the motor side).")]
+PayloadRunsOption = Annotated[PayloadRuns, typer.Option("--payload", help="Which runs carried an unknown payload.")]
+TorquesOption = Annotated[TorqueSide, typer.Option("--torques", help="Where torque was measured.")]
+GravityOption = Annotated[
+    str | None,
+    typer.Option("--gravity", metavar="X,Y,Z", help="In the base frame [m/s^2]; the description's by default."),
+]
+
+DataRootOption = Annotated[
+    Path | None, typer.Option("--data-root", metavar="DIR", help="Where mapping files find recordings.")
+]
+StepOption = Annotated[
+    float | None, typer.Option("--step", metavar="SECONDS", help="Sampling step of files without a clock.")
+]
+CutoffOption = Annotated[
+    float | None, typer.Option("--cutoff-hz", help="Low-pass on motion and torque; chosen by default.")
+]
+TorqueDelayOption = Annotated[
+    float, typer.Option("--torque-delay-ms", help="How late torque is against the motion; it is moved back.")
+]
+VelocityOption = Annotated[VelocityWord, typer.Option("--velocity", help="Derived from position, or as recorded.")]
+AcceptOption = Annotated[
+    list[str] | None, typer.Option("--accept", metavar="CODE", help="Log error to accept; repeatable.")
+]
+CellOption = Annotated[
+    str | None, typer.Option("--cell", metavar="CELL", help="Cell file, or the name of one that comes along.")
+]
+FrameOption = Annotated[str | None, typer.Option("--frame", metavar="NAME", help="The tip frame by default.")]
