@@ -62,11 +62,11 @@ def problem(count: int = POSES) -> Problem:
     p = T[:, :3, 3] + POSITION_NOISE * rng.normal(size=(count, 3))
     R = rotation_exp(ORIENTATION_NOISE * rng.normal(size=(count, 3))) @ T[:, :3, :3]
     return Problem(
-        R=robot,
-        z=Measurements(
+        robot,
+        Measurements(
             q=q, observations=(Observations(quantity=Observed.POSE, rows=np.arange(count), position=p, rotation=R),)
         ),
-        regulariser=T,
+        T,
     )
 
 

@@ -148,7 +148,7 @@ def run_casadi(seed, seconds, harmonics, out):
     n, size, r = 7, basis.size, len(problem.columns)
     x = ca.SX.sym("x", 3 * n)
     A = casadi_rows(ca, problem, x)
-    row = ca.Function(name="rows", summary=[x], arguments=[A])
+    row = ca.Function("rows", [x], [A])
     C = ca.MX.sym("C", size, n)
     scaled = C @ ca.DM(np.diag(grid.stretch))
     motion = [ca.DM(P[k]) @ scaled for k in range(3)]
@@ -159,7 +159,7 @@ def run_casadi(seed, seconds, harmonics, out):
         block = ca.reshape(W[:, k], n, r)
         gram += block.T @ block / count
     G = ca.SX.sym("G", r, r)
-    log_det = ca.Function(name="log_det", summary=[G], arguments=[-ca.sum1(ca.log(ca.diag(ca.chol(G)))) / r])
+    log_det = ca.Function("log_det", [G], [-ca.sum1(ca.log(ca.diag(ca.chol(G)))) / r])
     objective = log_det(gram)
     limits = problem.limits
     usage = ca.vertcat(
@@ -175,7 +175,7 @@ def run_casadi(seed, seconds, harmonics, out):
         "ipopt.hessian_approximation": "limited-memory",
         "ipopt.max_wall_time": 1.0,
     }
-    value_gradient = ca.Function(name="vg", summary=[nlp["x"]], arguments=[objective, ca.gradient(objective, nlp["x"])])
+    value_gradient = ca.Function("vg", [nlp["x"]], [objective, ca.gradient(objective, nlp["x"])])
     best, start, cost = float("inf"), 0, None
     while time.monotonic() < deadline - 1.0:
         rng = np.random.default_rng([seed, start])

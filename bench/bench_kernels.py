@@ -92,7 +92,7 @@ def casadi_map(case: Case, inputs: np.ndarray) -> float:
     x = casadi.SX.sym("x", inputs.shape[1])
     rows = case.source.rows([x[k] for k in range(inputs.shape[1])], CasadiScalars())
     entries = casadi.vertcat(*[value for row in rows for value in row.values()])
-    mapped = casadi.Function(name="rows", summary=[x], arguments=[entries]).map(len(inputs))
+    mapped = casadi.Function("rows", [x], [entries]).map(len(inputs))
     data = casadi.DM(np.ascontiguousarray(inputs.T))
     return best(lambda: mapped(data), 3) / len(inputs) * 1e6
 
@@ -145,7 +145,7 @@ def start_up() -> tuple[float, float]:
 def main() -> None:
     rng = np.random.default_rng(0)
     iiwa = load_robot("iiwa14")
-    case = Case(kinematics=iiwa, motion=base_columns(iiwa, Effects()))
+    case = Case(iiwa, base_columns(iiwa, Effects()))
     inputs = np.asfortranarray(rng.uniform(-2, 2, size=(65536, 21)))
     few = inputs[:4096]
     with threads(1):

@@ -172,7 +172,7 @@ def test_the_distance_is_that_of_another_modeller(arm):
         constraints.append(sum(scale[c] * x[c] * BASIS[k] for k, c in enumerate(body.columns)) >> 0)
     constraints += [x[i] >= 0 for i, n in enumerate(arm.source.columns) if n.endswith(("viscous", "coulomb"))]
     error = root @ (arm.base.projection * scale) @ x - root @ free.values
-    problem = cp.Problem(R=cp.Minimize(cp.sum_squares(error)), z=constraints)
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(error)), constraints)
     problem.solve(solver=cp.CLARABEL)
     assert ours == pytest.approx(problem.value, abs=1e-2)
     assert ours > 0.1, "this estimate is not physical by itself"

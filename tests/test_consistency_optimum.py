@@ -115,7 +115,7 @@ def test_the_optimum_is_that_of_another_modeller_and_solver(case, regulariser):
     x = cp.Variable(22)
     bodies = bodies_of(NAMES)
     objective = cp.sum_squares(A @ x - b) + regulariser.weight * divergence(regulariser.name, x, bodies)
-    problem = cp.Problem(R=cp.Minimize(objective), z=stated(bounds, x, bodies))
+    problem = cp.Problem(cp.Minimize(objective), stated(bounds, x, bodies))
     problem.solve(solver=cp.SCS, eps_abs=1e-7, eps_rel=1e-7, max_iters=60_000)
     ours = estimate.chi_square + regulariser.weight * regulariser.value(estimate.values, PRIOR)
     assert ours == pytest.approx(problem.value, rel=2e-4, abs=2e-4)

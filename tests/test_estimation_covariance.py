@@ -65,7 +65,7 @@ def draw(arm):
 
     def make(rng, noise):
         y = arm.clean + coloured(rng, arm.clean.shape, SIGMA, noise)
-        return Stored("draw", arm.source, arm.inputs, y, rate=arm.rate).attach(arm.rows, factors)
+        return Stored(name="draw", source=arm.source, inputs=arm.inputs, y=y, rate=arm.rate).attach(arm.rows, factors)
 
     return make
 
@@ -94,9 +94,9 @@ def test_noise_that_grows_with_speed_is_covered_too(arm, draw):
     hits, runs = np.zeros(len(arm.base)), 200
     for _ in range(runs):
         run = draw(rng, NOISES["first-order"])
-        run = Stored("draw", run.source, run.inputs, arm.clean + size * (run.y - arm.clean), rate=run.rate).attach(
-            run.stored, run.factors
-        )
+        run = Stored(
+            name="draw", source=run.source, inputs=run.inputs, y=arm.clean + size * (run.y - arm.clean), rate=run.rate
+        ).attach(run.stored, run.factors)
         information = run.information()
         estimate = AutocorrelatedNoise().apply(WeightedLeastSquares().fit(information, arm.base), [run], information)
         low, high = estimate.interval()

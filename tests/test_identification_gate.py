@@ -29,7 +29,7 @@ DOCS = Path(__file__).parents[1] / "docs" / "gate.md"
 
 def test_docs_list_the_conditions_of_the_code() -> None:
     source = Path(verdict.__file__).read_text()
-    coded = set(re.findall(r'Check\(\s*"([a-z-]+)"', source)) | {"log-…"}
+    coded = set(re.findall(r'Check\(\s*code="([a-z-]+)"', source)) | {"log-…"}
     documented = set(re.findall(r"^\| `([a-z-]+…?)` \|", DOCS.read_text(), re.M))
     assert coded == documented
 

@@ -106,7 +106,7 @@ class Scaled:
 @pytest.mark.parametrize("method", [FactorMethod.GRAM, FactorMethod.QR])
 def test_condition_a_million_against_extended_precision(method: FactorMethod) -> None:
     """Both ways give the parameters of an 80-bit Householder QR to 1e-9, and the condition number to 1e-3."""
-    source = Scaled(channel=1e6)
+    source = Scaled(1e6)
     rng = np.random.default_rng(0)
     x = rng.normal(size=(4000, 12))
     A = evaluate_rows(source, x)[:, 0]
@@ -136,7 +136,7 @@ def extended_least_squares(A: np.ndarray, y: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize(("method", "tolerance"), [(FactorMethod.QR, 1e-9), (FactorMethod.GRAM, 1e-5)])
 def test_pieces_add_up_in_any_order(method: FactorMethod, tolerance: float) -> None:
     """Differences in units of the standard deviation: pieces by Gram have each been corrected about their own solution."""
-    problem = Problem(R=1)
+    problem = Problem(1)
     whole = accumulate(problem.source, problem.x, problem.y, method=FactorMethod.QR)
     parts = [
         accumulate(problem.source, problem.x[s], problem.y[s], method=method)
@@ -152,7 +152,7 @@ def test_pieces_add_up_in_any_order(method: FactorMethod, tolerance: float) -> N
 
 
 def test_permuting_samples_changes_nothing() -> None:
-    problem = Problem(R=2)
+    problem = Problem(2)
     order = np.random.default_rng(0).permutation(6000)
     a = accumulate(problem.source, problem.x, problem.y)
     b = accumulate(problem.source, problem.x[order], problem.y[order])
@@ -161,7 +161,7 @@ def test_permuting_samples_changes_nothing() -> None:
 
 
 def test_repeating_rows_is_weight_root_two() -> None:
-    problem = Problem(R=3)
+    problem = Problem(3)
     once = accumulate(problem.source, problem.x, problem.y)
     twice = once + once
     weighted = once.weighted({channel.name: 2**0.5 for channel in once.channels})
@@ -170,7 +170,7 @@ def test_repeating_rows_is_weight_root_two() -> None:
 
 
 def test_selecting_columns_is_dropping_them_from_the_rows() -> None:
-    problem = Problem(R=4)
+    problem = Problem(4)
     kept = [7, 2, 11]
     part = accumulate(problem.source, problem.x, problem.y).select(kept)
     W, y = problem.stacked
@@ -181,7 +181,7 @@ def test_selecting_columns_is_dropping_them_from_the_rows() -> None:
 
 
 def test_forgetting_equals_weighted_least_squares() -> None:
-    problem = Problem(R=6, count=900)
+    problem = Problem(6, count=900)
     chunks = np.array_split(np.arange(900), 3)
     running = accumulate(problem.source, problem.x[chunks[0]], problem.y[chunks[0]])
     for chunk in chunks[1:]:
@@ -194,7 +194,7 @@ def test_forgetting_equals_weighted_least_squares() -> None:
 
 
 def test_window_forgets_whole_pieces() -> None:
-    problem = Problem(R=7, count=900)
+    problem = Problem(7, count=900)
     parts = [accumulate(problem.source, problem.x[s], problem.y[s]) for s in np.array_split(np.arange(900), 3)]
     window = SlidingWindow(2)
     for part in parts:
@@ -203,7 +203,7 @@ def test_window_forgets_whole_pieces() -> None:
 
 
 def test_stored_and_loaded_is_the_same(tmp_path: Path) -> None:
-    problem = Problem(R=8, count=700)
+    problem = Problem(8, count=700)
     information = accumulate(problem.source, problem.x, problem.y)
     storage.save(information, tmp_path / "run")
     again = storage.load(tmp_path / "run")
@@ -216,7 +216,7 @@ def test_stored_and_loaded_is_the_same(tmp_path: Path) -> None:
 
 
 def test_bad_input_is_named() -> None:
-    problem = Problem(R=9, count=20)
+    problem = Problem(9, count=20)
     information = accumulate(problem.source, problem.x, problem.y)
     with pytest.raises(ShapeError, match="y has shape"):
         accumulate(problem.source, problem.x, problem.y[:10])

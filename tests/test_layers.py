@@ -13,8 +13,13 @@ SOURCE = Path(__file__).parents[1] / "src" / "armid"
 
 FOUNDATIONS = (
     "errors",
+    "words",
     "notes",
     "arrays",
+    "threads",
+    "documents",
+    "page",
+    "outcome",
     "parameters",
     "robot",
     "signals",
@@ -39,7 +44,7 @@ QUESTIONS = (
     "design",
     "payload",
     "online",
-    "sweep",
+    "response",
     "recovery",
     "sequential",
     "transmission",
@@ -70,7 +75,7 @@ def imports(path: Path) -> set[str]:
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("armid."):
             names.add(node.module.split(".")[1])
         elif isinstance(node, ast.ImportFrom) and node.module == "armid":
-            names.update(alias.name for alias in node.names)
+            names.update(alias.name for alias in node.names if alias.name != "__version__")
         elif isinstance(node, ast.Import):
             names.update(alias.name.split(".")[1] for alias in node.names if alias.name.startswith("armid."))
     return names

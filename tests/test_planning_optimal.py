@@ -145,7 +145,7 @@ def casadi_duration(
     slopes = [phi]
     for _ in range(3):
         slopes.append(ca.jacobian(slopes[-1], s))
-    Phi = ca.Function(name="Phi", summary=[s], arguments=slopes)
+    Phi = ca.Function("Phi", [s], slopes)
     problem.minimize(T)
     problem.subject_to(X[0, 0] == 0.0)
     problem.subject_to(X[0, n] == path.length)

@@ -15,12 +15,12 @@ from contextlib import contextmanager
 from enum import Enum
 from math import isfinite
 from pathlib import Path
-from typing import IO, Any
-
-import numpy as np
-import numpy.typing as npt
+from typing import IO, TYPE_CHECKING, Any
 
 from armid.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 MAX_TEXT_BYTES = 50_000_000
 """Of any text file that is not a log: larger than every result, trajectory and pose list, small beside the memory."""
@@ -139,6 +139,8 @@ def write_json(path: str | Path, value: Any, *, indent: int | None = 1) -> Path:
 
 def write_arrays(path: str | Path, arrays: Mapping[str, npt.ArrayLike]) -> Path:
     """Arrays as a compressed npz file, whole or not at all."""
+    import numpy as np  # the command line reads and writes text before it needs arrays
+
     with new_file(path) as file:
         np.savez_compressed(file, **{name: np.asarray(array) for name, array in arrays.items()})  # type: ignore[arg-type]
     return Path(path)
@@ -150,6 +152,8 @@ def read_arrays(path: str | Path, what: str) -> dict[str, npt.NDArray[Any]]:
     Raises:
         InputError: missing, damaged, or holding objects.
     """
+    import numpy as np
+
     path = Path(path)
     if not path.is_file():
         raise InputError(path, "does not exist" if not path.exists() else "is not a file", f"expected {what}")

@@ -94,14 +94,14 @@ def case(
     rows = evaluate_rows(source, inputs)
     standard = standard_values(arm, source)
     return Case(
-        kinematics=arm,
-        motion=source,
-        label=structural_base(source),
-        estimates=inputs,
-        predicted=rows,
-        relative_error=standard,
-        rmse=rows @ standard,
-        residuals=rate,
+        arm,
+        source,
+        structural_base(source),
+        inputs,
+        rows,
+        standard,
+        rows @ standard,
+        rate,
     )
 
 
