@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -24,7 +24,7 @@ class Row:
 class Answer(Outcome):
     checks: tuple[Check, ...] = ()
     notes: tuple[Note, ...] = ()
-    provenance: Provenance = Provenance()
+    provenance: Provenance = field(default_factory=Provenance)
 
     _page = f"{__name__}:page"
 
