@@ -4,7 +4,7 @@
 
 Writes one Parquet log of so many rows (1 kHz, 7 joints) and so many logs of 20,000 rows, then runs
 `python -m armid identify panda ... --json` on each, in a process of its own. Beside each stands reading alone: pyarrow over every
-column of the same files, also in a process of its own. Time and memory are those of the processes, interpreter and imports included.
+column of the same files, also in a process of its own. Time and memory are those of the whole processes, imports included.
 """
 
 from __future__ import annotations
