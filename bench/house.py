@@ -3,8 +3,8 @@
     python -m bench house [--source PATH] [--against PATH]
 
 PATH is a folder that holds `armid/`; by default this repository's `src`. With `--against` another tree (an older release, checked
-out elsewhere) stands beside it. Nothing of a tree is imported here: it is parsed, and one `armid identify` runs in a process of its
-own. What each figure counts is said by its row of `COUNTED`.
+out elsewhere) stands beside it. Nothing of a tree is imported here: it is parsed, and one `armid identify` runs in another process.
+What each figure counts is said by its row of `COUNTED`.
 """
 
 from __future__ import annotations
