@@ -3,7 +3,7 @@
     python -m bench house [--source PATH] [--against PATH]
 
 PATH is a folder that holds `armid/`; by default this repository's `src`. With `--against` another tree (an older release, checked
-out elsewhere) stands beside it. Nothing of a tree is imported here: it is parsed, and one `armid identify` runs in another process.
+out elsewhere) stands beside it. Nothing of a tree is imported here: it is parsed, and identify runs in another process.
 What each figure counts is said by its row of `COUNTED`.
 """
 
@@ -39,7 +39,7 @@ COUNTED = {
     "promised names": "what `import armid` offers: the keys of `_PUBLIC`",
     "rooms": "packages directly below `armid`",
     "package edges": "distinct ordered pairs of rooms of which one imports the other, wherever in a file the import stands",
-    "class names defined twice": "class names of which there is more than one definition",
+    "class names defined twice": "public class names of which there is more than one definition",
     "fmt: skip": "lines kept from the formatter",
     "long constructions": f"calls of one of our classes with {MANY_ARGUMENTS} or more positional arguments",
     "longest verb file": "lines of the longest file in `cli` that registers a verb",
@@ -127,7 +127,7 @@ def counted(source: Path) -> dict[str, object]:
         "promised names": promised(files["__init__.py"][1]),
         "rooms": len(rooms),
         "package edges": len(edges(files, rooms)),
-        "class names defined twice": sum(1 for count in classes.values() if count > 1),
+        "class names defined twice": sum(n > 1 for name, n in classes.items() if not name.startswith("_")),
         "fmt: skip": sum(text.count("# fmt: skip") for text, _ in files.values()),
         "long constructions": sum(is_long_construction(node, classes) for node in nodes),
         "longest verb file": f"{verbs.get(longest, 0)} ({Path(longest).stem})",
