@@ -19,14 +19,14 @@ from typing import Any
 
 STEPS = {
     "structural base": (("identifiability/structure.py", "structural_rows"),),
-    "log put on its grid": (
-        ("logs/recording.py", "_on_grid"),
-        ("logs/recording.py", "on_grid"),
-        ("logs/conditioning/parts.py", "uniform_parts"),
+    "log put on its grid": (("logs/conditioning/parts.py", "uniform_parts"),),
+    "log conditioned": (
+        ("logs/conditioning/held.py", "_conditioned_parts"),
+        ("logs/conditioning/condition.py", "condition"),
     ),
-    "log conditioned": (("logs/conditioning/condition.py", "condition"),),
 }
-"""Steps that one log needs once: the functions that do each, newest name first; the first that was called is counted."""
+"""Steps that are wanted once per log: the functions that really do each, newest first; the first that ran is counted. A function
+that looks up what was computed before does not belong here, nor does a generator: it is entered once per value."""
 
 
 class Walk:
