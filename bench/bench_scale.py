@@ -29,7 +29,7 @@ UNTRUSTED = 3
 READING = """
 import sys
 import pyarrow.parquet as pq
-print(sum(batch.num_rows for path in sys.argv[1:] for batch in pq.ParquetFile(path).iter_batches(1 << 16)))
+print(sum(batch.num_rows for path in sys.argv[1:] for batch in pq.ParquetFile(path, pre_buffer=False).iter_batches(1 << 16)))
 """
 
 
