@@ -51,7 +51,7 @@ _LATER = {
     "parse_urdf": "urdf.arm",
     "parse_yaml": "yaml_file",
     "to_yaml": "yaml_file",
-    "updated_urdf": "urdf.update",
+    "updated_urdf": "urdf.write",
 }
 
 
