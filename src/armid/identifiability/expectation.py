@@ -11,6 +11,7 @@ from armid.information.accumulate import accumulate
 from armid.information.information import Information
 from armid.motions.trajectory import Trajectory
 from armid.parameters.effects import Effects
+from armid.robot.described import described_values
 from armid.robot.robot import Robot
 from armid.rows.torque import TorqueRows
 
@@ -56,18 +57,7 @@ def assumed_noise(robot: Robot, channels: int) -> FloatArray:
 
 def nominal_base(robot: Robot, rows: TorqueRows, base: BaseParameters) -> FloatArray:
     """Base parameters of the robot's own nominal values, shape [r]."""
-    values = np.zeros(len(base.parameters))
-    for name, i in ((name, rows.space.index(name)) for name in rows.columns):
-        owner, quantity = name.split(".")
-        k = rows.space.parameters[i].body
-        if owner.startswith("joint"):
-            values[i] = getattr(robot.joints[k].drive, quantity.removeprefix("motor_"), 0.0)
-    inertial = robot.inertial
-    for k in range(robot.n_joints):
-        if f"link{k + 1}.mass" in rows.space:
-            first = rows.space.index(f"link{k + 1}.mass")
-            values[first : first + 10] = inertial[10 * k : 10 * k + 10]
-    return base.values(values)
+    return base.values(described_values(robot, rows.space))
 
 
 SCALE_FLOOR = 0.05
