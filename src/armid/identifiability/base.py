@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +45,9 @@ class WeakDirection:
 
     ratio: float
     combination: tuple[tuple[str, float], ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"ratio": self.ratio, "combination": dict(self.combination)}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
