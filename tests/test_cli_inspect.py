@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import armid
 from armid.cli import application
+from armid.documents import plain
 from armid.motions.fourier import FourierTrajectory
 from armid.motions.trajectory_files import save_trajectory
 from armid.robot.load import load_robot
@@ -74,6 +76,18 @@ def test_people_get_a_table_on_stdout() -> None:
     assert "5 base parameters out of 30" in out
     assert "not at all" in out
     assert "Izz₁" in out
+
+
+def test_the_answer_of_the_library_is_what_the_command_prints() -> None:
+    found = armid.inspect("cylindrical", friction="viscous", rotor_inertia=True)
+    assert as_json("cylindrical", "--friction", "viscous", "--rotor-inertia") == {**plain(found.as_dict()), "files": []}
+    assert run("cylindrical", "--friction", "viscous", "--rotor-inertia")[1] == found.summary(notes=False) + "\n"
+
+
+def test_a_rank_that_only_the_tolerance_decides_is_not_trusted() -> None:
+    code, out, _ = run("iiwa14", "--tolerance", "0.15")
+    assert code == 3
+    assert "another tolerance gives another number" in out
 
 
 def test_latex_and_files(tmp_path: Path) -> None:
@@ -190,9 +204,8 @@ def test_what_a_planned_motion_excites(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     sine, cosine = 0.1 * rng.normal(size=(2, 7, 5))
     rich = FourierTrajectory(robot.joint_names, 10.0, np.zeros(7), sine, cosine)
-    found = as_json("iiwa14", "--friction", "none", "--trajectory", str(save_trajectory(rich, tmp_path / "rich.json")))[
-        "excitation"
-    ]
+    path = save_trajectory(rich, tmp_path / "rich.json")
+    found = as_json("iiwa14", "--friction", "none", "--trajectory", str(path))["excitation"]
     assert found["persistent"]
     assert 0.0 < found["alpha"] < 1.0 < found["beta"]
     assert len(found["parameters"]) == 43
