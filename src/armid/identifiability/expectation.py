@@ -6,6 +6,7 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.identifiability.base import BaseParameters
+from armid.identifiability.criteria import condition_numbers
 from armid.identifiability.structure import structural_base
 from armid.information.accumulate import accumulate
 from armid.information.information import Information
@@ -29,13 +30,6 @@ def excitation_information(rows: TorqueRows, trajectory: Trajectory) -> Informat
     """What one run of a motion tells about the standard parameters, with measured values left at zero."""
     x = excitation_inputs(trajectory)
     return accumulate(rows, x, np.zeros((len(x), len(rows.channels))))
-
-
-def condition_numbers(information: Information, base: BaseParameters) -> tuple[float, float]:
-    """2-norm condition number of the stacked base columns: unscaled, and with columns of unit norm."""
-    R = information.select(base.independent).stacked()[:-1, :-1]
-    norms = np.linalg.norm(R, axis=0)
-    return float(np.linalg.cond(R)), float(np.linalg.cond(R / np.where(norms > 0.0, norms, 1.0)))
 
 
 def trajectory_condition(robot: Robot, effects: Effects, trajectory: Trajectory) -> float:
