@@ -43,7 +43,7 @@ def test_random_chains_against_the_batch_functions(seed: int) -> None:
     np.testing.assert_allclose(gravity.evaluate(q, b), dynamics.gravity(robot, q), atol=1e-8 * scale)
     coriolis = coriolis_form(inertia, {entry: k for k, entry in enumerate(source.entries)})
     C = coriolis.evaluate(np.hstack([q, qd]), b).reshape(-1, n, n)
-    np.testing.assert_allclose(C, dynamics.coriolis_matrix(robot, q, qd), atol=1e-9 * scale)
+    np.testing.assert_allclose(C, dynamics.coriolis(robot, q, qd), atol=1e-9 * scale)
 
 
 def test_gravity_with_any_parameters() -> None:

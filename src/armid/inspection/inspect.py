@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from armid.errors import InputError
 from armid.identifiability.base import BaseParameters
@@ -15,8 +16,6 @@ from armid.identifiability.structure import structure
 from armid.inspection.closed_form import FormWord
 from armid.inspection.inspection import Inspection
 from armid.inspection.motion_excitation import MotionExcitation, planned_excitation, recorded_excitation
-from armid.logs.log import Log
-from armid.motions.trajectory import Trajectory
 from armid.notes import Note, Severity
 from armid.outcome import Check, InputFile, Provenance
 from armid.parameters.effects import DEFAULT_FRICTION, Effects, PayloadRuns, TorqueSide, effects_of
@@ -27,6 +26,10 @@ from armid.rows.quantity import ArmSource, Quantity, Tracking, sources_for
 from armid.rows.torque import TorqueRows
 from armid.threads import one_blas_thread
 from armid.words import choice
+
+if TYPE_CHECKING:
+    from armid.logs.log import Log
+    from armid.motions.trajectory import Trajectory
 
 NOTES_THAT_MATTER = ("angle-rounded", "tip-chosen", "branch-lumped", "inertial-impossible")
 """What a reader of a description says that decides what can be identified, or that identification would mend."""
@@ -174,7 +177,7 @@ def _motion(
     if not isinstance(source, TorqueRows) or (log is None and trajectory is None):
         return None, ()
     if log is not None:
-        recording = log if isinstance(log, Log) else _recording(log, source.robot)
+        recording = _recording(log, source.robot) if isinstance(log, str | Path) else log
         files = tuple(InputFile(path, digest, "log") for path, digest in recording.source.files)
         return recorded_excitation(source, base, recording, noise=noise), files
     assert trajectory is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +16,11 @@ from armid.identifiability.detection import detected_base, residual_noise
 from armid.identifiability.excitation import Excitation, excitation
 from armid.identifiability.expectation import assumed_noise, excitation_inputs
 from armid.information.accumulate import accumulate
-from armid.logs.conditioning.condition import condition
-from armid.logs.log import Log
-from armid.motions.trajectory import Trajectory
 from armid.rows.torque import TorqueRows
+
+if TYPE_CHECKING:
+    from armid.logs.log import Log
+    from armid.motions.trajectory import Trajectory
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +89,8 @@ def recorded_excitation(
     Raises:
         InputError: the torque drowns in the noise.
     """
+    from armid.logs.conditioning.condition import condition  # filters load SciPy, which only a recording needs
+
     samples = condition(log, source.robot)
     if not samples.torques:
         return MotionExcitation(excitation_of(source, base, samples.inputs(), noise=noise))

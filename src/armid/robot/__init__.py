@@ -47,11 +47,11 @@ _LATER = {
     "catalogue_names": "catalogue",
     "in_dh_frames": "dh_table",
     "load_robot": "load",
-    "new_urdf": "urdf_write",
-    "parse_urdf": "urdf",
+    "new_urdf": "urdf.write",
+    "parse_urdf": "urdf.arm",
     "parse_yaml": "yaml_file",
     "to_yaml": "yaml_file",
-    "updated_urdf": "urdf_write",
+    "updated_urdf": "urdf.write",
 }
 
 
@@ -59,3 +59,7 @@ def __getattr__(name: str) -> Any:
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])
