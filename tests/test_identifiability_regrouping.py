@@ -249,7 +249,7 @@ def test_expressions_are_readable() -> None:
         plain(terms)
         == "link2.my + link3.mz + d3*link3.mass + (d3 + d4)*(link4.mass + link5.mass + link6.mass + link7.mass)"
     )
-    notation = Notation.of(seed_iiwa())
+    notation = Notation.of(TorqueRows(seed_iiwa()).space)
     assert notation.unicode(terms) == "my₂ + mz₃ + d₃ m₃ + (d₃ + d₄) (m₄ + m₅ + m₆ + m₇)"
     assert r"\left" not in notation.latex(terms)
     assert "d_{3}" in notation.latex(terms)
