@@ -162,12 +162,12 @@ def parameter_space(prismatic: Sequence[bool], effects: Effects, *, coupled: Seq
     n = len(prismatic)
     for i, slides in enumerate(prismatic):
         if effects.torques is not TorqueSide.DIFFERENCE:
-            out += inertial_parameters(OwnerKind.LINK, i)
+            out += _inertial_parameters(OwnerKind.LINK, i)
         quantities = _drive_quantities(effects, prismatic=slides)
         quantities += _shape_quantities(effects, prismatic=slides, coupled=bool(coupled) and coupled[i])
         out += [Parameter(OwnerKind.JOINT, i, quantity, unit) for quantity, unit in quantities]
     if effects.payload is not PayloadRuns.NONE and effects.torques is not TorqueSide.DIFFERENCE:
-        out += inertial_parameters(OwnerKind.PAYLOAD, n)
+        out += _inertial_parameters(OwnerKind.PAYLOAD, n)
         if effects.torques is TorqueSide.BOTH:
             # [Kolyubin2017] counts the payload as one more link with all seventeen parameters of a link, 8 * 17 = 136.
             # A body held rigidly has no drive: these columns are zero and come out as not identifiable.
@@ -176,7 +176,7 @@ def parameter_space(prismatic: Sequence[bool], effects: Effects, *, coupled: Seq
     return ParameterSpace(tuple(out), effects)
 
 
-def inertial_parameters(kind: OwnerKind, body: int) -> list[Parameter]:
+def _inertial_parameters(kind: OwnerKind, body: int) -> list[Parameter]:
     """The ten parameters of one body."""
     return [Parameter(kind, body, name, unit) for name, unit in zip(INERTIAL_NAMES, INERTIAL_UNITS, strict=True)]
 

@@ -22,13 +22,13 @@ def space_of(robot: Robot, effects: Effects) -> ParameterSpace:
     Raises:
         InputError: friction of coupled joints on an arm that has none.
     """
-    shared = coupled_joints(robot)
+    shared = _coupled_joints(robot)
     if effects.coupled and not any(shared):
         raise InputError("friction", f"coupled, but {robot.name} has no joint that several drives move", "leave it out")
     return parameter_space([joint.kind is JointKind.PRISMATIC for joint in robot.joints], effects, coupled=shared)
 
 
-def coupled_joints(robot: Robot) -> tuple[bool, ...]:
+def _coupled_joints(robot: Robot) -> tuple[bool, ...]:
     """Whether each joint is moved by several drives together."""
     if robot.coupling is None:
         return (False,) * robot.n_joints
