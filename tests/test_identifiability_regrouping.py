@@ -175,7 +175,7 @@ def test_a_vertical_slide_cannot_tell_its_weight_from_an_offset() -> None:
 def test_payload(runs: PayloadRuns) -> None:
     effects = Effects(payload=runs)
     loads = (True, False) if runs is PayloadRuns.BOTH else (True,)
-    found = regroup(*(TorqueRows(seed_iiwa(), effects, loaded) for loaded in loads))
+    found = regroup(*(TorqueRows(seed_iiwa(), effects, loaded=loaded) for loaded in loads))
     assert len(found.base) == (53 if runs is PayloadRuns.BOTH else 43)
     if runs is PayloadRuns.LOADED:
         assert found["link7.mx"] == {"link7.mx": 1, "payload.mx": 1}

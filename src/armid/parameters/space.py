@@ -142,6 +142,12 @@ class ParameterSpace:
         """Column of the mass of a link or the payload, where its ten parameters begin; None without them."""
         return self.find(kind, body, INERTIAL_NAMES[InertialIndex.MASS])
 
+    def start(self, kind: OwnerKind, body: int) -> int:
+        """The same for a body that is there."""
+        column = self.first_of(kind, body)
+        assert column is not None, f"no body {kind}{body + 1} in this vector"
+        return column
+
     @cached_property
     def _places(self) -> dict[tuple[OwnerKind, int, str], int]:
         return {(p.kind, p.body, p.quantity): i for i, p in enumerate(self.parameters)}
