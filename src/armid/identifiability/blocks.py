@@ -15,7 +15,7 @@ from armid.identifiability.errors import NothingIdentifiableError, UnsupportedCl
 from armid.identifiability.rank import ZERO_COLUMN
 from armid.kernels.source import Row, RowSource
 from armid.parameters.inertial import N_INERTIAL, transformed
-from armid.parameters.space import PAYLOAD
+from armid.parameters.space import OwnerKind, ParameterSpace
 from armid.recursion.placement import Placement
 from armid.recursion.scalars import transpose_times
 from armid.recursion.symbols import FieldScalars, with_exact_angles
@@ -55,35 +55,42 @@ class NullVectors:
     basis: FloatArray
 
 
-def blocks_of(robot: Robot, parameters: Sequence[str]) -> list[Block]:
+def blocks_of(robot: Robot, space: ParameterSpace) -> list[Block]:
     """Blocks from base to tip, the payload last, behind a rigid joint."""
-    place = {name: i for i, name in enumerate(parameters)}
+    n = robot.n_joints
     out = []
     for i, joint in enumerate(robot.joints):
         k = joint.variable_index
         variable = replace(joint.transforms[k], variable=False, sign=1)
-        drives = tuple(j for name, j in place.items() if name.startswith(f"joint{i + 1}."))
         out.append(
             Block(
-                link_start=place.get(f"link{i + 1}.mass"),
-                parent_start=place.get(f"link{i}.mass"),
+                link_start=space.first_of(OwnerKind.LINK, i),
+                parent_start=space.first_of(OwnerKind.LINK, i - 1),
                 before=(*joint.transforms[:k], variable),
                 after=joint.transforms[k + 1 :],
-                drives=drives,
+                drives=_drive_columns(space, OwnerKind.JOINT, i),
             )
         )
-    if f"{PAYLOAD}.mass" in place:
-        start = place[f"{PAYLOAD}.mass"]
-        extra = tuple(
-            j for name, j in place.items() if name.startswith(f"{PAYLOAD}.") and not 0 <= j - start < N_INERTIAL
-        )
+    start = space.first_of(OwnerKind.PAYLOAD, n)
+    if start is not None:
         out.append(
-            Block(link_start=start, parent_start=place[f"link{robot.n_joints}.mass"], before=(), after=(), drives=extra)
+            Block(
+                link_start=start,
+                parent_start=space.first_of(OwnerKind.LINK, n - 1),
+                before=(),
+                after=(),
+                drives=_drive_columns(space, OwnerKind.PAYLOAD, n),
+            )
         )
     return out
 
 
-def change_of_frame(T: FloatArray) -> FloatArray:
+def _drive_columns(space: ParameterSpace, kind: OwnerKind, body: int) -> tuple[int, ...]:
+    """Columns of everything that belongs to a joint or the payload without being one of a body's ten."""
+    return tuple(i for i, p in enumerate(space) if p.kind is kind and p.body == body and p.component is None)
+
+
+def _change_of_frame(T: FloatArray) -> FloatArray:
     """The 10 x 10 matrix that expresses a body's parameters in another frame."""
     return np.column_stack([transformed(e, T) for e in np.eye(N_INERTIAL)])
 
@@ -100,12 +107,12 @@ def block_null_vectors(block: Block, A: FloatArray) -> NullVectors:
     reference = 0.0
     if block.link_start is not None:
         T_link_axis: FloatArray = np.asarray(np.linalg.inv(product(block.after)), dtype=np.float64)
-        own = A[:, block.link_start : block.link_start + N_INERTIAL] @ change_of_frame(T_link_axis)
+        own = A[:, block.link_start : block.link_start + N_INERTIAL] @ _change_of_frame(T_link_axis)
         reference = float(np.linalg.norm(own, axis=0).max())
         B[:, :N_INERTIAL] = own
         if block.parent_start is not None:
             parent = A[:, block.parent_start : block.parent_start + N_INERTIAL]
-            B[:, :N_INERTIAL] -= parent @ change_of_frame(product(block.before))
+            B[:, :N_INERTIAL] -= parent @ _change_of_frame(product(block.before))
     B[:, N_INERTIAL:] = A[:, list(block.drives)]
     B[:, np.linalg.norm(B, axis=0) < ZERO_COLUMN * 10 * reference] = 0.0
     try:
@@ -144,35 +151,34 @@ def exact_null_vectors(block: Block, sources: Sequence[Any], scalars: FieldScala
     size = N_INERTIAL + len(block.drives)
     exact = [replace(source, robot=with_exact_angles(source.robot)) for source in sources]
     rng = np.random.default_rng(11)
-    frames = body_frames(block, scalars)
+    frames = _body_frames(block, scalars)
     echelon: dict[int, dict[int, Any]] = {}
     stale = 0
     # Three samples in a row without a new direction: the chance that a direction hides from all of them is nil.
     while stale < 3:
         before = len(echelon)
         for source in exact:
-            for row in source.rows(rational_inputs(source, rng, scalars), scalars):
-                insert(echelon, difference_row(block, row, frames))
+            for row in source.rows(_rational_inputs(source, rng, scalars), scalars):
+                _insert(echelon, _difference_row(block, row, frames))
         stale = stale + 1 if len(echelon) == before else 0
-    return kernel(echelon, size, scalars)
+    return _kernel(echelon, size, scalars)
 
 
-def rational_inputs(source: RowSource, rng: np.random.Generator, scalars: FieldScalars) -> list[Any]:
+def _rational_inputs(source: RowSource, rng: np.random.Generator, scalars: FieldScalars) -> list[Any]:
     """A sample with small rational numbers; positions of revolute joints as exact angles."""
     robot: Robot = source.robot  # type: ignore[attr-defined]
     if robot.coupling is not None:
         raise UnsupportedClosedFormError(f"{robot.name}: drives that move several joints have no closed form here")
     out = []
-    for name in source.inputs:
+    # Positions are the first inputs of every source that belongs to an arm.
+    turns = [joint.kind is JointKind.REVOLUTE for joint in robot.joints]
+    for k in range(len(source.inputs)):
         draw = Fraction(int(rng.integers(1, 9)) * int(rng.choice([-1, 1])), int(rng.integers(1, 9)))
-        turns = (
-            name.startswith("q") and name[1:].isdigit() and robot.joints[int(name[1:]) - 1].kind is JointKind.REVOLUTE
-        )
-        out.append(scalars.angle(draw) if turns else scalars.number(draw))
+        out.append(scalars.angle(draw) if k < len(turns) and turns[k] else scalars.number(draw))
     return out
 
 
-def body_frames(block: Block, scalars: FieldScalars) -> list[list[tuple[int, Any]]]:
+def _body_frames(block: Block, scalars: FieldScalars) -> list[list[tuple[int, Any]]]:
     """Per parameter of a body in the joint's frame: columns and weights of it on this link and off the one before."""
     out: list[list[tuple[int, Any]]] = []
     for c in range(N_INERTIAL):
@@ -186,7 +192,7 @@ def body_frames(block: Block, scalars: FieldScalars) -> list[list[tuple[int, Any
     return out
 
 
-def difference_row(block: Block, row: Row, frames: Sequence[Sequence[tuple[int, Any]]]) -> dict[int, Any]:
+def _difference_row(block: Block, row: Row, frames: Sequence[Sequence[tuple[int, Any]]]) -> dict[int, Any]:
     """The row of `body on this link minus the same body on the link before`, over the joint's frame and the drives."""
     out: dict[int, Any] = {}
     for c, weights in enumerate(frames):
@@ -197,7 +203,7 @@ def difference_row(block: Block, row: Row, frames: Sequence[Sequence[tuple[int, 
     return out | {N_INERTIAL + k: row[j] for k, j in enumerate(block.drives) if row.get(j)}
 
 
-def insert(echelon: dict[int, dict[int, Any]], row: dict[int, Any]) -> None:
+def _insert(echelon: dict[int, dict[int, Any]], row: dict[int, Any]) -> None:
     """One more row of a reduced echelon form (pivot on the lowest index)."""
     for pivot, other in echelon.items():
         row = minus(row, row.get(pivot), other)
@@ -225,7 +231,7 @@ def minus(v: dict[int, Any], factor: Any, w: dict[int, Any]) -> dict[int, Any]:
     return out
 
 
-def kernel(echelon: dict[int, dict[int, Any]], size: int, scalars: FieldScalars) -> list[list[Any]]:
+def _kernel(echelon: dict[int, dict[int, Any]], size: int, scalars: FieldScalars) -> list[list[Any]]:
     """The null space of a reduced echelon form, one vector per free column."""
     out = []
     for free in range(size):
