@@ -11,13 +11,13 @@ from armid.design.augmented import EXPLORE, Schedule, minimised
 from armid.design.candidate import shrunk
 from armid.design.certificate import certify
 from armid.design.criterion import CriterionSettings, DesignCriterion, condition_number
-from armid.design.design import design_excitation
 from armid.design.excitation import ExcitationGrid, ExcitationProblem
+from armid.design.optimise import design_excitation
 from armid.design.search import Budget, search
 from armid.design.search_files import load_search, save_search
 from armid.design.sequential import design_sequential
 from armid.design.statement import DesignSettings, stated, with_payload
-from armid.errors import InputError
+from armid.errors import InputError, UnknownNameError
 from armid.identifiability.expectation import (
     condition_numbers,
     deviation_scale,
@@ -327,7 +327,7 @@ def test_locked_joint_plan():
     robot = short_arm()
     stages = design_sequential(
         robot, DesignSettings(periods=(6.0,), harmonics=3), budget=Budget(None, starts=1, workers=1)
-    )
+    ).stages
     assert [stage.joint for stage in stages] == [2, 1, 0]
     for stage in stages:
         q, qd, _ = stage.trajectory.sample(np.linspace(0, 6, 40))
@@ -350,7 +350,7 @@ def test_locked_joint_plan():
         ({"periods": (1.0,), "resonance_hz": 2.0}, InfeasibleError, r"1 Hz above the resonance .* at most 2 harmonics"),
         ({"periods": (-1.0,)}, InputError, "positive"),
         ({"margin": 1.5}, InputError, "margin"),
-        ({"limits": frozenset(("colour",))}, InputError, "colour"),
+        ({"limits": frozenset(("colour",))}, UnknownNameError, "colour"),
         ({"goal_condition": 30.0}, InputError, "a condition number alone"),
         ({"noise": [1.0]}, Exception, "noise"),
         ({"harmonics": 0}, InputError, "harmonics"),

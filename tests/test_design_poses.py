@@ -175,7 +175,7 @@ def test_refinement_has_the_right_gradient_never_worsens_and_stays_free():
 
 @pytest.fixture(scope="module")
 def mabi():
-    from armid.cli.poses import named_cell
+    from armid.scene.cell import cell_of as named_cell
 
     settings = PoseSettings(pool=(3000, 2500, 2000, 1500, 800), starts=1, tabu_steps=100, transitions=False)
     return design_poses(
@@ -210,8 +210,8 @@ def test_rows_of_axis_inertia_poses_give_the_reported_condition(mabi):
 
 def test_calibration_poses_keep_visibility_and_distance():
     """17 poses for the LWR4+ within table 1 of [Kolyubin2017]."""
-    from armid.cli.poses import named_cell
     from armid.kernels.kinematics import forward_kinematics
+    from armid.scene.cell import cell_of as named_cell
 
     robot = load_robot("lwr4plus")
     settings = PoseSettings(frame="led_fixture", pool=(4000,), starts=1, tabu_steps=100)

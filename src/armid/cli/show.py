@@ -39,10 +39,10 @@ def show(
 
     For example `armid show iiwa14 design/trajectory.json`.
     """
-    from armid.cli.poses import named_cell
     from armid.motions.limits import motion_limits
     from armid.report.preview import Show, preview
     from armid.robot.load import load_robot
+    from armid.scene.cell import cell_of as named_cell
     from armid.scene.scene import build_scene
 
     arm = load_robot(robot, base=base, tip=tip)

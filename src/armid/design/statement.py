@@ -12,7 +12,7 @@ from armid.arrays import FloatArray, finite
 from armid.design.criterion import CriterionSettings, DesignCriterion
 from armid.design.excitation import ExcitationProblem
 from armid.design.goals import Goals
-from armid.errors import InputError, ShapeError
+from armid.errors import InputError, ShapeError, UnknownNameError
 from armid.identifiability.base import BaseParameters
 from armid.identifiability.expectation import deviation_scale
 from armid.identifiability.structure import structural_base
@@ -20,7 +20,7 @@ from armid.kernels.evaluate import evaluate_rows
 from armid.motions.basis import Basis, FourierBasis, SplineBasis
 from armid.motions.limits import InfeasibleError, MotionLimits, motion_limits
 from armid.notes import Note, Severity
-from armid.parameters.effects import Effects
+from armid.parameters.effects import Effects, effects_of
 from armid.parameters.inertial import from_centre_of_mass
 from armid.robot.robot import Robot
 from armid.rows.nominal_torque import NominalTorque
@@ -30,6 +30,10 @@ from armid.scene.scene import build_scene
 
 DEFAULT_MARGIN = 0.05
 """Fraction of every limit left unused: tracking overshoot and model error of the torques."""
+
+
+LIMITS = ("position", "velocity", "acceleration", "jerk", "torque")
+"""Kinds of limits a motion may have to keep."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -56,13 +60,13 @@ class DesignSettings:
         home: pose the robot comes from and goes back to; none for the bare excitation.
     """
 
-    effects: Effects = field(default_factory=lambda: Effects(viscous=True, coulomb=True))
+    effects: Effects = field(default_factory=effects_of)
     periods: tuple[float, ...] = (20.0,)
     harmonics: int = 10
     knots: int | None = None
     start: npt.ArrayLike | None = None
     margin: float = DEFAULT_MARGIN
-    limits: frozenset[str] = frozenset(("position", "velocity", "acceleration", "jerk", "torque"))
+    limits: frozenset[str] = frozenset(LIMITS)
     analytic: bool = False
     resonance_hz: float | None = None
     self_collision: bool = True
@@ -119,11 +123,10 @@ def torque_notes(robot: Robot, settings: DesignSettings) -> tuple[Note, ...]:
 
 def only(limits: MotionLimits, kinds: frozenset[str]) -> MotionLimits:
     """Limits of the other kinds become infinite; positions always count, since without them no motion is bounded."""
-    known = {"position", "velocity", "acceleration", "jerk", "torque"}
-    unknown = sorted(kinds - known)
+    unknown = sorted(kinds - set(LIMITS))
     if unknown:
-        raise InputError("limits", f"{unknown[0]!r}", f"known: {', '.join(sorted(known))}")
-    off: dict[str, FloatArray | float] = {kind: np.inf for kind in known - kinds - {"position"}}
+        raise UnknownNameError("limit", unknown[0], LIMITS)
+    off: dict[str, FloatArray | float] = {kind: np.inf for kind in set(LIMITS) - kinds - {"position"}}
     return limits.but(**off) if off else limits
 
 

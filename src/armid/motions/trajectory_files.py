@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from armid.arrays import FloatArray
+from armid.documents import new_file, read_json, read_text, write_json, write_text
 from armid.errors import ArmidError, InputError
 from armid.motions.fourier import FourierTrajectory
 from armid.motions.spline import SplineTrajectory
@@ -21,6 +21,9 @@ from armid.motions.trapezoid import TrapezoidalTrajectory
 
 FORMAT = "armid-trajectory"
 VERSION = 1
+
+MOST_BYTES = 1_000_000_000
+"""Of a table of samples: seven joints at 1 kHz for half an hour."""
 
 FIELDS: dict[str, tuple[type, tuple[str, ...], tuple[str, ...]]] = {
     "fourier": (FourierTrajectory, ("period", "repetitions"), ("offset", "sine", "cosine")),
@@ -77,8 +80,12 @@ def from_dict(values: dict[str, Any], where: str) -> Trajectory:
 def save_trajectory(trajectory: Trajectory, path: Path, *, robot: str = "") -> Path:
     """Writes the coefficients as JSON."""
     head = {"format": FORMAT, "version": VERSION, "robot": robot}
-    path.write_text(json.dumps(head | as_dict(trajectory), indent=1) + "\n", encoding="utf-8")
-    return path
+    return write_json(path, head | as_dict(trajectory))
+
+
+def trajectory_of(motion: str | Path | Trajectory) -> Trajectory:
+    """A trajectory from its file; a trajectory stays as it is."""
+    return load_trajectory(Path(motion)) if isinstance(motion, str | Path) else motion
 
 
 def load_trajectory(path: Path) -> Trajectory:
@@ -87,12 +94,7 @@ def load_trajectory(path: Path) -> Trajectory:
         raise InputError(path, "no such file", "give a trajectory written by `armid design`, JSON or CSV")
     if path.suffix.lower() == ".csv":
         return load_csv(path)
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as problem:
-        raise InputError(path, f"not JSON: {problem}") from None
-    if not isinstance(values, dict) or values.get("format") != FORMAT:
-        raise InputError(path, f'"format" is not "{FORMAT}"', "a trajectory file of `armid design` is needed")
+    values = read_json(path, "a trajectory file of `armid design`", schema=FORMAT, key="format")
     if values.get("version") != VERSION:
         raise InputError(path, f"version {values.get('version')!r}", f"this armid reads version {VERSION}")
     try:
@@ -107,9 +109,9 @@ def save_csv(trajectory: Trajectory, path: Path, *, rate_hz: float) -> Path:
     """Samples at a rate: a header `time,q1..,qd1..,qdd1..` and one row per instant, SI units."""
     t = grid(trajectory.duration, rate_hz)
     table = np.column_stack([t, *trajectory.sample(t)])
-    np.savetxt(
-        path, table, fmt="%.12g", delimiter=",", header=",".join(csv_header(len(trajectory.joint_names))), comments=""
-    )
+    header = ",".join(csv_header(len(trajectory.joint_names)))
+    with new_file(path) as file:
+        np.savetxt(file, table, fmt="%.12g", delimiter=",", header=header, comments="")
     return path
 
 
@@ -124,15 +126,13 @@ def load_csv(path: Path) -> SampledTrajectory:
         InputError: not such a table, or a value that is not finite, with its joint and time.
     """
     try:
-        header, *lines = path.read_text(encoding="utf-8").splitlines() or [""]
+        header, *lines = read_text(path, "samples of a motion", most=MOST_BYTES).splitlines() or [""]
         names = [name.strip() for name in header.split(",")]
         n = (len(names) - 1) // 3
         if names != csv_header(n) or n < 1:
             raise InputError(path, f"header {header[:60]!r}", "expected time,q1..,qd1..,qdd1..")
         rows = [line for line in lines if line.strip()]
         table = np.loadtxt(rows, delimiter=",", ndmin=2) if rows else np.zeros((0, len(names)))
-    except (OSError, UnicodeDecodeError) as problem:
-        raise InputError(path, f"cannot be read: {getattr(problem, 'strerror', None) or 'not text'}") from None
     except ValueError as problem:
         raise InputError(path, f"not a table of numbers: {problem}") from None
     if len(table) < 2 or table.shape[1] != len(names):
@@ -195,7 +195,5 @@ def save_joint_trajectory(trajectory: Trajectory, path: Path, *, rate_hz: float)
 
         # The C emitter is ten times faster; thousands of points take seconds otherwise.
         dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-        path.write_text(yaml.dump(message, Dumper=dumper, sort_keys=False, default_flow_style=None), encoding="utf-8")
-    else:
-        path.write_text(json.dumps(message) + "\n", encoding="utf-8")
-    return path
+        return write_text(path, yaml.dump(message, Dumper=dumper, sort_keys=False, default_flow_style=None))
+    return write_json(path, message, indent=None)

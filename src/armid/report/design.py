@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from armid.arrays import FloatArray
 from armid.design.certificate import QUANTITIES
-from armid.design.design import Design
+from armid.design.motion import Design
+from armid.design.sequential import SequentialDesign
 from armid.identifiability.expectation import nominal_base
 from armid.kernels.evaluate import evaluate_rows
 from armid.kernels.kinematics import forward_kinematics
@@ -33,8 +36,27 @@ def design_report(design: Design) -> Report:
     return Report(
         title=f"{design.robot.name}: excitation trajectory",
         subtitle=subtitle,
-        verdict="",
-        reasons=(),
+        verdict=str(design.verdict),
+        reasons=design.reasons,
+        sections=tuple(sections),
+    )
+
+
+def sequential_report(plan: SequentialDesign) -> Report:
+    """The experiments of a plan, each with the motion of the joints that move in it."""
+    sections = [Section("plan", "The experiments", plan._tables())]
+    for k, stage in enumerate(plan.stages, start=1):
+        blocks = tuple(
+            replace(figure, name=f"experiment{k}-{figure.name}")
+            for figure in motion_section(stage.design).blocks
+            if isinstance(figure, Figure)
+        )
+        sections.append(Section(f"experiment{k}", f"Experiment {k}: {stage.design.robot.name}", blocks))
+    return Report(
+        title=f"{plan.robot.name}: experiments with locked joints",
+        subtitle=f"{len(plan.stages)} experiments, from the tip to the base",
+        verdict=str(plan.verdict),
+        reasons=plan.reasons,
         sections=tuple(sections),
     )
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from functools import cache
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from armid.errors import InputError
+from armid.documents import write_text
 from armid.page import Figure, Report
 
 
@@ -44,20 +42,7 @@ def write_report(report: Report, path: Path) -> Path:
     Raises:
         InputError: it cannot be written; nothing is left behind.
     """
-    text = render(report)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-            Path(temporary).chmod(0o644)
-            Path(temporary).replace(path)
-        finally:
-            Path(temporary).unlink(missing_ok=True)
-    except OSError as error:
-        raise InputError(path, f"cannot be written: {error.strerror}") from None
-    return path
+    return write_text(path, render(report))
 
 
 @cache

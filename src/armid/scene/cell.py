@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.errors import InputError
+from armid.documents import read_text
+from armid.errors import UnknownNameError
 from armid.robot.document import Field, document
 from armid.robot.geometry import Geometry, Mesh
 from armid.robot.shapes import POSE, SHAPES, read_pose, read_shape
@@ -67,16 +68,35 @@ class Cell:
     description: str = ""
 
 
+CELLS = Path(__file__).parent / "cells"
+"""Those that come along."""
+
+
+def cell_of(cell: str | Path | Cell | None) -> Cell | None:
+    """A cell from its file or its name; a cell, or none, stays as it is.
+
+    Raises:
+        UnknownNameError: neither a file nor one that comes along; lists those that do.
+        InputError: the file cannot be used.
+    """
+    if cell is None or isinstance(cell, Cell):
+        return cell
+    path = Path(cell)
+    if path.suffix in (".yaml", ".yml") or path.exists():
+        return load_cell(path)
+    known = sorted(file.stem for file in CELLS.glob("*.yaml"))
+    if str(cell) not in known:
+        raise UnknownNameError("cell", str(cell), known)
+    return load_cell(CELLS / f"{cell}.yaml")
+
+
 def load_cell(path: Path) -> Cell:
     """Reads a cell from a YAML file.
 
     Raises:
         InputError: naming the field, what is wrong with it and what was expected.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
-        raise InputError(path, f"cannot be read: {problem}", "give a cell file (docs/formats.md)") from None
+    text = read_text(path, "a cell file (docs/formats.md)")
     return parse_cell(text, str(path), folder=path.parent)
 
 

@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from armid.design.design import Design, DesignSettings, design_excitation
+from armid.design.motion import Design
+from armid.design.optimise import design_excitation
 from armid.design.search import Budget
+from armid.design.statement import DesignSettings
 from armid.export.export import Export, Format, export_result
 from armid.identification.pipeline import Identification, identify
 from armid.identification.result import Result, save_result

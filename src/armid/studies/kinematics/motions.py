@@ -10,9 +10,9 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.design.approach import edge_is_free
-from armid.design.design import DesignSettings, design_excitation
+from armid.design.optimise import design_excitation
 from armid.design.search import Budget, Watcher
-from armid.design.statement import DEFAULT_MARGIN
+from armid.design.statement import DEFAULT_MARGIN, DesignSettings
 from armid.errors import InputError
 from armid.identifiability.expectation import trajectory_condition
 from armid.kernels.evaluate import evaluate_rows
