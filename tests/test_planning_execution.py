@@ -14,7 +14,7 @@ from armid.planning.model import TorqueModel, model_of_result, model_of_robot
 from armid.planning.path import SplinePath
 from armid.planning.plan import Plan, PlanSettings, plan_motion
 from armid.robot import Robot
-from armid.simulation import ComputedTorque, OnFault, Physics, SimulatedRun, simulate
+from armid.simulation import ComputedTorque, OnFault, Physics, SimulatedRun, run_motion
 from armid.simulation.variation import varied
 from support.identified import trusted
 
@@ -74,7 +74,7 @@ def executed(model: TorqueModel, believed: Robot) -> Outcome:
     plan = plan_motion(path, model, PlanSettings(points=500, jerk_points=250, limits=limits, margin=MARGIN))
     physics = Physics(collisions=False, on_fault=OnFault.RECORD)
     controller = ComputedTorque(model=believed, frequency_hz=6.0)
-    return Outcome(plan, simulate(physical(), plan.trajectory, controller=controller, physics=physics))
+    return Outcome(plan, run_motion(physical(), plan.trajectory, controller=controller, physics=physics))
 
 
 @cache

@@ -37,7 +37,7 @@ def motion(*, training: bool) -> FourierTrajectory:
 @pytest.fixture(scope="module")
 def shortcuts() -> Iterator[None]:
     """Published motions for the search, and every run of the embedded robot only once."""
-    simulate, runs = module.simulate, {}
+    run_motion, runs = module.run_motion, {}
 
     def designed(robot: Any, story: Story, repetitions: int) -> Any:
         return SimpleNamespace(trajectory=motion(training=repetitions > 1), condition_number=63.0)
@@ -45,12 +45,12 @@ def shortcuts() -> Iterator[None]:
     def simulated_once(specimen: Any, trajectory: FourierTrajectory, *, declared: Any) -> SimulatedRun:
         key = (tuple(specimen.gravity), trajectory.duration)
         if key not in runs:
-            runs[key] = simulate(specimen, trajectory, declared=declared)
+            runs[key] = run_motion(specimen, trajectory, declared=declared)
         return runs[key]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "designed", designed)
-        patch.setattr(module, "simulate", simulated_once)
+        patch.setattr(module, "run_motion", simulated_once)
         yield
 
 

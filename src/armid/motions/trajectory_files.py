@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from armid.motions.spline import SplineTrajectory
 from armid.motions.trajectory import SampledTrajectory, SequenceTrajectory, Trajectory, grid
 from armid.motions.transition import TransitionTrajectory
 from armid.motions.trapezoid import TrapezoidalTrajectory
+from armid.outcome import InputFile
 
 FORMAT = "armid-trajectory"
 VERSION = 1
@@ -86,6 +88,13 @@ def save_trajectory(trajectory: Trajectory, path: Path, *, robot: str = "") -> P
 def trajectory_of(motion: str | Path | Trajectory) -> Trajectory:
     """A trajectory from its file; a trajectory stays as it is."""
     return load_trajectory(Path(motion)) if isinstance(motion, str | Path) else motion
+
+
+def input_of(source: object, role: str) -> tuple[InputFile, ...]:
+    """A file an answer rests on, with its hash; nothing for what was given as an object."""
+    if not isinstance(source, str | Path) or not Path(source).is_file():
+        return ()
+    return (InputFile(str(source), hashlib.sha256(Path(source).read_bytes()).hexdigest(), role),)
 
 
 def load_trajectory(path: Path) -> Trajectory:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.errors import InputError
+from armid.errors import InputError, UnknownNameError
 from armid.logs.log import Channel, Conditions, Log, LogSource
 from armid.robot.robot import Robot
 from armid.simulation.drift import FrictionDrift
@@ -45,6 +45,37 @@ class Mistakes:
             "mounting": self.upside_down,
         }
         return tuple(code for code, made in flags.items() if made)
+
+
+MISTAKE_WORDS = ("torque-sign", "degrees", "joint-order", "gravity-compensated", "mounting")
+"""As in `Mistakes.codes`."""
+
+
+def with_mistake(mistakes: Mistakes, text: str, robot: Robot) -> Mistakes:
+    """One mistake more, from words: `torque-sign`, `torque-sign=joint2,joint4`, `joint-order=joint1,joint2`, `degrees`, ...
+
+    Raises:
+        UnknownNameError: no such mistake, or no such joint.
+        InputError: not two joints to swap.
+    """
+    code, _, argument = text.partition("=")
+    joints = tuple(name for name in argument.split(",") if name)
+    for name in joints:
+        robot.joint_index(name)
+    match code:
+        case "torque-sign":
+            return replace(mistakes, wrong_sign=joints or robot.joint_names)
+        case "degrees":
+            return replace(mistakes, degrees=True)
+        case "joint-order":
+            if len(joints) != 2:
+                raise InputError("mistake joint-order", f"{len(joints)} joints", "two joint names: joint-order=A,B")
+            return replace(mistakes, swapped=((joints[0], joints[1]),))
+        case "gravity-compensated":
+            return replace(mistakes, gravity_compensated=True)
+        case "mounting":
+            return replace(mistakes, upside_down=True)
+    raise UnknownNameError("mistake", code, MISTAKE_WORDS)
 
 
 # One stream of random numbers per purpose: switching one sensor off leaves the others' noise as it was.

@@ -68,7 +68,7 @@ class SimulatedRun:
         return not any(fault.severity is Severity.ERROR for fault in self.faults)
 
 
-def simulate(
+def run_motion(
     robot: Robot,
     motion: CommandedMotion,
     *,

@@ -14,7 +14,7 @@ from armid.simulation.controllers import ComputedTorque, Controller, HandGuiding
 from armid.simulation.measure import Mistakes, hanging, measure, temperatures
 from armid.simulation.motions import CommandedMotion
 from armid.simulation.physics import Physics
-from armid.simulation.run import SimulatedRun, simulate
+from armid.simulation.run import SimulatedRun, run_motion
 from armid.simulation.sensors import Sensors
 from armid.simulation.tracker import EncoderErrors, Tracker
 from armid.simulation.variation import varied
@@ -117,7 +117,7 @@ def run_scenario(
         start: where the arm stands at rest, shape [n_joints]; by default it is already in the motion's first state.
     """
     plan = scenario or Scenario()
-    run = simulate(
+    run = run_motion(
         physical_robot(declared, plan),
         motion,
         controller=with_model_error(plan.controller, declared, plan),

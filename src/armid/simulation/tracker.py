@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray, read_only, samples
+from armid.documents import new_file
 from armid.errors import ShapeError
 from armid.robot.quaternion import quaternion_from_matrix
 from armid.robot.robot import Robot
@@ -153,7 +154,7 @@ def write_poses(poses: TrackedPoses, path: Path) -> Path:
     sigma = [poses.position_noise] * 3 + [poses.orientation_noise] * 3
     header = [*poses.joint_names, "x", "y", "z", "qw", "qx", "qy", "qz"]
     known = any(sigma)
-    with path.open("w", newline="", encoding="utf-8") as file:
+    with new_file(path, text=True) as file:
         writer = csv.writer(file)
         writer.writerow(header + (["std_x", "std_y", "std_z", "std_rx", "std_ry", "std_rz"] if known else []))
         for q, T in zip(poses.q, poses.T_tracker_target, strict=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.errors import InputError, MissingDependencyError
+from armid.documents import new_file
+from armid.errors import InputError, MissingDependencyError, UnknownNameError
 from armid.logs.log import Channel, Log
+from armid.notes import Note, Severity
 
 
 class LogFormat(StrEnum):
@@ -56,6 +58,38 @@ def missing_library(kind: LogFormat) -> MissingDependencyError | None:
     return MissingDependencyError(*NEEDS[kind])
 
 
+ALL = "all"
+"""The word for every format this machine can write."""
+
+
+def formats_of(names: str | Sequence[str | LogFormat]) -> tuple[LogFormat, ...]:
+    """Formats from their names, each once; `all` means those this machine can write.
+
+    Raises:
+        UnknownNameError: no such format.
+        MissingDependencyError: one asked for by name needs a library that is not installed.
+    """
+    words = [str(name).strip() for name in (names.split(",") if isinstance(names, str) else names)]
+    if ALL in words:
+        return tuple(kind for kind in LogFormat if missing_library(kind) is None)
+    for word in words:
+        if word not in {kind.value for kind in LogFormat}:
+            raise UnknownNameError("log format", word, (*(kind.value for kind in LogFormat), ALL))
+    kinds = tuple(dict.fromkeys(LogFormat(word) for word in words))
+    for missing in filter(None, map(missing_library, kinds)):
+        raise missing
+    return kinds
+
+
+def left_out(formats: tuple[LogFormat, ...]) -> tuple[Note, ...]:
+    """One warning for each format that `all` could not mean on this machine."""
+    return tuple(
+        Note("format-left-out", Severity.WARNING, f"not written: {missing}", kind.value)
+        for kind in LogFormat
+        if kind not in formats and (missing := missing_library(kind)) is not None
+    )
+
+
 def write_log(log: Log, path: Path, kind: LogFormat) -> Path:
     """Writes a log.
 
@@ -92,9 +126,9 @@ def plain_columns(log: Log) -> dict[str, FloatArray]:
 
 def write_table(path: Path, header: list[str], columns: list[FloatArray], delimiter: str) -> Path:
     """Text with a header; numbers with all the digits that matter."""
-    np.savetxt(
-        path, np.column_stack(columns), fmt="%.12g", delimiter=delimiter, header=delimiter.join(header), comments=""
-    )
+    with new_file(path) as file:
+        table = np.column_stack(columns)
+        np.savetxt(file, table, fmt="%.12g", delimiter=delimiter, header=delimiter.join(header), comments="")
     return path
 
 
@@ -106,7 +140,7 @@ def write_csv(log: Log, path: Path) -> Path:
 def write_npz(log: Log, path: Path) -> Path:
     """Arrays `time`, `q`, `qd`, `tau`, ... and the joints' names."""
     arrays: dict[str, Any] = {prefix: log[channel] for channel, prefix in COLUMNS.items() if channel in log}
-    with path.open("wb") as file:
+    with new_file(path) as file:
         np.savez(file, time=log.time, joint_names=np.array(log.joints), **arrays)
     return path
 
@@ -115,7 +149,9 @@ def write_parquet(log: Log, path: Path) -> Path:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    pq.write_table(pa.table({name: pa.array(np.ascontiguousarray(x)) for name, x in plain_columns(log).items()}), path)
+    table = pa.table({name: pa.array(np.ascontiguousarray(x)) for name, x in plain_columns(log).items()})
+    with new_file(path) as file:
+        pq.write_table(table, file)
     return path
 
 

@@ -35,7 +35,7 @@ from armid.robot.robot import Robot
 from armid.simulation.measure import Mistakes, hanging, measure
 from armid.simulation.motions import CommandedMotion
 from armid.simulation.physics import Physics
-from armid.simulation.run import simulate
+from armid.simulation.run import run_motion
 from armid.simulation.sensors import ChannelLag, Sensors, typical_sensors
 from armid.simulation.truth import true_parameters
 from armid.simulation.variation import varied
@@ -173,7 +173,7 @@ def recorded(robot: Robot, specimen: Robot, motion: CommandedMotion, story: Stor
     wrong = Mistakes(
         wrong_sign=robot.joint_names if story.fault is Fault.SIGN else (), upside_down=story.fault is Fault.MOUNTING
     )
-    run = simulate(specimen, motion, declared=robot)
+    run = run_motion(specimen, motion, declared=robot)
     seed = int(np.random.default_rng([story.seed, 2, len(run.time)]).integers(2**31))
     log = measure(run, replace(sensors, torque=None), mistakes=wrong, declared=robot, seed=seed)
     write_log(log, path, LogFormat.CSV)
