@@ -169,10 +169,13 @@ def torque_channels(rows: TorqueRows) -> tuple[int, ...]:
     return tuple(range(len(rows.channels) - n, len(rows.channels)))
 
 
+FRICTION_ROLES = {f"{side}{role}": role for role in Role if role is not Role.RIGID for side in ("", "motor_")}
+"""Quantities of friction before and after the sensor, and their role."""
+
+
 def roles(parameters: list[Parameter] | tuple[Parameter, ...]) -> tuple[Role, ...]:
     """What each parameter stands for; friction of either side of a drive counts as friction."""
-    names = {role.value: role for role in Role if role is not Role.RIGID}
-    return tuple(names.get(parameter.quantity.removeprefix("motor_"), Role.RIGID) for parameter in parameters)
+    return tuple(FRICTION_ROLES.get(parameter.quantity, Role.RIGID) for parameter in parameters)
 
 
 def nominal_value(robot: Robot, parameter: Parameter) -> float:

@@ -6,8 +6,10 @@ import csv
 from pathlib import Path as FilePath
 
 import numpy as np
+import numpy.typing as npt
 
-from armid.arrays import FloatArray
+from armid.arrays import FloatArray, samples
+from armid.documents import read_text
 from armid.errors import InputError
 from armid.kernels.kinematics import forward_kinematics
 from armid.motions.fourier import FourierTrajectory
@@ -20,7 +22,6 @@ from armid.robot.robot import Robot
 from armid.robot.shapes import read_pose
 
 FORMAT = "armid-path/1"
-MAX_BYTES = 50_000_000
 
 KEYS = (
     "format",
@@ -41,6 +42,15 @@ TRACED = 400
 """Points at which a trajectory that is no Fourier series is traced; its pauses are dropped."""
 
 
+def path_of(path: str | FilePath | Path | npt.ArrayLike, robot: Robot) -> Path:
+    """A path from its file, or through way-points [rad or m], shape [n_points, n_joints]; a path stays as it is."""
+    if isinstance(path, str | FilePath):
+        return load_path(FilePath(path), robot)
+    if isinstance(path, Path):
+        return path
+    return SplinePath(robot.joint_names, samples("path", np.asarray(path, dtype=np.float64), robot.n_joints))
+
+
 def load_path(source: FilePath, robot: Robot) -> Path:
     """The path in a file; `docs/formats.md` describes the kinds.
 
@@ -54,24 +64,22 @@ def load_path(source: FilePath, robot: Robot) -> Path:
     """
     if not source.is_file():
         raise InputError(source, "no such file", "give a path as CSV, YAML or trajectory JSON (docs/formats.md)")
-    if source.stat().st_size > MAX_BYTES:
-        raise InputError(source, f"larger than {MAX_BYTES} bytes", "is this a path?")
     match source.suffix.lower():
         case ".csv":
             return SplinePath(robot.joint_names, read_waypoints(source, robot.joint_names))
         case ".json":
             return traced(named(load_trajectory(source), robot, source))
         case ".yaml" | ".yml":
-            return parse_path(source.read_text(encoding="utf-8", errors="replace"), source.name, robot)
+            return parse_path(read_text(source, "a path"), source.name, robot)
     raise InputError(source, f"suffix {source.suffix!r}", "expected .csv, .yaml or .json")
 
 
 def read_waypoints(source: FilePath, joints: tuple[str, ...]) -> FloatArray:
     """Waypoints by joint name (or q1, q2, ..), in the robot's order, shape [n, n_joints]."""
     try:
-        with source.open(newline="", encoding="utf-8-sig") as file:
-            table = [[cell.strip() for cell in row] for row in csv.reader(file) if any(cell.strip() for cell in row)]
-    except (UnicodeDecodeError, csv.Error) as problem:
+        lines = read_text(source, "a table of way-points").removeprefix("\ufeff").splitlines()
+        table = [[cell.strip() for cell in row] for row in csv.reader(lines) if any(cell.strip() for cell in row)]
+    except csv.Error as problem:
         raise InputError(source, f"not a table: {problem}") from None
     if not table:
         raise InputError(source, "empty file", f"expected a header {','.join(joints)} and one row per waypoint")

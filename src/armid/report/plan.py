@@ -9,33 +9,24 @@ from armid.errors import InputError
 from armid.page import Block, Cell, Figure, Paragraph, Report, Section, Table
 from armid.planning.generator import MotionGenerator, PeriodicMotion, SingularGeneratorError
 from armid.planning.model import TorqueModel
-from armid.planning.plan import Plan
+from armid.planning.motion import Plan
 from armid.report.plots import BLUE, COLOURS, GREY, ORANGE, SKY, axes, band, line
 
 KINDS = ("velocity", "acceleration", "jerk", "torque")
 
 
-def plan_report(
-    plan: Plan, *, reasons: tuple[str, ...] = (), described: TorqueModel | None = None, passive: str | None = None
-) -> Report:
-    """Everything the page shows.
-
-    Args:
-        plan: the motion.
-        reasons: why the result behind it is not to be trusted; empty when it is.
-        described: the description's own model, whose torque is drawn for comparison.
-        passive: joint whose motion generator is drawn.
-    """
+def plan_report(plan: Plan) -> Report:
+    """Everything the page shows."""
     robot = plan.model.robot
-    sections = [summary(plan), torque_section(plan, described), speed_section(plan), dynamics_section(plan)]
-    if passive is not None:
-        sections.append(generator_section(plan, passive))
+    sections = [summary(plan), torque_section(plan, plan.described), speed_section(plan), dynamics_section(plan)]
+    if plan.passive is not None:
+        sections.append(generator_section(plan, plan.passive))
     sections.append(notes_section(plan))
     return Report(
         title=f"{robot.name}: planned motion",
         subtitle=f"{plan.duration:.3f} s along {plan.path.length:.3g} units of path parameter",
-        verdict="untrusted" if reasons else "trusted",
-        reasons=(*(("UNVALIDATED: planned with a result that is not to be trusted",) if reasons else ()), *reasons),
+        verdict=str(plan.verdict),
+        reasons=plan.reasons,
         sections=tuple(sections),
     )
 
