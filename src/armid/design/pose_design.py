@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, dataclass, field
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,8 @@ import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.design.pose_candidates import AxisPoses, PoseMethod, Purpose
-from armid.documents import new_file, plain, write_json
+from armid.documents import new_file, plain, read_text, write_json
+from armid.errors import InputError
 from armid.identifiability.base import BaseParameters
 from armid.identifiability.rank import STRUCTURAL_TOLERANCE
 from armid.motions.trajectory_files import save_trajectory
@@ -169,6 +172,49 @@ class PoseDesign(Outcome):
         if self.transitions is not None:
             files.append(save_trajectory(self.transitions, place / "transitions.json", robot=self.robot.name))
         return tuple(files)
+
+
+WHAT = "a trajectory of `armid design` or poses of `armid poses`"
+
+
+def load_poses(path: Path, robot: Robot) -> FloatArray | None:
+    """Poses [rad or m] from either file of `PoseDesign.save`, shape [n_poses, n_joints]; None when it is something else.
+
+    Raises:
+        InputError: not text, or rows that are no pose of this robot.
+    """
+    text = read_text(path, WHAT)
+    try:
+        if path.suffix == ".csv":
+            head, *lines = text.splitlines() or [""]
+            if head.split(",") != list(robot.joint_names):
+                return None
+            return _checked_poses([[float(x) for x in line.split(",")] for line in lines if line.strip()], robot, path)
+        values = json.loads(text)
+    except json.JSONDecodeError:
+        return None
+    except ValueError as problem:
+        raise InputError(path, f"not a table of numbers: {problem}") from None
+    if not isinstance(values, dict) or values.get("format") != FORMAT:
+        return None
+    return _checked_poses(values.get("poses"), robot, path)
+
+
+def _checked_poses(poses: Any, robot: Robot, path: Path) -> FloatArray:
+    """At least one row of finite numbers, one for each joint."""
+    rows = poses if isinstance(poses, list) else []
+    good = [
+        row
+        for row in rows
+        if isinstance(row, list)
+        and len(row) == robot.n_joints
+        and all(isinstance(x, int | float) and isfinite(x) for x in row)
+    ]
+    if not rows or len(good) < len(rows):
+        raise InputError(
+            path, f"{len(rows) - len(good)} of {len(rows)} rows are no pose", f"{robot.n_joints} finite numbers each"
+        )
+    return np.array(good, dtype=np.float64)
 
 
 def _axis_dict(axis: AxisPoses) -> dict[str, Any]:
