@@ -10,9 +10,9 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.page import Block, Cell, Figure, Paragraph, Report, Section, Table
 from armid.report import plots
+from armid.studies.kinematics.comparison import ESSENTIAL, Study
 from armid.studies.kinematics.estimates import Case
 from armid.studies.kinematics.misbuilt import PUBLISHED_ARM
-from armid.studies.kinematics.study import ESSENTIAL, Study
 
 COLOURS = (plots.ORANGE, plots.YELLOW, plots.SKY, plots.BLUE)
 SYMBOLS = ("circle-open", "circle", "square-open", "square")
@@ -31,8 +31,8 @@ def study_report(study: Study) -> Report:
     return Report(
         title=f"{study.robot.name}: calibrated kinematics x optimised motion",
         subtitle=f"{len(study.cases[0].all)} identifications in each of four cases · {study.real.origin}",
-        verdict="",
-        reasons=(),
+        verdict=str(study.verdict),
+        reasons=study.reasons,
         sections=(
             overview(study),
             spread(study),
@@ -390,7 +390,7 @@ def provenance(study: Study) -> Section:
 def command(study: Study) -> str:
     """The command line that gives the same page."""
     s = study.settings
-    words = ["armid", "study", "--robot", study.robot.source.path.removeprefix("catalogue:") or study.robot.name]
+    words = ["armid", "study", study.robot.source.path.removeprefix("catalogue:") or study.robot.name]
     words += ["--motions", str(s.motions), "--repetitions", str(s.repetitions), "--seconds", f"{s.seconds:g}"]
     words += ["--starts", str(s.starts), "--poses", str(s.poses), "--torques", s.torques.value, "--seed", str(s.seed)]
     if s.correction is not None:
