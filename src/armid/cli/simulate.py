@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -19,8 +18,8 @@ FORMATS = ("csv", "npz", "parquet", "libfranka", "rtde", "mcap", "all")
 MISTAKES = ("torque-sign", "degrees", "joint-order", "gravity-compensated", "mounting")
 
 
-def one_of(known: tuple[str, ...]) -> Callable[[str], str]:
-    """A parser of one word, with or without `=` and more behind it. Gives it as typed."""
+def repeatable(flag: str, known: tuple[str, ...], metavar: str, text: str) -> Any:
+    """An option that may be repeated: words of a fixed set, with or without `=` and more behind them. Gives them as typed."""
 
     def parse(text: str) -> str:
         word = text.partition("=")[0]
@@ -28,25 +27,19 @@ def one_of(known: tuple[str, ...]) -> Callable[[str], str]:
             raise typer.BadParameter(f"no {word!r}; there are: {', '.join(known)}")
         return text
 
-    return parse
+    return typer.Option(flag, parser=parse, metavar=metavar, help=f"{text}; may be repeated.")
 
 
 FormatOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--format",
-        parser=one_of(FORMATS),
-        metavar="WORD",
-        help="csv, npz, parquet, libfranka, rtde, mcap or all; may be repeated; csv by default.",
-    ),
+    list[str] | None, repeatable("--format", FORMATS, "WORD", f"{', '.join(FORMATS)}; csv by default")
 ]
 MistakeOption = Annotated[
     list[str] | None,
-    typer.Option(
+    repeatable(
         "--mistake",
-        parser=one_of(MISTAKES),
-        metavar="WORD[=JOINT,...]",
-        help="torque-sign[=JOINT,...], degrees, joint-order=A,B, gravity-compensated, mounting; may be repeated.",
+        MISTAKES,
+        "WORD[=JOINT,...]",
+        "torque-sign[=JOINT,...], degrees, joint-order=A,B, gravity-compensated, mounting",
     ),
 ]
 

@@ -27,7 +27,7 @@ from armid.logs.log import Log
 from armid.logs.read import read_log
 from armid.motions.trajectory import Trajectory
 from armid.motions.trajectory_files import save_csv, save_trajectory
-from armid.notes import Note
+from armid.notes import Note, Severity
 from armid.outcome import Check, InputFile, Outcome, Provenance
 from armid.page import Report, Table
 from armid.parameters.effects import Effects, TorqueSide
@@ -136,7 +136,8 @@ class Demonstration(Outcome):
 
     @property
     def notes(self) -> tuple[Note, ...]:  # type: ignore[override]
-        return self.result.notes
+        """Warnings of the result; everything else is in its report."""
+        return tuple(note for note in self.result.notes if note.severity is not Severity.INFO)
 
     @property
     def condition_number(self) -> float:
