@@ -73,7 +73,7 @@ class Errors:
 
     @property
     def below_published(self) -> bool:
-        """Whether all three are below the seed's table 3."""
+        """Whether all three are below [Kolyubin2017] table 3."""
         return self.mean < PUBLISHED.mean and self.largest < PUBLISHED.largest and self.turned < PUBLISHED.turned
 
 
@@ -156,7 +156,7 @@ def row_chain(row: tuple[float, float, float, float]) -> tuple[Elementary, ...]:
 
 def frames(robot: Robot) -> tuple[dict[str, FrameModel], dict[str, FrameModel]]:
     """The known camera, down to the floor under the catalogue's arm, and the fixture with its four unknowns."""
-    # Joint 1 of the catalogue starts 0.31 m above its base; the seed counts from the joint.
+    # Joint 1 of the catalogue starts 0.31 m above its base; [Kolyubin2017] counts from the joint.
     height = sum(e.value for e in robot.joints[0].transforms if e.motion is Move.TZ)
     chain = (*row_chain(CAMERA[0]), *row_chain(CAMERA[1]), Elementary(motion=Move.TZ, value=-height))
     return (
@@ -208,7 +208,7 @@ def optimised_poses(seed: int, *, count: int = POSES) -> FloatArray:
 
 
 def fitted(robot: Robot, measurements: Measurements, terms: frozenset[Term] = frozenset({Term.OFFSET})) -> KinematicFit:
-    """Frames 2 to 8 in the seed's parameters, and these joint terms."""
+    """Frames 2 to 8 in the parameters of [Kolyubin2017], and these joint terms."""
     setups, targets = frames(robot)
     settings = FitSettings(SolverSettings(loss=VectorLoss(0.0)), setups=setups, targets=targets, fixed=CAMERA_KNOWN)
     return fit(robot, measurements, ErrorModel(UnknownGeometry.MDH, terms), settings=settings)
