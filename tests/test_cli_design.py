@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 from armid.cli import application
 from armid.cli.design import LIMITS, CriterionWord, design
 from armid.design import statement
-from armid.design.criterion import DesignCriterion
 from armid.design.design import design_motion
+from armid.identifiability.smooth import SmoothCriterion
 from armid.motions.trajectory_files import load_trajectory
 from armid.robot.load import load_robot
 
@@ -111,7 +111,7 @@ def test_a_word_that_does_not_exist_is_wrong_usage(arguments, message, tmp_path:
 def test_every_option_is_an_argument_of_the_library():
     options = set(signature(design).parameters) - {"out", "rate_hz", "as_json"}
     assert options | {"judge", "progress"} == set(signature(design_motion).parameters)
-    assert set(get_args(CriterionWord)) == {word.value for word in DesignCriterion}
+    assert set(get_args(CriterionWord)) == {word.value for word in SmoothCriterion}
     assert LIMITS == statement.LIMITS
 
 

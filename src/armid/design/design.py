@@ -11,7 +11,6 @@ from typing import Any, Literal, overload
 import numpy.typing as npt
 
 from armid.design.asked import joint_values, number_list, periods_of, reserves_of, words_of
-from armid.design.criterion import DesignCriterion
 from armid.design.motion import Design, Judge, Trial
 from armid.design.optimise import alternatives, design_excitation, redesigned
 from armid.design.search import Budget, Progress, Search, Watcher
@@ -19,6 +18,7 @@ from armid.design.search_files import load_search
 from armid.design.sequential import SequentialDesign, design_sequential
 from armid.design.statement import DEFAULT_MARGIN, LIMITS, DesignSettings, families_of, with_payload
 from armid.errors import InputError
+from armid.identifiability.smooth import SmoothCriterion
 from armid.parameters.effects import DEFAULT_FRICTION, Effects, TorqueSide, effects_of
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
@@ -55,7 +55,7 @@ def design_motion(
     self_collision: bool = True,
     analytic_bounds: bool = False,
     resonance_hz: float | None = None,
-    criterion: str | DesignCriterion = DesignCriterion.CONDITION,
+    criterion: str | SmoothCriterion = SmoothCriterion.CONDITION,
     noise: str | npt.ArrayLike | None = None,
     goal_condition: float | None = None,
     goal_reserve: str | Mapping[str, float] | None = None,
@@ -137,7 +137,7 @@ def design_motion(
         analytic=analytic_bounds,
         resonance_hz=resonance_hz,
         self_collision=self_collision,
-        criterion=choice("criterion", criterion, DesignCriterion),
+        criterion=choice("criterion", criterion, SmoothCriterion),
         noise=None if noise is None else number_list("noise", noise),
         goal_condition=goal_condition,
         goal_reserve=reserves_of(goal_reserve),

@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.design.analytic import AnalyticBounds
-from armid.design.criterion import CriterionSettings, condition_number
 from armid.design.goals import Goals
 from armid.design.grid_rows import GridRows
 from armid.errors import InputError
+from armid.identifiability.smooth import Merit, gram_condition_number
 from armid.kernels.evaluate import Restricted
 from armid.motions.basis import N_DERIVATIVES, Basis, FourierBasis, anchor_of, search_grid
 from armid.motions.limits import MotionLimits
@@ -60,7 +60,7 @@ class ExcitationProblem:
     columns: tuple[int, ...]
     limits: MotionLimits
     scene: Scene
-    quality: CriterionSettings = field(default_factory=CriterionSettings)
+    quality: Merit = field(default_factory=Merit)
     weights: FloatArray | None = None
     goals: Goals | None = None
     analytic: bool = False
@@ -315,7 +315,7 @@ class ExcitationGrid:
         clearance = float("inf")
         if len(self.problem.scene):
             clearance = float(self.problem.scene.clearances(motion[0].T).min())
-        return MotionProbe(condition_number(G), self.worst_usage(y, motion), clearance, objective)
+        return MotionProbe(gram_condition_number(G), self.worst_usage(y, motion), clearance, objective)
 
 
 def analytic_bounds(problem: ExcitationProblem, basis: Basis) -> AnalyticBounds | None:

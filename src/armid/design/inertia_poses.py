@@ -14,10 +14,10 @@ import numpy as np
 from scipy.linalg import qr
 
 from armid.arrays import FloatArray
-from armid.design.criterion import FLOOR, CriterionSettings
 from armid.design.pose_candidates import Candidates, IntArray, PoseSettings, axis_pool, leverage_subset
 from armid.design.pose_selection import SHORTLIST, Pool, smallest
 from armid.errors import InputError
+from armid.identifiability.smooth import FLOOR, Merit
 from armid.kernels.evaluate import Restricted, evaluate_rows
 from armid.motions.limits import InfeasibleError, MotionLimits
 from armid.motions.sweep import sweep_motion
@@ -42,7 +42,7 @@ AXES_POWER = 8.0
 
 
 @dataclass(frozen=True, eq=False)
-class PredictionError(CriterionSettings):
+class PredictionError(Merit):
     """Log of the p-norm over axes of the root-mean-square relative deviation of predicted inertias.
 
     Args:

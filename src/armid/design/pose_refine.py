@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import fmin_l_bfgs_b
 
 from armid.arrays import FloatArray
-from armid.design.criterion import CriterionSettings
+from armid.identifiability.smooth import Merit
 from armid.kernels.evaluate import compiled_rows
 from armid.kernels.source import RowSource
 from armid.motions.limits import MotionLimits
@@ -25,7 +25,7 @@ def refined_poses(
     source: RowSource,
     poses: FloatArray,
     channels: FloatArray,
-    quality: CriterionSettings,
+    quality: Merit,
     limits: MotionLimits,
     scene: Scene,
     *,
@@ -58,9 +58,7 @@ def refined_poses(
     return best
 
 
-def set_value(
-    source: RowSource, poses: FloatArray, channels: FloatArray, quality: CriterionSettings
-) -> tuple[float, FloatArray]:
+def set_value(source: RowSource, poses: FloatArray, channels: FloatArray, quality: Merit) -> tuple[float, FloatArray]:
     """Criterion of a set of poses and its gradient by them, shape [n_poses, n_joints]."""
     compiled = compiled_rows(source)
     A = compiled.dense(poses) * channels[:, :, np.newaxis]
@@ -74,7 +72,7 @@ def descended(
     source: RowSource,
     poses: FloatArray,
     channels: FloatArray,
-    quality: CriterionSettings,
+    quality: Merit,
     limits: MotionLimits,
     scene: Scene,
     movable: FloatArray,

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.design.criterion import CriterionSettings, DesignCriterion
 from armid.design.inertia_poses import (
     TORQUE_NOISE,
     PredictionError,
@@ -35,6 +34,7 @@ from armid.errors import InputError
 from armid.identifiability.base import BaseParameters
 from armid.identifiability.criteria import quality as quality_of
 from armid.identifiability.rank import WEAK
+from armid.identifiability.smooth import Merit, SmoothCriterion
 from armid.identifiability.structure import structural_base
 from armid.kernels.evaluate import Restricted, evaluate_rows
 from armid.kernels.source import RowSource
@@ -163,7 +163,7 @@ def search_methods(
     candidates: Candidates, settings: PoseSettings, tried: Tried, rated: IntArray | None, rng: np.random.Generator
 ) -> None:
     """Runs the methods asked for and records what each reached."""
-    quality = CriterionSettings(DesignCriterion.CONDITION, SHARP)
+    quality = Merit(SmoothCriterion.CONDITION, SHARP)
     pool, method = candidates.pool, settings.method
     if method is PoseMethod.TARGET:
         if rated is None:
@@ -228,7 +228,7 @@ def refine_best(tried: Tried, candidates: Candidates) -> None:
 
 
 def refined(candidates: Candidates, poses: FloatArray, channels: FloatArray, movable: FloatArray) -> FloatArray:
-    quality = CriterionSettings(DesignCriterion.CONDITION, SHARP / 5)
+    quality = Merit(SmoothCriterion.CONDITION, SHARP / 5)
     return refined_poses(
         candidates.source, poses, channels, quality, candidates.limits, candidates.scene, movable=movable
     )

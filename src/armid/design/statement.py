@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray, finite
-from armid.design.criterion import CriterionSettings, DesignCriterion
 from armid.design.excitation import ExcitationProblem
 from armid.design.goals import Goals
 from armid.errors import InputError, ShapeError, UnknownNameError
 from armid.identifiability.base import BaseParameters
 from armid.identifiability.expectation import deviation_scale
+from armid.identifiability.smooth import Merit, SmoothCriterion
 from armid.identifiability.structure import structural_base
 from armid.kernels.evaluate import evaluate_rows
 from armid.motions.basis import Basis, FourierBasis, SplineBasis
@@ -70,7 +70,7 @@ class DesignSettings:
     analytic: bool = False
     resonance_hz: float | None = None
     self_collision: bool = True
-    criterion: DesignCriterion = DesignCriterion.CONDITION
+    criterion: SmoothCriterion = SmoothCriterion.CONDITION
     noise: npt.ArrayLike | None = None
     goal_condition: float | None = None
     goal_reserve: dict[str, float] = field(default_factory=dict)
@@ -89,7 +89,7 @@ def stated(
     notes += torque_notes(robot, settings)
     limits = only(limits.within(settings.margin), settings.limits)
     scene = build_scene(robot, cell, self_collision=settings.self_collision)
-    scale = deviation_scale(robot, rows, base) if settings.criterion is DesignCriterion.WORST_DEVIATION else None
+    scale = deviation_scale(robot, rows, base) if settings.criterion is SmoothCriterion.WORST_DEVIATION else None
     weights = None
     if settings.noise is not None:
         noise = checked("noise", settings.noise, len(rows.channels))
@@ -100,7 +100,7 @@ def stated(
         columns=tuple(int(i) for i in base.independent),
         limits=limits,
         scene=scene,
-        quality=CriterionSettings(settings.criterion, scale=scale),
+        quality=Merit(settings.criterion, scale=scale),
         weights=weights,
         goals=goals_of(robot, settings),
         analytic=settings.analytic,
@@ -143,7 +143,7 @@ def goals_of(robot: Robot, settings: DesignSettings) -> Goals | None:
         return None
     if settings.goal_condition is None or not settings.goal_reserve:
         raise InputError("goals", "a condition number alone", "give at least one torque reserve beside it")
-    if settings.criterion is not DesignCriterion.CONDITION:
+    if settings.criterion is not SmoothCriterion.CONDITION:
         raise InputError("goals", f"criterion {settings.criterion}", "goals go with the condition number")
     joints = tuple(robot.joint_index(name) for name in settings.goal_reserve)
     limits = robot.limit("torque")[list(joints)]

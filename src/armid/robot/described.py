@@ -1,0 +1,49 @@
+"""What a description says about an arm's parameters: its own values, in the order of any parameter vector."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.errors import UnknownNameError
+from armid.parameters.inertial import N_INERTIAL
+from armid.parameters.space import OwnerKind, Parameter, every_parameter
+from armid.robot.robot import JointKind, Robot
+
+
+def described_values(robot: Robot, parameters: Iterable[Parameter]) -> FloatArray:
+    """The description's own standard parameters, shape [p]; zero where it says nothing (a payload, shapes of friction).
+
+    A description has one friction per drive. It stands on the joint's side, and on the motor's only where the vector has
+    no friction of the joint's, so that it is never counted twice.
+
+    Args:
+        robot: the arm.
+        parameters: a `ParameterSpace` or any choice of parameters, in their order.
+    """
+    wanted = tuple(parameters)
+    held = {(p.kind, p.body, p.quantity) for p in wanted}
+    inertial = robot.inertial.reshape(robot.n_joints, N_INERTIAL)
+    values = np.zeros(len(wanted))
+    for i, p in enumerate(wanted):
+        if p.kind is OwnerKind.LINK and p.component is not None:
+            values[i] = inertial[p.body, p.component]
+        elif p.kind is OwnerKind.JOINT and p.drive_quantity is not None:
+            counted = p.is_motor_side and (p.kind, p.body, p.drive_quantity) in held
+            values[i] = 0.0 if counted else getattr(robot.joints[p.body].drive, p.drive_quantity)
+    return values
+
+
+def parameters_named(robot: Robot, names: Sequence[str]) -> tuple[Parameter, ...]:
+    """Standard parameters of an arm from their names, for vectors that come from a file.
+
+    Raises:
+        UnknownNameError: a name that no parameter of this arm has.
+    """
+    known = every_parameter([joint.kind is JointKind.PRISMATIC for joint in robot.joints])
+    for name in names:
+        if name not in known:
+            raise UnknownNameError("parameter", name, known)
+    return tuple(known[name] for name in names)
