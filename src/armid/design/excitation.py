@@ -136,7 +136,7 @@ class ExcitationGrid:
         self.slices, self.columns = self.rows.channel_slices, self.rows.channel_columns
         self.torque = GridRows(NominalTorque(problem.robot), count) if problem.needs_torque else None
         self.analytic = analytic_bounds(problem, basis)
-        self.signs = coulomb_entries(problem, self.columns)
+        self.signs = _coulomb_entries(problem, self.columns)
         self.width = SIGN_WIDTH * np.where(np.isfinite(limits.velocity), limits.velocity, 1.0)
         self.quality = problem.quality
         self.evaluations = 0
@@ -327,7 +327,7 @@ def analytic_bounds(problem: ExcitationProblem, basis: Basis) -> AnalyticBounds 
     return AnalyticBounds(basis, problem.limits)
 
 
-def coulomb_entries(problem: ExcitationProblem, columns: Sequence[npt.NDArray[np.intp]]) -> list[tuple[int, int]]:
+def _coulomb_entries(problem: ExcitationProblem, columns: Sequence[npt.NDArray[np.intp]]) -> list[tuple[int, int]]:
     """Which rows of the packed entries are sign(qd) of a joint, and of which joint."""
     names, space = problem.source.columns, problem.rows.space
     out, first = [], 0

@@ -116,7 +116,7 @@ class Design(Outcome):
     @property
     def checks(self) -> tuple[Check, ...]:  # type: ignore[override]
         """Limits, clearances and rank of the motion as it is; goals, if there were any."""
-        return design_checks(self)
+        return _design_checks(self)
 
     def _heading(self) -> str:
         certified = "certified at every instant" if self.certificate.feasible else "not feasible"
@@ -195,7 +195,7 @@ class Design(Outcome):
         )
 
 
-def design_checks(design: Design) -> tuple[Check, ...]:
+def _design_checks(design: Design) -> tuple[Check, ...]:
     """What a motion must keep and show before somebody runs it."""
     proof, least = design.certificate, 1.0 / design.condition_number_scaled
     over, near = proof.worst > 1.0 + USAGE_TOLERANCE, proof.clearance < -CLEARANCE_TOLERANCE

@@ -61,8 +61,8 @@ def design_excitation(
     wanted = settings or DesignSettings()
     bases = families_of(robot, wanted)
     if wanted.goal_reserve and wanted.goal_condition is None:
-        wanted = with_found_goal(robot, wanted, cell, bases, budget or Budget(), seed)
-        budget = halved(budget or Budget())
+        wanted = _with_found_goal(robot, wanted, cell, bases, budget or Budget(), seed)
+        budget = _half(budget or Budget())
     problem, base, notes = stated(robot, wanted, cell)
     check_start(problem, wanted)
     found = search(problem, bases, budget or Budget(), seed=seed, watch=watch, resume=resume)
@@ -73,29 +73,29 @@ def design_excitation(
             + "; ".join(found.best.certificate.violations[:4])
             + " (give more time, relax that limit, or use a longer period)"
         )
-    return described(problem, wanted, base, bases, found, notes, seed)
+    return _describe(problem, wanted, base, bases, found, notes, seed)
 
 
 GOAL_SLACK = 1.1
 """A goal found by a first run asks for a condition number this much larger than it reached: room for the other goals."""
 
 
-def with_found_goal(
+def _with_found_goal(
     robot: Robot, settings: DesignSettings, cell: Cell | None, bases: tuple[Basis, ...], budget: Budget, seed: int
 ) -> DesignSettings:
     """The settings with a goal for the condition number from a single-objective run in half of the time."""
     alone = replace(settings, goal_reserve={}, goal_weights=None)
     problem, _, _ = stated(robot, alone, cell)
     check_start(problem, alone)
-    first = search(problem, bases, halved(budget), seed=seed)
+    first = search(problem, bases, _half(budget), seed=seed)
     return replace(settings, goal_condition=GOAL_SLACK * first.best.condition_number)
 
 
-def halved(budget: Budget) -> Budget:
+def _half(budget: Budget) -> Budget:
     return replace(budget, seconds=None if budget.seconds is None else budget.seconds / 2)
 
 
-def described(
+def _describe(
     problem: ExcitationProblem,
     settings: DesignSettings,
     base: BaseParameters,
@@ -106,13 +106,13 @@ def described(
 ) -> Design:
     """The motion around the best candidate, and what it will tell."""
     excitation = Workshop(problem, bases, seed).trajectory(found.best)
-    trajectory = complete(problem, settings, excitation, np.random.default_rng([seed, 1_000_003]))
+    trajectory = _with_approach(problem, settings, excitation, np.random.default_rng([seed, 1_000_003]))
     information = excitation_information(problem.rows, excitation)
     condition, scaled = condition_numbers(information, base)
     proof = certify(trajectory, problem.robot, problem.limits, problem.scene)
-    own = certify(trajectory, problem.robot, motion_limits(problem.robot)[0], without_clearances(problem.scene))
-    hulls = checked_hulls(problem, settings, trajectory)
-    baseline = baseline_motion(problem.robot, excitation.period, np.random.default_rng([seed, 1_000_033]))
+    own = certify(trajectory, problem.robot, motion_limits(problem.robot)[0], _without_clearances(problem.scene))
+    hulls = _check_hulls(problem, settings, trajectory)
+    baseline = _baseline_motion(problem.robot, excitation.period, np.random.default_rng([seed, 1_000_033]))
     return Design(
         robot=problem.robot,
         settings=settings,
@@ -146,7 +146,7 @@ def described_settings(settings: DesignSettings) -> dict[str, Any]:
     return values
 
 
-def checked_hulls(problem: ExcitationProblem, settings: DesignSettings, trajectory: Trajectory) -> HullCheck | None:
+def _check_hulls(problem: ExcitationProblem, settings: DesignSettings, trajectory: Trajectory) -> HullCheck | None:
     """The real shapes along the motion, when the arm has any beyond capsules.
 
     Raises:
@@ -164,7 +164,7 @@ def checked_hulls(problem: ExcitationProblem, settings: DesignSettings, trajecto
     return found
 
 
-def baseline_motion(robot: Robot, period: float, rng: np.random.Generator) -> TrapezoidalTrajectory:
+def _baseline_motion(robot: Robot, period: float, rng: np.random.Generator) -> TrapezoidalTrajectory:
     """Trapezoidal motion through random way-points, about as long as the excitation: [Kolyubin2017]'s comparison."""
     limits = motion_limits(robot)[0].within(DEFAULT_MARGIN)
     points = 2
@@ -189,15 +189,15 @@ def redesigned(design: Design, candidate: Candidate, *, cell: Cell | None = None
     """The same design around another of its certified motions."""
     problem, base, notes = stated(design.robot, design.settings, cell)
     bases = families_of(design.robot, design.settings)
-    return described(problem, design.settings, base, bases, replace(design.search, best=candidate), notes, seed)
+    return _describe(problem, design.settings, base, bases, replace(design.search, best=candidate), notes, seed)
 
 
-def without_clearances(scene: Scene) -> Scene:
+def _without_clearances(scene: Scene) -> Scene:
     """The same arm in empty space, allowed to touch itself."""
     return replace(scene, table=np.zeros((0, 7)), names=())
 
 
-def complete(
+def _with_approach(
     problem: ExcitationProblem,
     settings: DesignSettings,
     excitation: FourierTrajectory | SplineTrajectory,

@@ -50,8 +50,8 @@ def refined_poses(
     power = quality.power
     for k in range(rounds):
         sharper = replace(quality, power=power * 1.7**k)
-        moved = descended(source, best, channels, sharper, limits, scene, free)
-        candidate = settled(moved, best, scene)
+        moved = _descend(source, best, channels, sharper, limits, scene, free)
+        candidate = _settle(moved, best, scene)
         trial, _ = set_value(source, candidate, channels, quality)
         if trial < value:
             best, value = candidate, trial
@@ -68,7 +68,7 @@ def set_value(source: RowSource, poses: FloatArray, channels: FloatArray, qualit
     return value, compiled.vjp(poses, bar)
 
 
-def descended(
+def _descend(
     source: RowSource,
     poses: FloatArray,
     channels: FloatArray,
@@ -94,7 +94,7 @@ def descended(
     return end.reshape(poses.shape)
 
 
-def settled(moved: FloatArray, before: FloatArray, scene: Scene) -> FloatArray:
+def _settle(moved: FloatArray, before: FloatArray, scene: Scene) -> FloatArray:
     """Each pose as far along its move as it stays free: all of it, half, a quarter, ... or not at all."""
     out = before.copy()
     waiting = np.ones(len(moved), dtype=np.bool_)

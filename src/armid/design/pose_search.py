@@ -95,7 +95,7 @@ def design_poses(
     limits = motion_limits(robot)[0].within(wanted.margin)
     scene = build_scene(robot, cell, self_collision=wanted.self_collision)
     source = source_of(robot, purpose, wanted)
-    base, notes = chosen_base(source)
+    base, notes = _choose_base(source)
     rows = Restricted(source, tuple(int(i) for i in base.independent))
     tried = Tried()
     if wanted.method is PoseMethod.PREDICTION:
@@ -103,21 +103,21 @@ def design_poses(
             raise InputError("method", "prediction", "predictions are of axis inertias; use best")
         candidates, quality, generated, free = prediction_candidates(robot, rows, wanted, limits, scene, rng)
         chosen = evenly_random(candidates, rng)
-        initial = set_condition(candidates, candidates.poses[chosen], candidates.channels[chosen])
-        expected = search_prediction(candidates, quality, tried)
+        initial = _set_condition(candidates, candidates.poses[chosen], candidates.channels[chosen])
+        expected = _search_prediction(candidates, quality, tried)
         pool = (), initial, generated, free
-        return finished(robot, purpose, wanted, candidates, base, tried, pool, rng, (*notes, expected, *scene.notes))
+        return _finish(robot, purpose, wanted, candidates, base, tried, pool, rng, (*notes, expected, *scene.notes))
     if purpose is Purpose.AXIS_INERTIA:
         candidates, axes, initial, rated = axis_candidates(rows, source, wanted, limits, scene, rng)
         if rated is not None:
-            offer_choice(tried, "target matrix", candidates, rated)
+            _offer_choice(tried, "target matrix", candidates, rated)
         generated, free = sum(a.generated for a in axes), sum(a.free for a in axes)
     else:
         candidates, generated, free = pose_candidates(rows, purpose, wanted, limits, scene, rng)
         axes, rated = (), None
         initial = candidates.condition(candidates.pool.random(rng))
-    search_methods(candidates, wanted, tried, rated, rng)
-    return finished(
+    _search_methods(candidates, wanted, tried, rated, rng)
+    return _finish(
         robot, purpose, wanted, candidates, base, tried, (axes, initial, generated, free), rng, notes + scene.notes
     )
 
@@ -133,7 +133,7 @@ def source_of(robot: Robot, purpose: Purpose, settings: PoseSettings) -> RowSour
             return AxisInertiaRows(robot)
 
 
-def chosen_base(source: RowSource) -> tuple[BaseParameters, tuple[Note, ...]]:
+def _choose_base(source: RowSource) -> tuple[BaseParameters, tuple[Note, ...]]:
     """Base parameters without those that are identifiable only by a hair, which no choice of poses can help."""
     full = structural_base(source)
     if not full.weak:
@@ -148,7 +148,7 @@ def chosen_base(source: RowSource) -> tuple[BaseParameters, tuple[Note, ...]]:
     return base, (note,)
 
 
-def offer_choice(tried: Tried, name: str, candidates: Candidates, chosen: IntArray) -> None:
+def _offer_choice(tried: Tried, name: str, candidates: Candidates, chosen: IntArray) -> None:
     """Records a choice from the pool."""
     tried.offer(
         name,
@@ -159,7 +159,7 @@ def offer_choice(tried: Tried, name: str, candidates: Candidates, chosen: IntArr
     )
 
 
-def search_methods(
+def _search_methods(
     candidates: Candidates, settings: PoseSettings, tried: Tried, rated: IntArray | None, rng: np.random.Generator
 ) -> None:
     """Runs the methods asked for and records what each reached."""
@@ -171,29 +171,29 @@ def search_methods(
         return
     if method in (PoseMethod.BEST, PoseMethod.EXCHANGE):
         chosen, _ = multi_start_exchange(pool, quality, starts=settings.starts, rng=rng, first=rated)
-        offer_choice(tried, "exchange", candidates, chosen)
+        _offer_choice(tried, "exchange", candidates, chosen)
     if method in (PoseMethod.BEST, PoseMethod.TABU):
         start = pool.random(rng) if rated is None else rated
         chosen, _ = tabu_search(pool, start, quality, iterations=settings.tabu_steps, tenure=len(start), rng=rng)
-        offer_choice(tried, "tabu", candidates, exchanged(pool, chosen, quality)[0])
+        _offer_choice(tried, "tabu", candidates, exchanged(pool, chosen, quality)[0])
     if method is PoseMethod.MULTI_START or (method is PoseMethod.BEST and rated is None):
         for _ in range(settings.starts):
-            offer_refined(tried, "multi-start", candidates, pool.random(rng))
+            _offer_refined(tried, "multi-start", candidates, pool.random(rng))
     if method in (PoseMethod.BEST, PoseMethod.EXCHANGE, PoseMethod.TABU):
-        refine_best(tried, candidates)
+        _refine_best(tried, candidates)
 
 
-def search_prediction(candidates: Candidates, quality: PredictionError, tried: Tried) -> Note:
+def _search_prediction(candidates: Candidates, quality: PredictionError, tried: Tried) -> Note:
     """Exchange and descent on the expected error of prediction; what was expected of the outcome."""
     chosen, _ = exchanged(candidates.pool, greedy_choice(candidates.pool, quality), quality)
     poses, channels, movable = (part[chosen] for part in (candidates.poses, candidates.channels, candidates.movable))
-    tried.conditions["exchange"] = set_condition(candidates, poses, channels)
+    tried.conditions["exchange"] = _set_condition(candidates, poses, channels)
     moved = refined_poses(
         candidates.source, poses, channels, quality, candidates.limits, candidates.scene, movable=movable
     )
-    tried.conditions["refined"] = set_condition(candidates, moved, channels)
+    tried.conditions["refined"] = _set_condition(candidates, moved, channels)
     tried.best, tried.channels, tried.movable = moved, channels, movable
-    G = measured_gram(candidates, moved, channels)
+    G = _measured_gram(candidates, moved, channels)
     errors = np.sqrt(np.einsum("kij,ji->k", quality.weights, floored_inverse(G)))
     text = ", ".join(f"{100 * e:.2f}" for e in errors)
     return Note(
@@ -204,48 +204,48 @@ def search_prediction(candidates: Candidates, quality: PredictionError, tried: T
     )
 
 
-def measured_gram(candidates: Candidates, poses: FloatArray, channels: FloatArray) -> FloatArray:
+def _measured_gram(candidates: Candidates, poses: FloatArray, channels: FloatArray) -> FloatArray:
     """Gram matrix of the rows measured at a set of poses, weighted, shape [r, r]."""
     rows = (evaluate_rows(candidates.source, poses) * channels[:, :, np.newaxis])[channels > 0.0]
     return rows.T @ rows
 
 
-def offer_refined(tried: Tried, name: str, candidates: Candidates, chosen: IntArray) -> None:
+def _offer_refined(tried: Tried, name: str, candidates: Candidates, chosen: IntArray) -> None:
     """Descends from a choice and records the outcome."""
     parts = candidates.poses[chosen], candidates.channels[chosen], candidates.movable[chosen]
-    poses = refined(candidates, *parts)
-    tried.offer(name, poses, parts[1], parts[2], set_condition(candidates, poses, parts[1]))
+    poses = _refine_set(candidates, *parts)
+    tried.offer(name, poses, parts[1], parts[2], _set_condition(candidates, poses, parts[1]))
 
 
-def refine_best(tried: Tried, candidates: Candidates) -> None:
+def _refine_best(tried: Tried, candidates: Candidates) -> None:
     """Moves the best set off the pool."""
     assert tried.best is not None
     assert tried.channels is not None
     assert tried.movable is not None
-    poses = refined(candidates, tried.best, tried.channels, tried.movable)
-    condition = set_condition(candidates, poses, tried.channels)
+    poses = _refine_set(candidates, tried.best, tried.channels, tried.movable)
+    condition = _set_condition(candidates, poses, tried.channels)
     tried.offer("refined", poses, tried.channels, tried.movable, condition)
 
 
-def refined(candidates: Candidates, poses: FloatArray, channels: FloatArray, movable: FloatArray) -> FloatArray:
+def _refine_set(candidates: Candidates, poses: FloatArray, channels: FloatArray, movable: FloatArray) -> FloatArray:
     quality = Merit(SmoothCriterion.CONDITION, SHARP / 5)
     return refined_poses(
         candidates.source, poses, channels, quality, candidates.limits, candidates.scene, movable=movable
     )
 
 
-def measured_rows(candidates: Candidates, poses: FloatArray, channels: FloatArray) -> FloatArray:
+def _measured_rows(candidates: Candidates, poses: FloatArray, channels: FloatArray) -> FloatArray:
     """The rows measured at a set of poses, shape [n_rows, r]."""
     A = evaluate_rows(candidates.source, poses)
     return A[channels > 0.0]
 
 
-def set_condition(candidates: Candidates, poses: FloatArray, channels: FloatArray) -> float:
+def _set_condition(candidates: Candidates, poses: FloatArray, channels: FloatArray) -> float:
     """Condition number of a set of poses."""
-    return safe_condition(measured_rows(candidates, poses, channels))
+    return safe_condition(_measured_rows(candidates, poses, channels))
 
 
-def finished(
+def _finish(
     robot: Robot,
     purpose: Purpose,
     settings: PoseSettings,
@@ -264,7 +264,7 @@ def finished(
     scene = candidates.scene.contacts()
     order = travel_order(tried.best, candidates.limits, scene)
     poses, channels = tried.best[order], tried.channels[order]
-    rows = measured_rows(candidates, poses, channels)
+    rows = _measured_rows(candidates, poses, channels)
     merit = quality_of(rows, rows=float(len(poses)))
     transitions: TransitionTrajectory | None = None
     stops, problems = tuple(range(len(poses))), tuple[str, ...]()

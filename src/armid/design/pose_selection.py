@@ -70,7 +70,7 @@ def exchanged(pool: Pool, start: IntArray, quality: Merit) -> tuple[IntArray, fl
     value, S = quality(pool.gram(chosen))
     idle, group = 0, 0
     for _ in range(MOST_EXCHANGES):
-        swap = best_exchange(pool, chosen, members[group], group, S, quality, value)
+        swap = _best_exchange(pool, chosen, members[group], group, S, quality, value)
         idle = idle + 1 if swap is None else 0
         if idle == len(members):
             break
@@ -82,7 +82,7 @@ def exchanged(pool: Pool, start: IntArray, quality: Merit) -> tuple[IntArray, fl
     return chosen, value
 
 
-def best_exchange(
+def _best_exchange(
     pool: Pool, chosen: IntArray, members: IntArray, group: int, S: FloatArray, quality: Merit, value: float
 ) -> tuple[int, int] | None:
     """The exchange within a group that lowers the criterion most among the promising ones; None when none does."""

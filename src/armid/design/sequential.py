@@ -74,7 +74,7 @@ class SequentialDesign(Outcome):
 
     @property
     def notes(self) -> tuple[Note, ...]:  # type: ignore[override]
-        return stage_notes(self.stages)
+        return _stage_notes(self.stages)
 
     @property
     def checks(self) -> tuple[Check, ...]:  # type: ignore[override]
@@ -158,13 +158,13 @@ def design_sequential(
     rng = np.random.default_rng([seed, 77])
     stages = []
     for joint in range(robot.n_joints - 1, -1, -1):
-        locked = locked_pose(robot, joint, settings, cell, rng)
-        stages.append(stage(robot, joint, locked, settings, cell, share, seed))
+        locked = _locked_pose(robot, joint, settings, cell, rng)
+        stages.append(_stage(robot, joint, locked, settings, cell, share, seed))
     provenance = Provenance(inputs=(robot_file(robot),), settings=described_settings(settings), seed=seed)
     return SequentialDesign(robot=robot, stages=tuple(stages), provenance=provenance)
 
 
-def stage(
+def _stage(
     robot: Robot,
     joint: int,
     locked: FloatArray,
@@ -174,10 +174,10 @@ def stage(
     seed: int,
 ) -> LockedStage:
     """The experiment in which the joints from `joint` on move."""
-    arm = remaining_arm(robot, joint, locked)
+    arm = _remaining_arm(robot, joint, locked)
     start = None if settings.start is None else checked("start", settings.start, robot.n_joints)[joint:]
     own = replace(settings, start=start, noise=None)
-    design = design_excitation(arm, own, cell=moved_cell(robot, joint, locked, cell), budget=budget, seed=seed)
+    design = design_excitation(arm, own, cell=_cell_around(robot, joint, locked, cell), budget=budget, seed=seed)
     part = design.excitation
     assert isinstance(part, FourierTrajectory)
     still = np.zeros((joint, part.n_harmonics))
@@ -192,9 +192,9 @@ def stage(
     return LockedStage(joint, locked, design, full)
 
 
-def remaining_arm(robot: Robot, joint: int, locked: FloatArray) -> Robot:
+def _remaining_arm(robot: Robot, joint: int, locked: FloatArray) -> Robot:
     """The joints from `joint` on, standing where the locked ones hold them; gravity turned accordingly."""
-    T = locked_placement(robot, joint, locked)
+    T = _locked_placement(robot, joint, locked)
     base = robot.link_names[joint - 1] if joint else robot.base
     frames = tuple(replace(f, link=f.link - joint) for f in robot.frames if f.link >= joint)
     return Robot(
@@ -209,7 +209,7 @@ def remaining_arm(robot: Robot, joint: int, locked: FloatArray) -> Robot:
     )
 
 
-def locked_placement(robot: Robot, joint: int, locked: FloatArray) -> FloatArray:
+def _locked_placement(robot: Robot, joint: int, locked: FloatArray) -> FloatArray:
     """T_base_link of the last locked link, shape [4, 4]."""
     T = np.eye(4)
     for k in range(joint):
@@ -217,7 +217,7 @@ def locked_placement(robot: Robot, joint: int, locked: FloatArray) -> FloatArray
     return T
 
 
-def moved_cell(robot: Robot, joint: int, locked: FloatArray, cell: Cell | None) -> Cell | None:
+def _cell_around(robot: Robot, joint: int, locked: FloatArray, cell: Cell | None) -> Cell | None:
     """Obstacles, and the locked links, seen from the last locked link. A floor becomes a large box below it."""
     from armid.robot.geometry import Box, Capsule, Geometry
     from armid.robot.shapes import pose_along
@@ -225,7 +225,7 @@ def moved_cell(robot: Robot, joint: int, locked: FloatArray, cell: Cell | None) 
     from armid.scene.cell import Obstacle
 
     space = cell or Cell()
-    T = np.linalg.inv(locked_placement(robot, joint, locked))
+    T = np.linalg.inv(_locked_placement(robot, joint, locked))
     solids = [Obstacle(o.name, Geometry(o.geometry.shape, T @ o.geometry.T_link_shape)) for o in space.obstacles]
     if space.floor is not None:
         below = np.eye(4)
@@ -234,21 +234,21 @@ def moved_cell(robot: Robot, joint: int, locked: FloatArray, cell: Cell | None) 
     for capsule in link_capsules(robot)[0]:
         # The last locked link is the base of the arm that is left, and brings its own shapes.
         if capsule.link < joint:
-            to_world = locked_placement(robot, capsule.link, locked[: capsule.link])
+            to_world = _locked_placement(robot, capsule.link, locked[: capsule.link])
             ends = [(T @ to_world @ np.append(p, 1.0))[:3] for p in (capsule.start, capsule.end)]
             length = float(np.linalg.norm(ends[1] - ends[0]))
-            place = pose_along(*ends) if length > 0.0 else at(ends[0])
+            place = pose_along(*ends) if length > 0.0 else _at(ends[0])
             solids.append(Obstacle(capsule.name, Geometry(Capsule(capsule.radius, max(length, 1e-6)), place)))
     return Cell(obstacles=tuple(solids), regions=(), floor=None, margin=space.margin, description=space.description)
 
 
-def at(point: FloatArray) -> FloatArray:
+def _at(point: FloatArray) -> FloatArray:
     T = np.eye(4)
     T[:3, 3] = point
     return T
 
 
-def locked_pose(
+def _locked_pose(
     robot: Robot, joint: int, settings: DesignSettings, cell: Cell | None, rng: np.random.Generator
 ) -> FloatArray:
     """A free pose of the joints before `joint` in which the rest shows the most parameters; shape [joint].
@@ -266,21 +266,21 @@ def locked_pose(
         raise InfeasibleError(
             f"none of {POSES_TRIED} poses is free of collision; {scene.worst(limits.middle)[1]} in the middle one"
         )
-    counts = [shown(robot, joint, pose[:joint], settings) for pose in free[:20]]
+    counts = [_count_shown(robot, joint, pose[:joint], settings) for pose in free[:20]]
     best: FloatArray = free[int(np.argmax(counts))][:joint]
     return best
 
 
-def shown(robot: Robot, joint: int, locked: FloatArray, settings: DesignSettings) -> int:
+def _count_shown(robot: Robot, joint: int, locked: FloatArray, settings: DesignSettings) -> int:
     """How many base parameters the remaining arm has."""
-    arm = remaining_arm(robot, joint, locked)
+    arm = _remaining_arm(robot, joint, locked)
     try:
         return len(structural_base(TorqueRows(arm, settings.effects)))
     except NothingIdentifiableError:
         return 0
 
 
-def stage_notes(stages: tuple[LockedStage, ...]) -> tuple[Note, ...]:
+def _stage_notes(stages: tuple[LockedStage, ...]) -> tuple[Note, ...]:
     """All notes of all experiments, each once."""
     seen: dict[str, Note] = {}
     for one in stages:

@@ -86,8 +86,8 @@ def stated(
     rows = TorqueRows(robot, settings.effects)
     base = structural_base(rows, what="joint torque")
     limits, notes = motion_limits(robot)
-    notes += torque_notes(robot, settings)
-    limits = only(limits.within(settings.margin), settings.limits)
+    notes += _torque_notes(robot, settings)
+    limits = _only_kinds(limits.within(settings.margin), settings.limits)
     scene = build_scene(robot, cell, self_collision=settings.self_collision)
     scale = deviation_scale(robot, rows, base) if settings.criterion is SmoothCriterion.WORST_DEVIATION else None
     weights = None
@@ -102,13 +102,13 @@ def stated(
         scene=scene,
         quality=Merit(settings.criterion, scale=scale),
         weights=weights,
-        goals=goals_of(robot, settings),
+        goals=_goals_of(robot, settings),
         analytic=settings.analytic,
     )
     return problem, base, notes + scene.notes
 
 
-def torque_notes(robot: Robot, settings: DesignSettings) -> tuple[Note, ...]:
+def _torque_notes(robot: Robot, settings: DesignSettings) -> tuple[Note, ...]:
     """Warns when torques are limited but the arm's inertia is unknown, so that the limit checks nothing."""
     if "torque" in settings.limits and not robot.inertial.any() and np.isfinite(robot.limit("torque")).any():
         return (
@@ -121,7 +121,7 @@ def torque_notes(robot: Robot, settings: DesignSettings) -> tuple[Note, ...]:
     return ()
 
 
-def only(limits: MotionLimits, kinds: frozenset[str]) -> MotionLimits:
+def _only_kinds(limits: MotionLimits, kinds: frozenset[str]) -> MotionLimits:
     """Limits of the other kinds become infinite; positions always count, since without them no motion is bounded."""
     unknown = sorted(kinds - set(LIMITS))
     if unknown:
@@ -137,7 +137,7 @@ def checked(name: str, values: npt.ArrayLike, count: int) -> FloatArray:
     return array
 
 
-def goals_of(robot: Robot, settings: DesignSettings) -> Goals | None:
+def _goals_of(robot: Robot, settings: DesignSettings) -> Goals | None:
     """Goals of the settings; none when only the criterion counts."""
     if settings.goal_condition is None and not settings.goal_reserve:
         return None
@@ -164,11 +164,11 @@ def families_of(robot: Robot, settings: DesignSettings) -> tuple[Basis, ...]:
     if settings.knots is not None:
         return tuple(SplineBasis(period, settings.knots, start) for period in settings.periods)
     for period in settings.periods:
-        check_period(period, settings)
+        _check_period(period, settings)
     return tuple(FourierBasis(period, settings.harmonics, start) for period in settings.periods)
 
 
-def check_period(period: float, settings: DesignSettings) -> None:
+def _check_period(period: float, settings: DesignSettings) -> None:
     """Whether all harmonics stay below the resonance."""
     if not period > 0.0:
         raise InputError("period", f"{period} s", "must be positive")
@@ -198,10 +198,10 @@ def check_start(problem: ExcitationProblem, settings: DesignSettings) -> None:
         depth, pair = problem.scene.worst(q)
         if depth < 0.0:
             raise InfeasibleError(f"{name} pose is in collision: {pair}, {-depth:.4f} m too close (margin included)")
-        check_holding(problem, name, q)
+        _check_holding(problem, name, q)
 
 
-def check_holding(problem: ExcitationProblem, name: str, q: FloatArray) -> None:
+def _check_holding(problem: ExcitationProblem, name: str, q: FloatArray) -> None:
     """Whether the torque limits can hold a pose."""
     x = np.concatenate([q, np.zeros(2 * len(q))])
     usage = np.abs(evaluate_rows(NominalTorque(problem.robot), x)[0, :, 0]) / problem.limits.torque

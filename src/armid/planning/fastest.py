@@ -58,7 +58,7 @@ def fastest_motion(
     """
     chosen = settings or PlanSettings()
     limits, notes = (chosen.limits, ()) if chosen.limits is not None else planning_limits(model.robot)
-    work = usable(limits, chosen.margin)
+    work = _less_margin(limits, chosen.margin)
     ordered = in_joint_order(path, model.robot.joint_names)
     theta = np.linspace(0.0, ordered.length, chosen.points)
     reduced = reduced_dynamics(ordered, model, theta)
@@ -66,13 +66,13 @@ def fastest_motion(
     check_positions(ordered, theta, reduced.derivatives[0], limits, model.robot.joint_names)
     if scene is not None:
         check_collisions(ordered, theta, reduced.derivatives[0], scene)
-    plan = planned(reduced, work, 0.0, chosen)
+    plan = _plan_within(reduced, work, 0.0, chosen)
     if chosen.confidence is not None:
-        plan = robust(plan, checked_confidence(chosen.confidence), chosen)
-    return replace(plan, notes=(*notes, *motion_notes(plan)))
+        plan = _with_confidence(plan, checked_confidence(chosen.confidence), chosen)
+    return replace(plan, notes=(*notes, *_motion_notes(plan)))
 
 
-def usable(limits: MotionLimits, margin: float) -> MotionLimits:
+def _less_margin(limits: MotionLimits, margin: float) -> MotionLimits:
     """Magnitudes less the margin; position ranges stay whole, since the path is given."""
     if not 0.0 <= margin < 1.0:
         raise InputError("margin", f"{margin}", "a fraction from 0 to below 1")
@@ -80,16 +80,16 @@ def usable(limits: MotionLimits, margin: float) -> MotionLimits:
     return limits.but(**kept)
 
 
-def planned(reduced: ReducedDynamics, limits: MotionLimits, kappa: float, settings: PlanSettings) -> Plan:
+def _plan_within(reduced: ReducedDynamics, limits: MotionLimits, kappa: float, settings: PlanSettings) -> Plan:
     """The motion with a given margin for doubt."""
     constraints = constraints_of(reduced, limits, kappa)
     check_holding(constraints)
     profile = fastest(constraints)
     if np.isfinite(limits.jerk).any():
-        trajectory = smooth(reduced, limits, kappa, settings.jerk_points)
+        trajectory = _smooth(reduced, limits, kappa, settings.jerk_points)
     else:
         trajectory = PathTrajectory(reduced.path, constant_acceleration(profile.theta, profile.x))
-    trajectory, usage, slowed = within_limits(trajectory, reduced.model, limits, kappa)
+    trajectory, usage, slowed = _within_limits(trajectory, reduced.model, limits, kappa)
     return Plan(
         path=reduced.path,
         model=reduced.model,
@@ -105,7 +105,7 @@ def planned(reduced: ReducedDynamics, limits: MotionLimits, kappa: float, settin
     )
 
 
-def robust(certain: Plan, confidence: float, settings: PlanSettings) -> Plan:
+def _with_confidence(certain: Plan, confidence: float, settings: PlanSettings) -> Plan:
     """The same with room for the doubt in the parameters; the factor is drawn along the motion itself."""
     if not np.isfinite(certain.model.covariance).all():
         raise InputError(
@@ -117,39 +117,39 @@ def robust(certain: Plan, confidence: float, settings: PlanSettings) -> Plan:
         if wanted <= kappa * 1.02:
             break
         kappa = wanted
-        plan = planned(certain.reduced, certain.limits, kappa, settings)
+        plan = _plan_within(certain.reduced, certain.limits, kappa, settings)
     # Other draws than those the factor was chosen with.
     rng = np.random.default_rng([settings.seed, 1])
     held = probability_held(plan.trajectory, plan.model, plan.limits, rng)
     return replace(plan, confidence=confidence, probability=held, duration_certain=certain.duration)
 
 
-def smooth(reduced: ReducedDynamics, limits: MotionLimits, kappa: float, points: int) -> PathTrajectory:
+def _smooth(reduced: ReducedDynamics, limits: MotionLimits, kappa: float, points: int) -> PathTrajectory:
     """The jerk-limited motion, tightened where it passes a limit between points of its grid."""
     path = EasedPath(reduced.path)
-    problem, start = eased_problem(path, reduced.model, limits, kappa, points)
+    problem, start = _eased_problem(path, reduced.model, limits, kappa, points)
     control = jerk_limited(problem, start)
     for _ in range(TIGHTENINGS):
         trajectory = PathTrajectory(path, law_of(control))
-        usage = usage_of(trajectory, reduced.model, limits, kappa, instants(trajectory.law))
+        usage = usage_of(trajectory, reduced.model, limits, kappa, _instants(trajectory.law))
         if usage.needed <= CLOSE:
             break
-        problem = problem.tightened(*by_interval(usage, problem.at, points))
+        problem = problem.tightened(*_by_interval(usage, problem.at, points))
         control = jerk_limited(problem, control, iterations=2)
     return PathTrajectory(path, law_of(control))
 
 
-def eased_problem(
+def _eased_problem(
     path: EasedPath, model: TorqueModel, limits: MotionLimits, kappa: float, points: int
 ) -> tuple[JerkProblem, FloatArray]:
     """The constraints on an eased path, and a slow motion within them to start from."""
     at = constraints_of(reduced_dynamics(path, model, sites_of(points)), limits, kappa)
     start = np.ones(points + 3)
-    _, _, slowed = within_limits(PathTrajectory(path, law_of(start)), model, limits, kappa)
+    _, _, slowed = _within_limits(PathTrajectory(path, law_of(start)), model, limits, kappa)
     return jerk_problem(points, at, np.asarray(limits.jerk)), start / (1.02 * slowed) ** 2
 
 
-def by_interval(usage: Usage, at: Constraints, n: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _by_interval(usage: Usage, at: Constraints, n: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Largest usage of speed, jerk and the limited channels on each of n intervals: one piece of the law each."""
     per = (INSTANTS_PER_INTERVAL, -1)
 
@@ -162,13 +162,13 @@ def by_interval(usage: Usage, at: Constraints, n: int) -> tuple[FloatArray, Floa
     return largest(usage.velocity).max(axis=1), largest(usage.jerk), channels
 
 
-def instants(law: TimeLaw) -> FloatArray:
+def _instants(law: TimeLaw) -> FloatArray:
     """Instants inside every piece of a law, from just after its start to just before its end, shape [n * per interval]."""
     inside = np.linspace(1e-6, 1.0 - 1e-6, INSTANTS_PER_INTERVAL)
     return np.asarray((law.time[:-1, np.newaxis] + np.diff(law.time)[:, np.newaxis] * inside).ravel())
 
 
-def within_limits(
+def _within_limits(
     trajectory: PathTrajectory, model: TorqueModel, limits: MotionLimits, kappa: float
 ) -> tuple[PathTrajectory, Usage, float]:
     """The motion slowed down as a whole until every limit holds at all instants checked, its usage, and the factor.
@@ -178,7 +178,7 @@ def within_limits(
     """
     factor, current = 1.0, trajectory
     for _ in range(SLOWEST):
-        usage = usage_of(current, model, limits, kappa, instants(current.law))
+        usage = usage_of(current, model, limits, kappa, _instants(current.law))
         if usage.needed <= 1.0 + HELD:
             break
         factor *= usage.needed * (1.0 + 1e-8)
@@ -186,7 +186,7 @@ def within_limits(
     return current, usage, factor
 
 
-def motion_notes(plan: Plan) -> tuple[Note, ...]:
+def _motion_notes(plan: Plan) -> tuple[Note, ...]:
     """What a reader of the plan should know."""
     notes = list(plan.model.notes)
     free = [name for name, x in zip(plan.model.robot.joint_names, plan.limits.jerk, strict=True) if not np.isfinite(x)]

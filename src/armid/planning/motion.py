@@ -119,7 +119,7 @@ class Plan(Outcome):
     @property
     def checks(self) -> tuple[Check, ...]:  # type: ignore[override]
         """The result behind it, every limit at the instants checked, and the probability that was asked for."""
-        return plan_checks(self)
+        return _plan_checks(self)
 
     def _heading(self) -> str:
         mark = f"{UNVALIDATED}, " if self.doubts else ""
@@ -180,7 +180,7 @@ class Plan(Outcome):
         )
 
 
-def plan_checks(plan: Plan) -> tuple[Check, ...]:
+def _plan_checks(plan: Plan) -> tuple[Check, ...]:
     """What must hold before somebody runs a planned motion."""
     worst = max(plan.usage.worst().values())
     held = plan.usage.needed <= 1.0 + HELD

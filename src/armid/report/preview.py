@@ -107,32 +107,32 @@ def show(
         InputError: a file that is neither motion nor poses, or of another arm.
     """
     arm = robot if isinstance(robot, Robot) else load_robot(robot, base=base, tip=tip)
-    motion = None if trajectory is None else playable(arm, trajectory)
+    motion = None if trajectory is None else _playable(arm, trajectory)
     return Preview(Show(arm, motion, build_scene(arm, cell_of(cell)), motion_limits(arm)[0].middle), port=port)
 
 
-def playable(robot: Robot, shown: Shown) -> Trajectory:
+def _playable(robot: Robot, shown: Shown) -> Trajectory:
     """The motion of an answer or a file; poses as the quickest motion through them."""
     if isinstance(shown, Design | Plan):
         return shown.trajectory
     if isinstance(shown, PoseDesign):
-        return shown.transitions or through(robot, shown.poses)
+        return shown.transitions or _through(robot, shown.poses)
     if isinstance(shown, str | Path):
         if not Path(shown).is_file():
             raise InputError(shown, "no such file", "give a trajectory of `armid design` or poses of `armid poses`")
         poses = load_poses(Path(shown), robot)
         if poses is not None:
-            return through(robot, poses)
+            return _through(robot, poses)
         shown = load_trajectory(Path(shown))
     if not hasattr(shown, "sample"):
-        return through(robot, samples("poses", np.asarray(shown, dtype=np.float64), robot.n_joints))
+        return _through(robot, samples("poses", np.asarray(shown, dtype=np.float64), robot.n_joints))
     motion: Trajectory = shown  # type: ignore[assignment]
     if len(motion.joint_names) != robot.n_joints:
         raise InputError("trajectory", f"of {len(motion.joint_names)} joints", f"{robot.name} has {robot.n_joints}")
     return motion
 
 
-def through(robot: Robot, poses: FloatArray) -> Trajectory:
+def _through(robot: Robot, poses: FloatArray) -> Trajectory:
     """The quickest motion through poses, at rest in each."""
     return quickest_transition(robot.joint_names, poses, motion_limits(robot)[0])
 
@@ -154,7 +154,7 @@ class Preview:
         # The library prints a banner of its own; stdout belongs to the machine-readable result.
         with redirect_stdout(sys.stderr):
             self.server = viser.ViserServer(
-                host=LOOPBACK, port=port or free_port(), verbose=False, label=show.robot.name
+                host=LOOPBACK, port=port or _free_port(), verbose=False, label=show.robot.name
             )
         self.url = f"http://{LOOPBACK}:{self.server.get_port()}"
         self.links = self._build_arm()
@@ -241,7 +241,7 @@ class Preview:
         )
         self.playing = gui.add_checkbox("play", initial_value=True)
         self.speed = gui.add_slider("speed", min=0.1, max=3.0, step=0.1, initial_value=1.0)
-        for title, figure in motion_plots(self.show):
+        for title, figure in _motion_plots(self.show):
             with gui.add_folder(title, expand_by_default=False):
                 gui.add_plotly(figure, aspect=0.8)
 
@@ -275,7 +275,7 @@ class Preview:
             self.server.stop()
 
 
-def free_port() -> int:
+def _free_port() -> int:
     """A port nobody listens on."""
     import socket
 
@@ -303,7 +303,7 @@ def live_figures(show: Show, t: float, q: FloatArray, qd: FloatArray, qdd: Float
     return "\n".join([f"t = {t:.2f} s", "", *rows, "", closest])
 
 
-def motion_plots(show: Show) -> list[tuple[str, Any]]:
+def _motion_plots(show: Show) -> list[tuple[str, Any]]:
     """Joint positions and velocities over time."""
     import plotly.graph_objects as go
 

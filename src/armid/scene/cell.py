@@ -109,17 +109,17 @@ def parse_cell(text: str, where: str = "cell", *, folder: Path = Path()) -> Cell
     if margin < 0.0:
         raise top["margin"].error(f"{margin:g} m", "a margin cannot be negative")
     return Cell(
-        obstacles=tuple(obstacle(entry, k, folder) for k, entry in enumerate(top["obstacles"].items()))
+        obstacles=tuple(_obstacle(entry, k, folder) for k, entry in enumerate(top["obstacles"].items()))
         if "obstacles" in top
         else (),
-        regions=tuple(region(entry) for entry in top["regions"].items()) if "regions" in top else (),
+        regions=tuple(_region(entry) for entry in top["regions"].items()) if "regions" in top else (),
         floor=top["floor"].number() if "floor" in top else None,
         margin=margin,
         description=top["description"].text() if "description" in top else "",
     )
 
 
-def obstacle(entry: Field, index: int, folder: Path) -> Obstacle:
+def _obstacle(entry: Field, index: int, folder: Path) -> Obstacle:
     """A named shape with a pose in the base frame."""
     fields = entry.keys(("name", *SHAPES, *POSE))
     shape, T_pose_shape = read_shape(entry, fields)
@@ -132,7 +132,7 @@ def obstacle(entry: Field, index: int, folder: Path) -> Obstacle:
 REGION_KEYS = ("frame", "axis_distance", "height", "inside", "camera", "roll_deg", "pitch_deg")
 
 
-def region(entry: Field) -> Region:
+def _region(entry: Field) -> Region:
     """Bounds on one frame; `height` is short for a lower bound on z."""
     fields = entry.keys(REGION_KEYS)
     if len(fields) == ("frame" in fields):
@@ -154,12 +154,12 @@ def region(entry: Field) -> Region:
         lower=lower,
         upper=upper,
         camera=camera,
-        roll=angles(fields["roll_deg"]) if "roll_deg" in fields else None,
-        pitch=angles(fields["pitch_deg"]) if "pitch_deg" in fields else None,
+        roll=_angles(fields["roll_deg"]) if "roll_deg" in fields else None,
+        pitch=_angles(fields["pitch_deg"]) if "pitch_deg" in fields else None,
     )
 
 
-def angles(entry: Field) -> tuple[float, float]:
+def _angles(entry: Field) -> tuple[float, float]:
     """Two angles in degrees, the lower first, as radians."""
     low, high = entry.vector(2)
     if not low < high:

@@ -84,7 +84,7 @@ def record_of(experiment: Experiment, commanded: float, files: Sequence[Path] = 
     )
 
 
-def run_job(job: Job) -> RunRecord:
+def _run_job(job: Job) -> RunRecord:
     """Runs one experiment and writes it."""
     experiment = run_scenario(job.robot, job.motion, job.scenario, start=job.start)
     files = write_experiment(experiment, job.directory, formats=job.formats, name=job.name)
@@ -94,7 +94,7 @@ def run_job(job: Job) -> RunRecord:
 def run_jobs(jobs: Sequence[Job], *, processes: int = 1) -> list[RunRecord]:
     """Runs experiments, several at a time when asked; the outcome does not depend on how many."""
     if processes <= 1 or len(jobs) <= 1:
-        return [run_job(job) for job in jobs]
+        return [_run_job(job) for job in jobs]
     # A fresh interpreter per worker: forking one that has started threads is not safe.
     with ProcessPoolExecutor(min(processes, len(jobs)), mp_context=get_context("spawn")) as pool:
-        return list(pool.map(run_job, jobs))
+        return list(pool.map(_run_job, jobs))

@@ -105,8 +105,8 @@ def measure(
     rngs = dict(zip(STREAMS, np.random.default_rng(seed).spawn(len(STREAMS)), strict=True))
     rate = 1.0 / float(run.time[1] - run.time[0])
     true, stamps = settings.clock.instants(float(run.time[-1]), rate, rngs["clock"])
-    channels = read_channels(run, settings, wrong, declared or run.robot, true, rngs)
-    channels = mistaken(channels, run.robot, wrong)
+    channels = _read_channels(run, settings, wrong, declared or run.robot, true, rngs)
+    channels = _make_mistakes(channels, run.robot, wrong)
     log = Log(
         name=f"simulated {run.robot.name}",
         joints=run.robot.joint_names,
@@ -116,10 +116,10 @@ def measure(
         conditions=Conditions(payload=0.0 if run.plant.payload is None else float(run.plant.payload[0])),
         source=LogSource(reader=f"armid simulation, seed {seed}"),
     )
-    return carried(log, settings.packets, rngs["packets"])
+    return _carried(log, settings.packets, rngs["packets"])
 
 
-def read_channels(
+def _read_channels(
     run: SimulatedRun,
     sensors: Sensors,
     mistakes: Mistakes,
@@ -147,7 +147,7 @@ def read_channels(
                 held(run.time, qd, true - lag.velocity), rngs["velocity"]
             )
         case RecordedVelocity.DIFFERENCED:
-            channels[Channel.VELOCITY] = backward_difference(true, position)
+            channels[Channel.VELOCITY] = _backward_difference(true, position)
         case RecordedVelocity.NONE:
             pass
     link, motor = run.link_torque, run.motor_torque
@@ -190,14 +190,14 @@ def held(time: FloatArray, values: FloatArray, at: FloatArray, slopes: FloatArra
     return straight + u * (1.0 - u) * ((1.0 - u) * da + u * db)
 
 
-def backward_difference(time: FloatArray, q: FloatArray) -> FloatArray:
+def _backward_difference(time: FloatArray, q: FloatArray) -> FloatArray:
     """(q_k - q_{k-1}) / dt; the first sample repeats the second."""
     dt = np.diff(time)[:, np.newaxis]
     slope = np.diff(q, axis=0) / np.where(dt > 0.0, dt, np.inf)
     return np.vstack([slope[:1], slope])
 
 
-def carried(log: Log, packets: Packets, rng: np.random.Generator) -> Log:
+def _carried(log: Log, packets: Packets, rng: np.random.Generator) -> Log:
     """The log after the network: some samples shown twice, some missing. The first always arrives."""
     draw = rng.random((2, len(log)))
     repeated, dropped = draw[0] < packets.repeated, draw[1] < packets.dropped
@@ -208,7 +208,7 @@ def carried(log: Log, packets: Packets, rng: np.random.Generator) -> Log:
     return log.selected(~dropped) if dropped.any() else log
 
 
-def mistaken(channels: dict[Channel, FloatArray], robot: Robot, mistakes: Mistakes) -> dict[Channel, FloatArray]:
+def _make_mistakes(channels: dict[Channel, FloatArray], robot: Robot, mistakes: Mistakes) -> dict[Channel, FloatArray]:
     """The channels as somebody logged them wrongly."""
     out = dict(channels)
     flip = np.ones(robot.n_joints)

@@ -106,7 +106,7 @@ def track_poses(
     rng = np.random.default_rng(seed)
     true = true_positions(robot, shown, wrong, payload)
     # Kinematics need no masses: links without any count as weightless with rotors that can be moved.
-    model = RigidModel(with_some_inertia(robot))
+    model = RigidModel(_with_some_inertia(robot))
     T = np.array([eye.T_tracker_base @ model.tip_pose(row) @ eye.T_tip_target for row in true])
     T[:, :3, 3] += eye.position_noise * rng.standard_normal((len(T), 3))
     turns = eye.orientation_noise * rng.standard_normal((len(T), 3))
@@ -133,7 +133,7 @@ def true_positions(robot: Robot, shown: FloatArray, errors: EncoderErrors, paylo
     return turned - compliance * RigidModel(robot, payload).gravities(turned)
 
 
-def with_some_inertia(robot: Robot) -> Robot:
+def _with_some_inertia(robot: Robot) -> Robot:
     """The same arm with a unit body for every link whose inertial parameters are unknown."""
     body = np.array([1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0])
     return replace(robot, links=tuple(replace(link, inertial=body) for link in robot.links), geometry=())

@@ -33,14 +33,14 @@ def true_parameters(plant: Plant, side: TorqueSide) -> dict[str, float]:
     payload = PayloadRuns.NONE if plant.payload is None else PayloadRuns.LOADED
     effects = Effects(viscous=True, coulomb=True, offset=True, torques=side, payload=payload)
     space = space_of(robot, effects)
-    return {p.name: float(true_value(plant, side, p.owner, p.quantity, p.body)) for p in space.parameters}
+    return {p.name: float(_true_value(plant, side, p.owner, p.quantity, p.body)) for p in space.parameters}
 
 
 MOTOR_SIDE = {f"motor_{name}": name for name in FRICTION_NAMES}
 """Friction between motor and sensor, and the drive's friction it is a share of."""
 
 
-def true_value(plant: Plant, side: TorqueSide, owner: str, quantity: str, body: int) -> float:
+def _true_value(plant: Plant, side: TorqueSide, owner: str, quantity: str, body: int) -> float:
     if quantity in INERTIAL_NAMES:
         ten = plant.payload if owner == PAYLOAD else plant.robot.links[body].inertial
         assert ten is not None, "a plant knows every body"

@@ -123,7 +123,7 @@ class Demonstration(Outcome):
     @property
     def checks(self) -> tuple[Check, ...]:  # type: ignore[override]
         """Those of the result, and whether its intervals hold the truth, which only a simulation knows."""
-        least = fewest_inside(self.parameters)
+        least = _fewest_inside(self.parameters)
         coverage = Check(
             code="coverage",
             passed=self.inside >= least,
@@ -207,7 +207,7 @@ def demonstration_page(demonstration: Demonstration) -> Report:
     return identification_report(demonstration.result)
 
 
-def fewest_inside(count: int) -> int:
+def _fewest_inside(count: int) -> int:
     """Of that many true values, so few lie in their 99 % intervals only once in `1 / UNLIKELY` times."""
     from scipy.stats import binom
 
@@ -263,7 +263,7 @@ def tell_story(
         save_trajectory(design.trajectory, folder / f"{name}.json", robot=robot.name)
         save_csv(design.trajectory, folder / f"{name}.csv", rate_hz=100.0)
         progress(f"running the {name} motion on the embedded robot ({design.trajectory.duration:.0f} s)")
-        runs.append(recorded(robot, specimen, design.trajectory, story))
+        runs.append(_record(robot, specimen, design.trajectory, story))
         path = write_log(runs[-1].log, folder / f"{name}_log.csv", LogFormat.CSV)
         logs.append(check_log(read_log(path, robot), robot))
     logs[0] = logs[0].split(1.0 / (story.repetitions + 1))[1]
@@ -275,13 +275,13 @@ def tell_story(
         result = replace(result, provenance={**result.provenance, "command": dict(command)})
     progress("writing the result, its export and the report")
     save_result(result, folder / "result")
-    inside, total = coverage(result, runs[0])
+    inside, total = _coverage(result, runs[0])
     return Demonstration(
         design=training,
         result=result,
         folder=folder,
         page_file=write_report(identification_report(result), folder / "report.html"),
-        exports=exported(result, folder),
+        exports=_export(result, folder),
         inside=inside,
         parameters=total,
         provenance=Provenance(
@@ -306,7 +306,7 @@ def designed(robot: Robot, story: Story, repetitions: int) -> Design:
     )
 
 
-def recorded(robot: Robot, specimen: Robot, motion: Trajectory, story: Story) -> Simulation:
+def _record(robot: Robot, specimen: Robot, motion: Trajectory, story: Story) -> Simulation:
     """A motion of the specimen, its controller knowing only the description, its motor torque read by realistic sensors."""
     sensors: Sensors = replace(typical_sensors(robot.limit("torque")), torque=None)
     if story.fault is Fault.LAG:
@@ -324,14 +324,14 @@ def recorded(robot: Robot, specimen: Robot, motion: Trajectory, story: Story) ->
     return simulate(specimen, motion, scenario=scenario)
 
 
-def exported(result: Result, folder: Path) -> tuple[Export, ...]:
+def _export(result: Result, folder: Path) -> tuple[Export, ...]:
     """The identified arm for other programs, if it may leave."""
     if result.reasons:
         return ()
     return tuple(export_result(result, target, folder) for target in (Format.URDF, Format.MJCF))
 
 
-def coverage(result: Result, run: Simulation) -> tuple[int, int]:
+def _coverage(result: Result, run: Simulation) -> tuple[int, int]:
     """How many true base parameters lie in their 99 % interval, and of how many."""
     truth: Mapping[str, float] = run.truth["parameters"][EFFECTS.torques.value]
     base = result.estimate.base

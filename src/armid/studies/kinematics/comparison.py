@@ -141,7 +141,7 @@ class Study(Outcome):
     @property
     def checks(self) -> tuple[Check, ...]:  # type: ignore[override]
         """Whether calibration and identification did what the comparison rests on, and what the comparison says."""
-        return study_checks(self)
+        return _study_checks(self)
 
     def _heading(self) -> str:
         return f"{self.robot.name}: {int(self.essential.sum())} essential of {len(self.base)} base parameters, medians"
@@ -151,7 +151,7 @@ class Study(Outcome):
         rows = tuple(
             (case.kinematics, case.motion, *(f"{100 * summary[name]:.3f} %" for name in cells))
             for case in self.cases
-            for summary in (case_summary(self, case),)
+            for summary in (_case_summary(self, case),)
         )
         k = self.kinematics
         tool = (("nominal", 1e3 * k.position_before.mean), ("calibrated", 1e3 * k.position_after.mean))
@@ -184,9 +184,9 @@ class Study(Outcome):
                 for kind in self.motions
                 for m in kind
             ],
-            "cases": [case_summary(self, case) for case in self.cases],
+            "cases": [_case_summary(self, case) for case in self.cases],
             "median_change": {self.cases[i].motion: float(np.median(np.abs(self.changes(i)))) for i in (0, 1)},
-            "parameters": [parameter_row(self, i) for i in range(len(self.base))],
+            "parameters": [_parameter_row(self, i) for i in range(len(self.base))],
             "settings": self.settings.as_dict(),
             "verdict": str(self.verdict),
             "reasons": list(self.reasons),
@@ -204,12 +204,12 @@ class Study(Outcome):
         """
         target = Path(folder)
         with replacing(target, marker=TABLE, what="study") as place:
-            written = [*write_study(self, place), self.report(place / "report.html")]
+            written = [*_write_study(self, place), self.report(place / "report.html")]
             names = [path.relative_to(place) for path in written]
         return tuple(target / name for name in names)
 
 
-def study_checks(study: Study) -> tuple[Check, ...]:
+def _study_checks(study: Study) -> tuple[Check, ...]:
     """What the comparison rests on, and whether it came out as published."""
     k, best = study.kinematics, study.cases[3]
     better, predicted = k.position_after.mean / k.position_before.mean, float(best.relative_error.mean())
@@ -248,7 +248,7 @@ def study_checks(study: Study) -> tuple[Check, ...]:
     )
 
 
-def case_summary(study: Study, case: Case) -> dict[str, Any]:
+def _case_summary(study: Study, case: Case) -> dict[str, Any]:
     """Medians over the essential parameters, and held-out torque."""
     return {
         "case": case.label,
@@ -264,7 +264,7 @@ def case_summary(study: Study, case: Case) -> dict[str, Any]:
     }
 
 
-def parameter_row(study: Study, i: int) -> dict[str, Any]:
+def _parameter_row(study: Study, i: int) -> dict[str, Any]:
     """One base parameter of the described arm in the four cases."""
     return {
         "name": study.base.names[i],
@@ -283,7 +283,7 @@ def parameter_row(study: Study, i: int) -> dict[str, Any]:
     }
 
 
-def write_study(study: Study, folder: Path) -> tuple[Path, ...]:
+def _write_study(study: Study, folder: Path) -> tuple[Path, ...]:
     """Writes everything but the page into an existing folder."""
     table = write_json(folder / TABLE, study.as_dict())
     values: dict[str, Any] = {case.label.replace(" ", "_"): case.estimates for case in study.cases}

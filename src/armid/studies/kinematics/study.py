@@ -145,9 +145,9 @@ def run_study(robot: Robot, settings: StudySettings, *, progress: Progress = lam
         orientation_noise=settings.orientation_noise,
         seed=seed,
     )
-    room = room_of(loaded(robot, payloads[-1]))
-    motions = compared_motions(room, settings, progress)
-    recordings, held_out = all_recordings(robot, specimen, room, motions, payloads, settings, progress)
+    room = room_of(_with_payload(robot, payloads[-1]))
+    motions = _compared_motions(room, settings, progress)
+    recordings, held_out = _all_recordings(robot, specimen, room, motions, payloads, settings, progress)
     base = described_base(robot, effects)
     beliefs = (Belief(NOMINAL, NOMINAL_LABEL, robot), Belief(CALIBRATED, "ID", kinematics.calibration.robot))
     cases: list[Case] = []
@@ -155,7 +155,7 @@ def run_study(robot: Robot, settings: StudySettings, *, progress: Progress = lam
         for kind, label, samples in zip(motions, MOTION_LABELS, recordings, strict=True):
             progress(f"identifying: {belief.name}, {kind[0].name}", 0.7 + 0.075 * len(cases))
             cases.append(identified(belief, (kind[0].name, label), base, effects, samples, held_out))
-    truth = true_values(specimen, payloads[-1], base, effects)
+    truth = _true_values(specimen, payloads[-1], base, effects)
     test = runs_of(held_out, robot, effects)
     units = test[0].source.space.units  # type: ignore[attr-defined]
     a, b, c, d = cases
@@ -167,7 +167,7 @@ def run_study(robot: Robot, settings: StudySettings, *, progress: Progress = lam
         base=base,
         units=tuple(units[i] for i in base.independent),
         truth=truth,
-        essential=essential_parameters(robot, effects, held_out, base, truth),
+        essential=_essential_parameters(robot, effects, held_out, base, truth),
         kinematics=kinematics,
         motions=motions,
         cases=(a, b, c, d),
@@ -194,7 +194,7 @@ def payloads_of(robot: Robot, settings: StudySettings) -> tuple[FloatArray | Non
     return (None, payload_body(mass)) if mass > 0.0 else (None,)
 
 
-def loaded(robot: Robot, payload: FloatArray | None) -> Robot:
+def _with_payload(robot: Robot, payload: FloatArray | None) -> Robot:
     """The arm with the payload as part of its last link, for torque limits."""
     if payload is None:
         return robot
@@ -203,7 +203,7 @@ def loaded(robot: Robot, payload: FloatArray | None) -> Robot:
     return robot.with_inertial(values)
 
 
-def compared_motions(
+def _compared_motions(
     room: Room, settings: StudySettings, progress: Progress
 ) -> tuple[tuple[StudyMotion, ...], tuple[StudyMotion, ...]]:
     """Through way-points and optimised, equally long."""
@@ -227,7 +227,7 @@ STRIDE = 1000
 """Between seeds of the searches of one study, so that studies with neighbouring seeds share none."""
 
 
-def all_recordings(
+def _all_recordings(
     robot: Robot,
     specimen: Robot,
     room: Room,
@@ -247,7 +247,7 @@ def all_recordings(
             seeds = ([settings.seed, m, k, repetition] for repetition in range(settings.repetitions))
             out[m].append([recorded(robot, runs, settings.cutoff, seed) for seed in seeds])
     progress("moving the simulated arm: held-out motion", 0.4 + 0.3 * (total - 1) / total)
-    trajectory = held_out_motion(room, settings)
+    trajectory = _held_out_motion(room, settings)
     runs = carried_out(robot, specimen, trajectory, payloads)
     return out, recorded(robot, runs, settings.cutoff, [settings.seed, len(motions)])
 
@@ -255,7 +255,7 @@ def all_recordings(
 HELD_OUT_HARMONICS = 5
 
 
-def held_out_motion(room: Room, settings: StudySettings) -> Trajectory:
+def _held_out_motion(room: Room, settings: StudySettings) -> Trajectory:
     """Another motion, of slower harmonics from a search of its own: none that is identified from.
 
     It never rests. At rest a joint sticks with any friction up to the Coulomb torque, which no model here predicts and
@@ -265,14 +265,14 @@ def held_out_motion(room: Room, settings: StudySettings) -> Trajectory:
     return optimised_motion(room, settings.seconds, starts=1, harmonics=HELD_OUT_HARMONICS, seed=seed).trajectory
 
 
-def true_values(specimen: Robot, payload: FloatArray | None, base: BaseParameters, effects: Effects) -> FloatArray:
+def _true_values(specimen: Robot, payload: FloatArray | None, base: BaseParameters, effects: Effects) -> FloatArray:
     """The described arm's combinations of the real arm's parameters, shape [r]."""
     plant = build_plant(specimen, payload=payload, sensed_friction=SENSED_FRICTION)
     truth = true_parameters(plant, effects.torques)
     return np.asarray(base.projection @ np.array([truth[name] for name in base.parameters]))
 
 
-def essential_parameters(
+def _essential_parameters(
     robot: Robot, effects: Effects, held_out: Samples, base: BaseParameters, truth: FloatArray
 ) -> npt.NDArray[np.bool_]:
     """Which base parameters matter in the held-out motion; see `ESSENTIAL`."""
