@@ -23,9 +23,11 @@ from armid.design.certificate import certify
 from armid.design.excitation import ExcitationGrid
 from armid.design.search import Budget, search
 from armid.design.statement import DesignSettings, stated
-from armid.identifiability.expectation import condition_numbers, excitation_information
+from armid.identifiability.criteria import condition_numbers
+from armid.identifiability.expectation import excitation_information
 from armid.identifiability.structure import structural_base
 from armid.motions.basis import FourierBasis
+from armid.parameters.effects import effects_of
 from armid.robot.load import load_robot
 
 PERIOD = 20.0
@@ -34,7 +36,8 @@ COUNT = 128
 
 def the_problem(margin=0.0, everything=False):
     kinds = {"position", "velocity"} | ({"acceleration", "jerk", "torque"} if everything else set())
-    settings = DesignSettings(margin=margin, limits=frozenset(kinds), self_collision=everything)
+    effects = effects_of("viscous,coulomb")
+    settings = DesignSettings(effects=effects, margin=margin, limits=frozenset(kinds), self_collision=everything)
     return stated(load_robot("iiwa14"), settings, None)[0]
 
 

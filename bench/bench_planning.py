@@ -6,9 +6,10 @@ import numpy as np
 
 from armid.parameters.effects import Effects
 from armid.planning.constraints import constraints_of, planning_limits
+from armid.planning.fastest import fastest_motion
 from armid.planning.model import model_of_robot
+from armid.planning.motion import PlanSettings
 from armid.planning.path import SplinePath
-from armid.planning.plan import PlanSettings, plan_motion
 from armid.planning.reduced import reduced_dynamics
 from armid.planning.timing import fastest
 from armid.robot import load_robot
@@ -48,8 +49,10 @@ def main() -> None:
                 PlanSettings(points=POINTS, confidence=0.99),
             ),
         ):
-            plan = plan_motion(path, chosen, settings)
-            seconds = best(lambda path=path, chosen=chosen, settings=settings: plan_motion(path, chosen, settings), 3)
+            plan = fastest_motion(path, chosen, settings)
+            seconds = best(
+                lambda path=path, chosen=chosen, settings=settings: fastest_motion(path, chosen, settings), 3
+            )
             rows.append((f"{name}: {label}", seconds, plan.duration))
     table(f"Motion along a path of 7 joints, {POINTS} points", ("", "s to plan", "s of motion"), rows)
 

@@ -82,7 +82,7 @@ def test_an_untrusted_result_is_refused_unless_forced(path: Path, tmp_path: Path
     assert "40 %" in refused.stderr
     assert not (tmp_path / "out").exists()
     forced = run(stored("untrusted"), path, "--out", tmp_path / "out", "--force", "--json")
-    assert forced.exit_code == 0
+    assert forced.exit_code == 3  # planned, and not to be trusted
     values = json.loads(forced.stdout)
     assert values["verdict"] == "untrusted"
     assert all("UNVALIDATED" in Path(file).name for file in values["files"])

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from armid.cli import application
+from armid.cli.poses import ErrorsWord, MethodWord, PurposeWord, SpreadWord
+from armid.design.pose_pool import Spread
+from armid.design.poses import PoseMethod, Purpose
 from armid.motions.trajectory_files import load_trajectory
+from armid.rows.pose import ChainErrors
 
 
 def run(*arguments: str):
@@ -50,14 +55,14 @@ def test_people_get_tables(tmp_path: Path):
         str(tmp_path),
     )
     assert outcome.exit_code == 0, outcome.stderr
-    assert "target matrix" in outcome.stderr
-    assert outcome.stdout == ""
+    assert "target matrix" in outcome.stdout
+    assert "penalty" in outcome.stdout
+    assert "poses.csv" in outcome.stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--for", "fun"], "--for"),
         (
             ["--for", "gravity", "--cell", "nowhere"],
             "no cell named 'nowhere'; there are: lwr4plus-tracker, mabi-max100",
@@ -72,3 +77,23 @@ def test_bad_input_is_one_line_and_exit_one(arguments, message, tmp_path: Path):
     assert outcome.exit_code == 1, outcome.stdout
     assert message in outcome.stderr
     assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize(
+    "words", [("--for", "fun"), ("--method", "luck"), ("--spread", "thin"), ("--errors", "all")], ids=" ".join
+)
+def test_a_word_that_does_not_exist_is_wrong_usage(words, tmp_path: Path):
+    purpose = () if words[0] == "--for" else ("--for", "gravity")
+    outcome = run("nobody.urdf", *purpose, "--out", str(tmp_path / "x"), *words)
+    assert outcome.exit_code == 2
+    assert words[1] in outcome.stderr
+
+
+def test_words_are_those_of_the_library():
+    for words, kind in (
+        (PurposeWord, Purpose),
+        (MethodWord, PoseMethod),
+        (SpreadWord, Spread),
+        (ErrorsWord, ChainErrors),
+    ):
+        assert set(get_args(words)) == {member.value for member in kind}

@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import armid
 from armid.cli import application
+from armid.errors import InputError
 from armid.motions.fourier import FourierTrajectory
 from armid.motions.trajectory_files import save_trajectory
 from armid.robot.elementary import Move, elementary_matrix
@@ -127,6 +129,22 @@ def test_bad_files_are_named(name, message, tmp_path: Path):
     )
     assert outcome.exit_code == 1
     assert message in outcome.stderr
+
+
+def test_the_library_shows_objects_too():
+    poses = [[0.1 * k] * 7 for k in range(3)]
+    with armid.show("iiwa14", swing(), port=0) as viewer:
+        assert viewer.url.startswith("http://127.0.0.1:")
+        assert viewer.show.duration == 8.0
+        viewer.play(0.05)
+    with armid.show(load_robot("iiwa14"), poses, port=0) as viewer:
+        assert viewer.show.duration > 0.0
+        np.testing.assert_allclose(viewer.show.at(viewer.show.duration)[0], poses[-1], atol=1e-9)
+    chosen = armid.choose_poses("cylindrical", "gravity", pool=200, starts=1, count=8)
+    with armid.show("cylindrical", chosen, port=0) as viewer:
+        assert viewer.show.trajectory is chosen.transitions
+    with pytest.raises(InputError, match="iiwa14 has 7"):
+        armid.show("iiwa14", chosen.transitions, port=0)
 
 
 def test_live_figures_tell_usage_and_distance():

@@ -10,7 +10,6 @@ import pytest
 
 from armid.design.approach import NoTransitionError, edge_is_free, safe_transition, safe_waypoints
 from armid.design.certificate import certify
-from armid.design.criterion import CriterionSettings, DesignCriterion
 from armid.design.pose_pool import Spread, free_poses, generate_poses, reference_pose
 from armid.design.pose_refine import refined_poses, set_value
 from armid.design.pose_selection import Pool, exchanged, multi_start_exchange, tabu_search
@@ -18,6 +17,7 @@ from armid.design.poses import PoseMethod, PoseSettings, Purpose, design_poses
 from armid.design.target_matrix import rated_selection, safe_condition, target_matrix, undominated
 from armid.design.travel import route, travel_order, travel_times
 from armid.errors import InputError
+from armid.identifiability.smooth import Merit, SmoothCriterion
 from armid.identifiability.structure import structural_base
 from armid.kernels.evaluate import Restricted, evaluate_rows
 from armid.motions.limits import InfeasibleError, motion_limits
@@ -130,7 +130,7 @@ def small_pool(rng: np.random.Generator, count: int = 4) -> Pool:
 def test_exchange_finds_the_best_of_all_choices(seed):
     rng = np.random.default_rng(seed)
     pool = small_pool(rng)
-    quality = CriterionSettings(DesignCriterion.CONDITION, 30.0)
+    quality = Merit(SmoothCriterion.CONDITION, 30.0)
     everything = [quality(pool.gram(np.array(c)))[0] for c in combinations(range(12), 4)]
     _, value = multi_start_exchange(pool, quality, starts=10, rng=rng)
     # Repeating a pose is allowed, so the exchange may do better than any choice of distinct ones.
@@ -144,7 +144,7 @@ def test_exchange_finds_the_best_of_all_choices(seed):
 def test_quotas_of_groups_are_kept():
     rng = np.random.default_rng(5)
     pool = Pool(rng.normal(size=(60, 1, 6)), np.repeat([0, 1, 2], 20).astype(np.intp), (4, 3, 5))
-    chosen, _ = multi_start_exchange(pool, CriterionSettings(DesignCriterion.CONDITION, 20.0), starts=2, rng=rng)
+    chosen, _ = multi_start_exchange(pool, Merit(SmoothCriterion.CONDITION, 20.0), starts=2, rng=rng)
     assert np.bincount(pool.groups[chosen]).tolist() == [4, 3, 5]
 
 
@@ -157,7 +157,7 @@ def test_refinement_has_the_right_gradient_never_worsens_and_stays_free():
     rng = np.random.default_rng(6)
     poses = free_poses(scene, rng.uniform(limits.lower, limits.upper, size=(200, 7)))[:8]
     channels = np.ones((8, 7))
-    quality = CriterionSettings(DesignCriterion.CONDITION, 8.0)
+    quality = Merit(SmoothCriterion.CONDITION, 8.0)
     value, gradient = set_value(rows, poses, channels, quality)
     d, h = rng.normal(size=poses.shape), 1e-6
     numeric = (
@@ -175,7 +175,7 @@ def test_refinement_has_the_right_gradient_never_worsens_and_stays_free():
 
 @pytest.fixture(scope="module")
 def mabi():
-    from armid.cli.poses import named_cell
+    from armid.scene.cell import cell_of as named_cell
 
     settings = PoseSettings(pool=(3000, 2500, 2000, 1500, 800), starts=1, tabu_steps=100, transitions=False)
     return design_poses(
@@ -210,8 +210,8 @@ def test_rows_of_axis_inertia_poses_give_the_reported_condition(mabi):
 
 def test_calibration_poses_keep_visibility_and_distance():
     """17 poses for the LWR4+ within table 1 of [Kolyubin2017]."""
-    from armid.cli.poses import named_cell
     from armid.kernels.kinematics import forward_kinematics
+    from armid.scene.cell import cell_of as named_cell
 
     robot = load_robot("lwr4plus")
     settings = PoseSettings(frame="led_fixture", pool=(4000,), starts=1, tabu_steps=100)

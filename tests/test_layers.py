@@ -83,7 +83,7 @@ OUTSIDE = {
     "export": "parameters robot robot.urdf recursion kernels consistency identification",
     "report": (
         "parameters robot kernels kinematics rows motions scene identifiability logs consistency "
-        "identification inspection calibration design recovery planning studies studies.kinematics"
+        "identification inspection calibration design recovery planning simulation studies studies.kinematics"
     ),
     "studies": (
         "parameters robot kernels kinematics motions identifiability logs logs.health logs.conditioning "

@@ -10,11 +10,12 @@ import pytest
 from scipy.spatial import cKDTree
 
 from armid.planning.constraints import planning_limits
+from armid.planning.fastest import fastest_motion
 from armid.planning.model import TorqueModel, model_of_result, model_of_robot
+from armid.planning.motion import Plan, PlanSettings
 from armid.planning.path import SplinePath
-from armid.planning.plan import Plan, PlanSettings, plan_motion
 from armid.robot import Robot
-from armid.simulation import ComputedTorque, OnFault, Physics, SimulatedRun, simulate
+from armid.simulation import ComputedTorque, OnFault, Physics, SimulatedRun, run_motion
 from armid.simulation.variation import varied
 from support.identified import trusted
 
@@ -71,10 +72,10 @@ def executed(model: TorqueModel, believed: Robot) -> Outcome:
     """Plan with a model, then run under computed torque with the same model on the physical arm."""
     limits = planning_limits(limited(trusted().robot))[0]
     path = SplinePath(trusted().robot.joint_names, WAYPOINTS)
-    plan = plan_motion(path, model, PlanSettings(points=500, jerk_points=250, limits=limits, margin=MARGIN))
+    plan = fastest_motion(path, model, PlanSettings(points=500, jerk_points=250, limits=limits, margin=MARGIN))
     physics = Physics(collisions=False, on_fault=OnFault.RECORD)
     controller = ComputedTorque(model=believed, frequency_hz=6.0)
-    return Outcome(plan, simulate(physical(), plan.trajectory, controller=controller, physics=physics))
+    return Outcome(plan, run_motion(physical(), plan.trajectory, controller=controller, physics=physics))
 
 
 @cache

@@ -15,10 +15,10 @@ from armid.motions.trajectory_files import load_trajectory
 from armid.parameters.effects import Effects
 from armid.planning.constraints import planning_limits
 from armid.planning.errors import CollisionError, HoldingError, OutsideLimitsError, SingularPathError
+from armid.planning.fastest import fastest_motion
 from armid.planning.model import TorqueModel, model_of_robot
+from armid.planning.motion import Plan, PlanSettings
 from armid.planning.path import SplinePath, TrajectoryPath
-from armid.planning.plan import Plan, PlanSettings, plan_motion
-from armid.planning.plan_files import save_plan
 from armid.robot import Box, Geometry, Robot, load_robot
 from armid.robot.robot import Limits
 from armid.scene.cell import Cell, Obstacle
@@ -55,7 +55,7 @@ def test_limits_hold_and_the_path_is_kept(name: str) -> None:
     path = SplinePath(
         robot.joint_names, 0.5 * (lower + upper) + 0.25 * (upper - lower) * rng.uniform(-1, 1, (4, robot.n_joints))
     )
-    plan = plan_motion(path, model_of_robot(robot), PlanSettings(points=400, jerk_points=250))
+    plan = fastest_motion(path, model_of_robot(robot), PlanSettings(points=400, jerk_points=250))
     within(plan, robot)
     assert max(plan.usage.worst().values()) == pytest.approx(1.0, abs=1e-3)  # something is used in full
     q, qd, _ = plan.trajectory.sample([0.0, plan.duration])
@@ -75,7 +75,7 @@ def test_closed_fourier_path() -> None:
     fourier = FourierTrajectory(
         robot.joint_names, 5.0, np.array([0.2, 0.3]), np.array([[0.6], [0.1]]), np.array([[0.1], [0.7]])
     )
-    plan = plan_motion(TrajectoryPath(fourier), model_of_robot(robot), PlanSettings(points=500, jerk_points=300))
+    plan = fastest_motion(TrajectoryPath(fourier), model_of_robot(robot), PlanSettings(points=500, jerk_points=300))
     q, _, _ = plan.trajectory.sample([0.0, plan.duration])
     assert np.allclose(q[0], q[1], atol=1e-9)
     within(plan, robot)
@@ -83,9 +83,9 @@ def test_closed_fourier_path() -> None:
 
 def test_friction_makes_a_difference() -> None:
     path = SplinePath(("j1", "j2"), WAYPOINTS)
-    with_friction = plan_motion(path, model_of_robot(planar_arm(torque=(60.0, 18.0))))
+    with_friction = fastest_motion(path, model_of_robot(planar_arm(torque=(60.0, 18.0))))
     rigid = model_of_robot(planar_arm(torque=(60.0, 18.0)), effects=Effects(rotor_inertia=True))
-    without = plan_motion(path, rigid)
+    without = fastest_motion(path, rigid)
     assert abs(with_friction.duration / without.duration - 1.0) > 0.01
     # The motion planned without friction asks for more than there is.
     q, qd, qdd = without.trajectory.sample(np.linspace(0.0, without.duration, 3000))
@@ -100,8 +100,8 @@ def test_doubt_costs_time_and_buys_probability(jerk: float) -> None:
     path = SplinePath(robot.joint_names, WAYPOINTS)
     model = doubtful(robot, 0.03)
     settings = PlanSettings(points=400, jerk_points=200)
-    bold = plan_motion(path, model, settings)
-    plans = [plan_motion(path, model, replace(settings, confidence=p)) for p in (0.8, 0.99)]
+    bold = fastest_motion(path, model, settings)
+    plans = [fastest_motion(path, model, replace(settings, confidence=p)) for p in (0.8, 0.99)]
     assert bold.duration < plans[0].duration < plans[1].duration
     assert plans[1].longer == pytest.approx(plans[1].duration / bold.duration - 1.0)
     # Independent draws of the parameters, torque recomputed at other instants.
@@ -122,24 +122,24 @@ def test_doubt_costs_time_and_buys_probability(jerk: float) -> None:
 def test_no_doubt_means_no_difference() -> None:
     robot = planar_arm()
     path = SplinePath(robot.joint_names, WAYPOINTS)
-    plain = plan_motion(path, model_of_robot(robot))
-    confident = plan_motion(path, model_of_robot(robot), PlanSettings(confidence=0.999))
+    plain = fastest_motion(path, model_of_robot(robot))
+    confident = fastest_motion(path, model_of_robot(robot), PlanSettings(confidence=0.999))
     assert confident.duration == plain.duration
     assert confident.probability == 1.0
     with pytest.raises(InputError, match="a probability from"):
-        plan_motion(path, model_of_robot(robot), PlanSettings(confidence=1.0))
+        fastest_motion(path, model_of_robot(robot), PlanSettings(confidence=1.0))
 
 
 def test_margin_leaves_limits_unused() -> None:
     robot = planar_arm(acceleration=20.0)
     path = SplinePath(robot.joint_names, WAYPOINTS)
-    full = plan_motion(path, model_of_robot(robot), PlanSettings(points=300))
-    spare = plan_motion(path, model_of_robot(robot), PlanSettings(points=300, margin=0.2))
+    full = fastest_motion(path, model_of_robot(robot), PlanSettings(points=300))
+    spare = fastest_motion(path, model_of_robot(robot), PlanSettings(points=300, margin=0.2))
     assert spare.duration > full.duration
     _, _, qdd = spare.trajectory.sample(np.linspace(0.0, spare.duration, 2000))
     assert (np.abs(qdd) <= 0.8 * 20.0 * 1.001).all()
     with pytest.raises(InputError, match="margin"):
-        plan_motion(path, model_of_robot(robot), PlanSettings(margin=1.0))
+        fastest_motion(path, model_of_robot(robot), PlanSettings(margin=1.0))
 
 
 def test_units_of_the_path_parameter_do_not_matter() -> None:
@@ -147,7 +147,7 @@ def test_units_of_the_path_parameter_do_not_matter() -> None:
     robot = planar_arm(torque=(60.0, 20.0))
     one = FourierTrajectory(robot.joint_names, 4.0, np.zeros(2), np.array([[0.8], [0.2]]), np.array([[0.1], [0.6]]))
     plans = [
-        plan_motion(TrajectoryPath(fourier), model_of_robot(robot), PlanSettings(points=1500))
+        fastest_motion(TrajectoryPath(fourier), model_of_robot(robot), PlanSettings(points=1500))
         for fourier in (one, replace(one, period=13.0))
     ]
     assert plans[0].duration == pytest.approx(plans[1].duration, rel=1e-6)
@@ -160,14 +160,14 @@ def test_leaving_the_position_limits_says_where() -> None:
         OutsideLimitsError,
         match=r"from waypoint 2 to 3, .* % of the path: j1 leaves its limits -3 to 3, as far as 3\.2",
     ):
-        plan_motion(path, model_of_robot(robot))
+        fastest_motion(path, model_of_robot(robot))
 
 
 def test_a_spline_that_swings_over_is_noticed_between_waypoints() -> None:
     robot = planar_arm()
     path = SplinePath(robot.joint_names, np.array([[0.0, 0.0], [2.95, 0.2], [2.95, 2.0], [0.0, 2.2]]))
     with pytest.raises(OutsideLimitsError, match="waypoint 2 to 3"):
-        plan_motion(path, model_of_robot(robot))
+        fastest_motion(path, model_of_robot(robot))
 
 
 def test_torque_too_small_to_hold_the_arm_says_where() -> None:
@@ -177,21 +177,21 @@ def test_torque_too_small_to_hold_the_arm_says_where() -> None:
     with pytest.raises(
         HoldingError, match=r"50 % of the way from waypoint 1 to 2.*j1 needs 25\.8 to hold .* limit is 25"
     ) as caught:
-        plan_motion(path, model_of_robot(robot))
+        fastest_motion(path, model_of_robot(robot))
     assert caught.value.place.endswith("49.9 % of the path")
     # With a little more torque it can be held, but not moved against friction of 2 N m.
     strong = planar_arm(torque=(26.5, 25.0))
     with pytest.raises(HoldingError, match=r"needs 27\.8 to move the arm slowly"):
-        plan_motion(path, model_of_robot(strong))
+        fastest_motion(path, model_of_robot(strong))
     with pytest.raises(HoldingError, match="for the doubt in the parameters"):
-        plan_motion(path, doubtful(planar_arm(torque=(28.5, 25.0)), 0.1), PlanSettings(confidence=0.999))
+        fastest_motion(path, doubtful(planar_arm(torque=(28.5, 25.0)), 0.1), PlanSettings(confidence=0.999))
 
 
 def test_a_path_that_turns_back_says_where() -> None:
     robot = planar_arm()
     path = SplinePath(robot.joint_names, np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 0.0]]))
     with pytest.raises(SingularPathError, match=r"(waypoint 1 to 2|waypoint 2 to 3), \d+\.\d % of the path: singular"):
-        plan_motion(path, model_of_robot(robot))
+        fastest_motion(path, model_of_robot(robot))
 
 
 def test_self_collision_says_where_and_what() -> None:
@@ -205,27 +205,27 @@ def test_self_collision_says_where_and_what() -> None:
     with pytest.raises(
         CollisionError, match=r"% of the way from waypoint 1 to 2.* and .* come closer than the margin, by \d+ mm"
     ):
-        plan_motion(path, model_of_robot(robot), scene=scene)
+        fastest_motion(path, model_of_robot(robot), scene=scene)
 
 
 def test_collision_with_the_cell_is_named() -> None:
     robot = load_robot("panda")
     start, end = np.array([0.0, -0.3, 0.0, -1.8, 0.0, 1.6, 0.7]), np.array([1.2, -0.3, 0.0, -1.8, 0.0, 1.6, 0.7])
     path = SplinePath(robot.joint_names, np.array([start, end]))
-    plan_motion(path, model_of_robot(robot), PlanSettings(points=200, jerk_points=150), scene=build_scene(robot))
+    fastest_motion(path, model_of_robot(robot), PlanSettings(points=200, jerk_points=150), scene=build_scene(robot))
     place = forward_kinematics(robot, 0.5 * (start + end))[0]
     T = np.eye(4)
     T[:3, 3] = place[:3, 3]
     cell = Cell(obstacles=(Obstacle("pillar", Geometry(Box((0.1, 0.1, 0.1)), T)),))
     with pytest.raises(CollisionError, match="pillar"):
-        plan_motion(path, model_of_robot(robot), scene=build_scene(robot, cell))
+        fastest_motion(path, model_of_robot(robot), scene=build_scene(robot, cell))
 
 
 def test_a_joint_without_any_limit_of_force_gets_a_note() -> None:
     robot = planar_arm()
     first = replace(robot.joints[0], limits=Limits(lower=-3.0, upper=3.0, velocity=2.0))
     robot = replace(robot, joints=(first, robot.joints[1]))
-    plan = plan_motion(SplinePath(robot.joint_names, WAYPOINTS), model_of_robot(robot), PlanSettings(points=300))
+    plan = fastest_motion(SplinePath(robot.joint_names, WAYPOINTS), model_of_robot(robot), PlanSettings(points=300))
     codes = {note.code for note in plan.notes}
     assert "limit-assumed" in codes
     assert "jerk-unlimited" in codes
@@ -233,18 +233,18 @@ def test_a_joint_without_any_limit_of_force_gets_a_note() -> None:
 
 def test_files_come_back_as_the_same_motion(tmp_path: Path) -> None:
     robot = planar_arm(jerk=300.0)
-    plan = plan_motion(
+    plan = fastest_motion(
         SplinePath(robot.joint_names, WAYPOINTS), model_of_robot(robot), PlanSettings(points=300, jerk_points=150)
     )
-    files = save_plan(plan, tmp_path / "out", rate_hz=500.0, trusted=True)
-    assert [file.name for file in files] == ["plan.json", "plan.csv", "plan-joint-trajectory.yaml"]
+    files = plan.save(tmp_path / "out", rate_hz=500.0)
+    assert [file.name for file in files] == ["plan.json", "plan.csv", "plan-joint-trajectory.yaml", "plan.html"]
     t = np.linspace(0.0, plan.duration, 333)
     for file in files[:2]:
         again = load_trajectory(file)
         assert again.duration == pytest.approx(plan.duration, abs=1e-9)
         assert np.allclose(again.sample(t)[0], plan.trajectory.sample(t)[0], atol=1e-6)
-    marked = save_plan(plan, tmp_path / "out", rate_hz=100.0, trusted=False)
+    marked = replace(plan, doubts=("40 % error",)).save(tmp_path / "out", rate_hz=100.0)
     assert all("UNVALIDATED" in file.name for file in marked)
     (tmp_path / "taken").write_text("")
     with pytest.raises(InputError, match="cannot be written"):
-        save_plan(plan, tmp_path / "taken", rate_hz=100.0, trusted=True)
+        plan.save(tmp_path / "taken", rate_hz=100.0)

@@ -14,9 +14,10 @@ from armid.kernels.dynamics import inverse_dynamics
 from armid.motions.fourier import FourierTrajectory
 from armid.parameters.effects import Effects
 from armid.planning.constraints import constraints_of, planning_limits
+from armid.planning.fastest import fastest_motion
 from armid.planning.model import model_of_robot
+from armid.planning.motion import PlanSettings
 from armid.planning.path import Path, SplinePath, TrajectoryPath
-from armid.planning.plan import PlanSettings, plan_motion
 from armid.planning.reduced import reduced_dynamics
 from armid.planning.timing import fastest
 from armid.robot import Drive, Robot, load_robot
@@ -43,20 +44,20 @@ INERTIA = 0.2
 
 def test_bang_bang_of_a_single_inertia() -> None:
     robot = one_joint(Drive(), velocity=100.0, torque=3.0)
-    plan = plan_motion(line(robot, 2.0), model_of_robot(robot))
+    plan = fastest_motion(line(robot, 2.0), model_of_robot(robot))
     assert plan.duration == pytest.approx(2.0 * np.sqrt(2.0 * INERTIA / 3.0), rel=1e-6)
     assert plan.usage.worst()["torque"] == pytest.approx(1.0, abs=1e-6)
 
 
 def test_trapezoid_when_velocity_is_limited() -> None:
     robot = one_joint(Drive(), velocity=2.0, acceleration=5.0, torque=3.0)
-    plan = plan_motion(line(robot, 2.0), model_of_robot(robot))
+    plan = fastest_motion(line(robot, 2.0), model_of_robot(robot))
     assert plan.duration == pytest.approx(2.0 / 2.0 + 2.0 / 5.0, rel=1e-4)
 
 
 def test_dry_friction_helps_braking_and_hinders_starting() -> None:
     robot = one_joint(Drive(coulomb=1.0), velocity=100.0, torque=3.0)
-    plan = plan_motion(line(robot, 2.0), model_of_robot(robot))
+    plan = fastest_motion(line(robot, 2.0), model_of_robot(robot))
     up, down = (3.0 - 1.0) / INERTIA, (3.0 + 1.0) / INERTIA
     peak = np.sqrt(2.0 * 2.0 * up * down / (up + down))
     assert plan.duration == pytest.approx(peak / up + peak / down, rel=1e-4)
@@ -65,7 +66,7 @@ def test_dry_friction_helps_braking_and_hinders_starting() -> None:
 def test_viscous_friction_against_quadrature() -> None:
     b, torque, length = 0.4, 3.0, 4.0
     robot = one_joint(Drive(viscous=b), velocity=100.0, torque=torque)
-    plan = plan_motion(line(robot, length), model_of_robot(robot))
+    plan = fastest_motion(line(robot, length), model_of_robot(robot))
 
     def distance(peak: float) -> float:
         up = quad(lambda v: INERTIA * v / (torque - b * v), 0.0, peak)[0]
@@ -76,14 +77,14 @@ def test_viscous_friction_against_quadrature() -> None:
     down = quad(lambda v: INERTIA / (torque + b * v), 0.0, peak)[0]
     # Both ends of an interval are constrained, and friction grows along it: a little slower than could be, never faster.
     assert up + down <= plan.duration < 1.003 * (up + down)
-    finer = plan_motion(line(robot, length), model_of_robot(robot), PlanSettings(points=4000))
+    finer = fastest_motion(line(robot, length), model_of_robot(robot), PlanSettings(points=4000))
     assert finer.duration - (up + down) < 0.35 * (plan.duration - (up + down))
 
 
 def test_seven_phases_of_a_jerk_limited_move() -> None:
     v, a, j, length = 2.0, 8.0, 80.0, 3.0
     robot = one_joint(Drive(), velocity=v, acceleration=a, jerk=j, torque=100.0)
-    plan = plan_motion(line(robot, length), model_of_robot(robot))
+    plan = fastest_motion(line(robot, length), model_of_robot(robot))
     assert plan.duration == pytest.approx(length / v + v / a + a / j, rel=2e-3)
     assert max(plan.usage.worst().values()) <= 1.0 + 1e-8
 
@@ -91,7 +92,7 @@ def test_seven_phases_of_a_jerk_limited_move() -> None:
 def test_short_jerk_limited_move_never_reaches_the_other_limits() -> None:
     j, length = 50.0, 0.1
     robot = one_joint(Drive(), velocity=10.0, acceleration=100.0, jerk=j, torque=100.0)
-    plan = plan_motion(line(robot, length), model_of_robot(robot))
+    plan = fastest_motion(line(robot, length), model_of_robot(robot))
     assert plan.duration == pytest.approx(4.0 * np.cbrt(length / (2.0 * j)), rel=2e-3)
 
 
@@ -208,7 +209,7 @@ def test_hand_written_equations_are_those_of_the_robot() -> None:
 def test_torque_limits_with_friction_against_optimal_control() -> None:
     robot = planar_arm(torque=(60.0, 18.0), velocity=3.0)
     path, symbolic = curve(robot)
-    plan = plan_motion(path, model_of_robot(robot))
+    plan = fastest_motion(path, model_of_robot(robot))
     reference = casadi_duration(robot, path, symbolic, (1.0, -1.0), intervals=150, jerk=False)
     assert plan.duration == pytest.approx(reference, rel=WITHIN)
     assert plan.usage.worst()["torque"] == pytest.approx(1.0, abs=1e-3)
@@ -217,7 +218,7 @@ def test_torque_limits_with_friction_against_optimal_control() -> None:
 def test_jerk_limits_against_optimal_control() -> None:
     robot = planar_arm(torque=(60.0, 18.0), velocity=3.0, jerk=250.0)
     path, symbolic = curve(robot)
-    plan = plan_motion(path, model_of_robot(robot))
+    plan = fastest_motion(path, model_of_robot(robot))
     reference = casadi_duration(robot, path, symbolic, (1.0, -1.0), intervals=150, jerk=True)
     assert plan.duration == pytest.approx(reference, rel=WITHIN)
     worst = plan.usage.worst()
@@ -229,7 +230,7 @@ def test_jerk_limits_against_optimal_control() -> None:
 def test_a_finer_grid_changes_little() -> None:
     robot = planar_arm(torque=(60.0, 18.0), velocity=3.0, jerk=250.0)
     path, _ = curve(robot)
-    coarse = plan_motion(path, model_of_robot(robot), PlanSettings(points=300, jerk_points=120))
-    fine = plan_motion(path, model_of_robot(robot), PlanSettings(points=2000, jerk_points=700))
+    coarse = fastest_motion(path, model_of_robot(robot), PlanSettings(points=300, jerk_points=120))
+    fine = fastest_motion(path, model_of_robot(robot), PlanSettings(points=2000, jerk_points=700))
     assert coarse.duration == pytest.approx(fine.duration, rel=5e-3)
     assert coarse.profile.duration == pytest.approx(fine.profile.duration, rel=5e-3)

@@ -14,8 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from armid.design.design import Design, DesignSettings, design_excitation
+from armid.design.motion import Design
+from armid.design.optimise import design_excitation
 from armid.design.search import Budget
+from armid.design.statement import DesignSettings
 from armid.errors import InputError
 from armid.estimation.torque_error import JointErrors, TorqueErrors
 from armid.identification.result import Result

@@ -260,7 +260,7 @@ def test_bad_cells_are_named(text, message):
 
 
 def test_a_cell_that_is_not_there(tmp_path: Path):
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="does not exist"):
         load_cell(tmp_path / "none.yaml")
 
 

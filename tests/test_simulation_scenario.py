@@ -19,7 +19,7 @@ from armid.simulation.files import Job, run_jobs
 from armid.simulation.measure import Mistakes
 from armid.simulation.motions import Held
 from armid.simulation.physics import Physics
-from armid.simulation.run import simulate
+from armid.simulation.run import run_motion
 from armid.simulation.scenario import Scenario, run_scenario
 from armid.simulation.sensors import (
     ChannelLag,
@@ -243,4 +243,4 @@ def test_a_settings_file_that_is_not_there(panda, tmp_path):
     with pytest.raises(InputError):
         load_scenario(tmp_path / "binary.yaml", panda)
     with pytest.raises(UnknownNameError):
-        simulate(panda, sines(panda, 0.1), physics=Physics(locked=("elbow",)))
+        run_motion(panda, sines(panda, 0.1), physics=Physics(locked=("elbow",)))

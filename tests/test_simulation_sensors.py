@@ -13,7 +13,7 @@ from armid.logs.log import Channel
 from armid.robot.load import load_robot
 from armid.simulation.controller_data import read_controller
 from armid.simulation.measure import Mistakes, held, measure
-from armid.simulation.run import simulate
+from armid.simulation.run import run_motion
 from armid.simulation.sensors import (
     ChannelLag,
     CurrentSensor,
@@ -33,7 +33,7 @@ from support.motions import sines
 @pytest.fixture(scope="module")
 def run():
     robot = load_robot("panda")
-    return simulate(robot, sines(robot, 2.0))
+    return run_motion(robot, sines(robot, 2.0))
 
 
 def test_perfect_sensors_say_what_happened(run):

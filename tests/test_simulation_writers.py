@@ -15,7 +15,7 @@ from armid.logs.log import Channel
 from armid.logs.read import read_log
 from armid.robot.load import load_robot
 from armid.simulation.measure import measure
-from armid.simulation.run import simulate
+from armid.simulation.run import run_motion
 from armid.simulation.sensors import CurrentSensor, RecordedVelocity, Sensors, VelocitySensor
 from armid.simulation.writers import SUFFIXES, LogFormat, write_log
 from support.motions import sines
@@ -30,7 +30,7 @@ def robot():
 
 @pytest.fixture(scope="module")
 def log(robot):
-    run = simulate(robot, sines(robot, 0.3))
+    run = run_motion(robot, sines(robot, 0.3))
     return measure(run, Sensors(current=CurrentSensor(torque_constant=8.0)))
 
 
@@ -97,7 +97,7 @@ def test_mcap_is_a_bag_of_joint_states(log, tmp_path):
 
 def test_what_a_format_needs_and_where_it_cannot_go(robot, tmp_path, log):
     blind = measure(
-        simulate(robot, sines(robot, 0.05)), Sensors(velocity=VelocitySensor(RecordedVelocity.NONE), torque=None)
+        run_motion(robot, sines(robot, 0.05)), Sensors(velocity=VelocitySensor(RecordedVelocity.NONE), torque=None)
     )
     with pytest.raises(InputError, match=r"velocity.*libfranka"):
         write_log(blind, tmp_path / "x.csv", LogFormat.LIBFRANKA)

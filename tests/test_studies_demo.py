@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,9 +20,10 @@ from armid.errors import ArmidError
 from armid.identification.result import load_result
 from armid.motions.fourier import FourierTrajectory, from_velocity_form
 from armid.robot.load import load_robot
+from armid.simulation import scenario
 from armid.simulation.run import SimulatedRun
 from armid.studies import demo as module
-from armid.studies.demo import Ending, Fault, Story, tell_story
+from armid.studies.demo import Demonstration, Fault, Story, tell_story
 from support.iiwa_motions import EXCITATION_A, EXCITATION_B, FEASIBILITY_A, FEASIBILITY_B
 
 STORY = Story(repetitions=1)
@@ -37,24 +39,24 @@ def motion(*, training: bool) -> FourierTrajectory:
 @pytest.fixture(scope="module")
 def shortcuts() -> Iterator[None]:
     """Published motions for the search, and every run of the embedded robot only once."""
-    simulate, runs = module.simulate, {}
+    run_motion, runs = scenario.run_motion, {}
 
     def designed(robot: Any, story: Story, repetitions: int) -> Any:
         return SimpleNamespace(trajectory=motion(training=repetitions > 1), condition_number=63.0)
 
-    def simulated_once(specimen: Any, trajectory: FourierTrajectory, *, declared: Any) -> SimulatedRun:
+    def simulated_once(specimen: Any, trajectory: FourierTrajectory, **more: Any) -> SimulatedRun:
         key = (tuple(specimen.gravity), trajectory.duration)
         if key not in runs:
-            runs[key] = simulate(specimen, trajectory, declared=declared)
+            runs[key] = run_motion(specimen, trajectory, **more)
         return runs[key]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "designed", designed)
-        patch.setattr(module, "simulate", simulated_once)
+        patch.setattr(scenario, "run_motion", simulated_once)
         yield
 
 
-def told(fault: Fault, folder: Path) -> Ending:
+def told(fault: Fault, folder: Path) -> Demonstration:
     return tell_story(Story(repetitions=STORY.repetitions, fault=fault), folder)
 
 
@@ -71,8 +73,18 @@ def test_without_mistakes_it_is_trusted(shortcuts: None, tmp_path: Path) -> None
     assert choices["samples_train"] == pytest.approx(kept * choices["rate_hz"], abs=2)
     assert choices["torque_delay_s"] == -0.0005  # half a tick of the controller
     assert {path.name for export in ending.exports for path in export.files} == {"iiwa14.urdf", "iiwa14.xml"}
-    assert ending.report.stat().st_size < 10_000_000
+    assert ending.page_file.stat().st_size < 10_000_000
     assert load_result(tmp_path / "result").verdict == "trusted"
+    said = ending.as_dict()
+    assert said["verdict"] == "trusted"
+    assert said["urdf"] == tmp_path / "iiwa14.urdf"
+    assert said["held_out_relative_error"] == ending.result.relative_error["held_out"]
+    assert "\n" not in repr(ending)
+    assert "Torque error on a motion never seen" in ending.summary()
+    assert {check.code for check in ending.checks if not check.passed} == set()
+    unlucky = replace(ending, inside=ending.parameters - 7)
+    assert {check.code for check in unlucky.checks if not check.passed} == {"coverage"}
+    assert unlucky.verdict == "trusted"  # what only a simulation knows does not decide
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import armid
 from armid.cli import application
-from armid.errors import InputError
+from armid.documents import plain
+from armid.errors import InputError, UnknownNameError
 from armid.identifiability.expectation import trajectory_condition
 from armid.kernels.dynamics import inverse_dynamics
 from armid.kernels.kinematics import forward_kinematics
@@ -20,11 +22,13 @@ from armid.kinematics.correction import FORMAT, load_correction
 from armid.kinematics.model import ErrorModel, UnknownGeometry
 from armid.motions.trajectory import grid
 from armid.motions.trajectory_files import load_trajectory
+from armid.outcome import Verdict
 from armid.parameters.effects import TorqueSide
 from armid.robot.load import load_robot
+from armid.studies.kinematics.comparison import Study, StudySettings
 from armid.studies.kinematics.misbuilt import misbuilt, target
 from armid.studies.kinematics.motions import DESIGN_EFFECTS, random_points, room_of
-from armid.studies.kinematics.study import Study, StudySettings, payloads_of, run_study
+from armid.studies.kinematics.study import payloads_of, run_study
 from support import identified, kolyubin
 
 SMALL = StudySettings(seconds=12.0, motions=2, repetitions=2, payload=0.0, torques=TorqueSide.LINK)
@@ -127,7 +131,6 @@ def answer(tmp_path_factory):
     folder = tmp_path_factory.mktemp("study")
     words = [
         "study",
-        "--robot",
         identified.urdf_file(),
         "--correction",
         correction_file(folder),
@@ -205,17 +208,59 @@ def test_bad_input_is_named_and_leaves_nothing(tmp_path):
         (("--correction", tmp_path / "none.json"), "not a correction file"),
         (("--trajectory", tmp_path / "none.json"), "no such file"),
     ):
-        done = run("study", "--robot", arm, "--poses", 6, "--out", tmp_path / "out", *words)
+        done = run("study", arm, "--poses", 6, "--out", tmp_path / "out", *words)
         assert done.exit_code == 1, done.output
         assert problem in done.stderr
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("x")
-    done = run("study", "--robot", arm, "--out", tmp_path / "mine")
+    done = run("study", arm, "--out", tmp_path / "mine")
     assert done.exit_code == 1
     assert "not a study folder" in done.stderr
     with pytest.raises(InputError, match="a spread needs repetitions"):
         StudySettings(repetitions=1)
+
+
+def test_the_answer_can_be_read(lwr: Study, tmp_path: Path) -> None:
+    assert lwr.verdict is Verdict.TRUSTED
+    assert "\n" not in repr(lwr)
+    assert len(repr(lwr)) < 200
+    assert "held-out torque" in lwr.summary()
+    assert "tool position error [mm]" in lwr._repr_html_()
+    assert lwr.plot("medians").data
+    assert lwr.provenance.settings["motions"] == 2
+    files = lwr.save(tmp_path / "study")
+    assert [file.name for file in files][:3] == ["study.json", "estimates.npz", "correction.json"]
+    assert json.loads(files[0].read_text()) == json.loads(json.dumps(plain(lwr.as_dict())))
+    lwr.save(tmp_path / "study")  # an earlier study is replaced
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("x")
+    with pytest.raises(InputError, match="not a study folder"):
+        lwr.save(tmp_path / "mine")
+
+
+def test_a_calibration_that_does_not_help_is_not_trusted(lwr: Study) -> None:
+    k = lwr.kinematics
+    worse = replace(lwr, kinematics=replace(k, position_after=k.position_before))
+    assert {check.code for check in worse.checks if not check.passed} >= {"calibration"}
+    assert worse.verdict is Verdict.UNTRUSTED
+    a, b, c, d = lwr.cases
+    blind = replace(lwr, cases=(a, b, c, replace(d, residuals=np.ones_like(d.residuals), relative_error=np.ones(2))))
+    assert {check.code for check in blind.checks if not check.passed} >= {"prediction"}
+    turned = replace(lwr, cases=(d, b, c, a))
+    assert {check.code for check in turned.checks if not check.passed} == {"as-published"}
+    assert turned.verdict is Verdict.TRUSTED
+
+
+def test_the_library_takes_words_and_objects() -> None:
+    quick = {"seconds": 4.0, "motions": 1, "repetitions": 2, "poses": 8, "payload_kg": 0.0, "torques": "link"}
+    told: list[str] = []
+    found = armid.study(load_robot(str(identified.urdf_file())), progress=told.append, **quick)
+    again = run_study(load_robot(str(identified.urdf_file())), replace(SMALL, seconds=4.0, motions=1, poses=8))
+    assert np.array_equal(found.cases[0].estimates, again.cases[0].estimates)
+    assert told[0] == "0 %: measuring poses and calibrating"
+    with pytest.raises(UnknownNameError, match="no torques named 'elbow'"):
+        armid.study("lwr4plus", torques="elbow")
 
 
 def test_way_points_slow_down_for_weak_drives():

@@ -112,9 +112,9 @@ def planned(
     arm: Robot, poses: Path, axes: list[str], settings: SweepSettings, cell: str | None, out: Path | None
 ) -> dict[str, Any]:
     """One motion file per measurement, and how good the campaign will be."""
-    from armid.cli.poses import named_cell
     from armid.motions.trajectory_files import save_csv
     from armid.response.plan import all_axes, sites_from, sweep_plan
+    from armid.scene.cell import cell_of as named_cell
     from armid.scene.scene import build_scene
     from armid.simulation.postures import load_postures
 

@@ -56,7 +56,7 @@ def safe_waypoints(
         met = other.grow(growing.poses[node], scene)
         if met is not None and np.array_equal(other.poses[met], growing.poses[node]):
             path = [*growing.path(node), *reversed(other.path(met))]
-            return shortened(scene, np.array(path if k % 2 == 0 else path[::-1]), rng)
+            return _shorten(scene, np.array(path if k % 2 == 0 else path[::-1]), rng)
     raise NoTransitionError(
         f"no free way from {np.round(start, 3).tolist()} to {np.round(goal, 3).tolist()} after {TREE_NODES} random "
         "directions; widen the cell or give an intermediate pose"
@@ -96,7 +96,7 @@ class Tree:
         return out[::-1]
 
 
-def shortened(scene: Scene, path: FloatArray, rng: np.random.Generator) -> FloatArray:
+def _shorten(scene: Scene, path: FloatArray, rng: np.random.Generator) -> FloatArray:
     """The path with detours cut where a straight edge is free."""
     for _ in range(100):
         if len(path) <= 2:

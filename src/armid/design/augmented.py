@@ -85,7 +85,7 @@ def minimised(
         power = low * (high / low) ** (k / max(schedule.rounds - 1, 1))
         grid.sharpen(power)
         try:
-            y = minimised_round(grid, y, prices, schedule.iterations, deadline)
+            y = _minimise_round(grid, y, prices, schedule.iterations, deadline)
         except DeadlineError:
             finished = False
             break
@@ -93,7 +93,7 @@ def minimised(
     return Descent(y, grid.probe(y), prices, finished)
 
 
-def minimised_round(
+def _minimise_round(
     grid: ExcitationGrid, start: FloatArray, prices: Multipliers, iterations: int, deadline: float
 ) -> FloatArray:
     """One L-BFGS minimisation with fixed prices."""

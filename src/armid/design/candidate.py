@@ -113,7 +113,7 @@ class Workshop:
         """The problem on a grid, with limits narrowed by a guard."""
         key = (family, count, guard)
         if key not in self._grids:
-            self._grids[key] = ExcitationGrid(guarded(self.problem, guard), self.bases[family], count)
+            self._grids[key] = ExcitationGrid(_with_guard(self.problem, guard), self.bases[family], count)
         return self._grids[key]
 
     @cached_property
@@ -205,17 +205,17 @@ def better(a: Candidate, b: Candidate) -> Candidate:
         return a if a.feasible else b
     if a.feasible:
         return a if (a.objective, a.start) <= (b.objective, b.start) else b
-    return a if (missing(a), a.start) <= (missing(b), b.start) else b
+    return a if (_missing(a), a.start) <= (_missing(b), b.start) else b
 
 
-def missing(candidate: Candidate) -> float:
+def _missing(candidate: Candidate) -> float:
     """By how much a candidate breaks its worst constraint; infinite without a certificate."""
     if candidate.certificate is None:
         return float("inf")
     return max(candidate.certificate.worst - 1.0, -10.0 * candidate.certificate.clearance)
 
 
-def guarded(problem: ExcitationProblem, guard: float) -> ExcitationProblem:
+def _with_guard(problem: ExcitationProblem, guard: float) -> ExcitationProblem:
     """The same problem with narrower limits and wider clearances."""
     if guard == 0.0:
         return problem
@@ -239,7 +239,7 @@ def shrunk(basis: Basis, coefficients: FloatArray, problem: ExcitationProblem, f
     return factor * coefficients + np.outer(constant, (1.0 - factor) * problem.limits.middle)
 
 
-def families(
+def _families(
     periods: tuple[float, ...], harmonics: int, start: FloatArray | None, *, at_rest: bool = True
 ) -> tuple[Basis, ...]:
     """A Fourier basis per period."""

@@ -94,39 +94,39 @@ def certify(trajectory: Trajectory, robot: Robot, limits: MotionLimits, scene: S
         limits: margins already taken off.
         scene: clearances.
     """
-    parts = trajectory.parts if isinstance(trajectory, SequenceTrajectory) else (one_period(trajectory),)
-    each = [certify_part(part, robot, limits, scene) for part in parts]
+    parts = trajectory.parts if isinstance(trajectory, SequenceTrajectory) else (_one_period(trajectory),)
+    each = [_certify_part(part, robot, limits, scene) for part in parts]
     usage = {name: np.max([c.usage[name] for c in each], axis=0) for name in QUANTITIES}
     worst = min(each, key=lambda c: c.clearance)
     return Certificate(trajectory.joint_names, usage, worst.clearance, worst.closest)
 
 
-def one_period(trajectory: Trajectory) -> Trajectory:
+def _one_period(trajectory: Trajectory) -> Trajectory:
     """A repeated motion once; any other as it is."""
     if isinstance(trajectory, FourierTrajectory | SplineTrajectory):
         return trajectory.repeated(1)
     return trajectory
 
 
-def certify_part(trajectory: Trajectory, robot: Robot, limits: MotionLimits, scene: Scene) -> Certificate:
+def _certify_part(trajectory: Trajectory, robot: Robot, limits: MotionLimits, scene: Scene) -> Certificate:
     """One smooth motion."""
     t = grid(trajectory.duration, RATE_HZ)
     q, qd, qdd = trajectory.sample(t)
     values = (q, qd, qdd, trajectory.jerk(t))
-    gap = [between(trajectory, values[order], order, t[1] - t[0]) for order in range(4)]
+    gap = [_between(trajectory, values[order], order, t[1] - t[0]) for order in range(4)]
     centre, half = limits.middle, limits.half_range
     usage = {
         "position": (np.abs(q - centre).max(axis=0) + gap[0]) / half,
         "velocity": (np.abs(qd).max(axis=0) + gap[1]) / limits.velocity,
         "acceleration": (np.abs(qdd).max(axis=0) + gap[2]) / limits.acceleration,
         "jerk": (np.abs(values[3]).max(axis=0) + gap[3]) / limits.jerk,
-        "torque": largest_torque(robot, q, qd, qdd) / limits.torque,
+        "torque": _largest_torque(robot, q, qd, qdd) / limits.torque,
     }
-    clearance, closest = smallest_clearance(trajectory, scene)
+    clearance, closest = _smallest_clearance(trajectory, scene)
     return Certificate(trajectory.joint_names, usage, clearance, closest)
 
 
-def between(trajectory: Trajectory, values: FloatArray, order: int, h: float) -> FloatArray:
+def _between(trajectory: Trajectory, values: FloatArray, order: int, h: float) -> FloatArray:
     """How far a derivative can rise above its samples between them, shape [n_joints]: h^2/8 max|f''|."""
     if isinstance(trajectory, FourierTrajectory):
         return h**2 / 8 * trajectory.derivative_bound(order + 2)
@@ -137,7 +137,7 @@ def between(trajectory: Trajectory, values: FloatArray, order: int, h: float) ->
     return np.abs(np.diff(finite, 2, axis=0)).max(axis=0, initial=0.0) / 4
 
 
-def largest_torque(robot: Robot, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
+def _largest_torque(robot: Robot, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
     """Bound on |torque| over all instants, shape [n_joints]."""
     x = np.hstack([q, qd, qdd])
     smooth = evaluate_rows(NominalTorque(robot, coulomb=False), x)[:, :, 0]
@@ -148,7 +148,7 @@ def largest_torque(robot: Robot, q: FloatArray, qd: FloatArray, qdd: FloatArray)
     return np.max([np.abs(smooth + sign).max(axis=0) for sign in neighbours], axis=0) + gap
 
 
-def smallest_clearance(trajectory: Trajectory, scene: Scene) -> tuple[float, str]:
+def _smallest_clearance(trajectory: Trajectory, scene: Scene) -> tuple[float, str]:
     """A lower bound on all clearances over all instants, and which one it is."""
     if not len(scene):
         return float("inf"), ""
@@ -156,9 +156,9 @@ def smallest_clearance(trajectory: Trajectory, scene: Scene) -> tuple[float, str
     left, right = t[:-1], t[1:]
     bounds = np.full(len(scene), np.inf)
     acceleration = np.abs(scene.geometric(trajectory.sample(grid(trajectory.duration, RATE_HZ))[2])).max(axis=0) * 1.01
-    ask = clearance_function(trajectory, scene)
+    ask = _clearance_function(trajectory, scene)
     for k in range(REFINEMENTS):
-        low, lost = interval_bounds(ask, left, right, scene, acceleration)
+        low, lost = _interval_bounds(ask, left, right, scene, acceleration)
         # Good enough: certainly free, or as precise as the tolerance asks for.
         settled = ((low >= 0.0) | (lost <= CLEARANCE_TOLERANCE)).all(axis=1) | (k == REFINEMENTS - 1)
         if settled.any():
@@ -176,7 +176,7 @@ Clearances = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 """Clearances and absolute geometric joint velocities at given times."""
 
 
-def clearance_function(trajectory: Trajectory, scene: Scene) -> Clearances:
+def _clearance_function(trajectory: Trajectory, scene: Scene) -> Clearances:
     """Clearances and speeds along a motion."""
 
     def ask(t: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -186,7 +186,7 @@ def clearance_function(trajectory: Trajectory, scene: Scene) -> Clearances:
     return ask
 
 
-def interval_bounds(
+def _interval_bounds(
     ask: Clearances, left: FloatArray, right: FloatArray, scene: Scene, acceleration: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Lower bound of each clearance on each interval, and how much of it is due to the interval's length.

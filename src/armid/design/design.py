@@ -1,244 +1,211 @@
-"""From a robot to a certified excitation trajectory: the one call behind `armid design`."""
+"""From a robot to a certified excitation: the function behind `armid design`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal, overload
 
-import numpy as np
+import numpy.typing as npt
 
-from armid.arrays import FloatArray
-from armid.design.approach import safe_transition
-from armid.design.candidate import Candidate, Workshop
-from armid.design.certificate import Certificate, certify
-from armid.design.excitation import ExcitationProblem
-from armid.design.prediction import attained, predicted_deviations
-from armid.design.search import Budget, Search, Watcher, search
-from armid.design.statement import DEFAULT_MARGIN, DesignSettings, check_start, checked, families_of, stated
-from armid.identifiability.base import BaseParameters
-from armid.identifiability.criteria import condition_numbers
-from armid.identifiability.expectation import excitation_information
-from armid.motions.basis import Basis
-from armid.motions.fourier import FourierTrajectory
-from armid.motions.limits import InfeasibleError, MotionLimits, motion_limits
-from armid.motions.spline import SplineTrajectory
-from armid.motions.trajectory import SequenceTrajectory, Trajectory
-from armid.motions.trapezoid import TrapezoidalTrajectory, random_waypoints
-from armid.notes import Note
-from armid.robot.geometry import Capsule
+from armid.design.asked import joint_values, number_list, periods_of, reserves_of, words_of
+from armid.design.motion import Design, Judge, Trial
+from armid.design.optimise import alternatives, design_excitation, redesigned
+from armid.design.search import Budget, Progress, Search, Watcher
+from armid.design.search_files import load_search
+from armid.design.sequential import SequentialDesign, design_sequential
+from armid.design.statement import DEFAULT_MARGIN, LIMITS, DesignSettings, families_of, with_payload
+from armid.errors import InputError
+from armid.identifiability.smooth import SmoothCriterion
+from armid.parameters.effects import DEFAULT_FRICTION, Effects, TorqueSide, effects_of
+from armid.robot.load import load_robot
 from armid.robot.robot import Robot
-from armid.scene.cell import Cell
-from armid.scene.hulls import HullCheck, hull_check
-from armid.scene.scene import Scene
+from armid.scene.cell import Cell, cell_of
+from armid.threads import one_blas_thread
+from armid.words import choice, numbers
+
+START_UP = 10.0
+"""[s] A search shorter than this is over before further processes have started: it runs in this one."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Design:
-    """A certified excitation trajectory and what it will tell.
-
-    Args:
-        robot: the arm.
-        settings: what was asked.
-        trajectory: everything the robot runs: approach, repetitions, return.
-        excitation: one period of it.
-        base: the parameters it excites.
-        condition_number: 2-norm, SI units, of the stacked base regressor at `REPORT_RATE_HZ`.
-        condition_number_scaled: with columns scaled to unit norm.
-        certificate: of `trajectory`, against `limits`.
-        limit_usage: worst ratio to each of the robot's own limits, margins included and whether they counted or not.
-        limits: that were kept, margins taken off.
-        scene: clearances that were kept.
-        deviations: predicted standard deviation of each base parameter for one period, shape [r].
-        misses: of the goals, in the order condition number, joints; empty without goals.
-        search: how it was found.
-        notes: what the reader must know.
-        hulls: closest approach of the real shapes; None when the arm has none.
-        baseline: condition number of trapezoidal motion through random way-points of the same length, not optimised.
-    """
-
-    robot: Robot
-    settings: DesignSettings
-    trajectory: Trajectory
-    excitation: FourierTrajectory | SplineTrajectory
-    base: BaseParameters
-    condition_number: float
-    condition_number_scaled: float
-    certificate: Certificate
-    limit_usage: dict[str, float]
-    limits: MotionLimits
-    scene: Scene
-    deviations: FloatArray
-    misses: FloatArray
-    search: Search
-    notes: tuple[Note, ...]
-    hulls: HullCheck | None
-    baseline: float
-
-
-def design_excitation(
-    robot: Robot,
-    settings: DesignSettings | None = None,
+@overload
+def design_motion(robot: str | Path | Robot, *, sequential: Literal[True], **asked: Any) -> SequentialDesign: ...
+@overload
+def design_motion(robot: str | Path | Robot, *, sequential: Literal[False] = False, **asked: Any) -> Design: ...
+@overload
+def design_motion(robot: str | Path | Robot, *, sequential: bool, **asked: Any) -> Design | SequentialDesign: ...
+@one_blas_thread  # type: ignore[misc]  # the two kinds of answer differ by `sequential` alone
+def design_motion(
+    robot: str | Path | Robot,
     *,
-    cell: Cell | None = None,
-    budget: Budget | None = None,
+    friction: str | Effects = DEFAULT_FRICTION,
+    rotor_inertia: bool = False,
+    torques: str | TorqueSide = TorqueSide.LINK,
+    period: str | float | Sequence[float] = 20.0,
+    harmonics: int = 10,
+    spline_knots: int | None = None,
+    start: str | npt.ArrayLike | None = None,
+    home: str | npt.ArrayLike | None = None,
+    repeat: int = 1,
+    margin: float = DEFAULT_MARGIN,
+    limits: str | Sequence[str] = LIMITS,
+    cell: str | Path | Cell | None = None,
+    self_collision: bool = True,
+    analytic_bounds: bool = False,
+    resonance_hz: float | None = None,
+    criterion: str | SmoothCriterion = SmoothCriterion.CONDITION,
+    noise: str | npt.ArrayLike | None = None,
+    goal_condition: float | None = None,
+    goal_reserve: str | Mapping[str, float] | None = None,
+    goal_weights: str | npt.ArrayLike | None = None,
+    payload_mass: float = 0.0,
+    payload_centre: str | npt.ArrayLike = (0.0, 0.0, 0.0),
+    rank: int = 0,
+    judge: Judge | None = None,
+    sequential: bool = False,
+    seconds: float | None = 60.0,
+    starts: int | None = None,
+    workers: int | None = None,
+    resume: str | Path | Search | None = None,
     seed: int = 0,
-    watch: Watcher | None = None,
-    resume: Search | None = None,
-) -> Design:
-    """Searches for the best motion within all limits and certifies it at every instant.
+    base: str | None = None,
+    tip: str | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Design | SequentialDesign:
+    """An excitation trajectory that excites every parameter and that the arm can run as it is.
+
+    A search over Fourier series (or splines) within the limits of position, velocity, acceleration, jerk and torque, clear of
+    the arm itself and its cell; the motion found is certified at every instant, between samples too. Ctrl-C ends the search
+    with the best motion so far.
 
     Args:
-        robot: with nominal parameters when torques are limited; a payload belongs to its last link.
-        settings: what is asked.
-        cell: what surrounds the arm.
-        budget: how long to search.
+        robot: URDF or YAML path, catalogue name, or a robot; with nominal parameters when torques are limited.
+        friction: words with commas of viscous, coulomb, offset, or `none`; or all effects at once.
+        rotor_inertia: whether rotor inertias are estimated (always so on the motor side).
+        torques: where torque is measured: link, motor, both or difference.
+        period: [s]; several to try, or a range `10:30`.
+        harmonics: of the Fourier series.
+        spline_knots: splines with this many knots instead.
+        start: pose at which it starts and ends at rest [rad or m], shape [n_joints]; free when None.
+        home: pose the robot comes from and goes back to [rad or m], shape [n_joints]; none for the bare excitation.
+        repeat: periods to run.
+        margin: fraction of every limit left unused.
+        limits: kinds that count, of position, velocity, acceleration, jerk, torque.
+        cell: file, name, or a cell; empty space when None.
+        self_collision: whether the arm keeps clear of itself.
+        analytic_bounds: whether sums of amplitudes must keep position and velocity limits too ([Halper2024], eq. 3.55).
+        resonance_hz: the highest harmonic stays below it.
+        criterion: what is improved: condition, log-det, smallest or worst-deviation.
+        noise: standard deviation of each torque channel [N m or N], shape [n_channels]; equal when None.
+        goal_condition: condition number to attain, with `goal_reserve`; found by a first run when None.
+        goal_reserve: mean torque reserve to attain, `joint6=0.9` or a mapping; fractions of the limit.
+        goal_weights: how a miss of each goal counts, condition number first.
+        payload_mass: carried at the tip [kg], for torques.
+        payload_centre: its centre of mass in the tip frame [m], shape [3].
+        rank: run this many of the best motions and keep what identifies best ([Halper2024], algorithm 2).
+        judge: what runs and ranks them: `armid.studies.ranking.rank_motions`, or one of your own.
+        sequential: a plan of locked-joint experiments instead, tip to base ([Khosla1985]).
+        seconds: to search; None or 0 for no limit (then give `starts`).
+        starts: random starts instead of time: repeats exactly for a seed.
+        workers: processes; one per core when the search is long enough for them.
+        resume: `search.json` of an earlier design, or its search, to go on from.
         seed: of everything random.
-        watch: told about progress.
-        resume: an earlier search to go on from.
+        base, tip: links of a URDF where the arm begins and ends.
+        progress: told in words how far the search is.
+
+    Returns:
+        The design; with `sequential` the plan of experiments.
 
     Raises:
         InfeasibleError: no motion keeps the constraints; says which one misses and by how much.
+        InputError: something asked for that cannot be.
     """
-    wanted = settings or DesignSettings()
-    bases = families_of(robot, wanted)
-    if wanted.goal_reserve and wanted.goal_condition is None:
-        wanted = with_found_goal(robot, wanted, cell, bases, budget or Budget(), seed)
-        budget = halved(budget or Budget())
-    problem, base, notes = stated(robot, wanted, cell)
-    check_start(problem, wanted)
-    found = search(problem, bases, budget or Budget(), seed=seed, watch=watch, resume=resume)
-    if not found.best.feasible:
-        assert found.best.certificate is not None
-        raise InfeasibleError(
-            f"no motion within all limits after {found.explored} starts and {found.seconds:.0f} s; the closest one misses: "
-            + "; ".join(found.best.certificate.violations[:4])
-            + " (give more time, relax that limit, or use a longer period)"
-        )
-    return described(problem, wanted, base, bases, found, notes, seed)
+    arm = robot if isinstance(robot, Robot) else load_robot(robot, base=base, tip=tip)
+    if payload_mass:
+        arm = with_payload(arm, payload_mass, _centre(payload_centre))
+    settings = DesignSettings(
+        effects=_effects(friction, rotor_inertia=rotor_inertia, torques=torques),
+        periods=periods_of(period),
+        harmonics=harmonics,
+        knots=spline_knots,
+        start=joint_values("start", start, arm.n_joints),
+        home=joint_values("home", home, arm.n_joints),
+        margin=margin,
+        limits=words_of(limits),
+        analytic=analytic_bounds,
+        resonance_hz=resonance_hz,
+        self_collision=self_collision,
+        criterion=choice("criterion", criterion, SmoothCriterion),
+        noise=None if noise is None else number_list("noise", noise),
+        goal_condition=goal_condition,
+        goal_reserve=reserves_of(goal_reserve),
+        goal_weights=None if goal_weights is None else number_list("goal weights", goal_weights),
+        repetitions=repeat,
+    )
+    space = cell_of(cell)
+    budget = Budget(seconds=seconds or None, starts=starts, workers=workers or default_workers(seconds or 0.0))
+    if rank and judge is None:
+        raise InputError("rank", f"{rank} motions and no judge", "give judge=armid.studies.ranking.rank_motions")
+    if sequential:
+        return design_sequential(arm, settings, cell=space, budget=budget, seed=seed)
+    earlier = (
+        load_search(Path(resume), families_of(arm, settings), arm.n_joints)
+        if isinstance(resume, str | Path)
+        else resume
+    )
+    watch = None if progress is None else _in_words(progress)
+    found = design_excitation(arm, settings, cell=space, budget=budget, seed=seed, watch=watch, resume=earlier)
+    return found if judge is None or not rank else _judged(found, rank, judge, space, seed)
 
 
-GOAL_SLACK = 1.1
-"""A goal found by a first run asks for a condition number this much larger than it reached: room for the other goals."""
+def _effects(friction: str | Effects, *, rotor_inertia: bool, torques: str | TorqueSide) -> Effects:
+    if isinstance(friction, Effects):
+        return friction
+    return effects_of(friction, rotor_inertia=rotor_inertia, torques=torques, shapes=False)
 
 
-def with_found_goal(
-    robot: Robot, settings: DesignSettings, cell: Cell | None, bases: tuple[Basis, ...], budget: Budget, seed: int
-) -> DesignSettings:
-    """The settings with a goal for the condition number from a single-objective run in half of the time."""
-    alone = replace(settings, goal_reserve={}, goal_weights=None)
-    problem, _, _ = stated(robot, alone, cell)
-    check_start(problem, alone)
-    first = search(problem, bases, halved(budget), seed=seed)
-    return replace(settings, goal_condition=GOAL_SLACK * first.best.condition_number)
-
-
-def halved(budget: Budget) -> Budget:
-    return replace(budget, seconds=None if budget.seconds is None else budget.seconds / 2)
-
-
-def described(
-    problem: ExcitationProblem,
-    settings: DesignSettings,
-    base: BaseParameters,
-    bases: tuple[Basis, ...],
-    found: Search,
-    notes: tuple[Note, ...],
-    seed: int,
-) -> Design:
-    """The motion around the best candidate, and what it will tell."""
-    excitation = Workshop(problem, bases, seed).trajectory(found.best)
-    trajectory = complete(problem, settings, excitation, np.random.default_rng([seed, 1_000_003]))
-    information = excitation_information(problem.rows, excitation)
-    condition, scaled = condition_numbers(information, base)
-    proof = certify(trajectory, problem.robot, problem.limits, problem.scene)
-    own = certify(trajectory, problem.robot, motion_limits(problem.robot)[0], without_clearances(problem.scene))
-    hulls = checked_hulls(problem, settings, trajectory)
-    baseline = baseline_motion(problem.robot, excitation.period, np.random.default_rng([seed, 1_000_033]))
-    return Design(
-        robot=problem.robot,
-        settings=settings,
-        trajectory=trajectory,
-        excitation=excitation,
-        base=base,
-        condition_number=condition,
-        condition_number_scaled=scaled,
-        certificate=proof,
-        limit_usage={name: float(values.max()) for name, values in own.usage.items()},
-        limits=problem.limits,
-        scene=problem.scene,
-        deviations=predicted_deviations(problem, excitation),
-        misses=attained(problem, excitation, condition),
-        search=found,
-        notes=notes,
-        hulls=hulls,
-        baseline=condition_numbers(excitation_information(problem.rows, baseline), base)[0],
+def _centre(centre: str | npt.ArrayLike) -> tuple[float, ...]:
+    return (
+        numbers("payload centre", centre, 3, "0,0,0.05")
+        if isinstance(centre, str)
+        else number_list("payload centre", centre)
     )
 
 
-def checked_hulls(problem: ExcitationProblem, settings: DesignSettings, trajectory: Trajectory) -> HullCheck | None:
-    """The real shapes along the motion, when the arm has any beyond capsules.
+def _in_words(progress: Callable[[str], None]) -> Watcher:
+    def tell(state: Progress) -> None:
+        best = f"best condition number {state.best:.2f}" if state.best < float("inf") else "nothing certified yet"
+        progress(f"searching, {state.seconds:.0f} s: {state.explored} starts, {best}")
 
-    Raises:
-        InfeasibleError: shapes of links overlap that the capsules did not check.
+    return tell
+
+
+def default_workers(seconds: float) -> int:
+    """One process per core this one may use, when the search is long enough for them.
+
+    Args:
+        seconds: to search; 0 for no limit.
     """
-    bodies = (problem.robot.geometry, *(link.geometry for link in problem.robot.links))
-    if not settings.self_collision or all(isinstance(g.shape, Capsule) for geometry in bodies for g in geometry):
-        return None
-    found = hull_check(problem.robot, trajectory)
-    if found.distance < 0.0:
-        raise InfeasibleError(
-            f"the shapes of {found.pair} overlap by {-found.distance:.4f} m at {found.time:.2f} s, although their capsules were "
-            "not checked against each other; narrow a joint's position limits, or turn self-collision off if the shapes are wrong"
+    if 0.0 < seconds < START_UP:
+        return 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _judged(found: Design, count: int, judge: Judge, cell: Cell | None, seed: int) -> Design:
+    """The design around the motion that did best when it was run, and how the others did."""
+    candidates = alternatives(found)[:count]
+    bases = families_of(found.robot, found.settings)
+    motions = [bases[c.family].trajectory(c.coefficients, found.robot.joint_names) for c in candidates]
+    ranked = judge(found.robot, motions, seed=seed)
+    trials = tuple(
+        Trial(
+            start=candidates[r.index].start,
+            condition_number=candidates[r.index].condition_number,
+            predicted_error=r.predicted,
+            achieved_error=r.achieved,
         )
-    return found
-
-
-def baseline_motion(robot: Robot, period: float, rng: np.random.Generator) -> TrapezoidalTrajectory:
-    """Trapezoidal motion through random way-points, about as long as the excitation: [Kolyubin2017]'s comparison."""
-    limits = motion_limits(robot)[0].within(DEFAULT_MARGIN)
-    points = 2
-    while True:
-        motion = random_waypoints(
-            robot.joint_names, limits.lower, limits.upper, limits.velocity, limits.acceleration, count=points, rng=rng
-        )
-        if motion.duration >= period or points >= MOST_WAYPOINTS:
-            return motion
-        points += 1
-
-
-MOST_WAYPOINTS = 500
-
-
-def alternatives(design: Design) -> tuple[Candidate, ...]:
-    """All certified motions the search kept, the design's own among them, best first."""
-    return tuple(candidate for candidate in design.search.pool if candidate.feasible)
-
-
-def redesigned(design: Design, candidate: Candidate, *, cell: Cell | None = None, seed: int = 0) -> Design:
-    """The same design around another of its certified motions."""
-    problem, base, notes = stated(design.robot, design.settings, cell)
-    bases = families_of(design.robot, design.settings)
-    return described(problem, design.settings, base, bases, replace(design.search, best=candidate), notes, seed)
-
-
-def without_clearances(scene: Scene) -> Scene:
-    """The same arm in empty space, allowed to touch itself."""
-    return replace(scene, table=np.zeros((0, 7)), names=())
-
-
-def complete(
-    problem: ExcitationProblem,
-    settings: DesignSettings,
-    excitation: FourierTrajectory | SplineTrajectory,
-    rng: np.random.Generator,
-) -> Trajectory:
-    """Approach from home, the repeated excitation, and the way back."""
-    repeated = excitation.repeated(settings.repetitions)
-    if settings.home is None:
-        return repeated
-    home = checked("home", settings.home, problem.robot.n_joints)
-    start = excitation.sample(0.0)[0][0]
-    approach = safe_transition(problem.robot, home, start, problem.limits, problem.scene, rng=rng)
-    return SequenceTrajectory((approach, repeated, approach.reversed()))
-
-
-__all__ = ["Design", "DesignSettings", "alternatives", "design_excitation", "redesigned"]
+        for r in ranked
+    )
+    return replace(redesigned(found, candidates[ranked[0].index], cell=cell, seed=seed), ranking=trials)

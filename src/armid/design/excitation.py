@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.design.analytic import AnalyticBounds
-from armid.design.criterion import CriterionSettings, condition_number
 from armid.design.goals import Goals
 from armid.design.grid_rows import GridRows
 from armid.errors import InputError
+from armid.identifiability.smooth import Merit, gram_condition_number
 from armid.kernels.evaluate import Restricted
 from armid.motions.basis import N_DERIVATIVES, Basis, FourierBasis, anchor_of, search_grid
 from armid.motions.limits import MotionLimits
@@ -60,7 +60,7 @@ class ExcitationProblem:
     columns: tuple[int, ...]
     limits: MotionLimits
     scene: Scene
-    quality: CriterionSettings = field(default_factory=CriterionSettings)
+    quality: Merit = field(default_factory=Merit)
     weights: FloatArray | None = None
     goals: Goals | None = None
     analytic: bool = False
@@ -136,7 +136,7 @@ class ExcitationGrid:
         self.slices, self.columns = self.rows.channel_slices, self.rows.channel_columns
         self.torque = GridRows(NominalTorque(problem.robot), count) if problem.needs_torque else None
         self.analytic = analytic_bounds(problem, basis)
-        self.signs = coulomb_entries(problem, self.columns)
+        self.signs = _coulomb_entries(problem, self.columns)
         self.width = SIGN_WIDTH * np.where(np.isfinite(limits.velocity), limits.velocity, 1.0)
         self.quality = problem.quality
         self.evaluations = 0
@@ -315,7 +315,7 @@ class ExcitationGrid:
         clearance = float("inf")
         if len(self.problem.scene):
             clearance = float(self.problem.scene.clearances(motion[0].T).min())
-        return MotionProbe(condition_number(G), self.worst_usage(y, motion), clearance, objective)
+        return MotionProbe(gram_condition_number(G), self.worst_usage(y, motion), clearance, objective)
 
 
 def analytic_bounds(problem: ExcitationProblem, basis: Basis) -> AnalyticBounds | None:
@@ -327,7 +327,7 @@ def analytic_bounds(problem: ExcitationProblem, basis: Basis) -> AnalyticBounds 
     return AnalyticBounds(basis, problem.limits)
 
 
-def coulomb_entries(problem: ExcitationProblem, columns: Sequence[npt.NDArray[np.intp]]) -> list[tuple[int, int]]:
+def _coulomb_entries(problem: ExcitationProblem, columns: Sequence[npt.NDArray[np.intp]]) -> list[tuple[int, int]]:
     """Which rows of the packed entries are sign(qd) of a joint, and of which joint."""
     names, space = problem.source.columns, problem.rows.space
     out, first = [], 0

@@ -14,10 +14,10 @@ import numpy as np
 from scipy.linalg import qr
 
 from armid.arrays import FloatArray
-from armid.design.criterion import FLOOR, CriterionSettings
 from armid.design.pose_candidates import Candidates, IntArray, PoseSettings, axis_pool, leverage_subset
 from armid.design.pose_selection import SHORTLIST, Pool, smallest
 from armid.errors import InputError
+from armid.identifiability.smooth import FLOOR, Merit
 from armid.kernels.evaluate import Restricted, evaluate_rows
 from armid.motions.limits import InfeasibleError, MotionLimits
 from armid.motions.sweep import sweep_motion
@@ -42,7 +42,7 @@ AXES_POWER = 8.0
 
 
 @dataclass(frozen=True, eq=False)
-class PredictionError(CriterionSettings):
+class PredictionError(Merit):
     """Log of the p-norm over axes of the root-mean-square relative deviation of predicted inertias.
 
     Args:
@@ -79,7 +79,7 @@ def floored_inverse(G: FloatArray) -> FloatArray:
     return np.asarray(((V / w[..., np.newaxis, :]) @ np.swapaxes(V, -1, -2)) * by)
 
 
-def prediction_weights(robot: Robot, rows: Restricted, poses: FloatArray) -> FloatArray:
+def _prediction_weights(robot: Robot, rows: Restricted, poses: FloatArray) -> FloatArray:
     """Mean of d d^T / J^2 over poses for every axis, shape [n_axes, r, r].
 
     Raises:
@@ -90,7 +90,7 @@ def prediction_weights(robot: Robot, rows: Restricted, poses: FloatArray) -> Flo
     return np.asarray(np.einsum("nki,nkj->kij", scaled, scaled) / len(poses))
 
 
-def axis_deviations(robot: Robot, limits: MotionLimits) -> FloatArray:
+def _axis_deviations(robot: Robot, limits: MotionLimits) -> FloatArray:
     """Deviation of one measurement of every axis at usual settings [kg m^2 or kg], shape [n_axes]."""
     found = []
     for k, name in enumerate(robot.joint_names):
@@ -113,7 +113,7 @@ def prediction_candidates(
     Returns:
         Candidates, the criterion, and how many poses were generated and how many of them are free.
     """
-    n, deviation = robot.n_joints, axis_deviations(robot, limits)
+    n, deviation = robot.n_joints, _axis_deviations(robot, limits)
     chosen = PoseSettings(reference=settings.reference, spread=settings.spread, pool=settings.pool or POOL)
     poses, generated, free = [], 0, 0
     for axis in range(n):
@@ -131,7 +131,7 @@ def prediction_candidates(
     pool = Pool(np.ascontiguousarray(blocks[:, np.newaxis]), np.zeros(len(groups), dtype=np.intp), (count,))
     movable = (np.arange(n) > groups[:, np.newaxis]).astype(np.float64)
     fresh = rng.uniform(limits.lower, limits.upper, size=(FRESH, n))
-    quality = PredictionError(weights=prediction_weights(robot, rows, fresh))
+    quality = PredictionError(weights=_prediction_weights(robot, rows, fresh))
     return Candidates(rows, together, channels, movable, pool, limits, scene), quality, generated, free
 
 

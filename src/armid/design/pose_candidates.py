@@ -161,7 +161,7 @@ def pose_candidates(
     if settings.spread is not Spread.WEIGHTED and isinstance(size, tuple):
         size = size[0]
     generated = generate_poses(limits.middle, limits, settings.spread, size, rng=rng)
-    poses = enough(scene, generated, free_poses(scene, generated), count)
+    poses = _enough(scene, generated, free_poses(scene, generated), count)
     blocks = evaluate_rows(rows, poses)
     kept = leverage_subset(blocks, rng)
     pool = Pool(np.ascontiguousarray(blocks[kept]), np.zeros(len(kept), dtype=np.intp), (count,))
@@ -169,7 +169,7 @@ def pose_candidates(
     return Candidates(rows, poses[kept], *ones, pool, limits, scene), len(generated), len(poses)
 
 
-def enough(scene: Scene, generated: FloatArray, free: FloatArray, count: int) -> FloatArray:
+def _enough(scene: Scene, generated: FloatArray, free: FloatArray, count: int) -> FloatArray:
     """The free poses when there are enough of them."""
     if len(free) >= count:
         return free
@@ -212,13 +212,13 @@ def axis_candidates(
     axes, initial_rows = [], []
     for axis in range(n):
         poses, generated = axis_pool(axis, settings, limits, scene, rng)
-        own, selection, initial = rated_axis(source, axis, poses, rng)
+        own, selection, initial = _rate_axis(source, axis, poses, rng)
         axes.append(replace(own, generated=generated, free=len(poses)))
         full = evaluate_rows(rows, poses)[:, axis]
-        kept, chosen = kept_with(full, selection.chosen, rng)
+        kept, chosen = _kept_with(full, selection.chosen, rng)
         parts.append((poses[kept], full[kept], len(selection.chosen), chosen))
         initial_rows.append(full[initial])
-    candidates, rated = merged_pools(rows, parts, limits, scene)
+    candidates, rated = _merge_pools(rows, parts, limits, scene)
     return candidates, tuple(axes), safe_condition(np.vstack(initial_rows)), rated
 
 
@@ -237,10 +237,10 @@ def axis_pool(
     size = sizes[min(axis, len(sizes) - 1)]
     generated = generate_poses(reference, limits, settings.spread, size, fixed=axis + 1, rng=rng)
     free = free_poses(scene, generated)
-    return enough(scene, generated, free, 1), len(generated)
+    return _enough(scene, generated, free, 1), len(generated)
 
 
-def rated_axis(
+def _rate_axis(
     source: RowSource, axis: int, poses: FloatArray, rng: np.random.Generator
 ) -> tuple[AxisPoses, RatedSelection, IntArray]:
     """The seed's algorithm on the base functions of one axis, and as many random poses for comparison."""
@@ -263,13 +263,13 @@ def rated_axis(
     return found, selection, initial
 
 
-def kept_with(rows: FloatArray, chosen: IntArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+def _kept_with(rows: FloatArray, chosen: IntArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
     """A smaller pool that contains the chosen poses, and where they are in it."""
     kept = np.unique(np.concatenate([leverage_subset(rows[:, np.newaxis], rng), chosen]))
     return kept, np.searchsorted(kept, chosen).astype(np.intp)
 
 
-def merged_pools(
+def _merge_pools(
     rows: Restricted, parts: list[tuple[FloatArray, FloatArray, int, IntArray]], limits: MotionLimits, scene: Scene
 ) -> tuple[Candidates, IntArray]:
     """All axes' pools as one, each axis a group of its own, and the seed's choice in it."""

@@ -61,11 +61,11 @@ def generate_poses(
             raise InputError("poses", "random poses need a number of them and a generator")
         part = rng.uniform(low, high, size=(count, varying))
     else:
-        part = combinations(low, high, steps_of(spread, count, varying))
+        part = _combinations(low, high, _steps_of(spread, count, varying))
     return np.hstack([np.tile(start[:fixed], (len(part), 1)), part])
 
 
-def steps_of(spread: Spread, count: int | tuple[int, ...], varying: int) -> tuple[int, ...]:
+def _steps_of(spread: Spread, count: int | tuple[int, ...], varying: int) -> tuple[int, ...]:
     """Values per varying joint."""
     steps = (count,) * varying if isinstance(count, int) else tuple(count)
     if spread is Spread.WEIGHTED and len(steps) != varying:
@@ -77,7 +77,7 @@ def steps_of(spread: Spread, count: int | tuple[int, ...], varying: int) -> tupl
     return steps
 
 
-def combinations(low: FloatArray, high: FloatArray, steps: tuple[int, ...]) -> FloatArray:
+def _combinations(low: FloatArray, high: FloatArray, steps: tuple[int, ...]) -> FloatArray:
     """All combinations of equally spaced values."""
     axes = [np.linspace(a, b, n) for a, b, n in zip(low, high, steps, strict=True)]
     return np.array(list(product(*axes)))

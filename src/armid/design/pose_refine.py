@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import fmin_l_bfgs_b
 
 from armid.arrays import FloatArray
-from armid.design.criterion import CriterionSettings
+from armid.identifiability.smooth import Merit
 from armid.kernels.evaluate import compiled_rows
 from armid.kernels.source import RowSource
 from armid.motions.limits import MotionLimits
@@ -25,7 +25,7 @@ def refined_poses(
     source: RowSource,
     poses: FloatArray,
     channels: FloatArray,
-    quality: CriterionSettings,
+    quality: Merit,
     limits: MotionLimits,
     scene: Scene,
     *,
@@ -50,17 +50,15 @@ def refined_poses(
     power = quality.power
     for k in range(rounds):
         sharper = replace(quality, power=power * 1.7**k)
-        moved = descended(source, best, channels, sharper, limits, scene, free)
-        candidate = settled(moved, best, scene)
+        moved = _descend(source, best, channels, sharper, limits, scene, free)
+        candidate = _settle(moved, best, scene)
         trial, _ = set_value(source, candidate, channels, quality)
         if trial < value:
             best, value = candidate, trial
     return best
 
 
-def set_value(
-    source: RowSource, poses: FloatArray, channels: FloatArray, quality: CriterionSettings
-) -> tuple[float, FloatArray]:
+def set_value(source: RowSource, poses: FloatArray, channels: FloatArray, quality: Merit) -> tuple[float, FloatArray]:
     """Criterion of a set of poses and its gradient by them, shape [n_poses, n_joints]."""
     compiled = compiled_rows(source)
     A = compiled.dense(poses) * channels[:, :, np.newaxis]
@@ -70,11 +68,11 @@ def set_value(
     return value, compiled.vjp(poses, bar)
 
 
-def descended(
+def _descend(
     source: RowSource,
     poses: FloatArray,
     channels: FloatArray,
-    quality: CriterionSettings,
+    quality: Merit,
     limits: MotionLimits,
     scene: Scene,
     movable: FloatArray,
@@ -96,7 +94,7 @@ def descended(
     return end.reshape(poses.shape)
 
 
-def settled(moved: FloatArray, before: FloatArray, scene: Scene) -> FloatArray:
+def _settle(moved: FloatArray, before: FloatArray, scene: Scene) -> FloatArray:
     """Each pose as far along its move as it stays free: all of it, half, a quarter, ... or not at all."""
     out = before.copy()
     waiting = np.ones(len(moved), dtype=np.bool_)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
-from armid.design.criterion import CriterionSettings
+from armid.identifiability.smooth import Merit
 
 IntArray = npt.NDArray[np.intp]
 
@@ -59,7 +59,7 @@ class Pool:
         return np.concatenate(parts).astype(np.intp)
 
 
-def exchanged(pool: Pool, start: IntArray, quality: CriterionSettings) -> tuple[IntArray, float]:
+def exchanged(pool: Pool, start: IntArray, quality: Merit) -> tuple[IntArray, float]:
     """Swaps one candidate at a time while that improves the criterion; each swap stays within a group.
 
     Returns:
@@ -70,7 +70,7 @@ def exchanged(pool: Pool, start: IntArray, quality: CriterionSettings) -> tuple[
     value, S = quality(pool.gram(chosen))
     idle, group = 0, 0
     for _ in range(MOST_EXCHANGES):
-        swap = best_exchange(pool, chosen, members[group], group, S, quality, value)
+        swap = _best_exchange(pool, chosen, members[group], group, S, quality, value)
         idle = idle + 1 if swap is None else 0
         if idle == len(members):
             break
@@ -82,8 +82,8 @@ def exchanged(pool: Pool, start: IntArray, quality: CriterionSettings) -> tuple[
     return chosen, value
 
 
-def best_exchange(
-    pool: Pool, chosen: IntArray, members: IntArray, group: int, S: FloatArray, quality: CriterionSettings, value: float
+def _best_exchange(
+    pool: Pool, chosen: IntArray, members: IntArray, group: int, S: FloatArray, quality: Merit, value: float
 ) -> tuple[int, int] | None:
     """The exchange within a group that lowers the criterion most among the promising ones; None when none does."""
     places = np.flatnonzero(pool.groups[chosen] == group)
@@ -107,12 +107,12 @@ def smallest(items: IntArray, keys: FloatArray, count: int) -> IntArray:
 
 
 def multi_start_exchange(
-    pool: Pool, quality: CriterionSettings, *, starts: int, rng: np.random.Generator, first: IntArray | None = None
+    pool: Pool, quality: Merit, *, starts: int, rng: np.random.Generator, first: IntArray | None = None
 ) -> tuple[IntArray, float]:
     """The best of several exchanges: from a given choice, from D-optimal ones, from random ones."""
-    from armid.design.criterion import DesignCriterion
+    from armid.identifiability.smooth import SmoothCriterion
 
-    spread = CriterionSettings(DesignCriterion.LOG_DET)
+    spread = Merit(SmoothCriterion.LOG_DET)
     best: tuple[IntArray, float] | None = None
     for k in range(starts):
         start = first if k == 0 and first is not None else exchanged(pool, pool.random(rng), spread)[0]
@@ -128,7 +128,7 @@ HANDFUL = 32
 
 
 def tabu_search(
-    pool: Pool, start: IntArray, quality: CriterionSettings, *, iterations: int, tenure: int, rng: np.random.Generator
+    pool: Pool, start: IntArray, quality: Merit, *, iterations: int, tenure: int, rng: np.random.Generator
 ) -> tuple[IntArray, float]:
     """The iterative meta-heuristic with tabu rule of [Kolyubin2017] fig. 2, after [Daney2005].
 

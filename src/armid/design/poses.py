@@ -1,331 +1,93 @@
-"""Measurement poses for kinematic calibration, axis inertias and gravity: the one call behind `armid poses`."""
+"""Measurement poses for kinematic calibration, axis inertias and gravity: the function behind `armid poses`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
 
-import numpy as np
 import numpy.typing as npt
 
-from armid.arrays import FloatArray
-from armid.design.criterion import CriterionSettings, DesignCriterion
-from armid.design.inertia_poses import (
-    TORQUE_NOISE,
-    PredictionError,
-    evenly_random,
-    floored_inverse,
-    greedy_choice,
-    prediction_candidates,
-)
-from armid.design.pose_candidates import (
-    AxisPoses,
-    Candidates,
-    IntArray,
-    PoseMethod,
-    PoseSettings,
-    Purpose,
-    axis_candidates,
-    pose_candidates,
-)
-from armid.design.pose_refine import refined_poses
-from armid.design.pose_selection import exchanged, multi_start_exchange, tabu_search
-from armid.design.target_matrix import safe_condition
-from armid.design.travel import route, travel_order
-from armid.errors import InputError
-from armid.identifiability.base import BaseParameters
-from armid.identifiability.criteria import quality as quality_of
-from armid.identifiability.rank import WEAK
-from armid.identifiability.structure import structural_base
-from armid.kernels.evaluate import Restricted, evaluate_rows
-from armid.kernels.source import RowSource
-from armid.motions.limits import motion_limits
-from armid.motions.sweep import USUAL_SECONDS
-from armid.motions.transition import TransitionTrajectory
-from armid.notes import Note, Severity
+from armid.design.asked import joint_values, number_list
+from armid.design.pose_candidates import PoseMethod, PoseSettings, Purpose
+from armid.design.pose_design import PoseDesign
+from armid.design.pose_pool import Spread
+from armid.design.pose_search import design_poses, source_of
+from armid.documents import plain
+from armid.outcome import InputFile, Provenance
+from armid.robot.load import load_robot
 from armid.robot.robot import Robot
-from armid.rows.axis_inertia import AxisInertiaRows
-from armid.rows.gravity import GravityRows
-from armid.rows.pose import PoseRows
-from armid.scene.cell import Cell
-from armid.scene.scene import build_scene
-
-SHARP = 40.0
-"""Power at which the smooth condition number is within a few per cent of the true one."""
+from armid.rows.pose import ChainErrors
+from armid.scene.cell import Cell, cell_of
+from armid.threads import one_blas_thread
+from armid.words import choice
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class PoseDesign:
-    """Poses to measure at, in the order to visit them.
-
-    Args:
-        robot: the arm.
-        purpose: what is measured.
-        poses: [rad or m], shape [n_poses, n_joints].
-        channels: which channels are measured at each, shape [n_poses, n_channels] of booleans.
-        base: the parameters they determine.
-        condition_number: 2-norm, SI units.
-        initial_condition_number: of as many random free poses.
-        observability: O1..O5.
-        methods: condition number reached by each method tried.
-        axes: per axis, for axis inertias.
-        generated, free: size of the pool before and after the filter.
-        transitions: a free motion through all poses; None when not asked for.
-        stops: way-point of each pose in it.
-        notes: what the reader must know.
-    """
-
-    robot: Robot
-    purpose: Purpose
-    poses: FloatArray
-    channels: npt.NDArray[np.bool_]
-    base: BaseParameters
-    condition_number: float
-    initial_condition_number: float
-    observability: dict[str, float]
-    methods: dict[str, float]
-    axes: tuple[AxisPoses, ...]
-    generated: int
-    free: int
-    transitions: TransitionTrajectory | None
-    stops: tuple[int, ...]
-    notes: tuple[Note, ...]
-
-
-@dataclass(eq=False, kw_only=True)
-class Tried:
-    """Sets of poses found so far."""
-
-    conditions: dict[str, float] = field(default_factory=dict)
-    best: FloatArray | None = None
-    channels: FloatArray | None = None
-    movable: FloatArray | None = None
-    condition: float = float("inf")
-
-    def offer(self, name: str, poses: FloatArray, channels: FloatArray, movable: FloatArray, condition: float) -> None:
-        """Records a set, and keeps it when it is the best."""
-        self.conditions[name] = min(condition, self.conditions.get(name, float("inf")))
-        if condition < self.condition or self.best is None:
-            self.best, self.channels, self.movable, self.condition = poses, channels, movable, condition
-
-
-def design_poses(
-    robot: Robot,
-    purpose: Purpose,
-    settings: PoseSettings | None = None,
+@one_blas_thread
+def choose_poses(
+    robot: str | Path | Robot,
+    purpose: str | Purpose,
     *,
-    cell: Cell | None = None,
+    count: int | None = None,
+    frame: str | None = None,
+    errors: str | ChainErrors | None = None,
+    cell: str | Path | Cell | None = None,
+    method: str | PoseMethod = PoseMethod.BEST,
+    spread: str | Spread = Spread.RANDOM,
+    pool: str | int | Sequence[int] | None = None,
+    starts: int = 4,
+    margin: float = 0.02,
+    self_collision: bool = True,
+    reference: str | npt.ArrayLike | None = None,
+    transitions: bool = True,
     seed: int = 0,
+    base: str | None = None,
+    tip: str | None = None,
 ) -> PoseDesign:
-    """Chooses poses for a purpose.
+    """Measurement poses that determine the parameters well, within limits, cell and visibility.
 
     Args:
-        robot: the arm.
-        purpose: what is measured.
-        settings: what is asked.
-        cell: obstacles, and regions the tracked frame must stay in.
+        robot: URDF or YAML path, catalogue name, or a robot.
+        purpose: calibration, axis-inertia or gravity.
+        count: of poses; 17 for calibration and 30 for gravity when None. For axis inertias the target matrix decides it,
+            except for the method `prediction`, which counts measurements of one axis each.
+        frame: tracked by the instrument; the tip when None. Calibration only.
+        errors: which constants are in question: described or complete; what the description calls for when None.
+            Calibration only.
+        cell: file, name, or a cell: obstacles, and regions the tracked frame must stay in.
+        method: best, target ([RWTH2021]), exchange, tabu, multi-start or prediction.
+        spread: of the pool: random, uniform or weighted.
+        pool: poses generated; per axis with commas for axis inertias; values per joint when not random.
+        starts: of exchanges and descents.
+        margin: fraction of every position limit left unused.
+        self_collision: whether the arm keeps clear of itself.
+        reference: pose of the joints that do not matter [rad or m], shape [n_joints]; found when None. Axis inertias only.
+        transitions: whether ways between the poses are sought and checked.
         seed: of everything random.
+        base, tip: links of a URDF where the arm begins and ends.
 
     Raises:
         InfeasibleError: too few poses keep the clearances; says which one fails most often.
+        InputError: something asked for that cannot be.
     """
-    wanted = settings or PoseSettings()
-    rng = np.random.default_rng(seed)
-    limits = motion_limits(robot)[0].within(wanted.margin)
-    scene = build_scene(robot, cell, self_collision=wanted.self_collision)
-    source = source_of(robot, purpose, wanted)
-    base, notes = chosen_base(source)
-    rows = Restricted(source, tuple(int(i) for i in base.independent))
-    tried = Tried()
-    if wanted.method is PoseMethod.PREDICTION:
-        if purpose is not Purpose.AXIS_INERTIA:
-            raise InputError("method", "prediction", "predictions are of axis inertias; use best")
-        candidates, quality, generated, free = prediction_candidates(robot, rows, wanted, limits, scene, rng)
-        chosen = evenly_random(candidates, rng)
-        initial = set_condition(candidates, candidates.poses[chosen], candidates.channels[chosen])
-        expected = search_prediction(candidates, quality, tried)
-        pool = (), initial, generated, free
-        return finished(robot, purpose, wanted, candidates, base, tried, pool, rng, (*notes, expected, *scene.notes))
-    if purpose is Purpose.AXIS_INERTIA:
-        candidates, axes, initial, rated = axis_candidates(rows, source, wanted, limits, scene, rng)
-        if rated is not None:
-            offer_choice(tried, "target matrix", candidates, rated)
-        generated, free = sum(a.generated for a in axes), sum(a.free for a in axes)
-    else:
-        candidates, generated, free = pose_candidates(rows, purpose, wanted, limits, scene, rng)
-        axes, rated = (), None
-        initial = candidates.condition(candidates.pool.random(rng))
-    search_methods(candidates, wanted, tried, rated, rng)
-    return finished(
-        robot, purpose, wanted, candidates, base, tried, (axes, initial, generated, free), rng, notes + scene.notes
-    )
-
-
-def source_of(robot: Robot, purpose: Purpose, settings: PoseSettings) -> RowSource:
-    """The rows a purpose measures."""
-    match purpose:
-        case Purpose.CALIBRATION:
-            return PoseRows(robot=robot, frame=settings.frame, model=settings.errors)
-        case Purpose.GRAVITY:
-            return GravityRows(robot)
-        case Purpose.AXIS_INERTIA:
-            return AxisInertiaRows(robot)
-
-
-def chosen_base(source: RowSource) -> tuple[BaseParameters, tuple[Note, ...]]:
-    """Base parameters without those that are identifiable only by a hair, which no choice of poses can help."""
-    full = structural_base(source)
-    if not full.weak:
-        return full, ()
-    base = structural_base(source, tolerance=WEAK)
-    lost = sorted(set(full.names) - set(base.names))
-    note = Note(
-        "weak-direction",
-        Severity.WARNING,
-        f"left out of the choice of poses, since determined a thousand times worse than the rest: {', '.join(lost)}",
-    )
-    return base, (note,)
-
-
-def offer_choice(tried: Tried, name: str, candidates: Candidates, chosen: IntArray) -> None:
-    """Records a choice from the pool."""
-    tried.offer(
-        name,
-        candidates.poses[chosen],
-        candidates.channels[chosen],
-        candidates.movable[chosen],
-        candidates.condition(chosen),
-    )
-
-
-def search_methods(
-    candidates: Candidates, settings: PoseSettings, tried: Tried, rated: IntArray | None, rng: np.random.Generator
-) -> None:
-    """Runs the methods asked for and records what each reached."""
-    quality = CriterionSettings(DesignCriterion.CONDITION, SHARP)
-    pool, method = candidates.pool, settings.method
-    if method is PoseMethod.TARGET:
-        if rated is None:
-            raise InputError("method", "target", "the target matrix is for axis inertias")
-        return
-    if method in (PoseMethod.BEST, PoseMethod.EXCHANGE):
-        chosen, _ = multi_start_exchange(pool, quality, starts=settings.starts, rng=rng, first=rated)
-        offer_choice(tried, "exchange", candidates, chosen)
-    if method in (PoseMethod.BEST, PoseMethod.TABU):
-        start = pool.random(rng) if rated is None else rated
-        chosen, _ = tabu_search(pool, start, quality, iterations=settings.tabu_steps, tenure=len(start), rng=rng)
-        offer_choice(tried, "tabu", candidates, exchanged(pool, chosen, quality)[0])
-    if method is PoseMethod.MULTI_START or (method is PoseMethod.BEST and rated is None):
-        for _ in range(settings.starts):
-            offer_refined(tried, "multi-start", candidates, pool.random(rng))
-    if method in (PoseMethod.BEST, PoseMethod.EXCHANGE, PoseMethod.TABU):
-        refine_best(tried, candidates)
-
-
-def search_prediction(candidates: Candidates, quality: PredictionError, tried: Tried) -> Note:
-    """Exchange and descent on the expected error of prediction; what was expected of the outcome."""
-    chosen, _ = exchanged(candidates.pool, greedy_choice(candidates.pool, quality), quality)
-    poses, channels, movable = (part[chosen] for part in (candidates.poses, candidates.channels, candidates.movable))
-    tried.conditions["exchange"] = set_condition(candidates, poses, channels)
-    moved = refined_poses(
-        candidates.source, poses, channels, quality, candidates.limits, candidates.scene, movable=movable
-    )
-    tried.conditions["refined"] = set_condition(candidates, moved, channels)
-    tried.best, tried.channels, tried.movable = moved, channels, movable
-    G = measured_gram(candidates, moved, channels)
-    errors = np.sqrt(np.einsum("kij,ji->k", quality.weights, floored_inverse(G)))
-    text = ", ".join(f"{100 * e:.2f}" for e in errors)
-    return Note(
-        "expected-accuracy",
-        Severity.INFO,
-        f"inertias predicted anywhere to {text} % (root mean square, per axis) with one measurement of {USUAL_SECONDS:g} s each "
-        f"at 1 kHz and torque noise of {100 * TORQUE_NOISE:g} % of the limit; four times the time halves it",
-    )
-
-
-def measured_gram(candidates: Candidates, poses: FloatArray, channels: FloatArray) -> FloatArray:
-    """Gram matrix of the rows measured at a set of poses, weighted, shape [r, r]."""
-    rows = (evaluate_rows(candidates.source, poses) * channels[:, :, np.newaxis])[channels > 0.0]
-    return rows.T @ rows
-
-
-def offer_refined(tried: Tried, name: str, candidates: Candidates, chosen: IntArray) -> None:
-    """Descends from a choice and records the outcome."""
-    parts = candidates.poses[chosen], candidates.channels[chosen], candidates.movable[chosen]
-    poses = refined(candidates, *parts)
-    tried.offer(name, poses, parts[1], parts[2], set_condition(candidates, poses, parts[1]))
-
-
-def refine_best(tried: Tried, candidates: Candidates) -> None:
-    """Moves the best set off the pool."""
-    assert tried.best is not None
-    assert tried.channels is not None
-    assert tried.movable is not None
-    poses = refined(candidates, tried.best, tried.channels, tried.movable)
-    condition = set_condition(candidates, poses, tried.channels)
-    tried.offer("refined", poses, tried.channels, tried.movable, condition)
-
-
-def refined(candidates: Candidates, poses: FloatArray, channels: FloatArray, movable: FloatArray) -> FloatArray:
-    quality = CriterionSettings(DesignCriterion.CONDITION, SHARP / 5)
-    return refined_poses(
-        candidates.source, poses, channels, quality, candidates.limits, candidates.scene, movable=movable
-    )
-
-
-def measured_rows(candidates: Candidates, poses: FloatArray, channels: FloatArray) -> FloatArray:
-    """The rows measured at a set of poses, shape [n_rows, r]."""
-    A = evaluate_rows(candidates.source, poses)
-    return A[channels > 0.0]
-
-
-def set_condition(candidates: Candidates, poses: FloatArray, channels: FloatArray) -> float:
-    """Condition number of a set of poses."""
-    return safe_condition(measured_rows(candidates, poses, channels))
-
-
-def finished(
-    robot: Robot,
-    purpose: Purpose,
-    settings: PoseSettings,
-    candidates: Candidates,
-    base: BaseParameters,
-    tried: Tried,
-    pool: tuple[tuple[AxisPoses, ...], float, int, int],
-    rng: np.random.Generator,
-    notes: tuple[Note, ...],
-) -> PoseDesign:
-    """Orders the best set, checks the ways between its poses, and describes it."""
-    assert tried.best is not None
-    assert tried.channels is not None
-    axes, initial, generated, free = pool
-    # Regions, such as what a camera sees, need only hold where something is measured.
-    scene = candidates.scene.contacts()
-    order = travel_order(tried.best, candidates.limits, scene)
-    poses, channels = tried.best[order], tried.channels[order]
-    rows = measured_rows(candidates, poses, channels)
-    merit = quality_of(rows, rows=float(len(poses)))
-    transitions: TransitionTrajectory | None = None
-    stops, problems = tuple(range(len(poses))), tuple[str, ...]()
-    if settings.transitions:
-        transitions, stops, problems = route(robot, poses, candidates.limits, scene, rng)
-    warnings = tuple(Note("no-transition", Severity.WARNING, problem) for problem in problems)
-    return PoseDesign(
-        robot=robot,
-        purpose=purpose,
-        poses=poses,
-        channels=channels > 0.0,
-        base=base,
-        condition_number=merit.condition_number,
-        initial_condition_number=initial,
-        observability=merit.observability,
-        methods=tried.conditions,
-        axes=axes,
-        generated=generated,
-        free=free,
+    wanted = choice("purpose", purpose, Purpose)
+    settings = PoseSettings(
+        count=count,
+        frame=frame,
+        errors=None if errors is None else choice("errors", errors, ChainErrors),
+        method=choice("method", method, PoseMethod),
+        spread=choice("spread", spread, Spread),
+        pool=None if pool is None else tuple(int(x) for x in number_list("pool", pool)),
+        starts=starts,
+        margin=margin,
+        self_collision=self_collision,
         transitions=transitions,
-        stops=stops,
-        notes=notes + warnings,
     )
+    arm = robot if isinstance(robot, Robot) else load_robot(robot, base=base, tip=tip)
+    settings = replace(settings, reference=joint_values("reference", reference, arm.n_joints))
+    found = design_poses(arm, wanted, settings, cell=cell_of(cell), seed=seed)
+    source = InputFile(arm.source.path, arm.source.sha256, "robot")
+    return replace(found, provenance=Provenance(inputs=(source,), settings=plain(asdict(settings)), seed=seed))
 
 
-__all__ = ["PoseDesign", "PoseMethod", "PoseSettings", "Purpose", "design_poses", "source_of"]
+__all__ = ["PoseDesign", "PoseMethod", "PoseSettings", "Purpose", "choose_poses", "design_poses", "source_of"]

@@ -258,15 +258,15 @@ def search(
     interrupted = False
     try:
         if budget.workers == 1:
-            run_here(plan, Workshop(problem, bases, seed), watch)
+            _run_here(plan, Workshop(problem, bases, seed), watch)
         else:
-            run_in_processes(plan, problem, bases, seed, watch)
+            _run_in_processes(plan, problem, bases, seed, watch)
     except KeyboardInterrupt:
         interrupted = True
-    return finished(plan, Workshop(problem, bases, seed), interrupted)
+    return _finish(plan, Workshop(problem, bases, seed), interrupted)
 
 
-def finished(plan: SearchState, workshop: Workshop, interrupted: bool) -> Search:
+def _finish(plan: SearchState, workshop: Workshop, interrupted: bool) -> Search:
     """The outcome; certifies the best explored motion when nothing was polished in time."""
     best = plan.best
     if best is None:
@@ -289,7 +289,7 @@ def finished(plan: SearchState, workshop: Workshop, interrupted: bool) -> Search
     )
 
 
-def run_here(plan: SearchState, workshop: Workshop, watch: Watcher | None) -> None:
+def _run_here(plan: SearchState, workshop: Workshop, watch: Watcher | None) -> None:
     """All work in this process."""
     while (task := plan.task()) is not None:
         plan.record(task, workshop.do(task))
@@ -297,7 +297,7 @@ def run_here(plan: SearchState, workshop: Workshop, watch: Watcher | None) -> No
             watch(plan.progress())
 
 
-def serve(connection: Connection, problem: ExcitationProblem, bases: tuple[Basis, ...], seed: int) -> None:
+def _serve(connection: Connection, problem: ExcitationProblem, bases: tuple[Basis, ...], seed: int) -> None:
     """A worker process: tasks in, candidates out, until the other end closes."""
     import signal
 
@@ -312,11 +312,11 @@ def serve(connection: Connection, problem: ExcitationProblem, bases: tuple[Basis
         connection.send(workshop.do(task))
 
 
-def run_in_processes(
+def _run_in_processes(
     plan: SearchState, problem: ExcitationProblem, bases: tuple[Basis, ...], seed: int, watch: Watcher | None
 ) -> None:
     """Keeps every worker busy with one task."""
-    with workers(plan.budget.workers, problem, bases, seed) as connections:
+    with _workers(plan.budget.workers, problem, bases, seed) as connections:
         busy: dict[Connection, Task] = {}
         idle = list(connections)
         while True:
@@ -344,14 +344,14 @@ def run_in_processes(
 
 
 @contextmanager
-def workers(count: int, problem: ExcitationProblem, bases: tuple[Basis, ...], seed: int) -> Iterator[list[Connection]]:
+def _workers(count: int, problem: ExcitationProblem, bases: tuple[Basis, ...], seed: int) -> Iterator[list[Connection]]:
     """Processes of this search, ended with it."""
     context = multiprocessing.get_context("spawn")
     pipes = [context.Pipe() for _ in range(count)]
     processes = []
-    with one_thread_each():
+    with _one_thread_each():
         for _, theirs in pipes:
-            process = context.Process(target=serve, args=(theirs, problem, bases, seed), daemon=True)
+            process = context.Process(target=_serve, args=(theirs, problem, bases, seed), daemon=True)
             process.start()
             theirs.close()
             processes.append(process)
@@ -370,7 +370,7 @@ THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",
 
 
 @contextmanager
-def one_thread_each() -> Iterator[None]:
+def _one_thread_each() -> Iterator[None]:
     """Processes started meanwhile use one thread each: with one process per core more would only get in the way."""
     before = {name: os.environ.get(name) for name in THREAD_SETTINGS}
     os.environ.update(dict.fromkeys(THREAD_SETTINGS, "1"))

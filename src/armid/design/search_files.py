@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from armid.design.candidate import Candidate
 from armid.design.search import Search
+from armid.documents import read_json, restored, write_json
 from armid.errors import InputError
 from armid.motions.basis import Basis
 
 FORMAT = "armid-search"
+WHAT = "a search to resume"
 
 
 def save_search(result: Search, path: Path) -> Path:
@@ -28,8 +30,7 @@ def save_search(result: Search, path: Path) -> Path:
         for c in result.pool
     ]
     head = {"format": FORMAT, "version": 1, "explored": result.explored, "seconds": result.seconds}
-    path.write_text(json.dumps(head | {"history": result.history, "pool": pool}) + "\n", encoding="utf-8")
-    return path
+    return write_json(path, head | {"history": result.history, "pool": pool}, indent=None)
 
 
 def load_search(path: Path, bases: tuple[Basis, ...], n_joints: int) -> Search:
@@ -38,23 +39,24 @@ def load_search(path: Path, bases: tuple[Basis, ...], n_joints: int) -> Search:
     Raises:
         InputError: not such a file, or of another family of motions.
     """
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-        pool = tuple(
-            Candidate(
-                start=int(c["start"]),
-                family=int(c["family"]),
-                coefficients=np.array(c["coefficients"], dtype=np.float64),
-                objective=float(c["objective"]),
-                condition_number=float(c["condition_number"]),
-            )
-            for c in values["pool"]
-        )
-    except (OSError, ValueError, KeyError, TypeError) as problem:
-        raise InputError(path, f"not a search to resume: {problem}") from None
+    values = read_json(path, WHAT, schema=FORMAT, key="format")
+    pool: tuple[Candidate, ...] = restored(path, values, _candidates, WHAT)
     for c in pool:
         if c.family >= len(bases) or c.coefficients.shape != (bases[c.family].size, n_joints):
             raise InputError(path, "a search with another period, number of harmonics or start pose", "start afresh")
     if not pool:
         raise InputError(path, "an empty search", "start afresh")
     return Search(best=pool[0], explored=0, polished=0, evaluations=0, seconds=0.0, history=(), pool=pool)
+
+
+def _candidates(values: dict[str, Any]) -> tuple[Candidate, ...]:
+    return tuple(
+        Candidate(
+            start=int(c["start"]),
+            family=int(c["family"]),
+            coefficients=np.array(c["coefficients"], dtype=np.float64),
+            objective=float(c["objective"]),
+            condition_number=float(c["condition_number"]),
+        )
+        for c in values["pool"]
+    )

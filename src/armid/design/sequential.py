@@ -6,13 +6,15 @@ known from the experiments before. Each experiment is an excitation of the arm t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.design.design import Design, design_excitation
+from armid.design.motion import FILE_RATE_HZ, Design
+from armid.design.optimise import described_settings, design_excitation, robot_file
 from armid.design.search import Budget
 from armid.design.statement import DesignSettings, checked
 from armid.errors import InputError
@@ -20,8 +22,10 @@ from armid.identifiability.errors import NothingIdentifiableError
 from armid.identifiability.structure import structural_base
 from armid.motions.fourier import FourierTrajectory
 from armid.motions.limits import InfeasibleError, motion_limits
-from armid.motions.trajectory_files import load_trajectory
+from armid.motions.trajectory_files import load_trajectory, save_csv, save_trajectory
 from armid.notes import Note
+from armid.outcome import Check, Outcome, Provenance
+from armid.page import Table
 from armid.robot.elementary import product
 from armid.robot.robot import Frame, Robot
 from armid.rows.torque import TorqueRows
@@ -52,9 +56,90 @@ class LockedStage:
     trajectory: FourierTrajectory
 
 
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class SequentialDesign(Outcome):
+    """A plan of locked-joint experiments, in the order they are run.
+
+    Args:
+        robot: the whole arm.
+        stages: from the tip to the base.
+        provenance: what it came from.
+    """
+
+    _page = "armid.report.design:sequential_report"
+
+    robot: Robot
+    stages: tuple[LockedStage, ...]
+    provenance: Provenance = field(default_factory=Provenance)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:  # type: ignore[override]
+        return _stage_notes(self.stages)
+
+    @property
+    def checks(self) -> tuple[Check, ...]:  # type: ignore[override]
+        """Those of every experiment, each with its number as subject."""
+        return tuple(
+            replace(check, subject=f"experiment {k}", message=f"experiment {k}: {check.message}")
+            for k, stage in enumerate(self.stages, start=1)
+            for check in stage.design.checks
+        )
+
+    def _heading(self) -> str:
+        seconds = sum(stage.trajectory.duration for stage in self.stages)
+        return f"{self.robot.name}: {len(self.stages)} experiments with locked joints, {seconds:.1f} s"
+
+    def _tables(self) -> tuple[Table, ...]:
+        header = ("experiment", "moves from", "locked at [rad or m]", "base parameters", "condition number")
+        rows = tuple(
+            (
+                k,
+                stage.trajectory.joint_names[stage.joint],
+                ", ".join(f"{q:.3f}" for q in stage.locked) or "none",
+                len(stage.design.base),
+                stage.design.condition_number,
+            )
+            for k, stage in enumerate(self.stages, start=1)
+        )
+        return (Table(header, rows),)
+
+    def as_dict(self) -> dict[str, Any]:
+        experiments = [
+            stage.design.as_dict() | {"locked": stage.locked.tolist(), "first_moving_joint": stage.joint + 1}
+            for stage in self.stages
+        ]
+        designs = [stage.design for stage in self.stages]
+        kinds = designs[0].limit_usage
+        return {
+            "condition_number": max(design.condition_number for design in designs),
+            "base_parameters": max(len(design.base) for design in designs),
+            "feasible": all(design.certificate.feasible for design in designs),
+            "limit_usage": {kind: max(design.limit_usage[kind] for design in designs) for kind in kinds},
+            "seconds": sum(design.search.seconds for design in designs),
+            "verdict": str(self.verdict),
+            "reasons": list(self.reasons),
+            "experiments": experiments,
+            "notes": [note.as_dict() for note in self.notes],
+        }
+
+    def save(self, folder: str | Path, *, rate_hz: float = FILE_RATE_HZ) -> tuple[Path, ...]:
+        """Writes `experiment1.json` (coefficients) and `experiment1.csv` (samples), and so on.
+
+        Args:
+            folder: created when missing.
+            rate_hz: of the samples.
+        """
+        files: list[Path] = []
+        for k, stage in enumerate(self.stages, start=1):
+            place = Path(folder) / f"experiment{k}"
+            files.append(save_trajectory(stage.trajectory, place.with_suffix(".json"), robot=stage.design.robot.name))
+            files.append(save_csv(stage.trajectory, place.with_suffix(".csv"), rate_hz=rate_hz))
+        return tuple(files)
+
+
 def design_sequential(
     robot: Robot, settings: DesignSettings, *, cell: Cell | None = None, budget: Budget | None = None, seed: int = 0
-) -> tuple[LockedStage, ...]:
+) -> SequentialDesign:
     """Experiments from the tip to the base.
 
     Args:
@@ -65,22 +150,21 @@ def design_sequential(
         seed: of everything random.
     """
     if robot.coupling is not None:
-        raise InputError(
-            "--sequential", f"{robot.name} couples its drives", "locking one drive would not lock one joint"
-        )
+        raise InputError("sequential", f"{robot.name} couples its drives", "locking one drive would not lock one joint")
     if settings.knots is not None or settings.home is not None or settings.goal_reserve:
-        raise InputError("--sequential", "splines, a home pose or goals", "plans consist of bare Fourier series")
+        raise InputError("sequential", "splines, a home pose or goals", "plans consist of bare Fourier series")
     total = budget or Budget()
     share = replace(total, seconds=None if total.seconds is None else total.seconds / robot.n_joints)
     rng = np.random.default_rng([seed, 77])
     stages = []
     for joint in range(robot.n_joints - 1, -1, -1):
-        locked = locked_pose(robot, joint, settings, cell, rng)
-        stages.append(stage(robot, joint, locked, settings, cell, share, seed))
-    return tuple(stages)
+        locked = _locked_pose(robot, joint, settings, cell, rng)
+        stages.append(_stage(robot, joint, locked, settings, cell, share, seed))
+    provenance = Provenance(inputs=(robot_file(robot),), settings=described_settings(settings), seed=seed)
+    return SequentialDesign(robot=robot, stages=tuple(stages), provenance=provenance)
 
 
-def stage(
+def _stage(
     robot: Robot,
     joint: int,
     locked: FloatArray,
@@ -90,10 +174,10 @@ def stage(
     seed: int,
 ) -> LockedStage:
     """The experiment in which the joints from `joint` on move."""
-    arm = remaining_arm(robot, joint, locked)
+    arm = _remaining_arm(robot, joint, locked)
     start = None if settings.start is None else checked("start", settings.start, robot.n_joints)[joint:]
     own = replace(settings, start=start, noise=None)
-    design = design_excitation(arm, own, cell=moved_cell(robot, joint, locked, cell), budget=budget, seed=seed)
+    design = design_excitation(arm, own, cell=_cell_around(robot, joint, locked, cell), budget=budget, seed=seed)
     part = design.excitation
     assert isinstance(part, FourierTrajectory)
     still = np.zeros((joint, part.n_harmonics))
@@ -108,9 +192,9 @@ def stage(
     return LockedStage(joint, locked, design, full)
 
 
-def remaining_arm(robot: Robot, joint: int, locked: FloatArray) -> Robot:
+def _remaining_arm(robot: Robot, joint: int, locked: FloatArray) -> Robot:
     """The joints from `joint` on, standing where the locked ones hold them; gravity turned accordingly."""
-    T = locked_placement(robot, joint, locked)
+    T = _locked_placement(robot, joint, locked)
     base = robot.link_names[joint - 1] if joint else robot.base
     frames = tuple(replace(f, link=f.link - joint) for f in robot.frames if f.link >= joint)
     return Robot(
@@ -125,7 +209,7 @@ def remaining_arm(robot: Robot, joint: int, locked: FloatArray) -> Robot:
     )
 
 
-def locked_placement(robot: Robot, joint: int, locked: FloatArray) -> FloatArray:
+def _locked_placement(robot: Robot, joint: int, locked: FloatArray) -> FloatArray:
     """T_base_link of the last locked link, shape [4, 4]."""
     T = np.eye(4)
     for k in range(joint):
@@ -133,7 +217,7 @@ def locked_placement(robot: Robot, joint: int, locked: FloatArray) -> FloatArray
     return T
 
 
-def moved_cell(robot: Robot, joint: int, locked: FloatArray, cell: Cell | None) -> Cell | None:
+def _cell_around(robot: Robot, joint: int, locked: FloatArray, cell: Cell | None) -> Cell | None:
     """Obstacles, and the locked links, seen from the last locked link. A floor becomes a large box below it."""
     from armid.robot.geometry import Box, Capsule, Geometry
     from armid.robot.shapes import pose_along
@@ -141,7 +225,7 @@ def moved_cell(robot: Robot, joint: int, locked: FloatArray, cell: Cell | None) 
     from armid.scene.cell import Obstacle
 
     space = cell or Cell()
-    T = np.linalg.inv(locked_placement(robot, joint, locked))
+    T = np.linalg.inv(_locked_placement(robot, joint, locked))
     solids = [Obstacle(o.name, Geometry(o.geometry.shape, T @ o.geometry.T_link_shape)) for o in space.obstacles]
     if space.floor is not None:
         below = np.eye(4)
@@ -150,21 +234,21 @@ def moved_cell(robot: Robot, joint: int, locked: FloatArray, cell: Cell | None) 
     for capsule in link_capsules(robot)[0]:
         # The last locked link is the base of the arm that is left, and brings its own shapes.
         if capsule.link < joint:
-            to_world = locked_placement(robot, capsule.link, locked[: capsule.link])
+            to_world = _locked_placement(robot, capsule.link, locked[: capsule.link])
             ends = [(T @ to_world @ np.append(p, 1.0))[:3] for p in (capsule.start, capsule.end)]
             length = float(np.linalg.norm(ends[1] - ends[0]))
-            place = pose_along(*ends) if length > 0.0 else at(ends[0])
+            place = pose_along(*ends) if length > 0.0 else _at(ends[0])
             solids.append(Obstacle(capsule.name, Geometry(Capsule(capsule.radius, max(length, 1e-6)), place)))
     return Cell(obstacles=tuple(solids), regions=(), floor=None, margin=space.margin, description=space.description)
 
 
-def at(point: FloatArray) -> FloatArray:
+def _at(point: FloatArray) -> FloatArray:
     T = np.eye(4)
     T[:3, 3] = point
     return T
 
 
-def locked_pose(
+def _locked_pose(
     robot: Robot, joint: int, settings: DesignSettings, cell: Cell | None, rng: np.random.Generator
 ) -> FloatArray:
     """A free pose of the joints before `joint` in which the rest shows the most parameters; shape [joint].
@@ -182,21 +266,21 @@ def locked_pose(
         raise InfeasibleError(
             f"none of {POSES_TRIED} poses is free of collision; {scene.worst(limits.middle)[1]} in the middle one"
         )
-    counts = [shown(robot, joint, pose[:joint], settings) for pose in free[:20]]
+    counts = [_count_shown(robot, joint, pose[:joint], settings) for pose in free[:20]]
     best: FloatArray = free[int(np.argmax(counts))][:joint]
     return best
 
 
-def shown(robot: Robot, joint: int, locked: FloatArray, settings: DesignSettings) -> int:
+def _count_shown(robot: Robot, joint: int, locked: FloatArray, settings: DesignSettings) -> int:
     """How many base parameters the remaining arm has."""
-    arm = remaining_arm(robot, joint, locked)
+    arm = _remaining_arm(robot, joint, locked)
     try:
         return len(structural_base(TorqueRows(arm, settings.effects)))
     except NothingIdentifiableError:
         return 0
 
 
-def stage_notes(stages: tuple[LockedStage, ...]) -> tuple[Note, ...]:
+def _stage_notes(stages: tuple[LockedStage, ...]) -> tuple[Note, ...]:
     """All notes of all experiments, each once."""
     seen: dict[str, Note] = {}
     for one in stages:

@@ -9,18 +9,18 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray, finite
-from armid.design.criterion import CriterionSettings, DesignCriterion
 from armid.design.excitation import ExcitationProblem
 from armid.design.goals import Goals
-from armid.errors import InputError, ShapeError
+from armid.errors import InputError, ShapeError, UnknownNameError
 from armid.identifiability.base import BaseParameters
 from armid.identifiability.expectation import deviation_scale
+from armid.identifiability.smooth import Merit, SmoothCriterion
 from armid.identifiability.structure import structural_base
 from armid.kernels.evaluate import evaluate_rows
 from armid.motions.basis import Basis, FourierBasis, SplineBasis
 from armid.motions.limits import InfeasibleError, MotionLimits, motion_limits
 from armid.notes import Note, Severity
-from armid.parameters.effects import Effects
+from armid.parameters.effects import Effects, effects_of
 from armid.parameters.inertial import from_centre_of_mass
 from armid.robot.robot import Robot
 from armid.rows.nominal_torque import NominalTorque
@@ -30,6 +30,10 @@ from armid.scene.scene import build_scene
 
 DEFAULT_MARGIN = 0.05
 """Fraction of every limit left unused: tracking overshoot and model error of the torques."""
+
+
+LIMITS = ("position", "velocity", "acceleration", "jerk", "torque")
+"""Kinds of limits a motion may have to keep."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -56,17 +60,17 @@ class DesignSettings:
         home: pose the robot comes from and goes back to; none for the bare excitation.
     """
 
-    effects: Effects = field(default_factory=lambda: Effects(viscous=True, coulomb=True))
+    effects: Effects = field(default_factory=effects_of)
     periods: tuple[float, ...] = (20.0,)
     harmonics: int = 10
     knots: int | None = None
     start: npt.ArrayLike | None = None
     margin: float = DEFAULT_MARGIN
-    limits: frozenset[str] = frozenset(("position", "velocity", "acceleration", "jerk", "torque"))
+    limits: frozenset[str] = frozenset(LIMITS)
     analytic: bool = False
     resonance_hz: float | None = None
     self_collision: bool = True
-    criterion: DesignCriterion = DesignCriterion.CONDITION
+    criterion: SmoothCriterion = SmoothCriterion.CONDITION
     noise: npt.ArrayLike | None = None
     goal_condition: float | None = None
     goal_reserve: dict[str, float] = field(default_factory=dict)
@@ -82,10 +86,10 @@ def stated(
     rows = TorqueRows(robot, settings.effects)
     base = structural_base(rows, what="joint torque")
     limits, notes = motion_limits(robot)
-    notes += torque_notes(robot, settings)
-    limits = only(limits.within(settings.margin), settings.limits)
+    notes += _torque_notes(robot, settings)
+    limits = _only_kinds(limits.within(settings.margin), settings.limits)
     scene = build_scene(robot, cell, self_collision=settings.self_collision)
-    scale = deviation_scale(robot, rows, base) if settings.criterion is DesignCriterion.WORST_DEVIATION else None
+    scale = deviation_scale(robot, rows, base) if settings.criterion is SmoothCriterion.WORST_DEVIATION else None
     weights = None
     if settings.noise is not None:
         noise = checked("noise", settings.noise, len(rows.channels))
@@ -96,15 +100,15 @@ def stated(
         columns=tuple(int(i) for i in base.independent),
         limits=limits,
         scene=scene,
-        quality=CriterionSettings(settings.criterion, scale=scale),
+        quality=Merit(settings.criterion, scale=scale),
         weights=weights,
-        goals=goals_of(robot, settings),
+        goals=_goals_of(robot, settings),
         analytic=settings.analytic,
     )
     return problem, base, notes + scene.notes
 
 
-def torque_notes(robot: Robot, settings: DesignSettings) -> tuple[Note, ...]:
+def _torque_notes(robot: Robot, settings: DesignSettings) -> tuple[Note, ...]:
     """Warns when torques are limited but the arm's inertia is unknown, so that the limit checks nothing."""
     if "torque" in settings.limits and not robot.inertial.any() and np.isfinite(robot.limit("torque")).any():
         return (
@@ -117,13 +121,12 @@ def torque_notes(robot: Robot, settings: DesignSettings) -> tuple[Note, ...]:
     return ()
 
 
-def only(limits: MotionLimits, kinds: frozenset[str]) -> MotionLimits:
+def _only_kinds(limits: MotionLimits, kinds: frozenset[str]) -> MotionLimits:
     """Limits of the other kinds become infinite; positions always count, since without them no motion is bounded."""
-    known = {"position", "velocity", "acceleration", "jerk", "torque"}
-    unknown = sorted(kinds - known)
+    unknown = sorted(kinds - set(LIMITS))
     if unknown:
-        raise InputError("limits", f"{unknown[0]!r}", f"known: {', '.join(sorted(known))}")
-    off: dict[str, FloatArray | float] = {kind: np.inf for kind in known - kinds - {"position"}}
+        raise UnknownNameError("limit", unknown[0], LIMITS)
+    off: dict[str, FloatArray | float] = {kind: np.inf for kind in set(LIMITS) - kinds - {"position"}}
     return limits.but(**off) if off else limits
 
 
@@ -134,13 +137,13 @@ def checked(name: str, values: npt.ArrayLike, count: int) -> FloatArray:
     return array
 
 
-def goals_of(robot: Robot, settings: DesignSettings) -> Goals | None:
+def _goals_of(robot: Robot, settings: DesignSettings) -> Goals | None:
     """Goals of the settings; none when only the criterion counts."""
     if settings.goal_condition is None and not settings.goal_reserve:
         return None
     if settings.goal_condition is None or not settings.goal_reserve:
         raise InputError("goals", "a condition number alone", "give at least one torque reserve beside it")
-    if settings.criterion is not DesignCriterion.CONDITION:
+    if settings.criterion is not SmoothCriterion.CONDITION:
         raise InputError("goals", f"criterion {settings.criterion}", "goals go with the condition number")
     joints = tuple(robot.joint_index(name) for name in settings.goal_reserve)
     limits = robot.limit("torque")[list(joints)]
@@ -161,11 +164,11 @@ def families_of(robot: Robot, settings: DesignSettings) -> tuple[Basis, ...]:
     if settings.knots is not None:
         return tuple(SplineBasis(period, settings.knots, start) for period in settings.periods)
     for period in settings.periods:
-        check_period(period, settings)
+        _check_period(period, settings)
     return tuple(FourierBasis(period, settings.harmonics, start) for period in settings.periods)
 
 
-def check_period(period: float, settings: DesignSettings) -> None:
+def _check_period(period: float, settings: DesignSettings) -> None:
     """Whether all harmonics stay below the resonance."""
     if not period > 0.0:
         raise InputError("period", f"{period} s", "must be positive")
@@ -195,10 +198,10 @@ def check_start(problem: ExcitationProblem, settings: DesignSettings) -> None:
         depth, pair = problem.scene.worst(q)
         if depth < 0.0:
             raise InfeasibleError(f"{name} pose is in collision: {pair}, {-depth:.4f} m too close (margin included)")
-        check_holding(problem, name, q)
+        _check_holding(problem, name, q)
 
 
-def check_holding(problem: ExcitationProblem, name: str, q: FloatArray) -> None:
+def _check_holding(problem: ExcitationProblem, name: str, q: FloatArray) -> None:
     """Whether the torque limits can hold a pose."""
     x = np.concatenate([q, np.zeros(2 * len(q))])
     usage = np.abs(evaluate_rows(NominalTorque(problem.robot), x)[0, :, 0]) / problem.limits.torque

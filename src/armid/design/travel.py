@@ -41,10 +41,10 @@ def travel_order(poses: FloatArray, limits: MotionLimits, scene: Scene, *, first
         nearest = min(left, key=lambda k: (D[tour[-1], k], k))
         tour.append(nearest)
         left.remove(nearest)
-    return np.array(two_opt(tour, D), dtype=np.intp)
+    return np.array(_two_opt(tour, D), dtype=np.intp)
 
 
-def two_opt(tour: list[int], D: FloatArray) -> list[int]:
+def _two_opt(tour: list[int], D: FloatArray) -> list[int]:
     """Reverses stretches of the tour while that shortens it; the first pose stays first."""
     improved = True
     while improved:

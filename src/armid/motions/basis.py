@@ -114,7 +114,7 @@ class FourierBasis:
         return FourierTrajectory(joint_names, self.period, offset, raw[1 : 1 + L].T, raw[1 + L :].T)
 
     def random(self, limits: MotionLimits, rng: np.random.Generator) -> FloatArray:
-        return scaled_to_limits(self, rng.normal(size=(self.size, len(limits.lower))), limits, rng)
+        return _scaled_to_limits(self, rng.normal(size=(self.size, len(limits.lower))), limits, rng)
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,14 +161,14 @@ class SplineBasis:
         )
 
     def random(self, limits: MotionLimits, rng: np.random.Generator) -> FloatArray:
-        return scaled_to_limits(self, rng.uniform(-1.0, 1.0, size=(self.size, len(limits.lower))), limits, rng)
+        return _scaled_to_limits(self, rng.uniform(-1.0, 1.0, size=(self.size, len(limits.lower))), limits, rng)
 
 
 START_SAMPLES = 64
 """Instants at which a random start is compared with the limits: only its size is set by them."""
 
 
-def scaled_to_limits(
+def _scaled_to_limits(
     basis: Basis, coefficients: FloatArray, limits: MotionLimits, rng: np.random.Generator
 ) -> FloatArray:
     """Each joint's motion centred in its range and stretched until it uses half to all of its tightest limit."""

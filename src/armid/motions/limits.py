@@ -97,15 +97,15 @@ def motion_limits(robot: Robot) -> tuple[MotionLimits, tuple[Note, ...]]:
     notes: list[Note] = []
     turns = np.array([joint.kind is JointKind.REVOLUTE for joint in robot.joints])
     travel = np.where(turns, FULL_TURN, SLIDE_TRAVEL)
-    lower = completed(robot, "lower", -travel, notes)
-    upper = completed(robot, "upper", travel, notes)
-    velocity = completed(robot, "velocity", np.full(robot.n_joints, DEFAULT_SPEED), notes)
-    acceleration = completed(robot, "acceleration", velocity / RISE_TIME, notes)
-    jerk = completed(robot, "jerk", acceleration / JERK_TIME, notes)
+    lower = _complete(robot, "lower", -travel, notes)
+    upper = _complete(robot, "upper", travel, notes)
+    velocity = _complete(robot, "velocity", np.full(robot.n_joints, DEFAULT_SPEED), notes)
+    acceleration = _complete(robot, "acceleration", velocity / RISE_TIME, notes)
+    jerk = _complete(robot, "jerk", acceleration / JERK_TIME, notes)
     return MotionLimits(lower, upper, velocity, acceleration, jerk, robot.limit("torque")), tuple(notes)
 
 
-def completed(robot: Robot, which: str, default: FloatArray, notes: list[Note]) -> FloatArray:
+def _complete(robot: Robot, which: str, default: FloatArray, notes: list[Note]) -> FloatArray:
     """One kind of limit; where it is infinite, the default, with a note that says so."""
     values = robot.limit(which)
     missing = ~np.isfinite(values)

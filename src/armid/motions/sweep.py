@@ -124,7 +124,7 @@ class SweepMotion:
         """What the sines add to position, velocity, acceleration, jerk."""
         w = 2.0 * np.pi * np.array(self.frequencies)[:, np.newaxis]
         a = np.array(self.amplitudes)[:, np.newaxis]
-        x = w * t + np.array(self.phases or schroeder(len(w)))[:, np.newaxis]
+        x = w * t + np.array(self.phases or _schroeder(len(w)))[:, np.newaxis]
         s, c = np.sin(x), np.cos(x)
         parts = (-a / w * c, a * s, a * w * c, -a * w**2 * s)
         return parts[0].sum(axis=0), parts[1].sum(axis=0), parts[2].sum(axis=0), parts[3].sum(axis=0)
@@ -191,7 +191,7 @@ class SweepMotion:
         return out
 
 
-def schroeder(n: int) -> tuple[float, ...]:
+def _schroeder(n: int) -> tuple[float, ...]:
     """Phases of n sines that do not peak together; [Schroeder1970]."""
     return tuple(-np.pi * k * (k - 1) / n for k in range(1, n + 1))
 
@@ -227,7 +227,7 @@ def sweep_motion(
         InputError: frequencies above Nyquist, no room within the position limits, or too little torque.
     """
     k = robot.joint_index(axis)
-    lines = tuple(float(f) for f in frequencies) if frequencies else usual_frequencies(robot, k, signal)
+    lines = tuple(float(f) for f in frequencies) if frequencies else _usual_frequencies(robot, k, signal)
     check_frequencies(axis, lines, rate_hz, signal)
     x = np.asarray(pose, dtype=np.float64)
     length = USUAL_SECONDS if seconds is None else float(seconds)
@@ -244,13 +244,13 @@ def sweep_motion(
     if signal is Signal.SINES:
         shares = (1.0,) * len(lines) if frequencies else HARMONIC_SHARES
         amplitudes = tuple(s / (2.0 * np.pi * f) for s, f in zip(shares, lines, strict=True))
-        unit = quietest(replace(unit, amplitudes=amplitudes), motion_bounds(robot, k))
-    strong = scaled(unit, strongest(unit, motion_bounds(robot, k)))
-    placed = fitted_to_room(strong, room_around(robot, k, x[k], within))
-    return within_torque(robot, placed)
+        unit = _quietest(replace(unit, amplitudes=amplitudes), _motion_bounds(robot, k))
+    strong = _scale(unit, _strongest(unit, _motion_bounds(robot, k)))
+    placed = _fit_to_room(strong, _room_around(robot, k, x[k], within))
+    return _within_torque(robot, placed)
 
 
-def usual_frequencies(robot: Robot, axis: int, signal: Signal) -> tuple[float, ...]:
+def _usual_frequencies(robot: Robot, axis: int, signal: Signal) -> tuple[float, ...]:
     """Lines (or the ends of a chirp) around the frequency at which acceleration and jerk reach their limits together."""
     limits = robot.joints[axis].limits
     corner = (
@@ -263,7 +263,7 @@ def usual_frequencies(robot: Robot, axis: int, signal: Signal) -> tuple[float, .
     return (lines[0], lines[-1]) if signal is Signal.CHIRP else lines
 
 
-def motion_bounds(robot: Robot, axis: int) -> tuple[float, float, float]:
+def _motion_bounds(robot: Robot, axis: int) -> tuple[float, float, float]:
     """Velocity, acceleration and jerk that may be used; stand-ins where a description gives none."""
     limits = motion_limits(robot)[0]
     jerk = robot.joints[axis].limits.jerk
@@ -274,7 +274,7 @@ def motion_bounds(robot: Robot, axis: int) -> tuple[float, float, float]:
     )
 
 
-def peaks(motion: SweepMotion) -> tuple[float, float, float]:
+def _peaks(motion: SweepMotion) -> tuple[float, float, float]:
     """Largest velocity, acceleration and jerk of the oscillation alone."""
     t = np.linspace(0.0, motion.seconds, 1 + int(30 * motion.seconds * max(motion.frequencies)))
     swing = motion.chirp(t) if motion.signal is Signal.CHIRP else motion.sines(t)
@@ -282,62 +282,62 @@ def peaks(motion: SweepMotion) -> tuple[float, float, float]:
     return v, a, j
 
 
-def strongest(motion: SweepMotion, bounds: tuple[float, float, float]) -> float:
+def _strongest(motion: SweepMotion, bounds: tuple[float, float, float]) -> float:
     """By how much the oscillation may grow; the offset that goes with it included."""
-    v, a, j = peaks(motion)
+    v, a, j = _peaks(motion)
     return min(bounds[0] / (v * (1.0 + 1.0 / SINE_SHARE)), bounds[1] / a, bounds[2] / j)
 
 
-def quietest(motion: SweepMotion, bounds: tuple[float, float, float]) -> SweepMotion:
+def _quietest(motion: SweepMotion, bounds: tuple[float, float, float]) -> SweepMotion:
     """The same sines with the phases that let them grow most."""
     rng = np.random.default_rng(0)
     n = len(motion.frequencies)
-    trials = [schroeder(n), *(tuple(p) for p in rng.uniform(0.0, 2.0 * np.pi, size=(PHASES_TRIED if n > 1 else 0, n)))]
+    trials = [_schroeder(n), *(tuple(p) for p in rng.uniform(0.0, 2.0 * np.pi, size=(PHASES_TRIED if n > 1 else 0, n)))]
     # Peaks repeat with the sines: two periods of a common fundamental show them, or all of it when there is none.
     short = replace(motion, seconds=min(motion.seconds, 2.0 * max(HARMONICS) / min(motion.frequencies)))
-    best = max(trials, key=lambda phases: strongest(replace(short, phases=phases), bounds))
+    best = max(trials, key=lambda phases: _strongest(replace(short, phases=phases), bounds))
     return replace(motion, phases=best)
 
 
-def scaled(motion: SweepMotion, factor: float) -> SweepMotion:
+def _scale(motion: SweepMotion, factor: float) -> SweepMotion:
     """Amplitudes times a factor, and the slowest offset that keeps the velocity away from zero."""
     grown = replace(motion, amplitudes=tuple(factor * a for a in motion.amplitudes))
-    return replace(grown, offset=peaks(grown)[0] / SINE_SHARE)
+    return replace(grown, offset=_peaks(grown)[0] / SINE_SHARE)
 
 
-def room_around(robot: Robot, axis: int, position: float, within: tuple[float, float] | None) -> float:
+def _room_around(robot: Robot, axis: int, position: float, within: tuple[float, float] | None) -> float:
     """[rad or m] The axis may travel, centred at its position."""
     limits = motion_limits(robot)[0]
     low, high = within or (-np.inf, np.inf)
     return 2.0 * float(min(min(high, limits.upper[axis]) - position, position - max(low, limits.lower[axis])))
 
 
-def fitted_to_room(motion: SweepMotion, room: float) -> SweepMotion:
+def _fit_to_room(motion: SweepMotion, room: float) -> SweepMotion:
     """As long as the room allows; smaller when it does not allow eight periods of the slowest sine."""
     least = min(FEWEST_PERIODS / min(motion.frequencies), motion.seconds)
     shortened = replace(motion, seconds=least)
-    needed = travelled(shortened)
+    needed = _travel(shortened)
     if needed > room:
         if room < SMALLEST_SHARE * needed:
             name = motion.joint_names[motion.axis]
             text = f"no room to move around {motion.pose[motion.axis]:.3g} within its limits"
             raise InputError(f"joint {name!r}", text, "choose a pose further inside")
-        return scaled(shortened, room / needed)
-    excess = travelled(motion) - room
+        return _scale(shortened, room / needed)
+    excess = _travel(motion) - room
     # Two steps: where the sines stand at either end changes with the length.
     while excess > 0.0:
         motion = replace(motion, seconds=max(motion.seconds - excess / motion.offset - 1e-3, least))
-        excess = travelled(motion) - room if motion.seconds > least else 0.0
+        excess = _travel(motion) - room if motion.seconds > least else 0.0
     return motion
 
 
-def travelled(motion: SweepMotion) -> float:
+def _travel(motion: SweepMotion) -> float:
     """Twice the largest distance from the pose, ramps and sines included [rad or m]."""
     q = motion.sample(np.linspace(0.0, motion.duration, 2000))[0][:, motion.axis]
     return 2.0 * float(np.abs(q - motion.pose[motion.axis]).max())
 
 
-def within_torque(robot: Robot, motion: SweepMotion) -> SweepMotion:
+def _within_torque(robot: Robot, motion: SweepMotion) -> SweepMotion:
     """Smaller when the described arm could not follow; unchanged when its masses or torque limits are not known."""
     limit = robot.joints[motion.axis].limits.torque
     if not (np.isfinite(limit) and robot.inertial.any()):
@@ -354,7 +354,7 @@ def within_torque(robot: Robot, motion: SweepMotion) -> SweepMotion:
     if share < SMALLEST_SHARE:
         text = f"gravity and friction leave {max(spare, 0.0):.3g} of its {limit:.3g} N m for the excitation"
         raise InputError(f"joint {name!r}", text, "choose a pose that asks for less torque")
-    return scaled(motion, share)
+    return _scale(motion, share)
 
 
 def check_frequencies(axis: str, frequencies: Sequence[float], rate_hz: float, signal: Signal = Signal.SINES) -> None:

@@ -44,6 +44,8 @@ def times(t: npt.ArrayLike) -> FloatArray:
 
 def grid(duration: float, rate_hz: float) -> FloatArray:
     """Times from 0 to the end at a rate, the end itself included, shape [n_samples]."""
+    if not rate_hz > 0.0:
+        raise InputError("rate", f"{rate_hz} Hz", "must be positive")
     count = max(round(duration * rate_hz), 1)
     return np.linspace(0.0, duration, count + 1)
 

@@ -5,22 +5,27 @@
 
 from __future__ import annotations
 
-import json
+import hashlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from armid.arrays import FloatArray
+from armid.documents import new_file, read_json, read_text, write_json, write_text
 from armid.errors import ArmidError, InputError
 from armid.motions.fourier import FourierTrajectory
 from armid.motions.spline import SplineTrajectory
 from armid.motions.trajectory import SampledTrajectory, SequenceTrajectory, Trajectory, grid
 from armid.motions.transition import TransitionTrajectory
 from armid.motions.trapezoid import TrapezoidalTrajectory
+from armid.outcome import InputFile
 
 FORMAT = "armid-trajectory"
 VERSION = 1
+
+MOST_BYTES = 1_000_000_000
+"""Of a table of samples: seven joints at 1 kHz for half an hour."""
 
 FIELDS: dict[str, tuple[type, tuple[str, ...], tuple[str, ...]]] = {
     "fourier": (FourierTrajectory, ("period", "repetitions"), ("offset", "sine", "cosine")),
@@ -32,10 +37,10 @@ FIELDS: dict[str, tuple[type, tuple[str, ...], tuple[str, ...]]] = {
 """For each kind its class, its scalar fields and its array fields."""
 
 
-def as_dict(trajectory: Trajectory) -> dict[str, Any]:
-    """Plain JSON values; the inverse of `from_dict`."""
+def _as_dict(trajectory: Trajectory) -> dict[str, Any]:
+    """Plain JSON values; the inverse of `_from_dict`."""
     if isinstance(trajectory, SequenceTrajectory):
-        return {"kind": "sequence", "parts": [as_dict(part) for part in trajectory.parts]}
+        return {"kind": "sequence", "parts": [_as_dict(part) for part in trajectory.parts]}
     for kind, (cls, scalars, arrays) in FIELDS.items():
         if isinstance(trajectory, cls):
             head = {"kind": kind, "joint_names": list(trajectory.joint_names)}
@@ -44,14 +49,14 @@ def as_dict(trajectory: Trajectory) -> dict[str, Any]:
     raise InputError("trajectory", f"no file form for a {type(trajectory).__name__}")
 
 
-def from_dict(values: dict[str, Any], where: str) -> Trajectory:
+def _from_dict(values: dict[str, Any], where: str) -> Trajectory:
     """A trajectory from plain JSON values; `where` names the file in errors."""
     kind = values.get("kind")
     if kind == "sequence":
         parts = values.get("parts")
         if not isinstance(parts, list) or not parts:
             raise InputError(f"{where}: parts", "a sequence without parts")
-        return SequenceTrajectory(tuple(from_dict(part, f"{where}: part {k + 1}") for k, part in enumerate(parts)))
+        return SequenceTrajectory(tuple(_from_dict(part, f"{where}: part {k + 1}") for k, part in enumerate(parts)))
     if kind not in FIELDS:
         raise InputError(f"{where}: kind", f"{kind!r}", f"one of {', '.join((*FIELDS, 'sequence'))}")
     cls, scalars, arrays = FIELDS[kind]
@@ -77,8 +82,19 @@ def from_dict(values: dict[str, Any], where: str) -> Trajectory:
 def save_trajectory(trajectory: Trajectory, path: Path, *, robot: str = "") -> Path:
     """Writes the coefficients as JSON."""
     head = {"format": FORMAT, "version": VERSION, "robot": robot}
-    path.write_text(json.dumps(head | as_dict(trajectory), indent=1) + "\n", encoding="utf-8")
-    return path
+    return write_json(path, head | _as_dict(trajectory))
+
+
+def trajectory_of(motion: str | Path | Trajectory) -> Trajectory:
+    """A trajectory from its file; a trajectory stays as it is."""
+    return load_trajectory(Path(motion)) if isinstance(motion, str | Path) else motion
+
+
+def input_of(source: object, role: str) -> tuple[InputFile, ...]:
+    """A file an answer rests on, with its hash; nothing for what was given as an object."""
+    if not isinstance(source, str | Path) or not Path(source).is_file():
+        return ()
+    return (InputFile(str(source), hashlib.sha256(Path(source).read_bytes()).hexdigest(), role),)
 
 
 def load_trajectory(path: Path) -> Trajectory:
@@ -86,17 +102,12 @@ def load_trajectory(path: Path) -> Trajectory:
     if not path.is_file():
         raise InputError(path, "no such file", "give a trajectory written by `armid design`, JSON or CSV")
     if path.suffix.lower() == ".csv":
-        return load_csv(path)
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as problem:
-        raise InputError(path, f"not JSON: {problem}") from None
-    if not isinstance(values, dict) or values.get("format") != FORMAT:
-        raise InputError(path, f'"format" is not "{FORMAT}"', "a trajectory file of `armid design` is needed")
+        return _load_csv(path)
+    values = read_json(path, "a trajectory file of `armid design`", schema=FORMAT, key="format")
     if values.get("version") != VERSION:
         raise InputError(path, f"version {values.get('version')!r}", f"this armid reads version {VERSION}")
     try:
-        return from_dict(values, str(path))
+        return _from_dict(values, str(path))
     except InputError:
         raise
     except ArmidError as problem:
@@ -107,37 +118,35 @@ def save_csv(trajectory: Trajectory, path: Path, *, rate_hz: float) -> Path:
     """Samples at a rate: a header `time,q1..,qd1..,qdd1..` and one row per instant, SI units."""
     t = grid(trajectory.duration, rate_hz)
     table = np.column_stack([t, *trajectory.sample(t)])
-    np.savetxt(
-        path, table, fmt="%.12g", delimiter=",", header=",".join(csv_header(len(trajectory.joint_names))), comments=""
-    )
+    header = ",".join(_csv_header(len(trajectory.joint_names)))
+    with new_file(path) as file:
+        np.savetxt(file, table, fmt="%.12g", delimiter=",", header=header, comments="")
     return path
 
 
-def csv_header(n_joints: int) -> list[str]:
+def _csv_header(n_joints: int) -> list[str]:
     return ["time", *(f"{kind}{i + 1}" for kind in ("q", "qd", "qdd") for i in range(n_joints))]
 
 
-def load_csv(path: Path) -> SampledTrajectory:
+def _load_csv(path: Path) -> SampledTrajectory:
     """Reads what `save_csv` writes; joints are named `joint1`.. since the table has no names.
 
     Raises:
         InputError: not such a table, or a value that is not finite, with its joint and time.
     """
     try:
-        header, *lines = path.read_text(encoding="utf-8").splitlines() or [""]
+        header, *lines = read_text(path, "samples of a motion", most=MOST_BYTES).splitlines() or [""]
         names = [name.strip() for name in header.split(",")]
         n = (len(names) - 1) // 3
-        if names != csv_header(n) or n < 1:
+        if names != _csv_header(n) or n < 1:
             raise InputError(path, f"header {header[:60]!r}", "expected time,q1..,qd1..,qdd1..")
         rows = [line for line in lines if line.strip()]
         table = np.loadtxt(rows, delimiter=",", ndmin=2) if rows else np.zeros((0, len(names)))
-    except (OSError, UnicodeDecodeError) as problem:
-        raise InputError(path, f"cannot be read: {getattr(problem, 'strerror', None) or 'not text'}") from None
     except ValueError as problem:
         raise InputError(path, f"not a table of numbers: {problem}") from None
     if len(table) < 2 or table.shape[1] != len(names):
         raise InputError(path, f"{len(table)} rows of {table.shape[1]} columns", f"two or more rows of {len(names)}")
-    refuse_infinite(path, names, table)
+    _refuse_infinite(path, names, table)
     q, qd, qdd = (table[:, 1 + k * n : 1 + (k + 1) * n] for k in range(3))
     try:
         return SampledTrajectory(tuple(f"joint{i + 1}" for i in range(n)), table[:, 0], q, qd, qdd)
@@ -145,7 +154,7 @@ def load_csv(path: Path) -> SampledTrajectory:
         raise InputError(path, str(problem)) from None
 
 
-def refuse_infinite(path: Path, names: list[str], table: FloatArray) -> None:
+def _refuse_infinite(path: Path, names: list[str], table: FloatArray) -> None:
     """An error that names joint, column and time of the first value that is not a number."""
     bad = np.argwhere(~np.isfinite(table))
     if not len(bad):
@@ -160,42 +169,40 @@ def refuse_infinite(path: Path, names: list[str], table: FloatArray) -> None:
     )
 
 
-def joint_trajectory(trajectory: Trajectory, *, rate_hz: float) -> dict[str, Any]:
+def _joint_message(trajectory: Trajectory, *, rate_hz: float) -> dict[str, Any]:
     """A `trajectory_msgs/JointTrajectory` as plain values: positions, velocities, accelerations, time from start."""
     t = grid(trajectory.duration, rate_hz)
     return {
         "header": {"stamp": {"sec": 0, "nanosec": 0}, "frame_id": ""},
         "joint_names": list(trajectory.joint_names),
-        "points": [point(*row) for row in zip(t, *trajectory.sample(t), strict=True)],
+        "points": [_point(*row) for row in zip(t, *trajectory.sample(t), strict=True)],
     }
 
 
-def point(t: float, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> dict[str, Any]:
+def _point(t: float, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> dict[str, Any]:
     """One `trajectory_msgs/JointTrajectoryPoint`."""
     nanoseconds = round(t * 1e9)
     return {
-        "positions": rounded(q),
-        "velocities": rounded(qd),
-        "accelerations": rounded(qdd),
+        "positions": _round(q),
+        "velocities": _round(qd),
+        "accelerations": _round(qdd),
         "effort": [],
         "time_from_start": {"sec": nanoseconds // 10**9, "nanosec": nanoseconds % 10**9},
     }
 
 
-def rounded(values: FloatArray) -> list[float]:
+def _round(values: FloatArray) -> list[float]:
     """Nine decimals: a nanoradian, below any encoder."""
     return [round(float(x), 9) for x in values]
 
 
 def save_joint_trajectory(trajectory: Trajectory, path: Path, *, rate_hz: float) -> Path:
     """Writes the message as YAML or JSON, by the file's suffix."""
-    message = joint_trajectory(trajectory, rate_hz=rate_hz)
+    message = _joint_message(trajectory, rate_hz=rate_hz)
     if path.suffix.lower() in (".yaml", ".yml"):
         import yaml
 
         # The C emitter is ten times faster; thousands of points take seconds otherwise.
         dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-        path.write_text(yaml.dump(message, Dumper=dumper, sort_keys=False, default_flow_style=None), encoding="utf-8")
-    else:
-        path.write_text(json.dumps(message) + "\n", encoding="utf-8")
-    return path
+        return write_text(path, yaml.dump(message, Dumper=dumper, sort_keys=False, default_flow_style=None))
+    return write_json(path, message, indent=None)

@@ -68,7 +68,7 @@ class TrapezoidalTrajectory:
         time = np.clip(times(t), 0.0, self.duration)
         total, blend = self._segments
         k = np.clip(np.searchsorted(self._ends, time, side="right") - 1, 0, len(total) - 1)
-        s, v, a = unit_trapezoid(time - self._ends[k], total[k], blend[k])
+        s, v, a = _unit_trapezoid(time - self._ends[k], total[k], blend[k])
         step = (self.waypoints[1:] - self.waypoints[:-1])[k]
         scaled = (x[:, np.newaxis] * step for x in (s, v, a))
         moved, qd, qdd = scaled
@@ -79,7 +79,7 @@ class TrapezoidalTrajectory:
         return np.full((len(times(t)), len(self.joint_names)), np.inf)
 
 
-def unit_trapezoid(t: FloatArray, total: FloatArray, blend: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _unit_trapezoid(t: FloatArray, total: FloatArray, blend: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Position, velocity, acceleration from 0 to 1 in `total` seconds, accelerating and braking for `blend` seconds."""
     with np.errstate(divide="ignore", invalid="ignore"):
         v = 1.0 / (total - blend)

@@ -23,7 +23,7 @@ def checked_confidence(confidence: float) -> float:
     return confidence
 
 
-def draws_along(
+def _draws_along(
     trajectory: Trajectory, model: TorqueModel, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Expected torque, deviation [n, n_joints], and errors of torque for drawn parameters [n, n_joints, DRAWS]."""
@@ -45,7 +45,7 @@ def simultaneous_factor(
     The parameters are taken as normal. A band that holds at every instant and joint at once is wider than the one of a
     single normal variable and far narrower than the ellipsoid of all parameters.
     """
-    _, deviation, errors = draws_along(trajectory, model, rng)
+    _, deviation, errors = _draws_along(trajectory, model, rng)
     known = deviation > 1e-12 * max(float(deviation.max()), 1e-300)
     if not known.any() or not deviation.max() > 0.0:
         return 0.0
@@ -57,6 +57,6 @@ def probability_held(
     trajectory: Trajectory, model: TorqueModel, limits: MotionLimits, rng: np.random.Generator
 ) -> float:
     """Share of drawn parameter vectors with which every torque of the motion stays within its limit."""
-    expected, _, errors = draws_along(trajectory, model, rng)
+    expected, _, errors = _draws_along(trajectory, model, rng)
     over = np.abs(expected[..., np.newaxis] + errors) > limits.torque[:, np.newaxis] * (1.0 + 1e-9)
     return float(1.0 - over.any(axis=(0, 1)).mean())

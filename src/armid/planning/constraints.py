@@ -77,7 +77,7 @@ def constraints_of(reduced: ReducedDynamics, limits: MotionLimits, kappa: float)
     torques = tuple(int(j) for j in np.flatnonzero(np.isfinite(limits.torque)))
     accelerations = tuple(int(j) for j in np.flatnonzero(np.isfinite(limits.acceleration)))
     t, k = list(torques), list(accelerations)
-    low, high = sign_range(reduced.coulomb)
+    low, high = _sign_range(reduced.coulomb)
     still = reduced.Gamma + reduced.offset
     zero = np.zeros_like(first)
     table = np.concatenate(
@@ -88,7 +88,7 @@ def constraints_of(reduced: ReducedDynamics, limits: MotionLimits, kappa: float)
         axis=1,
     )
     bounds = np.concatenate([limits.torque[t], limits.acceleration[k]])
-    variance = torque_variance(reduced)[:, t] if kappa > 0.0 else np.zeros((len(first), 0, 4, 4))
+    variance = _torque_variance(reduced)[:, t] if kappa > 0.0 else np.zeros((len(first), 0, 4, 4))
     return Constraints(
         reduced=reduced,
         limits=limits,
@@ -102,14 +102,14 @@ def constraints_of(reduced: ReducedDynamics, limits: MotionLimits, kappa: float)
     )
 
 
-def sign_range(coulomb: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _sign_range(coulomb: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Lowest and highest Coulomb torque from the point before to the point after: it jumps where a joint turns round."""
     padded = np.concatenate([coulomb[:1], coulomb, coulomb[-1:]])
     near = np.stack([padded[:-2], padded[1:-1], padded[2:]])
     return near.min(axis=0), near.max(axis=0)
 
 
-def torque_variance(reduced: ReducedDynamics) -> FloatArray:
+def _torque_variance(reduced: ReducedDynamics) -> FloatArray:
     """Variance of the torque due to the parameters as a form over (theta'', theta'^2, theta', 1), [n_points, n_joints, 4, 4]."""
     terms = reduced.rows_by_term()
     rows = (terms.reshape(-1, terms.shape[3]) @ reduced.model.covariance_factor).reshape(terms.shape)
@@ -168,9 +168,9 @@ def check_holding(constraints: Constraints) -> None:
     names = reduced.model.robot.joint_names
     still = reduced.Gamma + reduced.offset
     doubt = (
-        kappa * np.sqrt(np.maximum(torque_variance(reduced)[..., 3, 3], 0.0)) if kappa > 0.0 else np.zeros_like(still)
+        kappa * np.sqrt(np.maximum(_torque_variance(reduced)[..., 3, 3], 0.0)) if kappa > 0.0 else np.zeros_like(still)
     )
-    low, high = sign_range(reduced.coulomb)
+    low, high = _sign_range(reduced.coulomb)
     moving = np.maximum(np.abs(still + high), np.abs(still + low)) + doubt
     for torque, doing in (
         (np.abs(still) + doubt, "to hold the arm against gravity"),

@@ -115,13 +115,13 @@ def jerk_problem(intervals: int, at: Constraints, jerk: FloatArray) -> JerkProbl
     )
 
 
-def spline_of(control: FloatArray) -> BSpline:
+def _spline_of(control: FloatArray) -> BSpline:
     """e(sigma) on [0, 1] from its control points, shape [intervals + 3]."""
     intervals = len(control) - 3
     return BSpline((np.arange(intervals + 7) - 3.0) / intervals, control, 3)
 
 
-def basis(sigma: FloatArray, intervals: int) -> tuple[npt.NDArray[np.intp], FloatArray]:
+def _basis(sigma: FloatArray, intervals: int) -> tuple[npt.NDArray[np.intp], FloatArray]:
     """First control point that matters at each place, and the weights of it and the next three in e, e', e''.
 
     Returns:
@@ -146,31 +146,31 @@ def jerk_limited(problem: JerkProblem, start: FloatArray, *, iterations: int = I
         iterations: at most.
     """
     control = np.array(start)
-    duration, gain = duration_of(control), 1.0
+    duration, gain = _duration_of(control), 1.0
     kept = np.zeros(0, dtype=np.bool_)
     for _ in range(iterations):
-        control, kept = improved(problem, control, kept, BOLD if gain > FAR else 1.0)
-        before, duration = duration, duration_of(control)
+        control, kept = _improve(problem, control, kept, BOLD if gain > FAR else 1.0)
+        before, duration = duration, _duration_of(control)
         gain = 1.0 - duration / before
         if abs(gain) < CONVERGED:
             break
     return control
 
 
-def duration_of(control: FloatArray) -> float:
+def _duration_of(control: FloatArray) -> float:
     """The integral of dsigma / sqrt(e) [s]."""
-    return float(interval_times(control).sum())
+    return float(_interval_times(control).sum())
 
 
-def interval_times(control: FloatArray) -> FloatArray:
+def _interval_times(control: FloatArray) -> FloatArray:
     """Time spent on each interval, shape [intervals]."""
     n = len(control) - 3
     nodes, weights = np.polynomial.legendre.leggauss(GAUSS_POINTS)
     inside = (np.arange(n)[:, np.newaxis] + 0.5 * (nodes + 1.0)) / n
-    return np.asarray(0.5 / n * (weights / np.sqrt(spline_of(control)(inside))).sum(axis=1))
+    return np.asarray(0.5 / n * (weights / np.sqrt(_spline_of(control)(inside))).sum(axis=1))
 
 
-def improved(
+def _improve(
     problem: JerkProblem, control: FloatArray, kept: npt.NDArray[np.bool_], curved: float
 ) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
     """One quadratic program around the control points, solved again with rows that were left out and turn out broken.
@@ -184,15 +184,15 @@ def improved(
     Returns:
         New control points, and the rows to keep from now on.
     """
-    first, coefficients, bound = linear_rows(problem, control)
+    first, coefficients, bound = _linear_rows(problem, control)
     place = first[:, np.newaxis] + np.arange(WIDTH)
     coefficients = coefficients * control[place] / bound[:, np.newaxis]
     used = coefficients.sum(axis=1) > NEAR
-    kept = leading_rows(problem, len(used)) if not len(kept) else kept
+    kept = _leading_rows(problem, len(used)) if not len(kept) else kept
     ratio = np.ones(len(control))
     for attempt in range(ATTEMPTS):
         chosen = used | kept if attempt + 1 < ATTEMPTS else np.ones_like(used)
-        ratio = solve(control, banded(first[chosen], coefficients[chosen], len(control)), curved)
+        ratio = _solve(control, _banded(first[chosen], coefficients[chosen], len(control)), curved)
         broken = ((coefficients * ratio[place]).sum(axis=1) > 1.0 + 1e-6) & ~chosen
         if not broken.any():
             break
@@ -200,8 +200,8 @@ def improved(
     return control * ratio, kept
 
 
-def leading_rows(problem: JerkProblem, count: int) -> npt.NDArray[np.bool_]:
-    """Rows of the joint whose jerk limit bounds e'' most at each site, out of `count` rows in the order of `linear_rows`."""
+def _leading_rows(problem: JerkProblem, count: int) -> npt.NDArray[np.bool_]:
+    """Rows of the joint whose jerk limit bounds e'' most at each site, out of `count` rows in the order of `_linear_rows`."""
     limited = np.flatnonzero(np.isfinite(problem.jerk))
     steepness = np.abs(problem.at.reduced.derivatives[1][:, limited]) / problem.jerk[limited]
     leading = np.argmax(steepness, axis=1) == np.arange(len(limited))[:, np.newaxis]
@@ -209,14 +209,14 @@ def leading_rows(problem: JerkProblem, count: int) -> npt.NDArray[np.bool_]:
     return np.concatenate([np.zeros(count - len(rows), dtype=np.bool_), rows])
 
 
-def banded(first: npt.NDArray[np.intp], values: FloatArray, columns: int) -> sparse.csr_matrix:
+def _banded(first: npt.NDArray[np.intp], values: FloatArray, columns: int) -> sparse.csr_matrix:
     """A sparse matrix whose rows hold four values from a first column on."""
     indices = (first[:, np.newaxis] + np.arange(WIDTH)).ravel()
     starts = np.arange(len(first) + 1) * WIDTH
     return sparse.csr_matrix((values.ravel(), indices, starts), shape=(len(first), columns))
 
 
-def solve(control: FloatArray, matrix: sparse.csr_matrix, curved: float) -> FloatArray:
+def _solve(control: FloatArray, matrix: sparse.csr_matrix, curved: float) -> FloatArray:
     """The factors on the control points that minimise the duration's second-order model with `matrix @ factors <= 1`.
 
     Args:
@@ -229,8 +229,8 @@ def solve(control: FloatArray, matrix: sparse.csr_matrix, curved: float) -> Floa
     m = len(control)
     intervals = m - 3
     sigma = np.linspace(0.0, 1.0, intervals + 1)
-    first, weights = basis(sigma, intervals)
-    value = banded(first, weights[0] * control[first[:, np.newaxis] + np.arange(WIDTH)], m)
+    first, weights = _basis(sigma, intervals)
+    value = _banded(first, weights[0] * control[first[:, np.newaxis] + np.arange(WIDTH)], m)
     e = np.asarray(value @ np.ones(m))
     share = np.full(intervals + 1, 1.0 / intervals)
     share[[0, -1]] *= 0.5
@@ -251,12 +251,12 @@ def solve(control: FloatArray, matrix: sparse.csr_matrix, curved: float) -> Floa
     return np.clip(factors, SHRINK, GROWTH) if np.isfinite(factors).all() else np.ones(m)
 
 
-def linear_rows(problem: JerkProblem, control: FloatArray) -> tuple[npt.NDArray[np.intp], FloatArray, FloatArray]:
+def _linear_rows(problem: JerkProblem, control: FloatArray) -> tuple[npt.NDArray[np.intp], FloatArray, FloatArray]:
     """All rows linearised at the control points: first control point, four coefficients, bound; one per limit, side and site."""
-    first, weights = basis(problem.at.reduced.theta, problem.intervals)
+    first, weights = _basis(problem.at.reduced.theta, problem.intervals)
     around = control[first[:, np.newaxis] + np.arange(WIDTH)]
     e, slope = (weights[0] * around).sum(axis=1), (weights[1] * around).sum(axis=1)
-    rows = [speed_rows(problem), *channel_rows(problem, 0.5 * slope, e), *jerk_rows(problem, e)]
+    rows = [_speed_rows(problem), *_channel_rows(problem, 0.5 * slope, e), *_jerk_rows(problem, e)]
     terms = np.array([row[:3] for row in rows])
     coefficients = np.einsum("rks,ksw->rsw", terms, weights).reshape(-1, WIDTH)
     bounds = np.concatenate([row[3] for row in rows])
@@ -267,7 +267,7 @@ Row = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 """Coefficients of e, e', e'' and the bound at every site, each of shape [n_sites]."""
 
 
-def speed_rows(problem: JerkProblem) -> Row:
+def _speed_rows(problem: JerkProblem) -> Row:
     """Velocity limits."""
     caps = problem.at.caps * problem.speed_share**2
     zero = np.zeros_like(caps)
@@ -275,13 +275,13 @@ def speed_rows(problem: JerkProblem) -> Row:
     return np.where(np.isfinite(caps), 1.0, 0.0), zero, zero, np.where(np.isfinite(caps), caps, 1.0)
 
 
-def channel_rows(problem: JerkProblem, u: FloatArray, e: FloatArray) -> list[Row]:
+def _channel_rows(problem: JerkProblem, u: FloatArray, e: FloatArray) -> list[Row]:
     """Both sides of every limited torque and acceleration, linearised at sigma'' = u and sigma'^2 = e."""
     at, zero, root = problem.at, np.zeros_like(e), np.sqrt(e)
     out: list[Row] = []
     for k in range(at.table.shape[1]):
         a, b, v, high, low = at.table[:, k].T
-        doubt, by_u, by_e = deviation(at, k, u, e)
+        doubt, by_u, by_e = _deviation(at, k, u, e)
         for sign, c in ((1.0, high), (-1.0, low)):
             # sqrt(e) is replaced by its tangent root / 2 + e / (2 root).
             constant = sign * (c + 0.5 * v * root) + doubt - by_u * u - by_e * e
@@ -290,7 +290,7 @@ def channel_rows(problem: JerkProblem, u: FloatArray, e: FloatArray) -> list[Row
     return out
 
 
-def deviation(at: Constraints, k: int, u: FloatArray, e: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _deviation(at: Constraints, k: int, u: FloatArray, e: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """So many deviations (kappa) of channel k's torque and their derivatives by u and e, each of shape [n_sites]."""
     if k >= at.variance.shape[1]:
         zero = np.zeros_like(u)
@@ -302,7 +302,7 @@ def deviation(at: Constraints, k: int, u: FloatArray, e: FloatArray) -> tuple[Fl
     return at.kappa * size, at.kappa * Sz[:, 0] / size, at.kappa * (Sz[:, 1] + 0.5 * Sz[:, 2] / root) / size
 
 
-def jerk_rows(problem: JerkProblem, e: FloatArray) -> list[Row]:
+def _jerk_rows(problem: JerkProblem, e: FloatArray) -> list[Row]:
     """Both sides of every limited jerk."""
     _, d1, d2, d3 = problem.at.reduced.derivatives
     inverse = 1.0 / np.sqrt(e)
@@ -324,7 +324,7 @@ def jerk_rows(problem: JerkProblem, e: FloatArray) -> list[Row]:
 
 def law_of(control: FloatArray) -> TimeLaw:
     """The time law of e(sigma): sigma' = sqrt(e) and sigma'' = e'/2 at the ends of the intervals, quintic between."""
-    spline = spline_of(control)
+    spline = _spline_of(control)
     sigma = np.linspace(0.0, 1.0, len(control) - 2)
-    time = np.concatenate([[0.0], np.cumsum(interval_times(control))])
+    time = np.concatenate([[0.0], np.cumsum(_interval_times(control))])
     return through_states(time, sigma, np.sqrt(spline(sigma)), 0.5 * spline(sigma, 1))

@@ -103,10 +103,10 @@ def model_of_result(result: Result, *, loaded: bool = True) -> TorqueModel:
     rows = TorqueRows(result.robot, result.effects, loaded=loaded)
     e = result.estimate
     model = model_of_base(rows, e.base, e.values, covariance=e.covariance)
-    return replace(model, notes=side_notes(result.effects))
+    return replace(model, notes=_side_notes(result.effects))
 
 
-def side_notes(effects: Effects) -> tuple[Note, ...]:
+def _side_notes(effects: Effects) -> tuple[Note, ...]:
     """That torque after the transmissions knows nothing of the rotors, when the model is about that."""
     if effects.torques is not TorqueSide.LINK or effects.rotor_inertia:
         return ()
@@ -137,8 +137,8 @@ def model_of_base(
         source=Restricted(rows, kept),
         values=np.asarray(values),
         covariance=doubt,
-        roles=roles(parameters),
-        channels=torque_channels(rows),
+        roles=_roles(parameters),
+        channels=_torque_channels(rows),
     )
 
 
@@ -158,21 +158,24 @@ def model_of_robot(robot: Robot, *, effects: Effects | None = None) -> TorqueMod
         source=rows,
         values=values,
         covariance=covariance,
-        roles=roles(rows.space.parameters),
-        channels=torque_channels(rows),
+        roles=_roles(rows.space.parameters),
+        channels=_torque_channels(rows),
     )
 
 
-def torque_channels(rows: TorqueRows) -> tuple[int, ...]:
+def _torque_channels(rows: TorqueRows) -> tuple[int, ...]:
     """The drives' torques are the last rows: with both sides measured those of the motors, which the limits are about."""
     n = rows.robot.n_joints
     return tuple(range(len(rows.channels) - n, len(rows.channels)))
 
 
-def roles(parameters: list[Parameter] | tuple[Parameter, ...]) -> tuple[Role, ...]:
+FRICTION_ROLES = {f"{side}{role}": role for role in Role if role is not Role.RIGID for side in ("", "motor_")}
+"""Quantities of friction before and after the sensor, and their role."""
+
+
+def _roles(parameters: list[Parameter] | tuple[Parameter, ...]) -> tuple[Role, ...]:
     """What each parameter stands for; friction of either side of a drive counts as friction."""
-    names = {role.value: role for role in Role if role is not Role.RIGID}
-    return tuple(names.get(parameter.quantity.removeprefix("motor_"), Role.RIGID) for parameter in parameters)
+    return tuple(FRICTION_ROLES.get(parameter.quantity, Role.RIGID) for parameter in parameters)
 
 
 def nominal_value(robot: Robot, parameter: Parameter) -> float:

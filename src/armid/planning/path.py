@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,7 @@ Derivatives = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 """Phi, Phi', Phi'', Phi''' at the parameters asked for, each of shape [n, n_joints]."""
 
 
+@runtime_checkable
 class Path(Protocol):
     """A smooth curve in the space of drive positions, for parameters from 0 to `length`."""
 

@@ -6,8 +6,10 @@ import csv
 from pathlib import Path as FilePath
 
 import numpy as np
+import numpy.typing as npt
 
-from armid.arrays import FloatArray
+from armid.arrays import FloatArray, samples
+from armid.documents import read_text
 from armid.errors import InputError
 from armid.kernels.kinematics import forward_kinematics
 from armid.motions.fourier import FourierTrajectory
@@ -20,7 +22,6 @@ from armid.robot.robot import Robot
 from armid.robot.shapes import read_pose
 
 FORMAT = "armid-path/1"
-MAX_BYTES = 50_000_000
 
 KEYS = (
     "format",
@@ -41,6 +42,15 @@ TRACED = 400
 """Points at which a trajectory that is no Fourier series is traced; its pauses are dropped."""
 
 
+def path_of(path: str | FilePath | Path | npt.ArrayLike, robot: Robot) -> Path:
+    """A path from its file, or through way-points [rad or m], shape [n_points, n_joints]; a path stays as it is."""
+    if isinstance(path, str | FilePath):
+        return load_path(FilePath(path), robot)
+    if isinstance(path, Path):
+        return path
+    return SplinePath(robot.joint_names, samples("path", np.asarray(path, dtype=np.float64), robot.n_joints))
+
+
 def load_path(source: FilePath, robot: Robot) -> Path:
     """The path in a file; `docs/formats.md` describes the kinds.
 
@@ -54,39 +64,37 @@ def load_path(source: FilePath, robot: Robot) -> Path:
     """
     if not source.is_file():
         raise InputError(source, "no such file", "give a path as CSV, YAML or trajectory JSON (docs/formats.md)")
-    if source.stat().st_size > MAX_BYTES:
-        raise InputError(source, f"larger than {MAX_BYTES} bytes", "is this a path?")
     match source.suffix.lower():
         case ".csv":
-            return SplinePath(robot.joint_names, read_waypoints(source, robot.joint_names))
+            return SplinePath(robot.joint_names, _read_waypoints(source, robot.joint_names))
         case ".json":
-            return traced(named(load_trajectory(source), robot, source))
+            return _trace(_of_robot(load_trajectory(source), robot, source))
         case ".yaml" | ".yml":
-            return parse_path(source.read_text(encoding="utf-8", errors="replace"), source.name, robot)
+            return parse_path(read_text(source, "a path"), source.name, robot)
     raise InputError(source, f"suffix {source.suffix!r}", "expected .csv, .yaml or .json")
 
 
-def read_waypoints(source: FilePath, joints: tuple[str, ...]) -> FloatArray:
+def _read_waypoints(source: FilePath, joints: tuple[str, ...]) -> FloatArray:
     """Waypoints by joint name (or q1, q2, ..), in the robot's order, shape [n, n_joints]."""
     try:
-        with source.open(newline="", encoding="utf-8-sig") as file:
-            table = [[cell.strip() for cell in row] for row in csv.reader(file) if any(cell.strip() for cell in row)]
-    except (UnicodeDecodeError, csv.Error) as problem:
+        lines = read_text(source, "a table of way-points").removeprefix("\ufeff").splitlines()
+        table = [[cell.strip() for cell in row] for row in csv.reader(lines) if any(cell.strip() for cell in row)]
+    except csv.Error as problem:
         raise InputError(source, f"not a table: {problem}") from None
     if not table:
         raise InputError(source, "empty file", f"expected a header {','.join(joints)} and one row per waypoint")
     header, *rows = table
-    order = columns(source, header, joints)
+    order = _columns(source, header, joints)
     out = np.empty((len(rows), len(joints)))
     for k, row in enumerate(rows):
         if len(row) != len(header):
             raise InputError(f"{source}, row {k + 2}", f"{len(row)} values", f"expected {len(header)}")
         for j, column in enumerate(order):
-            out[k, j] = number(row[column], f"{source}, row {k + 2}, column {header[column]}")
+            out[k, j] = _number(row[column], f"{source}, row {k + 2}, column {header[column]}")
     return out
 
 
-def columns(source: FilePath, header: list[str], joints: tuple[str, ...]) -> list[int]:
+def _columns(source: FilePath, header: list[str], joints: tuple[str, ...]) -> list[int]:
     """Where each joint's column is; a `time` column is ignored, any other stranger refused."""
     numbered = [f"q{i + 1}" for i in range(len(joints))]
     names = list(joints) if set(joints) <= set(header) else numbered
@@ -98,7 +106,7 @@ def columns(source: FilePath, header: list[str], joints: tuple[str, ...]) -> lis
     return [header.index(name) for name in names]
 
 
-def number(text: str, where: str) -> float:
+def _number(text: str, where: str) -> float:
     """A finite decimal number."""
     try:
         value = float(text)
@@ -121,11 +129,11 @@ def parse_path(text: str, where: str, robot: Robot) -> Path:
         scale = np.pi / 180.0 if kind.endswith("_deg") else 1.0
         rows = [row.vector(robot.n_joints) * scale for row in top[kind].items()]
         return SplinePath(robot.joint_names, np.array(rows).reshape(-1, robot.n_joints))
-    start = start_pose(top, where, robot)
+    start = _start_pose(top, where, robot)
     frame = top["frame"].name() if "frame" in top else None
     T = forward_kinematics(robot, start, frame)[0]
     end = T.copy()
-    end[:3, :3] = end_rotation(top, T)
+    end[:3, :3] = _end_rotation(top, T)
     turns = "orientation" not in top or top["orientation"].choice(("follow", "free")) == "follow"
     entry = top[kind]
     if kind == "line":
@@ -139,7 +147,7 @@ def parse_path(text: str, where: str, robot: Robot) -> Path:
     return tool_path(robot, start, Arc(T, fields["via"].vector(3), end), frame=frame, orientation=turns)
 
 
-def start_pose(top: dict[str, Field], where: str, robot: Robot) -> FloatArray:
+def _start_pose(top: dict[str, Field], where: str, robot: Robot) -> FloatArray:
     """Joint positions where a tool path begins, shape [n_joints]."""
     if ("start" in top) == ("start_deg" in top):
         raise InputError(where, "a tool path needs `start` or `start_deg`", "joint positions where it begins")
@@ -148,13 +156,13 @@ def start_pose(top: dict[str, Field], where: str, robot: Robot) -> FloatArray:
     return top["start_deg"].vector(robot.n_joints) * np.pi / 180.0
 
 
-def end_rotation(top: dict[str, Field], T: FloatArray) -> FloatArray:
+def _end_rotation(top: dict[str, Field], T: FloatArray) -> FloatArray:
     """Orientation at the end, in base axes; that of the start when none is given."""
     given: dict[str, Field] = {key: top[key] for key in ("rpy", "rpy_deg") if key in top}
     return read_pose(given)[:3, :3] if given else T[:3, :3]
 
 
-def named(trajectory: Trajectory, robot: Robot, source: FilePath) -> Trajectory:
+def _of_robot(trajectory: Trajectory, robot: Robot, source: FilePath) -> Trajectory:
     """A stored trajectory, refused when its joints are not the robot's."""
     if sorted(trajectory.joint_names) != sorted(robot.joint_names):
         raise InputError(
@@ -163,7 +171,7 @@ def named(trajectory: Trajectory, robot: Robot, source: FilePath) -> Trajectory:
     return trajectory
 
 
-def traced(trajectory: Trajectory) -> Path:
+def _trace(trajectory: Trajectory) -> Path:
     """The path of a motion: exact for a Fourier series that never stands still, otherwise a spline.
 
     An excitation starts and ends at rest, where time as a parameter has no direction: points of equal distance do.

@@ -29,7 +29,7 @@ SMALL = 1e-12
 
 
 @njit(cache=True, nogil=True)
-def clip(
+def _clip(
     a: float, high: float, low: float, limit: float, k2: float, s2: float, s1: float, s0: float, bounds: Any
 ) -> None:
     """Narrows bounds = (L, U) to the u with |a u + m| + kappa sqrt(s2 u^2 + s1 u + s0) <= limit, m between low and high."""
@@ -84,7 +84,7 @@ def one_side(a: float, d: float, k2: float, s2: float, s1: float, s0: float, bou
 
 
 @njit(cache=True, nogil=True)
-def at_point(
+def _at_point(
     i: int, x: float, root: float, slope: float, table: Any, limits: Any, k2: float, S: Any, bounds: Any
 ) -> None:
     """Narrows bounds by all channels of point i, where theta'^2 is x + slope u and theta' is `root`."""
@@ -101,7 +101,7 @@ def at_point(
             s0 = x * x * c[1, 1] + root * root * c[2, 2] + c[3, 3]
             s0 += 2.0 * (x * root * c[1, 2] + x * c[1, 3] + root * c[2, 3])
         m = b * x + v * root
-        clip(a + slope * b, m + high, m + low, limits[j], k, s2, s1, max(s0, 0.0), bounds)
+        _clip(a + slope * b, m + high, m + low, limits[j], k, s2, s1, max(s0, 0.0), bounds)
 
 
 @njit(cache=True, nogil=True)
@@ -110,7 +110,7 @@ def accelerations(
 ) -> None:
     """Fills out = (L, U) with the accelerations on the interval after point i that keep all limits at both of its ends."""
     out[0], out[1] = -np.inf, np.inf
-    at_point(i, x, np.sqrt(x), 0.0, table, limits, k2, S, out)
+    _at_point(i, x, np.sqrt(x), 0.0, table, limits, k2, S, out)
     own_low, own_high = out[0], out[1]
     if own_low > own_high:
         return
@@ -119,7 +119,7 @@ def accelerations(
         root = np.sqrt(x)
         for _ in range(ROOT_ITERATIONS):
             work[0], work[1] = own_low, own_high
-            at_point(i + 1, x, root, 2.0 * step, table, limits, k2, S, work)
+            _at_point(i + 1, x, root, 2.0 * step, table, limits, k2, S, work)
             if work[0] > work[1]:
                 break
             root = np.sqrt(max(x + 2.0 * step * min(max(work[side], -1e12), 1e12), 0.0))
@@ -130,7 +130,7 @@ def accelerations(
 
 
 @njit(cache=True, nogil=True)
-def reaches(
+def _reaches(
     i: int, x: float, top: float, step: float, table: Any, limits: Any, k2: float, S: Any, out: Any, work: Any
 ) -> bool:
     """Whether some admissible acceleration leads from x at point i to at most `top` at the next."""
@@ -139,16 +139,16 @@ def reaches(
 
 
 @njit(cache=True, nogil=True)
-def highest(
+def _highest(
     i: int, cap: float, top: float, step: float, table: Any, limits: Any, k2: float, S: Any, out: Any, work: Any
 ) -> float:
     """Largest x up to `cap` such that all speeds below it reach the next point's set; negative when there is none."""
-    if not reaches(i, 0.0, top, step, table, limits, k2, S, out, work):
+    if not _reaches(i, 0.0, top, step, table, limits, k2, S, out, work):
         return -1.0
     good, bad = 0.0, -1.0
     for k in range(1, SCAN + 1):
         x = cap * (k / SCAN) ** 2
-        if not reaches(i, x, top, step, table, limits, k2, S, out, work):
+        if not _reaches(i, x, top, step, table, limits, k2, S, out, work):
             bad = x
             break
         good = x
@@ -156,7 +156,7 @@ def highest(
         return cap
     for _ in range(BISECTIONS):
         x = 0.5 * (good + bad)
-        if reaches(i, x, top, step, table, limits, k2, S, out, work):
+        if _reaches(i, x, top, step, table, limits, k2, S, out, work):
             good = x
         else:
             bad = x
@@ -172,7 +172,7 @@ def backward(
     tops[last] = end
     for i in range(last - 1, -1, -1):
         step = theta[i + 1] - theta[i]
-        tops[i] = highest(i, caps[i], tops[i + 1], step, table, limits, k2, S, out, work)
+        tops[i] = _highest(i, caps[i], tops[i + 1], step, table, limits, k2, S, out, work)
         if tops[i] < 0.0:
             return i
     return -1

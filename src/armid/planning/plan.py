@@ -1,268 +1,109 @@
-"""The fastest motion along a path that an identified arm can be asked for."""
+"""The fastest motion along a path that an identified arm can be asked for: the function behind `armid plan`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from pathlib import Path as FilePath
 
-import numpy as np
+import numpy.typing as npt
 
-from armid.arrays import FloatArray
-from armid.errors import InputError
+from armid.identification.result import Result, load_result
 from armid.motions.limits import MotionLimits
-from armid.notes import Note, Severity
-from armid.planning.confidence import checked_confidence, probability_held, simultaneous_factor
-from armid.planning.constraints import (
-    Constraints,
-    check_collisions,
-    check_holding,
-    check_positions,
-    constraints_of,
-    planning_limits,
-)
-from armid.planning.jerk import JerkProblem, jerk_limited, jerk_problem, law_of, sites_of
-from armid.planning.model import TorqueModel
-from armid.planning.path import EasedPath, Path, check_regular, in_joint_order
-from armid.planning.reduced import ReducedDynamics, reduced_dynamics
-from armid.planning.time_law import PathTrajectory, TimeLaw, constant_acceleration
-from armid.planning.timing import SpeedProfile, fastest
-from armid.planning.usage import Usage, usage_of
-from armid.scene.scene import Scene
-
-INSTANTS_PER_INTERVAL = 4
-"""Instants at which limits are checked between two points of the grid, both ends included."""
-
-TIGHTENINGS = 2
-"""Rounds of tightening where a motion passes a limit between points, before slowing down as a whole."""
-
-HELD = 1e-9
-"""Relative excess of a limit that counts as holding it: round-off."""
-
-CLOSE = 1.0001
-"""A motion this close to its limits is slowed down rather than tightened further."""
-
-SLOWEST = 60
-"""Most rounds of slowing down; each takes off what the last one left."""
+from armid.motions.trajectory_files import input_of
+from armid.outcome import InputFile, Provenance
+from armid.planning.constraints import planning_limits
+from armid.planning.errors import PlanRefusedError
+from armid.planning.fastest import fastest_motion
+from armid.planning.model import model_of_result, model_of_robot
+from armid.planning.motion import Plan, PlanSettings
+from armid.planning.path import Path
+from armid.planning.path_files import path_of
+from armid.robot.robot import Robot
+from armid.scene.cell import Cell, cell_of
+from armid.scene.scene import Scene, build_scene
+from armid.threads import one_blas_thread
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class PlanSettings:
-    """How to plan.
+@one_blas_thread
+def plan_motion(
+    result: str | FilePath | Result,
+    path: str | FilePath | Path | npt.ArrayLike,
+    *,
+    confidence: float | None = None,
+    margin: float = 0.0,
+    jerk: bool = True,
+    cell: str | FilePath | Cell | None = None,
+    collisions: bool = True,
+    loaded: bool = True,
+    passive: str | None = None,
+    points: int = 1000,
+    force: bool = False,
+    seed: int = 0,
+) -> Plan:
+    """The fastest motion from rest to rest along a path within torque, velocity, acceleration and jerk limits.
 
     Args:
-        points: grid of the path for torque, acceleration, collisions and positions.
-        jerk_points: grid of the jerk-limited motion.
-        limits: to use instead of the robot's own.
-        confidence: probability with which all torque limits shall hold given the parameters' covariance; None takes the
+        result: of an identification, or its folder.
+        path: way-points (CSV), a line or arc of the tool (YAML) or a trajectory (JSON) as a file; a path; or way-points
+            [rad or m], shape [n_points, n_joints].
+        confidence: probability with which all torque limits hold, given the parameters' covariance; None takes the
             expected values at their word.
         margin: share of every limit but positions that is left unused.
+        jerk: whether jerk limits are respected.
+        cell: file, name, or a cell; empty space when None.
+        collisions: whether the arm is checked against itself.
+        loaded: whether the arm carries the payload of the loaded runs.
+        passive: joint whose motion generator the page shows.
+        points: grid of the path.
+        force: plan with an untrusted result too; the plan and its files are marked UNVALIDATED.
         seed: of the drawn parameters.
-    """
-
-    points: int = 1000
-    jerk_points: int = 300
-    limits: MotionLimits | None = None
-    confidence: float | None = None
-    margin: float = 0.0
-    seed: int = 0
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Plan:
-    """A planned motion.
-
-    Args:
-        path: what it follows.
-        model: what it was planned with.
-        limits: that hold, margins taken off.
-        trajectory: the motion.
-        profile: fastest speed over the path without jerk limits, and the largest speeds from which the end is reached.
-        usage: of every limit along the motion.
-        reduced: dynamics along the path.
-        kappa: deviations of torque kept free.
-        probability: with which all torque limits hold; None when the parameters were taken at their word.
-        duration_certain: of the motion planned with parameters taken at their word [s].
-        slowed: factor by which the motion was slowed down as a whole to respect limits between the points of the grid.
-        notes: what was assumed.
-    """
-
-    path: Path
-    model: TorqueModel
-    limits: MotionLimits
-    trajectory: PathTrajectory
-    profile: SpeedProfile
-    usage: Usage
-    reduced: ReducedDynamics
-    kappa: float
-    probability: float | None
-    duration_certain: float
-    slowed: float
-    notes: tuple[Note, ...] = field(default=())
-
-    @property
-    def duration(self) -> float:
-        """[s]"""
-        return self.trajectory.duration
-
-    @property
-    def longer(self) -> float:
-        """Share by which the doubt in the parameters lengthens the motion."""
-        return self.duration / self.duration_certain - 1.0
-
-
-def plan_motion(
-    path: Path, model: TorqueModel, settings: PlanSettings | None = None, *, scene: Scene | None = None
-) -> Plan:
-    """The fastest motion from rest to rest along a path within all limits.
-
-    Args:
-        path: in drive coordinates; joints are matched by name.
-        model: torque of the drives.
-        settings: grid, limits, confidence.
-        scene: what the arm must not touch; nothing is checked when None.
 
     Raises:
+        PlanRefusedError: the result is untrusted.
         PathError: with the place on the path; see `planning.errors`.
+        InputError: something asked for that cannot be.
     """
-    chosen = settings or PlanSettings()
-    limits, notes = (chosen.limits, ()) if chosen.limits is not None else planning_limits(model.robot)
-    work = usable(limits, chosen.margin)
-    ordered = in_joint_order(path, model.robot.joint_names)
-    theta = np.linspace(0.0, ordered.length, chosen.points)
-    reduced = reduced_dynamics(ordered, model, theta)
-    check_regular(ordered, theta, reduced.derivatives[1])
-    check_positions(ordered, theta, reduced.derivatives[0], limits, model.robot.joint_names)
-    if scene is not None:
-        check_collisions(ordered, theta, reduced.derivatives[0], scene)
-    plan = planned(reduced, work, 0.0, chosen)
-    if chosen.confidence is not None:
-        plan = robust(plan, checked_confidence(chosen.confidence), chosen)
-    return replace(plan, notes=(*notes, *motion_notes(plan)))
-
-
-def usable(limits: MotionLimits, margin: float) -> MotionLimits:
-    """Magnitudes less the margin; position ranges stay whole, since the path is given."""
-    if not 0.0 <= margin < 1.0:
-        raise InputError("margin", f"{margin}", "a fraction from 0 to below 1")
-    kept = {name: (1.0 - margin) * getattr(limits, name) for name in ("velocity", "acceleration", "jerk", "torque")}
-    return limits.but(**kept)
-
-
-def planned(reduced: ReducedDynamics, limits: MotionLimits, kappa: float, settings: PlanSettings) -> Plan:
-    """The motion with a given margin for doubt."""
-    constraints = constraints_of(reduced, limits, kappa)
-    check_holding(constraints)
-    profile = fastest(constraints)
-    if np.isfinite(limits.jerk).any():
-        trajectory = smooth(reduced, limits, kappa, settings.jerk_points)
-    else:
-        trajectory = PathTrajectory(reduced.path, constant_acceleration(profile.theta, profile.x))
-    trajectory, usage, slowed = within_limits(trajectory, reduced.model, limits, kappa)
-    return Plan(
-        path=reduced.path,
-        model=reduced.model,
-        limits=limits,
-        trajectory=trajectory,
-        profile=profile,
-        usage=usage,
-        reduced=reduced,
-        kappa=kappa,
-        probability=None,
-        duration_certain=trajectory.duration,
-        slowed=slowed,
+    known = result if isinstance(result, Result) else load_result(result)
+    doubts = tuple(known.reasons)
+    if doubts and not force:
+        raise PlanRefusedError(doubts)
+    robot = known.robot
+    if passive is not None:
+        robot.joint_index(passive)
+    model = model_of_result(known, loaded=loaded)
+    limits = None if jerk else _without_jerk(robot)
+    settings = PlanSettings(points=points, limits=limits, confidence=confidence, margin=margin, seed=seed)
+    plan = fastest_motion(
+        path_of(path, robot), model, settings, scene=_scene(robot, cell_of(cell), collisions=collisions)
+    )
+    sound = all(link.is_sound for link in robot.links)
+    return replace(
+        plan,
+        doubts=doubts,
+        described=model_of_robot(robot, effects=known.effects) if sound else None,
+        passive=passive,
+        provenance=Provenance(
+            inputs=(InputFile(robot.source.path, robot.source.sha256, "robot"), *input_of(path, "path")),
+            settings={
+                "confidence": confidence,
+                "margin": margin,
+                "jerk": jerk,
+                "collisions": collisions,
+                "loaded": loaded,
+                "points": points,
+            },
+            seed=seed,
+        ),
     )
 
 
-def robust(certain: Plan, confidence: float, settings: PlanSettings) -> Plan:
-    """The same with room for the doubt in the parameters; the factor is drawn along the motion itself."""
-    if not np.isfinite(certain.model.covariance).all():
-        raise InputError(
-            "result", "a covariance that is not finite", "identify with data that determine all base parameters"
-        )
-    kappa, plan = 0.0, certain
-    for _ in range(2):
-        wanted = simultaneous_factor(plan.trajectory, certain.model, confidence, np.random.default_rng(settings.seed))
-        if wanted <= kappa * 1.02:
-            break
-        kappa = wanted
-        plan = planned(certain.reduced, certain.limits, kappa, settings)
-    # Other draws than those the factor was chosen with.
-    rng = np.random.default_rng([settings.seed, 1])
-    held = probability_held(plan.trajectory, plan.model, plan.limits, rng)
-    return replace(plan, probability=held, duration_certain=certain.duration)
+def _without_jerk(robot: Robot) -> MotionLimits:
+    return planning_limits(robot)[0].but(jerk=float("inf"))
 
 
-def smooth(reduced: ReducedDynamics, limits: MotionLimits, kappa: float, points: int) -> PathTrajectory:
-    """The jerk-limited motion, tightened where it passes a limit between points of its grid."""
-    path = EasedPath(reduced.path)
-    problem, start = eased_problem(path, reduced.model, limits, kappa, points)
-    control = jerk_limited(problem, start)
-    for _ in range(TIGHTENINGS):
-        trajectory = PathTrajectory(path, law_of(control))
-        usage = usage_of(trajectory, reduced.model, limits, kappa, instants(trajectory.law))
-        if usage.needed <= CLOSE:
-            break
-        problem = problem.tightened(*by_interval(usage, problem.at, points))
-        control = jerk_limited(problem, control, iterations=2)
-    return PathTrajectory(path, law_of(control))
+def _scene(robot: Robot, cell: Cell | None, *, collisions: bool) -> Scene | None:
+    """What the arm must keep clear of; nothing when neither the cell nor the arm itself is to be checked."""
+    return build_scene(robot, cell, self_collision=collisions) if collisions or cell is not None else None
 
 
-def eased_problem(
-    path: EasedPath, model: TorqueModel, limits: MotionLimits, kappa: float, points: int
-) -> tuple[JerkProblem, FloatArray]:
-    """The constraints on an eased path, and a slow motion within them to start from."""
-    at = constraints_of(reduced_dynamics(path, model, sites_of(points)), limits, kappa)
-    start = np.ones(points + 3)
-    _, _, slowed = within_limits(PathTrajectory(path, law_of(start)), model, limits, kappa)
-    return jerk_problem(points, at, np.asarray(limits.jerk)), start / (1.02 * slowed) ** 2
-
-
-def by_interval(usage: Usage, at: Constraints, n: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Largest usage of speed, jerk and the limited channels on each of n intervals: one piece of the law each."""
-    per = (INSTANTS_PER_INTERVAL, -1)
-
-    def largest(values: FloatArray) -> FloatArray:
-        return np.asarray(values.reshape(n, *per).max(axis=1))
-
-    channels = np.hstack(
-        [largest(usage.torque)[:, list(at.torques)], largest(usage.acceleration)[:, list(at.accelerations)]]
-    )
-    return largest(usage.velocity).max(axis=1), largest(usage.jerk), channels
-
-
-def instants(law: TimeLaw) -> FloatArray:
-    """Instants inside every piece of a law, from just after its start to just before its end, shape [n * per interval]."""
-    inside = np.linspace(1e-6, 1.0 - 1e-6, INSTANTS_PER_INTERVAL)
-    return np.asarray((law.time[:-1, np.newaxis] + np.diff(law.time)[:, np.newaxis] * inside).ravel())
-
-
-def within_limits(
-    trajectory: PathTrajectory, model: TorqueModel, limits: MotionLimits, kappa: float
-) -> tuple[PathTrajectory, Usage, float]:
-    """The motion slowed down as a whole until every limit holds at all instants checked, its usage, and the factor.
-
-    Slowing down divides velocities, accelerations and jerks by powers of the factor and leaves gravity and dry friction
-    alone ([Hollerbach1984]); since the arm can be held and moved slowly everywhere, some factor always suffices.
-    """
-    factor, current = 1.0, trajectory
-    for _ in range(SLOWEST):
-        usage = usage_of(current, model, limits, kappa, instants(current.law))
-        if usage.needed <= 1.0 + HELD:
-            break
-        factor *= usage.needed * (1.0 + 1e-8)
-        current = PathTrajectory(trajectory.path, trajectory.law.slowed(factor))
-    return current, usage, factor
-
-
-def motion_notes(plan: Plan) -> tuple[Note, ...]:
-    """What a reader of the plan should know."""
-    notes = list(plan.model.notes)
-    free = [name for name, x in zip(plan.model.robot.joint_names, plan.limits.jerk, strict=True) if not np.isfinite(x)]
-    if free:
-        notes.append(
-            Note("jerk-unlimited", Severity.WARNING, f"no jerk limit for {', '.join(free)}: acceleration may jump")
-        )
-    if not plan.model.covariance.any():
-        notes.append(
-            Note("no-covariance", Severity.INFO, "the model comes without a covariance; it was taken at its word")
-        )
-    return tuple(notes)
+__all__ = ["Plan", "PlanSettings", "plan_motion"]

@@ -52,7 +52,7 @@ class ToolLine:
 
     def poses(self, share: npt.ArrayLike) -> FloatArray:
         s = np.atleast_1d(np.asarray(share, dtype=np.float64))
-        out = turned(self.start, self.end, s)
+        out = _turn(self.start, self.end, s)
         out[:, :3, 3] = self.start[:3, 3] + s[:, np.newaxis] * (self.end[:3, 3] - self.start[:3, 3])
         return out
 
@@ -72,14 +72,14 @@ class Arc:
 
     def poses(self, share: npt.ArrayLike) -> FloatArray:
         s = np.atleast_1d(np.asarray(share, dtype=np.float64))
-        centre, first, normal, angle = circle(self.start[:3, 3], self.via, self.end[:3, 3])
-        out = turned(self.start, self.end, s)
+        centre, first, normal, angle = _circle(self.start[:3, 3], self.via, self.end[:3, 3])
+        out = _turn(self.start, self.end, s)
         side = np.cross(normal, first)
         out[:, :3, 3] = centre + np.outer(np.cos(s * angle), first) + np.outer(np.sin(s * angle), side)
         return out
 
 
-def turned(start: FloatArray, end: FloatArray, s: FloatArray) -> FloatArray:
+def _turn(start: FloatArray, end: FloatArray, s: FloatArray) -> FloatArray:
     """Poses whose rotation goes from one to the other about one axis; positions are left to the caller."""
     step = rotation_log((end[:3, :3] @ start[:3, :3].T)[np.newaxis])[0]
     out = np.tile(np.eye(4), (len(s), 1, 1))
@@ -87,7 +87,7 @@ def turned(start: FloatArray, end: FloatArray, s: FloatArray) -> FloatArray:
     return out
 
 
-def circle(a: FloatArray, b: FloatArray, c: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+def _circle(a: FloatArray, b: FloatArray, c: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, float]:
     """Centre, vector from it to a, unit normal, and the angle from a over b to c.
 
     Raises:
@@ -137,11 +137,11 @@ def tool_path(
     for stage in range(1, STAGES + 1):
         goal = curve.poses(share * stage / STAGES)
         for _ in range(CORRECTIONS):
-            q = q + correction(robot, q, goal, frame, rows, DAMPING)
+            q = q + _correction(robot, q, goal, frame, rows, DAMPING)
     goal = curve.poses(share)
     for _ in range(POLISH):
-        q = q + correction(robot, q, goal, frame, rows, 0.0)
-    missed = np.abs(pose_error(forward_kinematics(robot, q, frame), goal)[:, :rows]).max(axis=1)
+        q = q + _correction(robot, q, goal, frame, rows, 0.0)
+    missed = np.abs(_pose_error(forward_kinematics(robot, q, frame), goal)[:, :rows]).max(axis=1)
     bad = ~(missed < REACHED)
     if bad.any():
         k = int(np.argmax(bad))
@@ -153,11 +153,11 @@ def tool_path(
     return SplinePath(robot.joint_names, read_only(q), straight_ends=False)
 
 
-def correction(
+def _correction(
     robot: Robot, q: FloatArray, goal: FloatArray, frame: str | None, rows: int, damping: float
 ) -> FloatArray:
     """One step of damped least squares for every point, shape [n, n_joints]; 3 rows for position alone."""
-    error = pose_error(forward_kinematics(robot, q, frame), goal)[:, :rows]
+    error = _pose_error(forward_kinematics(robot, q, frame), goal)[:, :rows]
     J = jacobian(robot, q, frame)[:, :rows]
     if damping == 0.0:
         return np.asarray(np.einsum("nij,nj->ni", np.linalg.pinv(J, rcond=1e-6), error))
@@ -166,7 +166,7 @@ def correction(
     return np.asarray((J.transpose(0, 2, 1) @ weights)[..., 0])
 
 
-def pose_error(T: FloatArray, goal: FloatArray) -> FloatArray:
+def _pose_error(T: FloatArray, goal: FloatArray) -> FloatArray:
     """Translation and rotation vector from poses T to the goals, in base axes, shape [n, 6]."""
     turn = rotation_log(goal[:, :3, :3] @ T[:, :3, :3].transpose(0, 2, 1))
     return np.hstack([goal[:, :3, 3] - T[:, :3, 3], turn])

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from armid.arrays import FloatArray
 from armid.design.certificate import QUANTITIES
-from armid.design.design import Design
+from armid.design.motion import Design
+from armid.design.sequential import SequentialDesign
 from armid.identifiability.expectation import nominal_base
 from armid.kernels.evaluate import evaluate_rows
 from armid.kernels.kinematics import forward_kinematics
@@ -22,7 +25,7 @@ WEAKEST = 8
 
 def design_report(design: Design) -> Report:
     """Everything the page shows."""
-    sections = [summary(design), motion_section(design), path_section(design), deviation_section(design)]
+    sections = [_summary(design), _motion_section(design), _path_section(design), _deviation_section(design)]
     if design.notes:
         notes = tuple(Paragraph(note.message, "faint") for note in design.notes)
         sections.append(Section("notes", "Notes", notes))
@@ -33,13 +36,32 @@ def design_report(design: Design) -> Report:
     return Report(
         title=f"{design.robot.name}: excitation trajectory",
         subtitle=subtitle,
-        verdict="",
-        reasons=(),
+        verdict=str(design.verdict),
+        reasons=design.reasons,
         sections=tuple(sections),
     )
 
 
-def summary(design: Design) -> Section:
+def sequential_report(plan: SequentialDesign) -> Report:
+    """The experiments of a plan, each with the motion of the joints that move in it."""
+    sections = [Section("plan", "The experiments", plan._tables())]
+    for k, stage in enumerate(plan.stages, start=1):
+        blocks = tuple(
+            replace(figure, name=f"experiment{k}-{figure.name}")
+            for figure in _motion_section(stage.design).blocks
+            if isinstance(figure, Figure)
+        )
+        sections.append(Section(f"experiment{k}", f"Experiment {k}: {stage.design.robot.name}", blocks))
+    return Report(
+        title=f"{plan.robot.name}: experiments with locked joints",
+        subtitle=f"{len(plan.stages)} experiments, from the tip to the base",
+        verdict=str(plan.verdict),
+        reasons=plan.reasons,
+        sections=tuple(sections),
+    )
+
+
+def _summary(design: Design) -> Section:
     """The figures that matter, first."""
     proof, found = design.certificate, design.search
     verdict = "certified at every instant" if proof.feasible else "NOT feasible: " + "; ".join(proof.violations)
@@ -69,9 +91,9 @@ def summary(design: Design) -> Section:
     return Section("summary", "The motion", blocks)
 
 
-def motion_section(design: Design) -> Section:
+def _motion_section(design: Design) -> Section:
     """Position, velocity, acceleration and torque of every joint as a fraction of its limit."""
-    t, values = limit_fractions(design)
+    t, values = _limit_fractions(design)
     figures = []
     for name, fractions in values.items():
         data = [
@@ -84,7 +106,7 @@ def motion_section(design: Design) -> Section:
     return Section("motion", "Joint motion against limits", tuple(figures))
 
 
-def limit_fractions(design: Design) -> tuple[FloatArray, dict[str, FloatArray]]:
+def _limit_fractions(design: Design) -> tuple[FloatArray, dict[str, FloatArray]]:
     """Times, and each limited quantity over its limit (margins taken off), shape [n_samples, n_joints]."""
     t = grid(design.trajectory.duration, PLOT_RATE_HZ)
     q, qd, qdd = design.trajectory.sample(t)
@@ -98,7 +120,7 @@ def limit_fractions(design: Design) -> tuple[FloatArray, dict[str, FloatArray]]:
     }
 
 
-def path_section(design: Design) -> Section:
+def _path_section(design: Design) -> Section:
     """Where the tip goes."""
     t = grid(design.trajectory.duration, PLOT_RATE_HZ)
     p = forward_kinematics(design.robot, design.trajectory.sample(t)[0])[:, :3, 3]
@@ -134,23 +156,23 @@ def path_section(design: Design) -> Section:
     return Section("path", "Tool path", (Figure("path", (path, base), layout, caption, height=520),))
 
 
-def relative_deviations(design: Design) -> FloatArray:
+def _relative_deviations(design: Design) -> FloatArray:
     """Predicted standard deviation over nominal value, infinite where the nominal value is zero, shape [r]."""
     nominal = np.abs(nominal_base(design.robot, TorqueRows(design.robot, design.settings.effects), design.base))
     with np.errstate(divide="ignore"):
         return np.where(nominal > 0.0, design.deviations / nominal, np.inf)
 
 
-def deviation_section(design: Design) -> Section:
+def _deviation_section(design: Design) -> Section:
     """What will be known, and what least."""
-    relative = relative_deviations(design)
+    relative = _relative_deviations(design)
     known = np.isfinite(relative)
     names = [name for name, yes in zip(design.base.names, known, strict=True) if yes]
     bars = {"type": "bar", "x": names, "y": short(100.0 * relative[known]), "marker": {"color": BLUE}, "name": ""}
     layout = axes("", "standard deviation [% of nominal]", showlegend=False)
     layout["yaxis"]["type"] = "log"
     order = [int(k) for k in np.argsort(-np.where(known, relative, 0.0))[:WEAKEST] if known[k]]
-    rows = tuple((design.base.names[k], percent(relative[k]), float(design.deviations[k])) for k in order)
+    rows = tuple((design.base.names[k], _percent(relative[k]), float(design.deviations[k])) for k in order)
     blocks: list[Block] = [
         Figure("deviations", (bars,), layout, "Expected for the assumed torque noise, over the nominal value.", 360),
         Table(("base parameter", "of nominal", "SI units"), rows, caption="The least known.", digits=3),
@@ -162,6 +184,6 @@ def deviation_section(design: Design) -> Section:
     return Section("deviations", "What will be known, and what remains weak", tuple(blocks))
 
 
-def percent(fraction: float) -> str:
+def _percent(fraction: float) -> str:
     """Two digits below ten per cent, whole per cents above."""
     return f"{100 * fraction:.2g} %" if fraction < 0.1 else f"{100 * fraction:.0f} %"

@@ -9,38 +9,29 @@ from armid.errors import InputError
 from armid.page import Block, Cell, Figure, Paragraph, Report, Section, Table
 from armid.planning.generator import MotionGenerator, PeriodicMotion, SingularGeneratorError
 from armid.planning.model import TorqueModel
-from armid.planning.plan import Plan
+from armid.planning.motion import Plan
 from armid.report.plots import BLUE, COLOURS, GREY, ORANGE, SKY, axes, band, line
 
 KINDS = ("velocity", "acceleration", "jerk", "torque")
 
 
-def plan_report(
-    plan: Plan, *, reasons: tuple[str, ...] = (), described: TorqueModel | None = None, passive: str | None = None
-) -> Report:
-    """Everything the page shows.
-
-    Args:
-        plan: the motion.
-        reasons: why the result behind it is not to be trusted; empty when it is.
-        described: the description's own model, whose torque is drawn for comparison.
-        passive: joint whose motion generator is drawn.
-    """
+def plan_report(plan: Plan) -> Report:
+    """Everything the page shows."""
     robot = plan.model.robot
-    sections = [summary(plan), torque_section(plan, described), speed_section(plan), dynamics_section(plan)]
-    if passive is not None:
-        sections.append(generator_section(plan, passive))
-    sections.append(notes_section(plan))
+    sections = [_summary(plan), _torque_section(plan, plan.described), _speed_section(plan), _dynamics_section(plan)]
+    if plan.passive is not None:
+        sections.append(_generator_section(plan, plan.passive))
+    sections.append(_notes_section(plan))
     return Report(
         title=f"{robot.name}: planned motion",
         subtitle=f"{plan.duration:.3f} s along {plan.path.length:.3g} units of path parameter",
-        verdict="untrusted" if reasons else "trusted",
-        reasons=(*(("UNVALIDATED: planned with a result that is not to be trusted",) if reasons else ()), *reasons),
+        verdict=str(plan.verdict),
+        reasons=plan.reasons,
         sections=tuple(sections),
     )
 
 
-def summary(plan: Plan) -> Section:
+def _summary(plan: Plan) -> Section:
     """Figures that matter, first."""
     blocks: list[Block] = [
         Paragraph(
@@ -57,20 +48,20 @@ def summary(plan: Plan) -> Section:
             )
         )
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (name, *(largest_use(plan, kind, j) for kind in KINDS)) for j, name in enumerate(plan.model.robot.joint_names)
+        (name, *(_largest_use(plan, kind, j) for kind in KINDS)) for j, name in enumerate(plan.model.robot.joint_names)
     )
     caption = "Largest share of each limit that is used; a dash where there is no limit."
     blocks.append(Table(("joint", *KINDS), rows, caption=caption))
     return Section("summary", "The motion", tuple(blocks))
 
 
-def largest_use(plan: Plan, kind: str, joint: int) -> float | None:
+def _largest_use(plan: Plan, kind: str, joint: int) -> float | None:
     """Share of a limit, None where there is none."""
     limited = np.isfinite(getattr(plan.limits, kind)[joint])
     return float(getattr(plan.usage, kind)[:, joint].max()) if limited else None
 
 
-def torque_section(plan: Plan, described: TorqueModel | None) -> Section:
+def _torque_section(plan: Plan, described: TorqueModel | None) -> Section:
     """Torque of every joint against its limit."""
     t = plan.usage.time
     other = described.torque(*plan.trajectory.sample(t)) if described is not None else None
@@ -92,9 +83,9 @@ def torque_section(plan: Plan, described: TorqueModel | None) -> Section:
     return Section("torque", "Torque against limits", tuple(figures))
 
 
-def speed_section(plan: Plan) -> Section:
+def _speed_section(plan: Plan) -> Section:
     """The phase plane and the kinematic limits."""
-    theta, speed = original_speed(plan)
+    theta, speed = _original_speed(plan)
     tops = np.sqrt(np.maximum(plan.profile.tops, 0.0))
     plane = Figure(
         "phase-plane",
@@ -112,7 +103,7 @@ def speed_section(plan: Plan) -> Section:
         data = tuple(
             line(plan.usage.time, values[:, j], name, COLOURS[j % len(COLOURS)])
             for j, name in enumerate(plan.model.robot.joint_names)
-            if largest_use(plan, kind, j) is not None
+            if _largest_use(plan, kind, j) is not None
         )
         if not data:
             figures.append(Paragraph(f"No joint has a limit of {kind}.", "faint"))
@@ -121,7 +112,7 @@ def speed_section(plan: Plan) -> Section:
     return Section("speed", "Speed along the path", tuple(figures))
 
 
-def original_speed(plan: Plan) -> tuple[FloatArray, FloatArray]:
+def _original_speed(plan: Plan) -> tuple[FloatArray, FloatArray]:
     """The path's own parameter and its speed along the motion, also when it was planned on an eased path."""
     from armid.planning.path import EasedPath
 
@@ -133,7 +124,7 @@ def original_speed(plan: Plan) -> tuple[FloatArray, FloatArray]:
     return value, slope * v
 
 
-def dynamics_section(plan: Plan) -> Section:
+def _dynamics_section(plan: Plan) -> Section:
     """The terms of the reduced dynamics."""
     r = plan.reduced
     figures = []
@@ -155,7 +146,7 @@ def dynamics_section(plan: Plan) -> Section:
     return Section("dynamics", "Reduced dynamics", (text, *figures))
 
 
-def generator_section(plan: Plan, joint: str) -> Section:
+def _generator_section(plan: Plan, joint: str) -> Section:
     """Phase portrait of one joint's row with no drive there, and its periodic motions."""
     title = f"Motion generator with {joint} passive"
     try:
@@ -171,7 +162,7 @@ def generator_section(plan: Plan, joint: str) -> Section:
         (at, "centre" if stable else "saddle", generator.small_period(at) if stable else None)
         for at, stable in generator.equilibria()
     )
-    orbits = periodic_motions(generator)
+    orbits = _periodic_motions(generator)
     for orbit in orbits:
         both = np.concatenate([orbit.theta, orbit.theta[::-1]]), np.concatenate([orbit.speed, -orbit.speed[::-1]])
         curves.append(line(*both, "periodic", ORANGE, width=2.0) | {"showlegend": False})
@@ -196,7 +187,7 @@ ORBITS = (0.2, 0.5, 0.8)
 """Left turning points of the orbits shown, as shares of the way from a centre to the next equilibrium or the path's start."""
 
 
-def periodic_motions(generator: MotionGenerator) -> list[PeriodicMotion]:
+def _periodic_motions(generator: MotionGenerator) -> list[PeriodicMotion]:
     """A few closed orbits around every centre; those that would leave the path are left out."""
     known = [at for at, _ in generator.equilibria()]
     orbits = []
@@ -212,7 +203,7 @@ def periodic_motions(generator: MotionGenerator) -> list[PeriodicMotion]:
     return orbits
 
 
-def notes_section(plan: Plan) -> Section:
+def _notes_section(plan: Plan) -> Section:
     """What was assumed."""
     notes = [Paragraph(note.message, "faint") for note in plan.notes]
     checked = Paragraph(

@@ -4,25 +4,33 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import redirect_stdout
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
-from armid.arrays import FloatArray
-from armid.errors import MissingDependencyError
+from armid.arrays import FloatArray, samples
+from armid.design.motion import Design
+from armid.design.pose_design import PoseDesign, load_poses
+from armid.errors import InputError, MissingDependencyError
 from armid.kernels.evaluate import evaluate_rows
 from armid.kernels.kinematics import forward_kinematics
 from armid.motions.limits import motion_limits
 from armid.motions.trajectory import Trajectory, grid
+from armid.motions.trajectory_files import load_trajectory
+from armid.motions.transition import quickest_transition
+from armid.planning.motion import Plan
 from armid.robot.geometry import Mesh
+from armid.robot.load import load_robot
 from armid.robot.quaternion import quaternion_from_matrix
 from armid.robot.robot import Robot
 from armid.rows.nominal_torque import NominalTorque
 from armid.scene.capsules import LinkCapsule
-from armid.scene.scene import Scene
+from armid.scene.cell import Cell, cell_of
+from armid.scene.scene import Scene, build_scene
 
 LOOPBACK = "127.0.0.1"
 """The preview is for the person at this machine; nobody else can reach it."""
@@ -64,6 +72,71 @@ class Show:
         return q[0], qd[0], qdd[0]
 
 
+Shown = str | Path | Trajectory | Design | PoseDesign | Plan | npt.ArrayLike
+"""What can be played: a motion, an answer that holds one, poses, or a file of either."""
+
+
+def show(
+    robot: str | Path | Robot,
+    trajectory: Shown | None = None,
+    *,
+    cell: str | Path | Cell | None = None,
+    port: int = 8080,
+    base: str | None = None,
+    tip: str | None = None,
+) -> Preview:
+    """A 3D preview of the arm, its cell, and a motion or poses, in the browser of this machine only.
+
+        with armid.show("iiwa14", motion) as viewer:
+            print(viewer.url)
+            viewer.play()       # until Ctrl-C
+
+    Args:
+        robot: URDF or YAML path, catalogue name, or a robot.
+        trajectory: a trajectory, design, plan or choice of poses; poses [rad or m], shape [n_poses, n_joints]; or a file of
+            `armid design`, `armid plan` or `armid poses`. A still arm when None.
+        cell: file, name, or a cell; empty space when None.
+        port: on this machine; 0 for any free one.
+        base, tip: links of a URDF where the arm begins and ends.
+
+    Returns:
+        The running viewer: `url`, `play(seconds)`, `set_time(t)`, `stop()`.
+
+    Raises:
+        MissingDependencyError: viser is not installed.
+        InputError: a file that is neither motion nor poses, or of another arm.
+    """
+    arm = robot if isinstance(robot, Robot) else load_robot(robot, base=base, tip=tip)
+    motion = None if trajectory is None else _playable(arm, trajectory)
+    return Preview(Show(arm, motion, build_scene(arm, cell_of(cell)), motion_limits(arm)[0].middle), port=port)
+
+
+def _playable(robot: Robot, shown: Shown) -> Trajectory:
+    """The motion of an answer or a file; poses as the quickest motion through them."""
+    if isinstance(shown, Design | Plan):
+        return shown.trajectory
+    if isinstance(shown, PoseDesign):
+        return shown.transitions or _through(robot, shown.poses)
+    if isinstance(shown, str | Path):
+        if not Path(shown).is_file():
+            raise InputError(shown, "no such file", "give a trajectory of `armid design` or poses of `armid poses`")
+        poses = load_poses(Path(shown), robot)
+        if poses is not None:
+            return _through(robot, poses)
+        shown = load_trajectory(Path(shown))
+    if not hasattr(shown, "sample"):
+        return _through(robot, samples("poses", np.asarray(shown, dtype=np.float64), robot.n_joints))
+    motion: Trajectory = shown  # type: ignore[assignment]
+    if len(motion.joint_names) != robot.n_joints:
+        raise InputError("trajectory", f"of {len(motion.joint_names)} joints", f"{robot.name} has {robot.n_joints}")
+    return motion
+
+
+def _through(robot: Robot, poses: FloatArray) -> Trajectory:
+    """The quickest motion through poses, at rest in each."""
+    return quickest_transition(robot.joint_names, poses, motion_limits(robot)[0])
+
+
 class Preview:
     """A running viewer; `url` is where to look.
 
@@ -81,13 +154,19 @@ class Preview:
         # The library prints a banner of its own; stdout belongs to the machine-readable result.
         with redirect_stdout(sys.stderr):
             self.server = viser.ViserServer(
-                host=LOOPBACK, port=port or free_port(), verbose=False, label=show.robot.name
+                host=LOOPBACK, port=port or _free_port(), verbose=False, label=show.robot.name
             )
         self.url = f"http://{LOOPBACK}:{self.server.get_port()}"
         self.links = self._build_arm()
         self._build_cell()
         self._build_panel()
         self.set_time(0.0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
 
     def _build_arm(self) -> list[Any]:
         """One frame per link, base first, with its shapes below it."""
@@ -162,7 +241,7 @@ class Preview:
         )
         self.playing = gui.add_checkbox("play", initial_value=True)
         self.speed = gui.add_slider("speed", min=0.1, max=3.0, step=0.1, initial_value=1.0)
-        for title, figure in motion_plots(self.show):
+        for title, figure in _motion_plots(self.show):
             with gui.add_folder(title, expand_by_default=False):
                 gui.add_plotly(figure, aspect=0.8)
 
@@ -191,21 +270,12 @@ class Preview:
                 self.slider.value = round(t % self.show.duration, 3)
 
     def stop(self) -> None:
+        """Ends the viewer; the page goes blank."""
         with redirect_stdout(sys.stderr):
             self.server.stop()
 
 
-@contextmanager
-def preview(show: Show, *, port: int = 8080) -> Iterator[Preview]:
-    """A viewer that is stopped at the end."""
-    viewer = Preview(show, port=port)
-    try:
-        yield viewer
-    finally:
-        viewer.stop()
-
-
-def free_port() -> int:
+def _free_port() -> int:
     """A port nobody listens on."""
     import socket
 
@@ -233,7 +303,7 @@ def live_figures(show: Show, t: float, q: FloatArray, qd: FloatArray, qdd: Float
     return "\n".join([f"t = {t:.2f} s", "", *rows, "", closest])
 
 
-def motion_plots(show: Show) -> list[tuple[str, Any]]:
+def _motion_plots(show: Show) -> list[tuple[str, Any]]:
     """Joint positions and velocities over time."""
     import plotly.graph_objects as go
 

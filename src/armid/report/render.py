@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from functools import cache
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from armid.errors import InputError
+from armid.documents import write_text
 from armid.page import Figure, Report
 
 
@@ -25,16 +23,16 @@ def render(report: Report) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["cell"] = cell
-    environment.tests["aligned_right"] = aligned_right
+    environment.filters["cell"] = _cell
+    environment.tests["aligned_right"] = _aligned_right
     figures = {
-        block.name: {"data": as_text(block.data), "layout": as_text(block.layout)}
+        block.name: {"data": _as_text(block.data), "layout": _as_text(block.layout)}
         for section in report.sections
         for block in section.blocks
         if isinstance(block, Figure)
     }
     return environment.get_template("report.html").render(
-        report=report, figures=script_json(figures), plotly=plotting_library() if figures else ""
+        report=report, figures=script_json(figures), plotly=_plotting_library() if figures else ""
     )
 
 
@@ -44,24 +42,11 @@ def write_report(report: Report, path: Path) -> Path:
     Raises:
         InputError: it cannot be written; nothing is left behind.
     """
-    text = render(report)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-            Path(temporary).chmod(0o644)
-            Path(temporary).replace(path)
-        finally:
-            Path(temporary).unlink(missing_ok=True)
-    except OSError as error:
-        raise InputError(path, f"cannot be written: {error.strerror}") from None
-    return path
+    return write_text(path, render(report))
 
 
 @cache
-def plotting_library() -> str:
+def _plotting_library() -> str:
     """Plotly's own JavaScript, as its package ships it."""
     from plotly.offline import get_plotlyjs
 
@@ -73,25 +58,25 @@ def script_json(value: Any) -> str:
     return json.dumps(value, allow_nan=False, separators=(",", ":")).replace("</", "<\\/").replace("<!--", "<\\!--")
 
 
-def as_text(value: Any) -> Any:
+def _as_text(value: Any) -> Any:
     """The same with strings that the plotting library will show as they are: it reads a little HTML in them."""
     if isinstance(value, str):
         return value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     if isinstance(value, dict):
-        return {key: as_text(item) for key, item in value.items()}
+        return {key: _as_text(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [as_text(item) for item in value]
+        return [_as_text(item) for item in value]
     return value
 
 
-def aligned_right(value: object) -> bool:
+def _aligned_right(value: object) -> bool:
     """Numbers and percentages."""
     if isinstance(value, str):
         return value.endswith(" %")
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def cell(value: object, digits: int = 4) -> str:
+def _cell(value: object, digits: int = 4) -> str:
     """A table cell: numbers shortened, nothing for what is missing or not finite."""
     if value is None:
         return "–"

@@ -10,9 +10,9 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.page import Block, Cell, Figure, Paragraph, Report, Section, Table
 from armid.report import plots
+from armid.studies.kinematics.comparison import ESSENTIAL, Study
 from armid.studies.kinematics.estimates import Case
 from armid.studies.kinematics.misbuilt import PUBLISHED_ARM
-from armid.studies.kinematics.study import ESSENTIAL, Study
 
 COLOURS = (plots.ORANGE, plots.YELLOW, plots.SKY, plots.BLUE)
 SYMBOLS = ("circle-open", "circle", "square-open", "square")
@@ -31,38 +31,38 @@ def study_report(study: Study) -> Report:
     return Report(
         title=f"{study.robot.name}: calibrated kinematics x optimised motion",
         subtitle=f"{len(study.cases[0].all)} identifications in each of four cases · {study.real.origin}",
-        verdict="",
-        reasons=(),
+        verdict=str(study.verdict),
+        reasons=study.reasons,
         sections=(
-            overview(study),
-            spread(study),
-            error(study),
-            changed(study),
-            held_out(study),
-            kinematics(study),
-            motions(study),
-            parameters(study),
-            provenance(study),
+            _overview(study),
+            _spread(study),
+            _error_section(study),
+            _changes(study),
+            _held_out(study),
+            _kinematics(study),
+            _motions(study),
+            _parameters(study),
+            _provenance(study),
         ),
     )
 
 
-def median(study: Study, values: FloatArray) -> float:
+def _median(study: Study, values: FloatArray) -> float:
     """Of the essential parameters, in parts of the true value."""
     return float(np.median(study.relative(values)))
 
 
-def overview(study: Study) -> Section:
+def _overview(study: Study) -> Section:
     """The four cases in four lines."""
     rows: list[tuple[Cell, ...]] = [
         (
             case.label,
             case.kinematics,
             case.motion,
-            plots.percent(median(study, case.spread), 3),
-            plots.percent(median(study, case.repeatability), 3),
-            plots.percent(median(study, case.error(study.truth)), 3),
-            plots.percent(median(study, case.predicted), 3),
+            plots.percent(_median(study, case.spread), 3),
+            plots.percent(_median(study, case.repeatability), 3),
+            plots.percent(_median(study, case.error(study.truth)), 3),
+            plots.percent(_median(study, case.predicted), 3),
             plots.percent(float(case.relative_error.mean()), 3),
         )
         for case in study.cases
@@ -84,10 +84,10 @@ def overview(study: Study) -> Section:
         "single identification says of itself, correlated residuals accounted for. " + LEGEND
     )
     table = Table(header, tuple(rows), (), caption)
-    return Section("overview", "Four ways to identify one arm", (*sentences(study), table, medians(study)))
+    return Section("overview", "Four ways to identify one arm", (*_sentences(study), table, _medians(study)))
 
 
-def medians(study: Study) -> Figure:
+def _medians(study: Study) -> Figure:
     """The same four lines as a picture."""
     bars = tuple(
         {
@@ -96,7 +96,7 @@ def medians(study: Study) -> Figure:
             "x": ["spread", "error", "deviation stated", "held-out torque error"],
             "y": plots.short(
                 [
-                    *(100.0 * median(study, v) for v in (case.spread, case.error(study.truth), case.predicted)),
+                    *(100.0 * _median(study, v) for v in (case.spread, case.error(study.truth), case.predicted)),
                     100.0 * float(case.relative_error.mean()),
                 ]
             ),
@@ -108,10 +108,10 @@ def medians(study: Study) -> Figure:
     return Figure("medians", bars, layout | {"legend": LEGEND_AT}, "", 320)
 
 
-def sentences(study: Study) -> tuple[Block, ...]:
+def _sentences(study: Study) -> tuple[Block, ...]:
     """What came out, in words."""
-    spreads = [median(study, case.spread) for case in study.cases]
-    errors = [median(study, case.error(study.truth)) for case in study.cases]
+    spreads = [_median(study, case.spread) for case in study.cases]
+    errors = [_median(study, case.error(study.truth)) for case in study.cases]
     best = [study.cases[int(np.argmin(values))].label for values in (spreads, errors)]
     good = best == [study.cases[3].label] * 2
     said = (
@@ -132,11 +132,11 @@ def sentences(study: Study) -> tuple[Block, ...]:
     )
 
 
-def essential_names(study: Study) -> list[str]:
+def _essential_names(study: Study) -> list[str]:
     return [name for name, on in zip(study.base.names, study.essential, strict=True) if on]
 
 
-def named_axis(names: list[str]) -> dict[str, Any]:
+def _named_axis(names: list[str]) -> dict[str, Any]:
     """One place per parameter, with room for four marks."""
     return {
         "tickvals": list(range(len(names))),
@@ -148,22 +148,22 @@ def named_axis(names: list[str]) -> dict[str, Any]:
     }
 
 
-def spread(study: Study) -> Section:
+def _spread(study: Study) -> Section:
     """Relative standard deviations, bars."""
-    names = essential_names(study)
+    names = _essential_names(study)
     marks = tuple(
         {
             "type": "scatter",
             "mode": "markers",
             "name": case.label,
-            "x": beside(len(names), k),
+            "x": _beside(len(names), k),
             "y": plots.short(100.0 * study.relative(case.spread)),
             "marker": {"color": COLOURS[k], "symbol": SYMBOLS[k], "size": 8},
         }
         for k, case in enumerate(study.cases)
     )
     layout = {
-        "xaxis": named_axis(names),
+        "xaxis": _named_axis(names),
         "legend": LEGEND_AT,
         "yaxis": {"title": {"text": "standard deviation [% of the true value]"}, "type": "log", "dtick": 1},
     }
@@ -175,20 +175,20 @@ def spread(study: Study) -> Section:
     return Section("spread", "Spread of the parameters", (Figure("spread", marks, layout, caption, 460),))
 
 
-def beside(count: int, k: int) -> list[float | None]:
+def _beside(count: int, k: int) -> list[float | None]:
     """Places of the k-th case's marks, next to the other cases'."""
     return plots.short([i + 0.18 * (k - 1.5) for i in range(count)])
 
 
-def error(study: Study) -> Section:
+def _error_section(study: Study) -> Section:
     """Mean estimates with their spread around the truth, marks."""
-    names = essential_names(study)
-    marks = tuple(deviations(study, case, k) for k, case in enumerate(study.cases))
+    names = _essential_names(study)
+    marks = tuple(_deviations(study, case, k) for k, case in enumerate(study.cases))
     reach = [np.abs(np.array(m["y"])) + np.array(m["error_y"]["array"]) for m in marks]
     largest = float(np.percentile(np.concatenate(reach), SHOWN))
     beyond = sorted({names[i] for values in reach for i in np.flatnonzero(values > largest)}, key=names.index)
     layout = {
-        "xaxis": named_axis(names),
+        "xaxis": _named_axis(names),
         "legend": LEGEND_AT,
         "yaxis": {"title": {"text": "difference from the truth [%]"}, "range": [-1.05 * largest, 1.05 * largest]},
     }
@@ -202,7 +202,7 @@ SHOWN = 97.0
 """Per cent of all marks that the axis must hold: one parameter near zero would otherwise flatten all others."""
 
 
-def deviations(study: Study, case: Case, k: int) -> dict[str, Any]:
+def _deviations(study: Study, case: Case, k: int) -> dict[str, Any]:
     """One case's marks, side by side with the others'."""
     n = int(study.essential.sum())
     bias = 100.0 * study.relative(case.mean - study.truth)
@@ -210,7 +210,7 @@ def deviations(study: Study, case: Case, k: int) -> dict[str, Any]:
         "type": "scatter",
         "mode": "markers",
         "name": case.label,
-        "x": beside(n, k),
+        "x": _beside(n, k),
         "y": plots.short(bias),
         "marker": {"color": COLOURS[k], "symbol": SYMBOLS[k], "size": 6},
         "error_y": {
@@ -223,9 +223,9 @@ def deviations(study: Study, case: Case, k: int) -> dict[str, Any]:
     }
 
 
-def changed(study: Study) -> Section:
+def _changes(study: Study) -> Section:
     """Relative difference of the estimates that calibration makes, [Kolyubin2017] fig. 7."""
-    names = essential_names(study)
+    names = _essential_names(study)
     bars = tuple(
         {
             "type": "bar",
@@ -241,7 +241,7 @@ def changed(study: Study) -> Section:
     layout = {
         "barmode": "group",
         "bargap": 0.25,
-        "xaxis": named_axis(names),
+        "xaxis": _named_axis(names),
         "legend": LEGEND_AT,
         "yaxis": {"title": {"text": "calibrated minus nominal [%]"}, "range": [-1.1 * largest, 1.1 * largest]},
     }
@@ -256,7 +256,7 @@ def changed(study: Study) -> Section:
     return Section("changes", "What calibration changed", (Figure("changes", bars, layout, caption, 420),))
 
 
-def held_out(study: Study) -> Section:
+def _held_out(study: Study) -> Section:
     """Torque of a motion nothing was identified from."""
     channels = list(study.cases[0].rmse)
     rms = dict(zip(channels, np.sqrt((study.torque**2).mean(axis=0)), strict=True))
@@ -283,11 +283,11 @@ def held_out(study: Study) -> Section:
     layout = plots.axes("", "error [% of the torque]", barmode="group", bargap=0.25)
     layout["legend"] = LEGEND_AT
     return Section(
-        "held-out", "Torque on held-out motion", (table, Figure("held-out", bars, layout, "", 320), trace(study))
+        "held-out", "Torque on held-out motion", (table, Figure("held-out", bars, layout, "", 320), _trace(study))
     )
 
 
-def trace(study: Study) -> Figure:
+def _trace(study: Study) -> Figure:
     """Measured and computed torque of the last joint but one, and what is left of it, [Kolyubin2017] fig. 8."""
     j = max(study.robot.n_joints - 2, 0)
     first = next(iter(study.held_out.segments))
@@ -315,7 +315,7 @@ PUBLISHED_ERRORS = (5.9019, 9.6806, 0.7965, 1.7592)
 """[mm] mean and largest position error before and after, [Kolyubin2017] table 3."""
 
 
-def kinematics(study: Study) -> Section:
+def _kinematics(study: Study) -> Section:
     """How good the calibration is at poses it has not seen."""
     k, c = study.kinematics, study.kinematics.calibration
     rows: list[tuple[Cell, ...]] = [
@@ -342,7 +342,7 @@ def kinematics(study: Study) -> Section:
     return Section("kinematics", "Kinematics", (Table(header, tuple(rows), (), caption),))
 
 
-def motions(study: Study) -> Section:
+def _motions(study: Study) -> Section:
     """What was commanded."""
     rows: list[tuple[Cell, ...]] = [
         (m.name, m.condition_number, m.trajectory.duration, m.remark) for kind in study.motions for m in kind
@@ -356,7 +356,7 @@ def motions(study: Study) -> Section:
     )
 
 
-def parameters(study: Study) -> Section:
+def _parameters(study: Study) -> Section:
     """Every number."""
     header = ("parameter", "unit", "truth", *(title for case in study.cases for title in (case.label, "± s")))
     rows: list[tuple[Cell, ...]] = [
@@ -376,7 +376,7 @@ def parameters(study: Study) -> Section:
     return Section("parameters", "Parameters", (Table(header, tuple(rows), tones, caption, folded=True),))
 
 
-def provenance(study: Study) -> Section:
+def _provenance(study: Study) -> Section:
     """How to get the same numbers."""
     s = study.settings
     text = (
@@ -390,7 +390,7 @@ def provenance(study: Study) -> Section:
 def command(study: Study) -> str:
     """The command line that gives the same page."""
     s = study.settings
-    words = ["armid", "study", "--robot", study.robot.source.path.removeprefix("catalogue:") or study.robot.name]
+    words = ["armid", "study", study.robot.source.path.removeprefix("catalogue:") or study.robot.name]
     words += ["--motions", str(s.motions), "--repetitions", str(s.repetitions), "--seconds", f"{s.seconds:g}"]
     words += ["--starts", str(s.starts), "--poses", str(s.poses), "--torques", s.torques.value, "--seed", str(s.seed)]
     if s.correction is not None:

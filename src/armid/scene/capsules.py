@@ -47,12 +47,12 @@ def link_capsules(robot: Robot) -> tuple[tuple[LinkCapsule, ...], tuple[Note, ..
         The capsules, base first, and notes on what had to be assumed.
     """
     notes: list[Note] = []
-    skeleton = {capsule.link: capsule for capsule in skeleton_capsules(robot)}
+    skeleton = {capsule.link: capsule for capsule in _skeleton_capsules(robot)}
     bodies = [(robot.base, robot.geometry), *((link.name, link.geometry) for link in robot.links)]
     described = any(shape.collision for _, geometry in bodies for shape in geometry)
     out: list[LinkCapsule] = []
     for link, (name, geometry) in enumerate(bodies):
-        own, missing = capsules_of_shapes(name, link, [g for g in geometry if g.collision])
+        own, missing = _capsules_of_shapes(name, link, [g for g in geometry if g.collision])
         notes += missing
         if not own and link in skeleton and (missing or not described):
             own = [skeleton[link]]
@@ -62,7 +62,7 @@ def link_capsules(robot: Robot) -> tuple[tuple[LinkCapsule, ...], tuple[Note, ..
             Note(
                 "geometry-assumed",
                 Severity.WARNING,
-                f"{robot.name} has no collision shapes; capsules of radius {skeleton_radius(robot):.3f} m between "
+                f"{robot.name} has no collision shapes; capsules of radius {_skeleton_radius(robot):.3f} m between "
                 "the joints stand in for them",
                 robot.name,
             )
@@ -70,7 +70,7 @@ def link_capsules(robot: Robot) -> tuple[tuple[LinkCapsule, ...], tuple[Note, ..
     return tuple(out), tuple(notes)
 
 
-def capsules_of_shapes(name: str, link: int, shapes: list[Geometry]) -> tuple[list[LinkCapsule], list[Note]]:
+def _capsules_of_shapes(name: str, link: int, shapes: list[Geometry]) -> tuple[list[LinkCapsule], list[Note]]:
     """One capsule per shape, and a note for every mesh that could not be read."""
     out: list[LinkCapsule] = []
     notes: list[Note] = []
@@ -110,15 +110,15 @@ def capsule_around(points: FloatArray) -> tuple[FloatArray, FloatArray, float]:
     """
     centred = points - points.mean(axis=0)
     axes = np.linalg.svd(centred, full_matrices=False)[2]
-    candidates = [capsule_along(points, axis) for axis in (*axes, *np.eye(3))]
-    return min(candidates, key=lambda c: volume(float(np.linalg.norm(c[1] - c[0])), c[2]))
+    candidates = [_capsule_along(points, axis) for axis in (*axes, *np.eye(3))]
+    return min(candidates, key=lambda c: _volume(float(np.linalg.norm(c[1] - c[0])), c[2]))
 
 
-def volume(length: float, radius: float) -> float:
+def _volume(length: float, radius: float) -> float:
     return float(np.pi * radius**2 * (length + 4.0 / 3.0 * radius))
 
 
-def capsule_along(points: FloatArray, axis: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+def _capsule_along(points: FloatArray, axis: FloatArray) -> tuple[FloatArray, FloatArray, float]:
     """The thinnest capsule with this axis direction that contains all points, shortened until its caps touch."""
     along = points @ axis
     across = points - np.outer(along, axis)
@@ -135,19 +135,19 @@ def capsule_along(points: FloatArray, axis: FloatArray) -> tuple[FloatArray, Flo
     return centre + low * axis, centre + high * axis, radius
 
 
-def skeleton_capsules(robot: Robot) -> list[LinkCapsule]:
+def _skeleton_capsules(robot: Robot) -> list[LinkCapsule]:
     """For every link a capsule from its own joint to the next one (the tip frame for the last)."""
-    radius = skeleton_radius(robot)
+    radius = _skeleton_radius(robot)
     names = (robot.base, *robot.link_names)
     out = []
-    for link, (start, end) in enumerate(skeleton_points(robot)):
+    for link, (start, end) in enumerate(_skeleton_points(robot)):
         # Joints of a spherical wrist share a point: such a link is inside its neighbours.
         if np.linalg.norm(end - start) > radius / 2:
             out.append(LinkCapsule(names[link], link, start, end, radius))
     return out
 
 
-def skeleton_points(robot: Robot) -> list[tuple[FloatArray, FloatArray]]:
+def _skeleton_points(robot: Robot) -> list[tuple[FloatArray, FloatArray]]:
     """In each link's frame, base first: where its own joint is and where the next one is."""
     out = []
     for link in range(robot.n_joints + 1):
@@ -166,6 +166,6 @@ def skeleton_points(robot: Robot) -> list[tuple[FloatArray, FloatArray]]:
     return out
 
 
-def skeleton_radius(robot: Robot) -> float:
+def _skeleton_radius(robot: Robot) -> float:
     """[m], from the stretched length of the arm."""
-    return THICKNESS * sum(float(np.linalg.norm(end - start)) for start, end in skeleton_points(robot))
+    return THICKNESS * sum(float(np.linalg.norm(end - start)) for start, end in _skeleton_points(robot))

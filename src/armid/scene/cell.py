@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.errors import InputError
+from armid.documents import read_text
+from armid.errors import UnknownNameError
 from armid.robot.document import Field, document
 from armid.robot.geometry import Geometry, Mesh
 from armid.robot.shapes import POSE, SHAPES, read_pose, read_shape
@@ -67,16 +68,35 @@ class Cell:
     description: str = ""
 
 
+CELLS = Path(__file__).parent / "cells"
+"""Those that come along."""
+
+
+def cell_of(cell: str | Path | Cell | None) -> Cell | None:
+    """A cell from its file or its name; a cell, or none, stays as it is.
+
+    Raises:
+        UnknownNameError: neither a file nor one that comes along; lists those that do.
+        InputError: the file cannot be used.
+    """
+    if cell is None or isinstance(cell, Cell):
+        return cell
+    path = Path(cell)
+    if path.suffix in (".yaml", ".yml") or path.exists():
+        return load_cell(path)
+    known = sorted(file.stem for file in CELLS.glob("*.yaml"))
+    if str(cell) not in known:
+        raise UnknownNameError("cell", str(cell), known)
+    return load_cell(CELLS / f"{cell}.yaml")
+
+
 def load_cell(path: Path) -> Cell:
     """Reads a cell from a YAML file.
 
     Raises:
         InputError: naming the field, what is wrong with it and what was expected.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
-        raise InputError(path, f"cannot be read: {problem}", "give a cell file (docs/formats.md)") from None
+    text = read_text(path, "a cell file (docs/formats.md)")
     return parse_cell(text, str(path), folder=path.parent)
 
 
@@ -89,17 +109,17 @@ def parse_cell(text: str, where: str = "cell", *, folder: Path = Path()) -> Cell
     if margin < 0.0:
         raise top["margin"].error(f"{margin:g} m", "a margin cannot be negative")
     return Cell(
-        obstacles=tuple(obstacle(entry, k, folder) for k, entry in enumerate(top["obstacles"].items()))
+        obstacles=tuple(_obstacle(entry, k, folder) for k, entry in enumerate(top["obstacles"].items()))
         if "obstacles" in top
         else (),
-        regions=tuple(region(entry) for entry in top["regions"].items()) if "regions" in top else (),
+        regions=tuple(_region(entry) for entry in top["regions"].items()) if "regions" in top else (),
         floor=top["floor"].number() if "floor" in top else None,
         margin=margin,
         description=top["description"].text() if "description" in top else "",
     )
 
 
-def obstacle(entry: Field, index: int, folder: Path) -> Obstacle:
+def _obstacle(entry: Field, index: int, folder: Path) -> Obstacle:
     """A named shape with a pose in the base frame."""
     fields = entry.keys(("name", *SHAPES, *POSE))
     shape, T_pose_shape = read_shape(entry, fields)
@@ -112,7 +132,7 @@ def obstacle(entry: Field, index: int, folder: Path) -> Obstacle:
 REGION_KEYS = ("frame", "axis_distance", "height", "inside", "camera", "roll_deg", "pitch_deg")
 
 
-def region(entry: Field) -> Region:
+def _region(entry: Field) -> Region:
     """Bounds on one frame; `height` is short for a lower bound on z."""
     fields = entry.keys(REGION_KEYS)
     if len(fields) == ("frame" in fields):
@@ -134,12 +154,12 @@ def region(entry: Field) -> Region:
         lower=lower,
         upper=upper,
         camera=camera,
-        roll=angles(fields["roll_deg"]) if "roll_deg" in fields else None,
-        pitch=angles(fields["pitch_deg"]) if "pitch_deg" in fields else None,
+        roll=_angles(fields["roll_deg"]) if "roll_deg" in fields else None,
+        pitch=_angles(fields["pitch_deg"]) if "pitch_deg" in fields else None,
     )
 
 
-def angles(entry: Field) -> tuple[float, float]:
+def _angles(entry: Field) -> tuple[float, float]:
     """Two angles in degrees, the lower first, as radians."""
     low, high = entry.vector(2)
     if not low < high:

@@ -78,7 +78,7 @@ def link_frames(q: Any, joints: Any, R: Any, p: Any, axes: Any, origins: Any) ->
 
 
 @njit(cache=True, nogil=True)
-def place_capsules(R: Any, p: Any, capsules: Any, links: Any, ends: Any) -> None:
+def _place_capsules(R: Any, p: Any, capsules: Any, links: Any, ends: Any) -> None:
     """World end points of all capsules, shape [n_capsules, 6]. Plain indices: a slice costs more than what it is used for."""
     for c in range(len(capsules)):
         k = links[c]
@@ -92,7 +92,7 @@ def place_capsules(R: Any, p: Any, capsules: Any, links: Any, ends: Any) -> None
 
 
 @njit(cache=True, nogil=True)
-def closest_on_segments(ends: Any, a: int, b: int, pa: Any, pb: Any) -> None:
+def _closest_on_segments(ends: Any, a: int, b: int, pa: Any, pb: Any) -> None:
     """Closest points pa and pb on the segments of capsules a and b."""
     ux, uy, uz = ends[a, 3] - ends[a, 0], ends[a, 4] - ends[a, 1], ends[a, 5] - ends[a, 2]
     vx, vy, vz = ends[b, 3] - ends[b, 0], ends[b, 4] - ends[b, 1], ends[b, 5] - ends[b, 2]
@@ -121,7 +121,7 @@ def closest_on_segments(ends: Any, a: int, b: int, pa: Any, pb: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def box_distance(x: float, y: float, z: float, hx: float, hy: float, hz: float) -> float:
+def _box_distance(x: float, y: float, z: float, hx: float, hy: float, hz: float) -> float:
     """Signed distance of a point in box axes from a box with these half edges; negative inside."""
     dx, dy, dz = abs(x) - hx, abs(y) - hy, abs(z) - hz
     ox, oy, oz = max(dx, 0.0), max(dy, 0.0), max(dz, 0.0)
@@ -129,7 +129,7 @@ def box_distance(x: float, y: float, z: float, hx: float, hy: float, hz: float) 
 
 
 @njit(cache=True, nogil=True)
-def segment_to_box(ends: Any, a: int, boxes: Any, b: int, pa: Any, normal: Any) -> float:
+def _segment_to_box(ends: Any, a: int, boxes: Any, b: int, pa: Any, normal: Any) -> float:
     """Least signed distance of a capsule's segment from a box, where it is (pa), and the direction away from the box.
 
     The signed distance from a convex body is convex along a line, so golden sections find its minimum.
@@ -145,21 +145,21 @@ def segment_to_box(ends: Any, a: int, boxes: Any, b: int, pa: Any, normal: Any) 
     mz = boxes[b, 2] * ux + boxes[b, 5] * uy + boxes[b, 8] * uz
     hx, hy, hz = boxes[b, 12], boxes[b, 13], boxes[b, 14]
     low, high, s1, s2 = 0.0, 1.0, 1.0 - GOLDEN, GOLDEN
-    f1 = box_distance(lx + s1 * mx, ly + s1 * my, lz + s1 * mz, hx, hy, hz)
-    f2 = box_distance(lx + s2 * mx, ly + s2 * my, lz + s2 * mz, hx, hy, hz)
+    f1 = _box_distance(lx + s1 * mx, ly + s1 * my, lz + s1 * mz, hx, hy, hz)
+    f2 = _box_distance(lx + s2 * mx, ly + s2 * my, lz + s2 * mz, hx, hy, hz)
     for _ in range(BOX_STEPS):
         if f1 < f2:
             high, s2, f2 = s2, s1, f1
             s1 = high - GOLDEN * (high - low)
-            f1 = box_distance(lx + s1 * mx, ly + s1 * my, lz + s1 * mz, hx, hy, hz)
+            f1 = _box_distance(lx + s1 * mx, ly + s1 * my, lz + s1 * mz, hx, hy, hz)
         else:
             low, s1, f1 = s1, s2, f2
             s2 = low + GOLDEN * (high - low)
-            f2 = box_distance(lx + s2 * mx, ly + s2 * my, lz + s2 * mz, hx, hy, hz)
+            f2 = _box_distance(lx + s2 * mx, ly + s2 * my, lz + s2 * mz, hx, hy, hz)
     s = (low + high) / 2
     x, y, z = lx + s * mx, ly + s * my, lz + s * mz
-    distance = box_distance(x, y, z, hx, hy, hz)
-    ax, ay, az = box_direction(x, y, z, hx, hy, hz, distance)
+    distance = _box_distance(x, y, z, hx, hy, hz)
+    ax, ay, az = _box_direction(x, y, z, hx, hy, hz, distance)
     for i in range(3):
         normal[i] = boxes[b, 3 * i] * ax + boxes[b, 3 * i + 1] * ay + boxes[b, 3 * i + 2] * az
         pa[i] = ends[a, i] + s * (ends[a, 3 + i] - ends[a, i])
@@ -167,10 +167,10 @@ def segment_to_box(ends: Any, a: int, boxes: Any, b: int, pa: Any, normal: Any) 
 
 
 @njit(cache=True, nogil=True)
-def box_direction(
+def _box_direction(
     x: float, y: float, z: float, hx: float, hy: float, hz: float, distance: float
 ) -> tuple[float, float, float]:
-    """Gradient of `box_distance`, in box axes; through the nearest face inside."""
+    """Gradient of `_box_distance`, in box axes; through the nearest face inside."""
     sx, sy, sz = (1.0 if x > 0.0 else -1.0), (1.0 if y > 0.0 else -1.0), (1.0 if z > 0.0 else -1.0)
     dx, dy, dz = abs(x) - hx, abs(y) - hy, abs(z) - hz
     if distance > 0.0:
@@ -183,7 +183,7 @@ def box_direction(
 
 
 @njit(cache=True, nogil=True)
-def pull(link: int, point: Any, force: Any, weight: float, axes: Any, origins: Any, turns: Any, out: Any) -> None:
+def _pull(link: int, point: Any, force: Any, weight: float, axes: Any, origins: Any, turns: Any, out: Any) -> None:
     """Adds `weight * force . d(point)/dq` for a point of a link to out."""
     for k in range(link):
         if turns[k]:
@@ -198,7 +198,7 @@ def pull(link: int, point: Any, force: Any, weight: float, axes: Any, origins: A
 
 
 @njit(cache=True, nogil=True)
-def turn(link: int, moment: Any, weight: float, axes: Any, turns: Any, out: Any) -> None:
+def _turn(link: int, moment: Any, weight: float, axes: Any, turns: Any, out: Any) -> None:
     """Adds `weight * moment . angular velocity of the link per joint velocity` to out."""
     for k in range(link):
         if turns[k]:
@@ -206,7 +206,7 @@ def turn(link: int, moment: Any, weight: float, axes: Any, turns: Any, out: Any)
 
 
 @njit(cache=True, nogil=True)
-def apart(pa: Any, pb: Any, normal: Any) -> float:
+def _apart(pa: Any, pb: Any, normal: Any) -> float:
     """Distance of two points, and the unit vector from the second to the first (zero when they coincide)."""
     x, y, z = pa[0] - pb[0], pa[1] - pb[1], pa[2] - pb[2]
     d = np.sqrt(x * x + y * y + z * z)
@@ -216,7 +216,7 @@ def apart(pa: Any, pb: Any, normal: Any) -> float:
 
 
 @njit(cache=True, nogil=True)
-def frame_place(R: Any, p: Any, link: int, frames: Any, a: int, table: Any, c: int, point: Any, normal: Any) -> float:
+def _frame_place(R: Any, p: Any, link: int, frames: Any, a: int, table: Any, c: int, point: Any, normal: Any) -> float:
     """Clearance of a frame's origin from the base axis or a plane; where it is, and the clearance's gradient by it."""
     for i in range(3):
         point[i] = (
@@ -232,7 +232,7 @@ def frame_place(R: Any, p: Any, link: int, frames: Any, a: int, table: Any, c: i
 
 
 @njit(cache=True, nogil=True)
-def frame_angle(
+def _frame_angle(
     R: Any, link: int, frames: Any, a: int, cameras: Any, b: int, table: Any, c: int, M: Any, moment: Any
 ) -> float:
     """Clearance of a frame's roll or pitch in a camera from its bound, and its gradient by angular velocity in base axes."""
@@ -244,7 +244,7 @@ def frame_angle(
                     M[r, s] += cameras[b, 3 * r + u] * R[link, u, v] * frames[a, 3 * v + s]
     pitching = int(table[c, 0]) == FRAME_PITCH
     angle = np.arctan2(-M[2, 0], np.hypot(M[2, 1], M[2, 2])) if pitching else np.arctan2(M[2, 1], M[2, 2])
-    x, y = roll_pitch_rate(M, pitching)
+    x, y = _roll_pitch_rate(M, pitching)
     side = table[c, 4]
     for j in range(3):
         moment[j] = side * (cameras[b, j] * x + cameras[b, 3 + j] * y)
@@ -252,7 +252,7 @@ def frame_angle(
 
 
 @njit(cache=True, nogil=True)
-def roll_pitch_rate(M: Any, pitch: bool) -> tuple[float, float]:
+def _roll_pitch_rate(M: Any, pitch: bool) -> tuple[float, float]:
     """d(roll or pitch) per unit angular velocity about the camera's x and y (z does not matter), M = Rz(yaw) Ry(pitch) Rx(roll).
 
     Angular velocity = yaw' z + pitch' Rz y + roll' Rz Ry x, inverted.
@@ -309,7 +309,7 @@ def clearances(
         slope[:] = 0.0
         if not differentiate or np.any(weights[i] != 0.0):
             link_frames(q[i], joints, R, p, axes, origins)
-            place_capsules(R, p, capsules, capsule_link, ends)
+            _place_capsules(R, p, capsules, capsule_link, ends)
             for c in range(len(table)):
                 w = weights[i, c] if differentiate else 0.0
                 if differentiate and w == 0.0:
@@ -318,17 +318,17 @@ def clearances(
                 if kind > CAPSULE_FLOOR:
                     link = frame_link[a]
                     if kind <= FRAME_PLANE:
-                        values[i, c] = frame_place(R, p, link, frames, a, table, c, pa, normal)
-                        pull(link, pa, normal, w, axes, origins, turns, slope)
+                        values[i, c] = _frame_place(R, p, link, frames, a, table, c, pa, normal)
+                        _pull(link, pa, normal, w, axes, origins, turns, slope)
                     else:
-                        values[i, c] = frame_angle(R, link, frames, a, cameras, b, table, c, M, normal)
-                        turn(link, normal, w, axes, turns, slope)
+                        values[i, c] = _frame_angle(R, link, frames, a, cameras, b, table, c, M, normal)
+                        _turn(link, normal, w, axes, turns, slope)
                     continue
                 if kind == CAPSULE_CAPSULE:
-                    closest_on_segments(ends, a, b, pa, pb)
-                    d = apart(pa, pb, normal) - capsules[b, 6]
+                    _closest_on_segments(ends, a, b, pa, pb)
+                    d = _apart(pa, pb, normal) - capsules[b, 6]
                 elif kind == CAPSULE_BOX:
-                    d = segment_to_box(ends, a, boxes, b, pa, normal)
+                    d = _segment_to_box(ends, a, boxes, b, pa, normal)
                 else:
                     lower = 0 if ends[a, 2] < ends[a, 5] else 3
                     pa[0], pa[1], pa[2] = ends[a, lower], ends[a, lower + 1], ends[a, lower + 2]
@@ -336,8 +336,8 @@ def clearances(
                     d = pa[2]
                 values[i, c] = d - capsules[a, 6] - table[c, 3]
                 if w != 0.0:
-                    pull(capsule_link[a], pa, normal, w, axes, origins, turns, slope)
+                    _pull(capsule_link[a], pa, normal, w, axes, origins, turns, slope)
                     if kind == CAPSULE_CAPSULE:
-                        pull(capsule_link[b], pb, normal, -w, axes, origins, turns, slope)
+                        _pull(capsule_link[b], pb, normal, -w, axes, origins, turns, slope)
         if differentiate:
             gradient[i] = slope

@@ -43,11 +43,11 @@ class HullCheck:
 
 def hull_check(robot: Robot, trajectory: Trajectory, *, rate_hz: float = RATE_HZ) -> HullCheck:
     """Distances between the shapes of links two or more apart along a motion, at samples."""
-    shapes, missing = collision_shapes(robot)
+    shapes, missing = _collision_shapes(robot)
     pairs = [(a, b) for a in range(len(shapes)) for b in range(a) if abs(shapes[a][0] - shapes[b][0]) > 1]
     if not pairs:
         return HullCheck(float("inf"), "", 0.0, missing)
-    model = mujoco.MjModel.from_xml_string(*model_text([geometry for _, geometry in shapes]))
+    model = mujoco.MjModel.from_xml_string(*_model_text([geometry for _, geometry in shapes]))
     data = mujoco.MjData(model)
     mujoco.mj_kinematics(model, data)
     local = [(data.geom_xpos[k].copy(), data.geom_xmat[k].reshape(3, 3).copy()) for k in range(len(shapes))]
@@ -68,7 +68,7 @@ def hull_check(robot: Robot, trajectory: Trajectory, *, rate_hz: float = RATE_HZ
     return best
 
 
-def collision_shapes(robot: Robot) -> tuple[list[tuple[int, Geometry]], tuple[str, ...]]:
+def _collision_shapes(robot: Robot) -> tuple[list[tuple[int, Geometry]], tuple[str, ...]]:
     """Every collision shape with its link (0 the base), and the meshes that are not there."""
     out, missing = [], []
     for link, geometry in enumerate((robot.geometry, *(one.geometry for one in robot.links))):
@@ -85,16 +85,14 @@ def collision_shapes(robot: Robot) -> tuple[list[tuple[int, Geometry]], tuple[st
     return out, tuple(missing)
 
 
-def model_text(shapes: list[Geometry]) -> tuple[str, dict[str, bytes]]:
+def _model_text(shapes: list[Geometry]) -> tuple[str, dict[str, bytes]]:
     """A MuJoCo model with one geom per shape, in order, and no extra files: meshes are given by their vertices."""
     assets, geoms = [], []
     for k, geometry in enumerate(shapes):
-        place = (
-            f'pos="{numbers(geometry.T_link_shape[:3, 3])}" xyaxes="{numbers(geometry.T_link_shape[:3, :2].T.ravel())}"'
-        )
+        place = f'pos="{_numbers(geometry.T_link_shape[:3, 3])}" xyaxes="{_numbers(geometry.T_link_shape[:3, :2].T.ravel())}"'
         match geometry.shape:
             case Box(size):
-                geoms.append(f'<geom type="box" size="{numbers(np.array(size) / 2)}" {place}/>')
+                geoms.append(f'<geom type="box" size="{_numbers(np.array(size) / 2)}" {place}/>')
             case Sphere(radius):
                 geoms.append(f'<geom type="sphere" size="{radius}" {place}/>')
             case Cylinder(radius, length):
@@ -103,10 +101,10 @@ def model_text(shapes: list[Geometry]) -> tuple[str, dict[str, bytes]]:
                 geoms.append(f'<geom type="capsule" size="{radius} {length / 2}" {place}/>')
             case mesh:
                 # MuJoCo makes the convex hull of loose vertices itself.
-                assets.append(f'<mesh name="m{k}" vertex="{numbers(vertices(mesh).ravel())}"/>')
+                assets.append(f'<mesh name="m{k}" vertex="{_numbers(vertices(mesh).ravel())}"/>')
                 geoms.append(f'<geom type="mesh" mesh="m{k}" {place}/>')
     return f"<mujoco><asset>{''.join(assets)}</asset><worldbody>{''.join(geoms)}</worldbody></mujoco>", {}
 
 
-def numbers(values: FloatArray) -> str:
+def _numbers(values: FloatArray) -> str:
     return " ".join(f"{float(x):.17g}" for x in values)

@@ -120,7 +120,7 @@ class Scene:
     @cached_property
     def rates(self) -> FloatArray:
         """Largest change of each clearance per unit velocity of each geometric joint, shape [n_clearances, n_joints]."""
-        return np.array([clearance_rate(self, row) for row in self.table]).reshape(len(self), self.robot.n_joints)
+        return np.array([_clearance_rate(self, row) for row in self.table]).reshape(len(self), self.robot.n_joints)
 
 
 def joint_rows(robot: Robot) -> FloatArray:
@@ -158,10 +158,10 @@ def build_scene(robot: Robot, cell: Cell | None = None, *, self_collision: bool 
     """
     space = cell or Cell()
     own, notes = link_capsules(robot)
-    round_solids, boxes = split_obstacles(space)
+    round_solids, boxes = _split_obstacles(space)
     capsules = own + round_solids
-    pairs = self_pairs(own, space.margin) if self_collision else []
-    frames, links, cameras, region_rows = region_parts(robot, space.regions)
+    pairs = _self_pairs(own, space.margin) if self_collision else []
+    frames, links, cameras, region_rows = _region_parts(robot, space.regions)
     scene = Scene(
         robot=robot,
         capsules=capsules,
@@ -173,26 +173,26 @@ def build_scene(robot: Robot, cell: Cell | None = None, *, self_collision: bool 
         names=tuple(name for _, name in pairs),
         notes=notes,
     )
-    scene, dropped = without_permanent_contacts(scene)
-    others = obstacle_pairs(own, len(own), round_solids, boxes, space) + region_rows
+    scene, dropped = _without_permanent_contacts(scene)
+    others = _obstacle_pairs(own, len(own), round_solids, boxes, space) + region_rows
     table = np.vstack([scene.table, np.array([row for row, _ in others]).reshape(-1, 7)])
     names = scene.names + tuple(name for _, name in others)
     return replace(scene, table=table, names=names, notes=notes + dropped)
 
 
-def split_obstacles(cell: Cell) -> tuple[tuple[LinkCapsule, ...], list[tuple[str, list[float]]]]:
+def _split_obstacles(cell: Cell) -> tuple[tuple[LinkCapsule, ...], list[tuple[str, list[float]]]]:
     """Round obstacles as capsules of the base, all others as boxes."""
     capsules: list[LinkCapsule] = []
     boxes: list[tuple[str, list[float]]] = []
     for obstacle in cell.obstacles:
         if isinstance(obstacle.geometry.shape, Box | Mesh):
-            boxes.append((obstacle.name, box_row(obstacle.geometry)))
+            boxes.append((obstacle.name, _box_row(obstacle.geometry)))
         else:
             capsules.append(LinkCapsule(obstacle.name, 0, *enclosing_capsule(obstacle.geometry)))
     return tuple(capsules), boxes
 
 
-def box_row(geometry: Geometry) -> list[float]:
+def _box_row(geometry: Geometry) -> list[float]:
     """Rotation, centre and half edges; a mesh by the box around its vertices along its own axes."""
     T, shape = geometry.T_link_shape, geometry.shape
     if isinstance(shape, Box):
@@ -206,17 +206,17 @@ def box_row(geometry: Geometry) -> list[float]:
     return [*T[:3, :3].ravel(), *(T[:3, :3] @ centre + T[:3, 3]), *half]
 
 
-def self_pairs(capsules: tuple[LinkCapsule, ...], margin: float) -> list[tuple[list[float], str]]:
+def _self_pairs(capsules: tuple[LinkCapsule, ...], margin: float) -> list[tuple[list[float], str]]:
     """Pairs of links that are not neighbours."""
     out = []
     for a, first in enumerate(capsules):
         for b, second in enumerate(capsules[:a]):
             if abs(first.link - second.link) > 1:
-                out.append((row(kernels.CAPSULE_CAPSULE, a, b, margin), f"{second.name} and {first.name}"))
+                out.append((_distance_row(kernels.CAPSULE_CAPSULE, a, b, margin), f"{second.name} and {first.name}"))
     return out
 
 
-def obstacle_pairs(
+def _obstacle_pairs(
     own: tuple[LinkCapsule, ...],
     first: int,
     round_solids: tuple[LinkCapsule, ...],
@@ -229,19 +229,23 @@ def obstacle_pairs(
         if capsule.link == 0:
             continue
         for k, solid in enumerate(round_solids):
-            out.append((row(kernels.CAPSULE_CAPSULE, a, first + k, cell.margin), f"{capsule.name} and {solid.name}"))
+            out.append(
+                (_distance_row(kernels.CAPSULE_CAPSULE, a, first + k, cell.margin), f"{capsule.name} and {solid.name}")
+            )
         for k, (name, _) in enumerate(boxes):
-            out.append((row(kernels.CAPSULE_BOX, a, k, cell.margin), f"{capsule.name} and {name}"))
+            out.append((_distance_row(kernels.CAPSULE_BOX, a, k, cell.margin), f"{capsule.name} and {name}"))
         if cell.floor is not None:
-            out.append((row(kernels.CAPSULE_FLOOR, a, 0, cell.floor + cell.margin), f"{capsule.name} and the floor"))
+            out.append(
+                (_distance_row(kernels.CAPSULE_FLOOR, a, 0, cell.floor + cell.margin), f"{capsule.name} and the floor")
+            )
     return out
 
 
-def row(kind: int, a: int, b: int, *numbers: float) -> list[float]:
+def _distance_row(kind: int, a: int, b: int, *numbers: float) -> list[float]:
     return [float(kind), float(a), float(b), *numbers, *([0.0] * (4 - len(numbers)))]
 
 
-def region_parts(
+def _region_parts(
     robot: Robot, regions: tuple[Region, ...]
 ) -> tuple[FloatArray, tuple[int, ...], FloatArray, list[tuple[list[float], str]]]:
     """Frames, their links, cameras, and one row per bound."""
@@ -252,7 +256,7 @@ def region_parts(
         frames.append([*T[:3, :3].ravel(), *T[:3, 3]])
         links.append(frame.link)
         cameras.append(region.camera[:3, :3].T.ravel())
-        rows += region_rows(region, k, frame.name)
+        rows += _region_rows(region, k, frame.name)
     return (
         np.array(frames).reshape(-1, 12),
         tuple(links),
@@ -261,28 +265,34 @@ def region_parts(
     )
 
 
-def region_rows(region: Region, k: int, name: str) -> list[tuple[list[float], str]]:
+def _region_rows(region: Region, k: int, name: str) -> list[tuple[list[float], str]]:
     """One row per bound of a region."""
     out: list[tuple[list[float], str]] = []
     if region.axis_distance is not None:
-        out.append((row(kernels.FRAME_AXIS, k, 0, region.axis_distance), f"distance of {name} from the base axis"))
+        out.append(
+            (_distance_row(kernels.FRAME_AXIS, k, 0, region.axis_distance), f"distance of {name} from the base axis")
+        )
     for axis, letter in enumerate("xyz"):
         unit = np.eye(3)[axis]
         if np.isfinite(region.lower[axis]):
-            out.append((row(kernels.FRAME_PLANE, k, 0, region.lower[axis], *unit), f"lowest {letter} of {name}"))
+            out.append(
+                (_distance_row(kernels.FRAME_PLANE, k, 0, region.lower[axis], *unit), f"lowest {letter} of {name}")
+            )
         if np.isfinite(region.upper[axis]):
-            out.append((row(kernels.FRAME_PLANE, k, 0, -region.upper[axis], *-unit), f"highest {letter} of {name}"))
+            out.append(
+                (_distance_row(kernels.FRAME_PLANE, k, 0, -region.upper[axis], *-unit), f"highest {letter} of {name}")
+            )
     for kind, word, bounds in (
         (kernels.FRAME_ROLL, "roll", region.roll),
         (kernels.FRAME_PITCH, "pitch", region.pitch),
     ):
         if bounds is not None:
-            out.append((row(kind, k, k, bounds[0], 1.0), f"lowest {word} of {name} in the camera"))
-            out.append((row(kind, k, k, bounds[1], -1.0), f"highest {word} of {name} in the camera"))
+            out.append((_distance_row(kind, k, k, bounds[0], 1.0), f"lowest {word} of {name} in the camera"))
+            out.append((_distance_row(kind, k, k, bounds[1], -1.0), f"highest {word} of {name} in the camera"))
     return out
 
 
-def without_permanent_contacts(scene: Scene) -> tuple[Scene, tuple[Note, ...]]:
+def _without_permanent_contacts(scene: Scene) -> tuple[Scene, tuple[Note, ...]]:
     """Leaves out pairs of links that touch in nearly all poses, or often although only one link lies between them.
 
     Obstacles are never left out: an arm that always touches one stands in an impossible cell.
@@ -293,7 +303,7 @@ def without_permanent_contacts(scene: Scene) -> tuple[Scene, tuple[Note, ...]]:
     q = np.random.default_rng(0).uniform(limits.lower, limits.upper, size=(SAMPLED_POSES, scene.robot.n_joints))
     # The margin does not count here: what matters is whether the shapes themselves overlap.
     touching = (scene.clearances(q) + scene.table[:, 3] < 0.0).mean(axis=0)
-    limit = np.array([OFTEN if links_between(scene, entry) == 1 else ALWAYS for entry in scene.table])
+    limit = np.array([OFTEN if _links_between(scene, entry) == 1 else ALWAYS for entry in scene.table])
     keep = touching < limit
     dropped = [name for name, kept in zip(scene.names, keep, strict=True) if not kept]
     names = tuple(name for name, kept in zip(scene.names, keep, strict=True) if kept)
@@ -304,12 +314,12 @@ def without_permanent_contacts(scene: Scene) -> tuple[Scene, tuple[Note, ...]]:
     return replace(scene, table=scene.table[keep], names=names), notes
 
 
-def links_between(scene: Scene, entry: FloatArray) -> int:
+def _links_between(scene: Scene, entry: FloatArray) -> int:
     """How many links lie between the two of a pair of capsules."""
     return abs(scene.capsules[int(entry[1])].link - scene.capsules[int(entry[2])].link) - 1
 
 
-def clearance_rate(scene: Scene, entry: FloatArray) -> FloatArray:
+def _clearance_rate(scene: Scene, entry: FloatArray) -> FloatArray:
     """Bound on |d clearance / d q_k| of one row for each geometric joint, shape [n_joints].
 
     A point at most r away from a revolute axis moves at most r per radian; r is the length of the chain of
@@ -322,23 +332,23 @@ def clearance_rate(scene: Scene, entry: FloatArray) -> FloatArray:
         return np.where(np.arange(n) < scene.frame_links[a], 2.0, 0.0)
     if kind in (kernels.FRAME_AXIS, kernels.FRAME_PLANE):
         far = float(np.linalg.norm(scene.frames[a, 9:12]))
-        return reach_bounds(scene.robot, scene.frame_links[a], far)
+        return _reach_bounds(scene.robot, scene.frame_links[a], far)
     first = scene.capsules[a]
-    bounds = reach_bounds(scene.robot, first.link, extent(first))
+    bounds = _reach_bounds(scene.robot, first.link, _extent(first))
     if kind == kernels.CAPSULE_CAPSULE and scene.capsules[b].link > 0:
         second = scene.capsules[b]
         low = min(first.link, second.link)
         upper = first if first.link > second.link else second
-        bounds = np.where(np.arange(n) < low, 0.0, reach_bounds(scene.robot, upper.link, extent(upper)))
+        bounds = np.where(np.arange(n) < low, 0.0, _reach_bounds(scene.robot, upper.link, _extent(upper)))
     return bounds
 
 
-def extent(capsule: LinkCapsule) -> float:
+def _extent(capsule: LinkCapsule) -> float:
     """Farthest point of a capsule's segment from its link's origin [m]."""
     return max(float(np.linalg.norm(capsule.start)), float(np.linalg.norm(capsule.end)))
 
 
-def reach_bounds(robot: Robot, link: int, beyond: float) -> FloatArray:
+def _reach_bounds(robot: Robot, link: int, beyond: float) -> FloatArray:
     """For each joint before a link: how far a point `beyond` from the link's origin can be from the joint's axis.
 
     Shape [n_joints]; 1 for a prismatic joint, 0 for joints that do not move the link.

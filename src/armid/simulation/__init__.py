@@ -5,12 +5,12 @@ from armid.simulation.controllers import ComputedTorque, HandGuiding, PdGravity
 from armid.simulation.drift import FrictionDrift
 from armid.simulation.faults import CommandError, GainError, SimulationError
 from armid.simulation.feedback import Feedback
-from armid.simulation.files import Job, JobFiles, run_jobs, write_experiment
+from armid.simulation.files import Job, RunRecord, run_jobs, write_experiment
 from armid.simulation.measure import Mistakes, measure
 from armid.simulation.motions import Approached, CommandedMotion, Held
 from armid.simulation.physics import OnFault, Physics
 from armid.simulation.plant import Plant, build_plant
-from armid.simulation.run import SimulatedRun, simulate
+from armid.simulation.run import SimulatedRun, run_motion
 from armid.simulation.scenario import Experiment, Scenario, run_scenario
 from armid.simulation.sensors import (
     ChannelLag,
@@ -48,7 +48,6 @@ __all__ = [
     "HandGuiding",
     "Held",
     "Job",
-    "JobFiles",
     "LogFormat",
     "Mistakes",
     "OnFault",
@@ -58,6 +57,7 @@ __all__ = [
     "Plant",
     "PositionSensor",
     "RecordedVelocity",
+    "RunRecord",
     "SampleClock",
     "Scenario",
     "Sensors",
@@ -72,8 +72,8 @@ __all__ = [
     "measure",
     "read_controller",
     "run_jobs",
+    "run_motion",
     "run_scenario",
-    "simulate",
     "track_poses",
     "true_parameters",
     "truth_of",

@@ -29,31 +29,31 @@ def arm_spec(robot: Robot, payload: FloatArray | None, rotors: npt.NDArray[np.bo
     for i, (joint, link) in enumerate(zip(robot.joints, robot.links, strict=True)):
         before, after = joint.around_variable()
         ten = inertial_of(robot, i)
-        body = body.add_body(name=f"link{i}", **pose_fields(T_parent_link @ before), **inertia_frame(ten, after))
-        add_joint(body, joint, f"joint{i}")
+        body = body.add_body(name=f"link{i}", **pose_fields(T_parent_link @ before), **_inertia_frame(ten, after))
+        _add_joint(body, joint, f"joint{i}")
         if collisions:
             add_shapes(spec, body, link.geometry, after)
         T_parent_link = after
     body.add_site(name="tip", **pose_fields(T_parent_link @ robot.tip.T_link_frame))
     if payload is not None:
-        body.add_body(name="payload", **inertia_frame(payload, T_parent_link))
+        body.add_body(name="payload", **_inertia_frame(payload, T_parent_link))
     for i in map(int, np.flatnonzero(rotors)):
         rotor = spec.worldbody.add_body(name=f"rotor{i}", mass=1.0, inertia=[1.0] * 3, explicitinertial=True)
         kind = robot.joints[i].kind
-        rotor.add_joint(name=f"rotor{i}", type=joint_type(kind), axis=[0.0, 0.0, 1.0])
-    add_transmissions(spec, robot, rotors)
+        rotor.add_joint(name=f"rotor{i}", type=_joint_type(kind), axis=[0.0, 0.0, 1.0])
+    _add_transmissions(spec, robot, rotors)
     return spec
 
 
-def joint_type(kind: JointKind) -> Any:
+def _joint_type(kind: JointKind) -> Any:
     return mujoco.mjtJoint.mjJNT_SLIDE if kind is JointKind.PRISMATIC else mujoco.mjtJoint.mjJNT_HINGE
 
 
-def add_joint(body: Any, joint: Joint, name: str) -> None:
+def _add_joint(body: Any, joint: Joint, name: str) -> None:
     variable = joint.transforms[joint.variable_index]
     axis = np.zeros(3)
     axis[variable.motion.axis] = variable.sign
-    body.add_joint(name=name, type=joint_type(joint.kind), axis=axis)
+    body.add_joint(name=name, type=_joint_type(joint.kind), axis=axis)
 
 
 def inertial_of(robot: Robot, i: int) -> FloatArray:
@@ -80,7 +80,7 @@ def centre_and_moments(ten: FloatArray) -> tuple[float, FloatArray, FloatArray, 
     return mass, centre, moments, axes
 
 
-def inertia_frame(ten: FloatArray, T_body_link: FloatArray) -> dict[str, Any]:
+def _inertia_frame(ten: FloatArray, T_body_link: FloatArray) -> dict[str, Any]:
     """Where the principal axes stand. Masses and moments are written after compilation, exactly as given."""
     _, centre, _, axes = centre_and_moments(ten)
     T = np.eye(4)
@@ -89,7 +89,7 @@ def inertia_frame(ten: FloatArray, T_body_link: FloatArray) -> dict[str, Any]:
     return {"ipos": place["pos"], "iquat": place["quat"], "mass": 1.0, "inertia": [1.0] * 3, "explicitinertial": True}
 
 
-def add_transmissions(spec: Any, robot: Robot, rotors: npt.NDArray[np.bool_]) -> None:
+def _add_transmissions(spec: Any, robot: Robot, rotors: npt.NDArray[np.bool_]) -> None:
     """Coupled drives as fixed tendons of length q_i = (C^-1 x)_i, springs as tendons of length theta_i - q_i."""
     n = robot.n_joints
     C = np.eye(n) if robot.coupling is None else robot.coupling
@@ -97,13 +97,13 @@ def add_transmissions(spec: Any, robot: Robot, rotors: npt.NDArray[np.bool_]) ->
     for i in range(n):
         weights = {f"joint{k}": float(D[i, k]) for k in range(n) if D[i, k] != 0.0}
         if robot.coupling is not None:
-            fixed_tendon(spec, f"drive{i}", weights)
+            _fixed_tendon(spec, f"drive{i}", weights)
         if rotors[i]:
-            spring = fixed_tendon(spec, f"spring{i}", {f"rotor{i}": 1.0} | {k: -w for k, w in weights.items()})
+            spring = _fixed_tendon(spec, f"spring{i}", {f"rotor{i}": 1.0} | {k: -w for k, w in weights.items()})
             spring.springlength = [0.0, 0.0]
 
 
-def fixed_tendon(spec: Any, name: str, weights: dict[str, float]) -> Any:
+def _fixed_tendon(spec: Any, name: str, weights: dict[str, float]) -> Any:
     tendon = spec.add_tendon(name=name)
     for joint, weight in weights.items():
         tendon.wrap_joint(joint, weight)
@@ -115,7 +115,7 @@ def compiled(spec: Any, robot: Robot) -> Any:
     try:
         model = spec.compile()
         if model.ngeom:
-            pairs = overlapping_bodies(model, *posture_range(robot, int(model.nv)))
+            pairs = overlapping_bodies(model, *_posture_range(robot, int(model.nv)))
             pairs |= {(0, 1)}
             for one, other in sorted(pairs):
                 spec.add_exclude(bodyname1=model.body(one).name, bodyname2=model.body(other).name)
@@ -125,7 +125,7 @@ def compiled(spec: Any, robot: Robot) -> Any:
     return model
 
 
-def posture_range(robot: Robot, coordinates: int) -> tuple[FloatArray, FloatArray]:
+def _posture_range(robot: Robot, coordinates: int) -> tuple[FloatArray, FloatArray]:
     """Positions to try when looking for overlapping shapes; rotors of elastic drives carry no shape."""
     lower, upper = np.zeros(coordinates), np.zeros(coordinates)
     n = robot.n_joints

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray, read_only, samples
+from armid.documents import new_file
 from armid.robot.robot import Robot
 from armid.simulation.dynamics import RigidModel
 
@@ -66,6 +67,6 @@ def read_controller(
 
 def write_controller_data(data: ControllerData, path: Path) -> Path:
     """An npz with `q`, `g`, `M` and `joint_names`."""
-    with path.open("wb") as file:
+    with new_file(path) as file:
         np.savez(file, q=data.q, g=data.gravity, M=data.inertia, joint_names=np.array(data.joint_names))
     return path

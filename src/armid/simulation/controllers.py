@@ -74,7 +74,7 @@ class PdGravity:
 
     def law(self, robot: Robot, plant: Plant, reference: Reference, period: float) -> Law:
         known = RigidModel(self.model or robot)
-        forward = friction_feedforward(known.robot, reference) if self.friction else np.zeros_like(reference.qd)
+        forward = _friction_feedforward(known.robot, reference) if self.friction else np.zeros_like(reference.qd)
         kp, kd = self.gains(known, plant, reference, period)
         q_ref, qd_ref = reference.q, reference.qd
         gravity = known.gravity
@@ -100,7 +100,7 @@ class PdGravity:
         while True:
             kp = inertia * omega**2 if self.kp is None else per_joint("kp", self.kp, n)
             kd = 2.0 * np.sqrt(kp * inertia) if self.kd is None else per_joint("kd", self.kd, n)
-            worst = max(closed_loop_radius(plant, q, np.diag(kp), np.diag(kd), period) for q in postures)
+            worst = max(_closed_loop_radius(plant, q, np.diag(kp), np.diag(kd), period) for q in postures)
             if worst < UNSTABLE_RADIUS or self.kp is not None or omega < SLOWEST_LOOP:
                 return kp, kd
             omega *= 0.7
@@ -127,7 +127,7 @@ class ComputedTorque:
         known = RigidModel(believed)
         omega = 2.0 * np.pi * self.frequency_hz
         q_ref, qd_ref, qdd_ref = reference.q, reference.qd, reference.qdd
-        rotor, friction = believed.drive("rotor_inertia"), friction_feedforward(believed, reference)
+        rotor, friction = believed.drive("rotor_inertia"), _friction_feedforward(believed, reference)
         inverse = known.inverse
 
         def torque(k: int, q: FloatArray, qd: FloatArray) -> FloatArray:
@@ -181,7 +181,7 @@ class HandGuiding:
         )
 
 
-def friction_feedforward(robot: Robot, reference: Reference) -> FloatArray:
+def _friction_feedforward(robot: Robot, reference: Reference) -> FloatArray:
     """Friction and offset of the commanded motion, not of the measured one: its sign does not chatter at rest."""
     drive = robot.drive
     forward: FloatArray = drive("viscous") * reference.qd + drive("coulomb") * np.sign(reference.qd) + drive("offset")
@@ -216,7 +216,7 @@ def lightest(known: RigidModel, q: FloatArray, damping: FloatArray) -> FloatArra
     return tried[np.argsort(smallest)[:LIGHTEST_KEPT]]
 
 
-def closed_loop_radius(plant: Plant, q: FloatArray, Kp: FloatArray, Kd: FloatArray, period: float) -> float:
+def _closed_loop_radius(plant: Plant, q: FloatArray, Kp: FloatArray, Kd: FloatArray, period: float) -> float:
     """Spectral radius of one control period around rest at q: torque held, arm linearised without gravity.
 
     With x' = A x + B u between ticks and u = -K x at them, x_{k+1} = (Phi - Gamma K) x_k. Below 1 errors die out.
@@ -237,6 +237,6 @@ def check_gains(law: Law, plant: Plant, reference: Reference, period: float) -> 
     damping = np.diag(law.damping(reference.q[0]))
     light = lightest(RigidModel(plant.robot), reference.q, np.where(plant.locked, 0.0, damping))
     for q in np.vstack([spread(reference.q), light]):
-        radius = closed_loop_radius(plant, q, law.stiffness(q), law.damping(q), period)
+        radius = _closed_loop_radius(plant, q, law.stiffness(q), law.damping(q), period)
         if not radius < UNSTABLE_RADIUS:
             raise GainError(radius, period)

@@ -9,7 +9,6 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from armid.arrays import FloatArray
-from armid.errors import InputError
 from armid.notes import Note
 from armid.robot.robot import Robot
 from armid.simulation.motions import CommandedMotion
@@ -26,10 +25,6 @@ def write_experiment(
     Returns:
         The files, logs first.
     """
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(directory, f"cannot be created: {error.strerror or error}") from None
     files = [write_log(experiment.log, directory / f"{name}{SUFFIXES[kind]}", kind) for kind in formats]
     files.append(write_truth(experiment, directory / f"{name}.truth.json"))
     files.append(write_true_motion(experiment, directory / f"{name}.truth.npz"))
@@ -59,27 +54,47 @@ class Job:
     start: FloatArray | None = None
 
 
-@dataclass(frozen=True)
-class JobFiles:
-    """What a job left behind: files, what happened on the way, and how much was logged."""
+@dataclass(frozen=True, kw_only=True)
+class RunRecord:
+    """One run in short.
 
-    files: tuple[Path, ...]
+    Args:
+        events: what happened on the way.
+        samples: logged.
+        duration: of the motion as far as it was carried out [s].
+        commanded: duration of the motion asked for [s].
+        files: that were written, logs first; none while it is only in memory.
+    """
+
     events: tuple[Note, ...]
     samples: int
     duration: float
+    commanded: float
+    files: tuple[Path, ...] = ()
 
 
-def run_job(job: Job) -> JobFiles:
+def record_of(experiment: Experiment, commanded: float, files: Sequence[Path] = ()) -> RunRecord:
+    """An experiment in short; `commanded` is how long its motion should have taken [s]."""
+    return RunRecord(
+        events=experiment.run.faults,
+        samples=len(experiment.log),
+        duration=float(experiment.run.time[-1]),
+        commanded=commanded,
+        files=tuple(files),
+    )
+
+
+def _run_job(job: Job) -> RunRecord:
     """Runs one experiment and writes it."""
     experiment = run_scenario(job.robot, job.motion, job.scenario, start=job.start)
     files = write_experiment(experiment, job.directory, formats=job.formats, name=job.name)
-    return JobFiles(tuple(files), experiment.run.faults, len(experiment.log), float(experiment.run.time[-1]))
+    return record_of(experiment, job.motion.duration, files)
 
 
-def run_jobs(jobs: Sequence[Job], *, processes: int = 1) -> list[JobFiles]:
+def run_jobs(jobs: Sequence[Job], *, processes: int = 1) -> list[RunRecord]:
     """Runs experiments, several at a time when asked; the outcome does not depend on how many."""
     if processes <= 1 or len(jobs) <= 1:
-        return [run_job(job) for job in jobs]
+        return [_run_job(job) for job in jobs]
     # A fresh interpreter per worker: forking one that has started threads is not safe.
     with ProcessPoolExecutor(min(processes, len(jobs)), mp_context=get_context("spawn")) as pool:
-        return list(pool.map(run_job, jobs))
+        return list(pool.map(_run_job, jobs))

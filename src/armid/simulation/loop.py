@@ -65,7 +65,7 @@ class Loop:
         self.braked = bool(plant.locked.any())
         self.brake_position = reference.q[0][plant.locked]
         self.brake_map = np.linalg.pinv(plant.motor_map)[:, plant.locked]
-        self.offset = offset_force(plant)
+        self.offset = _offset_force(plant)
         # Without coupling and springs coordinates and drive positions are the same numbers.
         self.direct = plant.n_coordinates == n and plant.robot.coupling is None
         period = 1.0 / settings.control_rate_hz
@@ -134,7 +134,7 @@ class Loop:
         data.qvel[:] -= self.brake_map @ (S[locked] @ data.qvel)
 
 
-def offset_force(plant: Plant) -> FloatArray:
+def _offset_force(plant: Plant) -> FloatArray:
     """Constant offsets of the drives as generalised force, on both sides of the torque sensor."""
     offset, share = plant.robot.drive("offset"), plant.sensed_friction
     force: FloatArray = -plant.link_map.T @ (share * offset) - plant.motor_map.T @ ((1.0 - share) * offset)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.errors import InputError
+from armid.errors import InputError, UnknownNameError
 from armid.logs.log import Channel, Conditions, Log, LogSource
 from armid.robot.robot import Robot
 from armid.simulation.drift import FrictionDrift
@@ -47,6 +47,37 @@ class Mistakes:
         return tuple(code for code, made in flags.items() if made)
 
 
+MISTAKE_WORDS = ("torque-sign", "degrees", "joint-order", "gravity-compensated", "mounting")
+"""As in `Mistakes.codes`."""
+
+
+def with_mistake(mistakes: Mistakes, text: str, robot: Robot) -> Mistakes:
+    """One mistake more, from words: `torque-sign`, `torque-sign=joint2,joint4`, `joint-order=joint1,joint2`, `degrees`, ...
+
+    Raises:
+        UnknownNameError: no such mistake, or no such joint.
+        InputError: not two joints to swap.
+    """
+    code, _, argument = text.partition("=")
+    joints = tuple(name for name in argument.split(",") if name)
+    for name in joints:
+        robot.joint_index(name)
+    match code:
+        case "torque-sign":
+            return replace(mistakes, wrong_sign=joints or robot.joint_names)
+        case "degrees":
+            return replace(mistakes, degrees=True)
+        case "joint-order":
+            if len(joints) != 2:
+                raise InputError("mistake joint-order", f"{len(joints)} joints", "two joint names: joint-order=A,B")
+            return replace(mistakes, swapped=((joints[0], joints[1]),))
+        case "gravity-compensated":
+            return replace(mistakes, gravity_compensated=True)
+        case "mounting":
+            return replace(mistakes, upside_down=True)
+    raise UnknownNameError("mistake", code, MISTAKE_WORDS)
+
+
 # One stream of random numbers per purpose: switching one sensor off leaves the others' noise as it was.
 STREAMS = ("clock", "position", "velocity", "torque", "motor", "current", "packets")
 
@@ -74,8 +105,8 @@ def measure(
     rngs = dict(zip(STREAMS, np.random.default_rng(seed).spawn(len(STREAMS)), strict=True))
     rate = 1.0 / float(run.time[1] - run.time[0])
     true, stamps = settings.clock.instants(float(run.time[-1]), rate, rngs["clock"])
-    channels = read_channels(run, settings, wrong, declared or run.robot, true, rngs)
-    channels = mistaken(channels, run.robot, wrong)
+    channels = _read_channels(run, settings, wrong, declared or run.robot, true, rngs)
+    channels = _make_mistakes(channels, run.robot, wrong)
     log = Log(
         name=f"simulated {run.robot.name}",
         joints=run.robot.joint_names,
@@ -85,10 +116,10 @@ def measure(
         conditions=Conditions(payload=0.0 if run.plant.payload is None else float(run.plant.payload[0])),
         source=LogSource(reader=f"armid simulation, seed {seed}"),
     )
-    return carried(log, settings.packets, rngs["packets"])
+    return _carried(log, settings.packets, rngs["packets"])
 
 
-def read_channels(
+def _read_channels(
     run: SimulatedRun,
     sensors: Sensors,
     mistakes: Mistakes,
@@ -116,7 +147,7 @@ def read_channels(
                 held(run.time, qd, true - lag.velocity), rngs["velocity"]
             )
         case RecordedVelocity.DIFFERENCED:
-            channels[Channel.VELOCITY] = backward_difference(true, position)
+            channels[Channel.VELOCITY] = _backward_difference(true, position)
         case RecordedVelocity.NONE:
             pass
     link, motor = run.link_torque, run.motor_torque
@@ -159,14 +190,14 @@ def held(time: FloatArray, values: FloatArray, at: FloatArray, slopes: FloatArra
     return straight + u * (1.0 - u) * ((1.0 - u) * da + u * db)
 
 
-def backward_difference(time: FloatArray, q: FloatArray) -> FloatArray:
+def _backward_difference(time: FloatArray, q: FloatArray) -> FloatArray:
     """(q_k - q_{k-1}) / dt; the first sample repeats the second."""
     dt = np.diff(time)[:, np.newaxis]
     slope = np.diff(q, axis=0) / np.where(dt > 0.0, dt, np.inf)
     return np.vstack([slope[:1], slope])
 
 
-def carried(log: Log, packets: Packets, rng: np.random.Generator) -> Log:
+def _carried(log: Log, packets: Packets, rng: np.random.Generator) -> Log:
     """The log after the network: some samples shown twice, some missing. The first always arrives."""
     draw = rng.random((2, len(log)))
     repeated, dropped = draw[0] < packets.repeated, draw[1] < packets.dropped
@@ -177,7 +208,7 @@ def carried(log: Log, packets: Packets, rng: np.random.Generator) -> Log:
     return log.selected(~dropped) if dropped.any() else log
 
 
-def mistaken(channels: dict[Channel, FloatArray], robot: Robot, mistakes: Mistakes) -> dict[Channel, FloatArray]:
+def _make_mistakes(channels: dict[Channel, FloatArray], robot: Robot, mistakes: Mistakes) -> dict[Channel, FloatArray]:
     """The channels as somebody logged them wrongly."""
     out = dict(channels)
     flip = np.ones(robot.n_joints)

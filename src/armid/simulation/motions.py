@@ -117,10 +117,10 @@ def sampled_reference(
     for name, values in (("q", q), ("qd", qd), ("qdd", qdd)):
         if values.shape != (count, robot.n_joints):
             raise ShapeError(f"commanded {name}", values.shape, f"[{count}, {robot.n_joints}], one column per joint")
-    check_finite(robot, time, q, qd, qdd)
-    check_limits(robot, time, q, qd)
+    _check_finite(robot, time, q, qd, qdd)
+    _check_limits(robot, time, q, qd)
     if start is not None:
-        check_start(robot, np.asarray(start, dtype=np.float64), q[0], qd[0])
+        _check_start(robot, np.asarray(start, dtype=np.float64), q[0], qd[0])
     return Reference(read_only(time), read_only(q), read_only(qd), read_only(qdd))
 
 
@@ -156,7 +156,7 @@ def in_joint_order(motion: CommandedMotion, robot: Robot) -> CommandedMotion:
     return motion
 
 
-def check_finite(robot: Robot, time: FloatArray, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> None:
+def _check_finite(robot: Robot, time: FloatArray, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> None:
     bad = ~(np.isfinite(q) & np.isfinite(qd) & np.isfinite(qdd))
     if bad.any():
         tick, joint = (int(i) for i in np.argwhere(bad)[0])
@@ -167,7 +167,7 @@ def check_finite(robot: Robot, time: FloatArray, q: FloatArray, qd: FloatArray, 
         )
 
 
-def check_limits(robot: Robot, time: FloatArray, q: FloatArray, qd: FloatArray) -> None:
+def _check_limits(robot: Robot, time: FloatArray, q: FloatArray, qd: FloatArray) -> None:
     lower, upper, velocity = robot.limit("lower"), robot.limit("upper"), robot.limit("velocity")
     span = np.where(np.isfinite(upper - lower), LIMIT_SLACK * (upper - lower), 0.0)
     for what, values, low, high in (
@@ -184,7 +184,7 @@ def check_limits(robot: Robot, time: FloatArray, q: FloatArray, qd: FloatArray) 
             )
 
 
-def check_start(robot: Robot, start: FloatArray, q0: FloatArray, qd0: FloatArray) -> None:
+def _check_start(robot: Robot, start: FloatArray, q0: FloatArray, qd0: FloatArray) -> None:
     if start.shape != (robot.n_joints,):
         raise ShapeError("start", start.shape, f"[{robot.n_joints}]")
     if not np.isfinite(start).all():

@@ -112,7 +112,7 @@ class Plant:
         viscous, coulomb = (np.where(self.locked, 0.0, x) for x in (viscous, coulomb))
         for i in range(self.robot.n_joints):
             output = share if self.elastic[i] else 1.0
-            damping, loss, output_index = output_friction(self, i)
+            damping, loss, output_index = _output_friction(self, i)
             damping[output_index] = output * viscous[i]
             loss[output_index] = output * coulomb[i]
             if self.elastic[i]:
@@ -121,7 +121,7 @@ class Plant:
                 m.dof_frictionloss[dof] = (1.0 - share) * coulomb[i]
 
 
-def output_friction(plant: Plant, i: int) -> tuple[FloatArray, FloatArray, int]:
+def _output_friction(plant: Plant, i: int) -> tuple[FloatArray, FloatArray, int]:
     """The arrays of damping and friction loss that act on drive i's output, and its place in them."""
     m = plant.model
     if plant.robot.coupling is None:
@@ -159,11 +159,11 @@ def build_plant(
     rotors = np.array([elastic and np.isfinite(joint.drive.stiffness) for joint in robot.joints], dtype=bool)
     held = np.zeros(robot.n_joints, dtype=bool)
     held[[robot.joint_index(name) for name in locked]] = True
-    load = None if payload is None else checked_payload(payload)
+    load = None if payload is None else _check_payload(payload)
     spec = arm_spec(robot, load, rotors, collisions=collisions)
     spec.option.timestep = step
     model = compiled(spec, robot)
-    link_map, motor_map = transmission_maps(robot, model, rotors)
+    link_map, motor_map = _transmission_maps(robot, model, rotors)
     inertia = np.where(held, BRAKE_INERTIA, robot.drive("rotor_inertia"))
     plant = Plant(
         robot=robot,
@@ -176,17 +176,17 @@ def build_plant(
         rotor_inertia=read_only(inertia),
         locked=held,
     )
-    write_inertias(plant)
-    write_drives(plant)
+    _write_inertias(plant)
+    _write_drives(plant)
     with engine_warnings():
         mujoco.mj_setConst(model, mujoco.MjData(model))
         # The friction solver's tolerance is relative to this; a brake's inertia must not loosen it.
         model.stat.meaninertia = min(float(model.stat.meaninertia), 1.0)
-        check_mass_matrix(plant)
+        _check_mass_matrix(plant)
     return plant
 
 
-def checked_payload(payload: npt.ArrayLike) -> FloatArray:
+def _check_payload(payload: npt.ArrayLike) -> FloatArray:
     values = read_only(payload)
     if values.shape != (N_INERTIAL,):
         raise InputError(
@@ -198,7 +198,7 @@ def checked_payload(payload: npt.ArrayLike) -> FloatArray:
     return values
 
 
-def transmission_maps(robot: Robot, model: Any, rotors: npt.NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
+def _transmission_maps(robot: Robot, model: Any, rotors: npt.NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
     n = robot.n_joints
     link_map = np.zeros((n, int(model.nv)))
     dofs = [int(model.joint(f"joint{i}").dofadr[0]) for i in range(n)]
@@ -211,7 +211,7 @@ def transmission_maps(robot: Robot, model: Any, rotors: npt.NDArray[np.bool_]) -
     return link_map, motor_map
 
 
-def write_inertias(plant: Plant) -> None:
+def _write_inertias(plant: Plant) -> None:
     """Masses and principal moments, exactly as given."""
     m, robot = plant.model, plant.robot
     bodies = {f"link{i}": inertial_of(robot, i) for i in range(robot.n_joints)}
@@ -229,7 +229,7 @@ def write_inertias(plant: Plant) -> None:
         m.body_inertia[body] = SMALLEST_MASS
 
 
-def write_drives(plant: Plant) -> None:
+def _write_drives(plant: Plant) -> None:
     """Rotor inertia, stiffness and friction."""
     m, robot = plant.model, plant.robot
     for i, joint in enumerate(robot.joints):
@@ -249,7 +249,7 @@ def write_drives(plant: Plant) -> None:
 POSTURES_TRIED = 10
 
 
-def check_mass_matrix(plant: Plant) -> None:
+def _check_mass_matrix(plant: Plant) -> None:
     """An arm whose mass matrix is not positive definite cannot be moved; says which links are to blame."""
     m = plant.model
     rng = np.random.default_rng(0)

@@ -68,7 +68,7 @@ class SimulatedRun:
         return not any(fault.severity is Severity.ERROR for fault in self.faults)
 
 
-def simulate(
+def run_motion(
     robot: Robot,
     motion: CommandedMotion,
     *,
@@ -111,10 +111,10 @@ def simulate(
     check_gains(law, plant, reference, period)
     with engine_warnings():  # a state that is not finite is a fault of ours with a name
         record = Loop(plant, law, reference, settings, substeps).run()
-    return evaluated(plant, reference, record, settings)
+    return _evaluate(plant, reference, record, settings)
 
 
-def evaluated(plant: Plant, reference: Reference, record: Record, settings: Physics) -> SimulatedRun:
+def _evaluate(plant: Plant, reference: Reference, record: Record, settings: Physics) -> SimulatedRun:
     """Drive-side quantities from the raw record, by the balance of forces; [Kolyubin2017] models 1-3 give the sides."""
     if record.fault is not None and settings.on_fault is OnFault.RAISE:
         raise SimulationError(record.fault, float(reference.time[record.ticks]))
@@ -124,7 +124,7 @@ def evaluated(plant: Plant, reference: Reference, record: Record, settings: Phys
     x, v, a = record.x[keep], record.v[keep], record.a[keep]
     qd, qdd, motor_qd, motor_qdd = v @ L.T, a @ L.T, v @ S.T, a @ S.T
     torque, hand, scale = record.torque[keep], record.hand[keep], record.scale[keep]
-    coulomb_link, coulomb_motor = coulomb_torques(plant, record.constraint[keep])
+    coulomb_link, coulomb_motor = _coulomb_torques(plant, record.constraint[keep])
     viscous, offset = np.where(plant.locked, 0.0, robot.drive("viscous")) * scale[:, :1], robot.drive("offset")
     friction_link = share * (viscous * qd) + coulomb_link
     friction_motor = (1.0 - share) * (viscous * motor_qd) + coulomb_motor
@@ -155,11 +155,11 @@ def evaluated(plant: Plant, reference: Reference, record: Record, settings: Phys
         friction=read_only(friction_link + friction_motor),
         external_torque=read_only(hand),
         friction_scale=read_only(scale),
-        faults=tuple(faults_of(plant, record, reference)),
+        faults=tuple(_faults_of(plant, record, reference)),
     )
 
 
-def coulomb_torques(plant: Plant, constraint: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _coulomb_torques(plant: Plant, constraint: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Dry friction as it acted on either side of the sensor, from MuJoCo's constraint forces, [n_ticks, n_joints]."""
     n, share = plant.robot.n_joints, plant.sensed_friction
     C = np.eye(n) if plant.robot.coupling is None else plant.robot.coupling
@@ -169,7 +169,7 @@ def coulomb_torques(plant: Plant, constraint: FloatArray) -> tuple[FloatArray, F
     return link, np.where(plant.elastic, rotor, (1.0 - share) * output)
 
 
-def faults_of(plant: Plant, record: Record, reference: Reference) -> list[Note]:
+def _faults_of(plant: Plant, record: Record, reference: Reference) -> list[Note]:
     """Everything worth a note, the one that ended the motion last."""
     notes = [
         noticed(

@@ -14,7 +14,7 @@ from armid.simulation.controllers import ComputedTorque, Controller, HandGuiding
 from armid.simulation.measure import Mistakes, hanging, measure, temperatures
 from armid.simulation.motions import CommandedMotion
 from armid.simulation.physics import Physics
-from armid.simulation.run import SimulatedRun, simulate
+from armid.simulation.run import SimulatedRun, run_motion
 from armid.simulation.sensors import Sensors
 from armid.simulation.tracker import EncoderErrors, Tracker
 from armid.simulation.variation import varied
@@ -87,7 +87,7 @@ def physical_robot(declared: Robot, scenario: Scenario) -> Robot:
     return hanging(robot) if scenario.mistakes.upside_down else robot
 
 
-def with_model_error(controller: Controller, declared: Robot, scenario: Scenario) -> Controller:
+def _with_model_error(controller: Controller, declared: Robot, scenario: Scenario) -> Controller:
     """The controller with a model as wrong as the scenario says; the real mounting is known to it."""
     believed = hanging(declared) if scenario.mistakes.upside_down else declared
     if scenario.model_variation:
@@ -97,7 +97,7 @@ def with_model_error(controller: Controller, declared: Robot, scenario: Scenario
     return controller
 
 
-def with_seed(physics: Physics, seed: int) -> Physics:
+def _with_seed(physics: Physics, seed: int) -> Physics:
     """The physics with its encoders' noise drawn from the scenario's seed as well as their own."""
     if physics.feedback is None:
         return physics
@@ -117,11 +117,11 @@ def run_scenario(
         start: where the arm stands at rest, shape [n_joints]; by default it is already in the motion's first state.
     """
     plan = scenario or Scenario()
-    run = simulate(
+    run = run_motion(
         physical_robot(declared, plan),
         motion,
-        controller=with_model_error(plan.controller, declared, plan),
-        physics=with_seed(plan.physics, plan.seed),
+        controller=_with_model_error(plan.controller, declared, plan),
+        physics=_with_seed(plan.physics, plan.seed),
         declared=declared,
         start=start,
     )

@@ -48,7 +48,7 @@ def quantised(values: FloatArray, resolution: FloatArray) -> FloatArray:
     return np.where(resolution > 0.0, np.round(values / grain) * grain, values)
 
 
-def noisy(values: FloatArray, deviation: FloatArray, rng: np.random.Generator) -> FloatArray:
+def _noisy(values: FloatArray, deviation: FloatArray, rng: np.random.Generator) -> FloatArray:
     """With white Gaussian noise of the given standard deviation per column."""
     return values + rng.standard_normal(values.shape) * deviation
 
@@ -69,7 +69,7 @@ class PositionSensor:
 
     def read(self, q: FloatArray, rng: np.random.Generator) -> FloatArray:
         n = q.shape[1]
-        return quantised(noisy(q, per_joint("noise", self.noise, n), rng), per_joint("resolution", self.resolution, n))
+        return quantised(_noisy(q, per_joint("noise", self.noise, n), rng), per_joint("resolution", self.resolution, n))
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,9 @@ class VelocitySensor:
 
     def read(self, qd: FloatArray, rng: np.random.Generator) -> FloatArray:
         n = qd.shape[1]
-        return quantised(noisy(qd, per_joint("noise", self.noise, n), rng), per_joint("resolution", self.resolution, n))
+        return quantised(
+            _noisy(qd, per_joint("noise", self.noise, n), rng), per_joint("resolution", self.resolution, n)
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +117,7 @@ class TorqueSensor:
             name: per_joint(name, getattr(self, name), n)
             for name in ("noise", "resolution", "saturation", "offset", "gain")
         }
-        raw = quantised(noisy(value["gain"] * torque + value["offset"], value["noise"], rng), value["resolution"])
+        raw = quantised(_noisy(value["gain"] * torque + value["offset"], value["noise"], rng), value["resolution"])
         return np.clip(raw, -value["saturation"], value["saturation"])
 
 

@@ -40,33 +40,33 @@ def load_scenario(path: Path, robot: Robot) -> Scenario:
     except (yaml.YAMLError, RecursionError) as problem:
         raise InputError(path, f"not YAML: {' '.join(str(problem).split())}") from None
     try:
-        return scenario_from(document if document is not None else {}, robot, str(path))
+        return _scenario_from(document if document is not None else {}, robot, str(path))
     except InputError:
         raise
     except ArmidError as problem:
         raise InputError(path, str(problem)) from None
 
 
-def scenario_from(document: Any, robot: Robot, where: str) -> Scenario:
+def _scenario_from(document: Any, robot: Robot, where: str) -> Scenario:
     """A scenario from plain values."""
-    values = dict(mapping(document, where))
+    values = dict(_mapping(document, where))
     special: dict[str, Any] = {}
     if "controller" in values:
         special["controller"] = controller_from(values.pop("controller"), f"{where}: controller")
     if "sensors" in values:
         special["sensors"] = sensors_from(values.pop("sensors"), robot, f"{where}: sensors")
     if "physics" in values:
-        special["physics"] = physics_from(values.pop("physics"), f"{where}: physics")
-    return replace(built(Scenario, values, where), **special)
+        special["physics"] = _physics_from(values.pop("physics"), f"{where}: physics")
+    return replace(_build(Scenario, values, where), **special)
 
 
 def controller_from(document: Any, where: str) -> Controller:
-    values = {"kind": document} if isinstance(document, str) else dict(mapping(document, where))
+    values = {"kind": document} if isinstance(document, str) else dict(_mapping(document, where))
     kind = str(values.pop("kind", "pd"))
     if kind not in CONTROLLERS:
         raise UnknownNameError("controller", kind, CONTROLLERS)
     model = values.pop("model", None)
-    controller: Controller = built(CONTROLLERS[kind], values, where)
+    controller: Controller = _build(CONTROLLERS[kind], values, where)
     if model is None:
         return controller
     from armid.robot.load import load_robot
@@ -76,128 +76,130 @@ def controller_from(document: Any, where: str) -> Controller:
 
 def sensors_from(document: Any, robot: Robot, where: str) -> Sensors:
     """Given by fields, or `perfect` or `typical`; `like: typical` starts from those and changes some fields."""
-    values = {"like": document} if isinstance(document, str) else dict(mapping(document, where))
+    values = {"like": document} if isinstance(document, str) else dict(_mapping(document, where))
     kinds = {"perfect": Sensors(), "typical": typical_sensors(robot.limit("torque"))}
     like = str(values.pop("like", "perfect"))
     if like not in kinds:
         raise UnknownNameError("set of sensors", like, kinds)
-    given: Sensors = built(Sensors, values, where)
+    given: Sensors = _build(Sensors, values, where)
     return replace(kinds[like], **{name: getattr(given, name) for name in values})
 
 
-def physics_from(document: Any, where: str) -> Physics:
-    values = dict(mapping(document, where))
+def _physics_from(document: Any, where: str) -> Physics:
+    values = dict(_mapping(document, where))
     payload = values.pop("payload", None)
-    physics: Physics = built(Physics, values, where)
-    return physics if payload is None else replace(physics, payload=payload_from(payload, f"{where}: payload"))
+    physics: Physics = _build(Physics, values, where)
+    return physics if payload is None else replace(physics, payload=_payload_from(payload, f"{where}: payload"))
 
 
-def payload_from(document: Any, where: str) -> FloatArray:
+def _payload_from(document: Any, where: str) -> FloatArray:
     """`mass` [kg], `centre` [m] and `inertia` about the centre (Ixx Ixy Ixz Iyy Iyz Izz) [kg m^2], in the last link."""
-    values = mapping(document, where)
+    values = _mapping(document, where)
     unknown = set(values) - {"mass", "centre", "inertia"}
     if unknown:
         raise UnknownNameError(f"field in {where}", sorted(unknown)[0], ("mass", "centre", "inertia"))
-    mass = number(values.get("mass"), f"{where}: mass")
-    centre = numbers(values.get("centre", [0.0] * 3), 3, f"{where}: centre")
-    inertia = numbers(values.get("inertia", [0.0] * 6), 6, f"{where}: inertia")
+    mass = _number(values.get("mass"), f"{where}: mass")
+    centre = _numbers(values.get("centre", [0.0] * 3), 3, f"{where}: centre")
+    inertia = _numbers(values.get("inertia", [0.0] * 6), 6, f"{where}: inertia")
     return from_centre_of_mass(mass, centre, tensor(inertia))
 
 
-def mapping(document: Any, where: str) -> Mapping[str, Any]:
+def _mapping(document: Any, where: str) -> Mapping[str, Any]:
     if not isinstance(document, Mapping):
         raise InputError(where, f"{document!r} is not a set of named fields")
     return {str(key): value for key, value in document.items()}
 
 
-def number(value: Any, where: str) -> float:
+def _number(value: Any, where: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         hint = "YAML reads 1e9 as text: write 1.0e+9" if _EXPONENT.fullmatch(str(value)) else ""
         raise InputError(where, f"{value!r} is not a number", hint)
     return float(value)
 
 
-def numbers(value: Any, count: int, where: str) -> FloatArray:
+def _numbers(value: Any, count: int, where: str) -> FloatArray:
     if not isinstance(value, list) or len(value) != count:
         raise InputError(where, f"{value!r}", f"a list of {count} numbers")
-    return np.array([number(item, where) for item in value])
+    return np.array([_number(item, where) for item in value])
 
 
-def built(kind: type, document: Any, where: str) -> Any:
+def _build(kind: type, document: Any, where: str) -> Any:
     """An object of a settings class from its fields."""
-    values = mapping(document, where)
+    values = _mapping(document, where)
     hints = get_type_hints(kind)
     known = {f.name for f in fields(kind)}
     for name in values:
         if name not in known:
             raise UnknownNameError(f"field in {where}", name, sorted(known))
-    arguments = {name: converted(hints[name], value, f"{where}: {name}") for name, value in values.items()}
+    arguments = {name: _convert(hints[name], value, f"{where}: {name}") for name, value in values.items()}
     try:
         return kind(**arguments)
     except TypeError as problem:
         raise InputError(where, str(problem).removeprefix(f"{kind.__name__}.__init__() ")) from None
 
 
-def converted(hint: Any, value: Any, where: str) -> Any:
+def _convert(hint: Any, value: Any, where: str) -> Any:
     """A plain value as the annotated type: numbers, words, tuples, matrices, nested settings, or one of several."""
     origin = get_origin(hint)
     if origin in (Union, UnionType):
-        return one_of(get_args(hint), value, where)
+        return _one_of(get_args(hint), value, where)
     if origin is tuple:
-        return tuple_of(get_args(hint), value, where)
+        return _tuple_of(get_args(hint), value, where)
     if origin is np.ndarray:
-        return np.array([numbers(row, 4, where) for row in value]) if isinstance(value, list) else one_row(value, where)
+        return (
+            np.array([_numbers(row, 4, where) for row in value]) if isinstance(value, list) else _one_row(value, where)
+        )
     if hint is bool and isinstance(value, bool):
         return value
     if hint is int and isinstance(value, int) and not isinstance(value, bool):
         return value
     if hint is float:
-        return number(value, where)
+        return _number(value, where)
     if hint is str and isinstance(value, str):
         return value
     if isinstance(hint, type) and issubclass(hint, Enum):
-        return word(hint, value, where)
+        return _word(hint, value, where)
     if isinstance(hint, type) and is_dataclass(hint):
-        return built(hint, value, where)
+        return _build(hint, value, where)
     raise InputError(where, f"{value!r}", f"expected {getattr(hint, '__name__', hint)}")
 
 
-def one_row(value: Any, where: str) -> FloatArray:
+def _one_row(value: Any, where: str) -> FloatArray:
     raise InputError(where, f"{value!r}", "a matrix as a list of four rows")
 
 
-def is_single(kind: Any) -> bool:
+def _is_single(kind: Any) -> bool:
     origin = get_origin(kind)
     return origin is not tuple
 
 
-def one_of(kinds: tuple[Any, ...], value: Any, where: str) -> Any:
+def _one_of(kinds: tuple[Any, ...], value: Any, where: str) -> Any:
     """The first alternative that fits."""
     if value is None and NoneType in kinds:
         return None
     rest = [kind for kind in kinds if kind is not NoneType]
     if not isinstance(value, list):
         # What is not a list was not meant as one: complain about the single value.
-        rest.sort(key=is_single)
+        rest.sort(key=_is_single)
     for kind in rest[:-1]:
         try:
-            return converted(kind, value, where)
+            return _convert(kind, value, where)
         except InputError:
             continue
-    return converted(rest[-1], value, where)
+    return _convert(rest[-1], value, where)
 
 
-def tuple_of(kinds: tuple[Any, ...], value: Any, where: str) -> tuple[Any, ...]:
+def _tuple_of(kinds: tuple[Any, ...], value: Any, where: str) -> tuple[Any, ...]:
     if not isinstance(value, list):
         raise InputError(where, f"{value!r}", "a list")
     if len(kinds) == 2 and kinds[1] is Ellipsis:
-        return tuple(converted(kinds[0], item, where) for item in value)
+        return tuple(_convert(kinds[0], item, where) for item in value)
     if len(value) != len(kinds):
         raise InputError(where, f"{value!r}", f"a list of {len(kinds)}")
-    return tuple(converted(kind, item, where) for kind, item in zip(kinds, value, strict=True))
+    return tuple(_convert(kind, item, where) for kind, item in zip(kinds, value, strict=True))
 
 
-def word(kind: type[Enum], value: Any, where: str) -> Enum:
+def _word(kind: type[Enum], value: Any, where: str) -> Enum:
     for member in kind:
         if member.value == value:
             return member

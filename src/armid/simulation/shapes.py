@@ -27,12 +27,12 @@ def add_shapes(spec: Any, body: Any, geometry: tuple[Geometry, ...], T_body_link
     for item in geometry:
         if not item.collision:
             continue
-        fields = geom_fields(spec, item)
+        fields = _geom_fields(spec, item)
         if fields is not None:
             body.add_geom(mass=0.0, **fields, **pose_fields(T_body_link @ item.T_link_shape))
 
 
-def geom_fields(spec: Any, item: Geometry) -> dict[str, Any] | None:
+def _geom_fields(spec: Any, item: Geometry) -> dict[str, Any] | None:
     """Type and size of one geom; None for a mesh that cannot be read here."""
     geom = mujoco.mjtGeom
     match item.shape:
@@ -45,10 +45,10 @@ def geom_fields(spec: Any, item: Geometry) -> dict[str, Any] | None:
         case Capsule(radius, length):
             return {"type": geom.mjGEOM_CAPSULE, "size": [radius, 0.5 * length, 0.0]}
         case Mesh(path, scale):
-            return mesh_fields(spec, Path(path), scale)
+            return _mesh_fields(spec, Path(path), scale)
 
 
-def mesh_fields(spec: Any, path: Path, scale: tuple[float, float, float]) -> dict[str, Any] | None:
+def _mesh_fields(spec: Any, path: Path, scale: tuple[float, float, float]) -> dict[str, Any] | None:
     if path.suffix.lower() not in MESH_SUFFIXES or not path.is_file():
         return None
     name = f"mesh{len(spec.meshes)}"

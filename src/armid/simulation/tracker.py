@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray, read_only, samples
+from armid.documents import new_file
 from armid.errors import ShapeError
 from armid.robot.quaternion import quaternion_from_matrix
 from armid.robot.robot import Robot
@@ -105,7 +106,7 @@ def track_poses(
     rng = np.random.default_rng(seed)
     true = true_positions(robot, shown, wrong, payload)
     # Kinematics need no masses: links without any count as weightless with rotors that can be moved.
-    model = RigidModel(with_some_inertia(robot))
+    model = RigidModel(_with_some_inertia(robot))
     T = np.array([eye.T_tracker_base @ model.tip_pose(row) @ eye.T_tip_target for row in true])
     T[:, :3, 3] += eye.position_noise * rng.standard_normal((len(T), 3))
     turns = eye.orientation_noise * rng.standard_normal((len(T), 3))
@@ -132,7 +133,7 @@ def true_positions(robot: Robot, shown: FloatArray, errors: EncoderErrors, paylo
     return turned - compliance * RigidModel(robot, payload).gravities(turned)
 
 
-def with_some_inertia(robot: Robot) -> Robot:
+def _with_some_inertia(robot: Robot) -> Robot:
     """The same arm with a unit body for every link whose inertial parameters are unknown."""
     body = np.array([1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0])
     return replace(robot, links=tuple(replace(link, inertial=body) for link in robot.links), geometry=())
@@ -153,7 +154,7 @@ def write_poses(poses: TrackedPoses, path: Path) -> Path:
     sigma = [poses.position_noise] * 3 + [poses.orientation_noise] * 3
     header = [*poses.joint_names, "x", "y", "z", "qw", "qx", "qy", "qz"]
     known = any(sigma)
-    with path.open("w", newline="", encoding="utf-8") as file:
+    with new_file(path, text=True) as file:
         writer = csv.writer(file)
         writer.writerow(header + (["std_x", "std_y", "std_z", "std_rx", "std_ry", "std_rz"] if known else []))
         for q, T in zip(poses.q, poses.T_tracker_target, strict=True):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import fields, is_dataclass
-from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,8 @@ import mujoco
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
+from armid.documents import new_file, plain, write_json
+from armid.parameters.effects import FRICTION_NAMES, Effects, PayloadRuns, TorqueSide
 from armid.parameters.inertial import INERTIAL_NAMES
 from armid.parameters.space import PAYLOAD
 from armid.robot.robot import Robot
@@ -34,10 +33,14 @@ def true_parameters(plant: Plant, side: TorqueSide) -> dict[str, float]:
     payload = PayloadRuns.NONE if plant.payload is None else PayloadRuns.LOADED
     effects = Effects(viscous=True, coulomb=True, offset=True, torques=side, payload=payload)
     space = space_of(robot, effects)
-    return {p.name: float(true_value(plant, side, p.owner, p.quantity, p.body)) for p in space.parameters}
+    return {p.name: float(_true_value(plant, side, p.owner, p.quantity, p.body)) for p in space.parameters}
 
 
-def true_value(plant: Plant, side: TorqueSide, owner: str, quantity: str, body: int) -> float:
+MOTOR_SIDE = {f"motor_{name}": name for name in FRICTION_NAMES}
+"""Friction between motor and sensor, and the drive's friction it is a share of."""
+
+
+def _true_value(plant: Plant, side: TorqueSide, owner: str, quantity: str, body: int) -> float:
     if quantity in INERTIAL_NAMES:
         ten = plant.payload if owner == PAYLOAD else plant.robot.links[body].inertial
         assert ten is not None, "a plant knows every body"
@@ -47,8 +50,8 @@ def true_value(plant: Plant, side: TorqueSide, owner: str, quantity: str, body: 
     drive, share = plant.robot.joints[body].drive, plant.sensed_friction
     if quantity == "rotor_inertia":
         return drive.rotor_inertia
-    if quantity.startswith("motor_"):
-        return (1.0 - share) * float(getattr(drive, quantity.removeprefix("motor_")))
+    if quantity in MOTOR_SIDE:
+        return (1.0 - share) * float(getattr(drive, MOTOR_SIDE[quantity]))
     value = float(getattr(drive, quantity))
     return value if side is TorqueSide.MOTOR else share * value
 
@@ -57,7 +60,7 @@ def truth_of(experiment: Experiment) -> dict[str, Any]:
     """Everything a later stage may be scored against, as plain JSON values."""
     run, plan = experiment.run, experiment.scenario
     plant = run.plant
-    return {
+    truth = {
         "format": SCHEMA,
         "version": VERSION,
         "robot": description(experiment.declared),
@@ -66,15 +69,17 @@ def truth_of(experiment: Experiment) -> dict[str, Any]:
         "payload": None if plant.payload is None else plant.payload.tolist(),
         "gravity": {"true": run.robot.gravity.tolist(), "declared": experiment.declared.gravity.tolist()},
         "faults_injected": list(injected(experiment)),
-        "mistakes": plain(plan.mistakes),
+        "mistakes": described(plan.mistakes),
         "events": [fault.as_dict() for fault in run.faults],
         "complete": run.complete,
         "samples": len(experiment.log),
         "duration": float(run.time[-1]),
         "step": float(plant.model.opt.timestep),
-        "scenario": plain(plan),
+        "scenario": described(plan),
         "mujoco": mujoco.mj_versionString(),
     }
+    out: dict[str, Any] = plain(truth)
+    return out
 
 
 def injected(experiment: Experiment) -> tuple[str, ...]:
@@ -105,28 +110,18 @@ def description(robot: Robot) -> dict[str, Any]:
     }
 
 
-def plain(value: Any) -> Any:
-    """Settings as JSON values; an arm is named, not written out."""
+def described(value: Any) -> Any:
+    """Settings by the names of their fields; an arm is named, not written out. The rest is left to `documents.plain`."""
     if isinstance(value, Robot):
         return value.name
     if is_dataclass(value) and not isinstance(value, type):
-        inner = {f.name: plain(getattr(value, f.name)) for f in fields(value)}
-        return {"kind": type(value).__name__} | inner
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist())
-    if isinstance(value, tuple | list):
-        return [plain(item) for item in value]
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    return value
+        return {"kind": type(value).__name__} | {f.name: described(getattr(value, f.name)) for f in fields(value)}
+    return [described(item) for item in value] if isinstance(value, tuple | list) else value
 
 
 def write_truth(experiment: Experiment, path: Path) -> Path:
     """`truth.json`."""
-    path.write_text(json.dumps(truth_of(experiment), indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    return path
+    return write_json(path, truth_of(experiment))
 
 
 TRUE_ARRAYS = (
@@ -149,6 +144,6 @@ TRUE_ARRAYS = (
 def write_true_motion(experiment: Experiment, path: Path) -> Path:
     """What really happened, tick by tick, as npz: the arrays of `Run` under their own names."""
     arrays: dict[str, FloatArray] = {name: getattr(experiment.run, name) for name in TRUE_ARRAYS}
-    with path.open("wb") as file:
+    with new_file(path) as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]
     return path

@@ -24,14 +24,14 @@ def varied(robot: Robot, amount: float, rng: np.random.Generator) -> Robot:
         rng: the source of chance.
     """
     links = tuple(
-        replace(link, inertial=None if link.inertial is None else varied_body(link.inertial, amount, rng))
+        replace(link, inertial=None if link.inertial is None else _vary_body(link.inertial, amount, rng))
         for link in robot.links
     )
-    joints = tuple(replace(joint, drive=varied_drive(joint.drive, amount, rng)) for joint in robot.joints)
+    joints = tuple(replace(joint, drive=_vary_drive(joint.drive, amount, rng)) for joint in robot.joints)
     return replace(robot, links=links, joints=joints)
 
 
-def varied_body(ten: FloatArray, amount: float, rng: np.random.Generator) -> FloatArray:
+def _vary_body(ten: FloatArray, amount: float, rng: np.random.Generator) -> FloatArray:
     """Another body; one that is degenerate (a point, a rod) or impossible is only scaled."""
     kick = rng.standard_normal(10)
     try:
@@ -46,6 +46,6 @@ def varied_body(ten: FloatArray, amount: float, rng: np.random.Generator) -> Flo
     return from_log_cholesky(theta + amount * kick * scale)
 
 
-def varied_drive(drive: Drive, amount: float, rng: np.random.Generator) -> Drive:
+def _vary_drive(drive: Drive, amount: float, rng: np.random.Generator) -> Drive:
     factors = np.exp(amount * rng.standard_normal(len(VARIED)))
     return replace(drive, **{name: getattr(drive, name) * float(f) for name, f in zip(VARIED, factors, strict=True)})

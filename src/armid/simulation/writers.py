@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.errors import InputError, MissingDependencyError
+from armid.documents import new_file
+from armid.errors import InputError, MissingDependencyError, UnknownNameError
 from armid.logs.log import Channel, Log
+from armid.notes import Note, Severity
 
 
 class LogFormat(StrEnum):
@@ -49,11 +51,43 @@ NEEDS: Mapping[LogFormat, tuple[str, str, str]] = {
 """Library, what it is needed for, and the extra it comes with; the other formats need nothing more."""
 
 
-def missing_library(kind: LogFormat) -> MissingDependencyError | None:
+def _missing_library(kind: LogFormat) -> MissingDependencyError | None:
     """The error that writing this format would meet on this machine; None when it can be written."""
     if kind not in NEEDS or find_spec(NEEDS[kind][0]) is not None:
         return None
     return MissingDependencyError(*NEEDS[kind])
+
+
+ALL = "all"
+"""The word for every format this machine can write."""
+
+
+def formats_of(names: str | Sequence[str | LogFormat]) -> tuple[LogFormat, ...]:
+    """Formats from their names, each once; `all` means those this machine can write.
+
+    Raises:
+        UnknownNameError: no such format.
+        MissingDependencyError: one asked for by name needs a library that is not installed.
+    """
+    words = [str(name).strip() for name in (names.split(",") if isinstance(names, str) else names)]
+    if ALL in words:
+        return tuple(kind for kind in LogFormat if _missing_library(kind) is None)
+    for word in words:
+        if word not in {kind.value for kind in LogFormat}:
+            raise UnknownNameError("log format", word, (*(kind.value for kind in LogFormat), ALL))
+    kinds = tuple(dict.fromkeys(LogFormat(word) for word in words))
+    for missing in filter(None, map(_missing_library, kinds)):
+        raise missing
+    return kinds
+
+
+def left_out(formats: tuple[LogFormat, ...]) -> tuple[Note, ...]:
+    """One warning for each format that `all` could not mean on this machine."""
+    return tuple(
+        Note("format-left-out", Severity.WARNING, f"not written: {missing}", kind.value)
+        for kind in LogFormat
+        if kind not in formats and (missing := _missing_library(kind)) is not None
+    )
 
 
 def write_log(log: Log, path: Path, kind: LogFormat) -> Path:
@@ -71,7 +105,7 @@ def write_log(log: Log, path: Path, kind: LogFormat) -> Path:
         MissingDependencyError: the format needs a library that is not installed.
         InputError: the file cannot be written, or the log lacks a channel of this format.
     """
-    missing = missing_library(kind)
+    missing = _missing_library(kind)
     if missing is not None:
         raise missing
     try:
@@ -81,7 +115,7 @@ def write_log(log: Log, path: Path, kind: LogFormat) -> Path:
         raise InputError(path, f"cannot be written: {error.strerror or error}") from None
 
 
-def plain_columns(log: Log) -> dict[str, FloatArray]:
+def _plain_columns(log: Log) -> dict[str, FloatArray]:
     """`time` and one column per channel and joint."""
     columns = {"time": log.time}
     for channel, prefix in COLUMNS.items():
@@ -90,46 +124,48 @@ def plain_columns(log: Log) -> dict[str, FloatArray]:
     return columns
 
 
-def write_table(path: Path, header: list[str], columns: list[FloatArray], delimiter: str) -> Path:
+def _write_table(path: Path, header: list[str], columns: list[FloatArray], delimiter: str) -> Path:
     """Text with a header; numbers with all the digits that matter."""
-    np.savetxt(
-        path, np.column_stack(columns), fmt="%.12g", delimiter=delimiter, header=delimiter.join(header), comments=""
-    )
+    with new_file(path) as file:
+        table = np.column_stack(columns)
+        np.savetxt(file, table, fmt="%.12g", delimiter=delimiter, header=delimiter.join(header), comments="")
     return path
 
 
-def write_csv(log: Log, path: Path) -> Path:
-    columns = plain_columns(log)
-    return write_table(path, list(columns), list(columns.values()), ",")
+def _write_csv(log: Log, path: Path) -> Path:
+    columns = _plain_columns(log)
+    return _write_table(path, list(columns), list(columns.values()), ",")
 
 
-def write_npz(log: Log, path: Path) -> Path:
+def _write_npz(log: Log, path: Path) -> Path:
     """Arrays `time`, `q`, `qd`, `tau`, ... and the joints' names."""
     arrays: dict[str, Any] = {prefix: log[channel] for channel, prefix in COLUMNS.items() if channel in log}
-    with path.open("wb") as file:
+    with new_file(path) as file:
         np.savez(file, time=log.time, joint_names=np.array(log.joints), **arrays)
     return path
 
 
-def write_parquet(log: Log, path: Path) -> Path:
+def _write_parquet(log: Log, path: Path) -> Path:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    pq.write_table(pa.table({name: pa.array(np.ascontiguousarray(x)) for name, x in plain_columns(log).items()}), path)
+    table = pa.table({name: pa.array(np.ascontiguousarray(x)) for name, x in _plain_columns(log).items()})
+    with new_file(path) as file:
+        pq.write_table(table, file)
     return path
 
 
-def required(log: Log, channels: tuple[Channel, ...], kind: str) -> list[FloatArray]:
+def _required(log: Log, channels: tuple[Channel, ...], kind: str) -> list[FloatArray]:
     missing = [channel.value for channel in channels if channel not in log]
     if missing:
         raise InputError(log.name, f"no {missing[0]} to write", f"a {kind} log needs it; switch that sensor on")
     return [log[channel] for channel in channels]
 
 
-def write_libfranka(log: Log, path: Path) -> Path:
+def _write_libfranka(log: Log, path: Path) -> Path:
     """Columns of a RobotState: time [ms], q, q_d, dq, dq_d, tau_J, tau_ext_hat_filtered."""
     n = len(log.joints)
-    q, qd, tau = required(log, (Channel.POSITION, Channel.VELOCITY, Channel.LINK_TORQUE), "libfranka")
+    q, qd, tau = _required(log, (Channel.POSITION, Channel.VELOCITY, Channel.LINK_TORQUE), "libfranka")
     command = log.channels.get(Channel.COMMANDED_POSITION, q)
     zero = np.zeros_like(q)
     groups = {
@@ -141,13 +177,13 @@ def write_libfranka(log: Log, path: Path) -> Path:
         "tau_ext_hat_filtered": zero,
     }
     header = ["time", "success_rate", *(f"state.{name}[{i}]" for name in groups for i in range(n))]
-    return write_table(path, header, [np.round(log.time * 1e3, 3), np.ones(len(log)), *groups.values()], ",")
+    return _write_table(path, header, [np.round(log.time * 1e3, 3), np.ones(len(log)), *groups.values()], ",")
 
 
-def write_rtde(log: Log, path: Path) -> Path:
+def _write_rtde(log: Log, path: Path) -> Path:
     """Columns `timestamp`, `target_q_i`, `actual_q_i`, `actual_qd_i`, `actual_current_i`, `target_moment_i`."""
     n = len(log.joints)
-    q, qd = required(log, (Channel.POSITION, Channel.VELOCITY), "rtde")
+    q, qd = _required(log, (Channel.POSITION, Channel.VELOCITY), "rtde")
     groups = {"actual_q": q, "actual_qd": qd}
     optional = {
         "target_q": Channel.COMMANDED_POSITION,
@@ -156,13 +192,13 @@ def write_rtde(log: Log, path: Path) -> Path:
     }
     groups |= {name: log[channel] for name, channel in optional.items() if channel in log}
     header = ["timestamp", *(f"{name}_{i}" for name in groups for i in range(n))]
-    return write_table(path, header, [log.time, *groups.values()], " ")
+    return _write_table(path, header, [log.time, *groups.values()], " ")
 
 
 TOPIC = "/joint_states"
 
 
-def write_mcap(log: Log, path: Path) -> Path:
+def _write_mcap(log: Log, path: Path) -> Path:
     """A bag directory holding one MCAP file and its metadata; effort is joint torque, or motor torque without it."""
     from rosbags.rosbag2 import StoragePlugin, Writer
     from rosbags.typesys import Stores, get_typestore
@@ -172,7 +208,7 @@ def write_mcap(log: Log, path: Path) -> Path:
     JointState, Header, Time = (
         kinds[name] for name in ("sensor_msgs/msg/JointState", "std_msgs/msg/Header", "builtin_interfaces/msg/Time")
     )
-    (q,) = required(log, (Channel.POSITION,), "ROS 2")
+    (q,) = _required(log, (Channel.POSITION,), "ROS 2")
     empty = np.zeros((len(log), 0))
     qd = log.channels.get(Channel.VELOCITY, empty)
     effort = log[log.torques[0]] if log.torques else empty
@@ -190,12 +226,12 @@ def write_mcap(log: Log, path: Path) -> Path:
 
 
 WRITERS: Mapping[LogFormat, Callable[[Log, Path], Path]] = {
-    LogFormat.CSV: write_csv,
-    LogFormat.NPZ: write_npz,
-    LogFormat.PARQUET: write_parquet,
-    LogFormat.LIBFRANKA: write_libfranka,
-    LogFormat.RTDE: write_rtde,
-    LogFormat.MCAP: write_mcap,
+    LogFormat.CSV: _write_csv,
+    LogFormat.NPZ: _write_npz,
+    LogFormat.PARQUET: _write_parquet,
+    LogFormat.LIBFRANKA: _write_libfranka,
+    LogFormat.RTDE: _write_rtde,
+    LogFormat.MCAP: _write_mcap,
 }
 
 SUFFIXES: Mapping[LogFormat, str] = {

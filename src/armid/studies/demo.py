@@ -7,15 +7,16 @@ nothing here may know except to score the answer at the end.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from armid.design.design import Design, DesignSettings, design_excitation
-from armid.design.search import Budget
+from armid.design.design import design_motion
+from armid.design.motion import Design
+from armid.documents import plain
 from armid.export.export import Export, Format, export_result
 from armid.identification.pipeline import Identification, identify
 from armid.identification.result import Result, save_result
@@ -24,20 +25,27 @@ from armid.logs.conditioning import Conditioning
 from armid.logs.health.check import check_log
 from armid.logs.log import Log
 from armid.logs.read import read_log
+from armid.motions.trajectory import Trajectory
 from armid.motions.trajectory_files import save_csv, save_trajectory
+from armid.notes import Note, Severity
+from armid.outcome import Check, InputFile, Outcome, Provenance
+from armid.page import Report, Table
 from armid.parameters.effects import Effects, TorqueSide
 from armid.report.identification import identification_report
 from armid.report.render import write_report
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
-from armid.simulation.measure import Mistakes, hanging, measure
-from armid.simulation.motions import CommandedMotion
+from armid.simulation.controllers import PdGravity
+from armid.simulation.measure import Mistakes
 from armid.simulation.physics import Physics
-from armid.simulation.run import simulate
+from armid.simulation.scenario import Scenario
 from armid.simulation.sensors import ChannelLag, Sensors, typical_sensors
-from armid.simulation.truth import true_parameters
+from armid.simulation.simulate import simulate
+from armid.simulation.simulation import Simulation
 from armid.simulation.variation import varied
 from armid.simulation.writers import LogFormat, write_log
+from armid.threads import one_blas_thread
+from armid.words import choice
 
 EFFECTS = Effects(viscous=True, coulomb=True, offset=True, rotor_inertia=True, torques=TorqueSide.MOTOR)
 
@@ -47,6 +55,9 @@ its two signs, which no velocity tells. Sixteen samples of a thousand there made
 
 NORMAL_99 = 2.5758293035489004
 """Two-sided 99 % quantile of the normal distribution."""
+
+UNLIKELY = 1e-4
+"""Chance below which too many true parameters outside their intervals are more than bad luck."""
 
 
 class Fault(StrEnum):
@@ -84,58 +95,177 @@ class Story:
     seed: int = 0
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Ending:
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Demonstration(Outcome):
     """What the demonstration leaves behind.
 
     Args:
         design: of the excitation.
-        result: of the identification.
-        report: page.
+        result: of the identification; its verdict is this one's.
+        folder: where everything is.
+        page_file: the report.
         exports: written files, empty for an untrusted result.
         inside, parameters: how many true base parameters lie in their 99 % interval, and of how many.
+        provenance: what it came from.
     """
+
+    _page = "armid.studies.demo:demonstration_page"
 
     design: Design
     result: Result
-    report: Path
+    folder: Path
+    page_file: Path
     exports: tuple[Export, ...]
     inside: int
     parameters: int
+    provenance: Provenance = field(default_factory=Provenance)
+
+    @property
+    def checks(self) -> tuple[Check, ...]:  # type: ignore[override]
+        """Those of the result, and whether its intervals hold the truth, which only a simulation knows."""
+        least = _fewest_inside(self.parameters)
+        coverage = Check(
+            code="coverage",
+            passed=self.inside >= least,
+            value=float(self.inside),
+            limit=float(least),
+            message=f"{self.inside} of {self.parameters} true parameters lie in their 99 % intervals",
+            decisive=False,
+        )
+        return (*self.result.checks, coverage)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:  # type: ignore[override]
+        """Warnings of the result; everything else is in its report."""
+        return tuple(note for note in self.result.notes if note.severity is not Severity.INFO)
+
+    @property
+    def condition_number(self) -> float:
+        """Of the stacked base regressor of the training log."""
+        return self.result.condition_number
+
+    @property
+    def held_out_relative_error(self) -> float:
+        """Over all joints, on the motion never seen."""
+        return self.result.relative_error["held_out"]
+
+    @property
+    def urdf(self) -> Path | None:
+        """The identified arm; None when it may not leave."""
+        return self.exports[0].files[0] if self.exports else None
+
+    @property
+    def mjcf(self) -> Path | None:
+        """The same for MuJoCo."""
+        return self.exports[1].files[0] if self.exports else None
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """What to look at: models and report."""
+        return (*(export.files[0] for export in self.exports), self.page_file)
+
+    def _heading(self) -> str:
+        return (
+            f"{self.result.robot.name}: {self.parameters} base parameters, excitation condition number "
+            f"{self.design.condition_number:.1f}, held-out torque error {100 * self.held_out_relative_error:.2f} %"
+        )
+
+    def _tables(self) -> tuple[Table, ...]:
+        rows = tuple(
+            (joint.name, joint.held_out.rmse, f"{100 * joint.held_out.relative:.2f} %", nominal.held_out.rmse)
+            for joint, nominal in zip(self.result.joints, self.result.joints_nominal, strict=True)
+        )
+        header = ("joint", "identified [N m]", "of its torque", "description [N m]")
+        truth = ((self.inside, self.parameters),)
+        return (
+            Table(header, rows, caption="Torque error on a motion never seen"),
+            Table(("true parameters in their 99 % interval", "of"), truth),
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "verdict": str(self.verdict),
+            "reasons": list(self.reasons),
+            "report": self.page_file,
+            "urdf": self.urdf,
+            "mjcf": self.mjcf,
+            "result": self.folder / "result",
+            "condition_number": self.condition_number,
+            "excitation_condition_number": self.design.condition_number,
+            "held_out_relative_error": self.held_out_relative_error,
+            "true_parameters_in_99_interval": self.inside,
+            "base_parameters": self.parameters,
+        }
+
+    def save(self, folder: str | Path) -> tuple[Path, ...]:
+        """The result as a folder of `armid identify`; everything else was written where it ran."""
+        return tuple(save_result(self.result, Path(folder)))
+
+
+def demonstration_page(demonstration: Demonstration) -> Report:
+    """The page of its result."""
+    return identification_report(demonstration.result)
+
+
+def _fewest_inside(count: int) -> int:
+    """Of that many true values, so few lie in their 99 % intervals only once in `1 / UNLIKELY` times."""
+    from scipy.stats import binom
+
+    return int(binom.ppf(UNLIKELY, count, 0.99))
 
 
 Progress = Callable[[str], None]
 
 
-def tell_story(
-    story: Story, folder: Path, *, progress: Progress = lambda _: None, command: Mapping[str, Any] | None = None
-) -> Ending:
-    """Runs everything and writes it to a folder.
+@one_blas_thread
+def demo(
+    out: str | Path = "demo",
+    *,
+    robot: str | Path = "iiwa14",
+    starts: int = 4,
+    fault: str | Fault = Fault.NONE,
+    seed: int = 0,
+    progress: Progress | None = None,
+    command: Mapping[str, Any] | None = None,
+) -> Demonstration:
+    """The whole story on the embedded robot: design, simulate, identify, validate, export, report.
 
     Args:
-        story: settings.
-        folder: where trajectories, logs, result, exports and report go.
+        out: folder where trajectories, logs, result, exports and report go.
+        robot: URDF or YAML path or catalogue name; with inertial parameters.
+        starts: random starts of the search for the excitation.
+        fault: a mistake to make on purpose: none, torque-sign, lag or mounting.
+        seed: of everything random.
         progress: told in words what is being done.
         command: the command line that tells it, for the report.
 
     Raises:
         ArmidError: a stage refuses to go on, with the reason.
     """
+    story = Story(robot=str(robot), starts=starts, fault=choice("fault", fault, Fault), seed=seed)
+    return tell_story(story, Path(out), progress=progress or (lambda _: None), command=command)
+
+
+def tell_story(
+    story: Story, folder: Path, *, progress: Progress = lambda _: None, command: Mapping[str, Any] | None = None
+) -> Demonstration:
+    """The story with all its settings; see `demo`."""
     robot = load_robot(story.robot)
     specimen = varied(robot, story.variation, np.random.default_rng([story.seed, 1]))
-    if story.fault is Fault.MOUNTING:
-        specimen = hanging(specimen)
     progress("designing a motion that excites everything")
     # One period more than is used: the first starts from standstill and is another motion than its repetitions.
     training = designed(robot, story, story.repetitions + 1)
     progress("designing another motion for validation")
     validation = designed(robot, replace(story, starts=1, seed=story.seed + 1), 1)
-    logs = []
+    logs: list[Log] = []
+    runs: list[Simulation] = []
     for name, design in (("training", training), ("validation", validation)):
-        save_trajectory(design.trajectory, made(folder) / f"{name}.json", robot=robot.name)
+        save_trajectory(design.trajectory, folder / f"{name}.json", robot=robot.name)
         save_csv(design.trajectory, folder / f"{name}.csv", rate_hz=100.0)
         progress(f"running the {name} motion on the embedded robot ({design.trajectory.duration:.0f} s)")
-        logs.append(recorded(robot, specimen, design.trajectory, story, folder / f"{name}_log.csv"))
+        runs.append(_record(robot, specimen, design.trajectory, story))
+        path = write_log(runs[-1].log, folder / f"{name}_log.csv", LogFormat.CSV)
+        logs.append(check_log(read_log(path, robot), robot))
     logs[0] = logs[0].split(1.0 / (story.repetitions + 1))[1]
     held = 0.5 / Physics().control_rate_hz  # a torque command is held for a tick: it acts half of one after its stamp
     conditioning = Conditioning(period=story.period, trim=STANDSTILL, torque_delay=-held)
@@ -145,51 +275,65 @@ def tell_story(
         result = replace(result, provenance={**result.provenance, "command": dict(command)})
     progress("writing the result, its export and the report")
     save_result(result, folder / "result")
-    exports = exported(result, folder)
-    report = write_report(identification_report(result), folder / "report.html")
-    inside, total = coverage(result, specimen)
-    return Ending(design=training, result=result, report=report, exports=exports, inside=inside, parameters=total)
-
-
-def made(folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+    inside, total = _coverage(result, runs[0])
+    return Demonstration(
+        design=training,
+        result=result,
+        folder=folder,
+        page_file=write_report(identification_report(result), folder / "report.html"),
+        exports=_export(result, folder),
+        inside=inside,
+        parameters=total,
+        provenance=Provenance(
+            inputs=(InputFile(robot.source.path, robot.source.sha256, "robot"),),
+            settings=plain(asdict(story)),
+            seed=story.seed,
+        ),
+    )
 
 
 def designed(robot: Robot, story: Story, repetitions: int) -> Design:
     """A motion within all limits, with some margin."""
-    settings = DesignSettings(effects=replace(EFFECTS, offset=False), periods=(story.period,), repetitions=repetitions)
-    budget = Budget(seconds=None, starts=story.starts, workers=min(story.starts, thread_count()))
-    return design_excitation(robot, settings, budget=budget, seed=story.seed)
+    return design_motion(
+        robot,
+        friction=replace(EFFECTS, offset=False),
+        period=story.period,
+        repeat=repetitions,
+        seconds=None,
+        starts=story.starts,
+        workers=min(story.starts, thread_count()),
+        seed=story.seed,
+    )
 
 
-def recorded(robot: Robot, specimen: Robot, motion: CommandedMotion, story: Story, path: Path) -> Log:
-    """Runs a motion and logs it to a file with realistic sensors; returns the file as it is read back, checked."""
-    sensors: Sensors = typical_sensors(robot.limit("torque"))
+def _record(robot: Robot, specimen: Robot, motion: Trajectory, story: Story) -> Simulation:
+    """A motion of the specimen, its controller knowing only the description, its motor torque read by realistic sensors."""
+    sensors: Sensors = replace(typical_sensors(robot.limit("torque")), torque=None)
     if story.fault is Fault.LAG:
         sensors = replace(sensors, lag=ChannelLag(torque=0.015, motor=0.015))
-    wrong = Mistakes(
-        wrong_sign=robot.joint_names if story.fault is Fault.SIGN else (), upside_down=story.fault is Fault.MOUNTING
+    ticks = round(motion.duration * Physics().control_rate_hz) + 1
+    scenario = Scenario(
+        controller=PdGravity(model=robot),
+        sensors=sensors,
+        mistakes=Mistakes(
+            wrong_sign=robot.joint_names if story.fault is Fault.SIGN else (),
+            upside_down=story.fault is Fault.MOUNTING,
+        ),
+        seed=int(np.random.default_rng([story.seed, 2, ticks]).integers(2**31)),
     )
-    run = simulate(specimen, motion, declared=robot)
-    seed = int(np.random.default_rng([story.seed, 2, len(run.time)]).integers(2**31))
-    log = measure(run, replace(sensors, torque=None), mistakes=wrong, declared=robot, seed=seed)
-    write_log(log, path, LogFormat.CSV)
-    return check_log(read_log(path, robot), robot)
+    return simulate(specimen, motion, scenario=scenario)
 
 
-def exported(result: Result, folder: Path) -> tuple[Export, ...]:
+def _export(result: Result, folder: Path) -> tuple[Export, ...]:
     """The identified arm for other programs, if it may leave."""
-    if result.verdict != "trusted":
+    if result.reasons:
         return ()
     return tuple(export_result(result, target, folder) for target in (Format.URDF, Format.MJCF))
 
 
-def coverage(result: Result, specimen: Robot) -> tuple[int, int]:
+def _coverage(result: Result, run: Simulation) -> tuple[int, int]:
     """How many true base parameters lie in their 99 % interval, and of how many."""
-    from armid.simulation.plant import build_plant
-
-    truth = true_parameters(build_plant(specimen), EFFECTS.torques)
+    truth: Mapping[str, float] = run.truth["parameters"][EFFECTS.torques.value]
     base = result.estimate.base
     low, high = result.estimate.interval(NORMAL_99)
     true = [sum(weight * truth[name] for name, weight in base.terms(k).items()) for k in range(len(result.estimate))]

@@ -24,7 +24,7 @@ from armid.parameters.effects import Effects, TorqueSide
 from armid.robot.robot import Robot
 from armid.simulation.measure import measure
 from armid.simulation.plant import build_plant
-from armid.simulation.run import simulate
+from armid.simulation.run import run_motion
 from armid.simulation.sensors import typical_sensors
 from armid.simulation.truth import true_parameters
 
@@ -67,7 +67,7 @@ def rank_motions(robot: Robot, motions: Sequence[Trajectory], *, seed: int = 0) 
 def run_one(robot: Robot, index: int, motion: Trajectory, truth: dict[str, float], seed: int) -> Ranked:
     """One motion, run, logged, identified and scored."""
     twice = motion.repeated(2) if isinstance(motion, FourierTrajectory | SplineTrajectory) else motion
-    log = measure(simulate(robot, twice), typical_sensors(robot.limit("torque")), declared=robot, seed=seed)
+    log = measure(run_motion(robot, twice), typical_sensors(robot.limit("torque")), declared=robot, seed=seed)
     train, held_out = check_log(log, robot).split(0.5)
     settings = Identification(effects=EFFECTS, conditioning=Conditioning(), seed=seed)
     estimate = identify(robot, [train], [held_out], settings).estimate

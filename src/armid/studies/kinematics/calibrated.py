@@ -61,14 +61,14 @@ def kinematic_step(
     tracker = Tracker(beside(), np.linalg.inv(nominal.tip.T_link_frame) @ real.T_link_target)
     noisy = replace(tracker, position_noise=position_noise, orientation_noise=orientation_noise)
     seen = track_poses(real.robot, design.poses, noisy, seed=seed)
-    calibration = calibrate(nominal, measurements_of(seen), settings=CalibrationSettings((real.errors,), seed=seed))
+    calibration = calibrate(nominal, _measurements_of(seen), settings=CalibrationSettings((real.errors,), seed=seed))
     lower, upper = nominal.limit("lower"), nominal.limit("upper")
     span = np.where(np.isfinite(upper - lower), upper - lower, 0.0)
     fresh = np.where(np.isfinite(lower), lower, 0.0) + span * np.random.default_rng([seed, 7]).random(
         (FRESH, len(span))
     )
     truth = track_poses(real.robot, fresh, tracker).T_tracker_target
-    before, after = (errors(calibration, values, fresh, truth) for values in solutions(calibration))
+    before, after = (_errors(calibration, values, fresh, truth) for values in _solutions(calibration))
     return KinematicStep(
         design=design,
         calibration=calibration,
@@ -79,7 +79,7 @@ def kinematic_step(
     )
 
 
-def measurements_of(seen: TrackedPoses) -> Measurements:
+def _measurements_of(seen: TrackedPoses) -> Measurements:
     """Tracked poses as a calibration takes them."""
     T = seen.T_tracker_target
     sigma = np.repeat([seen.position_noise, seen.orientation_noise], 3)
@@ -92,12 +92,12 @@ def measurements_of(seen: TrackedPoses) -> Measurements:
     )
 
 
-def solutions(calibration: Calibration) -> tuple[FloatArray, FloatArray]:
+def _solutions(calibration: Calibration) -> tuple[FloatArray, FloatArray]:
     """Parameters with the frames fitted alone, and with everything."""
     return calibration.fit.before.values, calibration.fit.after.values
 
 
-def errors(
+def _errors(
     calibration: Calibration, values: FloatArray, q: FloatArray, truth: FloatArray
 ) -> tuple[Statistics, Statistics]:
     """Position and orientation errors of the predicted target."""

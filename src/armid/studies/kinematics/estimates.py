@@ -111,8 +111,8 @@ def identified(
         held_out: of another motion.
     """
     test = runs_of(held_out, belief.robot, effects)
-    fits = [[estimated(belief, base, effects, samples) for samples in repeats] for repeats in recordings]
-    first = with_honest_covariance(belief, effects, recordings[0][0], fits[0][0])
+    fits = [[_estimate(belief, base, effects, samples) for samples in repeats] for repeats in recordings]
+    first = _with_honest_covariance(belief, effects, recordings[0][0], fits[0][0])
     flat = [fit.standard for repeats in fits for fit in repeats]
     errors = [torque_errors(test, standard) for standard in flat]
     M = base.projection @ first.base.embedding
@@ -125,11 +125,11 @@ def identified(
         predicted=np.sqrt(np.maximum(variances, 0.0)),
         relative_error=np.array([stacked_relative_error(test, s) for s in flat]).reshape(len(fits), -1),
         rmse={name: float(np.mean([e[name].rmse for e in errors])) for name in errors[0]},
-        residuals=residuals_of(test, first),
+        residuals=_residuals_of(test, first),
     )
 
 
-def estimated(belief: Belief, base: BaseParameters, effects: Effects, samples: Samples) -> Estimate:
+def _estimate(belief: Belief, base: BaseParameters, effects: Effects, samples: Samples) -> Estimate:
     """One recording's free estimate.
 
     Axes of a calibrated arm that should meet miss each other by fractions of a millimetre, which makes parameters
@@ -145,12 +145,12 @@ def estimated(belief: Belief, base: BaseParameters, effects: Effects, samples: S
 NOMINAL_LABEL = "CAD"
 
 
-def with_honest_covariance(belief: Belief, effects: Effects, samples: Samples, estimate: Estimate) -> Estimate:
+def _with_honest_covariance(belief: Belief, effects: Effects, samples: Samples, estimate: Estimate) -> Estimate:
     """The estimate with the deviations it would state: residuals of sampled motion are correlated."""
     runs = runs_of(samples, belief.robot, effects)
     return AutocorrelatedNoise().apply(estimate, runs, information_of(runs))
 
 
-def residuals_of(runs: Sequence[Run], estimate: Estimate) -> FloatArray:
+def _residuals_of(runs: Sequence[Run], estimate: Estimate) -> FloatArray:
     """What the estimate leaves of the held-out torque, one run after the other."""
     return np.vstack([run.residuals(estimate.standard) for run in runs])

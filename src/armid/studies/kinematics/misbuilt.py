@@ -71,13 +71,13 @@ def misbuilt(nominal: Robot, correction: Path | None, rng: np.random.Generator) 
         rng: of the deviations that are drawn.
     """
     if correction is not None:
-        return from_correction(nominal, correction)
+        return _from_correction(nominal, correction)
     if nominal.source.path == f"catalogue:{PUBLISHED_ARM}":
-        return published(nominal)
-    return drawn(nominal, rng)
+        return _published_arm(nominal)
+    return _drawn_arm(nominal, rng)
 
 
-def published(nominal: Robot) -> Misbuilt:
+def _published_arm(nominal: Robot) -> Misbuilt:
     """The LWR4+ of [Kolyubin2017]: table 2 without its camera rows, which are no manufacturing deviations."""
     model = kinematic_model(nominal, ERRORS, setups={}, targets={})
     values = np.zeros(len(model.parameters))
@@ -88,7 +88,7 @@ def published(nominal: Robot) -> Misbuilt:
     return Misbuilt(robot=calibrated_robot(model, values), errors=ERRORS, T_link_target=target(FIXTURE), origin=origin)
 
 
-def drawn(nominal: Robot, rng: np.random.Generator) -> Misbuilt:
+def _drawn_arm(nominal: Robot, rng: np.random.Generator) -> Misbuilt:
     """Deviations of the usual size.
 
     The first joint stays where the base is and the last zero where the target is: no measurement of the target tells
@@ -109,7 +109,7 @@ def drawn(nominal: Robot, rng: np.random.Generator) -> Misbuilt:
     )
 
 
-def from_correction(nominal: Robot, path: Path) -> Misbuilt:
+def _from_correction(nominal: Robot, path: Path) -> Misbuilt:
     """The arm a calibration found, taken as the real one."""
     found = read_correction(path, nominal)
     frames = list(found.model.targets.values())

@@ -10,9 +10,9 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.design.approach import edge_is_free
-from armid.design.design import DesignSettings, design_excitation
+from armid.design.optimise import design_excitation
 from armid.design.search import Budget, Watcher
-from armid.design.statement import DEFAULT_MARGIN
+from armid.design.statement import DEFAULT_MARGIN, DesignSettings
 from armid.errors import InputError
 from armid.identifiability.expectation import trajectory_condition
 from armid.kernels.evaluate import evaluate_rows
@@ -82,17 +82,17 @@ def random_points(room: Room, seconds: float, rng: np.random.Generator) -> Trape
 
     Poses are added until the time is used up; the last one is drawn nearer until it is used up exactly.
     """
-    points = [free_pose(room, None, rng)]
+    points = [_free_pose(room, None, rng)]
     while True:
-        points.append(free_pose(room, points[-1], rng))
-        motion = through(room, points)
+        points.append(_free_pose(room, points[-1], rng))
+        motion = _through(room, points)
         if motion.duration >= seconds:
-            return shortened(room, points, seconds)
+            return _shorten(room, points, seconds)
         if len(points) >= MOST_POINTS:
             raise InfeasibleError(f"{MOST_POINTS} way-points take {motion.duration:.3g} s, {seconds:g} s are asked for")
 
 
-def free_pose(room: Room, before: FloatArray | None, rng: np.random.Generator) -> FloatArray:
+def _free_pose(room: Room, before: FloatArray | None, rng: np.random.Generator) -> FloatArray:
     """A random pose that can be reached straight from the one before."""
     for _ in range(MOST_TRIES):
         pose = rng.uniform(room.limits.lower, room.limits.upper)
@@ -101,35 +101,35 @@ def free_pose(room: Room, before: FloatArray | None, rng: np.random.Generator) -
     raise InfeasibleError(f"none of {MOST_TRIES} random poses of {room.robot.name} can be reached without a collision")
 
 
-def through(room: Room, points: list[FloatArray], ease: float = 1.0) -> TrapezoidalTrajectory:
+def _through(room: Room, points: list[FloatArray], ease: float = 1.0) -> TrapezoidalTrajectory:
     limits = room.limits
     return TrapezoidalTrajectory(
         room.robot.joint_names, np.array(points), limits.velocity, np.asarray(ease * limits.acceleration)
     )
 
 
-def shortened(room: Room, points: list[FloatArray], seconds: float) -> TrapezoidalTrajectory:
+def _shorten(room: Room, points: list[FloatArray], seconds: float) -> TrapezoidalTrajectory:
     """The motion cut to length within its torque limits: slower accelerations while it asks for too much."""
     ease = 1.0
-    while torque_usage(room, through(room, points, ease)) > 1.0:
+    while _torque_usage(room, _through(room, points, ease)) > 1.0:
         ease *= SLOWER
-    while through(room, points[:-1], ease).duration >= seconds:
+    while _through(room, points[:-1], ease).duration >= seconds:
         points = points[:-1]
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = 0.5 * (low + high)
-        if through(room, part_way(points, middle), ease).duration > seconds:
+        if _through(room, _part_way(points, middle), ease).duration > seconds:
             high = middle
         else:
             low = middle
-    return through(room, part_way(points, low), ease)
+    return _through(room, _part_way(points, low), ease)
 
 
-def part_way(points: list[FloatArray], share: float) -> list[FloatArray]:
+def _part_way(points: list[FloatArray], share: float) -> list[FloatArray]:
     return [*points[:-1], points[-2] + share * (points[-1] - points[-2])]
 
 
-def torque_usage(room: Room, motion: Trajectory) -> float:
+def _torque_usage(room: Room, motion: Trajectory) -> float:
     """Largest share of a torque limit that the described arm needs."""
     x = np.hstack(motion.sample(grid(motion.duration, CHECK_HZ)))
     return float((np.abs(evaluate_rows(NominalTorque(room.robot), x)[:, :, 0]) / room.limits.torque).max())

@@ -15,7 +15,7 @@ from armid.parameters.inertial import from_centre_of_mass
 from armid.robot.robot import Robot
 from armid.simulation.measure import measure
 from armid.simulation.physics import Physics
-from armid.simulation.run import SimulatedRun, simulate
+from armid.simulation.run import SimulatedRun, run_motion
 from armid.simulation.sensors import typical_sensors
 
 SENSED_FRICTION = 0.5
@@ -42,7 +42,7 @@ def carried_out(
 ) -> tuple[SimulatedRun, ...]:
     """The motion once with every payload; the controller believes in the described arm."""
     plain = Physics(step=1.0 / RATE_HZ, control_rate_hz=RATE_HZ, sensed_friction=SENSED_FRICTION)
-    return tuple(simulate(specimen, motion, physics=replace(plain, payload=p), declared=nominal) for p in payloads)
+    return tuple(run_motion(specimen, motion, physics=replace(plain, payload=p), declared=nominal) for p in payloads)
 
 
 def recorded(nominal: Robot, runs: Sequence[SimulatedRun], cutoff: float, seed: Sequence[int]) -> Samples:

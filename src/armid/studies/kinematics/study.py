@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
-from armid.errors import InputError
 from armid.estimation.recording import runs_of
 from armid.identifiability.base import BaseParameters
 from armid.kernels.evaluate import evaluate_rows
 from armid.logs.samples import Samples
 from armid.motions.trajectory import Trajectory
-from armid.notes import Note
+from armid.motions.trajectory_files import input_of
+from armid.outcome import InputFile, Provenance
 from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
+from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 from armid.simulation.plant import build_plant
 from armid.simulation.truth import true_parameters
 from armid.simulation.variation import varied
-from armid.studies.kinematics.calibrated import KinematicStep, kinematic_step
+from armid.studies.kinematics.calibrated import kinematic_step
+from armid.studies.kinematics.comparison import ESSENTIAL, Study, StudySettings
 from armid.studies.kinematics.estimates import NOMINAL_LABEL, Belief, Case, described_base, identified
-from armid.studies.kinematics.misbuilt import PUBLISHED_ARM, Misbuilt, misbuilt
+from armid.studies.kinematics.misbuilt import PUBLISHED_ARM, misbuilt
 from armid.studies.kinematics.motions import (
     Room,
     StudyMotion,
@@ -34,13 +35,11 @@ from armid.studies.kinematics.motions import (
     waypoint_motion,
 )
 from armid.studies.kinematics.recordings import SENSED_FRICTION, carried_out, payload_body, recorded
+from armid.threads import one_blas_thread
+from armid.words import choice
 
 PUBLISHED_PAYLOAD = 3.28
 """[kg] of [Kolyubin2017] section 4.5."""
-
-ESSENTIAL = 0.01
-"""A parameter is essential when it makes up this share of some channel's torque in the held-out motion, root mean
-square: what contributes less can be left out without anybody noticing. No motion that is compared has a say in it."""
 
 NOMINAL, CALIBRATED = "nominal kinematics", "calibrated kinematics"
 MOTION_LABELS = ("RP", "OT")
@@ -49,99 +48,69 @@ Progress = Callable[[str, float], None]
 """(what is being done, share of the work done before it)."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class StudySettings:
-    """What is compared, and how often.
+@one_blas_thread
+def study(
+    robot: str | Path | Robot = PUBLISHED_ARM,
+    *,
+    correction: str | Path | None = None,
+    trajectories: Sequence[str | Path] = (),
+    motions: int = 4,
+    repetitions: int = 3,
+    seconds: float = 25.0,
+    starts: int = 1,
+    poses: int = 17,
+    variation: float = 0.2,
+    payload_kg: float | None = None,
+    torques: str | TorqueSide = TorqueSide.BOTH,
+    cutoff_hz: float = 10.0,
+    seed: int = 0,
+    progress: Callable[[str], None] | None = None,
+) -> Study:
+    """What calibrated kinematics and an optimised motion do to the dynamic parameters, on the embedded robot.
+
+    [Kolyubin2017]'s study: an arm that is not built as described is calibrated, moved through random way-points and along an
+    optimised motion, recorded again and again, and identified with nominal and with calibrated kinematics.
 
     Args:
+        robot: URDF or YAML path, catalogue name, or a robot; with inertial parameters.
+        correction: how the real arm deviates (`correction.json`); published for the LWR4+, else drawn.
+        trajectories: optimised motions of `armid design` instead of a search.
         motions: of each kind.
         repetitions: recordings of each motion, each identified by itself.
         seconds: length of the motions.
-        starts: random starts of the search for the optimised motion.
-        harmonics: of the optimised motion.
-        trajectories: stored designs instead of a search.
+        starts: random starts of each search.
         poses: measured for the calibration.
-        position_noise, orientation_noise: of the tracker, per axis [m, rad]; 60 um over the 0.3 m of a fixture.
-        variation: how far inertias and friction of the specimen are from their description, relative.
-        payload: carried in half of the runs [kg]; none at zero; the published one for the published arm when None.
-        torques: which side is measured; `both` is model 2 of the paper.
-        cutoff: of the low-pass [Hz].
-        correction: deviations of the real arm; published ones, or drawn, when None.
+        variation: of inertias and friction from their description, relative.
+        payload_kg: carried in half of the runs; none at zero; 3.28 for the LWR4+, else none, when None.
+        torques: where torque is measured: link, motor or both (model 2 of the paper).
+        cutoff_hz: low-pass on motion and torque.
         seed: of everything random.
+        progress: told what is being done.
+
+    Raises:
+        ArmidError: a stage refuses to go on, with the reason.
     """
+    settings = StudySettings(
+        motions=motions,
+        repetitions=repetitions,
+        seconds=seconds,
+        starts=starts,
+        trajectories=tuple(Path(path) for path in trajectories),
+        poses=poses,
+        variation=variation,
+        payload=payload_kg,
+        torques=choice("torques", torques, TorqueSide),
+        cutoff=cutoff_hz,
+        correction=None if correction is None else Path(correction),
+        seed=seed,
+    )
+    arm = robot if isinstance(robot, Robot) else load_robot(robot)
 
-    motions: int = 4
-    repetitions: int = 3
-    seconds: float = 25.0
-    starts: int = 1
-    harmonics: int = 10
-    trajectories: tuple[Path, ...] = ()
-    poses: int = 17
-    position_noise: float = 60e-6
-    orientation_noise: float = 200e-6
-    variation: float = 0.2
-    payload: float | None = None
-    torques: TorqueSide = TorqueSide.BOTH
-    cutoff: float = 10.0
-    correction: Path | None = None
-    seed: int = 0
+    def tell(text: str, share: float) -> None:
+        if progress is not None:
+            progress(f"{100 * share:.0f} %: {text}")
 
-    def __post_init__(self) -> None:
-        for name in ("motions", "repetitions"):
-            if getattr(self, name) < 2 and not (name == "motions" and self.motions == 1):
-                raise InputError(name, f"{getattr(self, name)}", "two or more: a spread needs repetitions")
-        if not self.seconds > 2.0:
-            raise InputError("seconds", f"{self.seconds:g}", "motions of more than two seconds")
-        if self.torques is TorqueSide.DIFFERENCE:
-            raise InputError("torques", "difference", "link, motor or both: drives alone know nothing of kinematics")
-        if self.payload is not None and not self.payload >= 0.0:
-            raise InputError("payload", f"{self.payload:g} kg", "zero or more")
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Study:
-    """The outcome.
-
-    Args:
-        robot: as described.
-        settings: of the study.
-        real: the arm that was really there, geometry only.
-        effects: what the models contain.
-        base: the combinations that are compared, of the described arm.
-        units: of each.
-        truth: their true values, shape [r].
-        essential: those that matter, shape [r].
-        kinematics: the calibration.
-        motions: through way-points, and optimised.
-        cases: nominal with each motion, then calibrated with each.
-        held_out: conditioned samples of the held-out motion.
-        torque: its measured torque, shape [n_samples, n_channels].
-        notes: what the reader must know.
-    """
-
-    robot: Robot
-    settings: StudySettings
-    real: Misbuilt
-    effects: Effects
-    base: BaseParameters
-    units: tuple[str, ...]
-    truth: FloatArray
-    essential: npt.NDArray[np.bool_]
-    kinematics: KinematicStep
-    motions: tuple[tuple[StudyMotion, ...], tuple[StudyMotion, ...]]
-    cases: tuple[Case, Case, Case, Case]
-    held_out: Samples
-    torque: FloatArray
-    notes: tuple[Note, ...]
-
-    def relative(self, values: FloatArray) -> FloatArray:
-        """Something of every parameter in parts of its true value, of the essential ones."""
-        return np.asarray(values[self.essential] / np.abs(self.truth[self.essential]))
-
-    def changes(self, motion: int) -> FloatArray:
-        """(calibrated - nominal) / |nominal| of the mean estimates with one motion, [Kolyubin2017] fig. 7; essential ones."""
-        before, after = (self.cases[motion + k].mean[self.essential] for k in (0, 2))
-        return np.asarray((after - before) / np.abs(before))
+    return run_study(arm, settings, progress=tell)
 
 
 def run_study(robot: Robot, settings: StudySettings, *, progress: Progress = lambda _text, _share: None) -> Study:
@@ -176,9 +145,9 @@ def run_study(robot: Robot, settings: StudySettings, *, progress: Progress = lam
         orientation_noise=settings.orientation_noise,
         seed=seed,
     )
-    room = room_of(loaded(robot, payloads[-1]))
-    motions = compared_motions(room, settings, progress)
-    recordings, held_out = all_recordings(robot, specimen, room, motions, payloads, settings, progress)
+    room = room_of(_with_payload(robot, payloads[-1]))
+    motions = _compared_motions(room, settings, progress)
+    recordings, held_out = _all_recordings(robot, specimen, room, motions, payloads, settings, progress)
     base = described_base(robot, effects)
     beliefs = (Belief(NOMINAL, NOMINAL_LABEL, robot), Belief(CALIBRATED, "ID", kinematics.calibration.robot))
     cases: list[Case] = []
@@ -186,7 +155,7 @@ def run_study(robot: Robot, settings: StudySettings, *, progress: Progress = lam
         for kind, label, samples in zip(motions, MOTION_LABELS, recordings, strict=True):
             progress(f"identifying: {belief.name}, {kind[0].name}", 0.7 + 0.075 * len(cases))
             cases.append(identified(belief, (kind[0].name, label), base, effects, samples, held_out))
-    truth = true_values(specimen, payloads[-1], base, effects)
+    truth = _true_values(specimen, payloads[-1], base, effects)
     test = runs_of(held_out, robot, effects)
     units = test[0].source.space.units  # type: ignore[attr-defined]
     a, b, c, d = cases
@@ -198,13 +167,22 @@ def run_study(robot: Robot, settings: StudySettings, *, progress: Progress = lam
         base=base,
         units=tuple(units[i] for i in base.independent),
         truth=truth,
-        essential=essential_parameters(robot, effects, held_out, base, truth),
+        essential=_essential_parameters(robot, effects, held_out, base, truth),
         kinematics=kinematics,
         motions=motions,
         cases=(a, b, c, d),
         held_out=held_out,
         torque=np.vstack([run.y for run in test]),
         notes=(*real.notes, *kinematics.calibration.notes),
+        provenance=Provenance(
+            inputs=(
+                InputFile(robot.source.path, robot.source.sha256, "robot"),
+                *input_of(settings.correction, "correction"),
+                *(file for path in settings.trajectories for file in input_of(path, "trajectory")),
+            ),
+            settings=settings.as_dict(),
+            seed=seed,
+        ),
     )
 
 
@@ -216,7 +194,7 @@ def payloads_of(robot: Robot, settings: StudySettings) -> tuple[FloatArray | Non
     return (None, payload_body(mass)) if mass > 0.0 else (None,)
 
 
-def loaded(robot: Robot, payload: FloatArray | None) -> Robot:
+def _with_payload(robot: Robot, payload: FloatArray | None) -> Robot:
     """The arm with the payload as part of its last link, for torque limits."""
     if payload is None:
         return robot
@@ -225,7 +203,7 @@ def loaded(robot: Robot, payload: FloatArray | None) -> Robot:
     return robot.with_inertial(values)
 
 
-def compared_motions(
+def _compared_motions(
     room: Room, settings: StudySettings, progress: Progress
 ) -> tuple[tuple[StudyMotion, ...], tuple[StudyMotion, ...]]:
     """Through way-points and optimised, equally long."""
@@ -249,7 +227,7 @@ STRIDE = 1000
 """Between seeds of the searches of one study, so that studies with neighbouring seeds share none."""
 
 
-def all_recordings(
+def _all_recordings(
     robot: Robot,
     specimen: Robot,
     room: Room,
@@ -269,7 +247,7 @@ def all_recordings(
             seeds = ([settings.seed, m, k, repetition] for repetition in range(settings.repetitions))
             out[m].append([recorded(robot, runs, settings.cutoff, seed) for seed in seeds])
     progress("moving the simulated arm: held-out motion", 0.4 + 0.3 * (total - 1) / total)
-    trajectory = held_out_motion(room, settings)
+    trajectory = _held_out_motion(room, settings)
     runs = carried_out(robot, specimen, trajectory, payloads)
     return out, recorded(robot, runs, settings.cutoff, [settings.seed, len(motions)])
 
@@ -277,7 +255,7 @@ def all_recordings(
 HELD_OUT_HARMONICS = 5
 
 
-def held_out_motion(room: Room, settings: StudySettings) -> Trajectory:
+def _held_out_motion(room: Room, settings: StudySettings) -> Trajectory:
     """Another motion, of slower harmonics from a search of its own: none that is identified from.
 
     It never rests. At rest a joint sticks with any friction up to the Coulomb torque, which no model here predicts and
@@ -287,14 +265,14 @@ def held_out_motion(room: Room, settings: StudySettings) -> Trajectory:
     return optimised_motion(room, settings.seconds, starts=1, harmonics=HELD_OUT_HARMONICS, seed=seed).trajectory
 
 
-def true_values(specimen: Robot, payload: FloatArray | None, base: BaseParameters, effects: Effects) -> FloatArray:
+def _true_values(specimen: Robot, payload: FloatArray | None, base: BaseParameters, effects: Effects) -> FloatArray:
     """The described arm's combinations of the real arm's parameters, shape [r]."""
     plant = build_plant(specimen, payload=payload, sensed_friction=SENSED_FRICTION)
     truth = true_parameters(plant, effects.torques)
     return np.asarray(base.projection @ np.array([truth[name] for name in base.parameters]))
 
 
-def essential_parameters(
+def _essential_parameters(
     robot: Robot, effects: Effects, held_out: Samples, base: BaseParameters, truth: FloatArray
 ) -> npt.NDArray[np.bool_]:
     """Which base parameters matter in the held-out motion; see `ESSENTIAL`."""

@@ -1,0 +1,260 @@
+"""The noun of this room: a certified excitation trajectory and what it will tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from armid.arrays import FloatArray
+from armid.design.certificate import CLEARANCE_TOLERANCE, USAGE_TOLERANCE, Certificate
+from armid.design.search import Search
+from armid.design.search_files import save_search
+from armid.design.statement import DesignSettings
+from armid.documents import plain
+from armid.identifiability.base import BaseParameters
+from armid.identifiability.rank import STRUCTURAL_TOLERANCE, WEAK
+from armid.motions.fourier import FourierTrajectory
+from armid.motions.limits import MotionLimits
+from armid.motions.spline import SplineTrajectory
+from armid.motions.trajectory import Trajectory
+from armid.motions.trajectory_files import save_csv, save_joint_trajectory, save_trajectory
+from armid.notes import Note
+from armid.outcome import Check, Outcome, Provenance
+from armid.page import Table
+from armid.robot.robot import Robot
+from armid.scene.hulls import HullCheck
+from armid.scene.scene import Scene
+
+FILE_RATE_HZ = 100.0
+"""Of sampled files, unless something else is asked for."""
+
+
+class RankedMotion(Protocol):
+    """One motion after a run that shows what it is worth; `armid.studies.ranking.rank_motions` gives these."""
+
+    @property
+    def index(self) -> int: ...
+    @property
+    def predicted(self) -> float: ...
+    @property
+    def achieved(self) -> float: ...
+
+
+class Judge(Protocol):
+    """Runs motions and ranks them, best first."""
+
+    def __call__(self, robot: Robot, motions: Sequence[Trajectory], *, seed: int = 0) -> Sequence[RankedMotion]: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """How a certified motion did when it was run.
+
+    Args:
+        start: number of the search's start it came from.
+        condition_number: of its base regressor.
+        predicted_error: root mean square of the relative deviations its information promises.
+        achieved_error: root mean square of the relative errors against the truth.
+    """
+
+    start: int
+    condition_number: float
+    predicted_error: float
+    achieved_error: float
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Design(Outcome):
+    """A certified excitation trajectory and what it will tell.
+
+    Args:
+        robot: the arm.
+        settings: what was asked.
+        trajectory: everything the robot runs: approach, repetitions, return.
+        excitation: one period of it.
+        base: the parameters it excites.
+        condition_number: 2-norm, SI units, of the stacked base regressor at `REPORT_RATE_HZ`.
+        condition_number_scaled: with columns scaled to unit norm.
+        certificate: of `trajectory`, against `limits`.
+        limit_usage: worst ratio to each of the robot's own limits, margins included and whether they counted or not.
+        limits: that were kept, margins taken off.
+        scene: clearances that were kept.
+        deviations: predicted standard deviation of each base parameter for one period, shape [r].
+        misses: of the goals, in the order condition number, joints; empty without goals.
+        search: how it was found.
+        notes: what the reader must know.
+        hulls: closest approach of the real shapes; None when the arm has none.
+        baseline: condition number of trapezoidal motion through random way-points of the same length, not optimised.
+        ranking: how the best motions of the search did when they were run, best first; empty when none was.
+        provenance: what it came from.
+    """
+
+    _page = "armid.report.design:design_report"
+
+    robot: Robot
+    settings: DesignSettings
+    trajectory: Trajectory
+    excitation: FourierTrajectory | SplineTrajectory
+    base: BaseParameters
+    condition_number: float
+    condition_number_scaled: float
+    certificate: Certificate
+    limit_usage: dict[str, float]
+    limits: MotionLimits
+    scene: Scene
+    deviations: FloatArray
+    misses: FloatArray
+    search: Search
+    notes: tuple[Note, ...]
+    hulls: HullCheck | None
+    baseline: float
+    ranking: tuple[Trial, ...] = ()
+    provenance: Provenance = field(default_factory=Provenance)
+
+    @property
+    def checks(self) -> tuple[Check, ...]:  # type: ignore[override]
+        """Limits, clearances and rank of the motion as it is; goals, if there were any."""
+        return _design_checks(self)
+
+    def _heading(self) -> str:
+        certified = "certified at every instant" if self.certificate.feasible else "not feasible"
+        return (
+            f"{self.robot.name}: condition number {self.condition_number:.2f} over {len(self.base)} base parameters, "
+            f"{self.trajectory.duration:.1f} s, {certified}"
+        )
+
+    def _tables(self) -> tuple[Table, ...]:
+        usage = self.certificate.usage
+        rows = tuple(
+            (joint, *(f"{100 * values[j]:.1f} %" for values in usage.values()))
+            for j, joint in enumerate(self.robot.joint_names)
+        )
+        caption = f"Largest use of each limit less its margin of {100 * self.settings.margin:g} %, between samples too"
+        tables = [Table(("joint", *usage), rows, caption=caption)]
+        if self.certificate.closest:
+            closest = (self.certificate.closest, 1000.0 * self.certificate.clearance)
+            tables.append(Table(("closest", "beyond the margin [mm]"), (closest,)))
+        if self.ranking:
+            tables.append(_ranking_table(self.ranking))
+        return tuple(tables)
+
+    def as_dict(self) -> dict[str, Any]:
+        proof, search = self.certificate, self.search
+        result: dict[str, Any] = {
+            "robot": self.robot.name,
+            "condition_number": self.condition_number,
+            "condition_number_scaled": self.condition_number_scaled,
+            "base_parameters": len(self.base),
+            "feasible": proof.feasible,
+            "limit_usage": self.limit_usage,
+            "margin": self.settings.margin,
+            "clearance": proof.clearance,
+            "closest": proof.closest,
+            "baseline_condition_number": self.baseline,
+            "hull_distance": None if self.hulls is None else self.hulls.distance,
+            "period": self.excitation.period,
+            "duration": self.trajectory.duration,
+            "seconds": search.seconds,
+            "search_seconds": search.seconds,
+            "starts": search.explored,
+            "evaluations": search.evaluations,
+            "history": search.history,
+            "interrupted": search.interrupted,
+            "verdict": str(self.verdict),
+            "reasons": list(self.reasons),
+            "notes": [note.as_dict() for note in self.notes],
+        }
+        if len(self.misses):
+            result |= {"goal_misses": self.misses, "goals_attained": bool((self.misses <= 0.0).all())}
+        if self.ranking:
+            result["ranking"] = [asdict(trial) for trial in self.ranking]
+        out: dict[str, Any] = plain(result)
+        return out
+
+    def save(self, folder: str | Path, *, rate_hz: float = FILE_RATE_HZ) -> tuple[Path, ...]:
+        """Writes the motion for controllers, its page, and the search to go on from.
+
+        Args:
+            folder: created when missing.
+            rate_hz: of the sampled files.
+
+        Returns:
+            `trajectory.json` (coefficients), `trajectory.csv` (samples), `joint_trajectory.json` and `.yaml` (ROS messages),
+            `design.html` and `search.json`.
+        """
+        place = Path(folder)
+        return (
+            save_trajectory(self.trajectory, place / "trajectory.json", robot=self.robot.name),
+            save_csv(self.trajectory, place / "trajectory.csv", rate_hz=rate_hz),
+            save_joint_trajectory(self.trajectory, place / "joint_trajectory.json", rate_hz=rate_hz),
+            save_joint_trajectory(self.trajectory, place / "joint_trajectory.yaml", rate_hz=rate_hz),
+            self.report(place / "design.html"),
+            save_search(self.search, place / "search.json"),
+        )
+
+
+def _design_checks(design: Design) -> tuple[Check, ...]:
+    """What a motion must keep and show before somebody runs it."""
+    proof, least = design.certificate, 1.0 / design.condition_number_scaled
+    over, near = proof.worst > 1.0 + USAGE_TOLERANCE, proof.clearance < -CLEARANCE_TOLERANCE
+    broken = "; ".join(proof.violations[:4])
+    checks = [
+        Check(
+            code="limits",
+            passed=not over,
+            value=proof.worst,
+            limit=1.0,
+            message=f"limits are broken: {broken}" if over else "every limit is kept, between samples too",
+        ),
+        Check(
+            code="clearance",
+            passed=not near,
+            value=proof.clearance,
+            limit=-CLEARANCE_TOLERANCE,
+            message=f"{proof.closest} come too close" if near else "every clearance is kept, between samples too",
+        ),
+        Check(
+            code="rank",
+            passed=least > STRUCTURAL_TOLERANCE,
+            value=least,
+            limit=STRUCTURAL_TOLERANCE,
+            message=f"the motion shows all {len(design.base)} base parameters"
+            if least > STRUCTURAL_TOLERANCE
+            else "the motion does not show every base parameter; search longer, or allow more room",
+        ),
+        Check(
+            code="excitation",
+            passed=least >= WEAK,
+            value=least,
+            limit=WEAK,
+            message="every combination of parameters is excited"
+            if least >= WEAK
+            else f"some combination is excited {1.0 / max(least, 1e-300):.0f} times less than the strongest; search longer",
+            decisive=False,
+        ),
+    ]
+    if len(design.misses):
+        worst = float(design.misses.max())
+        said = ", ".join(f"{100 * miss:+.1f} %" for miss in design.misses)
+        checks.append(
+            Check(
+                code="goals",
+                passed=worst <= 0.0,
+                value=worst,
+                limit=0.0,
+                message=f"goals {'attained' if worst <= 0.0 else 'not attained'}: misses {said}",
+                decisive=False,
+            )
+        )
+    return tuple(checks)
+
+
+def _ranking_table(ranking: tuple[Trial, ...]) -> Table:
+    header = ("start", "condition number", "predicted error", "achieved error")
+    rows = tuple(
+        (t.start, t.condition_number, f"{100 * t.predicted_error:.2g} %", f"{100 * t.achieved_error:.2g} %")
+        for t in ranking
+    )
+    return Table(header, rows, caption="Run on the embedded robot: relative error of the parameters")
