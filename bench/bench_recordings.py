@@ -15,11 +15,11 @@ from scipy.spatial.transform import Rotation
 
 from armid.calibration.calibrate import CalibrationSettings, Verdict, calibrate, default_candidates
 from armid.calibration.enough import MEAN_OVER_RMS, position_uncertainty
-from armid.calibration.measurement import Measurements, Observations, Observed
 from armid.calibration.start import ALL
 from armid.errors import ArmidError
 from armid.kinematics.build import kinematic_model
 from armid.kinematics.calibrated import predicted_poses
+from armid.kinematics.measurement import Measurements, Observations, Observed
 from armid.kinematics.model import ErrorModel, FrameModel
 from armid.kinematics.parameter import Owner
 from armid.kinematics.rotations import inverse, rigid, rotation_exp

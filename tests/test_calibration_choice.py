@@ -10,8 +10,8 @@ from armid.calibration.calibrate import CalibrationSettings, calibrate, choose, 
 from armid.calibration.fit import fit, refit
 from armid.calibration.hold_out import cross_validate, folds
 from armid.calibration.leave_out import left_out, left_out_errors
-from armid.calibration.measurement import Measurements, Observations, Observed
 from armid.calibration.tool_error import by_group
+from armid.kinematics.measurement import Measurements, Observations, Observed
 from armid.kinematics.model import ErrorModel, Term
 from armid.robot.load import load_robot
 from armid.studies.replica import Disturbance, optimised_poses, replica

@@ -14,7 +14,6 @@ from armid.calibration.enough import pose_count_study
 from armid.calibration.fit import fit
 from armid.calibration.hold_out import paired_t
 from armid.calibration.identifiable import ParameterStatus
-from armid.calibration.measurement import Measurements, Observations, Observed, joined
 from armid.calibration.noise import VectorLoss, clipped_mean
 from armid.calibration.start import ALL, start_frames
 from armid.calibration.tool_error import error_table
@@ -22,6 +21,7 @@ from armid.kernels.kinematics import forward_kinematics
 from armid.kinematics.build import kinematic_model
 from armid.kinematics.calibrated import calibrated_robot, predicted_poses
 from armid.kinematics.correction import load_correction
+from armid.kinematics.measurement import Measurements, Observations, Observed, joined
 from armid.kinematics.model import ErrorModel, FrameModel, Term, UnknownGeometry
 from armid.kinematics.parameter import Owner
 from armid.kinematics.rotations import inverse, rigid, rotation_exp, rotation_log

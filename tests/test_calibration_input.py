@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from armid.calibration.calibrate import CalibrationSettings, calibrate
-from armid.calibration.measurement import MeasurementError, Observed
 from armid.calibration.poses_table import PosesMapping
 from armid.calibration.read import read_poses
 from armid.errors import InputError
 from armid.kernels.kinematics import forward_kinematics
+from armid.kinematics.measurement import MeasurementError, Observed
 from armid.kinematics.model import ErrorModel
 from armid.kinematics.rotations import inverse, quaternion_from_matrix, rigid, rotation_exp, rotation_log
 from armid.robot.elementary import rpy

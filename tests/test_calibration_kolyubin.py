@@ -10,7 +10,6 @@ import pytest
 from armid.calibration.enough import MEAN_OVER_RMS, position_uncertainty
 from armid.calibration.fit import FitSettings, fit
 from armid.calibration.identifiable import select
-from armid.calibration.measurement import Measurements, Observations, Observed
 from armid.calibration.noise import VectorLoss
 from armid.calibration.solve import SolverSettings, StepRule
 from armid.calibration.start import ALL
@@ -18,6 +17,7 @@ from armid.design.poses import PoseMethod, PoseSettings, Purpose, design_poses
 from armid.identifiability.base import base_parameters
 from armid.kernels.dynamics import gravity
 from armid.kinematics.build import kinematic_model
+from armid.kinematics.measurement import Measurements, Observations, Observed
 from armid.kinematics.model import ErrorModel, FrameModel, UnknownGeometry, pose_and_derivative
 from armid.kinematics.rotations import rotation_exp, rotation_log
 from armid.robot.load import load_robot

@@ -7,25 +7,25 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from armid.calibration.measurement import (
-    MeasurementError,
-    Measurements,
-    Observations,
-    Observed,
-    with_covariance,
-)
-from armid.calibration.residual import along_axes, in_sensor_axes, residuals
 from armid.calibration.start import ALL, TRANSLATIONS
 from armid.identifiability.base import base_parameters
 from armid.kernels.kinematics import forward_kinematics
 from armid.kinematics.build import kinematic_model
 from armid.kinematics.calibrated import calibrated_robot, predicted_poses
 from armid.kinematics.conventions import dh_form, mdh_form
+from armid.kinematics.measurement import (
+    MeasurementError,
+    Measurements,
+    Observations,
+    Observed,
+    with_covariance,
+)
 from armid.kinematics.model import ErrorModel, FrameModel, Term, UnknownGeometry, pose_and_derivative
 from armid.kinematics.rotations import inverse, rigid, rotation_exp, rotation_log
 from armid.kinematics.tables import denavit_tables
 from armid.robot import Elementary, Move
 from armid.robot.load import load_robot
+from armid.rows.pose_residual import along_axes, in_sensor_axes, residuals
 from support.chains import random_robot
 
 EVERY_TERM = frozenset(Term)

@@ -202,7 +202,7 @@ def test_bad_input_is_named_and_leaves_nothing(tmp_path):
     for words, problem in (
         (("--torques", "difference"), "know nothing of kinematics"),
         (("--seconds", "1"), "more than two seconds"),
-        (("--correction", tmp_path / "none.json"), "not a correction file"),
+        (("--correction", tmp_path / "none.json"), "expected a correction file"),
         (("--trajectory", tmp_path / "none.json"), "no such file"),
     ):
         done = run("study", "--robot", arm, "--poses", 6, "--out", tmp_path / "out", *words)

@@ -12,16 +12,17 @@ from armid.calibration.fit import FitSettings, KinematicFit, fit
 from armid.calibration.hold_out import Advice, HeldOut, cross_validate, folds, paired_t, sure
 from armid.calibration.identifiable import ParameterStatus
 from armid.calibration.leave_out import left_out_errors
-from armid.calibration.measurement import MeasurementError, Measurements, joined
-from armid.calibration.noise import parts, threshold
+from armid.calibration.noise import threshold
 from armid.calibration.start import start_frames
 from armid.calibration.tool_error import ErrorTable, by_group, error_table
 from armid.calibration.validate import validated
 from armid.kinematics.calibrated import calibrated_robot
+from armid.kinematics.measurement import MeasurementError, Measurements, joined
 from armid.kinematics.model import ErrorModel, Term, UnknownGeometry
 from armid.kinematics.parameter import Tolerances
 from armid.notes import Note, Severity
 from armid.robot.robot import Robot
+from armid.rows.pose_residual import parts
 
 OUTLIER = 1e-5
 """Probability of a Gaussian residual beyond which a row is named an outlier."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from armid.calibration.fit import KinematicFit
+from armid.documents import write_json
 from armid.kinematics.calibrated import frame_matrix
 from armid.kinematics.correction import FORMAT
 from armid.kinematics.model import KinematicModel, Slot
@@ -43,8 +43,8 @@ def frame_data(slots: tuple[Slot, ...], model: KinematicModel) -> list[dict[str,
         {
             "motion": slot.element.motion.value,
             "value": slot.element.value,
-            "free": None if slot.parameter is None else model.names[slot.parameter].rsplit(".", 1)[1],
-            "body": None if slot.parameter is None else model.names[slot.parameter].rsplit(".", 1)[0],
+            "free": None if slot.parameter is None else model.parameters[slot.parameter].quantity,
+            "body": None if slot.parameter is None else model.parameters[slot.parameter].owner,
         }
         for slot in slots
     ]
@@ -52,6 +52,4 @@ def frame_data(slots: tuple[Slot, ...], model: KinematicModel) -> list[dict[str,
 
 def save_correction(nominal: Robot, fit: KinematicFit, path: str | Path) -> Path:
     """Write the correction file."""
-    path = Path(path)
-    path.write_text(json.dumps(correction(nominal, fit), indent=1) + "\n", encoding="utf-8")
-    return path
+    return write_json(path, correction(nominal, fit))

@@ -14,17 +14,17 @@ import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.calibration.fit import KinematicFit
-from armid.calibration.measurement import MeasurementError, Measurements, Observations
 from armid.calibration.noise import VectorLoss
 from armid.calibration.readings import readings
-from armid.calibration.residual import Residual, residuals
 from armid.calibration.solve import SolverSettings, solve
 from armid.calibration.start import start_frames
 from armid.calibration.tool_error import error_table
 from armid.kinematics.build import kinematic_model
+from armid.kinematics.measurement import MeasurementError, Measurements, Observations
 from armid.kinematics.model import ErrorModel, UnknownGeometry
 from armid.notes import Note, Severity
 from armid.robot.robot import JointKind, Robot
+from armid.rows.pose_residual import Residual, residuals
 
 TOO_FAR = 0.015
 """Position misfit, as a fraction of the arm's reach, that no manufacturing error explains: real arms show up to 0.005."""

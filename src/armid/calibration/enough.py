@@ -9,13 +9,12 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.calibration.fit import KinematicFit, refit
-from armid.calibration.measurement import Measurements, Observed
-from armid.calibration.noise import parts
-from armid.calibration.residual import residuals
 from armid.calibration.solve import covariance, linearise
 from armid.calibration.tool_error import error_table
+from armid.kinematics.measurement import Measurements, Observed
 from armid.kinematics.model import pose_and_derivative
 from armid.kinematics.sag import gravity_torque
+from armid.rows.pose_residual import parts, residuals
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +95,7 @@ def subset_errors(fit: KinematicFit, measurements: Measurements, chosen: FloatAr
     at = linearise(
         fit.model, again.after.values, measurements.subset(inside), fit.after.noise, fit.settings.solver.loss, kept
     )
-    cov = covariance(fit.model, at, kept)[np.ix_(kept, kept)]
+    cov = covariance(fit.model, at)[np.ix_(kept, kept)]
     found = list(residuals(fit.model, again.after.values, rest, wanted=kept))
     observed = error_table(found).main[0]
     wanted = "orientation" if all(o.quantity is Observed.ORIENTATION for o in rest.observations) else "position"

@@ -12,14 +12,13 @@ from armid.calibration.calibrate import Calibration
 from armid.calibration.correction import save_correction
 from armid.calibration.hold_out import Advice
 from armid.calibration.identifiable import ParameterStatus
-from armid.calibration.noise import parts
-from armid.calibration.residual import in_sensor_axes
 from armid.calibration.tool_error import ErrorTable, statistics
 from armid.kinematics.calibrated import frame_matrix, needs_correction_file
 from armid.kinematics.tables import COLUMNS, denavit_tables
 from armid.robot.robot import Robot
 from armid.robot.urdf.write import new_urdf, updated_urdf
 from armid.robot.yaml_write import to_yaml
+from armid.rows.pose_residual import in_sensor_axes, parts
 
 FORMAT = "armid-calibration/1"
 STRONGLY = 0.9

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from armid.calibration.measurement import Measurements
 from armid.calibration.solve import FitSolution, Mask, SolverSettings, solve
 from armid.calibration.start import StartFrames, start_frames
 from armid.kinematics.build import kinematic_model
+from armid.kinematics.measurement import Measurements
 from armid.kinematics.model import ErrorModel, FrameModel, KinematicModel
 from armid.kinematics.parameter import Owner
 from armid.robot.robot import Robot

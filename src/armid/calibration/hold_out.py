@@ -9,14 +9,12 @@ from functools import cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import norm
-from scipy.stats import t as t_distribution
 
 from armid.arrays import FloatArray
 from armid.calibration.fit import KinematicFit, refit
-from armid.calibration.measurement import Measurements
-from armid.calibration.residual import residuals
 from armid.calibration.tool_error import ErrorTable, by_group, error_table, joined_tables
+from armid.kinematics.measurement import Measurements
+from armid.rows.pose_residual import residuals
 
 LEAVE_ONE_OUT = 40
 """Groups of configurations up to which each is left out once."""
@@ -68,7 +66,9 @@ class HeldOut:
 @cache
 def sure(count: int) -> float:
     """Paired t statistic of so many pairs that is as rare by chance as `SURE` of many: 3.3 of eight, 2.6 of forty."""
-    return float(t_distribution.isf(norm.sf(SURE), max(1, count - 1)))
+    from scipy.special import ndtr, stdtrit
+
+    return float(-stdtrit(max(1, count - 1), ndtr(-SURE)))
 
 
 Mask = npt.NDArray[np.bool_]

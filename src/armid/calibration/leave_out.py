@@ -8,15 +8,14 @@ models costs inside a training set: one fit per model instead of one per model a
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from armid.arrays import FloatArray
 from armid.calibration.fit import KinematicFit
-from armid.calibration.measurement import IntArray, Measurements
-from armid.calibration.noise import lengths, parts
-from armid.calibration.residual import Residual, residuals
+from armid.calibration.noise import lengths
 from armid.calibration.tool_error import ErrorTable, error_table
 from armid.information.information import triangular
+from armid.kinematics.measurement import IntArray, Measurements
+from armid.rows.pose_residual import Residual, parts, residuals
 
 LARGEST_LEVERAGE = 0.999
 """A group that alone determines a direction would get an infinite error; it is limited to a thousandfold one."""
@@ -38,7 +37,7 @@ def left_out_errors(fit: KinematicFit, measurements: Measurements) -> ErrorTable
     out, start = [], 0
     for r, w in zip(found, weights, strict=True):
         end = start + r.r.size
-        out.append(Residual(r.observations, predicted[start:end].reshape(r.r.T.shape).T / w, r.D))
+        out.append(Residual(r.observations, predicted[start:end].reshape(r.r.T.shape).T / w))
         start = end
     return error_table(out)
 
@@ -69,7 +68,7 @@ def left_out(A: FloatArray, z: FloatArray, group: IntArray, tolerance: FloatArra
     """
     scaled = A * tolerance
     R = triangular(np.vstack([scaled, np.eye(len(tolerance))]))
-    B = solve_triangular(R, scaled.T, trans="T").T
+    B = scaled @ np.linalg.inv(R)
     order = np.argsort(group, kind="stable")
     _, first, count = np.unique(group[order], return_index=True, return_counts=True)
     out = np.empty_like(z)

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
-from armid.calibration.measurement import KnownPlace, Measurements, Observations, Observed, with_covariance
 from armid.calibration.poses_table import (
     QUATERNION_ORDERS,
     PosesMapping,
@@ -27,6 +26,7 @@ from armid.calibration.poses_table import (
 )
 from armid.calibration.read_constraints import TARGET, constraint_observations
 from armid.errors import InputError
+from armid.kinematics.measurement import KnownPlace, Measurements, Observations, Observed, with_covariance
 from armid.kinematics.rotations import matrix_from_euler, matrix_from_quaternion, nearest_rotation, rotation_exp
 
 Mask = npt.NDArray[np.bool_]

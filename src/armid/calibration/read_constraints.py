@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.calibration.measurement import IntArray, Observations, Observed
 from armid.calibration.poses_table import PosesMapping, PosesTable, find, labelled, names_of, scale
 from armid.errors import InputError
+from armid.kinematics.measurement import IntArray, Observations, Observed
 
 TARGET = ("target", "point", "marker", "smr", "reflector")
 _PLANE, _SOCKET, _OTHER, _ANCHOR = ("plane",), ("socket", "touch"), ("other",), ("anchor", "centre", "center")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from armid.calibration.diagnose import arm_reach, misfit, thinned
-from armid.calibration.measurement import Measurements, joined
+from armid.kinematics.measurement import Measurements, joined
 from armid.robot.robot import Robot
 
 MUCH_WORSE = 3.0

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.calibration.measurement import KnownPlace, Measurements, Observations, Observed
 from armid.kernels.kinematics import forward_kinematics
+from armid.kinematics.measurement import KnownPlace, Measurements, Observations, Observed
 from armid.kinematics.model import FrameModel, known_cluster
 from armid.kinematics.rotations import inverse, nearest_rotation, rigid
 from armid.robot.elementary import Move

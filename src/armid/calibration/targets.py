@@ -11,10 +11,10 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.calibration.compensate import CompensatedTargets
-from armid.calibration.measurement import Observed
 from armid.calibration.poses_table import PosesMapping, joint_columns, read_table, scale
 from armid.calibration.read import read_poses
 from armid.errors import InputError
+from armid.kinematics.measurement import Observed
 from armid.kinematics.rotations import rigid
 from armid.robot.robot import JointKind, Robot
 

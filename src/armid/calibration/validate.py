@@ -7,12 +7,12 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.calibration.fit import KinematicFit
 from armid.calibration.hold_out import HeldOut, compared, table_of
-from armid.calibration.measurement import Measurements
 from armid.calibration.solve import solve
 from armid.calibration.start import start_frames
 from armid.calibration.tool_error import ErrorTable, error_table
 from armid.kinematics.build import kinematic_model
 from armid.kinematics.calibrated import calibrated_robot
+from armid.kinematics.measurement import Measurements
 from armid.kinematics.parameter import Owner
 
 
@@ -33,7 +33,7 @@ def elsewhere(fit: KinematicFit, values: FloatArray, validate: Measurements) -> 
     model = kinematic_model(fit.model.robot, fit.errors, setups=setups, targets=targets)
     begin = np.zeros(len(model.parameters))
     for k, parameter in enumerate(model.parameters):
-        if parameter.owner in (Owner.LINK, Owner.JOINT):
+        if parameter.kind in (Owner.LINK, Owner.JOINT):
             begin[k] = values[fit.model.index(parameter.name)]
     frames = model.owned(Owner.SETUP, Owner.TARGET)
     solution = solve(model, validate, start=begin, allowed=frames, settings=fit.settings.solver, hold=True)

@@ -15,8 +15,8 @@ from armid.documents import write_json
 
 if TYPE_CHECKING:
     from armid.calibration.calibrate import Calibration
-    from armid.calibration.measurement import Measurements
     from armid.calibration.poses_table import PosesMapping
+    from armid.kinematics.measurement import Measurements
     from armid.kinematics.model import ErrorModel
     from armid.robot.robot import Robot
 

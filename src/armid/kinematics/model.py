@@ -180,14 +180,19 @@ class KinematicModel:
     def tolerances(self) -> FloatArray:
         return np.array([p.tolerance for p in self.parameters])
 
+    @cached_property
+    def preferred(self) -> tuple[int, ...]:
+        """Columns in the order in which they are kept: frames, then zeros, then lengths and axes, each from tip to base."""
+        return tuple(sorted(range(len(self.parameters)), key=lambda i: (self.parameters[i].rank, -i)))
+
     def index(self, name: str) -> int:
         if name not in self.names:
             raise UnknownNameError("kinematic parameter", name, self.names)
         return self.names.index(name)
 
-    def owned(self, *owners: Owner) -> npt.NDArray[np.bool_]:
-        """Mask of the parameters of these owners, shape [p]."""
-        return np.array([p.owner in owners for p in self.parameters], dtype=bool)
+    def owned(self, *kinds: Owner) -> npt.NDArray[np.bool_]:
+        """Mask of the parameters of these kinds of owners, shape [p]."""
+        return np.array([p.kind in kinds for p in self.parameters], dtype=bool)
 
     @cached_property
     def arm(self) -> tuple[Slot, ...]:

@@ -12,7 +12,11 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
+import numpy as np
+
 from armid.kernels.source import Row as LinearRow
+from armid.kinematics.build import DENAVIT, MOTIONS, kinematic_model
+from armid.kinematics.model import ErrorModel, FrameModel, Slot
 from armid.recursion.kinematics import element_twists, elements_to
 from armid.recursion.motion import geometric_coordinates
 from armid.recursion.placement import Placement
@@ -39,7 +43,7 @@ class ChainErrors(StrEnum):
     DESCRIBED = "described"
     """Every constant the description has, joint offsets included: four per Denavit-Hartenberg row."""
     COMPLETE = "complete"
-    """Six small motions at the base and behind every joint: whatever a rigid error can be."""
+    """Six small motions at the sensor, before every further joint and at the tool: whatever a rigid error can be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +61,39 @@ class ChainElement:
     name: str | None
 
 
-def error_chain(robot: Robot, frame: Frame, model: ChainErrors) -> tuple[ChainElement, ...]:
-    """The chain from base to frame with a name for every number in question.
+SENSOR, TOOL = "sensor", "tool"
+"""Owners of the errors in front of the base and behind the last link: the instrument's frame and the measured one."""
 
-    Names are `joint3.Rx`, `tool.Tz`; a second transform of the same kind in one joint is `joint3.Rx2`.
+
+def error_chain(robot: Robot, frame: Frame, model: ChainErrors) -> tuple[ChainElement, ...]:
+    """The chain from the instrument to the frame with a name for every number in question, the names of a calibration.
+
+    `sensor.rx`, `link3.ty`, `joint3.offset`, `tool.tz` for all errors; `sensor.theta`, `link3.alpha`, `tool.d` for those of
+    Denavit-Hartenberg rows.
     """
-    if model is ChainErrors.DESCRIBED:
-        return described_chain(robot, frame)
-    out = small_motions("base")
-    for i, joint in enumerate(robot.joints[: frame.link]):
-        out += [ChainElement(e, i if e.variable else None, None) for e in joint.transforms]
-        out += small_motions(f"joint{i + 1}")
-    return (*out, *(ChainElement(e, None, None) for e in frame.transforms))
+    return described_chain(robot, frame) if model is ChainErrors.DESCRIBED else complete_chain(robot, frame)
+
+
+def complete_chain(robot: Robot, frame: Frame) -> tuple[ChainElement, ...]:
+    """The chain of a calibration with its six unknowns at the sensor, before every joint from the second on, and at the tool.
+
+    The first joint's own six are left out: they are those of the sensor, moved by a constant.
+    """
+    model = kinematic_model(
+        robot,
+        ErrorModel(),
+        setups={SENSOR: FrameModel.around(np.eye(4), MOTIONS, outside=True)},
+        targets={TOOL: FrameModel.around(frame.T_link_frame, MOTIONS, outside=False)},
+    )
+    zeros = {term.joint: term.parameter for term in model.terms}
+
+    def placed(slot: Slot) -> ChainElement:
+        index = slot.parameter if slot.joint is None else zeros[slot.joint]
+        unknown = index is not None and model.parameters[index].body != 0
+        return ChainElement(slot.element, slot.joint, model.names[index] if index is not None and unknown else None)
+
+    arm = (slot for link in model.links[: frame.link] for slot in link)
+    return tuple(placed(slot) for slot in (*model.setups[SENSOR], *arm, *model.targets[TOOL]))
 
 
 INSTRUMENT = (Row(theta=1.55, d=-4.3), Row(alpha=1.5, a=0.1, theta=-0.79, d=-0.14))
@@ -90,10 +115,10 @@ def described_chain(robot: Robot, frame: Frame) -> tuple[ChainElement, ...]:
         row, first = row_of(joints[0])[1], INSTRUMENT[1]  # type: ignore[index]
         placed = replace(row, alpha=first.alpha, a=first.a, theta=row.theta + first.theta, d=row.d + first.d)
         joints[0] = transforms(placed, Convention.MODIFIED, robot.joints[0].kind)
-        out += named("base", [(e, None) for e in transforms(INSTRUMENT[0], Convention.MODIFIED, None)])
+        out += named(SENSOR, [(e, None) for e in transforms(INSTRUMENT[0], Convention.MODIFIED, None)])
     for i, chain in enumerate(joints):
-        out += named(f"joint{i + 1}", [(e, i if e.variable else None) for e in chain])
-    return tuple(out + named("tool", [(e, None) for e in tool or frame.transforms]))
+        out += named(f"link{i + 1}", [(e, i if e.variable else None) for e in chain])
+    return tuple(out + named(TOOL, [(e, None) for e in tool or frame.transforms]))
 
 
 def is_modified_row(chain: tuple[Elementary, ...]) -> bool:
@@ -112,19 +137,18 @@ def tool_row(frame: Frame) -> tuple[Elementary, ...] | None:
 
 
 def named(owner: str, elements: Sequence[tuple[Elementary, int | None]]) -> list[ChainElement]:
-    """Elements with names made of the owner and the motion, numbered from the second of a kind on."""
+    """Elements with names made of the owner and the constant: of a Denavit-Hartenberg row `alpha`, `a`, `theta`, `d`; of any
+    other chain the motion, numbered from the second of a kind on.
+    """
+    row = row_of(tuple(element for element, _ in elements)) is not None
     seen: Counter[str] = Counter()
     out = []
     for element, joint in elements:
-        kind = element.motion.value
-        seen[kind] += 1
-        out.append(ChainElement(element, joint, f"{owner}.{kind}" + (str(seen[kind]) if seen[kind] > 1 else "")))
+        quantity = DENAVIT[element.motion] if row else element.motion.value.lower()
+        seen[quantity] += 1
+        number = str(seen[quantity]) if seen[quantity] > 1 else ""
+        out.append(ChainElement(element, joint, f"{owner}.{quantity}{number}"))
     return out
-
-
-def small_motions(owner: str) -> list[ChainElement]:
-    """Six error transforms that are the identity nominally."""
-    return [ChainElement(Elementary(motion=motion), None, f"{owner}.{motion.value}") for motion in Move]
 
 
 def natural_model(robot: Robot, frame: Frame) -> ChainErrors:

@@ -16,12 +16,12 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.calibration.enough import MEAN_OVER_RMS, position_uncertainty
 from armid.calibration.fit import FitSettings, KinematicFit, fit
-from armid.calibration.measurement import Measurements, Observations, Observed
 from armid.calibration.noise import VectorLoss
 from armid.calibration.solve import SolverSettings
 from armid.design.poses import PoseMethod, PoseSettings, Purpose, design_poses
 from armid.kinematics.build import kinematic_model
 from armid.kinematics.calibrated import predicted_poses
+from armid.kinematics.measurement import Measurements, Observations, Observed
 from armid.kinematics.model import ErrorModel, FrameModel, KinematicModel, Term, TermBasis, UnknownGeometry
 from armid.kinematics.rotations import rotation_exp, rotation_log
 from armid.robot.elementary import Elementary, Move

@@ -8,10 +8,10 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.calibration.calibrate import Calibration, CalibrationSettings, calibrate
-from armid.calibration.measurement import Measurements, Observations, Observed
 from armid.calibration.tool_error import Statistics, statistics
 from armid.design.poses import PoseDesign, PoseMethod, PoseSettings, Purpose, design_poses
 from armid.kinematics.calibrated import predicted_poses
+from armid.kinematics.measurement import Measurements, Observations, Observed
 from armid.kinematics.rotations import rotation_log
 from armid.robot.robot import Robot
 from armid.simulation.tracker import TrackedPoses, Tracker, track_poses

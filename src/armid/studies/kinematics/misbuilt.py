@@ -102,7 +102,7 @@ def drawn(nominal: Robot, rng: np.random.Generator) -> Misbuilt:
         owner = parameter.name.partition(".")[0]
         if owner == "link1" or parameter.name in (f"{last}theta", f"{last}d"):
             values[i] = 0.0
-        assert parameter.owner in (Owner.LINK, Owner.JOINT)
+        assert parameter.kind in (Owner.LINK, Owner.JOINT)
     origin = "deviations drawn at random: 0.6 mm, 0.4 mrad between axes, 5 mrad of joint zeros (standard deviations)"
     return Misbuilt(
         robot=calibrated_robot(model, values), errors=ERRORS, T_link_target=target(OTHER_TARGET), origin=origin

@@ -1,15 +1,19 @@
-"""Measured minus predicted, as vectors, and how it changes with every parameter."""
+"""Measured minus predicted tool poses, points and distances as rows `r = D(x) delta`, linearised at the present geometry.
+
+The parameters are those of the kinematic model (docs/conventions.md), `delta` a change of them. One residual belongs to one
+sensor placement and one target; `parts` tells which of its rows are positions, orientations or distances: these are the channels.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
-from armid.calibration.measurement import Measurements, Observations, Observed
+from armid.kinematics.measurement import Measurements, Observations, Observed
 from armid.kinematics.model import KinematicModel, at_target, pose_and_derivative
 from armid.kinematics.rotations import right_jacobian_inverse, rotation_log
 from armid.kinematics.sag import gravity_torque
@@ -24,17 +28,46 @@ class Residual:
     Args:
         observations: which.
         r: measured minus predicted [m or rad], shape [channels, m]; along the observations' own axes where they have some.
-        D: derivative of the *prediction* by the wanted parameters, shape [c, channels, m]; `r(x + dx) = r(x) - D^T dx`.
     """
 
     observations: Observations
     r: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class LinearResidual(Residual):
+    """The same with its rows.
+
+    Args:
+        D: derivative of the *prediction* by the wanted parameters, shape [c, channels, m]; `r(x + dx) = r(x) - D^T dx`.
+    """
+
     D: FloatArray
+
+    @property
+    def alone(self) -> Residual:
+        """Without the rows, which are most of its memory."""
+        return Residual(self.observations, self.r)
+
+
+def parts(quantity: Observed) -> Sequence[tuple[str, slice]]:
+    """The vectors within a residual that belong together: kind of channel, and which rows."""
+    match quantity:
+        case Observed.POSE:
+            return (("position", slice(0, 3)), ("orientation", slice(3, 6)))
+        case Observed.ORIENTATION:
+            return (("orientation", slice(0, 3)),)
+        case Observed.POSITION | Observed.POINT:
+            return (("position", slice(0, 3)),)
+        case Observed.PLANE:
+            return (("position", slice(0, 1)),)
+        case Observed.DISTANCE | Observed.LENGTH:
+            return (("distance", slice(0, 1)),)
 
 
 def residuals(
     model: KinematicModel, values: FloatArray, measurements: Measurements, *, wanted: Mask | None = None
-) -> Iterator[Residual]:
+) -> Iterator[LinearResidual]:
     """Residual of every set of observations.
 
     Position: difference in the sensor frame. Orientation: `log(R_measured R_predicted^T)`, the rotation vector that
@@ -71,7 +104,7 @@ def residuals(
             R, p, J = (x[..., start:end] for x in whole)
             if single is None:
                 R, p, J = at_target(model, values, o.target, (R, p, J), wanted=wanted)
-            yield Residual(o, *along_axes(o, *pose_residual(o, R, p, J)))
+            yield LinearResidual(o, *along_axes(o, *pose_residual(o, R, p, J)))
             start = end
 
 
@@ -146,7 +179,7 @@ def length_residual(
     o: Observations,
     torque: FloatArray | None,
     wanted: Mask | None,
-) -> Residual:
+) -> LinearResidual:
     """Distance between the target's positions at two configurations; no sensor frame is involved."""
     assert o.other_rows is not None
     assert o.distance is not None
@@ -165,4 +198,4 @@ def length_residual(
     d = ends[1][1] - ends[0][1]
     length = np.linalg.norm(d, axis=0)
     J = ends[1][2][:, :3] - ends[0][2][:, :3]
-    return Residual(o, (o.distance - length)[np.newaxis], np.einsum("cm,pcm->pm", d / length, J)[:, np.newaxis])
+    return LinearResidual(o, (o.distance - length)[np.newaxis], np.einsum("cm,pcm->pm", d / length, J)[:, np.newaxis])
