@@ -19,9 +19,10 @@ from armid.calibration.start import ALL
 from armid.kinematics.build import kinematic_model
 from armid.kinematics.calibrated import predicted_poses
 from armid.kinematics.measurement import Measurements, Observations, Observed
-from armid.kinematics.model import ErrorModel, FrameModel, Term
+from armid.kinematics.model import ErrorModel, FrameModel
 from armid.kinematics.parameter import Owner
 from armid.kinematics.rotations import rigid, rotation_exp
+from armid.kinematics.words import Term
 from armid.robot.load import load_robot
 from armid.rows.pose_residual import residuals
 

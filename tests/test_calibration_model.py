@@ -20,9 +20,10 @@ from armid.kinematics.measurement import (
     Observed,
     with_covariance,
 )
-from armid.kinematics.model import ErrorModel, FrameModel, Term, UnknownGeometry, pose_and_derivative
+from armid.kinematics.model import ErrorModel, FrameModel, pose_and_derivative
 from armid.kinematics.rotations import inverse, rigid, rotation_exp, rotation_log
 from armid.kinematics.tables import denavit_tables
+from armid.kinematics.words import Term, UnknownGeometry
 from armid.robot import Elementary, Move
 from armid.robot.load import load_robot
 from armid.rows.pose_residual import along_axes, in_sensor_axes, residuals

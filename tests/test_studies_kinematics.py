@@ -17,7 +17,8 @@ from armid.kernels.dynamics import inverse_dynamics
 from armid.kernels.kinematics import forward_kinematics
 from armid.kinematics.build import kinematic_model
 from armid.kinematics.correction import FORMAT, load_correction
-from armid.kinematics.model import ErrorModel, UnknownGeometry
+from armid.kinematics.model import ErrorModel
+from armid.kinematics.words import UnknownGeometry
 from armid.motions.trajectory import grid
 from armid.motions.trajectory_files import load_trajectory
 from armid.parameters.effects import TorqueSide

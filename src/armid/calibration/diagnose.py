@@ -21,7 +21,8 @@ from armid.calibration.start import start_frames
 from armid.calibration.tool_error import error_table
 from armid.kinematics.build import kinematic_model
 from armid.kinematics.measurement import MeasurementError, Measurements, Observations
-from armid.kinematics.model import ErrorModel, UnknownGeometry
+from armid.kinematics.model import ErrorModel
+from armid.kinematics.words import UnknownGeometry
 from armid.notes import Note, Severity
 from armid.robot.robot import JointKind, Robot
 from armid.rows.pose_residual import Residual, residuals

@@ -86,6 +86,17 @@ def pose_count_study(
     return out
 
 
+COUNTS = 6
+"""Numbers of configurations a study looks at, from a twelfth to nine tenths of them."""
+
+
+def pose_counts(fit: KinematicFit, measurements: Measurements, *, seed: int) -> tuple[PoseCount, ...]:
+    """The study over as many numbers of configurations as show the course of the error."""
+    n = len(np.unique(measurements.group))
+    counts = sorted({round(float(x)) for x in np.geomspace(max(6, n // 12), 0.9 * n, COUNTS)})
+    return tuple(pose_count_study(fit, measurements, counts, rng=np.random.default_rng(seed)))
+
+
 def subset_errors(fit: KinematicFit, measurements: Measurements, chosen: FloatArray) -> tuple[float, float, float]:
     """Predicted error, predicted difference to a measurement, and observed difference, for one subset."""
     inside = np.isin(measurements.group, chosen)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +12,7 @@ import numpy.typing as npt
 from armid.arrays import FloatArray
 from armid.calibration.fit import KinematicFit, refit
 from armid.calibration.tool_error import ErrorTable, by_group, error_table, joined_tables
+from armid.estimation.quantiles import normal_tail, student_above
 from armid.kinematics.measurement import Measurements
 from armid.rows.pose_residual import residuals
 
@@ -63,18 +63,15 @@ class HeldOut:
         return self.t > sure(self.groups) and self.gain > WORTHWHILE
 
 
-@cache
 def sure(count: int) -> float:
     """Paired t statistic of so many pairs that is as rare by chance as `SURE` of many: 3.3 of eight, 2.6 of forty."""
-    from scipy.special import ndtr, stdtrit
-
-    return float(-stdtrit(max(1, count - 1), ndtr(-SURE)))
+    return student_above(normal_tail(SURE), max(1, count - 1))
 
 
 Mask = npt.NDArray[np.bool_]
 
 
-def folds(measurements: Measurements, rng: np.random.Generator, count: int | None = None) -> tuple[str, list[Mask]]:
+def folds_of(measurements: Measurements, rng: np.random.Generator, count: int | None = None) -> tuple[str, list[Mask]]:
     """Masks of configurations to keep aside, whole groups at a time, and how to call it."""
     groups = np.unique(measurements.group)
     n = len(groups)
@@ -103,7 +100,9 @@ def cross_validate(
     tables: list[list[tuple[ErrorTable, ErrorTable]]] = [[] for _ in range(len(fits) + 1)]
     for aside in parts:
         train, test, rows = measurements.subset(~aside), measurements.subset(aside), np.flatnonzero(aside)
-        again = [refit(f, train) for f in fits]
+        again: list[KinematicFit] = []
+        for f in fits:
+            again.append(refit(f, train, before=again[0] if again else None))
         for k, f in enumerate((again[choose(again, train)], *again)):
             before, after = (table_of(f, s.values, test, rows) for s in (f.before, f.after))
             tables[k].append((before, after))

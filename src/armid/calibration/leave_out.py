@@ -74,7 +74,18 @@ def left_out(A: FloatArray, z: FloatArray, group: IntArray, tolerance: FloatArra
     out = np.empty_like(z)
     for size in np.unique(count):
         rows = order[first[count == size][:, np.newaxis] + np.arange(size)]
-        values, vectors = np.linalg.eigh(B[rows] @ np.swapaxes(B[rows], 1, 2))
-        turned = np.einsum("gji,gj->gi", vectors, z[rows]) / (1.0 - np.minimum(values, LARGEST_LEVERAGE))
-        out[rows] = np.einsum("gij,gj->gi", vectors, turned)
+        own = B[rows]
+        out[rows] = enlarged(own @ np.swapaxes(own, 1, 2), z[rows])
+    return out
+
+
+def enlarged(H: FloatArray, z: FloatArray) -> FloatArray:
+    """`(I - H)^-1 z` for groups of leverages H, shape [g, m, m], and residuals z, shape [g, m], with leverages limited."""
+    out = np.empty_like(z)
+    # No eigenvalue exceeds the trace: most groups need none.
+    small = np.einsum("gii->g", H) < LARGEST_LEVERAGE
+    out[small] = np.linalg.solve(np.eye(H.shape[1]) - H[small], z[small][..., np.newaxis])[..., 0]
+    values, vectors = np.linalg.eigh(H[~small])
+    turned = np.einsum("gji,gj->gi", vectors, z[~small]) / (1.0 - np.minimum(values, LARGEST_LEVERAGE))
+    out[~small] = np.einsum("gij,gj->gi", vectors, turned)
     return out

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from math import sqrt
 
 import numpy as np
 
 from armid.arrays import FloatArray
+from armid.estimation.quantiles import chi_square_above, chi_square_tail
 from armid.kinematics.measurement import Observations
 from armid.rows.pose_residual import Residual, parts
 
@@ -67,9 +69,7 @@ class VectorLoss:
 @cache
 def threshold(probability: float, dimension: int) -> float:
     """Length that a unit Gaussian vector exceeds with this probability."""
-    from scipy.special import chdtri
-
-    return float(np.sqrt(chdtri(dimension, probability))) if probability > 0.0 else float("inf")
+    return sqrt(chi_square_above(probability, dimension))
 
 
 @cache
@@ -77,9 +77,8 @@ def clipped_mean(k: float, dimension: int) -> float:
     """E[min(|z|, k)^2] of a unit Gaussian vector: makes the robust variance right when there are no outliers."""
     if np.isinf(k):
         return float(dimension)
-    from scipy.special import chdtr, chdtrc
-
-    return float(dimension * chdtr(dimension + 2, k**2) + k**2 * chdtrc(dimension, k**2))
+    below = 1.0 - chi_square_tail(k**2, dimension + 2)
+    return dimension * below + k**2 * chi_square_tail(k**2, dimension)
 
 
 def lengths(vectors: FloatArray) -> FloatArray:

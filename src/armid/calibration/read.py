@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.calibration.poses_table import (
-    QUATERNION_ORDERS,
     PosesMapping,
     PosesTable,
     find,
@@ -25,6 +24,7 @@ from armid.calibration.poses_table import (
     stacked,
 )
 from armid.calibration.read_constraints import TARGET, constraint_observations
+from armid.calibration.words import QUATERNION_ORDERS
 from armid.errors import InputError
 from armid.kinematics.measurement import KnownPlace, Measurements, Observations, Observed, with_covariance
 from armid.kinematics.rotations import matrix_from_euler, matrix_from_quaternion, nearest_rotation, rotation_exp

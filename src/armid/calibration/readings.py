@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.calibration.poses_table import EULER, MOVING_EULER
+from armid.calibration.words import EULER, MOVING_EULER
 from armid.kinematics.measurement import Measurements, Observations, Observed
 from armid.kinematics.rotations import matrix_from_euler, matrix_from_quaternion, rotation_exp
 from armid.robot.quaternion import quaternion_from_matrix

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +11,7 @@ import numpy.typing as npt
 from armid.arrays import FloatArray
 from armid.calibration.identifiable import Selection, select
 from armid.calibration.noise import NoiseModel, VectorLoss, estimated_noise, lengths
+from armid.calibration.words import StepRule
 from armid.estimation.factor import solve_factor
 from armid.information.blocks import fold_rows, known_values
 from armid.information.information import Information
@@ -20,15 +20,6 @@ from armid.kinematics.model import KinematicModel
 from armid.rows.pose_residual import Residual, parts, residuals
 
 Mask = npt.NDArray[np.bool_]
-
-
-class StepRule(StrEnum):
-    """How a step is taken."""
-
-    LEAST_SQUARES = "least-squares"
-    """[Kolyubin2017] eq. 11: the full linear step, every time."""
-    LEVENBERG_MARQUARDT = "levenberg-marquardt"
-    """[Kolyubin2017] eq. 12: damped by `lambda diag(W^T W)`; lambda / 10 after a better step, * 10 after a worse one."""
 
 
 FIRST_DAMPING = 1e-3
@@ -130,21 +121,24 @@ def linearise(
     kept: list[Residual] = []
     cost = prior_cost(model, values)
 
-    def blocks() -> Iterator[tuple[str, FloatArray]]:
+    def blocks() -> Iterator[tuple[str, FloatArray, FloatArray]]:
         nonlocal cost
         for residual in residuals(model, values, measurements, wanted=wanted):
             o = residual.observations
             weight = 1.0 / noise.sigma(o)
             kept.append(residual.alone)
-            for part, rows in parts(o.quantity):
+            for _, rows in parts(o.quantity):
                 d = rows.stop - rows.start
                 length = lengths(residual.r[rows] * weight[rows])
                 cost += loss.cost(length, d)
                 weight[rows] *= loss.weights(length, d)
-                block = np.empty((len(residual.D) + 1, d, len(o)))
-                np.multiply(residual.D[:, rows], weight[rows], out=block[:-1])
-                np.multiply(residual.r[rows], weight[rows], out=block[-1])
-                yield channel_name(o.setup, part), block.reshape(len(block), -1)
+            weighted = residual.r * weight
+            # The rows are ours alone and large: weighted where they are, and never copied.
+            residual.D[...] *= weight
+            flat = residual.D.reshape(len(residual.D), -1)
+            for part, rows in parts(o.quantity):
+                block = slice(rows.start * len(o), rows.stop * len(o))
+                yield channel_name(o.setup, part), flat[:, block], weighted[rows].ravel()
 
     names = tuple(name for name, wants in zip(model.names, wanted, strict=True) if wants)
     information = fold_rows(names, blocks())

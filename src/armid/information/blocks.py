@@ -15,29 +15,40 @@ MANY = 20_000
 enough for a step that the next iteration corrects, and for decisions at a relative length of 1e-4."""
 
 
-def fold_rows(parameters: Sequence[str], blocks: Iterable[tuple[str, FloatArray]]) -> Information:
+def fold_rows(parameters: Sequence[str], blocks: Iterable[tuple[str, FloatArray, FloatArray]]) -> Information:
     """Information of blocks of rows.
 
     Args:
         parameters: names of the columns.
-        blocks: channel and its rows `[A y]^T`, shape [p + 1, n], samples contiguous; a channel may come in several blocks.
+        blocks: channel, its columns as rows `A^T`, shape [p, n], and its right-hand side, shape [n]; a channel may come in
+            several blocks.
     """
     factors: dict[str, list[FloatArray]] = {}
     counts: dict[str, float] = {}
     methods: dict[str, None] = {}
-    for channel, rows in blocks:
-        method = FactorMethod.GRAM if rows.shape[1] >= MANY else FactorMethod.QR
-        factors.setdefault(channel, []).append(
-            factor_of_gram(rows @ rows.T) if method is FactorMethod.GRAM else triangular(rows.T)
-        )
-        counts[channel] = counts.get(channel, 0.0) + rows.shape[1]
+    for channel, columns, y in blocks:
+        method = FactorMethod.GRAM if len(y) >= MANY else FactorMethod.QR
+        factors.setdefault(channel, []).append(_factor(columns, y, method))
+        counts[channel] = counts.get(channel, 0.0) + len(y)
         methods[method.value] = None
-    columns = np.arange(len(parameters), dtype=np.intp)
+    seen = np.arange(len(parameters), dtype=np.intp)
     channels = tuple(
-        ChannelInformation(name, columns, parts[0] if len(parts) == 1 else triangular(np.vstack(parts)), counts[name])
+        ChannelInformation(name, seen, parts[0] if len(parts) == 1 else triangular(np.vstack(parts)), counts[name])
         for name, parts in factors.items()
     )
     return Information(tuple(parameters), channels, "+".join(methods))
+
+
+def _factor(columns: FloatArray, y: FloatArray, method: FactorMethod) -> FloatArray:
+    """`[R z; 0 rho]` of one block."""
+    if method is FactorMethod.QR:
+        return triangular(np.column_stack([columns.T, y]))
+    p = len(columns)
+    G = np.empty((p + 1, p + 1))
+    G[:p, :p] = columns @ columns.T
+    G[:p, p] = G[p, :p] = columns @ y
+    G[p, p] = y @ y
+    return factor_of_gram(G)
 
 
 def known_values(name: str, parameters: Sequence[str], values: FloatArray, weights: FloatArray) -> Information:

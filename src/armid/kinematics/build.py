@@ -8,18 +8,9 @@ import numpy as np
 
 from armid.errors import InputError
 from armid.kinematics.conventions import dh_form, mdh_form
-from armid.kinematics.model import (
-    ErrorModel,
-    FrameModel,
-    JointTerm,
-    KinematicModel,
-    Slot,
-    Term,
-    TermBasis,
-    UnknownGeometry,
-    prismatic,
-)
+from armid.kinematics.model import ErrorModel, FrameModel, JointTerm, KinematicModel, Slot, TermBasis, prismatic
 from armid.kinematics.parameter import KinematicParameter, Owner, Tolerances
+from armid.kinematics.words import Term, UnknownGeometry
 from armid.robot.elementary import Elementary, Move
 from armid.robot.robot import Joint, Robot
 

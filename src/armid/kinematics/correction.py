@@ -16,7 +16,8 @@ from armid.errors import InputError, UnknownNameError
 from armid.kinematics.build import kinematic_model
 from armid.kinematics.calibrated import calibrated_robot, frame_matrix
 from armid.kinematics.encoders import encoder_terms, without_encoder_terms
-from armid.kinematics.model import ErrorModel, FrameModel, KinematicModel, Term, UnknownGeometry
+from armid.kinematics.model import ErrorModel, FrameModel, KinematicModel
+from armid.kinematics.words import Term, UnknownGeometry
 from armid.robot.elementary import Elementary, Move
 from armid.robot.robot import Robot
 

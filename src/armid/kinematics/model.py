@@ -20,35 +20,11 @@ from armid.arrays import FloatArray
 from armid.errors import UnknownNameError
 from armid.kinematics.parameter import KinematicParameter, Owner, Tolerances
 from armid.kinematics.structural import STRUCTURAL, Zero, as_number
+from armid.kinematics.words import Term, UnknownGeometry
 from armid.recursion.kinematics import element_twists
 from armid.recursion.scalars import FLOATS
 from armid.robot.elementary import Elementary, Move, from_matrix
 from armid.robot.robot import JointKind, Robot
-
-
-class UnknownGeometry(StrEnum):
-    """Which constants of the links are unknown."""
-
-    COMPLETE = "complete"
-    """Three translations and three rotations in front of every joint; identifiability makes it minimal."""
-    MDH = "mdh"
-    """alpha, a, theta, d of modified Denavit-Hartenberg frames ([Kolyubin2017] eq. 2)."""
-    DH = "dh"
-    """theta, d, a, alpha of standard Denavit-Hartenberg frames."""
-    HAYATI = "hayati"
-    """Modified Denavit-Hartenberg with a rotation about y where consecutive axes are (nearly) parallel [Hayati1985]."""
-    NONE = "none"
-    """The links are as described; only frames and joint terms are fitted."""
-
-
-class Term(StrEnum):
-    """What may be wrong between a drive's reading and the joint's position."""
-
-    OFFSET = "offset"
-    GAIN = "gain"
-    ECCENTRICITY = "eccentricity"
-    COUPLING = "coupling"
-    COMPLIANCE = "compliance"
 
 
 class TermBasis(StrEnum):

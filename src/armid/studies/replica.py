@@ -22,8 +22,9 @@ from armid.design.poses import PoseMethod, PoseSettings, Purpose, design_poses
 from armid.kinematics.build import kinematic_model
 from armid.kinematics.calibrated import predicted_poses
 from armid.kinematics.measurement import Measurements, Observations, Observed
-from armid.kinematics.model import ErrorModel, FrameModel, KinematicModel, Term, TermBasis, UnknownGeometry
+from armid.kinematics.model import ErrorModel, FrameModel, KinematicModel, TermBasis
 from armid.kinematics.rotations import rotation_exp, rotation_log
+from armid.kinematics.words import Term, UnknownGeometry
 from armid.robot.elementary import Elementary, Move
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot

@@ -12,8 +12,9 @@ from armid.arrays import FloatArray
 from armid.kinematics.build import kinematic_model
 from armid.kinematics.calibrated import calibrated_robot, frame_matrix
 from armid.kinematics.correction import read_correction
-from armid.kinematics.model import ErrorModel, Term, UnknownGeometry
+from armid.kinematics.model import ErrorModel
 from armid.kinematics.parameter import Owner, Tolerances
+from armid.kinematics.words import Term, UnknownGeometry
 from armid.notes import Note, Severity
 from armid.robot.elementary import Elementary, Move, product
 from armid.robot.robot import Robot
