@@ -12,8 +12,8 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.calibration.fit import KinematicFit
 from armid.calibration.noise import lengths
+from armid.calibration.solve import posterior
 from armid.calibration.tool_error import ErrorTable, error_table
-from armid.information.information import triangular
 from armid.kinematics.measurement import IntArray, Measurements
 from armid.rows.pose_residual import Residual, parts, residuals
 
@@ -33,7 +33,7 @@ def left_out_errors(fit: KinematicFit, measurements: Measurements) -> ErrorTable
     A = np.vstack([flat(r.D * w).T for r, w in zip(found, weights, strict=True)])
     z = np.concatenate([(r.r * w).T.ravel() for r, w in zip(found, weights, strict=True)])
     group = np.concatenate([np.repeat(measurements.group[r.observations.rows], len(r.r)) for r in found])
-    predicted = left_out(A, z, group, fit.model.tolerances[fit.after.selection.kept])
+    predicted = left_out(A, z, group, posterior(fit.model, fit.after).stacked()[:-1, :-1])
     out, start = [], 0
     for r, w in zip(found, weights, strict=True):
         end = start + r.r.size
@@ -57,18 +57,16 @@ def weight_of(fit: KinematicFit, residual: Residual) -> FloatArray:
     return weight
 
 
-def left_out(A: FloatArray, z: FloatArray, group: IntArray, tolerance: FloatArray) -> FloatArray:
+def left_out(A: FloatArray, z: FloatArray, group: IntArray, R: FloatArray) -> FloatArray:
     """Residuals of every row with its group left out of a least-squares problem with a prior.
 
     Args:
         A: whitened rows, shape [n, p].
         z: their residuals at the solution, shape [n].
         group: of each row, shape [n].
-        tolerance: standard deviations of the prior, shape [p].
+        R: triangular factor of the rows and of what is known beforehand, shape [p, p].
     """
-    scaled = A * tolerance
-    R = triangular(np.vstack([scaled, np.eye(len(tolerance))]))
-    B = scaled @ np.linalg.inv(R)
+    B = A @ np.linalg.inv(R)
     order = np.argsort(group, kind="stable")
     _, first, count = np.unique(group[order], return_index=True, return_counts=True)
     out = np.empty_like(z)

@@ -156,10 +156,11 @@ def prior_cost(model: KinematicModel, values: FloatArray) -> float:
     return float(z @ z)
 
 
-def posterior(model: KinematicModel, at: Linearisation) -> Information:
+def posterior(model: KinematicModel, at: Linearisation | FitSolution) -> Information:
     """What rows and tolerances say together about a change of the parameters."""
-    weights = 1.0 / model.tolerances[at.wanted]
-    return at.information + known_values("prior", at.information.parameters, -at.values[at.wanted], weights)
+    wanted = at.wanted if isinstance(at, Linearisation) else at.selection.kept
+    weights = 1.0 / model.tolerances[wanted]
+    return at.information + known_values("prior", at.information.parameters, -at.values[wanted], weights)
 
 
 def step(information: Information, damping: float) -> FloatArray:

@@ -19,7 +19,10 @@ def normal_tail(x: float) -> float:
 
 
 def chi_square_tail(x: float, freedom: int) -> float:
-    """Probability of a sum of squares of standard normal numbers above x ([Abramowitz1964] 26.4.4, 26.4.5)."""
+    """Probability of a sum of squares of standard normal numbers above x ([Abramowitz1964] 26.4.4, 26.4.5).
+
+    For up to some hundred degrees of freedom: terms of the sum underflow where x exceeds a thousand.
+    """
     if x <= 0.0:
         return 1.0
     tail, term = (erfc(sqrt(x / 2.0)), sqrt(2.0 * x / pi) * exp(-x / 2.0)) if freedom % 2 else (0.0, exp(-x / 2.0))

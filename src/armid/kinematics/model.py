@@ -21,7 +21,8 @@ from armid.errors import UnknownNameError
 from armid.kinematics.parameter import KinematicParameter, Owner, Tolerances
 from armid.kinematics.structural import STRUCTURAL, Zero, as_number
 from armid.kinematics.words import Term, UnknownGeometry
-from armid.recursion.kinematics import element_twists
+from armid.recursion.kinematics import chain_pose, element_twists
+from armid.recursion.placement import Placement
 from armid.recursion.scalars import FLOATS
 from armid.robot.elementary import Elementary, Move, from_matrix
 from armid.robot.robot import JointKind, Robot
@@ -249,11 +250,7 @@ def pose_and_derivative(
     moved = joint_coordinates(model, values, q, torque)
     # The recursion runs on arrays directly: its constants change with every iteration, so a compiled kernel would not pay.
     T, twists = element_twists(corrected(slots, values), list(np.ascontiguousarray(moved.T)), STRUCTURAL)
-    R, p = np.empty((3, 3, n)), np.empty((3, n))
-    for i in range(3):
-        p[i] = as_number(T.p[i])
-        for j in range(3):
-            R[i, j] = as_number(T.R[i][j])
+    R, p = pose_arrays(T, n)
     place = places(len(values), wanted)
     J = np.zeros((int(place[-1]) + 1, 6, n))
     for k, parameter, basis in moved_elements(model, slots, q, torque, wanted):
@@ -267,6 +264,50 @@ def pose_and_derivative(
 def places(count: int, wanted: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.intp]:
     """Column of every wanted parameter among the wanted ones."""
     return np.cumsum(np.ones(count, dtype=bool) if wanted is None else wanted) - 1
+
+
+def last_link(
+    model: KinematicModel, values: FloatArray, q: FloatArray, torque: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """R [3, 3, n] and p [3, n] of the last link in the base frame."""
+    moved = joint_coordinates(model, values, q, torque)
+    T = chain_pose(corrected(model.arm, values), list(np.ascontiguousarray(moved.T)), STRUCTURAL)
+    return pose_arrays(T, len(q))
+
+
+def pose_arrays(T: Placement, n: int) -> tuple[FloatArray, FloatArray]:
+    """Rotation [3, 3, n] and position [3, n] of a placement whose entries are arrays or numbers."""
+    R, p = np.empty((3, 3, n)), np.empty((3, n))
+    for i in range(3):
+        p[i] = as_number(T.p[i])
+        for j in range(3):
+            R[i, j] = as_number(T.R[i][j])
+    return R, p
+
+
+def at_setup(
+    model: KinematicModel,
+    values: FloatArray,
+    setup: str,
+    link: tuple[FloatArray, FloatArray],
+    *,
+    wanted: npt.NDArray[np.bool_],
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """`pose_and_derivative` of the last link from its pose in the base frame, by parameters of the sensor's frame alone."""
+    slots = model.setups[setup]
+    T, twists = element_twists(corrected(slots, values), (), FLOATS)
+    turn: FloatArray = np.array(T.R)
+    R, p = link
+    lever = turn @ p
+    place = places(len(values), wanted)
+    J = np.zeros((int(place[-1]) + 1, 6, p.shape[1]))
+    for slot, twist in zip(slots, twists, strict=True):
+        if slot.parameter is not None and wanted[slot.parameter]:
+            column = J[place[slot.parameter]]
+            v, w = np.array(twist.linear)[:, np.newaxis], np.array(twist.angular)[:, np.newaxis]
+            column[:3] += v + np.cross(w, lever, axis=0)
+            column[3:] += w
+    return np.einsum("ij,jkn->ikn", turn, R), lever + np.array(T.p)[:, np.newaxis], J
 
 
 def at_target(

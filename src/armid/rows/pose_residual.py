@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.kinematics.measurement import Measurements, Observations, Observed
-from armid.kinematics.model import KinematicModel, at_target, pose_and_derivative
+from armid.kinematics.model import KinematicModel, at_setup, at_target, last_link, pose_and_derivative
+from armid.kinematics.parameter import Owner
 from armid.kinematics.rotations import right_jacobian_inverse, rotation_log
 from armid.kinematics.sag import gravity_torque
 
@@ -79,6 +81,7 @@ def residuals(
         wanted: mask of the parameters whose derivative is needed.
     """
     torque = gravity_torque(model, measurements.q)
+    frames_alone = wanted is not None and not (wanted & model.owned(Owner.LINK, Owner.JOINT)).any()
     seen_from: dict[str, list[Observations]] = {}
     for o in measurements.observations:
         seen_from.setdefault(o.setup if o.quantity is not Observed.LENGTH else "", []).append(o)
@@ -87,17 +90,22 @@ def residuals(
             yield from (length_residual(model, values, measurements, o, torque, wanted) for o in group)
             continue
         rows = np.concatenate([o.rows for o in group])
-        # One target: its frame ends the chain. Several: the arm is gone through once for all of them.
-        single = group[0].target if len(group) == 1 else None
-        whole = pose_and_derivative(
-            model,
-            values,
-            measurements.q[rows],
-            setup,
-            single,
-            torque=None if torque is None else torque[rows],
-            wanted=wanted,
-        )
+        # One target: its frame ends the chain. Several, or frames alone: the arm is gone through once for all of them.
+        single = None if frames_alone or len(group) > 1 else group[0].target
+        if frames_alone:
+            assert wanted is not None
+            R, p = (x[..., rows] for x in arm_at_rest(model, values, measurements.q, torque))
+            whole = at_setup(model, values, setup, (R, p), wanted=wanted)
+        else:
+            whole = pose_and_derivative(
+                model,
+                values,
+                measurements.q[rows],
+                setup,
+                single,
+                torque=None if torque is None else torque[rows],
+                wanted=wanted,
+            )
         start = 0
         for o in group:
             end = start + len(o)
@@ -106,6 +114,24 @@ def residuals(
                 R, p, J = at_target(model, values, o.target, (R, p, J), wanted=wanted)
             yield LinearResidual(o, *along_axes(o, *pose_residual(o, R, p, J)))
             start = end
+
+
+_AT_REST: WeakKeyDictionary[KinematicModel, tuple[FloatArray, FloatArray, tuple[FloatArray, FloatArray]]] = (
+    WeakKeyDictionary()
+)
+"""The last arm that stood still while frames were fitted: configurations, parameters of the arm, and where its last link was."""
+
+
+def arm_at_rest(
+    model: KinematicModel, values: FloatArray, q: FloatArray, torque: FloatArray | None
+) -> tuple[FloatArray, FloatArray]:
+    """R and p of the last link at all configurations; remembered while only sensor and tool frames change."""
+    own = values[model.owned(Owner.LINK, Owner.JOINT)]
+    known = _AT_REST.get(model)
+    if known is None or known[0] is not q or not np.array_equal(known[1], own):
+        known = (q, own, last_link(model, values, q, torque))
+        _AT_REST[model] = known
+    return known[2]
 
 
 def along_axes(o: Observations, r: FloatArray, D: FloatArray) -> tuple[FloatArray, FloatArray]:
