@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from armid.calibration.calibrate import Advice, calibrate
+from armid.calibration.calibrate import calibrate
 from armid.calibration.enough import MEAN_OVER_RMS, position_uncertainty
+from armid.calibration.hold_out import Advice
 from armid.calibration.start import ALL
 from armid.errors import ArmidError
 from armid.kinematics.build import kinematic_model

@@ -10,8 +10,9 @@ from armid.calibration.calibrate import calibrate
 from armid.calibration.choose import choose, default_candidates
 from armid.calibration.fit import fit, refit
 from armid.calibration.hold_out import cross_validate, folds_of
-from armid.calibration.leave_out import left_out, left_out_errors
+from armid.calibration.leave_out import left_out_errors
 from armid.calibration.tool_error import by_group
+from armid.estimation.left_out import left_out
 from armid.kinematics.measurement import Measurements, Observations, Observed
 from armid.kinematics.model import ErrorModel
 from armid.kinematics.words import Term

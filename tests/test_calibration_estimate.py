@@ -7,17 +7,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from armid.calibration.calibrate import Advice, calibrate
+from armid.calibration.calibrate import calibrate
 from armid.calibration.choose import default_candidates
 from armid.calibration.compensate import compensated_targets
 from armid.calibration.correction import save_correction
 from armid.calibration.enough import pose_count_study
 from armid.calibration.fit import fit
-from armid.calibration.hold_out import paired_t
+from armid.calibration.hold_out import Advice
 from armid.calibration.identifiable import ParameterStatus
 from armid.calibration.noise import VectorLoss, clipped_mean
 from armid.calibration.start import ALL, start_frames
 from armid.calibration.tool_error import error_table
+from armid.estimation.paired import paired_t
 from armid.kernels.kinematics import forward_kinematics
 from armid.kinematics.build import kinematic_model
 from armid.kinematics.calibrated import calibrated_robot, predicted_poses

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from armid.calibration.arm import load_arm
-from armid.calibration.calibrate import Advice, Calibration, calibrate
+from armid.calibration.calibrate import Calibration, calibrate
 from armid.calibration.diagnose import diagnose
+from armid.calibration.hold_out import Advice
 from armid.calibration.poses_table import read_table
 from armid.calibration.read import read_poses
 from armid.calibration.setups import share_frames

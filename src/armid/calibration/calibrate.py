@@ -43,7 +43,7 @@ from armid.kinematics.measurement import Measurements
 from armid.kinematics.model import ErrorModel
 from armid.kinematics.words import Term, UnknownGeometry
 from armid.notes import Note
-from armid.outcome import Check, Listing, Outcome, Provenance, UntrustedError
+from armid.outcome import Check, Listing, Outcome, Provenance
 from armid.page import Table
 from armid.robot.robot import Robot
 from armid.threads import one_blas_thread
@@ -109,10 +109,10 @@ class Calibration(Outcome):
     @property
     def identified(self) -> tuple[str, ...]:
         """Names of the fitted parameters."""
-        return self.held_at_nominal(ParameterStatus.IDENTIFIED)
+        return self.with_status(ParameterStatus.IDENTIFIED)
 
-    def held_at_nominal(self, status: ParameterStatus) -> tuple[str, ...]:
-        """Names of the parameters of this status."""
+    def with_status(self, status: ParameterStatus) -> tuple[str, ...]:
+        """Names of the parameters that were fitted, or held at nominal for this reason."""
         pairs = zip(self.fit.model.names, self.fit.after.selection.status, strict=True)
         return tuple(name for name, s in pairs if s is status)
 
@@ -308,6 +308,3 @@ def _calibrated(
         enough=pose_counts(fits[best], measurements, seed=seed) if enough else (),
         compensation=None if targets is None else compensated(robot, fits[best].model, after.values, targets),
     )
-
-
-__all__ = ["Advice", "Calibration", "UntrustedError", "calibrate"]

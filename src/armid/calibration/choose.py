@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from armid.calibration.fit import KinematicFit
-from armid.calibration.hold_out import paired_t, sure
 from armid.calibration.leave_out import left_out_errors
 from armid.calibration.tool_error import by_group
+from armid.estimation.paired import paired_t, sure
 from armid.kinematics.measurement import Measurements
 from armid.kinematics.model import ErrorModel
 from armid.kinematics.parameter import Tolerances

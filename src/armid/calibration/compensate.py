@@ -85,14 +85,14 @@ def compensated_targets(
     q = np.array(samples("q_nominal", q_nominal, model.robot.n_joints))
     wanted = forward_kinematics(model.robot, q) if poses is None else np.asarray(poses, dtype=np.float64)
     arm = calibrated_robot(model, values)
-    e = twist_to(predicted_poses(model, values, q), wanted)
+    e = _twist_to(predicted_poses(model, values, q), wanted)
     damping = np.full(len(q), DAMPING)
     for _ in range(ITERATIONS):
         open_ = (np.abs(e).max(axis=1, initial=0.0) > EXACT) & (damping < STALLED)
         if not open_.any():
             break
-        trial = q[open_] + damped_step(jacobian(arm, q[open_]), e[open_], damping[open_])
-        left = twist_to(predicted_poses(model, values, trial), wanted[open_])
+        trial = q[open_] + _damped_step(jacobian(arm, q[open_]), e[open_], damping[open_])
+        left = _twist_to(predicted_poses(model, values, trial), wanted[open_])
         better = np.linalg.norm(left, axis=1) < np.linalg.norm(e[open_], axis=1)
         rows = np.flatnonzero(open_)
         q[rows[better]], e[rows[better]] = trial[better], left[better]
@@ -102,14 +102,14 @@ def compensated_targets(
     return CompensatedTargets(q, np.linalg.norm(e[:, :3], axis=1), np.linalg.norm(e[:, 3:], axis=1), inside)
 
 
-def damped_step(J: FloatArray, e: FloatArray, damping: FloatArray) -> FloatArray:
+def _damped_step(J: FloatArray, e: FloatArray, damping: FloatArray) -> FloatArray:
     """`J^T (J J^T + lambda^2 I)^-1 e` for every target, shape [n, n_joints]."""
     Jt = np.swapaxes(J, 1, 2)
     G = J @ Jt + (damping**2)[:, np.newaxis, np.newaxis] * np.eye(6)
     return np.asarray((Jt @ np.linalg.solve(G, e[..., np.newaxis]))[..., 0])
 
 
-def twist_to(T: FloatArray, wanted: FloatArray) -> FloatArray:
+def _twist_to(T: FloatArray, wanted: FloatArray) -> FloatArray:
     """Position difference and rotation vector from T to the wanted pose, in base axes, shape [n, 6]."""
     turn = rotation_log(wanted[:, :3, :3] @ np.swapaxes(T[:, :3, :3], 1, 2))
     return np.hstack([wanted[:, :3, 3] - T[:, :3, 3], turn])

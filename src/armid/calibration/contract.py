@@ -57,8 +57,8 @@ def contract(calibration: Calibration) -> dict[str, Any]:
         "parameters": calibration.parameters.as_dicts(),
         "identified": len(calibration.identified),
         "identified_names": list(calibration.identified),
-        "weak": list(calibration.held_at_nominal(ParameterStatus.WEAK)),
-        "redundant": list(calibration.held_at_nominal(ParameterStatus.REDUNDANT)),
+        "weak": list(calibration.with_status(ParameterStatus.WEAK)),
+        "redundant": list(calibration.with_status(ParameterStatus.REDUNDANT)),
         "correlations": [asdict(pair) for pair in strong_correlations(calibration.fit)],
         "geometry": str(calibration.fit.errors.geometry),
         "terms": sorted(str(t) for t in calibration.fit.errors.terms),
@@ -69,7 +69,7 @@ def contract(calibration: Calibration) -> dict[str, Any]:
             {"row": x.label, "target": x.target, "kind": x.kind, "error": x.error, "sigmas": x.sigmas}
             for x in calibration.outliers
         ],
-        "trends": trends(calibration),
+        "trends": _trends(calibration),
         "iterations": solution.iterations,
         "converged": solution.converged,
         "verdict": str(calibration.verdict),
@@ -82,7 +82,7 @@ def contract(calibration: Calibration) -> dict[str, Any]:
     }
 
 
-def trends(calibration: Calibration) -> dict[str, float]:
+def _trends(calibration: Calibration) -> dict[str, float]:
     """Correlation of the remaining position error with temperature and time, where they were recorded."""
     after, out = calibration.errors_after, {}
     for name, values in calibration.measurements.conditions.items():

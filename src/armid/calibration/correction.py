@@ -30,14 +30,14 @@ def correction(nominal: Robot, fit: KinematicFit) -> dict[str, Any]:
             for i, p in enumerate(model.parameters)
             if fit.after.selection.kept[i]
         },
-        "setups": {name: frame_data(slots, model) for name, slots in model.setups.items()},
-        "targets": {name: frame_data(slots, model) for name, slots in model.targets.items()},
+        "setups": {name: _frame_data(slots, model) for name, slots in model.setups.items()},
+        "targets": {name: _frame_data(slots, model) for name, slots in model.targets.items()},
         "T_sensor_base": {name: frame_matrix(slots, values).tolist() for name, slots in model.setups.items()},
         "T_link_target": {name: frame_matrix(slots, values).tolist() for name, slots in model.targets.items()},
     }
 
 
-def frame_data(slots: tuple[Slot, ...], model: KinematicModel) -> list[dict[str, Any]]:
+def _frame_data(slots: tuple[Slot, ...], model: KinematicModel) -> list[dict[str, Any]]:
     """The chain of a frame, naming which values are free."""
     return [
         {

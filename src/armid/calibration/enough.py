@@ -80,7 +80,7 @@ def pose_count_study(
     for count in counts:
         if not 2 < count < len(groups):
             continue
-        rows = [subset_errors(fit, measurements, rng.permutation(groups)[:count]) for _ in range(repeats)]
+        rows = [_subset_errors(fit, measurements, rng.permutation(groups)[:count]) for _ in range(repeats)]
         predicted, total, observed = (float(np.mean([row[k] for row in rows])) for k in range(3))
         out.append(PoseCount(count, predicted, total, observed))
     return out
@@ -97,7 +97,7 @@ def pose_counts(fit: KinematicFit, measurements: Measurements, *, seed: int) -> 
     return tuple(pose_count_study(fit, measurements, counts, rng=np.random.default_rng(seed)))
 
 
-def subset_errors(fit: KinematicFit, measurements: Measurements, chosen: FloatArray) -> tuple[float, float, float]:
+def _subset_errors(fit: KinematicFit, measurements: Measurements, chosen: FloatArray) -> tuple[float, float, float]:
     """Predicted error, predicted difference to a measurement, and observed difference, for one subset."""
     inside = np.isin(measurements.group, chosen)
     again = refit(fit, measurements.subset(inside))

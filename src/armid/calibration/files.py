@@ -39,9 +39,9 @@ def write_files(calibration: Calibration, folder: Path) -> dict[str, Path]:
     """
     files = {name: export_robot(calibration, folder / f"calibrated.{name}") for name in ("urdf", "yaml")}
     files["correction"] = save_correction(calibration.nominal, calibration.fit, folder / CORRECTION)
-    files["residuals"] = write_text(folder / "residuals.csv", residual_lines(calibration))
+    files["residuals"] = write_text(folder / "residuals.csv", _residual_lines(calibration))
     for name, modified in (("mdh", True), ("dh", False)):
-        text = table_lines(calibration.nominal, calibration.robot, modified=modified)
+        text = _table_lines(calibration.nominal, calibration.robot, modified=modified)
         files[name] = write_text(folder / f"{name}.csv", text)
     if calibration.compensation is not None:
         (files["targets"],) = calibration.compensation.save(folder)
@@ -56,7 +56,7 @@ def export_robot(calibration: Calibration, path: Path) -> Path:
 
     A description that came from a URDF file is updated rather than written anew, so that meshes and limits stay.
     """
-    warning = warning_of(calibration)
+    warning = _warning_of(calibration)
     if path.suffix.lower() in (".yaml", ".yml"):
         return write_text(path, (f"# {warning}\n" if warning else "") + to_yaml(calibration.robot))
     source = Path(calibration.nominal.source.path)
@@ -71,14 +71,14 @@ def export_robot(calibration: Calibration, path: Path) -> Path:
     return write_text(path, text)
 
 
-def warning_of(calibration: Calibration) -> str:
+def _warning_of(calibration: Calibration) -> str:
     """What a description must carry when held-out errors do not speak for it; empty when they do."""
     if calibration.verdict is Verdict.TRUSTED:
         return ""
     return f"UNVALIDATED: {calibration.advice}; keep the nominal links"
 
 
-def residual_lines(calibration: Calibration) -> str:
+def _residual_lines(calibration: Calibration) -> str:
     """One line per measured vector: where it came from, its error before and after, in m or rad and in sigmas."""
     fit, measurements = calibration.fit, calibration.measurements
     conditions = list(measurements.conditions)
@@ -104,7 +104,7 @@ def _cells(values: np.ndarray[tuple[int, ...], np.dtype[np.float64]], form: str 
     return [format(value, form) for value in values.tolist()]
 
 
-def table_lines(nominal: Robot, calibrated: Robot, *, modified: bool) -> str:
+def _table_lines(nominal: Robot, calibrated: Robot, *, modified: bool) -> str:
     """Denavit-Hartenberg numbers from base to tip, nominal beside calibrated."""
     out = io.StringIO()
     writer = csv.writer(out)

@@ -92,7 +92,7 @@ def fit(
     nominal = (
         solve(model, measurements, allowed=frames, settings=settings.solver)
         if before is None
-        else carried(before.before, before.model, model)
+        else _carried(before.before, before.model, model)
     )
     after = solve(
         model, measurements, start=nominal.values, noise=nominal.noise, allowed=free, settings=settings.solver
@@ -116,7 +116,7 @@ def fit_candidates(
         yield found
 
 
-def carried(solution: FitSolution, model: KinematicModel, other: KinematicModel) -> FitSolution:
+def _carried(solution: FitSolution, model: KinematicModel, other: KinematicModel) -> FitSolution:
     """A solution with nominal links in the parameter vector of another error model with the same frames."""
     place = {(p.kind, p.name): i for i, p in enumerate(other.parameters)}
     pairs = [(i, place[p.kind, p.name]) for i, p in enumerate(model.parameters) if (p.kind, p.name) in place]
@@ -146,14 +146,14 @@ def refit(previous: KinematicFit, measurements: Measurements, *, before: Kinemat
     """
     frames, free = previous.settings.allowed(previous.model)
     nominal = (
-        solve_again(previous, previous.before, measurements, frames)
+        _solve_again(previous, previous.before, measurements, frames)
         if before is None
-        else carried(before.before, before.model, previous.model)
+        else _carried(before.before, before.model, previous.model)
     )
-    return replace(previous, before=nominal, after=solve_again(previous, previous.after, measurements, free))
+    return replace(previous, before=nominal, after=_solve_again(previous, previous.after, measurements, free))
 
 
-def solve_again(previous: KinematicFit, found: FitSolution, measurements: Measurements, allowed: Mask) -> FitSolution:
+def _solve_again(previous: KinematicFit, found: FitSolution, measurements: Measurements, allowed: Mask) -> FitSolution:
     """One of the two solutions of a fit on other measurements, starting from where it was."""
     return solve(
         previous.model,

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from armid.calibration.fit import KinematicFit
-from armid.calibration.hold_out import WORTHWHILE, Advice, HeldOut, sure
+from armid.calibration.hold_out import WORTHWHILE, Advice, HeldOut
 from armid.calibration.identifiable import ParameterStatus
 from armid.calibration.noise import threshold
+from armid.estimation.paired import sure
 from armid.kinematics.measurement import Measurements
 from armid.notes import Note, Severity
 from armid.outcome import Check

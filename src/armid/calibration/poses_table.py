@@ -89,12 +89,12 @@ def read_mapping(path: str | Path) -> PosesMapping:
         sigma_position=deviations(sigma.get("position")),
         sigma_orientation=deviations(sigma.get("orientation")),
         sigma_distance=sigma["distance"].number() if "distance" in sigma else 0.0,
-        columns=titles_of(top["columns"]) if "columns" in top else {},
+        columns=_titles_of(top["columns"]) if "columns" in top else {},
         bodies=bodies(top["bodies"], 1e-3 if lengths == "mm" else 1.0) if "bodies" in top else {},
     )
 
 
-def titles_of(given: Field) -> dict[str, str]:
+def _titles_of(given: Field) -> dict[str, str]:
     """The file's own titles by our names."""
     if not isinstance(given.value, dict):
         raise given.error("not a mapping", "expected `NAME: title in the file`, such as `x: TCP_X`")
@@ -166,7 +166,7 @@ class PosesTable:
 _UNIT = re.compile(r"[\s_]*[\[(]\s*(mm|m|rad|deg|degc|c|°)\s*[\])]$|_(mm|m|rad|deg)$")
 
 
-def plain(title: str) -> tuple[str, str]:
+def _plain(title: str) -> tuple[str, str]:
     """Lower-case name and unit of a header cell."""
     text = title.strip().lower()
     match = _UNIT.search(text)
@@ -183,7 +183,7 @@ def column_names(path: str | Path) -> tuple[str, ...]:
         InputError: no such file, or not one of poses.
     """
     header = next((line for line in _table_text(Path(path)).splitlines() if line.strip() and line[0] != "#"), "")
-    return tuple(plain(cell)[0] for cell in _cells([header], _delimiter(header))[0])
+    return tuple(_plain(cell)[0] for cell in _cells([header], _delimiter(header))[0])
 
 
 def _table_text(path: Path) -> str:
@@ -226,7 +226,7 @@ def read_table(path: str | Path) -> PosesTable:
     for number, cells in zip(lines, rows, strict=True):
         if len(cells) != len(titles):
             raise InputError(f"{path}, line {number}", f"{len(cells)} cells", f"the header has {len(titles)}")
-    names = [plain(title) for title in titles]
+    names = [_plain(title) for title in titles]
     twice = sorted({name for name, _ in names if [n for n, _ in names].count(name) > 1})
     if twice:
         raise InputError(path, f"column {twice[0]!r} appears twice")
@@ -246,8 +246,8 @@ def renamed_columns(table: PosesTable, columns: Mapping[str, str]) -> PosesTable
     Raises:
         InputError: a column that the file does not have.
     """
-    ours = {plain(title)[0]: plain(name)[0] for name, title in columns.items()}
-    lost = [title for title in columns.values() if plain(title)[0] not in table.columns]
+    ours = {_plain(title)[0]: _plain(name)[0] for name, title in columns.items()}
+    lost = [title for title in columns.values() if _plain(title)[0] not in table.columns]
     if lost:
         raise InputError(
             table.where,
@@ -278,7 +278,7 @@ _NUMBERED_JOINT = re.compile(r"(?:q|j|joint|axis|a|theta)[_ ]?(\d+)$")
 def joint_columns(table: PosesTable, joint_names: Sequence[str], mapping: PosesMapping) -> list[str]:
     """Columns of the joints in kinematic order: by mapping, by the robot's joint names, or by number."""
     if mapping.joints is not None:
-        wanted = [plain(name)[0] for name in mapping.joints]
+        wanted = [_plain(name)[0] for name in mapping.joints]
         missing = [name for name in wanted if name not in table.columns]
         if missing or len(wanted) != len(joint_names):
             raise InputError(
@@ -287,7 +287,7 @@ def joint_columns(table: PosesTable, joint_names: Sequence[str], mapping: PosesM
                 f"the robot has {len(joint_names)} joints; columns: {', '.join(table.titles.values())}",
             )
         return wanted
-    named = [plain(name)[0] for name in joint_names]
+    named = [_plain(name)[0] for name in joint_names]
     if all(name in table.columns for name in named):
         return named
     numbered = {int(m.group(1)): name for name in table.columns if (m := _NUMBERED_JOINT.fullmatch(name))}

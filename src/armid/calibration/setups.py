@@ -14,7 +14,7 @@ MUCH_WORSE = 3.0
 """A shared frame that fits this much worse than separate ones was not shared."""
 
 
-def renamed(measurements: Measurements, prefix: str) -> Measurements:
+def _renamed(measurements: Measurements, prefix: str) -> Measurements:
     """The same measurements with setups and targets of their own."""
     return replace(
         measurements,
@@ -32,7 +32,7 @@ def share_frames(robot: Robot, parts: Sequence[Measurements]) -> bool:
     """Whether the measurements fit about as well with common frames as with separate ones."""
     few = [thinned(part) for part in parts]
     together = misfit(robot, joined(few))
-    apart = misfit(robot, joined([renamed(part, str(i)) for i, part in enumerate(few)]))
+    apart = misfit(robot, joined([_renamed(part, str(i)) for i, part in enumerate(few)]))
     reach = arm_reach(robot)
     return together.score(reach) < MUCH_WORSE * max(apart.score(reach), 1e-6)
 
@@ -49,4 +49,4 @@ def combined(robot: Robot, parts: Mapping[str, Measurements], setups: SetupShari
         return next(iter(parts.values()))
     if setups is SetupSharing.SHARED or (setups is SetupSharing.AUTO and share_frames(robot, list(parts.values()))):
         return joined(parts.values())
-    return joined([renamed(part, name) for name, part in parts.items()])
+    return joined([_renamed(part, name) for name, part in parts.items()])

@@ -119,7 +119,7 @@ def linearise(
 ) -> Linearisation:
     """Whitened, robustly weighted rows at these values, folded into Information over the wanted parameters."""
     kept: list[Residual] = []
-    cost = prior_cost(model, values)
+    cost = _prior_cost(model, values)
 
     def blocks() -> Iterator[tuple[str, FloatArray, FloatArray]]:
         nonlocal cost
@@ -150,7 +150,7 @@ def channel_name(setup: str, part: str) -> str:
     return f"{setup}.{part}"
 
 
-def prior_cost(model: KinematicModel, values: FloatArray) -> float:
+def _prior_cost(model: KinematicModel, values: FloatArray) -> float:
     """Squared distance from nominal in standard deviations."""
     z = values / model.tolerances
     return float(z @ z)
@@ -174,12 +174,12 @@ def step(information: Information, damping: float) -> FloatArray:
     return solve_factor(information.stacked(), information.parameters).values
 
 
-def decrement(information: Information, move: FloatArray) -> float:
+def _decrement(information: Information, move: FloatArray) -> float:
     """Squared length of a step in the metric of the linearised problem: what it would gain, up to a factor."""
     return sum(float(np.sum((channel.R @ move) ** 2)) for channel in information.channels)
 
 
-def descend(
+def _descend(
     model: KinematicModel,
     at: Linearisation,
     measurements: Measurements,
@@ -195,7 +195,7 @@ def descend(
     for _ in range(settings.iterations):
         known = posterior(model, at)
         move = step(known, damping)
-        if decrement(known, move) < enough:
+        if _decrement(known, move) < enough:
             return at, costs, True
         there = np.array(at.values)
         there[at.wanted] += move
@@ -240,7 +240,7 @@ def solve(
     allowed = np.ones(len(model.parameters), dtype=bool) if allowed is None else allowed
     values = np.zeros(len(model.parameters)) if start is None else np.array(start)
     if noise is None:
-        noise = first_noise(model, values, measurements)
+        noise = _first_noise(model, values, measurements)
     if previous is not None:
         return rounds(model, measurements, values, noise, allowed, settings, hold=hold, previous=previous.kept)
     # Plain least squares first: a robust loss whose scale is still falling can settle on fitting half of the rows exactly.
@@ -260,11 +260,11 @@ def solve(
     return solution
 
 
-def first_noise(model: KinematicModel, values: FloatArray, measurements: Measurements) -> NoiseModel:
+def _first_noise(model: KinematicModel, values: FloatArray, measurements: Measurements) -> NoiseModel:
     """As large as the residuals of the start: only the frames and the strongest errors are then fitted first."""
     none = np.zeros(len(values), dtype=bool)
     first = tuple(residuals(model, values, measurements, wanted=none))
-    unit = NoiseModel(dict.fromkeys(components(first), 1.0))
+    unit = NoiseModel(dict.fromkeys(_components(first), 1.0))
     return estimated_noise(first, unit, VectorLoss(0.0), n_parameters=0, n_equations=1)
 
 
@@ -292,12 +292,12 @@ def rounds(
             at = linearise(model, held, measurements, noise, settings.loss, chosen.kept)
         last = settled and selection is not None and np.array_equal(chosen.kept, selection.kept)
         enough = settings.converged if last else ROUGHLY
-        at, costs, converged = descend(model, at, measurements, noise, settings, enough=enough)
+        at, costs, converged = _descend(model, at, measurements, noise, settings, enough=enough)
         values, selection, previous = at.values, chosen, chosen.kept
         iterations += len(costs) - 1
         if last:
             break
-        before, noise = noise, next_noise(at, noise, settings, measurements, chosen.kept)
+        before, noise = noise, _next_noise(at, noise, settings, measurements, chosen.kept)
         settled = alike(before, noise)
     assert selection is not None
     return FitSolution(
@@ -313,7 +313,7 @@ def rounds(
     )
 
 
-def next_noise(
+def _next_noise(
     at: Linearisation, noise: NoiseModel, settings: SolverSettings, measurements: Measurements, kept: Mask
 ) -> NoiseModel:
     """The noise the residuals show, or the given one when it is not to be estimated."""
@@ -328,7 +328,7 @@ ROUGHLY = 1e-2
 """Gain below which iterating is pointless while the weights are still to change."""
 
 
-def components(first: tuple[Residual, ...]) -> list[tuple[str, str]]:
+def _components(first: tuple[Residual, ...]) -> list[tuple[str, str]]:
     """Every sensor and kind of channel there is."""
     return list(
         dict.fromkeys((r.observations.setup, part) for r in first for part, _ in parts(r.observations.quantity))

@@ -23,11 +23,11 @@ def validated(fit: KinematicFit, validate: Measurements) -> HeldOut:
     if known:
         before, after = (table_of(fit, s.values, validate) for s in (fit.before, fit.after))
         return compared(count, before, after, validate)
-    before, after = (elsewhere(fit, s.values, validate) for s in (fit.before, fit.after))
+    before, after = (_elsewhere(fit, s.values, validate) for s in (fit.before, fit.after))
     return compared(f"{count}, sensor and tool frames of their own", before, after, validate)
 
 
-def elsewhere(fit: KinematicFit, values: FloatArray, validate: Measurements) -> ErrorTable:
+def _elsewhere(fit: KinematicFit, values: FloatArray, validate: Measurements) -> ErrorTable:
     """Errors in a new setup: only its frames are fitted, links and joints keep the given values."""
     setups, targets = start_frames(calibrated_robot(fit.model, values), validate).models(validate)
     model = kinematic_model(fit.model.robot, fit.errors, setups=setups, targets=targets)

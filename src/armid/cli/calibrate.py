@@ -25,6 +25,12 @@ def _orientation(text: str) -> str:
     return text
 
 
+def _terms(text: str) -> str:
+    if "auto" in text and text != "auto":
+        raise typer.BadParameter(f"{text!r}: 'auto' stands alone")
+    return word_list(("auto", *Term))(text)
+
+
 @verb
 def calibrate(
     robot: RobotArgument,
@@ -39,7 +45,7 @@ def calibrate(
         str,
         typer.Option(
             metavar="LIST",
-            parser=word_list(("auto", *Term)),
+            parser=_terms,
             help="auto, or of offset, gain, eccentricity, coupling, compliance (comma-separated), or none.",
         ),
     ] = "auto",

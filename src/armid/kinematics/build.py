@@ -98,8 +98,8 @@ def kinematic_model(
     setup_slots = {name: builder.frame(name, frame, Owner.SETUP, body=-1) for name, frame in setups.items()}
     links: list[tuple[Slot, ...]] = []
     for i, joint in enumerate(shaped.joints):
-        links.append(tuple(link_slots(builder, shaped, i, joint, errors)))
-        joint_terms(builder, shaped, i, errors)
+        links.append(tuple(_link_slots(builder, shaped, i, joint, errors)))
+        _joint_terms(builder, shaped, i, errors)
     target_slots = {
         name: builder.frame(name, frame, Owner.TARGET, body=shaped.n_joints) for name, frame in targets.items()
     }
@@ -113,7 +113,7 @@ def kinematic_model(
     )
 
 
-def link_slots(builder: ModelBuilder, robot: Robot, i: int, joint: Joint, errors: ErrorModel) -> list[Slot]:
+def _link_slots(builder: ModelBuilder, robot: Robot, i: int, joint: Joint, errors: ErrorModel) -> list[Slot]:
     """The chain from the previous link to this one, with its unknown constants."""
     plain = [Slot(e, i if e.variable else None) for e in joint.transforms]
     slides = prismatic(robot, i)
@@ -123,13 +123,13 @@ def link_slots(builder: ModelBuilder, robot: Robot, i: int, joint: Joint, errors
                 builder.offset(i, f"joint{i + 1}", "offset", KEEP_SECOND, slides=slides)
             return plain
         case UnknownGeometry.COMPLETE:
-            return complete_slots(builder, i, joint, plain, offset=Term.OFFSET in errors.terms, slides=slides)
+            return _complete_slots(builder, i, joint, plain, offset=Term.OFFSET in errors.terms, slides=slides)
         case _:
-            beta = errors.geometry is UnknownGeometry.HAYATI and i > 0 and follows_parallel(joint)
-            return denavit_slots(builder, i, joint, slides=slides, beta=beta)
+            beta = errors.geometry is UnknownGeometry.HAYATI and i > 0 and _follows_parallel(joint)
+            return _denavit_slots(builder, i, joint, slides=slides, beta=beta)
 
 
-def complete_slots(
+def _complete_slots(
     builder: ModelBuilder, i: int, joint: Joint, plain: list[Slot], *, offset: bool, slides: bool
 ) -> list[Slot]:
     """Six small transforms just before the joint's variable; the one along its motion is the joint's zero."""
@@ -147,7 +147,7 @@ def complete_slots(
     return [*plain[:k], *small, *plain[k:]]
 
 
-def denavit_slots(builder: ModelBuilder, i: int, joint: Joint, *, slides: bool, beta: bool) -> list[Slot]:
+def _denavit_slots(builder: ModelBuilder, i: int, joint: Joint, *, slides: bool, beta: bool) -> list[Slot]:
     """alpha, a, theta, d of a joint in (modified) Denavit-Hartenberg form; its variable's constant is the zero."""
     slots: list[Slot] = []
     for element in joint.transforms:
@@ -168,13 +168,13 @@ PARALLEL = 0.05
 """[rad] Axes closer than this make the common normal ill-defined: a small error of direction moves it by metres."""
 
 
-def follows_parallel(joint: Joint) -> bool:
+def _follows_parallel(joint: Joint) -> bool:
     """Whether the joint's axis is nearly parallel to the one before it (its alpha is near 0 or pi)."""
     alpha = sum(e.value for e in joint.transforms if e.motion is Move.RX and e.symbol is not None)
     return abs(np.sin(alpha)) < PARALLEL
 
 
-def joint_terms(builder: ModelBuilder, robot: Robot, i: int, errors: ErrorModel) -> None:
+def _joint_terms(builder: ModelBuilder, robot: Robot, i: int, errors: ErrorModel) -> None:
     """Gain, eccentricity, coupling and compliance of one joint."""
     t, owner, slides = errors.tolerances, f"joint{i + 1}", prismatic(robot, i)
     unit = "m" if slides else "rad"

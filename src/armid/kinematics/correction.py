@@ -28,7 +28,7 @@ WHAT = "a correction file"
 def load_correction(path: str | Path, robot: Robot) -> tuple[KinematicModel, FloatArray]:
     """The model and parameters of a correction file, for the nominal robot it was made with."""
     data = read_json(path, WHAT, schema=FORMAT, key="format")
-    found: tuple[KinematicModel, FloatArray] = restored(path, data, lambda value: corrected_model(value, robot), WHAT)
+    found: tuple[KinematicModel, FloatArray] = restored(path, data, lambda value: _corrected_model(value, robot), WHAT)
     return found
 
 
@@ -90,7 +90,7 @@ def read_correction(path: str | Path, nominal: Robot) -> Correction:
     return Correction(Path(path), nominal, model, values)
 
 
-def corrected_model(data: Mapping[str, Any], robot: Robot) -> tuple[KinematicModel, FloatArray]:
+def _corrected_model(data: Mapping[str, Any], robot: Robot) -> tuple[KinematicModel, FloatArray]:
     """Model and values from the plain data of a correction."""
     if tuple(data["robot"]["joints"]) != robot.joint_names:
         raise InputError(
@@ -103,7 +103,7 @@ def corrected_model(data: Mapping[str, Any], robot: Robot) -> tuple[KinematicMod
         frozenset(Term(t) for t in data["terms"]),
         tuple((int(a), int(b)) for a, b in data["couplings"]),
     )
-    frames = [{name: frame_model(parts) for name, parts in data[kind].items()} for kind in ("setups", "targets")]
+    frames = [{name: _frame_model(parts) for name, parts in data[kind].items()} for kind in ("setups", "targets")]
     model = kinematic_model(robot, errors, setups=frames[0], targets=frames[1])
     values = np.zeros(len(model.parameters))
     for name, entry in data["parameters"].items():
@@ -111,7 +111,7 @@ def corrected_model(data: Mapping[str, Any], robot: Robot) -> tuple[KinematicMod
     return model, values
 
 
-def frame_model(parts: list[dict[str, Any]]) -> FrameModel:
+def _frame_model(parts: list[dict[str, Any]]) -> FrameModel:
     return FrameModel(
         tuple(Elementary(motion=Move(p["motion"]), value=float(p["value"])) for p in parts),
         tuple(p["free"] for p in parts),

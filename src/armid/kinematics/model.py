@@ -250,10 +250,10 @@ def pose_and_derivative(
     moved = joint_coordinates(model, values, q, torque)
     # The recursion runs on arrays directly: its constants change with every iteration, so a compiled kernel would not pay.
     T, twists = element_twists(corrected(slots, values), list(np.ascontiguousarray(moved.T)), STRUCTURAL)
-    R, p = pose_arrays(T, n)
+    R, p = _pose_arrays(T, n)
     place = places(len(values), wanted)
     J = np.zeros((int(place[-1]) + 1, 6, n))
-    for k, parameter, basis in moved_elements(model, slots, q, torque, wanted):
+    for k, parameter, basis in _moved_elements(model, slots, q, torque, wanted):
         column = J[place[parameter]]
         for i, entry in enumerate((*twists[k].linear, *twists[k].angular)):
             if not isinstance(entry, Zero):
@@ -272,10 +272,10 @@ def last_link(
     """R [3, 3, n] and p [3, n] of the last link in the base frame."""
     moved = joint_coordinates(model, values, q, torque)
     T = chain_pose(corrected(model.arm, values), list(np.ascontiguousarray(moved.T)), STRUCTURAL)
-    return pose_arrays(T, len(q))
+    return _pose_arrays(T, len(q))
 
 
-def pose_arrays(T: Placement, n: int) -> tuple[FloatArray, FloatArray]:
+def _pose_arrays(T: Placement, n: int) -> tuple[FloatArray, FloatArray]:
     """Rotation [3, 3, n] and position [3, n] of a placement whose entries are arrays or numbers."""
     R, p = np.empty((3, 3, n)), np.empty((3, n))
     for i in range(3):
@@ -335,7 +335,7 @@ def at_target(
     return np.einsum("ijn,jk->ikn", R, T.R), p + lever, J
 
 
-def moved_elements(
+def _moved_elements(
     model: KinematicModel,
     slots: Sequence[Slot],
     q: FloatArray,

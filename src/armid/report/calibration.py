@@ -33,10 +33,10 @@ MOST_ON_MAP = 2000
 
 def calibration_report(calibration: Calibration) -> Report:
     """Everything the page of a calibration shows."""
-    sections = [error_section(calibration), map_section(calibration), parameter_section(calibration)]
+    sections = [_error_section(calibration), _map_section(calibration), _parameter_section(calibration)]
     if calibration.enough:
-        sections.append(enough_section(calibration.enough))
-    sections.append(notes_section(calibration))
+        sections.append(_enough_section(calibration.enough))
+    sections.append(_notes_section(calibration))
     return Report(
         title=f"{calibration.nominal.name}: kinematic calibration",
         subtitle=f"{len(np.unique(calibration.measurements.group))} configurations, {len(calibration.identified)} parameters",
@@ -49,7 +49,7 @@ def calibration_report(calibration: Calibration) -> Report:
 def stored_report(calibration: StoredCalibration) -> Report:
     """The page of a calibration read from its folder: what does not need the measurements."""
     rows = tuple(
-        (p.name, *scaled(p.value, p.standard_deviation, p.tolerance, p.unit))
+        (p.name, *_scaled(p.value, p.standard_deviation, p.tolerance, p.unit))
         for p in calibration.parameters
         if p.status is ParameterStatus.IDENTIFIED
     )
@@ -60,15 +60,15 @@ def stored_report(calibration: StoredCalibration) -> Report:
         reasons=calibration.reasons,
         sections=(
             Section(
-                "errors", "Errors before and after", (error_table_of(calibration.errors), *stored_bars(calibration))
+                "errors", "Errors before and after", (error_table_of(calibration.errors), *_stored_bars(calibration))
             ),
             Section("parameters", "What was found", (Table(PARAMETER_COLUMNS, rows, caption=CORRECTIONS),)),
-            Section("notes", "Notes", tuple(note_paragraphs(calibration.notes))),
+            Section("notes", "Notes", tuple(_note_paragraphs(calibration.notes))),
         ),
     )
 
 
-def stored_bars(calibration: StoredCalibration) -> list[Block]:
+def _stored_bars(calibration: StoredCalibration) -> list[Block]:
     """Mean errors before and after, side by side."""
     out: list[Block] = []
     for kind, unit in (("position", "mm"), ("orientation", "mrad")):
@@ -115,7 +115,7 @@ def compensation_report(compensation: Compensation) -> Report:
     )
 
 
-def error_section(calibration: Calibration) -> Section:
+def _error_section(calibration: Calibration) -> Section:
     """Numbers and histograms, held out first."""
     held = calibration.held_out
     named = (
@@ -135,11 +135,11 @@ def error_section(calibration: Calibration) -> Section:
         Paragraph(f"Held out: {held.method}."),
         Table(("", "", "mean", "median", "max", "unit"), tuple(rows)),
     ]
-    blocks += histograms(held.before, held.after)
+    blocks += _histograms(held.before, held.after)
     return Section("errors", "Errors before and after", tuple(blocks))
 
 
-def histograms(before: ErrorTable, after: ErrorTable) -> list[Block]:
+def _histograms(before: ErrorTable, after: ErrorTable) -> list[Block]:
     """Distributions of held-out errors, before and after, on common bins."""
     out: list[Block] = []
     for kind, unit, a, b in (
@@ -165,10 +165,10 @@ def histograms(before: ErrorTable, after: ErrorTable) -> list[Block]:
     return out
 
 
-def map_section(calibration: Calibration) -> Section:
+def _map_section(calibration: Calibration) -> Section:
     """Where in the workspace the error is left, and whether it follows temperature or time."""
     blocks: list[Block] = []
-    places, errors = mapped_errors(calibration)
+    places, errors = _mapped_errors(calibration)
     if len(places):
         every = max(1, len(places) // MOST_ON_MAP)
         cloud = {
@@ -204,7 +204,7 @@ def map_section(calibration: Calibration) -> Section:
     return Section("map", "Where errors are left", tuple(blocks))
 
 
-def mapped_errors(calibration: Calibration) -> tuple[FloatArray, FloatArray]:
+def _mapped_errors(calibration: Calibration) -> tuple[FloatArray, FloatArray]:
     """Measured places in the base frame [n, 3] and position errors left there [n]."""
     fit = calibration.fit
     places, errors = [np.zeros((0, 3))], [np.zeros(0)]
@@ -218,12 +218,12 @@ def mapped_errors(calibration: Calibration) -> tuple[FloatArray, FloatArray]:
     return np.concatenate(places), np.concatenate(errors)
 
 
-def parameter_section(calibration: Calibration) -> Section:
+def _parameter_section(calibration: Calibration) -> Section:
     """What was found, with its uncertainty; what was not, and why."""
     fit = calibration.fit
     sigma = np.sqrt(np.diag(fit.after.covariance))
     rows = tuple(
-        (p.name, *scaled(float(fit.after.values[i]), float(sigma[i]), p.tolerance, p.unit))
+        (p.name, *_scaled(float(fit.after.values[i]), float(sigma[i]), p.tolerance, p.unit))
         for i, p in enumerate(fit.model.parameters)
         if fit.after.selection.kept[i]
     )
@@ -233,19 +233,19 @@ def parameter_section(calibration: Calibration) -> Section:
             ("Below the noise, held at nominal", ParameterStatus.WEAK),
             ("Redundant, held at nominal", ParameterStatus.REDUNDANT),
         )
-        if (names := calibration.held_at_nominal(status))
+        if (names := calibration.with_status(status))
     ]
     table = Table(PARAMETER_COLUMNS, rows, caption=CORRECTIONS)
     return Section("parameters", "What was found", (table, *held))
 
 
-def scaled(value: float, sigma: float, tolerance: float, unit: str) -> tuple[float, float, float, str]:
+def _scaled(value: float, sigma: float, tolerance: float, unit: str) -> tuple[float, float, float, str]:
     """Metres as millimetres, radians as milliradians."""
     name = {"m": "mm", "rad": "mrad"}.get(unit)
     return (value, sigma, tolerance, unit) if name is None else (1e3 * value, 1e3 * sigma, 1e3 * tolerance, name)
 
 
-def enough_section(enough: Sequence[PoseCount]) -> Section:
+def _enough_section(enough: Sequence[PoseCount]) -> Section:
     """Error against the number of configurations."""
     n = np.array([row.configurations for row in enough])
     curves = [
@@ -265,7 +265,7 @@ def enough_section(enough: Sequence[PoseCount]) -> Section:
     return Section("enough", "How many configurations are enough", (figure,))
 
 
-def note_paragraphs(notes: Sequence[Note]) -> list[Block]:
+def _note_paragraphs(notes: Sequence[Note]) -> list[Block]:
     """Notes, those that matter most marked."""
     return [
         Paragraph(f"{note.code}: {note.message}", "plain" if note.severity is Severity.INFO else "bad")
@@ -273,9 +273,9 @@ def note_paragraphs(notes: Sequence[Note]) -> list[Block]:
     ]
 
 
-def notes_section(calibration: Calibration) -> Section:
+def _notes_section(calibration: Calibration) -> Section:
     """Everything else a reader must know."""
-    blocks = note_paragraphs(calibration.notes)
+    blocks = _note_paragraphs(calibration.notes)
     noise = ", ".join(
         f"{setup} {part} {MM * value:.4g} {'mm' if part != 'orientation' else 'mrad'}"
         for (setup, part), value in calibration.fit.after.noise.model.items()

@@ -87,14 +87,14 @@ def residuals(
         seen_from.setdefault(o.setup if o.quantity is not Observed.LENGTH else "", []).append(o)
     for setup, group in seen_from.items():
         if not setup:
-            yield from (length_residual(model, values, measurements, o, torque, wanted) for o in group)
+            yield from (_length_residual(model, values, measurements, o, torque, wanted) for o in group)
             continue
         rows = np.concatenate([o.rows for o in group])
         # One target: its frame ends the chain. Several, or frames alone: the arm is gone through once for all of them.
         single = None if frames_alone or len(group) > 1 else group[0].target
         if frames_alone:
             assert wanted is not None
-            R, p = (x[..., rows] for x in arm_at_rest(model, values, measurements.q, torque))
+            R, p = (x[..., rows] for x in _arm_at_rest(model, values, measurements.q, torque))
             whole = at_setup(model, values, setup, (R, p), wanted=wanted)
         else:
             whole = pose_and_derivative(
@@ -122,7 +122,7 @@ _AT_REST: WeakKeyDictionary[KinematicModel, tuple[FloatArray, FloatArray, tuple[
 """The last arm that stood still while frames were fitted: configurations, parameters of the arm, and where its last link was."""
 
 
-def arm_at_rest(
+def _arm_at_rest(
     model: KinematicModel, values: FloatArray, q: FloatArray, torque: FloatArray | None
 ) -> tuple[FloatArray, FloatArray]:
     """R and p of the last link at all configurations; remembered while only sensor and tool frames change."""
@@ -158,13 +158,13 @@ def pose_residual(o: Observations, R: FloatArray, p: FloatArray, J: FloatArray) 
             length = np.linalg.norm(p, axis=0)
             return (o.distance - length)[np.newaxis], np.einsum("cm,pcm->pm", p / length, J[:, :3])[:, np.newaxis]
     if o.riding:
-        R, p, J = from_the_arm(R, p, J)
+        R, p, J = _from_the_arm(R, p, J)
     if o.quantity is Observed.POSITION:
         assert o.position is not None
         return o.position.T - p, J[:, :3]
     assert o.rotation is not None
     e = rotation_log(o.rotation @ np.ascontiguousarray(np.transpose(R, (2, 1, 0))))
-    turned = rotated(right_jacobian_inverse(e), J[:, 3:])
+    turned = _rotated(right_jacobian_inverse(e), J[:, 3:])
     if o.quantity is Observed.ORIENTATION:
         return e.T, turned
     assert o.position is not None
@@ -172,7 +172,7 @@ def pose_residual(o: Observations, R: FloatArray, p: FloatArray, J: FloatArray) 
     return np.concatenate([o.position.T - p, e.T]), J
 
 
-def from_the_arm(R: FloatArray, p: FloatArray, J: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _from_the_arm(R: FloatArray, p: FloatArray, J: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The inverse pose and its derivative: what stands still, seen from what moves.
 
     With `R' = R^T`, `p' = -R^T p`: the twist (v, w) of the moving frame appears there as
@@ -183,11 +183,11 @@ def from_the_arm(R: FloatArray, p: FloatArray, J: FloatArray) -> tuple[FloatArra
     turned = np.stack(
         [w[:, 1] * p[2] - w[:, 2] * p[1], w[:, 2] * p[0] - w[:, 0] * p[2], w[:, 0] * p[1] - w[:, 1] * p[0]], 1
     )
-    moved = np.concatenate([-rotated(back, v - turned), -rotated(back, w)], axis=1)
+    moved = np.concatenate([-_rotated(back, v - turned), -_rotated(back, w)], axis=1)
     return np.transpose(R, (1, 0, 2)), -np.einsum("jin,jn->in", R, p), moved
 
 
-def rotated(matrices: FloatArray, J: FloatArray) -> FloatArray:
+def _rotated(matrices: FloatArray, J: FloatArray) -> FloatArray:
     """`matrices[m] @ J[:, :, m]` for every sample, shape [m, 3, 3] and [p, 3, m] -> [p, 3, m]; contiguous in m."""
     by_entry = np.ascontiguousarray(np.transpose(matrices, (1, 2, 0)))
     out = np.empty_like(J)
@@ -198,7 +198,7 @@ def rotated(matrices: FloatArray, J: FloatArray) -> FloatArray:
     return out
 
 
-def length_residual(
+def _length_residual(
     model: KinematicModel,
     values: FloatArray,
     measurements: Measurements,
