@@ -13,17 +13,18 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from armid.calibration.fit import FitSettings, fit
-from armid.calibration.measurement import Measurements, Observations, Observed
 from armid.calibration.noise import VectorLoss
-from armid.calibration.residual import residuals
 from armid.calibration.solve import SolverSettings
 from armid.calibration.start import ALL
 from armid.kinematics.build import kinematic_model
 from armid.kinematics.calibrated import predicted_poses
-from armid.kinematics.model import ErrorModel, FrameModel, Term
+from armid.kinematics.measurement import Measurements, Observations, Observed
+from armid.kinematics.model import ErrorModel, FrameModel
 from armid.kinematics.parameter import Owner
 from armid.kinematics.rotations import rigid, rotation_exp
+from armid.kinematics.words import Term
 from armid.robot.load import load_robot
+from armid.rows.pose_residual import residuals
 
 POSES = 12_000
 POSITION_NOISE, ORIENTATION_NOISE = 1e-4, 2e-4

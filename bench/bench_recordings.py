@@ -13,13 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from armid.calibration.calibrate import CalibrationSettings, Verdict, calibrate, default_candidates
+from armid.calibration.calibrate import calibrate
 from armid.calibration.enough import MEAN_OVER_RMS, position_uncertainty
-from armid.calibration.measurement import Measurements, Observations, Observed
+from armid.calibration.hold_out import Advice
 from armid.calibration.start import ALL
 from armid.errors import ArmidError
 from armid.kinematics.build import kinematic_model
 from armid.kinematics.calibrated import predicted_poses
+from armid.kinematics.measurement import Measurements, Observations, Observed
 from armid.kinematics.model import ErrorModel, FrameModel
 from armid.kinematics.parameter import Owner
 from armid.kinematics.rotations import inverse, rigid, rotation_exp
@@ -131,16 +132,15 @@ def as_positions(q: np.ndarray, T: np.ndarray) -> Measurements:
 
 def outcome(scene: Scene, measurements: Measurements, fresh: np.ndarray) -> tuple[str, float, float, float]:
     """Verdict (or the refusal), error over prediction, error after and before on fresh poses [mm]."""
-    settings = CalibrationSettings(default_candidates(scene.robot), folds=3)
     try:
-        found = calibrate(scene.robot, measurements, settings=settings)
+        found = calibrate(scene.robot, measurements, folds=3)
     except ArmidError as error:
         return str(error), np.nan, np.nan, np.nan
     fit, true = found.fit, scene.poses(fresh)
     after, before = (away(fit, s.values, fresh, true) for s in (fit.after, fit.before))
     there = Measurements(q=fresh, observations=(Observations(quantity=Observed.POINT, rows=np.arange(len(fresh))),))
     sigma = position_uncertainty(fit, fit.after.covariance, there)
-    return str(found.verdict), after / (MEAN_OVER_RMS * np.sqrt((sigma**2).mean())), 1e3 * after, 1e3 * before
+    return str(found.advice), after / (MEAN_OVER_RMS * np.sqrt((sigma**2).mean())), 1e3 * after, 1e3 * before
 
 
 def away(fit, values: np.ndarray, q: np.ndarray, true: np.ndarray) -> float:
@@ -217,7 +217,7 @@ def line(
         rows.append(outcome(scene, how(q, T if spoil is None else spoil(scene, T)), fresh))
     ratio = np.sqrt(np.mean([r[1] ** 2 for r in rows]))
     verdicts = {v: [r[0] for r in rows].count(v) for v in dict.fromkeys(r[0] for r in rows)}
-    kept = all(r[0] != Verdict.TRUSTED for r in rows)
+    kept = all(r[0] != Advice.TRUSTED for r in rows)
     mark = " " if (ratio < 1.5 and np.mean([r[2] - r[3] for r in rows]) < 0) or kept else "*"
     told = ", ".join(f"{n} {v}" for v, n in verdicts.items())
     after, before = (np.mean([r[k] for r in rows]) for k in (2, 3))

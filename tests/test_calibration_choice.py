@@ -6,13 +6,16 @@ import numpy as np
 import pytest
 
 from armid.calibration import calibrate as library
-from armid.calibration.calibrate import CalibrationSettings, calibrate, choose, default_candidates
+from armid.calibration.calibrate import calibrate
+from armid.calibration.choose import choose, default_candidates
 from armid.calibration.fit import fit, refit
-from armid.calibration.hold_out import cross_validate, folds
-from armid.calibration.leave_out import left_out, left_out_errors
-from armid.calibration.measurement import Measurements, Observations, Observed
+from armid.calibration.hold_out import cross_validate, folds_of
+from armid.calibration.leave_out import left_out_errors
 from armid.calibration.tool_error import by_group
-from armid.kinematics.model import ErrorModel, Term
+from armid.estimation.left_out import left_out
+from armid.kinematics.measurement import Measurements, Observations, Observed
+from armid.kinematics.model import ErrorModel
+from armid.kinematics.words import Term
 from armid.robot.load import load_robot
 from armid.studies.replica import Disturbance, optimised_poses, replica
 from support.measured_arm import MeasuredArm
@@ -39,7 +42,8 @@ def test_left_out_rows_of_a_linear_problem_are_those_of_fitting_again():
     def solved(rows):
         return np.linalg.solve(A[rows].T @ A[rows] + np.diag(tolerance**-2), A[rows].T @ y[rows])
 
-    found = left_out(A, y - A @ solved(np.arange(40)), group, tolerance)
+    factor = np.linalg.qr(np.vstack([A, np.diag(1.0 / tolerance)]), mode="r")
+    found = left_out(A, y - A @ solved(np.arange(40)), group, factor)
     for g in np.unique(group):
         inside = group == g
         np.testing.assert_allclose(found[inside], y[inside] - A[inside] @ solved(~inside), rtol=1e-9, atol=1e-12)
@@ -50,7 +54,7 @@ def test_left_out_errors_of_an_arm_are_those_of_leaving_one_out():
     measurements = measured(arm, 25)
     found = fit(arm.robot, measurements, ErrorModel())
     quick = left_out_errors(found, measurements).position
-    _, splits = folds(measurements, np.random.default_rng(0), 25)
+    _, splits = folds_of(measurements, np.random.default_rng(0), 25)
     _, (slow,) = cross_validate([found], lambda fits, m: 0, measurements, splits, "each")
     again = np.empty(25)
     again[slow.after.position_rows] = slow.after.position
@@ -91,7 +95,7 @@ def test_held_out_parts_see_neither_fit_nor_choice(monkeypatch):
 
     monkeypatch.setattr(library, "choose", watched)
     candidates = default_candidates(arm.robot)[0], ErrorModel(terms=RICH)
-    result = calibrate(arm.robot, measurements, settings=CalibrationSettings(candidates, folds=4))
+    result = calibrate(arm.robot, measurements, candidates=candidates, folds=4)
     assert [len(s) for s in seen] == [40, 30, 30, 30, 30]
     assert set.intersection(*seen[1:]) == set()
     assert result.fit.errors.terms == RICH
@@ -105,7 +109,6 @@ def test_compliance_of_seed_004s_arm_is_found_without_asking():
     rng = np.random.default_rng(6)
     arm = replica(Disturbance(1e-4, 3e-4), rng=rng)
     poses = np.vstack([optimised_poses(0), optimised_poses(1)])
-    settings = CalibrationSettings(default_candidates(arm.robot), folds=3)
-    result = calibrate(arm.robot, arm.measured(poses, rng), settings=settings)
+    result = calibrate(arm.robot, arm.measured(poses, rng), folds=3)
     assert Term.COMPLIANCE in result.fit.errors.terms
     assert result.held_out.after.position.mean() < 0.3e-3 < 1e-3 < result.held_out_geometric.after.position.mean()

@@ -7,11 +7,11 @@ import pytest
 
 from armid.calibration.correction import correction
 from armid.calibration.fit import FitSettings, fit
-from armid.calibration.measurement import Measurements, Observations, Observed
 from armid.calibration.start import ALL
 from armid.identifiability.base import base_parameters
 from armid.kinematics.build import kinematic_model
 from armid.kinematics.correction import load_correction
+from armid.kinematics.measurement import Measurements, Observations, Observed
 from armid.kinematics.model import ErrorModel, FrameModel, known_cluster, pose_and_derivative
 from armid.kinematics.rotations import rigid, rotation_exp
 from armid.robot.load import load_robot

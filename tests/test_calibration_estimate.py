@@ -7,24 +7,27 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from armid.calibration.calibrate import Advice, CalibrationSettings, calibrate, default_candidates
+from armid.calibration.calibrate import calibrate
+from armid.calibration.choose import default_candidates
 from armid.calibration.compensate import compensated_targets
 from armid.calibration.correction import save_correction
 from armid.calibration.enough import pose_count_study
 from armid.calibration.fit import fit
-from armid.calibration.hold_out import paired_t
+from armid.calibration.hold_out import Advice
 from armid.calibration.identifiable import ParameterStatus
-from armid.calibration.measurement import Measurements, Observations, Observed, joined
 from armid.calibration.noise import VectorLoss, clipped_mean
 from armid.calibration.start import ALL, start_frames
 from armid.calibration.tool_error import error_table
+from armid.estimation.paired import paired_t
 from armid.kernels.kinematics import forward_kinematics
 from armid.kinematics.build import kinematic_model
 from armid.kinematics.calibrated import calibrated_robot, predicted_poses
 from armid.kinematics.correction import load_correction
-from armid.kinematics.model import ErrorModel, FrameModel, Term, UnknownGeometry
+from armid.kinematics.measurement import Measurements, Observations, Observed, joined
+from armid.kinematics.model import ErrorModel, FrameModel
 from armid.kinematics.parameter import Owner
 from armid.kinematics.rotations import inverse, rigid, rotation_exp, rotation_log
+from armid.kinematics.words import Term, UnknownGeometry
 from armid.robot.load import load_robot
 
 PLAIN = ErrorModel()
@@ -275,7 +278,7 @@ def test_robust_loss_names_outliers_and_ignores_them(rng):
     p[[7, 33]] += [[0.02, 0, 0], [0, 0.01, -0.01]]
     labels = tuple(f"poses.csv:{i + 2}" for i in range(80))
     measurements = Measurements(q=q, observations=(replace(clean, position=p),), labels=labels)
-    result = calibrate(truth.robot, measurements, settings=CalibrationSettings((PLAIN,), folds=3))
+    result = calibrate(truth.robot, measurements, candidates=(PLAIN,), folds=3)
     assert {x.label for x in result.outliers[:2]} == {"poses.csv:9", "poses.csv:35"}
     assert any("poses.csv:9" in note.message for note in result.notes if note.code == "outliers")
     assert worst_miss(result.fit, truth, truth.configurations(40)) < 3e-4
@@ -293,7 +296,7 @@ def test_nominal_arm_gets_the_verdict_no_held_out_gain(rng):
     truth = Truth(load_robot("ur10e"), rng, size=0.0)
     q = truth.configurations(40)
     result = calibrate(truth.robot, Measurements(q=q, observations=(truth.see(q, Observed.POSE, noise=3e-3),)))
-    assert result.verdict is Advice.NO_GAIN
+    assert result.advice is Advice.NO_GAIN
     assert "no held-out gain" in result.reasons[0]
 
 
@@ -304,7 +307,7 @@ def test_richer_model_is_taken_only_when_held_out_errors_ask_for_it(rng):
         q = truth.configurations(70)
         result = calibrate(robot, Measurements(q=q, observations=(truth.see(q, Observed.POSE, noise=5e-5),)))
         assert (Term.ECCENTRICITY in result.fit.errors.terms) == (Term.ECCENTRICITY in terms)
-        assert result.verdict is Advice.TRUSTED
+        assert result.advice is Advice.TRUSTED
 
 
 def test_validation_in_another_setup_fits_only_its_frames(rng):
@@ -314,7 +317,7 @@ def test_validation_in_another_setup_fits_only_its_frames(rng):
     a = Measurements(q=qa, observations=(truth.see(qa, Observed.POSE, noise=1e-5),))
     b = Measurements(q=qb, observations=(other.see(qb, Observed.POSE, noise=1e-5, setup="elsewhere"),))
     b = replace(b, observations=(replace(b.observations[0], target="another"),))
-    result = calibrate(truth.robot, a, validate=b, settings=CalibrationSettings((PLAIN,)))
+    result = calibrate(truth.robot, a, validate=b, candidates=(PLAIN,))
     assert "frames of their own" in result.held_out.method
     assert result.held_out.after.position.mean() < 5e-5
     assert result.held_out.before.position.mean() > 3e-4
@@ -379,7 +382,8 @@ def test_calibrated_robot_is_what_identification_takes(rng):
     result = calibrate(
         truth.robot,
         Measurements(q=q, observations=(truth.see(q, Observed.POSE),)),
-        settings=CalibrationSettings((PLAIN,), folds=3),
+        candidates=(PLAIN,),
+        folds=3,
     )
     arm, real = result.robot, calibrated_robot(truth.model, truth.values)
     fresh = truth.configurations(30)

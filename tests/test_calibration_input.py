@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from armid.calibration.calibrate import CalibrationSettings, calibrate
-from armid.calibration.measurement import MeasurementError, Observed
+from armid.calibration.calibrate import calibrate
 from armid.calibration.poses_table import PosesMapping
 from armid.calibration.read import read_poses
 from armid.errors import InputError
 from armid.kernels.kinematics import forward_kinematics
+from armid.kinematics.measurement import MeasurementError, Observed
 from armid.kinematics.model import ErrorModel
 from armid.kinematics.rotations import inverse, quaternion_from_matrix, rigid, rotation_exp, rotation_log
 from armid.robot.elementary import rpy
 from armid.robot.load import load_robot
 
 Q = [f"q{i + 1}" for i in range(6)]
-QUICK = CalibrationSettings((ErrorModel(),), folds=2)
+QUICK = {"candidates": (ErrorModel(),), "folds": 2}
 
 
 @pytest.fixture(scope="module")
@@ -58,11 +58,11 @@ def read(arm, path, **mapping):
 
 def fails(arm, path, match, **mapping):
     with pytest.raises((MeasurementError, InputError), match=match):
-        calibrate(arm, read(arm, path, **mapping), settings=QUICK)
+        calibrate(arm, read(arm, path, **mapping), **QUICK)
 
 
 def test_a_good_file_passes(arm, data, tmp_path):
-    result = calibrate(arm, read(arm, pose_file(tmp_path / "p.csv", *data)), settings=QUICK)
+    result = calibrate(arm, read(arm, pose_file(tmp_path / "p.csv", *data)), **QUICK)
     assert result.errors_before.position.mean() < 3e-3
 
 
@@ -205,7 +205,7 @@ def test_quaternions_in_another_order(arm, data, tmp_path):
     quaternion = np.roll(quaternion_from_matrix(T[:, :3, :3]), -1, axis=1)
     path = pose_file(tmp_path / "p.csv", q, T, quaternion=quaternion)
     fails(arm, path, match="order x y z w .use --orientation quaternion-xyzw")
-    calibrate(arm, read(arm, path, orientation="quaternion-xyzw"), settings=QUICK)
+    calibrate(arm, read(arm, path, orientation="quaternion-xyzw"), **QUICK)
 
 
 @pytest.mark.parametrize("order", ["zyx", "yxz"])
@@ -216,7 +216,7 @@ def test_wrong_euler_convention_is_detected_by_its_residual_pattern(arm, data, t
     angles = Rotation.from_matrix(T[:, :3, :3]).as_euler(order)
     path = write(tmp_path / "p.csv", [*Q, "x", "y", "z", "phix", "phiy", "phiz"], q, T[:, :3, 3], angles)
     fails(arm, path, match=f"--orientation euler-{order}")
-    calibrate(arm, read(arm, path, orientation=f"euler-{order}"), settings=QUICK)
+    calibrate(arm, read(arm, path, orientation=f"euler-{order}"), **QUICK)
 
 
 def test_euler_angles_under_the_name_of_a_rotation_vector(arm, data, tmp_path):
@@ -247,7 +247,7 @@ def test_camera_on_the_hand(arm, data, tmp_path):
     q, T = data
     path = pose_file(tmp_path / "p.csv", q, inverse(T))
     fails(arm, path, match="--sensor hand")
-    calibrate(arm, read(arm, path, sensor="hand"), settings=QUICK)
+    calibrate(arm, read(arm, path, sensor="hand"), **QUICK)
 
 
 def test_missing_coupling(data, tmp_path):
@@ -274,13 +274,13 @@ def test_duplicated_targets_are_named(arm, data, tmp_path):
     S = np.array(T)
     S[10] = S[9]
     S[20] = S[9]
-    result = calibrate(arm, read(arm, pose_file(tmp_path / "p.csv", q, S)), settings=QUICK)
+    result = calibrate(arm, read(arm, pose_file(tmp_path / "p.csv", q, S)), **QUICK)
     note = next(n for n in result.notes if n.code == "duplicated-target")
     assert "p.csv:12" in note.message
     assert "p.csv:22" in note.message
-    assert result.verdict != "untrusted"
+    assert result.advice != "untrusted"
     S[25:35] = S[9]
-    assert calibrate(arm, read(arm, pose_file(tmp_path / "p.csv", q, S)), settings=QUICK).verdict == "untrusted"
+    assert calibrate(arm, read(arm, pose_file(tmp_path / "p.csv", q, S)), **QUICK).advice == "untrusted"
 
 
 def test_fewer_equations_than_parameters(arm, data, tmp_path):
@@ -288,7 +288,7 @@ def test_fewer_equations_than_parameters(arm, data, tmp_path):
     path = write(tmp_path / "p.csv", [*Q, "x", "y", "z"], q[:2], T[:2, :3, 3])
     fails(arm, path, match="6 equations from 2 configurations cannot even place sensor and tool")
     path = write(tmp_path / "p.csv", [*Q, "x", "y", "z"], q[:8], T[:8, :3, 3])
-    result = calibrate(arm, read(arm, path), settings=QUICK)
+    result = calibrate(arm, read(arm, path), **QUICK)
     assert any(n.code == "few-equations" for n in result.notes)
 
 
@@ -297,7 +297,7 @@ def test_frozen_joint_is_named(arm, data, tmp_path):
     still = np.array(q)
     still[:, 3] = 0.5
     T = forward_kinematics(arm, still)
-    result = calibrate(arm, read(arm, pose_file(tmp_path / "p.csv", still, T)), settings=QUICK)
+    result = calibrate(arm, read(arm, pose_file(tmp_path / "p.csv", still, T)), **QUICK)
     assert any(n.code == "frozen-joints" and arm.joint_names[3] in n.message for n in result.notes)
 
 

@@ -10,16 +10,18 @@ import pytest
 from armid.calibration.enough import MEAN_OVER_RMS, position_uncertainty
 from armid.calibration.fit import FitSettings, fit
 from armid.calibration.identifiable import select
-from armid.calibration.measurement import Measurements, Observations, Observed
 from armid.calibration.noise import VectorLoss
-from armid.calibration.solve import SolverSettings, StepRule
+from armid.calibration.solve import SolverSettings
 from armid.calibration.start import ALL
+from armid.calibration.words import StepRule
 from armid.design.poses import PoseMethod, PoseSettings, Purpose, design_poses
 from armid.identifiability.base import base_parameters
 from armid.kernels.dynamics import gravity
 from armid.kinematics.build import kinematic_model
-from armid.kinematics.model import ErrorModel, FrameModel, UnknownGeometry, pose_and_derivative
+from armid.kinematics.measurement import Measurements, Observations, Observed
+from armid.kinematics.model import ErrorModel, FrameModel, pose_and_derivative
 from armid.kinematics.rotations import rotation_exp, rotation_log
+from armid.kinematics.words import UnknownGeometry
 from armid.robot.load import load_robot
 from armid.rows.pose import ChainErrors as RowErrors
 from armid.studies import replica

@@ -7,25 +7,27 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from armid.calibration.measurement import (
-    MeasurementError,
-    Measurements,
-    Observations,
-    Observed,
-    with_covariance,
-)
-from armid.calibration.residual import along_axes, in_sensor_axes, residuals
 from armid.calibration.start import ALL, TRANSLATIONS
 from armid.identifiability.base import base_parameters
 from armid.kernels.kinematics import forward_kinematics
 from armid.kinematics.build import kinematic_model
 from armid.kinematics.calibrated import calibrated_robot, predicted_poses
 from armid.kinematics.conventions import dh_form, mdh_form
-from armid.kinematics.model import ErrorModel, FrameModel, Term, UnknownGeometry, pose_and_derivative
+from armid.kinematics.measurement import (
+    MeasurementError,
+    Measurements,
+    Observations,
+    Observed,
+    with_covariance,
+)
+from armid.kinematics.model import ErrorModel, FrameModel, pose_and_derivative
+from armid.kinematics.parameter import Owner
 from armid.kinematics.rotations import inverse, rigid, rotation_exp, rotation_log
 from armid.kinematics.tables import denavit_tables
+from armid.kinematics.words import Term, UnknownGeometry
 from armid.robot import Elementary, Move
 from armid.robot.load import load_robot
+from armid.rows.pose_residual import along_axes, in_sensor_axes, residuals
 from support.chains import random_robot
 
 EVERY_TERM = frozenset(Term)
@@ -86,6 +88,21 @@ def test_residual_derivative_is_its_finite_difference(geometry, seed):
         for e, a, b in zip(exact, up, down, strict=True):
             scale = 1.0 + np.abs(e.D[k]).max()
             np.testing.assert_allclose(-(a.r - b.r) / (2 * h), e.D[k], atol=2e-8 * scale, err_msg=model.names[k])
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_rows_of_frames_alone_are_those_of_the_whole_arm(seed):
+    """While only sensor and tool frames change the arm is gone through once; rows and residuals stay what they are."""
+    rng = np.random.default_rng(seed)
+    model = model_of(random_robot(rng, 4, coupled=seed == 1), ErrorModel(terms=EVERY_TERM), rng)
+    values = 0.02 * rng.normal(size=len(model.parameters))
+    measurements = measurements_of_every_kind(model, values, rng.normal(size=(4, 4)), rng)
+    frames = model.owned(Owner.SETUP, Owner.TARGET)
+    for moved in (values, values + 0.01 * frames, values + 0.01 * ~frames):
+        whole, alone = (list(residuals(model, moved, measurements, wanted=w)) for w in (None, frames))
+        for a, b in zip(whole, alone, strict=True):
+            np.testing.assert_allclose(b.r, a.r, atol=1e-13)
+            np.testing.assert_allclose(b.D, a.D[frames], atol=1e-13)
 
 
 @pytest.mark.parametrize("coupled", [False, True])

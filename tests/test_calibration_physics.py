@@ -18,8 +18,9 @@ from typer.testing import CliRunner
 from armid.cli import application
 from armid.kinematics.build import kinematic_model
 from armid.kinematics.calibrated import calibrated_robot
-from armid.kinematics.model import ErrorModel, UnknownGeometry
+from armid.kinematics.model import ErrorModel
 from armid.kinematics.rotations import rotation_exp
+from armid.kinematics.words import UnknownGeometry
 from armid.logs.log import Channel
 from armid.motions.fourier import FourierTrajectory
 from armid.robot.load import load_robot

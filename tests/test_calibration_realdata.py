@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from armid.calibration.arm import load_arm
-from armid.calibration.calibrate import Advice, Calibration, calibrate
+from armid.calibration.calibrate import Calibration, calibrate
 from armid.calibration.diagnose import diagnose
+from armid.calibration.hold_out import Advice
 from armid.calibration.poses_table import read_table
 from armid.calibration.read import read_poses
 from armid.calibration.setups import share_frames
@@ -38,7 +39,7 @@ def test_held_out_error_of_described_arms(robot, parts, method, limit):
     assert method in result.held_out.method
     assert result.held_out.after.position.mean() < limit
     assert result.held_out_geometric.after.position.mean() < limit  # also with what a URDF can hold
-    assert result.verdict is Advice.TRUSTED
+    assert result.advice is Advice.TRUSTED
 
 
 def test_talos_arm_is_found_in_its_branched_description():
@@ -51,14 +52,14 @@ def test_talos_arm_is_found_in_its_branched_description():
     assert result.nominal.n_joints == 9
     assert "5-fold" in result.held_out.method
     assert result.held_out.after.position.mean() < 0.64e-3
-    assert result.verdict is Advice.TRUSTED
+    assert result.advice is Advice.TRUSTED
 
 
 def test_camera_set_without_gain_is_told_so():
     result = calibrated(
         real_data("kinematics", "ur10_camera_figaroh", "ur10_robot.urdf"), "ur10_camera_figaroh", "calibration.csv"
     )
-    assert result.verdict is Advice.NO_GAIN
+    assert result.advice is Advice.NO_GAIN
 
 
 def test_two_series_with_the_tracker_moved_do_not_share_frames():

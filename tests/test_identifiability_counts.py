@@ -109,7 +109,7 @@ def test_seed_004_kinematics() -> None:
     assert base.weak == ()
     # The authors' choice of what falls out (alpha0, d0, theta7, r7) is as good as ours: the rest has full rank.
     rows = structural_rows(on_axis).reshape(-1, 36)
-    theirs = [base.parameters.index(name) for name in ("joint1.Rx", "joint1.Tx", "joint7.Rz", "joint7.Tz")]
+    theirs = [base.parameters.index(name) for name in ("link1.rx", "link1.tx", "link7.theta", "link7.d")]
     assert len(base_parameters(np.delete(rows, theirs, axis=1))) == 32
 
 
@@ -117,7 +117,7 @@ def test_seed_004_kinematics_with_the_tool_beside_the_axis() -> None:
     base = structural_base(PoseRows(robot=camera_lwr(0.0015)))
     assert len(base) == 33
     assert len(base.weak) == 1
-    assert {name for name, _ in base.weak[0].combination} == {"joint7.Rz", "tool.Rz"}
+    assert {name for name, _ in base.weak[0].combination} == {"link7.theta", "tool.theta"}
 
 
 @pytest.mark.parametrize(

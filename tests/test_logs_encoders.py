@@ -14,7 +14,8 @@ from armid.kinematics.build import kinematic_model
 from armid.kinematics.calibrated import predicted_poses
 from armid.kinematics.correction import Correction
 from armid.kinematics.encoders import encoder_shift
-from armid.kinematics.model import ErrorModel, FrameModel, Term, UnknownGeometry
+from armid.kinematics.model import ErrorModel, FrameModel
+from armid.kinematics.words import Term, UnknownGeometry
 from armid.logs import Channel, Log
 from armid.logs.encoders import corrected_log
 from armid.robot.elementary import Move

@@ -19,7 +19,8 @@ from armid.kernels.dynamics import inverse_dynamics
 from armid.kernels.kinematics import forward_kinematics
 from armid.kinematics.build import kinematic_model
 from armid.kinematics.correction import FORMAT, load_correction
-from armid.kinematics.model import ErrorModel, UnknownGeometry
+from armid.kinematics.model import ErrorModel
+from armid.kinematics.words import UnknownGeometry
 from armid.motions.trajectory import grid
 from armid.motions.trajectory_files import load_trajectory
 from armid.outcome import Verdict
@@ -205,7 +206,7 @@ def test_bad_input_is_named_and_leaves_nothing(tmp_path):
     for words, problem in (
         (("--torques", "difference"), "know nothing of kinematics"),
         (("--seconds", "1"), "more than two seconds"),
-        (("--correction", tmp_path / "none.json"), "not a correction file"),
+        (("--correction", tmp_path / "none.json"), "expected a correction file"),
         (("--trajectory", tmp_path / "none.json"), "no such file"),
     ):
         done = run("study", arm, "--poses", 6, "--out", tmp_path / "out", *words)

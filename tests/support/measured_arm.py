@@ -10,9 +10,10 @@ import numpy as np
 from armid.calibration.start import ALL
 from armid.kinematics.build import kinematic_model
 from armid.kinematics.calibrated import predicted_poses
-from armid.kinematics.model import ErrorModel, FrameModel, Term
+from armid.kinematics.model import ErrorModel, FrameModel
 from armid.kinematics.parameter import Owner
 from armid.kinematics.rotations import inverse, rigid, rotation_exp
+from armid.kinematics.words import Term
 from armid.robot.quaternion import quaternion_from_matrix
 from armid.robot.robot import JointKind, Robot
 

@@ -33,11 +33,11 @@ def load_arm(source: str, columns: Sequence[str], *, base: str | None = None, ti
     except ArmidError:
         if not named:
             raise
-    first, last = ends(urdf, named)
+    first, last = _ends(urdf, named)
     return load_robot(source, base=urdf.joints[first].parent, tip=urdf.joints[last].child)
 
 
-def ends(urdf: Urdf, named: Sequence[str]) -> tuple[str, str]:
+def _ends(urdf: Urdf, named: Sequence[str]) -> tuple[str, str]:
     """The named joints nearest to and furthest from the root."""
     parent_joint = {joint.child: joint for joint in urdf.joints.values()}
 

@@ -2,76 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
+from armid.calibration.choose import AUTO, candidates_of, choose
+from armid.calibration.compensate import Compensation, compensated
+from armid.calibration.contract import contract, enough_table, error_statistics, error_table_of, main_error
 from armid.calibration.diagnose import check_misfit, diagnose, misfit_notes
-from armid.calibration.fit import FitSettings, KinematicFit, fit
-from armid.calibration.hold_out import Advice, HeldOut, cross_validate, folds, paired_t, sure
+from armid.calibration.enough import PoseCount, pose_counts
+from armid.calibration.files import export_robot, write_files
+from armid.calibration.fit import FitSettings, KinematicFit, fit_candidates
+from armid.calibration.found import CalibratedParameter, found_parameters
+from armid.calibration.hold_out import Advice, HeldOut, cross_validate, folds_of
 from armid.calibration.identifiable import ParameterStatus
-from armid.calibration.leave_out import left_out_errors
-from armid.calibration.measurement import MeasurementError, Measurements, joined
-from armid.calibration.noise import parts, threshold
+from armid.calibration.inputs import PoseData, calibration_inputs, poses_mapping
+from armid.calibration.judge import (
+    Outlier,
+    comparison_notes,
+    find_outliers,
+    judge,
+    outlier_notes,
+    parameter_notes,
+)
+from armid.calibration.noise import VectorLoss
+from armid.calibration.poses_table import PosesMapping
+from armid.calibration.solve import SolverSettings
 from armid.calibration.start import start_frames
-from armid.calibration.tool_error import ErrorTable, by_group, error_table
+from armid.calibration.targets import Targets
+from armid.calibration.tool_error import ErrorTable, error_table
 from armid.calibration.validate import validated
+from armid.calibration.words import AngleUnit, LengthUnit, SensorPlace, SetupSharing, StepRule
 from armid.kinematics.calibrated import calibrated_robot
-from armid.kinematics.model import ErrorModel, Term, UnknownGeometry
-from armid.kinematics.parameter import Tolerances
-from armid.notes import Note, Severity
+from armid.kinematics.measurement import Measurements
+from armid.kinematics.model import ErrorModel
+from armid.kinematics.words import Term, UnknownGeometry
+from armid.notes import Note
+from armid.outcome import Check, Listing, Outcome, Provenance
+from armid.page import Table
 from armid.robot.robot import Robot
-
-OUTLIER = 1e-5
-"""Probability of a Gaussian residual beyond which a row is named an outlier."""
-MANY_NAMED = 20
-"""Outliers listed by name in a note; the residual file has them all."""
+from armid.threads import one_blas_thread
+from armid.words import choice
 
 
-EQUATIONS_PER_PARAMETER = 2.0
-"""A richer model with fewer equations than this for each parameter fits noise as readily as anything real, and the leverage of
-its rows no longer tells what it would do elsewhere."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outlier:
-    """One measurement far from what the others say.
-
-    Args:
-        label: file and line.
-        target: which target.
-        kind: `position`, `orientation` or `distance`.
-        error: length of the residual [m or rad].
-        sigmas: the same in standard deviations.
-    """
-
-    label: str
-    target: str
-    kind: str
-    error: float
-    sigmas: float
-
-
-@dataclass(frozen=True)
-class CalibrationSettings:
-    """How to calibrate.
-
-    Args:
-        candidates: error models, simplest first; a richer one is taken only when held-out errors clearly ask for it.
-        fit: iterations, loss, noise, frames.
-        folds: number of parts for the held-out test; by default it depends on how many configurations there are.
-        seed: of the split.
-    """
-
-    candidates: tuple[ErrorModel, ...]
-    fit: FitSettings = field(default_factory=FitSettings)
-    folds: int | None = None
-    seed: int = 0
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Calibration:
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Calibration(Outcome):
     """What was found, and whether to believe it.
 
     Args:
@@ -82,9 +62,15 @@ class Calibration:
         held_out: errors where nothing was fitted or chosen: each part is predicted by the model that the other parts chose.
         held_out_geometric: the same of the simplest candidate.
         outliers: measurements far from the rest.
-        verdict, reasons: what to do with it, and why.
+        advice: what to do with it; finer than the verdict, which only says whether it may be used.
+        checks: what it was held against.
         notes: everything else a reader must know.
+        provenance: files, settings, seed.
+        enough: error against the number of configurations, when it was studied.
+        compensation: joint targets rewritten for a nominal controller, when some were given.
     """
+
+    _page: ClassVar[str] = "armid.report.calibration:calibration_report"
 
     nominal: Robot
     measurements: Measurements
@@ -93,207 +79,232 @@ class Calibration:
     held_out: HeldOut
     held_out_geometric: HeldOut
     outliers: tuple[Outlier, ...]
-    verdict: Advice
-    reasons: tuple[str, ...]
+    advice: Advice
+    checks: tuple[Check, ...]
     notes: tuple[Note, ...]
+    provenance: Provenance
+    enough: tuple[PoseCount, ...] = ()
+    compensation: Compensation | None = None
 
-    @property
+    @cached_property
     def robot(self) -> Robot:
         """The calibrated arm for everything downstream: identification, planning, a controller."""
         return calibrated_robot(self.geometric.model, self.geometric.after.values)
 
-    @property
+    @cached_property
+    def parameters(self) -> Listing[CalibratedParameter]:
+        """Every unknown of the chosen model with value, uncertainty, tolerance and what became of it."""
+        return Listing(found_parameters(self.fit))
+
+    @cached_property
     def errors_before(self) -> ErrorTable:
+        """With nominal links, only sensor and tool frames fitted."""
         return error_table(self.fit.before.residuals)
 
-    @property
+    @cached_property
     def errors_after(self) -> ErrorTable:
+        """Of the chosen model on what it was fitted to."""
         return error_table(self.fit.after.residuals)
 
     @property
     def identified(self) -> tuple[str, ...]:
         """Names of the fitted parameters."""
-        model = self.fit.model
-        return tuple(n for n, kept in zip(model.names, self.fit.after.selection.kept, strict=True) if kept)
+        return self.with_status(ParameterStatus.IDENTIFIED)
 
-    def held_at_nominal(self, status: ParameterStatus) -> tuple[str, ...]:
-        """Names of the parameters not fitted for this reason."""
+    def with_status(self, status: ParameterStatus) -> tuple[str, ...]:
+        """Names of the parameters that were fitted, or held at nominal for this reason."""
         pairs = zip(self.fit.model.names, self.fit.after.selection.status, strict=True)
         return tuple(name for name, s in pairs if s is status)
 
+    def _heading(self) -> str:
+        before, after, unit = main_error(self.held_out)
+        return (
+            f"{self.nominal.name}: kinematic calibration, {len(self.identified)} of {len(self.parameters)} parameters from "
+            f"{len(np.unique(self.measurements.group))} configurations, held-out mean {before:.3f} -> {after:.3f} {unit}, "
+            f"{self.advice}"
+        )
 
-def default_candidates(
-    robot: Robot, *, geometry: UnknownGeometry = UnknownGeometry.COMPLETE, tolerances: Tolerances | None = None
-) -> tuple[ErrorModel, ...]:
-    """Geometry and joint zeros; the same with eccentricity, and compliance where masses are known."""
-    simple = ErrorModel(geometry, frozenset({Term.OFFSET}), (), tolerances or Tolerances())
-    rich = {Term.OFFSET, Term.ECCENTRICITY} | ({Term.COMPLIANCE} if robot.inertial.any() else set())
-    return simple, replace(simple, terms=frozenset(rich))
+    def _tables(self) -> tuple[Table, ...]:
+        return (
+            error_table_of(error_statistics(self)),
+            *([enough_table(self.enough, main_error(self.held_out)[2])] if self.enough else []),
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """The keys of the command contract and more; lengths in m, angles in rad."""
+        return contract(self)
+
+    def export(self, path: str | Path, *, force: bool = False) -> Path:
+        """Writes the calibrated arm as URDF or, with the suffix `.yaml`, as our own robot file.
+
+        Terms without a place in such a file (eccentricity, compliance) stay in `correction.json`, which `save` writes.
+
+        Args:
+            path: of the new file.
+            force: write it although it is not to be trusted; it is then marked UNVALIDATED.
+
+        Raises:
+            UntrustedError: some decisive check failed.
+        """
+        if not force:
+            self.raise_if_untrusted()
+        return export_robot(self, Path(path))
+
+    def save(self, folder: str | Path) -> tuple[Path, ...]:
+        """Writes robot, correction, tables, residuals, summary and report; `load_calibration` reads them back."""
+        return tuple(self.write(folder).values())
+
+    def write(self, folder: str | Path) -> dict[str, Path]:
+        """The same as `save`, with what each file is."""
+        return write_files(self, Path(folder))
 
 
+@one_blas_thread
 def calibrate(
-    robot: Robot,
-    measurements: Measurements,
+    robot: Robot | str | Path,
+    poses: PoseData | Sequence[PoseData],
     *,
-    validate: Measurements | None = None,
-    settings: CalibrationSettings | None = None,
+    validate: PoseData | Sequence[PoseData] | None = None,
+    model: UnknownGeometry | str = UnknownGeometry.COMPLETE,
+    terms: str | Iterable[Term | str] = AUTO,
+    candidates: Sequence[ErrorModel] | None = None,
+    setups: SetupSharing | str = SetupSharing.AUTO,
+    mapping: PosesMapping | str | Path | None = None,
+    lengths: LengthUnit | str | None = None,
+    angles: AngleUnit | str | None = None,
+    orientation: str | None = None,
+    sensor: SensorPlace | str | None = None,
+    sigma_position: float = 0.0,
+    sigma_orientation: float = 0.0,
+    base: str | None = None,
+    tip: str | None = None,
+    method: StepRule | str = StepRule.LEVENBERG_MARQUARDT,
+    robust: bool = True,
+    settings: FitSettings | None = None,
+    folds: int | None = None,
+    enough: bool = False,
+    compensate: Targets | npt.ArrayLike | str | Path | None = None,
+    seed: int = 0,
 ) -> Calibration:
-    """Find where joints and links really are.
+    """Find where joints and links really are from measured poses, points, distances or contacts.
 
     Args:
-        robot: nominal arm.
-        measurements: what was observed.
+        robot: nominal arm, or its URDF path, YAML path or catalogue name; of a branched description the chain is taken whose
+            joints the poses file names.
+        poses: what was observed: poses files (docs/formats.md) or measurements, one or many.
         validate: further measurements for the held-out test; without them part of the first is kept aside in turn.
-        settings: error models to choose from and how to fit.
+        model: which link constants are unknown: `complete`, `mdh`, `dh`, `hayati` or `none`.
+        terms: joint terms beyond them: of `offset`, `gain`, `eccentricity`, `coupling`, `compliance` (with commas or one by
+            one), `none`, or `auto`: zeros, and what clearly lowers left-out errors beyond them.
+        candidates: error models, simplest first, instead of `model` and `terms`; a richer one is taken only when left-out
+            errors clearly ask for it.
+        setups: whether several files share sensor and tool frames: `auto`, `shared` or `per-file`.
+        mapping: how to read the columns; `NAME.map.yaml` beside a file by default.
+        lengths, angles, orientation, sensor: `m` or `mm`, `rad` or `deg`, how orientation columns are read, and `fixed` or
+            `hand`; over what the mapping says.
+        sigma_position, sigma_orientation: noise of the instrument where a file has none [m, rad].
+        base, tip: links of a branched description where the arm begins and ends.
+        method: of a step: `levenberg-marquardt` or `least-squares`.
+        robust: whether far residuals count less than their square.
+        settings: how to fit, as an object, instead of `method` and `robust`.
+        folds: parts of the held-out test; by default it depends on how many configurations there are.
+        enough: study how many configurations are enough, too.
+        compensate: joint targets of a nominal arm to rewrite, too (see `armid.compensate`) [rad or m].
+        seed: of the split and of the study.
+
+    Returns:
+        The calibrated arm with errors before, after and held out, parameters with intervals, and a verdict.
 
     Raises:
+        InputError: a file that cannot be read; names the line and column.
         MeasurementError: the measurements cannot be what they claim to be; the message names the likely cause.
+        UnknownNameError: a word that does not exist.
     """
-    settings = settings or CalibrationSettings(default_candidates(robot))
+    sharing = choice("setups", setups, SetupSharing)
+    reading = poses_mapping(
+        mapping,
+        lengths=lengths and choice("unit of length", lengths, LengthUnit),
+        angles=angles and choice("unit of angle", angles, AngleUnit),
+        orientation=orientation,
+        sensor=sensor and choice("place of the sensor", sensor, SensorPlace),
+        sigma_position=sigma_position,
+        sigma_orientation=sigma_orientation,
+    )
+    rule = choice("method", method, StepRule)
+    given = calibration_inputs(robot, poses, validate, mapping=reading, setups=sharing, base=base, tip=tip)
+    models = tuple(candidates) if candidates is not None else candidates_of(given.robot, model, terms)
+    fitting = settings or FitSettings(SolverSettings(method=rule, loss=VectorLoss() if robust else VectorLoss(0.0)))
+    provenance = Provenance(
+        inputs=given.files,
+        settings={
+            "model": str(models[0].geometry),
+            "terms": [sorted(map(str, candidate.terms)) for candidate in models],
+            "setups": str(sharing),
+            "method": str(fitting.solver.method),
+            "robust": fitting.solver.loss.probability > 0.0,
+            "folds": folds,
+        },
+        seed=seed,
+    )
+    return _calibrated(
+        given.robot,
+        given.train,
+        given.held_out,
+        models=models,
+        settings=fitting,
+        folds=folds,
+        seed=seed,
+        provenance=provenance,
+        enough=enough,
+        targets=compensate,
+    )
+
+
+def _calibrated(
+    robot: Robot,
+    measurements: Measurements,
+    validate: Measurements | None,
+    *,
+    models: Sequence[ErrorModel],
+    settings: FitSettings,
+    folds: int | None,
+    seed: int,
+    provenance: Provenance,
+    enough: bool,
+    targets: Targets | npt.ArrayLike | str | Path | None,
+) -> Calibration:
+    """Diagnose, fit every candidate, choose, test on what was kept aside, judge."""
     measurements, notes = diagnose(robot, measurements)
-    start = None if settings.fit.setups else start_frames(robot, measurements)
+    start = None if settings.setups else start_frames(robot, measurements)
     fits: list[KinematicFit] = []
-    for errors in settings.candidates:
-        fits.append(fit(robot, measurements, errors, settings=settings.fit, start=start))
+    for found in fit_candidates(robot, measurements, models, settings=settings, start=start):
+        fits.append(found)
         if len(fits) == 1:
-            notes += check_misfit(robot, measurements, fits[0])
+            notes += check_misfit(robot, measurements, found)
     notes += misfit_notes(fits[0], measurements)
-    method, splits = folds(measurements, np.random.default_rng(settings.seed), settings.folds)
     best = choose(fits, measurements)
-    chosen = fits[best]
     if validate is None:
-        held_out, tested = cross_validate(fits, choose, measurements, splits, method)
+        how, parts = folds_of(measurements, np.random.default_rng(seed), folds)
+        held_out, tested = cross_validate(fits, choose, measurements, parts, how)
     else:
         tested = [validated(f, validate) for f in fits]
         held_out = tested[best]
-    outliers = outlying(chosen, measurements)
-    notes += (
-        parameter_notes(chosen) + outlier_notes(outliers, measurements) + comparison_notes(fits, tested, held_out, best)
-    )
-    verdict, reasons = judged(chosen, held_out, notes)
+    outliers = find_outliers(fits[best], measurements)
+    notes += parameter_notes(fits[best]) + outlier_notes(outliers) + comparison_notes(fits, tested, held_out, best)
+    advice, checks = judge(held_out, notes)
+    after = fits[best].after
     return Calibration(
         nominal=robot,
         measurements=measurements,
-        fit=chosen,
+        fit=fits[best],
         geometric=fits[0],
         held_out=held_out,
         held_out_geometric=tested[0],
-        outliers=tuple(outliers),
-        verdict=verdict,
-        reasons=reasons,
+        outliers=outliers,
+        advice=advice,
+        checks=checks,
         notes=tuple(notes),
+        provenance=provenance,
+        enough=pose_counts(fits[best], measurements, seed=seed) if enough else (),
+        compensation=None if targets is None else compensated(robot, fits[best].model, after.values, targets),
     )
-
-
-def choose(fits: Sequence[KinematicFit], measurements: Measurements) -> int:
-    """The last candidate that is clearly better than the best simpler one, by errors with each configuration left out.
-
-    Everything comes from the measurements the candidates were fitted to, so the choice can be repeated inside every
-    training set of a held-out test.
-    """
-    best = 0
-    if len(fits) == 1:
-        return best
-    errors = [by_group(*left_out_errors(f, measurements).main, measurements) for f in fits]
-    for k in range(1, len(fits)):
-        if measurements.n_equations < EQUATIONS_PER_PARAMETER * fits[k].after.selection.kept.sum():
-            continue
-        if paired_t(errors[best], errors[k]) > sure(len(errors[k])):
-            best = k
-    return best
-
-
-def outlying(fit: KinematicFit, measurements: Measurements) -> list[Outlier]:
-    """Measurements whose residual a Gaussian of the estimated width would not produce."""
-    out = []
-    for residual in fit.after.residuals:
-        o = residual.observations
-        sigma = fit.after.noise.sigma(o)
-        for part, channels in parts(o.quantity):
-            z = np.linalg.norm(residual.r[channels] / sigma[channels], axis=0)
-            for i in np.flatnonzero(z > threshold(OUTLIER, channels.stop - channels.start)):
-                size = float(np.linalg.norm(residual.r[channels, i]))
-                out.append(
-                    Outlier(
-                        label=measurements.labels[o.rows[i]], target=o.target, kind=part, error=size, sigmas=float(z[i])
-                    )
-                )
-    return sorted(out, key=lambda x: -x.sigmas)
-
-
-def outlier_notes(outliers: Sequence[Outlier], measurements: Measurements) -> list[Note]:
-    """One note that names the worst rows."""
-    if not outliers:
-        return []
-    worst = ", ".join(f"{x.label} ({x.target} {x.kind}, {x.sigmas:.0f} sigma)" for x in outliers[:MANY_NAMED])
-    more = f" and {len(outliers) - MANY_NAMED} more" if len(outliers) > MANY_NAMED else ""
-    return [
-        Note(
-            "outliers",
-            Severity.WARNING,
-            f"{len(outliers)} measurements far from the rest, weighted down: {worst}{more}",
-        )
-    ]
-
-
-def parameter_notes(fit: KinematicFit) -> list[Note]:
-    """Which parameters stayed at nominal and why."""
-    notes = []
-    weak = [n for n, s in zip(fit.model.names, fit.after.selection.status, strict=True) if s is ParameterStatus.WEAK]
-    if weak:
-        notes.append(
-            Note(
-                "weak-parameters",
-                Severity.INFO,
-                f"held at nominal because these configurations show them no better than the tolerance does: {', '.join(weak)}",
-            )
-        )
-    if not fit.after.converged:
-        notes.append(Note("not-converged", Severity.WARNING, "the iteration stopped before its step vanished"))
-    return notes
-
-
-def comparison_notes(
-    fits: Sequence[KinematicFit], tested: Sequence[HeldOut], held_out: HeldOut, best: int
-) -> list[Note]:
-    """How the candidates compared on held-out data, and what the choice among them comes to."""
-    if len(fits) < 2:
-        return []
-    unit = "mm" if len(held_out.after.position) else "mrad"
-    told = "; ".join(
-        f"{'+'.join(sorted(f.errors.terms)) or 'no joint terms'}: {1e3 * t.after.main[0].mean():.3f} {unit}"
-        for f, t in zip(fits, tested, strict=True)
-    )
-    return [
-        Note(
-            "error-models",
-            Severity.INFO,
-            f"held-out mean by error model: {told}; chosen within each training set: {1e3 * held_out.after.main[0].mean():.3f} "
-            f"{unit}; taken for all data: number {best + 1}",
-        )
-    ]
-
-
-def judged(fit: KinematicFit, held_out: HeldOut, notes: Sequence[Note]) -> tuple[Advice, tuple[str, ...]]:
-    """The verdict on a calibration."""
-    reasons = [note.message for note in notes if note.severity is Severity.ERROR]
-    if reasons:
-        return Advice.UNTRUSTED, tuple(reasons)
-    told = (
-        f"mean held-out error changes by {-100 * held_out.gain:+.1f} % (paired t = {held_out.t:.1f}; {held_out.method})"
-    )
-    if not held_out.helps:
-        return Advice.NO_GAIN, (f"no held-out gain: {told}; keep the nominal links",)
-    return Advice.TRUSTED, (told,)
-
-
-__all__ = [
-    "Advice",
-    "Calibration",
-    "CalibrationSettings",
-    "MeasurementError",
-    "Outlier",
-    "calibrate",
-    "default_candidates",
-    "joined",
-]

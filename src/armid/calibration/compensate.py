@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray, samples
+from armid.calibration.targets import Targets, read_targets
+from armid.documents import write_text
 from armid.kernels.kinematics import forward_kinematics, jacobian
 from armid.kinematics.calibrated import calibrated_robot, predicted_poses
+from armid.kinematics.correction import Correction, read_correction
 from armid.kinematics.model import KinematicModel
 from armid.kinematics.rotations import rotation_log
+from armid.notes import Note
+from armid.outcome import Check, InputFile, Outcome, Provenance
+from armid.page import Table
+from armid.robot.load import load_robot
+from armid.robot.robot import Robot
+from armid.threads import one_blas_thread
 
-REACHED = 1e-10
-"""[m, rad] Residual of a target that counts as reached: a thousandth of any encoder step."""
+if TYPE_CHECKING:
+    from armid.calibration.calibrate import Calibration
+
+EXACT = 1e-10
+"""[m, rad] Residual of a target at which the iteration ends: a thousandth of any encoder step."""
+REACHED = 1e-6
+"""[m, rad] What may be left of a target that counts as reached: a tenth of what the best instrument sees."""
 ITERATIONS = 60
 
 DAMPING = 1e-2
@@ -40,6 +58,11 @@ class CompensatedTargets:
     orientation_error: FloatArray
     within_limits: npt.NDArray[np.bool_]
 
+    @property
+    def reached(self) -> npt.NDArray[np.bool_]:
+        """Whether each target is reached, shape [n]."""
+        return (self.position_error < REACHED) & (self.orientation_error < REACHED)
+
 
 def compensated_targets(
     model: KinematicModel,
@@ -62,14 +85,14 @@ def compensated_targets(
     q = np.array(samples("q_nominal", q_nominal, model.robot.n_joints))
     wanted = forward_kinematics(model.robot, q) if poses is None else np.asarray(poses, dtype=np.float64)
     arm = calibrated_robot(model, values)
-    e = twist_to(predicted_poses(model, values, q), wanted)
+    e = _twist_to(predicted_poses(model, values, q), wanted)
     damping = np.full(len(q), DAMPING)
     for _ in range(ITERATIONS):
-        open_ = (np.abs(e).max(axis=1, initial=0.0) > REACHED) & (damping < STALLED)
+        open_ = (np.abs(e).max(axis=1, initial=0.0) > EXACT) & (damping < STALLED)
         if not open_.any():
             break
-        trial = q[open_] + damped_step(jacobian(arm, q[open_]), e[open_], damping[open_])
-        left = twist_to(predicted_poses(model, values, trial), wanted[open_])
+        trial = q[open_] + _damped_step(jacobian(arm, q[open_]), e[open_], damping[open_])
+        left = _twist_to(predicted_poses(model, values, trial), wanted[open_])
         better = np.linalg.norm(left, axis=1) < np.linalg.norm(e[open_], axis=1)
         rows = np.flatnonzero(open_)
         q[rows[better]], e[rows[better]] = trial[better], left[better]
@@ -79,14 +102,190 @@ def compensated_targets(
     return CompensatedTargets(q, np.linalg.norm(e[:, :3], axis=1), np.linalg.norm(e[:, 3:], axis=1), inside)
 
 
-def damped_step(J: FloatArray, e: FloatArray, damping: FloatArray) -> FloatArray:
+def _damped_step(J: FloatArray, e: FloatArray, damping: FloatArray) -> FloatArray:
     """`J^T (J J^T + lambda^2 I)^-1 e` for every target, shape [n, n_joints]."""
     Jt = np.swapaxes(J, 1, 2)
     G = J @ Jt + (damping**2)[:, np.newaxis, np.newaxis] * np.eye(6)
     return np.asarray((Jt @ np.linalg.solve(G, e[..., np.newaxis]))[..., 0])
 
 
-def twist_to(T: FloatArray, wanted: FloatArray) -> FloatArray:
+def _twist_to(T: FloatArray, wanted: FloatArray) -> FloatArray:
     """Position difference and rotation vector from T to the wanted pose, in base axes, shape [n, 6]."""
     turn = rotation_log(wanted[:, :3, :3] @ np.swapaxes(T[:, :3, :3], 1, 2))
     return np.hstack([wanted[:, :3, 3] - T[:, :3, 3], turn])
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Compensation(Outcome):
+    """Joint targets for a nominal controller, and how far they can be used.
+
+    Args:
+        robot: nominal arm.
+        wanted: what a nominal arm would be sent.
+        found: what to command instead.
+        checks: whether every target is reached within the joint limits.
+        notes: what else a reader must know.
+        provenance: files it rests on.
+    """
+
+    _page: ClassVar[str] = "armid.report.calibration:compensation_report"
+
+    robot: Robot
+    wanted: Targets
+    found: CompensatedTargets
+    checks: tuple[Check, ...]
+    notes: tuple[Note, ...] = ()
+    provenance: Provenance
+
+    @property
+    def q(self) -> FloatArray:
+        """What to command [rad or m], shape [n, n_joints]."""
+        return self.found.q
+
+    @property
+    def reached(self) -> npt.NDArray[np.bool_]:
+        """Whether each target is reached, shape [n]."""
+        return self.found.reached
+
+    @property
+    def usable(self) -> npt.NDArray[np.bool_]:
+        """Whether each target is reached within the joint limits, shape [n]."""
+        return self.reached & self.found.within_limits
+
+    @property
+    def largest_change(self) -> FloatArray:
+        """How far each joint had to move at most [rad or m], shape [n_joints]."""
+        change: FloatArray = np.abs(self.found.q - self.wanted.q).max(axis=0, initial=0.0)
+        return change
+
+    def _heading(self) -> str:
+        return f"{self.robot.name}: {int(self.usable.sum())} of {len(self.q)} targets can be used"
+
+    def _tables(self) -> tuple[Table, ...]:
+        rows = tuple(
+            (name, 1e3 * float(x)) for name, x in zip(self.robot.joint_names, self.largest_change, strict=True)
+        )
+        return (Table(("joint", "largest change [mrad, mm]"), rows),)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Counts of targets, what is left of the worst one [m, rad], and the largest change of every joint."""
+        return {
+            "targets": len(self.q),
+            "reached": int(self.reached.sum()),
+            "within_limits": int(self.found.within_limits.sum()),
+            "usable": int(self.usable.sum()),
+            "position_error": float(self.found.position_error.max(initial=0.0)),
+            "orientation_error": float(self.found.orientation_error.max(initial=0.0)),
+            "largest_change": self.largest_change.tolist(),
+            "verdict": str(self.verdict),
+            "reasons": list(self.reasons),
+            "checks": [check.as_dict() for check in self.checks],
+            "provenance": self.provenance.as_dict(),
+        }
+
+    def save(self, folder: str | Path) -> tuple[Path, ...]:
+        """Writes `targets.csv`: joint targets, one per line, with what is left of the error."""
+        out = io.StringIO()
+        writer = csv.writer(out)
+        writer.writerow([*self.robot.joint_names, "position_error", "orientation_error", "within_limits"])
+        found = self.found
+        for q, p, r, ok in zip(
+            found.q.tolist(), found.position_error, found.orientation_error, found.within_limits, strict=True
+        ):
+            writer.writerow([*(repr(x) for x in q), f"{p:.3g}", f"{r:.3g}", str(bool(ok)).lower()])
+        return (write_text(Path(folder) / "targets.csv", out.getvalue()),)
+
+
+@one_blas_thread
+def compensate(
+    robot: Robot | str | Path,
+    correction: Calibration | Correction | str | Path,
+    targets: Targets | npt.ArrayLike | str | Path,
+    *,
+    poses: bool = False,
+    base: str | None = None,
+    tip: str | None = None,
+) -> Compensation:
+    """Rewrite joint targets so that the real arm goes where the nominal one would, for controllers nobody can teach.
+
+    Args:
+        robot: nominal arm, or its URDF path, YAML path or catalogue name.
+        correction: a calibration, its folder, or the `correction.json` in it.
+        targets: joint targets of a nominal arm: a file (docs/formats.md), or positions [rad or m], shape [n, n_joints].
+        poses: the file also has the tip's poses in the base frame: reach those.
+        base, tip: links of a branched description where the arm begins and ends.
+
+    Returns:
+        What to command; untrusted when some target is not reached or lies beyond a joint limit.
+
+    Raises:
+        InputError: a file that cannot be read, or a correction of another arm.
+    """
+    arm = robot if isinstance(robot, Robot) else load_robot(robot, base=base, tip=tip)
+    inputs = [InputFile(arm.source.path or arm.name, arm.source.sha256, "robot")]
+    if isinstance(correction, str | Path):
+        path = Path(correction)
+        correction = read_correction(path / "correction.json" if path.is_dir() else path, arm)
+    if isinstance(correction, Correction):
+        inputs.append(InputFile(str(correction.path), "", "correction"))
+        return compensated(arm, correction.model, correction.values, targets, poses=poses, inputs=tuple(inputs))
+    fit = correction.fit
+    return compensated(arm, fit.model, fit.after.values, targets, poses=poses, inputs=tuple(inputs))
+
+
+def compensated(
+    robot: Robot,
+    model: KinematicModel,
+    values: FloatArray,
+    targets: Targets | npt.ArrayLike | str | Path,
+    *,
+    poses: bool = False,
+    inputs: tuple[InputFile, ...] = (),
+) -> Compensation:
+    """Targets rewritten with a model and its parameters, and judged."""
+    wanted = _wanted(targets, robot, poses=poses)
+    found = compensated_targets(model, values, wanted.q, poses=wanted.poses)
+    if isinstance(targets, str | Path):
+        inputs = (*inputs, InputFile(str(targets), "", "targets"))
+    return Compensation(
+        robot=robot,
+        wanted=wanted,
+        found=found,
+        checks=_checks(found),
+        provenance=Provenance(inputs=inputs, settings={"poses": poses}),
+    )
+
+
+def _wanted(targets: Targets | npt.ArrayLike | str | Path, robot: Robot, *, poses: bool) -> Targets:
+    if isinstance(targets, Targets):
+        return targets
+    if isinstance(targets, str | Path):
+        return read_targets(Path(targets), robot, poses=poses)
+    return Targets(samples("targets", targets, robot.n_joints))
+
+
+def _checks(found: CompensatedTargets) -> tuple[Check, Check]:
+    missed, outside = int((~found.reached).sum()), int((~found.within_limits).sum())
+    away = f"{1e3 * found.position_error.max(initial=0.0):.3g} mm"
+    turned = f"{1e3 * found.orientation_error.max(initial=0.0):.3g} mrad"
+    return (
+        Check(
+            code="targets-reached",
+            passed=missed == 0,
+            value=float(missed),
+            limit=0.0,
+            message=f"{missed} of {len(found.q)} targets not reached, up to {away} and {turned} away: fewer than six joints, or "
+            "out of reach"
+            if missed
+            else f"all {len(found.q)} targets are reached",
+        ),
+        Check(
+            code="joint-limits",
+            passed=outside == 0,
+            value=float(outside),
+            limit=0.0,
+            message=f"{outside} of {len(found.q)} targets beyond a joint limit"
+            if outside
+            else f"all {len(found.q)} targets are within the joint limits",
+        ),
+    )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from armid.calibration.fit import KinematicFit
+from armid.documents import write_json
 from armid.kinematics.calibrated import frame_matrix
 from armid.kinematics.correction import FORMAT
 from armid.kinematics.model import KinematicModel, Slot
@@ -30,21 +30,21 @@ def correction(nominal: Robot, fit: KinematicFit) -> dict[str, Any]:
             for i, p in enumerate(model.parameters)
             if fit.after.selection.kept[i]
         },
-        "setups": {name: frame_data(slots, model) for name, slots in model.setups.items()},
-        "targets": {name: frame_data(slots, model) for name, slots in model.targets.items()},
+        "setups": {name: _frame_data(slots, model) for name, slots in model.setups.items()},
+        "targets": {name: _frame_data(slots, model) for name, slots in model.targets.items()},
         "T_sensor_base": {name: frame_matrix(slots, values).tolist() for name, slots in model.setups.items()},
         "T_link_target": {name: frame_matrix(slots, values).tolist() for name, slots in model.targets.items()},
     }
 
 
-def frame_data(slots: tuple[Slot, ...], model: KinematicModel) -> list[dict[str, Any]]:
+def _frame_data(slots: tuple[Slot, ...], model: KinematicModel) -> list[dict[str, Any]]:
     """The chain of a frame, naming which values are free."""
     return [
         {
             "motion": slot.element.motion.value,
             "value": slot.element.value,
-            "free": None if slot.parameter is None else model.names[slot.parameter].rsplit(".", 1)[1],
-            "body": None if slot.parameter is None else model.names[slot.parameter].rsplit(".", 1)[0],
+            "free": None if slot.parameter is None else model.parameters[slot.parameter].quantity,
+            "body": None if slot.parameter is None else model.parameters[slot.parameter].owner,
         }
         for slot in slots
     ]
@@ -52,6 +52,4 @@ def frame_data(slots: tuple[Slot, ...], model: KinematicModel) -> list[dict[str,
 
 def save_correction(nominal: Robot, fit: KinematicFit, path: str | Path) -> Path:
     """Write the correction file."""
-    path = Path(path)
-    path.write_text(json.dumps(correction(nominal, fit), indent=1) + "\n", encoding="utf-8")
-    return path
+    return write_json(path, correction(nominal, fit))

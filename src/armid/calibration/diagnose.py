@@ -14,17 +14,18 @@ import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.calibration.fit import KinematicFit
-from armid.calibration.measurement import MeasurementError, Measurements, Observations
 from armid.calibration.noise import VectorLoss
 from armid.calibration.readings import readings
-from armid.calibration.residual import Residual, residuals
 from armid.calibration.solve import SolverSettings, solve
 from armid.calibration.start import start_frames
 from armid.calibration.tool_error import error_table
 from armid.kinematics.build import kinematic_model
-from armid.kinematics.model import ErrorModel, UnknownGeometry
+from armid.kinematics.measurement import MeasurementError, Measurements, Observations
+from armid.kinematics.model import ErrorModel
+from armid.kinematics.words import UnknownGeometry
 from armid.notes import Note, Severity
 from armid.robot.robot import JointKind, Robot
+from armid.rows.pose_residual import Residual, residuals
 
 TOO_FAR = 0.015
 """Position misfit, as a fraction of the arm's reach, that no manufacturing error explains: real arms show up to 0.005."""
@@ -58,18 +59,18 @@ def misfit(robot: Robot, measurements: Measurements) -> Misfit:
     setups, targets = start_frames(robot, measurements).models(measurements)
     model = kinematic_model(robot, ErrorModel(UnknownGeometry.NONE, frozenset()), setups=setups, targets=targets)
     settings = SolverSettings(iterations=20, rounds=3, loss=VectorLoss(0.0))
-    return misfit_of(solve(model, measurements, settings=settings).residuals)
+    return _misfit_of(solve(model, measurements, settings=settings).residuals)
 
 
-def rough_misfit(robot: Robot, measurements: Measurements) -> Misfit:
+def _rough_misfit(robot: Robot, measurements: Measurements) -> Misfit:
     """The same with closed-form placements: quick, good enough to rank readings."""
     setups, targets = start_frames(robot, measurements).models(measurements)
     model = kinematic_model(robot, ErrorModel(UnknownGeometry.NONE, frozenset()), setups=setups, targets=targets)
     values = np.zeros(len(model.parameters))
-    return misfit_of(residuals(model, values, measurements, wanted=np.zeros(len(values), dtype=bool)))
+    return _misfit_of(residuals(model, values, measurements, wanted=np.zeros(len(values), dtype=bool)))
 
 
-def misfit_of(found: Iterable[Residual]) -> Misfit:
+def _misfit_of(found: Iterable[Residual]) -> Misfit:
     """Lengths that a quarter of the residual vectors exceeds: a few outliers do not condemn a good file, and
     a mistake that shows only where one joint moves is still seen.
     """
@@ -81,9 +82,9 @@ def misfit_of(found: Iterable[Residual]) -> Misfit:
 
 def diagnose(robot: Robot, measurements: Measurements) -> tuple[Measurements, list[Note]]:
     """The measurements without stale ones, and notes; raises when they cannot be used, naming the likely cause."""
-    check_counts(robot, measurements)
-    check_units(robot, measurements)
-    return without_stale(measurements)
+    _check_counts(robot, measurements)
+    _check_units(robot, measurements)
+    return _without_stale(measurements)
 
 
 def check_misfit(robot: Robot, measurements: Measurements, fit: KinematicFit) -> list[Note]:
@@ -93,10 +94,10 @@ def check_misfit(robot: Robot, measurements: Measurements, fit: KinematicFit) ->
     which is worth a warning.
     """
     reach = arm_reach(robot)
-    before, after = (misfit_of(s.residuals) for s in (fit.before, fit.after))
+    before, after = (_misfit_of(s.residuals) for s in (fit.before, fit.after))
     if before.score(reach) <= 1.0:
         return []
-    text, cause = explained(robot, thinned(measurements))
+    text, cause = _explained(robot, thinned(measurements))
     if cause is None and after.score(reach) < EXPLAINED * min(before.score(reach), LARGEST):
         return [Note("far-from-nominal", Severity.WARNING, f"{text}; corrections within the tolerances explain it")]
     unknown = "no common mistake explains it: is this the right robot, in the right joint order?"
@@ -113,7 +114,7 @@ MOST_LIKELY = 8
 """Readings looked at closely, the best by their closed-form misfit."""
 
 
-def explained(robot: Robot, measurements: Measurements) -> tuple[str, str | None]:
+def _explained(robot: Robot, measurements: Measurements) -> tuple[str, str | None]:
     """What is wrong, and the other reading under which the measurements fit, if there is one."""
     reach = arm_reach(robot)
     found = misfit(robot, measurements)
@@ -121,7 +122,7 @@ def explained(robot: Robot, measurements: Measurements) -> tuple[str, str | None
     turned = "" if np.isnan(found.orientation) else f"{np.degrees(found.orientation):.1f} deg"
     missed = " and ".join(x for x in (away, turned) if x)
     text = f"the measurements miss the nominal arm by {missed} however sensor and tool are placed"
-    ranked = sorted(readings(robot, measurements), key=lambda r: rough_misfit(r.robot, r.measurements).score(reach))
+    ranked = sorted(readings(robot, measurements), key=lambda r: _rough_misfit(r.robot, r.measurements).score(reach))
     tried = [(misfit(r.robot, r.measurements).score(reach), r) for r in ranked[:MOST_LIKELY]]
     least = min(score for score, _ in tried)
     tried.sort(key=lambda pair: (pair[0] > TWICE * least, not pair[1].common, pair[0]))
@@ -146,7 +147,7 @@ def thinned(measurements: Measurements) -> Measurements:
     return measurements.subset(kept)
 
 
-def check_counts(robot: Robot, measurements: Measurements) -> None:
+def _check_counts(robot: Robot, measurements: Measurements) -> None:
     """Enough equations to place sensor and tool at all."""
     if measurements.q.shape[1] != robot.n_joints:
         raise MeasurementError(f"the measurements have {measurements.q.shape[1]} joints, the robot {robot.n_joints}")
@@ -165,7 +166,7 @@ def check_counts(robot: Robot, measurements: Measurements) -> None:
         )
 
 
-def check_units(robot: Robot, measurements: Measurements) -> None:
+def _check_units(robot: Robot, measurements: Measurements) -> None:
     """Degrees for radians and millimetres for metres show in the size of the numbers."""
     for i, joint in enumerate(robot.joints):
         largest = float(np.abs(measurements.q[:, i]).max())
@@ -180,10 +181,10 @@ def check_units(robot: Robot, measurements: Measurements) -> None:
             raise MeasurementError(
                 f"joint {joint.name} reaches {largest:.4g} rad ({part}): these are degrees (use --angles deg){mixed}"
             )
-    check_lengths(robot, measurements)
+    _check_lengths(robot, measurements)
 
 
-def check_lengths(robot: Robot, measurements: Measurements) -> None:
+def _check_lengths(robot: Robot, measurements: Measurements) -> None:
     """Millimetres for metres, in all rows or in some."""
     reach = arm_reach(robot)
     for o in measurements.observations:
@@ -223,12 +224,12 @@ MANY_STALE = 0.1
 """Fraction of repeated target values from which on nothing in the file is to be trusted."""
 
 
-def without_stale(measurements: Measurements) -> tuple[Measurements, list[Note]]:
+def _without_stale(measurements: Measurements) -> tuple[Measurements, list[Note]]:
     """Leaves out measurements that repeat an earlier one although the joints moved: a frozen sensor, or a copied line."""
     notes, kept = [], []
     rows = np.arange(len(measurements.q))
     for o in measurements.observations:
-        stale = stale_rows(o, measurements.q)
+        stale = _stale_rows(o, measurements.q)
         if stale.any():
             where = ", ".join(measurements.labels[i] for i in o.rows[stale][:5])
             severity = Severity.ERROR if stale.mean() > MANY_STALE else Severity.WARNING
@@ -245,7 +246,7 @@ MOVED = 1e-3
 """[rad or m] Joints that differ by more than this put the target elsewhere."""
 
 
-def stale_rows(o: Observations, q: FloatArray) -> npt.NDArray[np.bool_]:
+def _stale_rows(o: Observations, q: FloatArray) -> npt.NDArray[np.bool_]:
     """Mask of the observations whose position equals an earlier one's at other joint positions."""
     if o.position is None or len(o) < 2:
         return np.zeros(len(o), dtype=bool)
@@ -270,7 +271,7 @@ def misfit_notes(fit: KinematicFit, measurements: Measurements) -> list[Note]:
                 f"{measurements.n_equations} equations for {wanted} parameters: the prior decides the rest; measure more",
             )
         )
-    found = misfit_of(fit.before.residuals)
+    found = _misfit_of(fit.before.residuals)
     if np.nanmax([found.position, found.orientation]) < COMPUTED:
         notes.append(
             Note(

@@ -9,13 +9,12 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.calibration.fit import KinematicFit, refit
-from armid.calibration.measurement import Measurements, Observed
-from armid.calibration.noise import parts
-from armid.calibration.residual import residuals
 from armid.calibration.solve import covariance, linearise
 from armid.calibration.tool_error import error_table
+from armid.kinematics.measurement import Measurements, Observed
 from armid.kinematics.model import pose_and_derivative
 from armid.kinematics.sag import gravity_torque
+from armid.rows.pose_residual import parts, residuals
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +80,24 @@ def pose_count_study(
     for count in counts:
         if not 2 < count < len(groups):
             continue
-        rows = [subset_errors(fit, measurements, rng.permutation(groups)[:count]) for _ in range(repeats)]
+        rows = [_subset_errors(fit, measurements, rng.permutation(groups)[:count]) for _ in range(repeats)]
         predicted, total, observed = (float(np.mean([row[k] for row in rows])) for k in range(3))
         out.append(PoseCount(count, predicted, total, observed))
     return out
 
 
-def subset_errors(fit: KinematicFit, measurements: Measurements, chosen: FloatArray) -> tuple[float, float, float]:
+COUNTS = 6
+"""Numbers of configurations a study looks at, from a twelfth to nine tenths of them."""
+
+
+def pose_counts(fit: KinematicFit, measurements: Measurements, *, seed: int) -> tuple[PoseCount, ...]:
+    """The study over as many numbers of configurations as show the course of the error."""
+    n = len(np.unique(measurements.group))
+    counts = sorted({round(float(x)) for x in np.geomspace(max(6, n // 12), 0.9 * n, COUNTS)})
+    return tuple(pose_count_study(fit, measurements, counts, rng=np.random.default_rng(seed)))
+
+
+def _subset_errors(fit: KinematicFit, measurements: Measurements, chosen: FloatArray) -> tuple[float, float, float]:
     """Predicted error, predicted difference to a measurement, and observed difference, for one subset."""
     inside = np.isin(measurements.group, chosen)
     again = refit(fit, measurements.subset(inside))
@@ -96,7 +106,7 @@ def subset_errors(fit: KinematicFit, measurements: Measurements, chosen: FloatAr
     at = linearise(
         fit.model, again.after.values, measurements.subset(inside), fit.after.noise, fit.settings.solver.loss, kept
     )
-    cov = covariance(fit.model, at, kept)[np.ix_(kept, kept)]
+    cov = covariance(fit.model, at)[np.ix_(kept, kept)]
     found = list(residuals(fit.model, again.after.values, rest, wanted=kept))
     observed = error_table(found).main[0]
     wanted = "orientation" if all(o.quantity is Observed.ORIENTATION for o in rest.observations) else "position"

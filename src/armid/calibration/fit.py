@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from armid.calibration.measurement import Measurements
+from armid.calibration.identifiable import ParameterStatus, Selection
 from armid.calibration.solve import FitSolution, Mask, SolverSettings, solve
 from armid.calibration.start import StartFrames, start_frames
 from armid.kinematics.build import kinematic_model
+from armid.kinematics.measurement import Measurements
 from armid.kinematics.model import ErrorModel, FrameModel, KinematicModel
 from armid.kinematics.parameter import Owner
 from armid.robot.robot import Robot
@@ -65,6 +66,7 @@ def fit(
     *,
     settings: FitSettings | None = None,
     start: StartFrames | None = None,
+    before: KinematicFit | None = None,
 ) -> KinematicFit:
     """Fit frames, then everything.
 
@@ -74,6 +76,7 @@ def fit(
         errors: what may differ from nominal.
         settings: how to iterate, and frames with a parametrisation of their own.
         start: start values of sensor and tool frames; closed form by default.
+        before: of another error model from the same start: with nominal links its frames are those of this one.
     """
     errors = ErrorModel() if errors is None else errors
     settings = FitSettings() if settings is None else settings
@@ -86,24 +89,78 @@ def fit(
         robot, errors, setups={**setups, **settings.setups}, targets={**targets, **settings.targets}
     )
     frames, free = settings.allowed(model)
-    before = solve(model, measurements, allowed=frames, settings=settings.solver)
-    after = solve(model, measurements, start=before.values, noise=before.noise, allowed=free, settings=settings.solver)
-    return KinematicFit(errors=errors, model=model, before=before, after=after, settings=settings)
-
-
-def refit(previous: KinematicFit, measurements: Measurements) -> KinematicFit:
-    """The same model on other measurements, starting from where the previous fit ended."""
-    model, solver = previous.model, previous.settings.solver
-    before, after = (
-        solve(
-            model,
-            measurements,
-            start=found.values,
-            noise=found.noise,
-            allowed=allowed,
-            settings=solver,
-            previous=found.selection,
-        )
-        for found, allowed in zip((previous.before, previous.after), previous.settings.allowed(model), strict=True)
+    nominal = (
+        solve(model, measurements, allowed=frames, settings=settings.solver)
+        if before is None
+        else _carried(before.before, before.model, model)
     )
-    return replace(previous, before=before, after=after)
+    after = solve(
+        model, measurements, start=nominal.values, noise=nominal.noise, allowed=free, settings=settings.solver
+    )
+    return KinematicFit(errors=errors, model=model, before=nominal, after=after, settings=settings)
+
+
+def fit_candidates(
+    robot: Robot,
+    measurements: Measurements,
+    candidates: Sequence[ErrorModel],
+    *,
+    settings: FitSettings,
+    start: StartFrames | None,
+) -> Iterator[KinematicFit]:
+    """Every error model fitted to the same measurements; the frames with nominal links, common to all, only once."""
+    first: KinematicFit | None = None
+    for errors in candidates:
+        found = fit(robot, measurements, errors, settings=settings, start=start, before=first)
+        first = first or found
+        yield found
+
+
+def _carried(solution: FitSolution, model: KinematicModel, other: KinematicModel) -> FitSolution:
+    """A solution with nominal links in the parameter vector of another error model with the same frames."""
+    place = {(p.kind, p.name): i for i, p in enumerate(other.parameters)}
+    pairs = [(i, place[p.kind, p.name]) for i, p in enumerate(model.parameters) if (p.kind, p.name) in place]
+    old, new = (np.array(side, dtype=np.intp) for side in zip(*pairs, strict=True))
+    size = len(other.parameters)
+    values, kept, ratio = np.zeros(size), np.zeros(size, dtype=bool), np.zeros(size)
+    status = [ParameterStatus.REDUNDANT] * size
+    values[new], kept[new], ratio[new] = (
+        solution.values[old],
+        solution.selection.kept[old],
+        solution.selection.ratio[old],
+    )
+    for i, k in pairs:
+        status[k] = solution.selection.status[i]
+    covariance = np.zeros((size, size))
+    covariance[np.ix_(new, new)] = solution.covariance[np.ix_(old, old)]
+    return replace(solution, values=values, selection=Selection(kept, ratio, tuple(status)), covariance=covariance)
+
+
+def refit(previous: KinematicFit, measurements: Measurements, *, before: KinematicFit | None = None) -> KinematicFit:
+    """The same model on other measurements, starting from where the previous fit ended.
+
+    Args:
+        previous: the fit to start from.
+        measurements: the others.
+        before: of another error model refitted to them: with nominal links its frames are those of this one.
+    """
+    frames, free = previous.settings.allowed(previous.model)
+    nominal = (
+        _solve_again(previous, previous.before, measurements, frames)
+        if before is None
+        else _carried(before.before, before.model, previous.model)
+    )
+    return replace(previous, before=nominal, after=_solve_again(previous, previous.after, measurements, free))
+
+
+def _solve_again(previous: KinematicFit, found: FitSolution, measurements: Measurements, allowed: Mask) -> FitSolution:
+    """One of the two solutions of a fit on other measurements, starting from where it was."""
+    return solve(
+        previous.model,
+        measurements,
+        start=found.values,
+        noise=found.noise,
+        allowed=allowed,
+        settings=previous.settings.solver,
+        previous=found.selection,
+    )

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import norm
-from scipy.stats import t as t_distribution
 
 from armid.arrays import FloatArray
 from armid.calibration.fit import KinematicFit, refit
-from armid.calibration.measurement import Measurements
-from armid.calibration.residual import residuals
 from armid.calibration.tool_error import ErrorTable, by_group, error_table, joined_tables
+from armid.estimation.paired import paired_t, sure, trimmed
+from armid.kinematics.measurement import Measurements
+from armid.rows.pose_residual import residuals
 
 LEAVE_ONE_OUT = 40
 """Groups of configurations up to which each is left out once."""
@@ -25,9 +23,6 @@ K_FOLD = 2000
 FOLDS = 5
 ASIDE = 0.3
 """Fraction kept aside when there are many."""
-SURE = 2.5
-"""Paired t statistic from which on a gain over many configurations is believed. Errors of different folds share most of their
-data, which makes the plain statistic too bold by about sqrt(1 + 1/(FOLDS - 1)), hence above the usual 2."""
 WORTHWHILE = 0.05
 """Relative gain below which nobody should touch a controller."""
 
@@ -65,16 +60,10 @@ class HeldOut:
         return self.t > sure(self.groups) and self.gain > WORTHWHILE
 
 
-@cache
-def sure(count: int) -> float:
-    """Paired t statistic of so many pairs that is as rare by chance as `SURE` of many: 3.3 of eight, 2.6 of forty."""
-    return float(t_distribution.isf(norm.sf(SURE), max(1, count - 1)))
-
-
 Mask = npt.NDArray[np.bool_]
 
 
-def folds(measurements: Measurements, rng: np.random.Generator, count: int | None = None) -> tuple[str, list[Mask]]:
+def folds_of(measurements: Measurements, rng: np.random.Generator, count: int | None = None) -> tuple[str, list[Mask]]:
     """Masks of configurations to keep aside, whole groups at a time, and how to call it."""
     groups = np.unique(measurements.group)
     n = len(groups)
@@ -103,7 +92,9 @@ def cross_validate(
     tables: list[list[tuple[ErrorTable, ErrorTable]]] = [[] for _ in range(len(fits) + 1)]
     for aside in parts:
         train, test, rows = measurements.subset(~aside), measurements.subset(aside), np.flatnonzero(aside)
-        again = [refit(f, train) for f in fits]
+        again: list[KinematicFit] = []
+        for f in fits:
+            again.append(refit(f, train, before=again[0] if again else None))
         for k, f in enumerate((again[choose(again, train)], *again)):
             before, after = (table_of(f, s.values, test, rows) for s in (f.before, f.after))
             tables[k].append((before, after))
@@ -128,24 +119,3 @@ def compared(method: str, before: ErrorTable, after: ErrorTable, measurements: M
     typical = [float(np.sort(x)[: len(x) - trimmed(len(x))].mean()) for x in (a, b)]
     gain = 1.0 - typical[1] / typical[0] if typical[0] > 0.0 else 0.0
     return HeldOut(method=method, before=before, after=after, gain=gain, t=paired_t(a, b), groups=len(a))
-
-
-TRIM = 0.1
-"""Fraction of the pairs left out at each end of a comparison: a handful of bad measurements says nothing about either model."""
-
-
-def trimmed(count: int) -> int:
-    """How many pairs are left out at each end."""
-    return int(TRIM * count)
-
-
-def paired_t(a: FloatArray, b: FloatArray) -> float:
-    """T statistic of the trimmed mean of a - b ([Yuen1974]); 0 when it cannot be formed."""
-    d = np.sort(a - b)
-    n, g = len(d), trimmed(len(d))
-    if n < 2 or not d.any():
-        return 0.0
-    inner = d[g : n - g]
-    spread = float(np.clip(d, inner[0], inner[-1]).std(ddof=1)) / ((1.0 - 2.0 * g / n) * np.sqrt(n))
-    mean = float(inner.mean())
-    return mean / spread if spread > 0.0 else float(np.sign(mean) * np.inf)

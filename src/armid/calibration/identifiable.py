@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
+from armid.identifiability.select import choose_columns
 from armid.kinematics.model import KinematicModel
 
 WORTH_KNOWING = 1.0
@@ -72,25 +73,24 @@ def select(
         n_equations: behind the factor; limits how many are kept.
     """
     p = len(model.parameters)
-    most = p if n_equations is None else int(MOST_OF_EQUATIONS * n_equations)
-    columns = factor * model.tolerances
     first = np.zeros(p, dtype=bool) if previous is None else previous
-    order = sorted(range(p), key=lambda i: (not first[i], model.parameters[i].rank, -i))
-    basis = np.zeros((columns.shape[0], 0))
-    kept, ratio, status = np.zeros(p, dtype=bool), np.zeros(p), [ParameterStatus.REDUNDANT] * p
-    for i in order:
-        if allowed is not None and not allowed[i]:
-            continue
-        column = columns[:, i]
-        left = column - basis @ (basis.T @ column)
-        left -= basis @ (basis.T @ left)
-        length, whole = float(np.linalg.norm(left)), float(np.linalg.norm(column))
-        ratio[i] = length
-        if length <= DEPENDENT * whole or whole == 0.0:
-            continue
-        if length < WORTH_KNOWING or basis.shape[1] >= most:
-            status[i] = ParameterStatus.WEAK
-            continue
-        kept[i], status[i] = True, ParameterStatus.IDENTIFIED
-        basis = np.column_stack([basis, left / length])
-    return Selection(kept, ratio, tuple(status))
+    order = sorted(model.preferred, key=lambda i: not first[i])
+    if allowed is not None:
+        order = [i for i in order if allowed[i]]
+    found = choose_columns(
+        factor * model.tolerances,
+        order,
+        dependent=DEPENDENT,
+        worth=WORTH_KNOWING,
+        most=None if n_equations is None else int(MOST_OF_EQUATIONS * n_equations),
+    )
+    kept = np.isin(np.arange(p), found.kept)
+    status = tuple(
+        ParameterStatus.IDENTIFIED
+        if kept[i]
+        else ParameterStatus.REDUNDANT
+        if found.dependent[i]
+        else ParameterStatus.WEAK
+        for i in range(p)
+    )
+    return Selection(kept, found.distance, status)

@@ -8,18 +8,15 @@ models costs inside a training set: one fit per model instead of one per model a
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from armid.arrays import FloatArray
 from armid.calibration.fit import KinematicFit
-from armid.calibration.measurement import IntArray, Measurements
-from armid.calibration.noise import lengths, parts
-from armid.calibration.residual import Residual, residuals
+from armid.calibration.noise import lengths
+from armid.calibration.solve import posterior
 from armid.calibration.tool_error import ErrorTable, error_table
-from armid.information.information import triangular
-
-LARGEST_LEVERAGE = 0.999
-"""A group that alone determines a direction would get an infinite error; it is limited to a thousandfold one."""
+from armid.estimation.left_out import left_out
+from armid.kinematics.measurement import Measurements
+from armid.rows.pose_residual import Residual, parts, residuals
 
 
 def left_out_errors(fit: KinematicFit, measurements: Measurements) -> ErrorTable:
@@ -30,25 +27,25 @@ def left_out_errors(fit: KinematicFit, measurements: Measurements) -> ErrorTable
         measurements: what was fitted.
     """
     found = list(residuals(fit.model, fit.after.values, measurements, wanted=fit.after.selection.kept))
-    weights = [weight_of(fit, r) for r in found]
-    A = np.vstack([flat(r.D * w).T for r, w in zip(found, weights, strict=True)])
+    weights = [_weight_of(fit, r) for r in found]
+    A = np.vstack([_flat(r.D * w).T for r, w in zip(found, weights, strict=True)])
     z = np.concatenate([(r.r * w).T.ravel() for r, w in zip(found, weights, strict=True)])
     group = np.concatenate([np.repeat(measurements.group[r.observations.rows], len(r.r)) for r in found])
-    predicted = left_out(A, z, group, fit.model.tolerances[fit.after.selection.kept])
+    predicted = left_out(A, z, group, posterior(fit.model, fit.after).stacked()[:-1, :-1])
     out, start = [], 0
     for r, w in zip(found, weights, strict=True):
         end = start + r.r.size
-        out.append(Residual(r.observations, predicted[start:end].reshape(r.r.T.shape).T / w, r.D))
+        out.append(Residual(r.observations, predicted[start:end].reshape(r.r.T.shape).T / w))
         start = end
     return error_table(out)
 
 
-def flat(D: FloatArray) -> FloatArray:
+def _flat(D: FloatArray) -> FloatArray:
     """Channels of one measurement side by side, shape [p, channels, m] -> [p, m channels]."""
     return np.transpose(D, (0, 2, 1)).reshape(len(D), -1)
 
 
-def weight_of(fit: KinematicFit, residual: Residual) -> FloatArray:
+def _weight_of(fit: KinematicFit, residual: Residual) -> FloatArray:
     """Square roots of the weights that the fit gave to every channel, shape [channels, m]."""
     weight = 1.0 / fit.after.noise.sigma(residual.observations)
     loss = fit.settings.solver.loss
@@ -56,26 +53,3 @@ def weight_of(fit: KinematicFit, residual: Residual) -> FloatArray:
         d = channels.stop - channels.start
         weight[channels] *= loss.weights(lengths(residual.r[channels] * weight[channels]), d)
     return weight
-
-
-def left_out(A: FloatArray, z: FloatArray, group: IntArray, tolerance: FloatArray) -> FloatArray:
-    """Residuals of every row with its group left out of a least-squares problem with a prior.
-
-    Args:
-        A: whitened rows, shape [n, p].
-        z: their residuals at the solution, shape [n].
-        group: of each row, shape [n].
-        tolerance: standard deviations of the prior, shape [p].
-    """
-    scaled = A * tolerance
-    R = triangular(np.vstack([scaled, np.eye(len(tolerance))]))
-    B = solve_triangular(R, scaled.T, trans="T").T
-    order = np.argsort(group, kind="stable")
-    _, first, count = np.unique(group[order], return_index=True, return_counts=True)
-    out = np.empty_like(z)
-    for size in np.unique(count):
-        rows = order[first[count == size][:, np.newaxis] + np.arange(size)]
-        values, vectors = np.linalg.eigh(B[rows] @ np.swapaxes(B[rows], 1, 2))
-        turned = np.einsum("gji,gj->gi", vectors, z[rows]) / (1.0 - np.minimum(values, LARGEST_LEVERAGE))
-        out[rows] = np.einsum("gij,gj->gi", vectors, turned)
-    return out

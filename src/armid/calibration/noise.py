@@ -7,16 +7,17 @@ by variances the data themselves show.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from math import sqrt
 
 import numpy as np
-from scipy.stats import chi2
 
 from armid.arrays import FloatArray
-from armid.calibration.measurement import Observations, Observed
-from armid.calibration.residual import Residual
+from armid.estimation.quantiles import chi_square_above, chi_square_tail
+from armid.kinematics.measurement import Observations
+from armid.rows.pose_residual import Residual, parts
 
 FLOOR = 1e-6
 """[m or rad] Smallest standard deviation: no arm repeats better, and weights stay comparable in noise-free simulations."""
@@ -37,21 +38,6 @@ class NoiseModel:
         for part, channels in parts(o.quantity):
             out[channels] += self.model.get((o.setup, part), 0.0) ** 2
         return np.sqrt(np.maximum(out, FLOOR**2))
-
-
-def parts(quantity: Observed) -> Sequence[tuple[str, slice]]:
-    """The vectors within a residual that belong together: kind and channels."""
-    match quantity:
-        case Observed.POSE:
-            return (("position", slice(0, 3)), ("orientation", slice(3, 6)))
-        case Observed.ORIENTATION:
-            return (("orientation", slice(0, 3)),)
-        case Observed.POSITION | Observed.POINT:
-            return (("position", slice(0, 3)),)
-        case Observed.PLANE:
-            return (("position", slice(0, 1)),)
-        case Observed.DISTANCE | Observed.LENGTH:
-            return (("distance", slice(0, 1)),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +69,7 @@ class VectorLoss:
 @cache
 def threshold(probability: float, dimension: int) -> float:
     """Length that a unit Gaussian vector exceeds with this probability."""
-    return float(np.sqrt(chi2.isf(probability, dimension))) if probability > 0.0 else float("inf")
+    return sqrt(chi_square_above(probability, dimension))
 
 
 @cache
@@ -91,7 +77,8 @@ def clipped_mean(k: float, dimension: int) -> float:
     """E[min(|z|, k)^2] of a unit Gaussian vector: makes the robust variance right when there are no outliers."""
     if np.isinf(k):
         return float(dimension)
-    return float(dimension * chi2.cdf(k**2, dimension + 2) + k**2 * chi2.sf(k**2, dimension))
+    below = 1.0 - chi_square_tail(k**2, dimension + 2)
+    return dimension * below + k**2 * chi_square_tail(k**2, dimension)
 
 
 def lengths(vectors: FloatArray) -> FloatArray:

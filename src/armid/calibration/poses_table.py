@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
+from armid.calibration.words import ORIENTATIONS, AngleUnit, LengthUnit, SensorPlace
+from armid.documents import read_text
 from armid.errors import InputError
 from armid.robot.document import Field, document
 
@@ -19,13 +21,6 @@ Mask = npt.NDArray[np.bool_]
 
 MAX_BYTES = 500_000_000
 """A pose row is about 200 bytes: two million rows are no calibration."""
-
-QUATERNION_ORDERS = ("quaternion-wxyz", "quaternion-xyzw")
-_ORDERS = ("xyz", "zyx", "xzy", "yxz", "yzx", "zxy", "zyz", "zxz", "xyx", "xzx", "yxy", "yzy")
-EULER = tuple(f"euler-{order}" for order in _ORDERS)
-MOVING_EULER = tuple(f"euler-{order.upper()}" for order in _ORDERS)
-ORIENTATIONS = (*QUATERNION_ORDERS, *EULER, *MOVING_EULER, "rotation-vector")
-"""How three or four orientation columns are read; lower-case Euler orders are about fixed axes, upper-case about moving ones."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,27 +74,27 @@ _KEYS = (
 def read_mapping(path: str | Path) -> PosesMapping:
     """A mapping file (`NAME.map.yaml` beside the data)."""
     path = Path(path)
-    top = Field(document(path.read_text(encoding="utf-8"), path.name), f"{path.name}:").keys(_KEYS, ("format",))
+    top = Field(document(read_text(path, "a poses mapping"), path.name), f"{path.name}:").keys(_KEYS, ("format",))
     top["format"].choice((FORMAT,))
     sigma = top["sigma"].keys(("position", "orientation", "distance")) if "sigma" in top else {}
-    lengths = top["lengths"].choice(("m", "mm")) if "lengths" in top else None
+    lengths = top["lengths"].choice(tuple(LengthUnit)) if "lengths" in top else None
     return PosesMapping(
         joints=tuple(item.name() for item in top["joints"].items()) if "joints" in top else None,
         lengths=lengths,
-        angles=top["angles"].choice(("rad", "deg")) if "angles" in top else None,
+        angles=top["angles"].choice(tuple(AngleUnit)) if "angles" in top else None,
         orientation=top["orientation"].choice(ORIENTATIONS) if "orientation" in top else None,
-        sensor=top["sensor"].choice(("fixed", "hand")) if "sensor" in top else None,
+        sensor=top["sensor"].choice(tuple(SensorPlace)) if "sensor" in top else None,
         setup=top["setup"].name() if "setup" in top else "sensor",
         target=top["target"].name() if "target" in top else "tool",
         sigma_position=deviations(sigma.get("position")),
         sigma_orientation=deviations(sigma.get("orientation")),
         sigma_distance=sigma["distance"].number() if "distance" in sigma else 0.0,
-        columns=titles_of(top["columns"]) if "columns" in top else {},
+        columns=_titles_of(top["columns"]) if "columns" in top else {},
         bodies=bodies(top["bodies"], 1e-3 if lengths == "mm" else 1.0) if "bodies" in top else {},
     )
 
 
-def titles_of(given: Field) -> dict[str, str]:
+def _titles_of(given: Field) -> dict[str, str]:
     """The file's own titles by our names."""
     if not isinstance(given.value, dict):
         raise given.error("not a mapping", "expected `NAME: title in the file`, such as `x: TCP_X`")
@@ -149,6 +144,13 @@ class PosesTable:
 
     def numbers(self, name: str) -> FloatArray:
         """A column as floats; an empty cell is NaN."""
+        try:
+            return np.array([float(cell) if cell else np.nan for cell in self.columns[name]])
+        except ValueError:
+            return self._numbers_one_by_one(name)
+
+    def _numbers_one_by_one(self, name: str) -> FloatArray:
+        """The same, slowly, to name the cell that is no number."""
         out = np.empty(len(self))
         for i, cell in enumerate(self.columns[name]):
             try:
@@ -164,7 +166,7 @@ class PosesTable:
 _UNIT = re.compile(r"[\s_]*[\[(]\s*(mm|m|rad|deg|degc|c|°)\s*[\])]$|_(mm|m|rad|deg)$")
 
 
-def plain(title: str) -> tuple[str, str]:
+def _plain(title: str) -> tuple[str, str]:
     """Lower-case name and unit of a header cell."""
     text = title.strip().lower()
     match = _UNIT.search(text)
@@ -174,45 +176,67 @@ def plain(title: str) -> tuple[str, str]:
     return text[: match.start()].strip(), {"°": "deg"}.get(unit, unit)
 
 
-def read_table(path: str | Path) -> PosesTable:
-    """The cells of a delimited text file with a header line."""
-    path = Path(path)
+def column_names(path: str | Path) -> tuple[str, ...]:
+    """Plain lower-case names of the columns, from the header line alone.
+
+    Raises:
+        InputError: no such file, or not one of poses.
+    """
+    header = next((line for line in _table_text(Path(path)).splitlines() if line.strip() and line[0] != "#"), "")
+    return tuple(_plain(cell)[0] for cell in _cells([header], _delimiter(header))[0])
+
+
+def _table_text(path: Path) -> str:
     if not path.is_file():
         raise InputError(path, "no such file")
     if path.stat().st_size > MAX_BYTES:
         raise InputError(path, f"larger than {MAX_BYTES} bytes", "is this a poses file?")
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(path, "not UTF-8 text", "expected a CSV file with a header line") from None
+
+
+def _delimiter(header: str) -> str | None:
+    """Comma, semicolon or tab; None for blanks."""
+    return next((d for d in (",", ";", "\t") if d in header), None)
+
+
+def _cells(lines: Sequence[str], delimiter: str | None) -> list[list[str]]:
+    if delimiter is None:
+        return [line.split() for line in lines]
+    # A quote could hold the delimiter; without any, splitting is all that a reader of CSV does.
+    return [next(csv.reader([line], delimiter=delimiter)) if '"' in line else line.split(delimiter) for line in lines]
+
+
+def read_table(path: str | Path) -> PosesTable:
+    """The cells of a delimited text file with a header line."""
+    path = Path(path)
+    text = _table_text(path)
     numbered = [(i + 1, line) for i, line in enumerate(text.splitlines()) if line.strip() and not line.startswith("#")]
     if len(numbered) < 2:
         raise InputError(path, "no rows", "expected a header line and one row per measurement")
-    header = numbered[0][1]
-    delimiter = next((d for d in (",", ";", "\t") if d in header), None)
-    rows = [
-        (number, line.split() if delimiter is None else next(csv.reader([line], delimiter=delimiter)))
-        for number, line in numbered
-    ]
-    titles = [cell.strip() for cell in rows[0][1]]
+    lines = tuple(number for number, _ in numbered)
+    rows = _cells([line for _, line in numbered], _delimiter(numbered[0][1]))
+    titles = [cell.strip() for cell in rows[0]]
     if all(_is_number(title) for title in titles):
         raise InputError(
             path, "the first line is numbers", "a header line must name the columns (q1, ..., x, y, z, ...)"
         )
-    for number, cells in rows[1:]:
+    for number, cells in zip(lines, rows, strict=True):
         if len(cells) != len(titles):
             raise InputError(f"{path}, line {number}", f"{len(cells)} cells", f"the header has {len(titles)}")
-    names = [plain(title) for title in titles]
+    names = [_plain(title) for title in titles]
     twice = sorted({name for name, _ in names if [n for n, _ in names].count(name) > 1})
     if twice:
         raise InputError(path, f"column {twice[0]!r} appears twice")
-    columns = {name: [cells[k].strip() for _, cells in rows[1:]] for k, (name, _) in enumerate(names)}
+    columns = {name: [cells[k].strip() for cells in rows[1:]] for k, (name, _) in enumerate(names)}
     return PosesTable(
         where=path.name,
         columns=columns,
         units=dict(names),
         titles={name: t for (name, _), t in zip(names, titles, strict=True)},
-        lines=tuple(number for number, _ in rows[1:]),
+        lines=lines[1:],
     )
 
 
@@ -222,8 +246,8 @@ def renamed_columns(table: PosesTable, columns: Mapping[str, str]) -> PosesTable
     Raises:
         InputError: a column that the file does not have.
     """
-    ours = {plain(title)[0]: plain(name)[0] for name, title in columns.items()}
-    lost = [title for title in columns.values() if plain(title)[0] not in table.columns]
+    ours = {_plain(title)[0]: _plain(name)[0] for name, title in columns.items()}
+    lost = [title for title in columns.values() if _plain(title)[0] not in table.columns]
     if lost:
         raise InputError(
             table.where,
@@ -254,7 +278,7 @@ _NUMBERED_JOINT = re.compile(r"(?:q|j|joint|axis|a|theta)[_ ]?(\d+)$")
 def joint_columns(table: PosesTable, joint_names: Sequence[str], mapping: PosesMapping) -> list[str]:
     """Columns of the joints in kinematic order: by mapping, by the robot's joint names, or by number."""
     if mapping.joints is not None:
-        wanted = [plain(name)[0] for name in mapping.joints]
+        wanted = [_plain(name)[0] for name in mapping.joints]
         missing = [name for name in wanted if name not in table.columns]
         if missing or len(wanted) != len(joint_names):
             raise InputError(
@@ -263,7 +287,7 @@ def joint_columns(table: PosesTable, joint_names: Sequence[str], mapping: PosesM
                 f"the robot has {len(joint_names)} joints; columns: {', '.join(table.titles.values())}",
             )
         return wanted
-    named = [plain(name)[0] for name in joint_names]
+    named = [_plain(name)[0] for name in joint_names]
     if all(name in table.columns for name in named):
         return named
     numbered = {int(m.group(1)): name for name in table.columns if (m := _NUMBERED_JOINT.fullmatch(name))}

@@ -11,9 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
-from armid.calibration.measurement import KnownPlace, Measurements, Observations, Observed, with_covariance
 from armid.calibration.poses_table import (
-    QUATERNION_ORDERS,
     PosesMapping,
     PosesTable,
     find,
@@ -26,7 +24,9 @@ from armid.calibration.poses_table import (
     stacked,
 )
 from armid.calibration.read_constraints import TARGET, constraint_observations
+from armid.calibration.words import QUATERNION_ORDERS
 from armid.errors import InputError
+from armid.kinematics.measurement import KnownPlace, Measurements, Observations, Observed, with_covariance
 from armid.kinematics.rotations import matrix_from_euler, matrix_from_quaternion, nearest_rotation, rotation_exp
 
 Mask = npt.NDArray[np.bool_]
@@ -63,7 +63,7 @@ class TargetColumns:
     place: tuple[str, ...] = ()
 
 
-def triples(table: PosesTable, pattern: re.Pattern[str], letters: str, taken: set[str]) -> dict[str, tuple[str, ...]]:
+def _triples(table: PosesTable, pattern: re.Pattern[str], letters: str, taken: set[str]) -> dict[str, tuple[str, ...]]:
     """Complete sets of columns x, y, z (with the same suffix), by suffix."""
     found: dict[str, dict[str, str]] = {}
     for name in table.columns:
@@ -73,15 +73,15 @@ def triples(table: PosesTable, pattern: re.Pattern[str], letters: str, taken: se
     return {s: tuple(by[c] for c in letters) for s, by in found.items() if all(c in by for c in letters)}
 
 
-def target_columns(table: PosesTable, joints: Sequence[str]) -> dict[str, TargetColumns]:
+def _target_columns(table: PosesTable, joints: Sequence[str]) -> dict[str, TargetColumns]:
     """Columns of every target, by the number behind their names (empty for a single target)."""
     taken = set(joints)
-    quaternion = triples(table, _QUATERNION, "wxyz", taken)
+    quaternion = _triples(table, _QUATERNION, "wxyz", taken)
     taken |= {name for names in quaternion.values() for name in names}
-    position = triples(table, _POSITION, "xyz", taken)
-    rotation, euler = triples(table, _ROTATION, "xyz", taken), triples(table, _EULER, "xyz", taken)
-    sigma, sigma_r = triples(table, _SIGMA, "xyz", taken), triples(table, _SIGMA_R, "xyz", taken)
-    place = triples(table, _PLACE, "xyz", taken)
+    position = _triples(table, _POSITION, "xyz", taken)
+    rotation, euler = _triples(table, _ROTATION, "xyz", taken), _triples(table, _EULER, "xyz", taken)
+    sigma, sigma_r = _triples(table, _SIGMA, "xyz", taken), _triples(table, _SIGMA_R, "xyz", taken)
+    place = _triples(table, _PLACE, "xyz", taken)
     named = next((k for k in _NAMED_EULER if all(name in table.columns and name not in taken for name in k)), None)
     out = {}
     alone = [""] if named is not None or all(name in table.columns for name in _MATRIX) else []
@@ -138,14 +138,14 @@ def read_poses(
     bad = np.flatnonzero(~np.isfinite(q).all(axis=1))
     if len(bad):
         raise InputError(f"{table.where}, line {table.lines[bad[0]]}", "a joint position is missing or not finite")
-    observations = [*frame_observations(table, joints, mapping), *constraint_observations(table, mapping)]
+    observations = [*_frame_observations(table, joints, mapping), *constraint_observations(table, mapping)]
     if not observations:
         raise InputError(
             table.where,
             "no measurement columns",
             "expected x, y, z; qw, qx, qy, qz; distance; plane; socket; ...; a mapping file names others (`columns: {x: TCP_X}`)",
         )
-    places = known_places(table, joints, mapping, {o.target for o in observations})
+    places = _known_places(table, joints, mapping, {o.target for o in observations})
     group = find(table, _GROUP)
     groups = None if group is None else np.unique(table.columns[group], return_inverse=True)[1].astype(np.intp)
     return Measurements(
@@ -158,14 +158,14 @@ def read_poses(
     )
 
 
-def frame_observations(table: PosesTable, joints: Sequence[str], mapping: PosesMapping) -> list[Observations]:
+def _frame_observations(table: PosesTable, joints: Sequence[str], mapping: PosesMapping) -> list[Observations]:
     """Poses, positions and orientations of every target; a row may have any of the three."""
     out = []
     targets = labelled(table, TARGET, "")
     setups = labelled(table, _SETUP, mapping.setup)
-    for suffix, columns in target_columns(table, joints).items():
+    for suffix, columns in _target_columns(table, joints).items():
         p = stacked(table, columns.position, mapping, length=True) if columns.position else None
-        R, turned = orientation_matrices(table, columns, mapping)
+        R, turned = _orientation_matrices(table, columns, mapping)
         angles = stacked(table, columns.orientation, mapping, length=False) if len(columns.orientation) == 3 else None
         placed = np.zeros(len(table), dtype=bool) if p is None else np.isfinite(p).all(axis=1)
         kinds = {
@@ -190,11 +190,13 @@ def frame_observations(table: PosesTable, joints: Sequence[str], mapping: PosesM
                         setup=key[0],
                         target=key[1],
                     )
-                    out.append(with_covariances(table, columns, mapping, o))
+                    out.append(_with_covariances(table, columns, mapping, o))
     return out
 
 
-def with_covariances(table: PosesTable, columns: TargetColumns, mapping: PosesMapping, o: Observations) -> Observations:
+def _with_covariances(
+    table: PosesTable, columns: TargetColumns, mapping: PosesMapping, o: Observations
+) -> Observations:
     """The observations with the covariance of their positions, where the file has one."""
     if not columns.covariance or not o.quantity.has_position:
         return o
@@ -207,7 +209,7 @@ def with_covariances(table: PosesTable, columns: TargetColumns, mapping: PosesMa
     return with_covariance(o, C)
 
 
-def known_places(
+def _known_places(
     table: PosesTable, joints: Sequence[str], mapping: PosesMapping, seen: set[str]
 ) -> dict[str, KnownPlace]:
     """Places of targets on rigid bodies: from the mapping, or from columns that say the same on every row."""
@@ -220,7 +222,7 @@ def known_places(
             )
         out |= {name: KnownPlace(body, (at[0], at[1], at[2])) for name, at in targets.items()}
     bodies, targets_of = labelled(table, _BODY, "body"), labelled(table, TARGET, "")
-    for suffix, columns in target_columns(table, joints).items():
+    for suffix, columns in _target_columns(table, joints).items():
         if not columns.place:
             continue
         at = stacked(table, columns.place, mapping, length=True)
@@ -236,7 +238,7 @@ def known_places(
     return out
 
 
-def orientation_matrices(
+def _orientation_matrices(
     table: PosesTable, columns: TargetColumns, mapping: PosesMapping
 ) -> tuple[FloatArray | None, Mask]:
     """Rotation matrices of one target, and where they were measured."""
@@ -255,12 +257,12 @@ def orientation_matrices(
             f"columns: {', '.join(table.titles[c] for c in columns.orientation)}",
         )
     if is_quaternion:
-        return quaternions(table, raw, seen, reading), seen
+        return _quaternions(table, raw, seen, reading), seen
     factor = scale(table, columns.orientation[0], mapping, length=False)
-    return angles_as(np.nan_to_num(raw) * factor, reading), seen
+    return _angles_as(np.nan_to_num(raw) * factor, reading), seen
 
 
-def angles_as(values: FloatArray, reading: str) -> FloatArray:
+def _angles_as(values: FloatArray, reading: str) -> FloatArray:
     """Rotation matrices of three numbers read as Euler angles or as a rotation vector [rad]."""
     if reading == "rotation-vector":
         return rotation_exp(values)
@@ -271,7 +273,7 @@ NOT_UNIT = 0.02
 """How far a quaternion's norm may be from one: two decimals of each component."""
 
 
-def quaternions(table: PosesTable, raw: FloatArray, seen: Mask, reading: str) -> FloatArray:
+def _quaternions(table: PosesTable, raw: FloatArray, seen: Mask, reading: str) -> FloatArray:
     """Rotation matrices of quaternions in either order; refuses those that are not of unit length."""
     norm = np.linalg.norm(raw, axis=1)
     bad = np.flatnonzero(seen & (np.abs(norm - 1.0) > NOT_UNIT))

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.calibration.measurement import IntArray, Observations, Observed
 from armid.calibration.poses_table import PosesMapping, PosesTable, find, labelled, names_of, scale
 from armid.errors import InputError
+from armid.kinematics.measurement import IntArray, Observations, Observed
 
 TARGET = ("target", "point", "marker", "smr", "reflector")
 _PLANE, _SOCKET, _OTHER, _ANCHOR = ("plane",), ("socket", "touch"), ("other",), ("anchor", "centre", "center")
@@ -25,7 +25,7 @@ def constraint_observations(table: PosesTable, mapping: PosesMapping) -> list[Ob
     for quantity, names in ((Observed.PLANE, _PLANE), (Observed.POINT, _SOCKET)):
         column = find(table, names)
         if column is not None:
-            out += by_label(quantity, names_of(table, column, names[0]), targets, sigma)
+            out += _by_label(quantity, names_of(table, column, names[0]), targets, sigma)
     column = find(table, _DISTANCE)
     if column is None:
         return out
@@ -39,7 +39,7 @@ def constraint_observations(table: PosesTable, mapping: PosesMapping) -> list[Ob
         return out + lengths(table, targets, d, sigma)
     anchors = labelled(table, _ANCHOR, "anchor")
     places = [a if np.isfinite(x) else "" for a, x in zip(anchors, d, strict=True)]
-    return out + by_label(Observed.DISTANCE, places, targets, sigma, d)
+    return out + _by_label(Observed.DISTANCE, places, targets, sigma, d)
 
 
 def deviations(table: PosesTable, mapping: PosesMapping) -> FloatArray:
@@ -81,7 +81,7 @@ def lengths(table: PosesTable, targets: Sequence[str], d: FloatArray, sigma: Flo
     return out
 
 
-def by_label(
+def _by_label(
     quantity: Observed,
     setups: Sequence[str],
     targets: Sequence[str],

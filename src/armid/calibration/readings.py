@@ -9,8 +9,8 @@ from itertools import combinations
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.calibration.measurement import Measurements, Observations, Observed
-from armid.calibration.poses_table import EULER, MOVING_EULER
+from armid.calibration.words import EULER, MOVING_EULER
+from armid.kinematics.measurement import Measurements, Observations, Observed
 from armid.kinematics.rotations import matrix_from_euler, matrix_from_quaternion, rotation_exp
 from armid.robot.quaternion import quaternion_from_matrix
 from armid.robot.robot import JointKind, Robot
@@ -36,12 +36,12 @@ class Reading:
 
 def readings(robot: Robot, measurements: Measurements) -> Iterator[Reading]:
     """Every other reading there is for these measurements."""
-    for cause, change, common in (*orientation_readings(measurements), *position_readings(measurements)):
+    for cause, change, common in (*_orientation_readings(measurements), *_position_readings(measurements)):
         changed = tuple(change(o) for o in measurements.observations)
         yield Reading(cause, robot, replace(measurements, observations=changed), common)
-    for cause, q, common in joint_readings(robot, measurements.q):
+    for cause, q, common in _joint_readings(robot, measurements.q):
         yield Reading(cause, robot, replace(measurements, q=q), common)
-    yield from coupling_readings(robot, measurements)
+    yield from _coupling_readings(robot, measurements)
 
 
 def only(applies: Callable[[Observations], bool], change: Change) -> Change:
@@ -57,37 +57,37 @@ def placed(o: Observations) -> bool:
     return o.position is not None
 
 
-def angular(o: Observations) -> bool:
+def _angular(o: Observations) -> bool:
     return o.rotation is not None and o.numbers is not None
 
 
-def orientation_readings(measurements: Measurements) -> Iterator[tuple[str, Change, bool]]:
+def _orientation_readings(measurements: Measurements) -> Iterator[tuple[str, Change, bool]]:
     """Other conventions for the same three, four or nine orientation numbers."""
     observations = measurements.observations
     if any(turned(o) and o.numbers is None for o in observations):
         for order, name in (((3, 0, 1, 2), "xyzw"), ((1, 2, 3, 0), "wxyz")):
             words = f"quaternions are in the order {' '.join(name)} (use --orientation quaternion-{name})"
-            yield words, only(turned, requaternion(order)), True
+            yield words, only(turned, _requaternion(order)), True
     if any(turned(o) for o in observations):
-        yield "orientations are those of the sensor in the target frame", only(turned, transposed), True
-    if any(angular(o) for o in observations):
-        yield from angle_readings()
+        yield "orientations are those of the sensor in the target frame", only(turned, _transposed), True
+    if any(_angular(o) for o in observations):
+        yield from _angle_readings()
 
 
-def angle_readings() -> Iterator[tuple[str, Change, bool]]:
+def _angle_readings() -> Iterator[tuple[str, Change, bool]]:
     """Rotation vector, degrees, and all orders of Euler angles about fixed and moving axes."""
-    yield "the three angles are a rotation vector (use --orientation rotation-vector)", only(angular, as_vector), True
+    yield "the three angles are a rotation vector (use --orientation rotation-vector)", only(_angular, _as_vector), True
     for reading in (*EULER, *MOVING_EULER):
         order = reading.removeprefix("euler-")
         kind = "moving" if order.isupper() else "fixed"
         words = f"Euler angles are about {kind} axes {order.lower()} (use --orientation {reading})"
-        yield words, only(angular, as_euler(order)), order.lower() in ("xyz", "zyx", "zyz")
+        yield words, only(_angular, _as_euler(order)), order.lower() in ("xyz", "zyx", "zyz")
         if order in ("xyz", "ZYX"):
             words = f"Euler angles are in degrees (use --angles deg, or name the column with _deg), about {kind} axes"
-            yield f"{words} {order.lower()}", only(angular, as_euler(order, factor=np.pi / 180.0)), True
+            yield f"{words} {order.lower()}", only(_angular, _as_euler(order, factor=np.pi / 180.0)), True
 
 
-def position_readings(measurements: Measurements) -> Iterator[tuple[str, Change, bool]]:
+def _position_readings(measurements: Measurements) -> Iterator[tuple[str, Change, bool]]:
     """A sensor on the arm, millimetres, left-handed axes."""
     observations = measurements.observations
     seen = (Observed.POSE, Observed.POSITION, Observed.ORIENTATION)
@@ -100,13 +100,13 @@ def position_readings(measurements: Measurements) -> Iterator[tuple[str, Change,
             only(lambda o: o.quantity in seen, lambda o: replace(o, riding=not o.riding)),
             True,
         )
-        yield "positions are in millimetres (use --lengths mm)", only(placed, scaled(1e-3)), True
-        yield "positions are in metres, not millimetres (use --lengths m)", only(placed, scaled(1e3)), True
-        mirror = only(lambda o: o.quantity is Observed.POSITION, mirrored)
+        yield "positions are in millimetres (use --lengths mm)", only(placed, _scaled(1e-3)), True
+        yield "positions are in metres, not millimetres (use --lengths m)", only(placed, _scaled(1e3)), True
+        mirror = only(lambda o: o.quantity is Observed.POSITION, _mirrored)
         yield "the sensor's axes are left-handed (one coordinate has the wrong sign)", mirror, False
 
 
-def requaternion(order: tuple[int, ...]) -> Change:
+def _requaternion(order: tuple[int, ...]) -> Change:
     """Components of the quaternion in another order."""
 
     def change(o: Observations) -> Observations:
@@ -116,28 +116,28 @@ def requaternion(order: tuple[int, ...]) -> Change:
     return change
 
 
-def transposed(o: Observations) -> Observations:
+def _transposed(o: Observations) -> Observations:
     return replace(o, rotation=np.swapaxes(np.asarray(o.rotation), 1, 2))
 
 
-def as_vector(o: Observations) -> Observations:
+def _as_vector(o: Observations) -> Observations:
     return replace(o, rotation=rotation_exp(np.asarray(o.numbers)))
 
 
-def as_euler(order: str, factor: float = 1.0) -> Change:
+def _as_euler(order: str, factor: float = 1.0) -> Change:
     """The file's own three angles in another convention."""
     return lambda o: replace(o, rotation=matrix_from_euler(factor * np.asarray(o.numbers), order))
 
 
-def scaled(factor: float) -> Change:
+def _scaled(factor: float) -> Change:
     return lambda o: replace(o, position=factor * np.asarray(o.position))
 
 
-def mirrored(o: Observations) -> Observations:
+def _mirrored(o: Observations) -> Observations:
     return replace(o, position=np.asarray(o.position) * [1.0, -1.0, 1.0])
 
 
-def joint_readings(robot: Robot, q: FloatArray) -> Iterator[tuple[str, FloatArray, bool]]:
+def _joint_readings(robot: Robot, q: FloatArray) -> Iterator[tuple[str, FloatArray, bool]]:
     """Joints in another order, turning the other way, counted from elsewhere, in degrees or millimetres."""
     names, n = robot.joint_names, robot.n_joints
     revolute = np.array([joint.kind is JointKind.REVOLUTE for joint in robot.joints])
@@ -145,30 +145,30 @@ def joint_readings(robot: Robot, q: FloatArray) -> Iterator[tuple[str, FloatArra
         order = list(range(n))
         order[i], order[j] = j, i
         yield f"joints {names[i]} and {names[j]} are swapped", q[:, order], True
-    yield from permuted(names, q)
+    yield from _permuted(names, q)
     for i in range(n):
-        yield f"joint {names[i]} has the opposite sign", changed(q, i, -1.0, 0.0), True
+        yield f"joint {names[i]} has the opposite sign", _changed(q, i, -1.0, 0.0), True
         if revolute[i]:
             for degrees in (90, -90, 180):
                 words = f"joint {names[i]} counts from another zero: add {degrees} deg to its readings"
-                yield words, changed(q, i, 1.0, np.radians(degrees)), False
+                yield words, _changed(q, i, 1.0, np.radians(degrees)), False
                 if degrees != 180:
                     words = f"joint {names[i]} has the opposite sign and another zero: take {degrees} deg minus its readings"
-                    yield words, changed(q, i, -1.0, np.radians(degrees)), False
+                    yield words, _changed(q, i, -1.0, np.radians(degrees)), False
     if revolute.any():
         yield "joint angles are in degrees (use --angles deg)", np.where(revolute, np.radians(q), q), True
     if not revolute.all():
         yield "prismatic joints are in millimetres (use --lengths mm)", np.where(revolute, q, 1e-3 * q), True
 
 
-def changed(q: FloatArray, joint: int, sign: float, zero: float) -> FloatArray:
+def _changed(q: FloatArray, joint: int, sign: float, zero: float) -> FloatArray:
     """One joint's readings with another sign and zero."""
     out = np.array(q)
     out[:, joint] = sign * out[:, joint] + zero
     return out
 
 
-def permuted(names: Sequence[str], q: FloatArray) -> Iterator[tuple[str, FloatArray, bool]]:
+def _permuted(names: Sequence[str], q: FloatArray) -> Iterator[tuple[str, FloatArray, bool]]:
     """Whole orders of columns: from the tip, by the alphabet, shifted."""
     n = len(names)
     yield "joints are listed from the tip to the base", q[:, ::-1], True
@@ -180,7 +180,7 @@ def permuted(names: Sequence[str], q: FloatArray) -> Iterator[tuple[str, FloatAr
         yield f"joints are shifted by {shift} columns", np.roll(q, -shift, axis=1), False
 
 
-def coupling_readings(robot: Robot, measurements: Measurements) -> Iterator[Reading]:
+def _coupling_readings(robot: Robot, measurements: Measurements) -> Iterator[Reading]:
     """Joint 3 measured against the floor (or not), as Fanuc and parallelogram arms do."""
     if robot.coupling is not None:
         yield Reading("the joints are not coupled", replace(robot, coupling=None), measurements)

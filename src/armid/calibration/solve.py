@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import solve_triangular
 
 from armid.arrays import FloatArray
 from armid.calibration.identifiable import Selection, select
-from armid.calibration.measurement import Measurements
-from armid.calibration.noise import NoiseModel, VectorLoss, estimated_noise, lengths, parts
-from armid.calibration.residual import Residual, residuals
-from armid.information.information import triangular
+from armid.calibration.noise import NoiseModel, VectorLoss, estimated_noise, lengths
+from armid.calibration.words import StepRule
+from armid.estimation.factor import solve_factor
+from armid.information.blocks import fold_rows, known_values
+from armid.information.information import Information
+from armid.kinematics.measurement import Measurements
 from armid.kinematics.model import KinematicModel
+from armid.rows.pose_residual import Residual, parts, residuals
 
 Mask = npt.NDArray[np.bool_]
-
-
-class StepRule(StrEnum):
-    """How a step is taken."""
-
-    LEAST_SQUARES = "least-squares"
-    """[Kolyubin2017] eq. 11: the full linear step, every time."""
-    LEVENBERG_MARQUARDT = "levenberg-marquardt"
-    """[Kolyubin2017] eq. 12: damped by `lambda diag(W^T W)`; lambda / 10 after a better step, * 10 after a worse one."""
 
 
 FIRST_DAMPING = 1e-3
@@ -59,12 +52,34 @@ class SolverSettings:
 
 @dataclass(frozen=True, eq=False)
 class Linearisation:
-    """The weighted problem around one parameter vector: triangular factor of [A r], the cost, and the residuals."""
+    """The weighted problem around one parameter vector.
+
+    Args:
+        values: where, shape [p].
+        wanted: mask of the parameters it is about, shape [p].
+        information: of the whitened rows `r = D delta` over the wanted parameters, one channel per sensor and kind.
+        cost: of the residuals and of the distance from nominal.
+        residuals: measured minus predicted.
+    """
 
     values: FloatArray
-    factor: FloatArray
+    wanted: Mask
+    information: Information
     cost: float
     residuals: tuple[Residual, ...]
+
+    def only(self, kept: Mask) -> Linearisation:
+        """The same about fewer parameters."""
+        if np.array_equal(kept, self.wanted):
+            return self
+        return replace(self, wanted=kept, information=self.information.select(np.flatnonzero(kept[self.wanted])))
+
+    def columns(self) -> FloatArray:
+        """A matrix with the same column products as all rows, shape [m, p]; zero columns where nothing is wanted."""
+        factor = self.information.stacked()
+        out = np.zeros((len(factor), len(self.values)))
+        out[:, self.wanted] = factor[:, :-1]
+        return out
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -76,6 +91,7 @@ class FitSolution:
         selection: which were fitted and why the others were not.
         noise: the weights used.
         covariance: of all parameters, shape [p, p]; zero rows where held.
+        information: of the whitened rows at the solution over the fitted parameters, one channel per sensor and kind.
         residuals: at the solution.
         iterations: taken in all.
         converged: whether the last step was below the limit.
@@ -86,6 +102,7 @@ class FitSolution:
     selection: Selection
     noise: NoiseModel
     covariance: FloatArray
+    information: Information
     residuals: tuple[Residual, ...]
     iterations: int
     converged: bool
@@ -100,79 +117,73 @@ def linearise(
     loss: VectorLoss,
     wanted: Mask,
 ) -> Linearisation:
-    """Whitened, robustly weighted rows at these values, reduced to a triangular factor over the wanted columns."""
-    p = len(values)
-    columns = np.flatnonzero(wanted)
-    blocks, kept, cost = [], [], prior_cost(model, values)
-    for residual in residuals(model, values, measurements, wanted=wanted):
-        weight = 1.0 / noise.sigma(residual.observations)
-        for _, channels in parts(residual.observations.quantity):
-            d = channels.stop - channels.start
-            length = lengths(residual.r[channels] * weight[channels])
-            cost += loss.cost(length, d)
-            weight[channels] *= loss.weights(length, d)
-        A = np.empty((len(columns) + 1, residual.r.size))
-        np.multiply(residual.D, weight, out=A[:-1].reshape(len(columns), *weight.shape))
-        A[-1] = (residual.r * weight).ravel()
-        blocks.append(factor_of(A))
-        kept.append(residual)
-    small = triangular(np.vstack(blocks))
-    factor = np.zeros((len(small), p + 1))
-    factor[:, [*columns, p]] = small
-    return Linearisation(values, factor, cost, tuple(kept))
+    """Whitened, robustly weighted rows at these values, folded into Information over the wanted parameters."""
+    kept: list[Residual] = []
+    cost = _prior_cost(model, values)
+
+    def blocks() -> Iterator[tuple[str, FloatArray, FloatArray]]:
+        nonlocal cost
+        for residual in residuals(model, values, measurements, wanted=wanted):
+            o = residual.observations
+            weight = 1.0 / noise.sigma(o)
+            kept.append(residual.alone)
+            for _, rows in parts(o.quantity):
+                d = rows.stop - rows.start
+                length = lengths(residual.r[rows] * weight[rows])
+                cost += loss.cost(length, d)
+                weight[rows] *= loss.weights(length, d)
+            weighted = residual.r * weight
+            # The rows are ours alone and large: weighted where they are, and never copied.
+            residual.D[...] *= weight
+            flat = residual.D.reshape(len(residual.D), -1)
+            for part, rows in parts(o.quantity):
+                block = slice(rows.start * len(o), rows.stop * len(o))
+                yield channel_name(o.setup, part), flat[:, block], weighted[rows].ravel()
+
+    names = tuple(name for name, wants in zip(model.names, wanted, strict=True) if wants)
+    information = fold_rows(names, blocks())
+    return Linearisation(values, wanted, information, cost, tuple(kept))
 
 
-MANY = 20_000
-"""Equations from which on products of columns are summed directly: ten times faster, and the seven digits that leaves are
-enough for a step that the next iteration corrects and for decisions at a relative length of 1e-6."""
+def channel_name(setup: str, part: str) -> str:
+    """Of what one sensor says about positions, orientations or distances."""
+    return f"{setup}.{part}"
 
 
-def factor_of(A: FloatArray) -> FloatArray:
-    """A matrix with the same column products as A^T, shape [p + 1, p + 1]."""
-    if A.shape[1] < MANY:
-        return triangular(A.T)
-    gram = A @ A.T
-    length = np.sqrt(np.maximum(np.diag(gram), 1e-300))
-    values, vectors = np.linalg.eigh(gram / np.outer(length, length))
-    return np.sqrt(np.maximum(values, 0.0))[:, np.newaxis] * vectors.T * length
-
-
-def prior_cost(model: KinematicModel, values: FloatArray) -> float:
+def _prior_cost(model: KinematicModel, values: FloatArray) -> float:
     """Squared distance from nominal in standard deviations."""
     z = values / model.tolerances
     return float(z @ z)
 
 
-def step(model: KinematicModel, at: Linearisation, kept: Mask, damping: float) -> FloatArray:
-    """The damped linear step over the kept parameters, with the prior as further rows."""
-    tolerance = model.tolerances[kept]
-    A, z = at.factor[:, :-1][:, kept], at.factor[:, -1]
-    prior = np.diag(1.0 / tolerance)
-    rows, right = [A, prior], [z, -at.values[kept] / tolerance]
+def posterior(model: KinematicModel, at: Linearisation | FitSolution) -> Information:
+    """What rows and tolerances say together about a change of the parameters."""
+    wanted = at.wanted if isinstance(at, Linearisation) else at.selection.kept
+    weights = 1.0 / model.tolerances[wanted]
+    return at.information + known_values("prior", at.information.parameters, -at.values[wanted], weights)
+
+
+def step(information: Information, damping: float) -> FloatArray:
+    """The linear step of given information, damped by `damping diag(A^T A)`."""
+    if not information.parameters:
+        return np.zeros(0)
     if damping > 0.0:
-        diagonal = np.sqrt((A**2).sum(axis=0) + 1.0 / tolerance**2)
-        rows.append(np.diag(np.sqrt(damping) * diagonal))
-        right.append(np.zeros(len(tolerance)))
-    # Scaled by the tolerances the prior's rows are the identity: full rank, so a QR factor is enough.
-    Q, R = np.linalg.qr(np.vstack(rows) * tolerance)
-    out = np.zeros(len(at.values))
-    out[kept] = solve_triangular(R, Q.T @ np.concatenate(right)) * tolerance
-    return out
+        lengths = np.sqrt(sum((channel.R**2).sum(axis=0) for channel in information.channels))
+        still = np.zeros(information.n_parameters)
+        information += known_values("damping", information.parameters, still, np.sqrt(damping) * lengths)
+    return solve_factor(information.stacked(), information.parameters).values
 
 
-def decrement(model: KinematicModel, at: Linearisation, move: FloatArray) -> float:
+def _decrement(information: Information, move: FloatArray) -> float:
     """Squared length of a step in the metric of the linearised problem: what it would gain, up to a factor."""
-    moved = at.factor[:, :-1] @ move
-    prior = move / model.tolerances
-    return float(moved @ moved + prior @ prior)
+    return sum(float(np.sum((channel.R @ move) ** 2)) for channel in information.channels)
 
 
-def descend(
+def _descend(
     model: KinematicModel,
     at: Linearisation,
     measurements: Measurements,
     noise: NoiseModel,
-    kept: Mask,
     settings: SolverSettings,
     *,
     enough: float,
@@ -182,10 +193,13 @@ def descend(
     damping = FIRST_DAMPING if damped else 0.0
     costs = [at.cost]
     for _ in range(settings.iterations):
-        move = step(model, at, kept, damping)
-        if decrement(model, at, move) < enough:
+        known = posterior(model, at)
+        move = step(known, damping)
+        if _decrement(known, move) < enough:
             return at, costs, True
-        trial = linearise(model, at.values + move, measurements, noise, settings.loss, kept)
+        there = np.array(at.values)
+        there[at.wanted] += move
+        trial = linearise(model, there, measurements, noise, settings.loss, at.wanted)
         if trial.cost < at.cost or not damped:
             at, damping = trial, damping / 10.0
             costs.append(at.cost)
@@ -226,7 +240,7 @@ def solve(
     allowed = np.ones(len(model.parameters), dtype=bool) if allowed is None else allowed
     values = np.zeros(len(model.parameters)) if start is None else np.array(start)
     if noise is None:
-        noise = first_noise(model, values, measurements)
+        noise = _first_noise(model, values, measurements)
     if previous is not None:
         return rounds(model, measurements, values, noise, allowed, settings, hold=hold, previous=previous.kept)
     # Plain least squares first: a robust loss whose scale is still falling can settle on fitting half of the rows exactly.
@@ -246,11 +260,11 @@ def solve(
     return solution
 
 
-def first_noise(model: KinematicModel, values: FloatArray, measurements: Measurements) -> NoiseModel:
+def _first_noise(model: KinematicModel, values: FloatArray, measurements: Measurements) -> NoiseModel:
     """As large as the residuals of the start: only the frames and the strongest errors are then fitted first."""
     none = np.zeros(len(values), dtype=bool)
     first = tuple(residuals(model, values, measurements, wanted=none))
-    unit = NoiseModel(dict.fromkeys(components(first), 1.0))
+    unit = NoiseModel(dict.fromkeys(_components(first), 1.0))
     return estimated_noise(first, unit, VectorLoss(0.0), n_parameters=0, n_equations=1)
 
 
@@ -270,26 +284,28 @@ def rounds(
     selection: Selection | None = None
     for _ in range(settings.rounds):
         at = linearise(model, values, measurements, noise, settings.loss, allowed)
-        chosen = select(model, at.factor[:, :-1], allowed, previous=previous, n_equations=measurements.n_equations)
+        chosen = select(model, at.columns(), allowed, previous=previous, n_equations=measurements.n_equations)
         held = np.where(chosen.kept | (hold & ~allowed), values, 0.0)
-        if not np.array_equal(held, values):
+        if np.array_equal(held, values):
+            at = at.only(chosen.kept)
+        else:
             at = linearise(model, held, measurements, noise, settings.loss, chosen.kept)
         last = settled and selection is not None and np.array_equal(chosen.kept, selection.kept)
         enough = settings.converged if last else ROUGHLY
-        at, costs, converged = descend(model, at, measurements, noise, chosen.kept, settings, enough=enough)
+        at, costs, converged = _descend(model, at, measurements, noise, settings, enough=enough)
         values, selection, previous = at.values, chosen, chosen.kept
         iterations += len(costs) - 1
         if last:
             break
-        before, noise = noise, next_noise(at, noise, settings, measurements, chosen.kept)
+        before, noise = noise, _next_noise(at, noise, settings, measurements, chosen.kept)
         settled = alike(before, noise)
     assert selection is not None
-    spread = covariance(model, at, selection.kept)
     return FitSolution(
         values=values,
         selection=selection,
         noise=noise,
-        covariance=spread,
+        covariance=covariance(model, at),
+        information=at.information,
         residuals=at.residuals,
         iterations=iterations,
         converged=converged,
@@ -297,7 +313,7 @@ def rounds(
     )
 
 
-def next_noise(
+def _next_noise(
     at: Linearisation, noise: NoiseModel, settings: SolverSettings, measurements: Measurements, kept: Mask
 ) -> NoiseModel:
     """The noise the residuals show, or the given one when it is not to be estimated."""
@@ -312,7 +328,7 @@ ROUGHLY = 1e-2
 """Gain below which iterating is pointless while the weights are still to change."""
 
 
-def components(first: tuple[Residual, ...]) -> list[tuple[str, str]]:
+def _components(first: tuple[Residual, ...]) -> list[tuple[str, str]]:
     """Every sensor and kind of channel there is."""
     return list(
         dict.fromkeys((r.observations.setup, part) for r in first for part, _ in parts(r.observations.quantity))
@@ -327,12 +343,10 @@ def alike(a: NoiseModel, b: NoiseModel) -> bool:
     return all(abs(b.model[k] - a.model.get(k, 0.0)) <= SAME_NOISE * b.model[k] + 1e-12 for k in b.model)
 
 
-def covariance(model: KinematicModel, at: Linearisation, kept: Mask) -> FloatArray:
+def covariance(model: KinematicModel, at: Linearisation) -> FloatArray:
     """Posterior covariance of all parameters, zero where held, shape [p, p]."""
-    tolerance = model.tolerances[kept]
-    scaled = np.vstack([at.factor[:, :-1][:, kept] * tolerance, np.eye(int(kept.sum()))])
-    R = np.linalg.qr(scaled, mode="r")
-    half = np.linalg.solve(R, np.eye(len(tolerance))) * tolerance[:, np.newaxis]
-    out = np.zeros((len(kept), len(kept)))
-    out[np.ix_(kept, kept)] = half @ half.T
+    out = np.zeros((len(at.values), len(at.values)))
+    if at.information.parameters:
+        known = posterior(model, at)
+        out[np.ix_(at.wanted, at.wanted)] = solve_factor(known.stacked(), known.parameters).inverse
     return out

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.calibration.measurement import KnownPlace, Measurements, Observations, Observed
 from armid.kernels.kinematics import forward_kinematics
+from armid.kinematics.measurement import KnownPlace, Measurements, Observations, Observed
 from armid.kinematics.model import FrameModel, known_cluster
-from armid.kinematics.rotations import inverse, nearest_rotation, rigid
+from armid.kinematics.rotations import nearest_rotation, rigid
 from armid.robot.elementary import Move
 from armid.robot.robot import Frame, Robot
 
@@ -73,7 +73,7 @@ class StartFrames:
                 bodies.setdefault(place.body, {})[name] = np.array(place.position)
         out: dict[str, FrameModel] = {}
         for body, offsets in bodies.items():
-            T = body_frame([self.targets[name] for name in offsets], list(offsets.values()))
+            T = _body_frame([self.targets[name] for name in offsets], list(offsets.values()))
             out |= known_cluster(T, offsets, body=body)
         return out
 
@@ -82,7 +82,7 @@ SPREAD = 1e-3
 """[m] Targets closer together than this say nothing about how their body is turned."""
 
 
-def body_frame(targets: Sequence[FloatArray], offsets: Sequence[FloatArray]) -> FloatArray:
+def _body_frame(targets: Sequence[FloatArray], offsets: Sequence[FloatArray]) -> FloatArray:
     """T_link_body from T_link_target of targets at known places on the body."""
     seen, known = np.array([T[:3, 3] for T in targets]), np.array(offsets)
     first = targets[0][:3, :3]
@@ -109,8 +109,8 @@ def start_frames(robot: Robot, measurements: Measurements) -> StartFrames:
         # Those that share a known frame come first: each fixes the other side.
         k = next((k for k, o in enumerate(waiting) if o.setup in setups or o.target in targets), 0)
         o = waiting.pop(k)
-        flange = flange_poses(robot, measurements.q, o)
-        Z, X = solve_frames(o, flange, setups.get(o.setup), targets.get(o.target), nominal)
+        flange = _flange_poses(robot, measurements.q, o)
+        Z, X = _solve_frames(o, flange, setups.get(o.setup), targets.get(o.target), nominal)
         setups.setdefault(o.setup, Z)
         targets.setdefault(o.target, X)
     for o in measurements.observations:
@@ -123,34 +123,34 @@ def chosen(o: Observations) -> slice:
     return slice(None, None, max(1, len(o) // ENOUGH))
 
 
-def flange_poses(robot: Robot, q: FloatArray, o: Observations) -> FloatArray:
+def _flange_poses(robot: Robot, q: FloatArray, o: Observations) -> FloatArray:
     """T_base_link of the last link at the chosen rows."""
     return forward_kinematics(robot, q[o.rows[chosen(o)]], Frame("last", robot.n_joints))
 
 
-def solve_frames(
+def _solve_frames(
     o: Observations, flange: FloatArray, Z: FloatArray | None, X: FloatArray | None, nominal: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """T_sensor_base and T_link_target from one set of observations; a known one is kept."""
     R, p = flange[:, :3, :3], flange[:, :3, 3]
     match o.quantity:
         case Observed.POINT:
-            return touch(R, p, Z, X, nominal)
+            return _touch(R, p, Z, X, nominal)
         case Observed.PLANE:
             X = nominal if X is None else X
             return (plane(p + R @ X[:3, 3]) if Z is None else Z), X
         case Observed.DISTANCE:
             X = nominal if X is None else X
             assert o.distance is not None
-            return (sphere(p + R @ X[:3, 3], o.distance[chosen(o)]) if Z is None else Z), X
+            return (_sphere(p + R @ X[:3, 3], o.distance[chosen(o)]) if Z is None else Z), X
     if o.riding and o.rotation is None:
         assert o.position is not None
-        return fixed_point(R, p, o.position[chosen(o)], Z, X)
+        return _fixed_point(R, p, o.position[chosen(o)], Z, X)
     m, M = (None if x is None else x[chosen(o)] for x in o.in_fixed_frame())
     if m is not None and (M is None or len(m) < 3):
-        return from_positions(R, p, m, Z, X, nominal)
+        return _from_positions(R, p, m, Z, X, nominal)
     assert M is not None
-    Zr, Xr = from_rotations(R, M, Z, X)
+    Zr, Xr = _from_rotations(R, M, Z, X)
     if m is None:
         return rigid(Zr, np.zeros(3)), rigid(Xr, nominal[:3, 3])
     t, c = tool_offset(Zr, R, p, m, nominal[:3, 3] if X is None else X[:3, 3], fixed=X is not None)
@@ -158,17 +158,17 @@ def solve_frames(
     if Z is not None or X is not None:
         return by_rotation
     # When all rotations share an axis they leave one angle open, which only the positions show.
-    by_position = from_positions(R, p, m, None, None, nominal)
-    turned = mean_rotation(np.swapaxes(by_position[0][:3, :3] @ R, 1, 2) @ M)
+    by_position = _from_positions(R, p, m, None, None, nominal)
+    turned = _mean_rotation(np.swapaxes(by_position[0][:3, :3] @ R, 1, 2) @ M)
     by_position = by_position[0], rigid(turned, by_position[1][:3, 3])
-    return min(by_rotation, by_position, key=lambda frames: pose_misfit(frames[0], frames[1], flange, M, m))
+    return min(by_rotation, by_position, key=lambda frames: _pose_misfit(frames[0], frames[1], flange, M, m))
 
 
 LEVER = 0.5
 """[m] Distance at which an angle and a displacement count the same when two start values are compared."""
 
 
-def pose_misfit(Z: FloatArray, X: FloatArray, flange: FloatArray, M: FloatArray, m: FloatArray) -> float:
+def _pose_misfit(Z: FloatArray, X: FloatArray, flange: FloatArray, M: FloatArray, m: FloatArray) -> float:
     """Mean square distance between measured and predicted poses, rotations by their effect at a lever [m^2]."""
     T = Z @ flange @ X
     away = ((T[:, :3, 3] - m) ** 2).sum(axis=1)
@@ -176,7 +176,7 @@ def pose_misfit(Z: FloatArray, X: FloatArray, flange: FloatArray, M: FloatArray,
     return float(np.mean(away + LEVER**2 * turned))
 
 
-def cube_rotations() -> FloatArray:
+def _cube_rotations() -> FloatArray:
     """The 24 rotations of a cube: no rotation is further than 63 degrees from one of them."""
     out = []
     for perm in ((0, 1, 2), (1, 2, 0), (2, 0, 1), (0, 2, 1), (2, 1, 0), (1, 0, 2)):
@@ -188,14 +188,14 @@ def cube_rotations() -> FloatArray:
     return np.array(out)
 
 
-def from_rotations(
+def _from_rotations(
     R: FloatArray, M: FloatArray, Z: FloatArray | None, X: FloatArray | None
 ) -> tuple[FloatArray, FloatArray]:
     """Rotations with `M_i = Zr R_i Xr`, by alternating means from 24 starts at once."""
-    Zr = cube_rotations() if Z is None else Z[np.newaxis, :3, :3]
+    Zr = _cube_rotations() if Z is None else Z[np.newaxis, :3, :3]
     Xr = np.eye(3)[np.newaxis] if X is None else X[np.newaxis, :3, :3]
     if Z is None and X is not None:
-        Zr = mean_rotation(np.einsum("nij,kj,nlk->nil", M, np.eye(3), R @ X[:3, :3]))[np.newaxis]
+        Zr = _mean_rotation(np.einsum("nij,kj,nlk->nil", M, np.eye(3), R @ X[:3, :3]))[np.newaxis]
     # All that the alternation needs of the data: the 81 sums of products of entries.
     sums = np.einsum("nab,ncd->abcd", R, M) / len(M)
     for _ in range(ROUNDS):
@@ -209,12 +209,12 @@ def from_rotations(
     return Zr[best].copy(), Xr[best].copy()
 
 
-def mean_rotation(M: FloatArray) -> FloatArray:
+def _mean_rotation(M: FloatArray) -> FloatArray:
     """The rotation nearest to all of them."""
     return nearest_rotation(M.mean(axis=0))
 
 
-def absolute_orientation(a: FloatArray, b: FloatArray) -> FloatArray:
+def _absolute_orientation(a: FloatArray, b: FloatArray) -> FloatArray:
     """Rotation Q with `b_i = Q a_i + c` in the least-squares sense ([Arun1987])."""
     return nearest_rotation((b - b.mean(axis=0)).T @ (a - a.mean(axis=0)))
 
@@ -233,7 +233,7 @@ def tool_offset(
     return t, c
 
 
-def from_positions(
+def _from_positions(
     R: FloatArray, p: FloatArray, m: FloatArray, Z: FloatArray | None, X: FloatArray | None, nominal: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Sensor frame and tool offset from positions alone: absolute orientation and a linear system, in turn."""
@@ -241,11 +241,11 @@ def from_positions(
         t, _ = tool_offset(Z[:3, :3], R, p, m, nominal[:3, 3])
         return Z, rigid(nominal[:3, :3], t)
     t0 = nominal[:3, 3] if X is None else X[:3, 3]
-    Zr = absolute_orientation(p + R @ t0, m)[np.newaxis]
+    Zr = _absolute_orientation(p + R @ t0, m)[np.newaxis]
     t = t0[np.newaxis]
     if X is None:
-        Zr = np.concatenate([Zr, cube_rotations()])
-        Zr, t = alternated(Zr, R, p, m, t0)
+        Zr = np.concatenate([Zr, _cube_rotations()])
+        Zr, t = _alternated(Zr, R, p, m, t0)
     placed = p + np.einsum("nij,sj->sni", R, t)
     turned = np.einsum("sij,snj->sni", Zr, placed)
     c = (m - turned).mean(axis=1)
@@ -254,7 +254,7 @@ def from_positions(
     return rigid(Zr[best], c[best]), rigid(nominal[:3, :3], t[best]) if X is None else X
 
 
-def alternated(
+def _alternated(
     Zr: FloatArray, R: FloatArray, p: FloatArray, m: FloatArray, nominal: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Sensor rotations [s, 3, 3] and tool offsets [s, 3] in turn, from many starts at once."""
@@ -271,7 +271,7 @@ def alternated(
     return Zr, t
 
 
-def touch(
+def _touch(
     R: FloatArray, p: FloatArray, Z: FloatArray | None, X: FloatArray | None, nominal: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """The touched point c and the tool offset t with `p_i + R_i t = c`."""
@@ -283,7 +283,7 @@ def touch(
     return Z, X
 
 
-def fixed_point(
+def _fixed_point(
     R: FloatArray, p: FloatArray, m: FloatArray, Z: FloatArray | None, X: FloatArray | None
 ) -> tuple[FloatArray, FloatArray]:
     """The riding sensor's frame X and the fixed point c it sees, with `p_i + R_i (Xr m_i + t) = c`: linear in all of them."""
@@ -310,13 +310,8 @@ def plane(points: FloatArray) -> FloatArray:
     return rigid(rotation, -rotation @ centre)
 
 
-def sphere(points: FloatArray, radius: FloatArray) -> FloatArray:
+def _sphere(points: FloatArray, radius: FloatArray) -> FloatArray:
     """A frame whose origin is at the given distances from the points: linear in the centre and its square."""
     A = np.column_stack([2.0 * points, -np.ones(len(points))])
     solution = np.linalg.lstsq(A, (points**2).sum(axis=1) - radius**2, rcond=1e-6)[0]
     return rigid(np.eye(3), -solution[:3])
-
-
-def with_frames(T_sensor_target: FloatArray, Z: FloatArray, X: FloatArray) -> FloatArray:
-    """The flange pose that a measured pose stands for: `Z^-1 T X^-1`."""
-    return inverse(Z) @ T_sensor_target @ inverse(X)

@@ -1,20 +1,17 @@
-"""Lists of targets for a controller that only knows the nominal arm: read, and written back compensated."""
+"""Lists of targets for a controller that only knows the nominal arm."""
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.calibration.compensate import CompensatedTargets
-from armid.calibration.measurement import Observed
 from armid.calibration.poses_table import PosesMapping, joint_columns, read_table, scale
 from armid.calibration.read import read_poses
 from armid.errors import InputError
+from armid.kinematics.measurement import Observed
 from armid.kinematics.rotations import rigid
 from armid.robot.robot import JointKind, Robot
 
@@ -65,21 +62,3 @@ def read_targets(path: Path, robot: Robot, *, poses: bool = False) -> Targets:
     assert seen.position is not None
     wanted = np.array([rigid(R, p) for R, p in zip(seen.rotation, seen.position, strict=True)])
     return Targets(q, wanted)
-
-
-def write_targets(targets: CompensatedTargets, joint_names: tuple[str, ...], path: Path) -> Path:
-    """Compensated joint targets, one per line, with what is left of the error."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="", encoding="utf-8") as handle:
-        writer = csv.writer(handle)
-        writer.writerow([*joint_names, "position_error", "orientation_error", "within_limits"])
-        for row in target_rows(targets):
-            writer.writerow(row)
-    return path
-
-
-def target_rows(targets: CompensatedTargets) -> Iterator[list[str]]:
-    for q, p, r, ok in zip(
-        targets.q, targets.position_error, targets.orientation_error, targets.within_limits, strict=True
-    ):
-        yield [*(repr(float(x)) for x in q), f"{p:.3g}", f"{r:.3g}", str(bool(ok)).lower()]

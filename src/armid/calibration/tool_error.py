@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.calibration.measurement import IntArray, Measurements
-from armid.calibration.noise import parts
-from armid.calibration.residual import Residual
+from armid.kinematics.measurement import IntArray, Measurements
+from armid.rows.pose_residual import Residual, parts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,12 +7,12 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.calibration.fit import KinematicFit
 from armid.calibration.hold_out import HeldOut, compared, table_of
-from armid.calibration.measurement import Measurements
 from armid.calibration.solve import solve
 from armid.calibration.start import start_frames
 from armid.calibration.tool_error import ErrorTable, error_table
 from armid.kinematics.build import kinematic_model
 from armid.kinematics.calibrated import calibrated_robot
+from armid.kinematics.measurement import Measurements
 from armid.kinematics.parameter import Owner
 
 
@@ -23,17 +23,17 @@ def validated(fit: KinematicFit, validate: Measurements) -> HeldOut:
     if known:
         before, after = (table_of(fit, s.values, validate) for s in (fit.before, fit.after))
         return compared(count, before, after, validate)
-    before, after = (elsewhere(fit, s.values, validate) for s in (fit.before, fit.after))
+    before, after = (_elsewhere(fit, s.values, validate) for s in (fit.before, fit.after))
     return compared(f"{count}, sensor and tool frames of their own", before, after, validate)
 
 
-def elsewhere(fit: KinematicFit, values: FloatArray, validate: Measurements) -> ErrorTable:
+def _elsewhere(fit: KinematicFit, values: FloatArray, validate: Measurements) -> ErrorTable:
     """Errors in a new setup: only its frames are fitted, links and joints keep the given values."""
     setups, targets = start_frames(calibrated_robot(fit.model, values), validate).models(validate)
     model = kinematic_model(fit.model.robot, fit.errors, setups=setups, targets=targets)
     begin = np.zeros(len(model.parameters))
     for k, parameter in enumerate(model.parameters):
-        if parameter.owner in (Owner.LINK, Owner.JOINT):
+        if parameter.kind in (Owner.LINK, Owner.JOINT):
             begin[k] = values[fit.model.index(parameter.name)]
     frames = model.owned(Owner.SETUP, Owner.TARGET)
     solution = solve(model, validate, start=begin, allowed=frames, settings=fit.settings.solver, hold=True)

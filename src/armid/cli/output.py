@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
@@ -106,7 +106,12 @@ def emit(result: dict[str, Any], *, as_json: bool) -> None:
 
 
 def render(
-    outcome: Outcome, *, as_json: bool, started: float | None = None, files: Iterable[str | Path] = (), **more: Any
+    outcome: Outcome,
+    *,
+    as_json: bool,
+    started: float | None = None,
+    files: Iterable[str | Path] | Mapping[str, str | Path] = (),
+    **more: Any,
 ) -> None:
     """An answer where it belongs, and the exit code it deserves.
 
@@ -117,18 +122,19 @@ def render(
         outcome: the answer.
         as_json: whether a program asked.
         started: `perf_counter()` when the verb began; gives `seconds`.
-        files: that were written.
+        files: that were written; with names, JSON has them too.
         more: further keys of the JSON object.
 
     Raises:
         typer.Exit: with code 3 when the answer is not to be trusted.
     """
-    written = [str(path) for path in files]
+    named = {name: str(path) for name, path in files.items()} if isinstance(files, Mapping) else None
+    written = [str(path) for path in (files.values() if isinstance(files, Mapping) else files)]
     typer.echo(outcome.summary(notes=False), err=as_json)
     show_notes(outcome.notes)
     show_files(written)
     seconds = {} if started is None else {"seconds": perf_counter() - started}
-    emit({**outcome.as_dict(), **seconds, **more, "files": written}, as_json=as_json)
+    emit({**outcome.as_dict(), **seconds, **more, "files": written if named is None else named}, as_json=as_json)
     if outcome.verdict is Verdict.UNTRUSTED:
         raise typer.Exit(EXIT_UNTRUSTED)
 

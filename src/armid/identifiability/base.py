@@ -22,6 +22,7 @@ from armid.identifiability.rank import (
     decide_rank,
     scaled_columns,
 )
+from armid.identifiability.select import choose_columns
 from armid.information.information import Information
 
 
@@ -219,19 +220,7 @@ def leading_columns(scaled: FloatArray, decision: RankDecision) -> npt.NDArray[n
 
 def greedy_columns(scaled: FloatArray, threshold: float) -> list[int]:
     """Left to right, each column further than the threshold from the span of those already chosen."""
-    m, p = scaled.shape
-    basis = np.zeros((m, min(m, p)))
-    chosen: list[int] = []
-    for j in range(p):
-        residual = scaled[:, j]
-        Q = basis[:, : len(chosen)]
-        for _ in range(2):  # twice is enough: the second pass removes what round-off left of the first
-            residual = residual - Q @ (Q.T @ residual)
-        distance = float(np.linalg.norm(residual))
-        if distance > threshold and len(chosen) < basis.shape[1]:
-            basis[:, len(chosen)] = residual / distance
-            chosen.append(j)
-    return chosen
+    return list(choose_columns(scaled, range(scaled.shape[1]), dependent=threshold).kept)
 
 
 COEFFICIENT_ROUND_OFF = 1e-9

@@ -8,18 +8,9 @@ import numpy as np
 
 from armid.errors import InputError
 from armid.kinematics.conventions import dh_form, mdh_form
-from armid.kinematics.model import (
-    ErrorModel,
-    FrameModel,
-    JointTerm,
-    KinematicModel,
-    Slot,
-    Term,
-    TermBasis,
-    UnknownGeometry,
-    prismatic,
-)
+from armid.kinematics.model import ErrorModel, FrameModel, JointTerm, KinematicModel, Slot, TermBasis, prismatic
 from armid.kinematics.parameter import KinematicParameter, Owner, Tolerances
+from armid.kinematics.words import Term, UnknownGeometry
 from armid.robot.elementary import Elementary, Move
 from armid.robot.robot import Joint, Robot
 
@@ -39,42 +30,48 @@ class ModelBuilder:
         self.parameters: list[KinematicParameter] = []
         self.terms: list[JointTerm] = []
 
-    def add(self, name: str, unit: str, owner: Owner, tolerance: float, rank: int) -> int:
+    def add(self, parameter: KinematicParameter) -> int:
         """Index of a new parameter."""
-        self.parameters.append(KinematicParameter(name=name, unit=unit, owner=owner, tolerance=tolerance, rank=rank))
+        self.parameters.append(parameter)
         return len(self.parameters) - 1
 
-    def shared(self, name: str, unit: str, owner: Owner, tolerance: float, rank: int) -> int:
-        """Index of the parameter of this name and owner, made when it does not exist."""
+    def shared(self, parameter: KinematicParameter) -> int:
+        """Index of the parameter of this name and kind of owner, made when it does not exist."""
         for index, known in enumerate(self.parameters):
-            if known.name == name and known.owner is owner:
+            if known.name == parameter.name and known.kind is parameter.kind:
                 return index
-        return self.add(name, unit, owner, tolerance, rank)
+        return self.add(parameter)
 
-    def frame(self, name: str, frame: FrameModel, owner: Owner) -> tuple[Slot, ...]:
+    def frame(self, name: str, frame: FrameModel, kind: Owner, *, body: int) -> tuple[Slot, ...]:
         """The slots of a sensor or tool frame."""
         t = self.tolerances
-        sensor = owner is Owner.SETUP
+        sensor = kind is Owner.SETUP
         angle, position = (t.sensor_angle, t.sensor_position) if sensor else (t.tool_angle, t.tool_position)
         slots = []
         for element, free in zip(frame.elements, frame.free, strict=True):
             index = None
             if free is not None:
                 unit, width = ("rad", angle) if element.motion.is_rotation else ("m", position)
-                index = self.shared(f"{frame.body or name}.{free}", unit, owner, width, frame.rank)
+                owner = frame.body or name
+                index = self.shared(
+                    KinematicParameter(owner, free, unit, body, kind=kind, tolerance=width, rank=frame.rank)
+                )
             slots.append(Slot(element, parameter=index))
         return tuple(slots)
 
-    def constant(self, link: int, element: Elementary, label: str, rank: int) -> Slot:
+    def constant(self, link: int, element: Elementary, quantity: str, rank: int) -> Slot:
         """A slot whose value is an unknown of the link."""
         t = self.tolerances
         unit, width = ("rad", t.angle) if element.motion.is_rotation else ("m", t.length)
-        return Slot(element, parameter=self.add(f"link{link + 1}.{label}", unit, Owner.LINK, width, rank))
+        owner = f"link{link + 1}"
+        parameter = KinematicParameter(owner, quantity, unit, link, kind=Owner.LINK, tolerance=width, rank=rank)
+        return Slot(element, parameter=self.add(parameter))
 
-    def offset(self, joint: int, slides: bool, name: str, rank: int) -> None:
+    def offset(self, joint: int, owner: str, quantity: str, rank: int, *, slides: bool) -> None:
         """An unknown zero of a joint."""
         unit, width = ("m", self.tolerances.offset_length) if slides else ("rad", self.tolerances.offset)
-        self.terms.append(JointTerm(joint, self.add(name, unit, Owner.JOINT, width, rank), TermBasis.ONE))
+        parameter = KinematicParameter(owner, quantity, unit, joint, kind=Owner.JOINT, tolerance=width, rank=rank)
+        self.terms.append(JointTerm(joint, self.add(parameter), TermBasis.ONE))
 
 
 def kinematic_model(
@@ -98,12 +95,14 @@ def kinematic_model(
     )
     shaped = robot if form is None else form(robot)
     builder = ModelBuilder(errors.tolerances)
-    setup_slots = {name: builder.frame(name, frame, Owner.SETUP) for name, frame in setups.items()}
+    setup_slots = {name: builder.frame(name, frame, Owner.SETUP, body=-1) for name, frame in setups.items()}
     links: list[tuple[Slot, ...]] = []
     for i, joint in enumerate(shaped.joints):
-        links.append(tuple(link_slots(builder, shaped, i, joint, errors)))
-        joint_terms(builder, shaped, i, errors)
-    target_slots = {name: builder.frame(name, frame, Owner.TARGET) for name, frame in targets.items()}
+        links.append(tuple(_link_slots(builder, shaped, i, joint, errors)))
+        _joint_terms(builder, shaped, i, errors)
+    target_slots = {
+        name: builder.frame(name, frame, Owner.TARGET, body=shaped.n_joints) for name, frame in targets.items()
+    }
     return KinematicModel(
         robot=shaped,
         parameters=tuple(builder.parameters),
@@ -114,30 +113,30 @@ def kinematic_model(
     )
 
 
-def link_slots(builder: ModelBuilder, robot: Robot, i: int, joint: Joint, errors: ErrorModel) -> list[Slot]:
+def _link_slots(builder: ModelBuilder, robot: Robot, i: int, joint: Joint, errors: ErrorModel) -> list[Slot]:
     """The chain from the previous link to this one, with its unknown constants."""
     plain = [Slot(e, i if e.variable else None) for e in joint.transforms]
     slides = prismatic(robot, i)
     match errors.geometry:
         case UnknownGeometry.NONE:
             if Term.OFFSET in errors.terms:
-                builder.offset(i, slides, f"joint{i + 1}.offset", KEEP_SECOND)
+                builder.offset(i, f"joint{i + 1}", "offset", KEEP_SECOND, slides=slides)
             return plain
         case UnknownGeometry.COMPLETE:
-            return complete_slots(builder, i, joint, plain, offset=Term.OFFSET in errors.terms, slides=slides)
+            return _complete_slots(builder, i, joint, plain, offset=Term.OFFSET in errors.terms, slides=slides)
         case _:
-            beta = errors.geometry is UnknownGeometry.HAYATI and i > 0 and follows_parallel(joint)
-            return denavit_slots(builder, i, joint, slides=slides, beta=beta)
+            beta = errors.geometry is UnknownGeometry.HAYATI and i > 0 and _follows_parallel(joint)
+            return _denavit_slots(builder, i, joint, slides=slides, beta=beta)
 
 
-def complete_slots(
+def _complete_slots(
     builder: ModelBuilder, i: int, joint: Joint, plain: list[Slot], *, offset: bool, slides: bool
 ) -> list[Slot]:
     """Six small transforms just before the joint's variable; the one along its motion is the joint's zero."""
     k = joint.variable_index
     own = joint.transforms[k].motion
     if offset:
-        builder.offset(i, slides, f"joint{i + 1}.offset", KEEP_SECOND)
+        builder.offset(i, f"joint{i + 1}", "offset", KEEP_SECOND, slides=slides)
     small = []
     for motion in MOTIONS:
         if motion is not own:
@@ -148,13 +147,13 @@ def complete_slots(
     return [*plain[:k], *small, *plain[k:]]
 
 
-def denavit_slots(builder: ModelBuilder, i: int, joint: Joint, *, slides: bool, beta: bool) -> list[Slot]:
+def _denavit_slots(builder: ModelBuilder, i: int, joint: Joint, *, slides: bool, beta: bool) -> list[Slot]:
     """alpha, a, theta, d of a joint in (modified) Denavit-Hartenberg form; its variable's constant is the zero."""
     slots: list[Slot] = []
     for element in joint.transforms:
         label = DENAVIT.get(element.motion)
         if element.variable:
-            builder.offset(i, slides, f"link{i + 1}.{label}", KEEP_THIRD)
+            builder.offset(i, f"link{i + 1}", str(label), KEEP_THIRD, slides=slides)
             slots.append(Slot(element, i))
         elif element.symbol is None:
             slots.append(Slot(element))
@@ -169,20 +168,20 @@ PARALLEL = 0.05
 """[rad] Axes closer than this make the common normal ill-defined: a small error of direction moves it by metres."""
 
 
-def follows_parallel(joint: Joint) -> bool:
+def _follows_parallel(joint: Joint) -> bool:
     """Whether the joint's axis is nearly parallel to the one before it (its alpha is near 0 or pi)."""
     alpha = sum(e.value for e in joint.transforms if e.motion is Move.RX and e.symbol is not None)
     return abs(np.sin(alpha)) < PARALLEL
 
 
-def joint_terms(builder: ModelBuilder, robot: Robot, i: int, errors: ErrorModel) -> None:
+def _joint_terms(builder: ModelBuilder, robot: Robot, i: int, errors: ErrorModel) -> None:
     """Gain, eccentricity, coupling and compliance of one joint."""
-    t, label, slides = errors.tolerances, f"joint{i + 1}", prismatic(robot, i)
+    t, owner, slides = errors.tolerances, f"joint{i + 1}", prismatic(robot, i)
     unit = "m" if slides else "rad"
 
-    def term(name: str, unit: str, width: float, basis: TermBasis, other: int = 0) -> None:
-        index = builder.add(f"{label}.{name}", unit, Owner.JOINT, width, KEEP_LAST)
-        builder.terms.append(JointTerm(i, index, basis, other))
+    def term(quantity: str, unit: str, width: float, basis: TermBasis, other: int = 0) -> None:
+        parameter = KinematicParameter(owner, quantity, unit, i, kind=Owner.JOINT, tolerance=width, rank=KEEP_LAST)
+        builder.terms.append(JointTerm(i, builder.add(parameter), basis, other))
 
     if Term.GAIN in errors.terms:
         term("gain", "1", t.gain, TermBasis.POSITION)

@@ -14,8 +14,6 @@ from armid.robot.elementary import Elementary, product
 from armid.robot.robot import Frame, Robot
 
 IN_COUPLING = (TermBasis.POSITION, TermBasis.OTHER)
-NOT_IN_ROBOT = (TermBasis.SIN, TermBasis.COS, TermBasis.TORQUE)
-"""Joint terms that need a correction file: no robot description has a place for them."""
 
 
 def calibrated_robot(model: KinematicModel, values: FloatArray) -> Robot:
@@ -62,11 +60,6 @@ def frame_matrix(slots: tuple[Slot, ...], values: FloatArray) -> FloatArray:
     )
 
 
-def needs_correction_file(model: KinematicModel, values: FloatArray) -> bool:
-    """Whether some fitted term has no place in a robot description."""
-    return any(term.basis in NOT_IN_ROBOT and values[term.parameter] != 0.0 for term in model.terms)
-
-
 def predicted_poses(
     model: KinematicModel, values: FloatArray, q: FloatArray, *, setup: str | None = None, target: str | None = None
 ) -> FloatArray:
@@ -80,7 +73,7 @@ def predicted_poses(
     """
     moved = joint_coordinates(model, values, q, gravity_torque(model, q))
     # Everything that acts between drive and joint is in `moved`; what is left is plain geometry.
-    plain = replace(calibrated_robot(model, zeroed_terms(model, values)), coupling=None)
+    plain = replace(calibrated_robot(model, _zeroed_terms(model, values)), coupling=None)
     tip = plain.tip if target is None else Frame("target", plain.n_joints)
     T = forward_kinematics(plain, moved, tip)
     if target is not None:
@@ -88,7 +81,7 @@ def predicted_poses(
     return T if setup is None else frame_matrix(model.setups[setup], values) @ T
 
 
-def zeroed_terms(model: KinematicModel, values: FloatArray) -> FloatArray:
+def _zeroed_terms(model: KinematicModel, values: FloatArray) -> FloatArray:
     """The parameters without the joint terms."""
     out = np.array(values)
     for term in model.terms:

@@ -36,7 +36,7 @@ def is_in_form(robot: Robot, order: tuple[Move, ...]) -> bool:
     return True
 
 
-def filled(robot: Robot, order: tuple[Move, ...]) -> Robot:
+def _filled(robot: Robot, order: tuple[Move, ...]) -> Robot:
     """The same arm with the left-out zeros written down and every number named."""
     joints = []
     for i, joint in enumerate(robot.joints):
@@ -55,14 +55,14 @@ def filled(robot: Robot, order: tuple[Move, ...]) -> Robot:
 def mdh_form(robot: Robot) -> Robot:
     """The arm in modified Denavit-Hartenberg form; poses and link frames are unchanged."""
     if is_in_form(robot, MODIFIED):
-        return filled(robot, MODIFIED)
-    frames = denavit_frames(robot)
+        return _filled(robot, MODIFIED)
+    frames = _denavit_frames(robot)
     links = link_frames(robot)
     joints = []
     for i, joint in enumerate(robot.joints):
-        inside = modified_elements(frames[i], frames[i + 1], joint, i)
-        before = small_free(np.linalg.inv(links[i]) @ frames[i])
-        after = small_free(np.linalg.inv(frames[i + 1]) @ links[i + 1])
+        inside = _modified_elements(frames[i], frames[i + 1], joint, i)
+        before = _small_free(np.linalg.inv(links[i]) @ frames[i])
+        after = _small_free(np.linalg.inv(frames[i + 1]) @ links[i + 1])
         joints.append(replace(joint, transforms=(*before, *inside, *after)))
     return replace(robot, joints=tuple(joints))
 
@@ -70,27 +70,27 @@ def mdh_form(robot: Robot) -> Robot:
 def dh_form(robot: Robot) -> Robot:
     """The arm in standard Denavit-Hartenberg form; poses and link frames are unchanged."""
     if is_in_form(robot, STANDARD):
-        return filled(robot, STANDARD)
-    frames, links = denavit_frames(robot), link_frames(robot)
-    rows = [modified_elements(frames[i], frames[i + 1], joint, i) for i, joint in enumerate(robot.joints)]
-    heads = [row[: k_before(row)] for row in rows] + [()]
+        return _filled(robot, STANDARD)
+    frames, links = _denavit_frames(robot), link_frames(robot)
+    rows = [_modified_elements(frames[i], frames[i + 1], joint, i) for i, joint in enumerate(robot.joints)]
+    heads = [row[: _k_before(row)] for row in rows] + [()]
     # Standard frame i stands behind alpha and a of modified row i + 1: on the axis of the next joint.
     standard = [frame @ product(head) for frame, head in zip(frames, heads, strict=True)]
     joints = []
     for i, joint in enumerate(robot.joints):
-        before = small_free(np.linalg.inv(links[i]) @ standard[i])
-        after = small_free(np.linalg.inv(standard[i + 1]) @ links[i + 1])
-        own = rows[i][k_before(rows[i]) :]
-        joints.append(replace(joint, transforms=(*before, *own, *standard_tail(heads[i + 1], i), *after)))
+        before = _small_free(np.linalg.inv(links[i]) @ standard[i])
+        after = _small_free(np.linalg.inv(standard[i + 1]) @ links[i + 1])
+        own = rows[i][_k_before(rows[i]) :]
+        joints.append(replace(joint, transforms=(*before, *own, *_standard_tail(heads[i + 1], i), *after)))
     return replace(robot, joints=tuple(joints))
 
 
-def k_before(elements: tuple[Elementary, ...]) -> int:
+def _k_before(elements: tuple[Elementary, ...]) -> int:
     """How many elements stand before the rotation about z."""
     return next(k for k, e in enumerate(elements) if e.motion is Move.RZ and (e.variable or e.symbol is not None))
 
 
-def standard_tail(following: tuple[Elementary, ...], i: int) -> tuple[Elementary, ...]:
+def _standard_tail(following: tuple[Elementary, ...], i: int) -> tuple[Elementary, ...]:
     """Tx(a) Rx(alpha) of a standard row, from the alpha and a of the next modified one (they commute)."""
     alpha = sum(e.value for e in following if e.motion is Move.RX and e.symbol is not None)
     a = sum(e.value for e in following if e.motion is Move.TX and e.symbol is not None)
@@ -121,7 +121,7 @@ def joint_axes(robot: Robot) -> list[tuple[FloatArray, FloatArray]]:
     return out
 
 
-def denavit_frames(robot: Robot) -> list[FloatArray]:
+def _denavit_frames(robot: Robot) -> list[FloatArray]:
     """Modified Denavit-Hartenberg frames 0..n at position zero, in base coordinates."""
     axes, links = joint_axes(robot), link_frames(robot)
     frames: list[FloatArray] = []
@@ -129,14 +129,14 @@ def denavit_frames(robot: Robot) -> list[FloatArray]:
         x_before = frames[-1][:3, 0] if frames else np.array([1.0, 0.0, 0.0])
         near = frames[-1][:3, 3] if frames else np.zeros(3)
         if i + 1 < len(axes):
-            x, origin = common_normal(z, point, *axes[i + 1], near=near, x_before=x_before)
+            x, origin = _common_normal(z, point, *axes[i + 1], near=near, x_before=x_before)
         else:
             x, origin = perpendicular(links[-1][:3, 0], z, x_before), foot(z, point, links[-1][:3, 3])
         frames.append(frame_of(x, z, origin))
     return frames
 
 
-def common_normal(
+def _common_normal(
     z: FloatArray, p: FloatArray, z_next: FloatArray, p_next: FloatArray, *, near: FloatArray, x_before: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Direction of the common normal of two axes and its foot on the first one."""
@@ -179,7 +179,7 @@ def frame_of(x: FloatArray, z: FloatArray, origin: FloatArray) -> FloatArray:
     return T
 
 
-def modified_elements(F: FloatArray, G: FloatArray, joint: Joint, i: int) -> tuple[Elementary, ...]:
+def _modified_elements(F: FloatArray, G: FloatArray, joint: Joint, i: int) -> tuple[Elementary, ...]:
     """Rx Tx [fixed] Rz Tz from frame F to frame G, with the joint's variable in it."""
     T = np.linalg.inv(F) @ G
     alpha = clean_angle(float(np.arctan2(-T[1, 2], T[2, 2])))
@@ -195,10 +195,10 @@ def modified_elements(F: FloatArray, G: FloatArray, joint: Joint, i: int) -> tup
         Elementary(motion=Move.TZ, value=d, symbol=f"d{i + 1}" if turns else None, variable=not turns),
     )
     rest = np.linalg.inv(product(head)) @ T @ np.linalg.inv(product(tail))
-    return (*head, *small_free(rest), *tail)
+    return (*head, *_small_free(rest), *tail)
 
 
-def small_free(T: FloatArray) -> tuple[Elementary, ...]:
+def _small_free(T: FloatArray) -> tuple[Elementary, ...]:
     """A fixed transform as elements without symbols; nothing at all for the identity."""
     if np.abs(T - np.eye(4)).max() < ROUND_OFF:
         return ()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,30 +11,25 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
+from armid.documents import read_json, restored
 from armid.errors import InputError, UnknownNameError
 from armid.kinematics.build import kinematic_model
 from armid.kinematics.calibrated import calibrated_robot, frame_matrix
 from armid.kinematics.encoders import encoder_terms, without_encoder_terms
-from armid.kinematics.model import ErrorModel, FrameModel, KinematicModel, Term, UnknownGeometry
+from armid.kinematics.model import ErrorModel, FrameModel, KinematicModel
+from armid.kinematics.words import Term, UnknownGeometry
 from armid.robot.elementary import Elementary, Move
 from armid.robot.robot import Robot
 
 FORMAT = "armid-correction/1"
+WHAT = "a correction file"
 
 
 def load_correction(path: str | Path, robot: Robot) -> tuple[KinematicModel, FloatArray]:
     """The model and parameters of a correction file, for the nominal robot it was made with."""
-    path = Path(path)
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(path, f"not a correction file: {error}") from None
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise InputError(path, "not a correction file", f"expected format {FORMAT!r}")
-    try:
-        return restored(data, robot)
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(path, f"a field is missing or of the wrong kind: {error}") from None
+    data = read_json(path, WHAT, schema=FORMAT, key="format")
+    found: tuple[KinematicModel, FloatArray] = restored(path, data, lambda value: _corrected_model(value, robot), WHAT)
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +90,7 @@ def read_correction(path: str | Path, nominal: Robot) -> Correction:
     return Correction(Path(path), nominal, model, values)
 
 
-def restored(data: Mapping[str, Any], robot: Robot) -> tuple[KinematicModel, FloatArray]:
+def _corrected_model(data: Mapping[str, Any], robot: Robot) -> tuple[KinematicModel, FloatArray]:
     """Model and values from the plain data of a correction."""
     if tuple(data["robot"]["joints"]) != robot.joint_names:
         raise InputError(
@@ -109,7 +103,7 @@ def restored(data: Mapping[str, Any], robot: Robot) -> tuple[KinematicModel, Flo
         frozenset(Term(t) for t in data["terms"]),
         tuple((int(a), int(b)) for a, b in data["couplings"]),
     )
-    frames = [{name: frame_model(parts) for name, parts in data[kind].items()} for kind in ("setups", "targets")]
+    frames = [{name: _frame_model(parts) for name, parts in data[kind].items()} for kind in ("setups", "targets")]
     model = kinematic_model(robot, errors, setups=frames[0], targets=frames[1])
     values = np.zeros(len(model.parameters))
     for name, entry in data["parameters"].items():
@@ -117,7 +111,7 @@ def restored(data: Mapping[str, Any], robot: Robot) -> tuple[KinematicModel, Flo
     return model, values
 
 
-def frame_model(parts: list[dict[str, Any]]) -> FrameModel:
+def _frame_model(parts: list[dict[str, Any]]) -> FrameModel:
     return FrameModel(
         tuple(Elementary(motion=Move(p["motion"]), value=float(p["value"])) for p in parts),
         tuple(p["free"] for p in parts),

@@ -20,35 +20,12 @@ from armid.arrays import FloatArray
 from armid.errors import UnknownNameError
 from armid.kinematics.parameter import KinematicParameter, Owner, Tolerances
 from armid.kinematics.structural import STRUCTURAL, Zero, as_number
-from armid.recursion.kinematics import element_twists
+from armid.kinematics.words import Term, UnknownGeometry
+from armid.recursion.kinematics import chain_pose, element_twists
+from armid.recursion.placement import Placement
 from armid.recursion.scalars import FLOATS
 from armid.robot.elementary import Elementary, Move, from_matrix
 from armid.robot.robot import JointKind, Robot
-
-
-class UnknownGeometry(StrEnum):
-    """Which constants of the links are unknown."""
-
-    COMPLETE = "complete"
-    """Three translations and three rotations in front of every joint; identifiability makes it minimal."""
-    MDH = "mdh"
-    """alpha, a, theta, d of modified Denavit-Hartenberg frames ([Kolyubin2017] eq. 2)."""
-    DH = "dh"
-    """theta, d, a, alpha of standard Denavit-Hartenberg frames."""
-    HAYATI = "hayati"
-    """Modified Denavit-Hartenberg with a rotation about y where consecutive axes are (nearly) parallel [Hayati1985]."""
-    NONE = "none"
-    """The links are as described; only frames and joint terms are fitted."""
-
-
-class Term(StrEnum):
-    """What may be wrong between a drive's reading and the joint's position."""
-
-    OFFSET = "offset"
-    GAIN = "gain"
-    ECCENTRICITY = "eccentricity"
-    COUPLING = "coupling"
-    COMPLIANCE = "compliance"
 
 
 class TermBasis(StrEnum):
@@ -180,14 +157,19 @@ class KinematicModel:
     def tolerances(self) -> FloatArray:
         return np.array([p.tolerance for p in self.parameters])
 
+    @cached_property
+    def preferred(self) -> tuple[int, ...]:
+        """Columns in the order in which they are kept: frames, then zeros, then lengths and axes, each from tip to base."""
+        return tuple(sorted(range(len(self.parameters)), key=lambda i: (self.parameters[i].rank, -i)))
+
     def index(self, name: str) -> int:
         if name not in self.names:
             raise UnknownNameError("kinematic parameter", name, self.names)
         return self.names.index(name)
 
-    def owned(self, *owners: Owner) -> npt.NDArray[np.bool_]:
-        """Mask of the parameters of these owners, shape [p]."""
-        return np.array([p.owner in owners for p in self.parameters], dtype=bool)
+    def owned(self, *kinds: Owner) -> npt.NDArray[np.bool_]:
+        """Mask of the parameters of these kinds of owners, shape [p]."""
+        return np.array([p.kind in kinds for p in self.parameters], dtype=bool)
 
     @cached_property
     def arm(self) -> tuple[Slot, ...]:
@@ -268,14 +250,10 @@ def pose_and_derivative(
     moved = joint_coordinates(model, values, q, torque)
     # The recursion runs on arrays directly: its constants change with every iteration, so a compiled kernel would not pay.
     T, twists = element_twists(corrected(slots, values), list(np.ascontiguousarray(moved.T)), STRUCTURAL)
-    R, p = np.empty((3, 3, n)), np.empty((3, n))
-    for i in range(3):
-        p[i] = as_number(T.p[i])
-        for j in range(3):
-            R[i, j] = as_number(T.R[i][j])
+    R, p = _pose_arrays(T, n)
     place = places(len(values), wanted)
     J = np.zeros((int(place[-1]) + 1, 6, n))
-    for k, parameter, basis in moved_elements(model, slots, q, torque, wanted):
+    for k, parameter, basis in _moved_elements(model, slots, q, torque, wanted):
         column = J[place[parameter]]
         for i, entry in enumerate((*twists[k].linear, *twists[k].angular)):
             if not isinstance(entry, Zero):
@@ -286,6 +264,50 @@ def pose_and_derivative(
 def places(count: int, wanted: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.intp]:
     """Column of every wanted parameter among the wanted ones."""
     return np.cumsum(np.ones(count, dtype=bool) if wanted is None else wanted) - 1
+
+
+def last_link(
+    model: KinematicModel, values: FloatArray, q: FloatArray, torque: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """R [3, 3, n] and p [3, n] of the last link in the base frame."""
+    moved = joint_coordinates(model, values, q, torque)
+    T = chain_pose(corrected(model.arm, values), list(np.ascontiguousarray(moved.T)), STRUCTURAL)
+    return _pose_arrays(T, len(q))
+
+
+def _pose_arrays(T: Placement, n: int) -> tuple[FloatArray, FloatArray]:
+    """Rotation [3, 3, n] and position [3, n] of a placement whose entries are arrays or numbers."""
+    R, p = np.empty((3, 3, n)), np.empty((3, n))
+    for i in range(3):
+        p[i] = as_number(T.p[i])
+        for j in range(3):
+            R[i, j] = as_number(T.R[i][j])
+    return R, p
+
+
+def at_setup(
+    model: KinematicModel,
+    values: FloatArray,
+    setup: str,
+    link: tuple[FloatArray, FloatArray],
+    *,
+    wanted: npt.NDArray[np.bool_],
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """`pose_and_derivative` of the last link from its pose in the base frame, by parameters of the sensor's frame alone."""
+    slots = model.setups[setup]
+    T, twists = element_twists(corrected(slots, values), (), FLOATS)
+    turn: FloatArray = np.array(T.R)
+    R, p = link
+    lever = turn @ p
+    place = places(len(values), wanted)
+    J = np.zeros((int(place[-1]) + 1, 6, p.shape[1]))
+    for slot, twist in zip(slots, twists, strict=True):
+        if slot.parameter is not None and wanted[slot.parameter]:
+            column = J[place[slot.parameter]]
+            v, w = np.array(twist.linear)[:, np.newaxis], np.array(twist.angular)[:, np.newaxis]
+            column[:3] += v + np.cross(w, lever, axis=0)
+            column[3:] += w
+    return np.einsum("ij,jkn->ikn", turn, R), lever + np.array(T.p)[:, np.newaxis], J
 
 
 def at_target(
@@ -313,7 +335,7 @@ def at_target(
     return np.einsum("ijn,jk->ikn", R, T.R), p + lever, J
 
 
-def moved_elements(
+def _moved_elements(
     model: KinematicModel,
     slots: Sequence[Slot],
     q: FloatArray,

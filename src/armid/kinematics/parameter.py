@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from math import pi
 
+from armid.parameters.space import Parameter
+
 
 class Owner(StrEnum):
     """What a parameter belongs to; decides its tolerance and the order in which redundant ones are dropped."""
@@ -17,20 +19,19 @@ class Owner(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KinematicParameter:
-    """One number added to the nominal kinematics.
+class KinematicParameter(Parameter):
+    """One number added to the nominal kinematics: `link3.ty`, `joint3.offset`, `sensor.rx`, `tool.tz` (docs/conventions.md).
+
+    Its `owner` is `link3`, `joint3` or the name of a sensor placement or of a body on the tool; its `body` is the 0-based joint,
+    -1 for what stands in front of the base and the number of joints for what hangs on the last link.
 
     Args:
-        name: `link3.ty`, `joint3.offset`, `sensor.rx`, `tool.tz`.
-        unit: of the value.
-        owner: what it belongs to.
+        kind: of the owner.
         tolerance: standard deviation of the Gaussian prior around nominal, same unit.
         rank: redundant parameters with a higher rank are dropped first.
     """
 
-    name: str
-    unit: str
-    owner: Owner
+    kind: Owner
     tolerance: float
     rank: int = 0
 

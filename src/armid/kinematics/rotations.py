@@ -15,7 +15,7 @@ EULER_ORDERS = ("xyz", "zyx", "zyz", "zxz", "xzy", "yxz", "yzx", "zxy")
 """Orders seen in files. Lower case means fixed axes applied in that order: `xyz` is roll, pitch, yaw."""
 
 
-def skew(v: FloatArray) -> FloatArray:
+def _skew(v: FloatArray) -> FloatArray:
     """[v]x with `[v]x u = v x u`, shape [n, 3, 3]."""
     out = np.zeros((*v.shape[:-1], 3, 3))
     x, y, z = v[..., 0], v[..., 1], v[..., 2]
@@ -32,7 +32,7 @@ def rotation_exp(v: npt.ArrayLike) -> FloatArray:
     safe = np.where(angle < SMALL_ANGLE, 1.0, angle)
     a = np.where(angle < SMALL_ANGLE, 1.0 - angle**2 / 6.0, np.sin(safe) / safe)
     b = np.where(angle < SMALL_ANGLE, 0.5 - angle**2 / 24.0, (1.0 - np.cos(safe)) / safe**2)
-    S = skew(w)
+    S = _skew(w)
     return np.eye(3) + a * S + b * (S @ S)
 
 
@@ -54,18 +54,18 @@ def right_jacobian_inverse(e: FloatArray) -> FloatArray:
     safe = np.where(angle < 0.01, 1.0, angle)
     # (1 + cos)/(2 a sin) = cot(a/2)/(2 a): stays finite up to 2 pi.
     c = np.where(angle < 0.01, 1.0 / 12.0 + angle**2 / 720.0, 1.0 / safe**2 - 1.0 / (2.0 * safe * np.tan(safe / 2.0)))
-    S = skew(e)
+    S = _skew(e)
     return np.eye(3) + 0.5 * S + c * (S @ S)
 
 
 def matrix_from_quaternion(quaternion: FloatArray) -> FloatArray:
     """Rotation matrices of unit quaternions w x y z, shape [n, 4] -> [n, 3, 3]."""
     w, v = quaternion[..., :1, np.newaxis], quaternion[..., 1:]
-    S = skew(v)
+    S = _skew(v)
     return np.eye(3) + 2.0 * w * S + 2.0 * (S @ S)
 
 
-def axis_rotation(axis: str, angle: FloatArray) -> FloatArray:
+def _axis_rotation(axis: str, angle: FloatArray) -> FloatArray:
     """Rotations about a coordinate axis (`x`, `y`, `z`), shape [n] -> [n, 3, 3]."""
     i = "xyz".index(axis)
     j, k = (i + 1) % 3, (i + 2) % 3
@@ -82,7 +82,7 @@ def matrix_from_euler(angles: FloatArray, order: str = "xyz") -> FloatArray:
 
     `xyz` is the roll-pitch-yaw of URDF: `Rz(third) Ry(second) Rx(first)`. Upper case (`ZYX`) means moving axes.
     """
-    first, second, third = (axis_rotation(axis, angles[..., k]) for k, axis in enumerate(order.lower()))
+    first, second, third = (_axis_rotation(axis, angles[..., k]) for k, axis in enumerate(order.lower()))
     return first @ second @ third if order.isupper() else third @ second @ first
 
 

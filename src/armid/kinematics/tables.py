@@ -62,14 +62,14 @@ def denavit_tables(
     """
     own = is_in_form(nominal, MODIFIED) or is_in_form(nominal, STANDARD)
     described = [T[:3, 0] for T in link_frames(nominal)] if own else None
-    frames = table_frames(nominal, described)
-    before = table_rows(nominal, frames)
-    after = table_rows(calibrated, table_frames(calibrated, [T[:3, 0] for T in frames]))
+    frames = _table_frames(nominal, described)
+    before = _table_rows(nominal, frames)
+    after = _table_rows(calibrated, _table_frames(calibrated, [T[:3, 0] for T in frames]))
     after = tuple(near(row, to) for row, to in zip(after, before, strict=True))
-    return (before, after) if modified else (standard(before), standard(after))
+    return (before, after) if modified else (_standard(before), _standard(after))
 
 
-def table_frames(robot: Robot, directions: Sequence[FloatArray] | None) -> list[FloatArray]:
+def _table_frames(robot: Robot, directions: Sequence[FloatArray] | None) -> list[FloatArray]:
     """Frames 0..n at joint position zero and the tip's own, in base coordinates.
 
     Args:
@@ -83,7 +83,7 @@ def table_frames(robot: Robot, directions: Sequence[FloatArray] | None) -> list[
     for i, (z, point) in enumerate(axes[:-1]):
         before = frames[-1] if frames else np.eye(4)
         wanted = before[:3, 0] if directions is None else directions[i]
-        x, origin = x_axis(z, point, *axes[i + 1], before[:3, 3], wanted)
+        x, origin = _x_axis(z, point, *axes[i + 1], before[:3, 3], wanted)
         if directions is not None and x @ wanted < 0.0:
             x = -x
         frames.append(frame_of(x, z, origin))
@@ -94,7 +94,7 @@ MEETING = 1e-9
 """[m] Axes closer than this meet, and their common normal has no direction of its own."""
 
 
-def x_axis(
+def _x_axis(
     z: FloatArray, p: FloatArray, z_next: FloatArray, p_next: FloatArray, before: FloatArray, wanted: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Direction of x and origin of the frame on an axis, from the axis after it.
@@ -120,16 +120,16 @@ def x_axis(
     return (n if np.linalg.norm(across) <= MEETING or across @ n >= 0.0 else -n) / np.linalg.norm(n), origin
 
 
-def table_rows(robot: Robot, frames: Sequence[FloatArray]) -> tuple[TableRow, ...]:
+def _table_rows(robot: Robot, frames: Sequence[FloatArray]) -> tuple[TableRow, ...]:
     """Modified rows between consecutive frames."""
     chain = [np.eye(4), *frames]
     names = (BASE, *robot.joint_names, TIP)
     return tuple(
-        row_between(name, np.linalg.inv(F) @ G) for name, F, G in zip(names, chain[:-1], chain[1:], strict=True)
+        _row_between(name, np.linalg.inv(F) @ G) for name, F, G in zip(names, chain[:-1], chain[1:], strict=True)
     )
 
 
-def row_between(name: str, T: FloatArray) -> TableRow:
+def _row_between(name: str, T: FloatArray) -> TableRow:
     """The numbers of `T = Rx(alpha) Tx(a) Ry(beta) Rz(theta) Tz(d)`."""
     alpha, theta = float(np.arctan2(-T[1, 2], T[2, 2])), float(np.arctan2(-T[0, 1], T[0, 0]))
     s = float(np.clip(T[0, 2], -1.0, 1.0))  # sin(beta); p_x = a + d s and p . z = a s + d
@@ -150,7 +150,7 @@ def near(row: TableRow, to: TableRow) -> TableRow:
     return replace(row, alpha=turned(row.alpha, to.alpha), theta=turned(row.theta, to.theta))
 
 
-def standard(rows: Sequence[TableRow]) -> tuple[TableRow, ...]:
+def _standard(rows: Sequence[TableRow]) -> tuple[TableRow, ...]:
     """Modified rows regrouped: each keeps theta and d and takes alpha, a and beta of the next."""
     following = [*rows[1:], TableRow(name="")]
     return tuple(

@@ -2,48 +2,120 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from itertools import cycle
 
 import numpy as np
 
 from armid.arrays import FloatArray
 from armid.calibration.calibrate import Calibration
+from armid.calibration.compensate import Compensation
+from armid.calibration.contract import SHOWN, error_table_of
+from armid.calibration.enough import PoseCount
 from armid.calibration.identifiable import ParameterStatus
+from armid.calibration.stored import StoredCalibration
 from armid.calibration.tool_error import ErrorTable, statistics
 from armid.kinematics.calibrated import frame_matrix
 from armid.kinematics.rotations import inverse
+from armid.notes import Note, Severity
 from armid.page import Block, Figure, Paragraph, Report, Section, Table
 from armid.report.plots import BLUE, GREEN, GREY, ORANGE, axes, line, points, short
 
 MM = 1e3
 """Metres to millimetres and radians to milliradians."""
 BINS = 40
+PARAMETER_COLUMNS = ("parameter", "correction", "standard deviation", "tolerance", "unit")
+CORRECTIONS = "Corrections to nominal values."
+COLOURS = (BLUE, ORANGE, GREEN, GREY)
 MOST_ON_MAP = 2000
 """Points of the map; more only hide each other."""
 
 
-def calibration_report(calibration: Calibration, enough: Sequence[Mapping[str, float]] = ()) -> Report:
-    """Everything the page shows.
-
-    Args:
-        calibration: what was found.
-        enough: error against the number of configurations, when it was studied.
-    """
-    sections = [error_section(calibration), map_section(calibration), parameter_section(calibration)]
-    if enough:
-        sections.append(enough_section(enough))
-    sections.append(notes_section(calibration))
+def calibration_report(calibration: Calibration) -> Report:
+    """Everything the page of a calibration shows."""
+    sections = [_error_section(calibration), _map_section(calibration), _parameter_section(calibration)]
+    if calibration.enough:
+        sections.append(_enough_section(calibration.enough))
+    sections.append(_notes_section(calibration))
     return Report(
         title=f"{calibration.nominal.name}: kinematic calibration",
         subtitle=f"{len(np.unique(calibration.measurements.group))} configurations, {len(calibration.identified)} parameters",
         verdict=str(calibration.verdict),
-        reasons=calibration.reasons,
+        reasons=tuple(dict.fromkeys(calibration.reasons or (check.message for check in calibration.checks))),
         sections=tuple(sections),
     )
 
 
-def error_section(calibration: Calibration) -> Section:
+def stored_report(calibration: StoredCalibration) -> Report:
+    """The page of a calibration read from its folder: what does not need the measurements."""
+    rows = tuple(
+        (p.name, *_scaled(p.value, p.standard_deviation, p.tolerance, p.unit))
+        for p in calibration.parameters
+        if p.status is ParameterStatus.IDENTIFIED
+    )
+    return Report(
+        title=f"{calibration.robot.name}: kinematic calibration",
+        subtitle=f"{len(calibration.identified)} parameters, stored in {calibration.folder}",
+        verdict=str(calibration.verdict),
+        reasons=calibration.reasons,
+        sections=(
+            Section(
+                "errors", "Errors before and after", (error_table_of(calibration.errors), *_stored_bars(calibration))
+            ),
+            Section("parameters", "What was found", (Table(PARAMETER_COLUMNS, rows, caption=CORRECTIONS),)),
+            Section("notes", "Notes", tuple(_note_paragraphs(calibration.notes))),
+        ),
+    )
+
+
+def _stored_bars(calibration: StoredCalibration) -> list[Block]:
+    """Mean errors before and after, side by side."""
+    out: list[Block] = []
+    for kind, unit in (("position", "mm"), ("orientation", "mrad")):
+        found = {name: calibration.errors[f"{kind}_error_{name}"] for name in SHOWN}
+        if found["held_out"].count:
+            bar = {
+                "type": "bar",
+                "x": [name.replace("_", " ") for name in SHOWN],
+                "y": [MM * found[name].mean for name in SHOWN],
+                "marker": {"color": BLUE},
+            }
+            layout = axes("", f"mean {kind} error [{unit}]")
+            out.append(Figure(f"mean-{kind}", (bar,), layout, f"Mean {kind} errors.", half=True))
+    return out
+
+
+def compensation_report(compensation: Compensation) -> Report:
+    """The page of compensated targets: how far joints had to move, and what is left."""
+    change = np.abs(compensation.q - compensation.wanted.q)
+    figures = tuple(
+        Figure(
+            f"{name}-error",
+            (points(np.arange(1.0, len(errors) + 1.0), MM * errors, name, BLUE),),
+            axes("target", f"{name} error left [{unit}]"),
+            f"What is left of the {name} of each target.",
+            half=True,
+        )
+        for name, unit, errors in (
+            ("position", "mm", compensation.found.position_error),
+            ("orientation", "mrad", compensation.found.orientation_error),
+        )
+    )
+    moved = tuple(
+        points(np.arange(1.0, len(change) + 1.0), MM * change[:, k], joint, colour)
+        for k, (joint, colour) in enumerate(zip(compensation.robot.joint_names, cycle(COLOURS), strict=False))
+    )
+    changes = Figure("change", moved, axes("target", "change [mrad, mm]"), "How far every joint is moved.")
+    return Report(
+        title=f"{compensation.robot.name}: compensated targets",
+        subtitle=f"{int(compensation.usable.sum())} of {len(compensation.q)} can be used",
+        verdict=str(compensation.verdict),
+        reasons=compensation.reasons,
+        sections=(Section("targets", "Targets", (*compensation._tables(), changes, *figures)),),
+    )
+
+
+def _error_section(calibration: Calibration) -> Section:
     """Numbers and histograms, held out first."""
     held = calibration.held_out
     named = (
@@ -63,11 +135,11 @@ def error_section(calibration: Calibration) -> Section:
         Paragraph(f"Held out: {held.method}."),
         Table(("", "", "mean", "median", "max", "unit"), tuple(rows)),
     ]
-    blocks += histograms(held.before, held.after)
+    blocks += _histograms(held.before, held.after)
     return Section("errors", "Errors before and after", tuple(blocks))
 
 
-def histograms(before: ErrorTable, after: ErrorTable) -> list[Block]:
+def _histograms(before: ErrorTable, after: ErrorTable) -> list[Block]:
     """Distributions of held-out errors, before and after, on common bins."""
     out: list[Block] = []
     for kind, unit, a, b in (
@@ -93,10 +165,10 @@ def histograms(before: ErrorTable, after: ErrorTable) -> list[Block]:
     return out
 
 
-def map_section(calibration: Calibration) -> Section:
+def _map_section(calibration: Calibration) -> Section:
     """Where in the workspace the error is left, and whether it follows temperature or time."""
     blocks: list[Block] = []
-    places, errors = mapped_errors(calibration)
+    places, errors = _mapped_errors(calibration)
     if len(places):
         every = max(1, len(places) // MOST_ON_MAP)
         cloud = {
@@ -132,7 +204,7 @@ def map_section(calibration: Calibration) -> Section:
     return Section("map", "Where errors are left", tuple(blocks))
 
 
-def mapped_errors(calibration: Calibration) -> tuple[FloatArray, FloatArray]:
+def _mapped_errors(calibration: Calibration) -> tuple[FloatArray, FloatArray]:
     """Measured places in the base frame [n, 3] and position errors left there [n]."""
     fit = calibration.fit
     places, errors = [np.zeros((0, 3))], [np.zeros(0)]
@@ -146,12 +218,12 @@ def mapped_errors(calibration: Calibration) -> tuple[FloatArray, FloatArray]:
     return np.concatenate(places), np.concatenate(errors)
 
 
-def parameter_section(calibration: Calibration) -> Section:
+def _parameter_section(calibration: Calibration) -> Section:
     """What was found, with its uncertainty; what was not, and why."""
     fit = calibration.fit
     sigma = np.sqrt(np.diag(fit.after.covariance))
     rows = tuple(
-        (p.name, *scaled(float(fit.after.values[i]), float(sigma[i]), p.tolerance, p.unit))
+        (p.name, *_scaled(float(fit.after.values[i]), float(sigma[i]), p.tolerance, p.unit))
         for i, p in enumerate(fit.model.parameters)
         if fit.after.selection.kept[i]
     )
@@ -161,31 +233,27 @@ def parameter_section(calibration: Calibration) -> Section:
             ("Below the noise, held at nominal", ParameterStatus.WEAK),
             ("Redundant, held at nominal", ParameterStatus.REDUNDANT),
         )
-        if (names := calibration.held_at_nominal(status))
+        if (names := calibration.with_status(status))
     ]
-    table = Table(
-        ("parameter", "correction", "standard deviation", "tolerance", "unit"),
-        rows,
-        caption="Corrections to nominal values.",
-    )
+    table = Table(PARAMETER_COLUMNS, rows, caption=CORRECTIONS)
     return Section("parameters", "What was found", (table, *held))
 
 
-def scaled(value: float, sigma: float, tolerance: float, unit: str) -> tuple[float, float, float, str]:
+def _scaled(value: float, sigma: float, tolerance: float, unit: str) -> tuple[float, float, float, str]:
     """Metres as millimetres, radians as milliradians."""
     name = {"m": "mm", "rad": "mrad"}.get(unit)
     return (value, sigma, tolerance, unit) if name is None else (1e3 * value, 1e3 * sigma, 1e3 * tolerance, name)
 
 
-def enough_section(enough: Sequence[Mapping[str, float]]) -> Section:
+def _enough_section(enough: Sequence[PoseCount]) -> Section:
     """Error against the number of configurations."""
-    n = np.array([row["configurations"] for row in enough])
+    n = np.array([row.configurations for row in enough])
     curves = [
-        line(n, MM * np.array([row[key] for row in enough]), name, colour, dash=dash)
-        for key, name, colour, dash in (
-            ("observed", "observed on the rest", ORANGE, "solid"),
-            ("predicted_total", "predicted, with the noise of the check", BLUE, "dash"),
-            ("predicted", "predicted error of the arm alone", GREEN, "dot"),
+        line(n, MM * np.array(errors), name, colour, dash=dash)
+        for errors, name, colour, dash in (
+            ([row.observed for row in enough], "observed on the rest", ORANGE, "solid"),
+            ([row.predicted_total for row in enough], "predicted, with the noise of the check", BLUE, "dash"),
+            ([row.predicted for row in enough], "predicted error of the arm alone", GREEN, "dot"),
         )
     ]
     figure = Figure(
@@ -197,12 +265,17 @@ def enough_section(enough: Sequence[Mapping[str, float]]) -> Section:
     return Section("enough", "How many configurations are enough", (figure,))
 
 
-def notes_section(calibration: Calibration) -> Section:
-    """Everything else a reader must know."""
-    tones: dict[str, str] = {"error": "bad", "warning": "bad"}
-    blocks: list[Any] = [
-        Paragraph(f"{note.code}: {note.message}", tones.get(str(note.severity), "plain")) for note in calibration.notes
+def _note_paragraphs(notes: Sequence[Note]) -> list[Block]:
+    """Notes, those that matter most marked."""
+    return [
+        Paragraph(f"{note.code}: {note.message}", "plain" if note.severity is Severity.INFO else "bad")
+        for note in notes
     ]
+
+
+def _notes_section(calibration: Calibration) -> Section:
+    """Everything else a reader must know."""
+    blocks = _note_paragraphs(calibration.notes)
     noise = ", ".join(
         f"{setup} {part} {MM * value:.4g} {'mm' if part != 'orientation' else 'mrad'}"
         for (setup, part), value in calibration.fit.after.noise.model.items()

@@ -12,7 +12,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
+import numpy as np
+
 from armid.kernels.source import Row as LinearRow
+from armid.kinematics.build import DENAVIT, MOTIONS, kinematic_model
+from armid.kinematics.model import ErrorModel, FrameModel, Slot
+from armid.parameters.space import Parameter
 from armid.recursion.kinematics import element_twists, elements_to
 from armid.recursion.motion import geometric_coordinates
 from armid.recursion.placement import Placement
@@ -39,7 +44,7 @@ class ChainErrors(StrEnum):
     DESCRIBED = "described"
     """Every constant the description has, joint offsets included: four per Denavit-Hartenberg row."""
     COMPLETE = "complete"
-    """Six small motions at the base and behind every joint: whatever a rigid error can be."""
+    """Six small motions at the sensor, before every further joint and at the tool: whatever a rigid error can be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,26 +54,48 @@ class ChainElement:
     Args:
         element: the transform.
         joint: whose variable it uses, 0-based, or None.
-        name: of its error as a parameter; None when its value is beyond doubt.
+        parameter: its error; None when its value is beyond doubt.
     """
 
     element: Elementary
     joint: int | None
-    name: str | None
+    parameter: Parameter | None
 
 
-def error_chain(robot: Robot, frame: Frame, model: ChainErrors) -> tuple[ChainElement, ...]:
-    """The chain from base to frame with a name for every number in question.
+SENSOR, TOOL = "sensor", "tool"
+"""Owners of the errors in front of the base and behind the last link: the instrument's frame and the measured one."""
 
-    Names are `joint3.Rx`, `tool.Tz`; a second transform of the same kind in one joint is `joint3.Rx2`.
+
+def _error_chain(robot: Robot, frame: Frame, model: ChainErrors) -> tuple[ChainElement, ...]:
+    """The chain from the instrument to the frame with a name for every number in question, the names of a calibration.
+
+    `sensor.rx`, `link3.ty`, `joint3.offset`, `tool.tz` for all errors; `sensor.theta`, `link3.alpha`, `tool.d` for those of
+    Denavit-Hartenberg rows.
     """
-    if model is ChainErrors.DESCRIBED:
-        return described_chain(robot, frame)
-    out = small_motions("base")
-    for i, joint in enumerate(robot.joints[: frame.link]):
-        out += [ChainElement(e, i if e.variable else None, None) for e in joint.transforms]
-        out += small_motions(f"joint{i + 1}")
-    return (*out, *(ChainElement(e, None, None) for e in frame.transforms))
+    return _described_chain(robot, frame) if model is ChainErrors.DESCRIBED else _complete_chain(robot, frame)
+
+
+def _complete_chain(robot: Robot, frame: Frame) -> tuple[ChainElement, ...]:
+    """The chain of a calibration with its six unknowns at the sensor, before every joint from the second on, and at the tool.
+
+    The first joint's own six are left out: they are those of the sensor, moved by a constant.
+    """
+    model = kinematic_model(
+        robot,
+        ErrorModel(),
+        setups={SENSOR: FrameModel.around(np.eye(4), MOTIONS, outside=True)},
+        targets={TOOL: FrameModel.around(frame.T_link_frame, MOTIONS, outside=False)},
+    )
+    zeros = {term.joint: term.parameter for term in model.terms}
+
+    def placed(slot: Slot) -> ChainElement:
+        index = slot.parameter if slot.joint is None else zeros[slot.joint]
+        parameter = None if index is None else model.parameters[index]
+        first = parameter is not None and parameter.body == 0
+        return ChainElement(slot.element, slot.joint, None if first else parameter)
+
+    arm = (slot for link in model.links[: frame.link] for slot in link)
+    return tuple(placed(slot) for slot in (*model.setups[SENSOR], *arm, *model.targets[TOOL]))
 
 
 INSTRUMENT = (Row(theta=1.55, d=-4.3), Row(alpha=1.5, a=0.1, theta=-0.79, d=-0.14))
@@ -76,7 +103,7 @@ INSTRUMENT = (Row(theta=1.55, d=-4.3), Row(alpha=1.5, a=0.1, theta=-0.79, d=-0.1
 What can be identified is the same for any place of the instrument in general position."""
 
 
-def described_chain(robot: Robot, frame: Frame) -> tuple[ChainElement, ...]:
+def _described_chain(robot: Robot, frame: Frame) -> tuple[ChainElement, ...]:
     """The description's own constants, joint offsets included.
 
     An arm in modified rows gets a row for the instrument in front of the first joint and one for the tool behind the
@@ -84,26 +111,26 @@ def described_chain(robot: Robot, frame: Frame) -> tuple[ChainElement, ...]:
     and tool, or is of another form, it is taken as it stands.
     """
     joints = [joint.transforms for joint in robot.joints[: frame.link]]
-    tool = tool_row(frame)
+    tool = _tool_row(frame)
     out: list[ChainElement] = []
-    if tool is not None and all(is_modified_row(chain) for chain in joints):
+    if tool is not None and all(_is_modified_row(chain) for chain in joints):
         row, first = row_of(joints[0])[1], INSTRUMENT[1]  # type: ignore[index]
         placed = replace(row, alpha=first.alpha, a=first.a, theta=row.theta + first.theta, d=row.d + first.d)
         joints[0] = transforms(placed, Convention.MODIFIED, robot.joints[0].kind)
-        out += named("base", [(e, None) for e in transforms(INSTRUMENT[0], Convention.MODIFIED, None)])
+        out += _named(SENSOR, -1, [(e, None) for e in transforms(INSTRUMENT[0], Convention.MODIFIED, None)])
     for i, chain in enumerate(joints):
-        out += named(f"joint{i + 1}", [(e, i if e.variable else None) for e in chain])
-    return tuple(out + named("tool", [(e, None) for e in tool or frame.transforms]))
+        out += _named(f"link{i + 1}", i, [(e, i if e.variable else None) for e in chain])
+    return tuple(out + _named(TOOL, frame.link, [(e, None) for e in tool or frame.transforms]))
 
 
-def is_modified_row(chain: tuple[Elementary, ...]) -> bool:
+def _is_modified_row(chain: tuple[Elementary, ...]) -> bool:
     found = row_of(chain)
     return found is not None and found[0] is Convention.MODIFIED
 
 
-def tool_row(frame: Frame) -> tuple[Elementary, ...] | None:
+def _tool_row(frame: Frame) -> tuple[Elementary, ...] | None:
     """The frame as one modified row: as described, or when it only turns about and moves along the last z axis."""
-    if is_modified_row(frame.transforms):
+    if _is_modified_row(frame.transforms):
         return frame.transforms
     if any(e.motion not in (Move.RZ, Move.TZ) for e in frame.transforms):
         return None
@@ -111,20 +138,20 @@ def tool_row(frame: Frame) -> tuple[Elementary, ...] | None:
     return transforms(Row(theta=theta, d=d), Convention.MODIFIED, None)
 
 
-def named(owner: str, elements: Sequence[tuple[Elementary, int | None]]) -> list[ChainElement]:
-    """Elements with names made of the owner and the motion, numbered from the second of a kind on."""
+def _named(owner: str, body: int, elements: Sequence[tuple[Elementary, int | None]]) -> list[ChainElement]:
+    """Elements with names made of the owner and the constant: of a Denavit-Hartenberg row `alpha`, `a`, `theta`, `d`; of any
+    other chain the motion, numbered from the second of a kind on.
+    """
+    row = row_of(tuple(element for element, _ in elements)) is not None
     seen: Counter[str] = Counter()
     out = []
     for element, joint in elements:
-        kind = element.motion.value
-        seen[kind] += 1
-        out.append(ChainElement(element, joint, f"{owner}.{kind}" + (str(seen[kind]) if seen[kind] > 1 else "")))
+        quantity = DENAVIT[element.motion] if row else element.motion.value.lower()
+        seen[quantity] += 1
+        number = str(seen[quantity]) if seen[quantity] > 1 else ""
+        unit = "rad" if element.motion.is_rotation else "m"
+        out.append(ChainElement(element, joint, Parameter(owner, f"{quantity}{number}", unit, body)))
     return out
-
-
-def small_motions(owner: str) -> list[ChainElement]:
-    """Six error transforms that are the identity nominally."""
-    return [ChainElement(Elementary(motion=motion), None, f"{owner}.{motion.value}") for motion in Move]
 
 
 def natural_model(robot: Robot, frame: Frame) -> ChainErrors:
@@ -161,11 +188,16 @@ class PoseRows:
     @cached_property
     def chain(self) -> tuple[ChainElement, ...]:
         frame = self.robot.frame(self.frame)
-        return error_chain(self.robot, frame, self.model or natural_model(self.robot, frame))
+        return _error_chain(self.robot, frame, self.model or natural_model(self.robot, frame))
+
+    @cached_property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The errors in question, from the instrument to the tool."""
+        return tuple(part.parameter for part in self.chain if part.parameter is not None)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return tuple(part.name for part in self.chain if part.name is not None)
+        return tuple(parameter.name for parameter in self.parameters)
 
     @property
     def channels(self) -> tuple[str, ...]:
@@ -184,14 +216,14 @@ class PoseRows:
     def rows(self, inputs: Sequence[Scalar], scalars: Scalars) -> list[LinearRow]:
         q = geometric_coordinates(self.robot, inputs, scalars)
         T, twists = element_twists([(part.element, part.joint) for part in self.chain], q, scalars)
-        wanted = [twist for part, twist in zip(self.chain, twists, strict=True) if part.name is not None]
+        wanted = [twist for part, twist in zip(self.chain, twists, strict=True) if part.parameter is not None]
         if self.measure is PoseMeasure.POSE:
             return [{c: t.linear[i] for c, t in enumerate(wanted)} for i in range(3)] + [
                 {c: t.angular[i] for c, t in enumerate(wanted)} for i in range(3)
             ]
         out: list[LinearRow] = []
         for point in self.points:
-            arm = lever(T, point, scalars)
+            arm = _lever(T, point, scalars)
             moved = [add(t.linear, cross(t.angular, arm)) for t in wanted]
             if self.measure is PoseMeasure.POINTS:
                 out += [{c: v[i] for c, v in enumerate(moved)} for i in range(3)]
@@ -203,7 +235,7 @@ class PoseRows:
         return out
 
 
-def lever(T: Placement, point: Sequence[float], scalars: Scalars) -> Vector:
+def _lever(T: Placement, point: Sequence[float], scalars: Scalars) -> Vector:
     """From the frame's origin to a point fixed to it, in base axes."""
     x, y, z = (scalars.constant(float(value)) for value in point)
     return times(T.R, (x, y, z))

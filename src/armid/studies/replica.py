@@ -16,14 +16,15 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.calibration.enough import MEAN_OVER_RMS, position_uncertainty
 from armid.calibration.fit import FitSettings, KinematicFit, fit
-from armid.calibration.measurement import Measurements, Observations, Observed
 from armid.calibration.noise import VectorLoss
 from armid.calibration.solve import SolverSettings
 from armid.design.poses import PoseMethod, PoseSettings, Purpose, design_poses
 from armid.kinematics.build import kinematic_model
 from armid.kinematics.calibrated import predicted_poses
-from armid.kinematics.model import ErrorModel, FrameModel, KinematicModel, Term, TermBasis, UnknownGeometry
+from armid.kinematics.measurement import Measurements, Observations, Observed
+from armid.kinematics.model import ErrorModel, FrameModel, KinematicModel, TermBasis
 from armid.kinematics.rotations import rotation_exp, rotation_log
+from armid.kinematics.words import Term, UnknownGeometry
 from armid.robot.elementary import Elementary, Move
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
@@ -149,19 +150,19 @@ class Replica:
         )
 
 
-def row_chain(row: tuple[float, float, float, float]) -> tuple[Elementary, ...]:
+def _row_chain(row: tuple[float, float, float, float]) -> tuple[Elementary, ...]:
     """Rx Tx Rz Tz of one row ([Kolyubin2017] eq. 2)."""
     return tuple(Elementary(motion=m, value=x) for m, x in zip((Move.RX, Move.TX, Move.RZ, Move.TZ), row, strict=True))
 
 
-def frames(robot: Robot) -> tuple[dict[str, FrameModel], dict[str, FrameModel]]:
+def _frames(robot: Robot) -> tuple[dict[str, FrameModel], dict[str, FrameModel]]:
     """The known camera, down to the floor under the catalogue's arm, and the fixture with its four unknowns."""
     # Joint 1 of the catalogue starts 0.31 m above its base; [Kolyubin2017] counts from the joint.
     height = sum(e.value for e in robot.joints[0].transforms if e.motion is Move.TZ)
-    chain = (*row_chain(CAMERA[0]), *row_chain(CAMERA[1]), Elementary(motion=Move.TZ, value=-height))
+    chain = (*_row_chain(CAMERA[0]), *_row_chain(CAMERA[1]), Elementary(motion=Move.TZ, value=-height))
     return (
         {"camera": FrameModel(chain, (None,) * len(chain))},
-        {"tool": FrameModel(row_chain(FIXTURE), NAMES, rank=2)},
+        {"tool": FrameModel(_row_chain(FIXTURE), NAMES, rank=2)},
     )
 
 
@@ -169,7 +170,7 @@ def replica(disturbance: Disturbance | None = None, *, rng: np.random.Generator)
     """The arm of table 2 with a disturbance whose phases are drawn."""
     disturbance = disturbance or Disturbance()
     robot = load_robot("lwr4plus")
-    setups, targets = frames(robot)
+    setups, targets = _frames(robot)
     truth = kinematic_model(robot, ErrorModel(UnknownGeometry.MDH, ALL_TERMS), setups=setups, targets=targets)
     values = np.zeros(len(truth.parameters))
     for i, row in enumerate(DEVIATIONS):
@@ -209,12 +210,12 @@ def optimised_poses(seed: int, *, count: int = POSES) -> FloatArray:
 
 def fitted(robot: Robot, measurements: Measurements, terms: frozenset[Term] = frozenset({Term.OFFSET})) -> KinematicFit:
     """Frames 2 to 8 in the parameters of [Kolyubin2017], and these joint terms."""
-    setups, targets = frames(robot)
+    setups, targets = _frames(robot)
     settings = FitSettings(SolverSettings(loss=VectorLoss(0.0)), setups=setups, targets=targets, fixed=CAMERA_KNOWN)
     return fit(robot, measurements, ErrorModel(UnknownGeometry.MDH, terms), settings=settings)
 
 
-def errors_on(found: KinematicFit, arm: Replica, q: FloatArray) -> Errors:
+def _errors_on(found: KinematicFit, arm: Replica, q: FloatArray) -> Errors:
     """Distance between the fitted and the true arm."""
     model, true = predicted_poses(found.model, found.after.values, q, setup="camera", target="tool"), arm.poses(q)
     away = np.linalg.norm(model[:, :3, 3] - true[:, :3, 3], axis=1)
@@ -222,7 +223,7 @@ def errors_on(found: KinematicFit, arm: Replica, q: FloatArray) -> Errors:
     return Errors(float(away.mean()), float(away.max()), float(turned.mean()))
 
 
-def predicted_error(found: KinematicFit, q: FloatArray) -> float:
+def _predicted_error(found: KinematicFit, q: FloatArray) -> float:
     """Mean position error that noise and prior leave, from the covariance [m]."""
     there = Measurements(
         q=q, observations=(Observations(quantity=Observed.POINT, rows=np.arange(len(q)), setup="camera"),)
@@ -241,10 +242,10 @@ def replica_table(disturbances: Iterable[Disturbance], *, seed: int = 0, draws: 
     """
     q = optimised_poses(seed)
     for disturbance in disturbances:
-        yield averaged(disturbance, [drawn(disturbance, q, np.random.default_rng((seed, k))) for k in range(draws)])
+        yield _averaged(disturbance, [_drawn(disturbance, q, np.random.default_rng((seed, k))) for k in range(draws)])
 
 
-def drawn(disturbance: Disturbance, q: FloatArray, rng: np.random.Generator) -> ReplicaRow:
+def _drawn(disturbance: Disturbance, q: FloatArray, rng: np.random.Generator) -> ReplicaRow:
     """One draw."""
     arm = replica(disturbance, rng=rng)
     fresh, many = random_poses(rng, FRESH), random_poses(rng, MANY)
@@ -254,14 +255,14 @@ def drawn(disturbance: Disturbance, q: FloatArray, rng: np.random.Generator) -> 
     return ReplicaRow(
         disturbance=disturbance,
         displacement=float(np.linalg.norm((arm.poses(fresh) - undisturbed)[:, :3, 3], axis=1).mean()),
-        rigid=errors_on(fitted(arm.robot, seen), arm, fresh),
-        bound=errors_on(fitted(arm.robot, arm.measured(many, rng, noise=0.0)), arm, fresh),
-        modelled=errors_on(modelled, arm, fresh),
-        predicted=predicted_error(modelled, fresh),
+        rigid=_errors_on(fitted(arm.robot, seen), arm, fresh),
+        bound=_errors_on(fitted(arm.robot, arm.measured(many, rng, noise=0.0)), arm, fresh),
+        modelled=_errors_on(modelled, arm, fresh),
+        predicted=_predicted_error(modelled, fresh),
     )
 
 
-def averaged(disturbance: Disturbance, rows: list[ReplicaRow]) -> ReplicaRow:
+def _averaged(disturbance: Disturbance, rows: list[ReplicaRow]) -> ReplicaRow:
     """The mean of several draws."""
 
     def mean(name: str) -> Errors:

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.calibration.calibrate import Calibration, CalibrationSettings, calibrate
-from armid.calibration.measurement import Measurements, Observations, Observed
+from armid.calibration.calibrate import Calibration, calibrate
 from armid.calibration.tool_error import Statistics, statistics
 from armid.design.poses import PoseDesign, PoseMethod, PoseSettings, Purpose, design_poses
 from armid.kinematics.calibrated import predicted_poses
+from armid.kinematics.measurement import Measurements, Observations, Observed
 from armid.kinematics.rotations import rotation_log
 from armid.robot.robot import Robot
 from armid.simulation.tracker import TrackedPoses, Tracker, track_poses
@@ -61,7 +61,7 @@ def kinematic_step(
     tracker = Tracker(beside(), np.linalg.inv(nominal.tip.T_link_frame) @ real.T_link_target)
     noisy = replace(tracker, position_noise=position_noise, orientation_noise=orientation_noise)
     seen = track_poses(real.robot, design.poses, noisy, seed=seed)
-    calibration = calibrate(nominal, _measurements_of(seen), settings=CalibrationSettings((real.errors,), seed=seed))
+    calibration = calibrate(nominal, _measurements_of(seen), candidates=(real.errors,), seed=seed)
     lower, upper = nominal.limit("lower"), nominal.limit("upper")
     span = np.where(np.isfinite(upper - lower), upper - lower, 0.0)
     fresh = np.where(np.isfinite(lower), lower, 0.0) + span * np.random.default_rng([seed, 7]).random(

@@ -227,7 +227,7 @@ class Measurements:
         object.__setattr__(self, "q", read_only(finite("q", np.asarray(self.q, dtype=np.float64))))
         n = len(self.q)
         if self.groups is None:
-            object.__setattr__(self, "groups", same_configuration(self.q))
+            object.__setattr__(self, "groups", _same_configuration(self.q))
         if not self.labels:
             object.__setattr__(self, "labels", tuple(f"row {i + 1}" for i in range(n)))
 
@@ -269,7 +269,7 @@ class Measurements:
         )
 
 
-def same_configuration(q: FloatArray) -> IntArray:
+def _same_configuration(q: FloatArray) -> IntArray:
     """A number per row, equal for rows with identical joint positions, in order of appearance."""
     _, first, which = np.unique(q, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(np.argsort(first))

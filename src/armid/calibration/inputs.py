@@ -1,0 +1,121 @@
+"""What a calibration starts from: an arm and its measurements, from files or as objects, one or many."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from armid.calibration.arm import load_arm
+from armid.calibration.poses_table import PosesMapping, column_names, read_mapping
+from armid.calibration.read import read_poses
+from armid.calibration.setups import combined, share_frames
+from armid.calibration.words import SetupSharing
+from armid.errors import InputError
+from armid.kinematics.measurement import Measurements
+from armid.outcome import InputFile
+from armid.robot.robot import JointKind, Robot
+
+PoseData = Measurements | str | Path
+"""Measured poses: an object, or the path of a poses file (docs/formats.md)."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CalibrationInputs:
+    """An arm with what was measured on it.
+
+    Args:
+        robot: nominal arm.
+        train: measurements to fit.
+        held_out: measurements for the test; None without.
+        files: what was read.
+    """
+
+    robot: Robot
+    train: Measurements
+    held_out: Measurements | None
+    files: tuple[InputFile, ...]
+
+
+def calibration_inputs(
+    robot: Robot | str | Path,
+    poses: PoseData | Sequence[PoseData],
+    validate: PoseData | Sequence[PoseData] | None,
+    *,
+    mapping: PosesMapping | None,
+    setups: SetupSharing,
+    base: str | None,
+    tip: str | None,
+) -> CalibrationInputs:
+    """Everything read, with frames shared or named apart as `setups` says.
+
+    Raises:
+        InputError: a file that cannot be read, or nothing to read.
+    """
+    train, held_out = _several(poses), [] if validate is None else _several(validate)
+    if not train:
+        raise InputError("poses", "none given", "name at least one poses file")
+    arm = _arm(robot, train, base=base, tip=tip)
+    fitted = combined(arm, _read(arm, train, mapping), setups)
+    tested = combined(arm, _read(arm, held_out, mapping), SetupSharing.SHARED) if held_out else None
+    if tested is not None:
+        tested = _named_apart(arm, fitted, tested, setups)
+    files = (
+        InputFile(arm.source.path or arm.name, arm.source.sha256, "robot"),
+        *(_input_file(data, "poses") for data in train),
+        *(_input_file(data, "held-out") for data in held_out),
+    )
+    return CalibrationInputs(robot=arm, train=fitted, held_out=tested, files=files)
+
+
+def poses_mapping(given: PosesMapping | str | Path | None, **words: object) -> PosesMapping | None:
+    """How to read files: a mapping with single words on top; None when neither says anything.
+
+    Args:
+        given: a mapping, or the path of a mapping file.
+        words: fields of `PosesMapping`; those that are None or zero say nothing.
+    """
+    said = {name: value for name, value in words.items() if value}
+    if given is None and not said:
+        return None
+    known = PosesMapping() if given is None else given if isinstance(given, PosesMapping) else read_mapping(given)
+    return replace(known, **said)  # type: ignore[arg-type]
+
+
+def _several(data: PoseData | Sequence[PoseData]) -> list[PoseData]:
+    return [data] if isinstance(data, Measurements | str | Path) else list(data)
+
+
+def _arm(robot: Robot | str | Path, poses: Sequence[PoseData], *, base: str | None, tip: str | None) -> Robot:
+    """The arm; of a branched description the chain whose joints the first file names."""
+    if isinstance(robot, Robot):
+        return robot
+    columns = () if isinstance(poses[0], Measurements) else column_names(poses[0])
+    return load_arm(str(robot), columns, base=base, tip=tip)
+
+
+def _read(arm: Robot, data: Sequence[PoseData], mapping: PosesMapping | None) -> dict[str, Measurements]:
+    """Measurements by name: the stem of a file, the place in the list of an object."""
+    slides = [joint.kind is JointKind.PRISMATIC for joint in arm.joints]
+    out = {}
+    for number, part in enumerate(data, start=1):
+        if isinstance(part, Measurements):
+            out[f"part{number}"] = part
+        else:
+            out[Path(part).stem] = read_poses(part, arm.joint_names, prismatic=slides, mapping=mapping)
+    return out
+
+
+def _named_apart(arm: Robot, train: Measurements, held_out: Measurements, setups: SetupSharing) -> Measurements:
+    """Held-out measurements, with frames of their own when they were taken in another setup."""
+    apart = setups is SetupSharing.PER_FILE or (
+        setups is SetupSharing.AUTO and not share_frames(arm, [train, held_out])
+    )
+    return combined(arm, {"validation": held_out}, SetupSharing.PER_FILE) if apart else held_out
+
+
+def _input_file(data: PoseData, role: str) -> InputFile:
+    if isinstance(data, Measurements):
+        return InputFile(f"{len(data.q)} configurations in memory", "", role)
+    return InputFile(str(data), hashlib.sha256(Path(data).read_bytes()).hexdigest(), role)
