@@ -13,7 +13,7 @@ from armid.estimation.estimate import Estimate
 from armid.estimation.status import Status
 from armid.estimation.torque_error import JointErrors
 from armid.identification.comparison import TOLERATED, Comparison, stacked
-from armid.logs.health.torque import LAG_SECONDS
+from armid.logs.health.thresholds import LAG_SECONDS
 from armid.notes import Note, Severity
 from armid.outcome import Check
 from armid.parameters.inertial import pseudo_inertia

@@ -13,6 +13,7 @@ from armid.logs.health.probe import Probe
 from armid.logs.log import Channel
 from armid.logs.samples import Samples, Segment
 from armid.signals.filters import LowPass, low_pass
+from armid.signals.spline import CubicSpline
 
 Index = npt.NDArray[np.intp]
 
@@ -246,15 +247,13 @@ def advanced(values: FloatArray, samples: Samples, by: float) -> FloatArray:
 
     Straight lines would smooth the torque, and smoother torque leaves less unexplained: half a sample would look like a lag.
     """
-    from scipy.interpolate import CubicSpline
-
     if by == 0.0:
         return values
     out = values.copy()
     for segment in samples.segments:
         t = samples.time[segment.slice]
         if len(t) > 4:
-            curve = CubicSpline(t, values[segment.slice], axis=0)
+            curve = CubicSpline.through(t, values[segment.slice])
             out[segment.slice] = curve(np.clip(t + by, t[0], t[-1]))
     return out
 
@@ -269,13 +268,11 @@ def derivative_within(values: FloatArray, segments: tuple[Segment, ...], rate: f
 
 
 def orthonormal(A: FloatArray) -> FloatArray:
-    """An orthonormal basis of the columns, by QR with pivoting; columns of rounding errors are left out."""
-    from scipy.linalg import qr
-
+    """An orthonormal basis of the columns, from the singular values of their triangular factor; rounding errors are left out."""
     size = np.linalg.norm(A, axis=0)
     kept = size > ROUNDING * float(size.max(initial=0.0))
     if not kept.any():
         return np.empty((len(A), 0))
-    Q, R, _ = qr(A[:, kept] / size[kept], mode="economic", pivoting=True, check_finite=False)
-    diagonal = np.abs(np.diag(R))
-    return np.asarray(Q[:, : int((diagonal > RANK * diagonal[0]).sum())], dtype=np.float64)
+    Q, R = np.linalg.qr(A[:, kept] / size[kept])
+    U, singular, _ = np.linalg.svd(R)
+    return np.asarray(Q @ U[:, : int((singular > RANK * singular[0]).sum())], dtype=np.float64)
