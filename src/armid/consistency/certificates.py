@@ -13,6 +13,7 @@ from armid.consistency.consistent import ConsistentEstimate, parameter_scale
 from armid.consistency.feasibility import feasibility
 from armid.consistency.mass_matrix_bound import mass_matrix_bound
 from armid.estimation.estimate import Estimate
+from armid.information.solve import smallest_solution
 from armid.kernels.dynamics import mass_matrix
 from armid.parameters.inertial import N_INERTIAL
 from armid.robot.robot import Robot
@@ -117,7 +118,7 @@ def nearest_standard(free: Estimate, consistent: ConsistentEstimate) -> FloatArr
     """
     scale = parameter_scale(consistent.prior)
     miss = free.values - free.base.values(consistent.values)
-    return consistent.values + scale * np.linalg.lstsq(free.base.projection * scale, miss, rcond=None)[0]
+    return consistent.values + scale * smallest_solution(free.base.projection * scale, miss)
 
 
 def moving_bodies(robot: Robot, names: tuple[str, ...], values: FloatArray, *, payload: bool) -> FloatArray:

@@ -10,6 +10,7 @@ import numpy as np
 from armid.arrays import FloatArray, read_only
 from armid.consistency.bodies import Body, bodies_of, other_columns
 from armid.information.information import Information
+from armid.information.solve import smallest_solution
 from armid.notes import Note, Severity
 from armid.parameters.inertial import InertialIndex, from_centre_of_mass, inertial_problem, pseudo_inertia
 from armid.robot.elementary import product
@@ -140,7 +141,7 @@ def scaled_to_data(prior: Prior, information: Information) -> Prior:
         target = shape if body in made_up else known
         target[list(body.columns)] = body.of(prior.values)
     others = other_columns(prior.names, prior.bodies)
-    solution = np.linalg.lstsq(np.column_stack([R @ shape, R[:, others]]), z - R @ known, rcond=1e-10)[0]
+    solution = smallest_solution(np.column_stack([R @ shape, R[:, others]]), z - R @ known, rcond=1e-10)
     scale = float(solution[0])
     if scale < SMALLEST_SCALE:
         return prior

@@ -19,11 +19,10 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.estimation.autoregression import Autoregression, fit_autoregression, impulse_response
 from armid.estimation.estimate import NORMAL_95, Estimate
-from armid.estimation.factor import solve_factor
-from armid.estimation.least_squares import reduced
 from armid.estimation.repeats import repeat_growth
 from armid.estimation.run import Run, information_of
 from armid.information.information import Information
+from armid.information.solve import reduced, solve
 
 
 class Covariance(Protocol):
@@ -35,8 +34,7 @@ class Covariance(Protocol):
 
 def bread(rows: Information, sigma: Mapping[str, float]) -> FloatArray:
     """(A^T W A)^-1 over the base parameters."""
-    weighted = rows.weighted({name: 1.0 / value for name, value in sigma.items()})
-    return solve_factor(weighted.stacked(), rows.parameters).inverse
+    return solve(rows, weights={name: 1.0 / value for name, value in sigma.items()}).inverse
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,12 @@ import numpy as np
 from armid.arrays import FloatArray, read_only
 from armid.errors import InputError
 from armid.estimation.estimate import Estimate
-from armid.estimation.least_squares import WeightedLeastSquares, reduced
+from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.recording import torque_source
 from armid.estimation.run import Run
 from armid.identifiability.base import BaseParameters
 from armid.information.information import Information, total
+from armid.information.solve import reduced
 
 MOST_FOLDS = 10
 """Up to so many motions each is left out alone; more are dealt out to this many folds."""

@@ -10,11 +10,11 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.estimation.estimate import Estimate
-from armid.estimation.factor import solve_factor
-from armid.estimation.least_squares import WeightedLeastSquares, reduced
+from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.run import Run, check_rows, information_of, weighted_information
-from armid.estimation.status import Status
 from armid.identifiability.base import BaseParameters
+from armid.information.solve import solve
+from armid.information.status import Status
 from armid.notes import Note, Severity
 
 MAD_TO_SIGMA = 1.482602218505602
@@ -103,8 +103,7 @@ class RobustLeastSquares:
             scale = [np.array([sigma[name] for name in run.channels]) for run in runs]
             weights = [self.loss.weights(r / s) for r, s in zip(residuals, scale, strict=True)]
             roots = [np.sqrt(w) / s for w, s in zip(weights, scale, strict=True)]
-            rows = reduced(weighted_information(runs, roots), base)
-            solution = solve_factor(rows.stacked(), base.names)
+            solution = solve(weighted_information(runs, roots), base)
             step = np.abs(solution.values - values) / np.sqrt(np.diag(solution.inverse))
             values = solution.values
             if step.max() < self.tolerance:

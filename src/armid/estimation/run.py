@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from armid.arrays import FloatArray, samples
 from armid.errors import InputError, ShapeError
-from armid.estimation.status import EstimationError, Status
 from armid.information.accumulate import accumulate
 from armid.information.information import ChannelInformation, Information, total, triangular
+from armid.information.status import EstimationError, Status
 from armid.kernels.evaluate import evaluate_rows, residuals
 from armid.kernels.source import RowSource
 

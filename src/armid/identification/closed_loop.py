@@ -14,8 +14,8 @@ from armid.consistency.regularisers import PullBack
 from armid.errors import ShapeError
 from armid.estimation.recording import averaged_sign, torque_source, with_torque_source
 from armid.estimation.run import Run
-from armid.estimation.status import EstimationError, Status
 from armid.identifiability.base import BaseParameters
+from armid.information.status import EstimationError, Status
 from armid.kernels.evaluate import CompiledRows, compiled_rows
 from armid.parameters.effects import TorqueSide
 

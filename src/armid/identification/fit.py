@@ -12,17 +12,17 @@ from armid.consistency.prior import Prior, nominal_prior, scaled_to_data
 from armid.errors import InputError
 from armid.estimation.covariance import PerChannelNoise
 from armid.estimation.estimate import Estimate, identification_notes, units_of
-from armid.estimation.factor import solve_factor
-from armid.estimation.least_squares import GaussianPrior, reduced
+from armid.estimation.least_squares import GaussianPrior
 from armid.estimation.recording import torque_source, with_torque_source
 from armid.estimation.run import Run, check_rows, information_of
-from armid.estimation.status import EstimationError, Status
 from armid.identifiability.base import BaseParameters, base_parameters
 from armid.identifiability.structure import structural_base
 from armid.identification.gravity import GravityDirection
 from armid.identification.methods import Aids, free_estimate, updated_estimate
 from armid.identification.settings import Identification
 from armid.information.information import Information
+from armid.information.solve import solve
+from armid.information.status import EstimationError, Status
 from armid.notes import Note
 from armid.parameters.effects import TorqueSide
 from armid.robot.robot import Robot
@@ -186,7 +186,7 @@ def consistent_prior(
 def condition_numbers(fit: Fit) -> tuple[float, float]:
     """Of the stacked base regressor in SI units, and with unit columns; infinite when the data lack rank."""
     try:
-        solution = solve_factor(reduced(fit.information, fit.structural).stacked(), fit.structural.names)
+        solution = solve(fit.information, fit.structural)
     except EstimationError:
         return float("inf"), float("inf")
     return solution.condition_number, solution.condition_number_scaled

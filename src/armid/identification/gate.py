@@ -10,9 +10,9 @@ import numpy as np
 from armid.consistency.certificates import Certificates
 from armid.consistency.consistent import ConsistentEstimate
 from armid.estimation.estimate import Estimate
-from armid.estimation.status import Status
 from armid.estimation.torque_error import JointErrors
 from armid.identification.comparison import TOLERATED, Comparison, stacked
+from armid.information.status import Status
 from armid.logs.health.torque import LAG_SECONDS
 from armid.notes import Note, Severity
 from armid.outcome import Check

@@ -16,13 +16,13 @@ from armid.arrays import FloatArray, read_only
 from armid.consistency.consistent import Consistency
 from armid.consistency.prior import nominal_prior
 from armid.estimation.extended import Column, extended
-from armid.estimation.factor import solve_factor
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.recording import torque_source, with_torque_source
 from armid.estimation.run import Run, information_of
-from armid.estimation.status import Status
 from armid.identifiability.base import BaseParameters
 from armid.identifiability.structure import structural_base
+from armid.information.solve import solve
+from armid.information.status import Status
 from armid.notes import Note, Severity
 
 TANGENTS = ("gravity.tilt1", "gravity.tilt2")
@@ -175,8 +175,8 @@ def gravity_torque(run: Run, standard: FloatArray, gravity: FloatArray) -> Float
 def joint_step(wide: Sequence[Run], base: BaseParameters, sigma: Mapping[str, float]) -> tuple[FloatArray, float]:
     """Least squares over base parameters and tangents: the tilt [rad] and its deviation [rad]."""
     p = len(base.parameters)
-    rows = information_of(wide).select([*base.independent, p, p + 1]).weighted({n: 1.0 / s for n, s in sigma.items()})
-    solution = solve_factor(rows.stacked(), (*base.names, *TANGENTS))
+    rows = information_of(wide).select([*base.independent, p, p + 1])
+    solution = solve(rows, weights={name: 1.0 / s for name, s in sigma.items()})
     r = len(base)
     return solution.values[r:], float(np.sqrt(np.trace(solution.inverse[r:, r:])))
 

@@ -24,10 +24,10 @@ from armid.consistency.consistent import ConsistentEstimate
 from armid.consistency.prior import Prior
 from armid.errors import InputError
 from armid.estimation.estimate import Estimate
-from armid.estimation.status import Status
 from armid.estimation.torque_error import JointErrors, number
 from armid.identifiability.base import BaseParameters
 from armid.identifiability.rank import RankDecision
+from armid.information.status import Status
 from armid.notes import Note, Severity
 from armid.outcome import Check
 from armid.parameters.effects import Effects, PayloadRuns, TorqueSide

@@ -15,7 +15,6 @@ from armid.estimation.folds import Fold, k_fold, leave_one_out, motions
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.recording import runs_of
 from armid.estimation.run import information_of
-from armid.estimation.status import EstimationError
 from armid.identification.fit import Fit
 from armid.identification.gains import DriveGains
 from armid.identification.prepare import (
@@ -23,6 +22,7 @@ from armid.identification.prepare import (
     conditioned,
 )
 from armid.identification.settings import Identification
+from armid.information.status import EstimationError
 from armid.logs.conditioning import Conditioning
 from armid.logs.log import Log
 from armid.robot.robot import Robot
