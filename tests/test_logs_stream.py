@@ -159,7 +159,9 @@ def test_a_polled_controller_is_refused_unless_stamps_are_accepted(tmp_path):
     assert len(concatenated(condition_stream(open_log(path, arm()), arm(), accepted))) > 100
 
 
-def test_a_clock_that_slips_later_is_refused(tmp_path):
+def test_a_clock_that_slips_later_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(streaming, "EVIDENCE_ROWS", 3000)
+
     def slipping(t):
         return jitter(4e-4)(t) + np.where(t > 30.0, 4e-3 * np.sin(t - 30.0), 0.0)
 
@@ -178,7 +180,7 @@ def test_corrupt_rows_that_leave_a_gap_split_the_log(tmp_path):
     agree(joined, whole, 1e-8)
 
 
-def test_open_choices_are_made_on_the_first_piece(tmp_path):
+def test_open_choices_are_made_on_the_first_rows(tmp_path):
     path = written(tmp_path, recording(seconds=60.0))
     pieces = list(condition_stream(open_log(path, arm()), arm()))
     assert len({piece.settings for piece in pieces}) == 1

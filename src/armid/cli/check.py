@@ -50,12 +50,12 @@ def check(
     as_json: JsonOption = False,
 ) -> None:
     """Is this log what it claims to be? Clock, units, signs, joint order, lag, mounting."""
-    from armid.logs import ReadOptions, check_file
+    from armid.logs import ReadOptions, check_log
     from armid.robot.load import load_robot
 
     arm = load_robot(robot, base=base, tip=tip, gravity=three_numbers(gravity) if gravity else None)
     options = ReadOptions(format=format, step=step, side=side, data_root=data_root, topic=topic)
-    checked = [check_file(log, arm, options=options) for log in logs]
+    checked = [check_log(log, arm, options=options) for log in logs]
     result = summary(checked)
     for log in checked:
         show(log)

@@ -1,12 +1,12 @@
 """Recordings: read anything, trust nothing, condition properly."""
 
+from armid.logs.check import check_log
 from armid.logs.conditioning import Conditioning, Differentiator, VelocitySource, condition, detected_period
 from armid.logs.conditioning.stream import condition_stream
-from armid.logs.health.check import check_log
-from armid.logs.health.file import check_file
 from armid.logs.health.refuse import LogRefusedError
 from armid.logs.log import Channel, Clock, Conditions, Log, LogSource, matched
 from armid.logs.read import LogStream, ReadOptions, open_log, read_log
+from armid.logs.recording import Recording, open_recording
 from armid.logs.samples import Samples, Segment, concatenated
 
 __all__ = [
@@ -20,10 +20,10 @@ __all__ = [
     "LogSource",
     "LogStream",
     "ReadOptions",
+    "Recording",
     "Samples",
     "Segment",
     "VelocitySource",
-    "check_file",
     "check_log",
     "concatenated",
     "condition",
@@ -31,5 +31,6 @@ __all__ = [
     "detected_period",
     "matched",
     "open_log",
+    "open_recording",
     "read_log",
 ]

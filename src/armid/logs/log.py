@@ -118,6 +118,7 @@ class Log:
         conditions: of the run.
         source: provenance.
         notes: what the reader guessed and what health checks found.
+        checked: whether its health was checked; `notes` hold what was found.
     """
 
     name: str
@@ -129,6 +130,7 @@ class Log:
     conditions: Conditions = field(default_factory=Conditions)
     source: LogSource = field(default_factory=LogSource)
     notes: tuple[Note, ...] = ()
+    checked: bool = False
 
     def __post_init__(self) -> None:
         time = frozen(self.time)

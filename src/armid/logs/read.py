@@ -21,8 +21,7 @@ from armid.logs.presets import guessed_map
 from armid.logs.readers.files import existing, open_table, sha256_of
 from armid.logs.readers.table import MAX_BYTES, Layout, Table, TableFile
 from armid.logs.readers.text import flat_table
-from armid.logs.timing import clock_guess
-from armid.logs.units import seconds
+from armid.logs.timing import ClockGuess, clock_guess
 from armid.notes import Note, Severity
 from armid.robot.robot import Robot
 
@@ -216,15 +215,28 @@ class LogStream:
     tables: Mapping[str, TableFile]
     robot: Robot | None
     guesses: tuple[Note, ...]
-    timing: tuple[Note, ...] = ()
-    unit: str = ""
-    """Of the clock's column, known once the first piece has been read."""
+    settled: ClockGuess | None = None
+    """The clock, known once the first piece has been read."""
     _hashes: Future[LogSource] | None = field(default=None, repr=False)
 
     @property
     def notes(self) -> tuple[Note, ...]:
         """Everything said so far; complete after the last piece."""
         return (*(n for t in self.tables.values() for n in t.notes), *self.guesses, *self.timing)
+
+    @property
+    def timing(self) -> tuple[Note, ...]:
+        """What was guessed about the clock."""
+        return () if self.settled is None else self.settled.notes
+
+    def again(self) -> LogStream:
+        """The same recording from its beginning, its clock settled; what is skipped on the way is not counted again."""
+        self.start_hash()
+        other = replace(self, tables={key: copy(table) for key, table in self.tables.items()})
+        if self.settled is None:
+            next(other.chunks(), None)
+            self.settled = other.settled
+        return other
 
     @cached_property
     def scaled(self) -> tuple[Scaled, ...]:
@@ -252,7 +264,6 @@ class LogStream:
         """Pieces in order, each a Log of at most about `rows` samples."""
         self.start_hash()
         clock = self.mapping.clock
-        kind, unit, step = Clock.COLUMN, clock.unit, clock.step
         offset, seen = 0, 0
         for tables in self.aligned(rows):
             count = len(next(iter(next(iter(tables.values())).values())))
@@ -262,34 +273,29 @@ class LogStream:
                 continue
             channels = {s.channel: channel_values(s, tables[s.file], start, stop) for s in self.scaled}
             time = clock_column(clock, tables, start, stop)
-            if offset == 0:
-                guess = clock_guess(clock, time, channels, self.mapping.name)
-                kind, unit, step, self.timing = guess.kind, guess.unit, guess.step, guess.notes
-                self.unit = unit
-            counted = np.arange(float(offset), float(offset + stop - start))
-            with np.errstate(all="ignore"):
-                stamps: FloatArray = counted * (step or 1.0) if time is None else time * seconds(unit or "s")
+            if self.settled is None:
+                self.settled = clock_guess(clock, time, channels, self.mapping.name)
+            stamps = self.settled.times(time, offset, stop - start)
             offset += stop - start
-            yield self.log(stamps, channels, kind)
+            yield self.log(stamps, channels, self.settled.kind)
         if offset == 0:
             raise InputError(self.mapping.name, "no samples in the rows to use")
 
     def stamps(self, rows: int = CHUNK_ROWS) -> Iterator[FloatArray]:
-        """The recorded times alone [s], piece by piece; after the first piece of `chunks`, which settles their unit."""
+        """The times alone [s], piece by piece; after the first piece of `chunks`, which settles the clock."""
+        assert self.settled is not None
         clock = self.mapping.clock
-        if clock.column is None:
-            return
-        names = {name for name in (clock.column, clock.nanoseconds) if name is not None}
-        seen = 0
+        file = clock.file if clock.column is not None else self.scaled[0].file
+        names = {name for name in (clock.column, clock.nanoseconds) if name is not None} or {self.scaled[0].columns[0]}
+        seen, offset = 0, 0
         # A copy, so that what it skips is not counted twice.
-        for piece in copy(self.tables[clock.file]).chunks(rows, names):
-            count = rows_of(piece)
-            start, stop = window(self.mapping.rows, seen, count)
-            seen += count
+        for piece in copy(self.tables[file]).chunks(rows, names):
+            start, stop = window(self.mapping.rows, seen, rows_of(piece))
+            seen += rows_of(piece)
             if start < stop:
-                time = clock_column(clock, {clock.file: piece}, start, stop)
-                assert time is not None
-                yield time * seconds(self.unit or clock.unit or "s")
+                time = clock_column(clock, {file: piece}, start, stop)
+                yield self.settled.times(time, offset, stop - start)
+                offset += stop - start
 
     def log(self, time: FloatArray, channels: dict[Channel, FloatArray], clock: Clock) -> Log:
         n = channels[Channel.POSITION].shape[1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -32,6 +32,8 @@ class Segment:
         log: name of the log it comes from.
         rate: samples per second [Hz].
         conditions: of that run.
+        continues: whether it follows on the last sample of the piece before without a gap.
+        lead, trail: samples at its beginning and end that belong to the pieces before and after and are there as context only.
     """
 
     start: int
@@ -39,6 +41,9 @@ class Segment:
     log: str = ""
     rate: float = 0.0
     conditions: Conditions = field(default_factory=Conditions)
+    continues: bool = False
+    lead: int = 0
+    trail: int = 0
 
     def __len__(self) -> int:
         return self.stop - self.start
@@ -229,6 +234,35 @@ def concatenated(parts: Sequence[Samples] | Iterable[Samples]) -> Samples:
         sources=tuple(dict.fromkeys(source for piece in pieces for source in piece.sources)),
         notes=tuple(dict.fromkeys(note for piece in pieces for note in piece.notes)),
     )
+
+
+def with_context(pieces: Iterable[Samples], context: int) -> Iterator[Samples]:
+    """Pieces with so many samples of their neighbours of the same stretch before and after; `lead` and `trail` count them."""
+    if context <= 0:
+        yield from pieces
+        return
+    before: Samples | None = None
+    here: Samples | None = None
+    for after in pieces:
+        if here is not None:
+            yield _among(before, here, after, context)
+        before, here = here, after
+    if here is not None:
+        yield _among(before, here, None, context)
+
+
+def _among(before: Samples | None, here: Samples, after: Samples | None, context: int) -> Samples:
+    """A piece between its neighbours."""
+    parts = [here]
+    lead = trail = 0
+    if before is not None and here.segments[0].continues:
+        lead = min(context, len(before))
+        parts.insert(0, before.window(len(before) - lead, len(before)))
+    if after is not None and after.segments[0].continues:
+        trail = min(context, len(after))
+        parts.append(after.window(0, trail))
+    whole = concatenated(parts)
+    return replace(whole, segments=(replace(here.segments[0], start=0, stop=len(whole), lead=lead, trail=trail),))
 
 
 def joined(arrays: Sequence[FloatArray]) -> FloatArray:

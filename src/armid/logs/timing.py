@@ -23,6 +23,13 @@ class ClockGuess:
     step: float | None = None
     notes: tuple[Note, ...] = ()
 
+    def times(self, stamps: FloatArray | None, offset: int, count: int) -> FloatArray:
+        """Times of some rows [s]: their stamps, or counted from the row `offset` on; without any clock, the count itself."""
+        with np.errstate(all="ignore"):
+            if stamps is None:
+                return np.arange(float(offset), float(offset + count)) * (self.step or 1.0)
+            return np.asarray(stamps * seconds(self.unit or "s"))
+
 
 UNIT_MARGIN = 4.0
 """Units of time are a factor of 1000 apart; a step within this factor of the inferred one settles which it is."""

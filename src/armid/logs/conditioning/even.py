@@ -40,11 +40,13 @@ class Piece:
         log: the rows.
         begins: whether the stretch begins here.
         clock: of the stretch.
+        part: of the recording, counted from 0, when it is split.
     """
 
     log: Log
     begins: bool
     clock: StretchClock
+    part: int = 0
 
 
 def cut_at_gaps(pieces: Iterable[Log], gap: float, clocks: Iterator[StretchClock]) -> Iterator[Piece]:

@@ -1,4 +1,4 @@
-"""Stretches of a log on uniform grids, averaged over repetitions when asked."""
+"""Stretches of a log on uniform grids; the mean of repetitions."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Uniform:
 
 
 def uniform_parts(log: Log, settings: Conditioning) -> tuple[list[Uniform], list[Note]]:
-    """The stretches of a log on uniform grids."""
+    """The stretches of a log on uniform grids; of a repeated motion, on grids whose step divides the period."""
     if log.clock is Clock.UNKNOWN:
         raise InputError(
             log.name, "no clock, so no derivatives", "give the sampling step: --step, or clock in a mapping"
@@ -70,10 +70,7 @@ def uniform_parts(log: Log, settings: Conditioning) -> tuple[list[Uniform], list
         notes.append(Note("split-at-gaps", Severity.INFO, text, log.name))
     based = [with_time_base(s) for s in long]
     notes += [note for _, note in based if note is not None][:1]
-    parts = [on_grid(stretch, settings) for stretch, _ in based]
-    if settings.period is not None:
-        parts = [averaged_part(part, settings.period) for part in parts]
-    return parts, notes
+    return [on_grid(stretch, settings) for stretch, _ in based], notes
 
 
 def with_period(step: float, period: float | None) -> float:

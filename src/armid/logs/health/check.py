@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+
 import numpy as np
 
 from armid.logs.health.channels import channel_findings
@@ -9,37 +11,56 @@ from armid.logs.health.clock import clock_findings
 from armid.logs.health.findings import finding
 from armid.logs.health.motion import motion_findings
 from armid.logs.health.torque import torque_findings
-from armid.logs.log import Log, matched
+from armid.logs.log import Log
+from armid.logs.samples import Samples
 from armid.notes import Note, Severity
 from armid.robot.robot import Robot
 
 
-def check_log(log: Log, robot: Robot) -> Log:
-    """The log in the robot's joint order, with everything found about it as notes.
+def log_findings(log: Log, robot: Robot, conditioned: Callable[[], Samples]) -> tuple[Note, ...]:
+    """Everything found about a log.
 
     Structure first; tests of the torque need motion that makes sense and are left out where it does not.
 
     Args:
-        log: as read.
+        log: columns in the robot's order.
         robot: nominal arm; its masses are used when it has some, the shape of its links otherwise.
+        conditioned: the samples of the log under automatic conditioning; asked for only when the torque is tested.
     """
     # Infinite and absurd numbers are findings of their own; arithmetic on them must not raise.
     with np.errstate(all="ignore"):
-        return found_in(matched(log, robot), robot)
+        found = [*row_findings(log, robot)]
+        if any(note.code in UNREADABLE for note in found):
+            return tuple(found)
+        return (*found, *torque_tests(log, robot, found, conditioned))
 
 
-def found_in(ordered: Log, robot: Robot) -> Log:
-    """The log with its findings; columns are in order."""
-    found = list(clock_findings(ordered))
-    if any(note.code in ("too-short", "time-frozen") for note in found):
-        return ordered.with_notes(tuple(found))
-    found += channel_findings(ordered, robot)
-    found += motion_findings(ordered, robot)
-    if not ordered.torques:
-        found.append(no_torque(ordered))
+def check_log(log: Log, robot: Robot) -> Log:
+    """See `armid.check_log`."""
+    from armid.logs.check import check_log as public
+
+    return public(log, robot)
+
+
+UNREADABLE = ("too-short", "time-frozen")
+"""Findings after which nothing more can be said about a log."""
+
+
+def row_findings(log: Log, robot: Robot) -> Iterator[Note]:
+    """What the rows themselves tell: clock, numbers, motion."""
+    clock = list(clock_findings(log))
+    yield from clock
+    if not any(note.code in UNREADABLE for note in clock):
+        yield from channel_findings(log, robot)
+        yield from motion_findings(log, robot)
+
+
+def torque_tests(log: Log, robot: Robot, found: Sequence[Note], conditioned: Callable[[], Samples]) -> Iterator[Note]:
+    """What the torque tells, given what was found about the rows."""
+    if not log.torques:
+        yield no_torque(log)
     elif not spoiled(found):
-        found += torque_findings(ordered, robot)
-    return ordered.with_notes(tuple(found))
+        yield from torque_findings(log, robot, conditioned)
 
 
 def no_torque(log: Log) -> Note:
@@ -49,7 +70,7 @@ def no_torque(log: Log) -> Note:
     )
 
 
-def spoiled(found: list[Note]) -> bool:
+def spoiled(found: Sequence[Note]) -> bool:
     """Whether errors in the motion itself would make every torque test fail for that reason."""
     return any(
         note.severity is Severity.ERROR

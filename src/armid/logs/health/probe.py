@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
-
-import numpy as np
 
 from armid.arrays import FloatArray
 from armid.kernels.dynamics import gravity, inverse_dynamics
-from armid.logs.conditioning.condition import resolved_settings
-from armid.logs.conditioning.parts import uniform_parts
-from armid.logs.conditioning.settings import Conditioning
-from armid.logs.conditioning.window import conditioned, is_long_enough
 from armid.logs.health.nominal import has_inertials, rods
-from armid.logs.log import Channel, Clock, Log
-from armid.logs.samples import Samples, concatenated
+from armid.logs.log import Channel, Log
+from armid.logs.samples import Samples
 from armid.robot.robot import Robot
 
 MAX_SAMPLES = 4000
 """Enough for five unknowns per joint; keeps the checks in tens of milliseconds."""
-
-ASSUMED_STEP = 0.01
-"""[s] For a log without a clock: the signs of slopes do not depend on it."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -67,30 +58,26 @@ def under_gravity(robot: Robot, gravity: tuple[float, float, float]) -> Robot:
     return robot.with_gravity(gravity)
 
 
-def probe(log: Log, robot: Robot, channel: Channel) -> Probe:
-    """Conditioned samples of the usable part of a log, thinned. Errors of the log do not matter here.
+def probe(log: Log, robot: Robot, channel: Channel, samples: Samples) -> Probe:
+    """The view of one torque channel.
 
-    Raises:
-        InputError: nothing usable is left.
+    Args:
+        log: where it comes from.
+        robot: nominal arm, mounted as its description says.
+        channel: the torque under test.
+        samples: of the log, conditioned.
     """
     if log.conditions.mounting is not None:
         robot = under_gravity(robot, log.conditions.mounting)
-    if log.clock is Clock.UNKNOWN:
-        log = replace(log, time=np.arange(float(len(log))) * ASSUMED_STEP, clock=Clock.STEP)
-    parts, _ = uniform_parts(log, Conditioning())
-    settings, _ = resolved_settings(parts, Conditioning())
-    pieces = [conditioned(part, settings) for part in parts if is_long_enough(part, settings)]
-    samples = concatenated([piece for piece in pieces if len(piece)])
     every = -(-len(samples) // MAX_SAMPLES)
     real = has_inertials(robot)
-    inertial = robot.inertial if real else rods(robot)
     return Probe(
         log=log,
         robot=robot,
         samples=thinned(samples, every),
         whole=samples,
         channel=channel,
-        inertial=inertial,
+        inertial=robot.inertial if real else rods(robot),
         real=real,
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from armid.errors import ArmidError
 from armid.logs.log import Log
-from armid.notes import Note
+from armid.notes import Note, Severity
 
 
 class LogRefusedError(ArmidError):
@@ -26,6 +26,11 @@ class LogRefusedError(ArmidError):
 
 def refuse_errors(log: Log, accept: Sequence[str]) -> None:
     """Raises when the log has error notes that are not accepted by code."""
-    open_errors = [note for note in log.errors if note.code not in accept]
+    refuse_notes(log.name, log.notes, accept)
+
+
+def refuse_notes(name: str, notes: Sequence[Note], accept: Sequence[str]) -> None:
+    """The same for the notes of a log."""
+    open_errors = [note for note in notes if note.severity is Severity.ERROR and note.code not in accept]
     if open_errors:
-        raise LogRefusedError(log.name, open_errors)
+        raise LogRefusedError(name, open_errors)

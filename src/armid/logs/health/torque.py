@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from armid.logs.health.probe import Probe, probe, under_gravity
 from armid.logs.health.rows import Mask
 from armid.logs.health.weight import WeightFit, weight_fit
 from armid.logs.log import Channel, Clock, Log
+from armid.logs.samples import Samples
 from armid.notes import Note, Severity
 from armid.robot.robot import Robot
 
@@ -61,15 +62,21 @@ NOT_THE_ARM = ("torque-sign", "joint-order", "gravity-reversed", "mounting", "gr
 """Findings after which a comparison with the nominal arm means nothing more."""
 
 
-def torque_findings(log: Log, robot: Robot) -> Iterator[Note]:
-    """Findings about the torque channels a fit would use."""
+def torque_findings(log: Log, robot: Robot, conditioned: Callable[[], Samples]) -> Iterator[Note]:
+    """Findings about the torque channels a fit would use.
+
+    Args:
+        log: whose torque it is.
+        robot: nominal arm.
+        conditioned: the samples of the log under automatic conditioning.
+    """
     measured = tuple(c for c in log.torques if c is not Channel.COMMANDED_TORQUE)
     sides: tuple[Channel, ...] = measured or log.torques
     for channel in sides:
         if channel is Channel.CURRENT:
             yield current_note(log)
         try:
-            view = probe(log, robot, channel)
+            view = probe(log, robot, channel, conditioned())
         except ArmidError as error:
             text = f"{channel.value} could not be compared with the arm's weight ({error})"
             yield finding("torque-untested", Severity.WARNING, log.name, text, "mend what stands in the way")

@@ -1,0 +1,116 @@
+"""A log in memory on its even grid, computed once for all settings that share it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from armid.errors import InputError
+from armid.logs.conditioning.grid import EVIDENCE_ROWS, Span, in_pieces, parts_within
+from armid.logs.conditioning.parts import Uniform, averaged_part, uniform_parts
+from armid.logs.conditioning.settings import Conditioning
+from armid.logs.conditioning.window import MIN_PERIODS, conditioned, is_long_enough
+from armid.logs.log import Log
+from armid.logs.samples import Samples, concatenated
+from armid.logs.shelf import SHELF
+from armid.notes import Note, Severity
+
+
+@dataclass(frozen=True, eq=False)
+class Gridded:
+    """The stretches of a log on their grids, and what is to be said about them."""
+
+    parts: tuple[Uniform, ...]
+    notes: tuple[Note, ...]
+
+    @property
+    def nbytes(self) -> int:
+        return sum(values.nbytes for part in self.parts for values in (part.time, *part.channels.values()))
+
+
+class HeldGrid:
+    """A log in memory, or read again when it had to make room.
+
+    Args:
+        load: the log, columns in the robot's order; called when it is not held.
+    """
+
+    def __init__(self, load: Callable[[], Log]) -> None:
+        self._load = load
+        self._owner = SHELF.owner(self)
+
+    @property
+    def log(self) -> Log:
+        return SHELF.get(self._owner, "log", self._load, log_bytes)
+
+    def hold(self, log: Log) -> None:
+        """The log as it has just been loaded, which need not be done again for now."""
+        SHELF.get(self._owner, "log", lambda: log, log_bytes)
+
+    def gridded(self, settings: Conditioning) -> Gridded:
+        """The whole log on its even grid; only gap, period and torque delay of the settings matter to it."""
+
+        def make() -> Gridded:
+            parts, notes = uniform_parts(self.log, settings)
+            return Gridded(tuple(parts), tuple(notes))
+
+        key = ("grid", settings.gap, settings.period, settings.torque_delay)
+        return SHELF.get(self._owner, key, make, lambda grid: grid.nbytes)
+
+    def parts(self, settings: Conditioning, span: Span, limit: int | None = None) -> list[Uniform]:
+        """The stretches of a span, averaged over repetitions when asked."""
+        parts = parts_within(self.gridded(settings).parts, span, limit)
+        return parts if settings.period is None else [averaged_part(part, settings.period) for part in parts]
+
+    def evidence(self, settings: Conditioning, span: Span) -> list[Uniform]:
+        return self.parts(settings, span, EVIDENCE_ROWS)
+
+    def notes(self, settings: Conditioning) -> tuple[Note, ...]:
+        return self.gridded(settings).notes
+
+    def whole(self, settings: Conditioning, span: Span) -> Samples:
+        """All samples of a span; settings are resolved."""
+        # What the user accepts changes nothing about the samples.
+        key = ("samples", replace(settings, accept=()), span)
+
+        def make() -> Samples:
+            return concatenated(_conditioned_parts(self.parts(settings, span), settings))
+
+        return replace(SHELF.get(self._owner, key, make, samples_bytes), settings=settings)
+
+    def samples(self, settings: Conditioning, span: Span) -> Iterator[Samples]:
+        yield from in_pieces(self.whole(settings, span))
+
+
+def log_bytes(log: Log) -> int:
+    return log.time.nbytes + sum(values.nbytes for values in log.channels.values())
+
+
+def samples_bytes(samples: Samples) -> int:
+    arrays = [samples.time, samples.q, samples.qd, samples.qdd]
+    for kind in (samples.torques, samples.raw_torques, samples.variances):
+        arrays += kind.values()
+    return sum(array.nbytes for array in arrays)
+
+
+def _conditioned_parts(parts: Sequence[Uniform], settings: Conditioning) -> list[Samples]:
+    """Every stretch long enough for the filter; the others are left out and noted.
+
+    Raises:
+        InputError: no stretch is, or nothing is left of any.
+    """
+    long = [part for part in parts if is_long_enough(part, settings)]
+    name = parts[0].log.name
+    if not long:
+        longest = max(len(part.time) / part.rate for part in parts)
+        raise InputError(
+            name, f"{longest:.3g} s is shorter than {MIN_PERIODS:g} periods of the {settings.cutoff:g} Hz cut-off"
+        )
+    notes: tuple[Note, ...] = ()
+    if len(long) < len(parts):
+        text = f"{len(parts) - len(long)} stretch(es) between gaps too short for the filter left out"
+        notes = (Note("short-stretches", Severity.INFO, text, name),)
+    pieces = [replace(piece, notes=notes) for part in long if len(piece := conditioned(part, settings))]
+    if not pieces:
+        raise InputError(name, "nothing is left after trimming the ends", "trim less")
+    return pieces

@@ -1,0 +1,403 @@
+"""A log ready to be conditioned: opened once, put on its even grid once, whatever its length."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.errors import InputError
+from armid.logs.conditioning.grid import Span, noise_levels, resolved_settings, segments_joined
+from armid.logs.conditioning.held import HeldGrid, log_bytes
+from armid.logs.conditioning.settings import Conditioning
+from armid.logs.conditioning.stream import RowChange, StreamedGrid
+from armid.logs.health.find import held_findings, streamed_findings
+from armid.logs.health.refuse import refuse_notes
+from armid.logs.log import MEASURED_TORQUES, Channel, Clock, Conditions, Log, LogSource, matched
+from armid.logs.read import LogStream, ReadOptions, joined_logs, open_log
+from armid.logs.samples import Samples, concatenated, with_context
+from armid.notes import Note, Severity
+from armid.robot.robot import Robot
+
+HELD_BYTES = 64 << 20
+"""Numbers of a log that is held in memory: 380,000 rows of seven joints with position, velocity and torque, six minutes at 1 kHz.
+A longer one is read again whenever it is needed, and conditioned samples of it are put aside on disk."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extent:
+    """Rows of a recording.
+
+    Args:
+        first, last: of the file, counted from 0; last is not in.
+        start_s, end_s: time of the first and the last of them [s].
+    """
+
+    first: int
+    last: int
+    start_s: float
+    end_s: float
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LogFacts:
+    """What a recording is, apart from its numbers.
+
+    Args:
+        joints: names, in the robot's order.
+        channels: what was recorded.
+        clock: what its time rests on.
+        conditions: of the run.
+        source: files with their hashes.
+        notes: of reader and health check.
+        checked: whether its health was checked.
+    """
+
+    joints: tuple[str, ...]
+    channels: tuple[Channel, ...]
+    clock: Clock
+    conditions: Conditions
+    source: LogSource
+    notes: tuple[Note, ...]
+    checked: bool
+
+
+class Recording:
+    """A log ready to be conditioned.
+
+    Made by `open_recording`. A log of up to `HELD_BYTES` is put on its even grid once, and grid and samples are shared by
+    everybody who asks: its health check, a fit, other cut-offs, both sources of velocity, both parts of a split. A longer one is
+    streamed from its file in bounded memory: each conditioning is one pass over the file for all parts of a split, its samples
+    are put aside in a temporary file and read back when they are asked for again. Both give the same numbers to rounding.
+
+    Recordings of many files share one limit of memory (`armid.logs.shelf`): what had to make room is read again.
+    """
+
+    def __init__(
+        self,
+        grid: HeldGrid | StreamedGrid,
+        robot: Robot,
+        span: Span,
+        extent: Extent,
+        facts: LogFacts,
+        *,
+        earlier: Recording | None = None,
+    ) -> None:
+        self._grid = grid
+        self._earlier = earlier
+        self.robot = robot
+        self._span = span
+        self._extent = extent
+        self._facts = facts
+        self._resolved: dict[Conditioning, tuple[Conditioning, tuple[Note, ...]]] = {}
+        self._levels: dict[Hashable, Mapping[Channel, FloatArray]] = {}
+
+    @property
+    def name(self) -> str:
+        return self._span.name
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        return self._facts.joints
+
+    @property
+    def channels(self) -> tuple[Channel, ...]:
+        """What was recorded."""
+        return self._facts.channels
+
+    @property
+    def torques(self) -> tuple[Channel, ...]:
+        """The torque channels it has, preferred first."""
+        return tuple(channel for channel in MEASURED_TORQUES if channel in self.channels)
+
+    @property
+    def conditions(self) -> Conditions:
+        """Of the run."""
+        return self._facts.conditions
+
+    @property
+    def source(self) -> LogSource:
+        """Files with the SHA-256 of their bytes."""
+        return self._facts.source
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What reader and health check found; of the whole log, in every part of it."""
+        return self._facts.notes
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was found that keeps it from being used."""
+        return not any(note.severity is Severity.ERROR for note in self.notes)
+
+    @property
+    def streamed(self) -> bool:
+        """Whether it is too long to be held."""
+        return isinstance(self._grid, StreamedGrid)
+
+    @property
+    def start_s(self) -> float:
+        """Time of the first row [s]."""
+        return self._extent.start_s
+
+    @property
+    def end_s(self) -> float:
+        """Time of the last row [s]."""
+        return self._extent.end_s
+
+    @property
+    def duration(self) -> float:
+        """From the first to the last row [s]."""
+        return self.end_s - self.start_s
+
+    def __len__(self) -> int:
+        """Rows as recorded."""
+        return self._extent.last - self._extent.first
+
+    def __contains__(self, channel: object) -> bool:
+        return channel in self.channels
+
+    def __repr__(self) -> str:
+        how = "streamed" if self.streamed else "held"
+        return f"<Recording {self.name}: {len(self)} rows, {self.duration:.6g} s, {how}>"
+
+    @property
+    def log(self) -> Log:
+        """The rows as recorded, with the notes.
+
+        Raises:
+            InputError: it is too long to be held; `pieces()` goes through it.
+        """
+        if isinstance(self._grid, StreamedGrid):
+            raise InputError(self.name, f"{len(self)} rows are more than is held in memory", "go through `pieces()`")
+        log = self._grid.log
+        own = log if len(log) == len(self) else log.rows(self._extent.first, self._extent.last)
+        return replace(own, name=self.name, source=self.source, notes=self.notes, checked=self._facts.checked)
+
+    def pieces(self) -> Iterator[Log]:
+        """The rows as recorded, in order, in pieces of bounded size."""
+        if not isinstance(self._grid, StreamedGrid):
+            yield self.log
+            return
+        seen = 0
+        for piece in self._grid.raw():
+            start, stop = max(self._extent.first - seen, 0), min(self._extent.last - seen, len(piece))
+            seen += len(piece)
+            if start < stop:
+                yield replace(piece.rows(start, stop), name=self.name)
+            if seen >= self._extent.last:
+                return
+
+    def split(self, fraction: float) -> tuple[Recording, Recording]:
+        """The part before and the part after `fraction` of the time, for holding out; a motion belongs to one only.
+
+        The even grid of the whole is cut, not made anew. Filters see one part only.
+        """
+        if not 0.0 < fraction < 1.0:
+            raise InputError("fraction", f"{fraction} is not between 0 and 1")
+        if len(self) < 2:
+            raise InputError(self.name, f"{len(self)} sample(s) cannot be split")
+        cut = self.start_s + fraction * self.duration
+        spans = (
+            Span(f"{self.name} (first part)", self._span.start, cut),
+            Span(f"{self.name} (last part)", cut, self._span.stop),
+        )
+        if isinstance(self._grid, StreamedGrid):
+            self._grid.divide(spans)
+        extents = _extents_at(self._times(), self._extent, cut)
+        first = Recording(self._grid, self.robot, spans[0], extents[0], self._facts, earlier=self._earlier)
+        return first, Recording(self._grid, self.robot, spans[1], extents[1], self._facts, earlier=first)
+
+    def _times(self) -> Iterator[FloatArray]:
+        """Times of all rows of the file, in order [s]."""
+        if isinstance(self._grid, StreamedGrid):
+            yield from self._grid.stream.stamps()
+        else:
+            yield self._grid.log.time
+
+    def changed(self, change: RowChange) -> Recording:
+        """The recording with every row changed, such as by a correction of its encoders.
+
+        Args:
+            change: from a log to one with as many rows, each depending on that row alone; notes it adds are kept.
+        """
+        grid = self._grid
+        other: HeldGrid | StreamedGrid
+        if isinstance(grid, StreamedGrid):
+            own = grid.change
+            other = StreamedGrid(grid.stream, self.robot, change if own is None else lambda log: change(own(log)))
+            if not self._span.whole:
+                other.divide((self._span,))
+        else:
+            other = HeldGrid(lambda: change(grid.log))
+        sample = next(self.pieces()).rows(0, 1)
+        added = tuple(note for note in change(sample).notes if note not in sample.notes)
+        facts = replace(self._facts, notes=(*self.notes, *added))
+        return Recording(other, self.robot, self._span, self._extent, facts, earlier=self._earlier)
+
+    def resolved(self, settings: Conditioning | None = None) -> Conditioning:
+        """The settings with every automatic choice (cut-off, rate) made; once, and remembered.
+
+        Choices rest on the first `EVIDENCE_ROWS` rows, whether the log is held or streamed.
+
+        Raises:
+            LogRefusedError: the log has errors that `settings.accept` does not name.
+            InputError: nothing to condition.
+        """
+        return self._choices(settings or Conditioning())[0]
+
+    def conditioning_notes(self, settings: Conditioning | None = None) -> tuple[Note, ...]:
+        """What is to be said about how samples under these settings come about: gaps, time base, chosen cut-off."""
+        return self._choices(settings or Conditioning())[1]
+
+    def _choices(self, settings: Conditioning) -> tuple[Conditioning, tuple[Note, ...]]:
+        refuse_notes(self.name, self.notes, settings.accept)
+        if settings not in self._resolved:
+            with np.errstate(all="ignore"):
+                notes = self._grid.notes(settings)
+                if None in (settings.cutoff, settings.torque_cutoff, settings.rate):
+                    resolved, chosen = resolved_settings(self._grid.evidence(settings, self._span), settings)
+                else:
+                    resolved, chosen = settings, []
+            found = resolved, (*notes, *chosen)
+            self._resolved[settings] = found
+            self._resolved.setdefault(resolved, found)
+        return self._resolved[settings]
+
+    def _noise(self, settings: Conditioning) -> Mapping[Channel, FloatArray]:
+        """Standard deviation of the noise of each channel; a later part of a log has the sensors of the earlier one."""
+        if self._earlier is not None:
+            return self._earlier._noise(settings)
+        key = (settings.gap, settings.period, settings.torque_delay, settings.velocity if self.streamed else None)
+        if key not in self._levels:
+            self._levels[key] = noise_levels(self._grid.evidence(settings, self._span))
+        return self._levels[key]
+
+    def samples(self, settings: Conditioning | None = None, *, context: int = 0) -> Iterator[Samples]:
+        """Conditioned samples in pieces of bounded size, in order, never across a gap.
+
+        A piece has one segment; `segment.continues` says whether it follows on the piece before without a gap. The numbers are
+        those of `condition`, to rounding.
+
+        Args:
+            settings: see `Conditioning`; automatic where it leaves a choice.
+            context: samples of the neighbouring pieces of the same stretch that each piece repeats before and after its own, for
+                filters that must not see the border; `segment.lead` and `segment.trail` count them.
+
+        Raises:
+            LogRefusedError: the log has errors that `settings.accept` does not name.
+            InputError: nothing left to condition.
+        """
+        resolved, notes = self._choices(settings or Conditioning())
+        with np.errstate(all="ignore"):
+            pieces = with_context(self._grid.samples(resolved, self._span), context)
+            noise = self._noise(resolved)
+            empty = True
+            for piece in pieces:
+                empty = False
+                yield replace(
+                    piece, settings=resolved, noise=noise, sources=(self.source,), notes=(*piece.notes, *notes)
+                )
+        if empty:
+            raise InputError(self.name, "nothing is left after trimming the ends", "trim less")
+
+    def condition(self, settings: Conditioning | None = None) -> Samples:
+        """All samples at once, for those that fit in memory; with the notes of the log."""
+        whole = concatenated(self.samples(settings))
+        return replace(whole, segments=segments_joined(whole.segments), notes=(*self.notes, *whole.notes))
+
+
+def open_recording(
+    source: str | Path | Log, robot: Robot, *, options: ReadOptions | None = None, check: bool = True
+) -> Recording:
+    """A recording, read and checked.
+
+    Args:
+        source: data file of any known kind, the directory of a ROS 2 bag, a mapping (.yaml), or a log in memory.
+        robot: orders the columns by joint name; the nominal arm of the health check.
+        options: what the file does not say itself.
+        check: whether the health of the log is checked. A log that has been is not checked again.
+
+    Raises:
+        InputError: unreadable, or not understood.
+    """
+    if isinstance(source, Log):
+        ordered = matched(source, robot)
+        return _held(ordered, robot, lambda: ordered, check=check and not source.checked)
+    stream = open_log(source, robot, options=options)
+    chunks = stream.chunks()
+    held: list[Log] = []
+    for piece in chunks:
+        held.append(piece)
+        if sum(log_bytes(log) for log in held) > HELD_BYTES:
+            return _streamed(stream, robot, chain(held, chunks), check=check)
+    log = replace(joined_logs(held), source=stream.provenance()).with_notes(stream.notes)
+    return _held(log, robot, lambda: joined_logs(list(stream.again().chunks())), check=check)
+
+
+def _held(log: Log, robot: Robot, load: Callable[[], Log], *, check: bool) -> Recording:
+    """A recording whose log is in memory; `load` gives it again when it has made room for others."""
+    grid, span = HeldGrid(load), Span(log.name)
+    grid.hold(log)
+    found = held_findings(log, robot, grid) if check else ()
+    facts = _facts_of(log.with_notes(found), checked=check or log.checked)
+    ends = (float(log.time[0]), float(log.time[-1])) if len(log) else (0.0, 0.0)
+    return Recording(grid, robot, span, Extent(first=0, last=len(log), start_s=ends[0], end_s=ends[1]), facts)
+
+
+def _streamed(stream: LogStream, robot: Robot, pieces: Iterator[Log], *, check: bool) -> Recording:
+    """A recording that is read from its file whenever it is needed; the pieces are those of the first time."""
+    first = next(pieces)
+    count, end = 0, 0.0
+
+    def counted() -> Iterator[Log]:
+        nonlocal count, end
+        for piece in chain([first], pieces):
+            count, end = count + len(piece), float(piece.time[-1])
+            yield piece
+
+    found = streamed_findings(counted(), robot) if check else ()
+    if not check:
+        deque(counted(), maxlen=0)
+    whole = replace(first, source=stream.provenance(), notes=()).with_notes((*stream.notes, *found))
+    extent = Extent(first=0, last=count, start_s=float(first.time[0]), end_s=end)
+    grid = StreamedGrid(stream, robot)
+    return Recording(grid, robot, Span(first.name), extent, _facts_of(whole, checked=check))
+
+
+def _facts_of(log: Log, *, checked: bool) -> LogFacts:
+    return LogFacts(
+        joints=log.joints,
+        channels=tuple(log.channels),
+        clock=log.clock,
+        conditions=log.conditions,
+        source=log.source,
+        notes=log.notes,
+        checked=checked,
+    )
+
+
+def _extents_at(times: Iterable[FloatArray], whole: Extent, cut: float) -> tuple[Extent, Extent]:
+    """The rows before and from the first on that is not before `cut` [s]; time steps back now and then."""
+    seen, latest, before = 0, -np.inf, whole.start_s
+    for piece in times:
+        own = piece[max(whole.first - seen, 0) : max(whole.last - seen, 0)]
+        if len(own):
+            running = np.maximum(np.maximum.accumulate(own), latest)
+            k = int(np.searchsorted(running, cut))
+            if k < len(own):
+                row = max(seen, whole.first) + k
+                before = float(own[k - 1]) if k else before
+                return (
+                    Extent(first=whole.first, last=row, start_s=whole.start_s, end_s=before),
+                    Extent(first=row, last=whole.last, start_s=float(own[k]), end_s=whole.end_s),
+                )
+            latest, before = float(running[-1]), float(own[-1])
+        seen += len(piece)
+    end = Extent(first=whole.last, last=whole.last, start_s=whole.end_s, end_s=whole.end_s)
+    return whole, end
