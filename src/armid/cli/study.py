@@ -63,7 +63,7 @@ def study(
 ) -> None:
     """Repeat [Kolyubin2017]'s study: what calibrated kinematics and an optimised motion do to the dynamic parameters."""
     started = perf_counter()
-    from armid.identification.result import replacing
+    from armid.documents import replacing
     from armid.parameters.effects import effects_of
     from armid.report.render import write_report
     from armid.report.study import study_report

@@ -125,8 +125,8 @@ def moving_bodies(robot: Robot, names: tuple[str, ...], values: FloatArray, *, p
     """Ten parameters of every link, shape [10 n], the payload added to the last when asked for."""
     inertial = np.zeros(robot.n_joints * N_INERTIAL)
     for body in bodies_of(names):
-        if body.owner.startswith("link") or payload:
-            link = int(body.owner[4:]) - 1 if body.owner.startswith("link") else robot.n_joints - 1
+        if body.link is not None or payload:
+            link = robot.n_joints - 1 if body.link is None else body.link
             inertial[link * N_INERTIAL : (link + 1) * N_INERTIAL] += body.of(values)
     return inertial
 

@@ -32,6 +32,7 @@ class Run:
         segments: (start, stop) of stretches of uniform sampling; the whole by default.
         rate: samples per second [Hz].
         y_raw: the measured values before low-pass filtering, where known.
+        continues: whether it goes on where the run before it in its sequence ended: one motion, cut for memory.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Run:
     segments: tuple[tuple[int, int], ...] = ()
     rate: float = 1.0
     y_raw: FloatArray | None = None
+    continues: bool = False
 
     def __post_init__(self) -> None:
         x = samples("inputs", self.inputs, len(self.source.inputs))

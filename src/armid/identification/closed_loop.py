@@ -64,7 +64,7 @@ class ClosedLoop:
         if command.shape != (len(run), 3 * n):
             raise ShapeError(f"command of {run.name}", command.shape, f"[{len(run)}, {3 * n}]")
         # Feed-forward cancels the jumps of Coulomb friction; integrated with steps they would only chatter.
-        jumps = np.array([name.endswith("coulomb") for name in source.columns])
+        jumps = np.array([p.quantity.endswith("coulomb") for p in source.space.parameters])
         standard = np.where(jumps, 0.0, self.bodies(values))
         rows = compiled_rows(source)
         out = np.array(with_torque_source(run, source).inputs)

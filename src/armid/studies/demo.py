@@ -6,11 +6,10 @@ nothing here may know except to score the answer at the end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +17,8 @@ from armid.design.design import Design, DesignSettings, design_excitation
 from armid.design.search import Budget
 from armid.export.export import Export, Format, export_result
 from armid.identification.pipeline import Identification, identify
-from armid.identification.result import Result, save_result
+from armid.identification.records import CommandRecord
+from armid.identification.result import Result
 from armid.kernels.compiled import thread_count
 from armid.logs.conditioning import Conditioning
 from armid.logs.health.check import check_log
@@ -108,7 +108,7 @@ Progress = Callable[[str], None]
 
 
 def tell_story(
-    story: Story, folder: Path, *, progress: Progress = lambda _: None, command: Mapping[str, Any] | None = None
+    story: Story, folder: Path, *, progress: Progress = lambda _: None, command: CommandRecord | None = None
 ) -> Ending:
     """Runs everything and writes it to a folder.
 
@@ -142,9 +142,9 @@ def tell_story(
     settings = Identification(effects=EFFECTS, conditioning=conditioning, seed=story.seed)
     result = identify(robot, logs[:1], logs[1:], settings, progress=progress)
     if command:
-        result = replace(result, provenance={**result.provenance, "command": dict(command)})
+        result = replace(result, provenance=replace(result.provenance, command=command.line, typed=command))
     progress("writing the result, its export and the report")
-    save_result(result, folder / "result")
+    result.save(folder / "result")
     exports = exported(result, folder)
     report = write_report(identification_report(result), folder / "report.html")
     inside, total = coverage(result, specimen)
