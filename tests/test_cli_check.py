@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+import armid
 from armid.cli import application
 from armid.logs import Channel, Log
 from support.realdata import real_data
@@ -87,8 +88,40 @@ def test_an_error_gives_exit_three_and_is_named(folder):
     assert {"code", "severity", "message", "subject"} <= set(first)
     assert {p["code"] for p in answer["problems"]} == {"torque-sign"}
     assert {p["log"] for p in answer["problems"]} == {"reversed"}
+    assert answer.pop("files") == [str(folder / "out" / "check.json")]
     assert json.loads((folder / "out" / "check.json").read_text()) == answer
     assert "torque-sign" in result.stderr
+
+
+def test_what_was_found_goes_to_stdout(folder):
+    write(folder / "reversed.npz", recording(), sign=-1.0)
+    result = run(folder / "arm.urdf", folder / "clean.npz", folder / "reversed.npz")
+    assert result.exit_code == 3
+    for text in ("clean: usable", "reversed: not to be used as it is", "torque-sign", "untrusted"):
+        assert text in result.stdout
+
+
+@pytest.mark.parametrize(
+    "words", [["{robot}", "{log}", "--side", "left"], ["{robot}", "{log}", "--format", "stone"], [], ["{robot}"]]
+)
+def test_unknown_words_and_missing_arguments_are_usage(folder, words):
+    filled = [word.format(robot=folder / "arm.urdf", log=folder / "clean.npz") for word in words]
+    assert run(*filled).exit_code == 2
+
+
+def test_the_thresholds_need_no_log(folder):
+    result = run("--thresholds")
+    assert result.exit_code == 0
+    assert "reason" in result.stdout
+    table = json.loads(run("--thresholds", "--json").stdout)["logs"]
+    assert len({each["name"] for each in table}) == len(table) > 30
+    assert all(each["reason"] for each in table)
+
+
+def test_the_library_gives_what_the_command_prints(folder):
+    printed = json.loads(run(folder / "arm.urdf", folder / "clean.npz", "--json").stdout)
+    del printed["files"]
+    assert armid.check_log(folder / "clean.npz", str(folder / "arm.urdf")).as_dict() == printed
 
 
 def test_options_reach_the_reader(folder):
@@ -115,9 +148,7 @@ def test_options_reach_the_reader(folder):
         ["{robot}", "{robot}"],
         ["nobody", "{log}"],
         ["{robot}", "{log}", "--gravity", "down"],
-        ["{robot}", "{log}", "--side", "left"],
         ["{robot}", "{log}", "--step", "-1"],
-        ["{robot}", "{log}", "--format", "stone"],
     ],
 )
 def test_known_failures_take_one_line(folder, words):

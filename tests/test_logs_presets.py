@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from armid.logs import Channel, Clock, Log, check_log, read_log
+from armid.logs import Channel, Clock, Log, check_log, unchecked_log
 from armid.logs.vocabulary import clock_name, meaning, taken_apart
 from armid.robot.load import load_robot
 from support.recordings import motion
@@ -53,7 +53,7 @@ def test_libfranka_log_with_all_its_columns(tmp_path, prefix):
     zero = np.zeros_like(Q)
     columns = [T * 1e3, np.ones_like(T), Q, Q + 1.0, QD, QD + 1.0, TAU, 0.1 * TAU, zero, zero]
     columns += [np.zeros((len(T), 16)), np.zeros((len(T), 6)), zero]
-    log = read_log(written(tmp_path / "log.csv", header, columns), load_robot("panda"))
+    log = unchecked_log(written(tmp_path / "log.csv", header, columns), load_robot("panda"))
     close(log, q=Q, qd=QD, tau=TAU, ext=0.1 * TAU, position_commanded=Q + 1.0)
     assert log.source.reader == "libfranka"
 
@@ -85,7 +85,7 @@ def test_rtde_record_with_everything_the_controller_offers(tmp_path, delimiter):
         columns.append(values)
     header += ["actual_robot_current", "speed_scaling", "actual_execution_time"]
     columns += [np.full_like(T, 1.3), np.ones_like(T), np.full_like(T, 0.3)]
-    log = read_log(written(tmp_path / "log.csv", header, columns, delimiter), load_robot("ur10e"))
+    log = unchecked_log(written(tmp_path / "log.csv", header, columns, delimiter), load_robot("ur10e"))
     close(log, q=q, qd=qd, torque_current=tau / 10.0, torque_commanded=tau, position_commanded=q + 1.0)
     np.testing.assert_allclose(log[Channel.TEMPERATURE], 30.0)
     assert log.source.reader == "rtde"
@@ -102,7 +102,7 @@ def test_sunrise_data_recorder(tmp_path, unit, device, index):
     header += numbered(f"axisQCmdT1m_{device}{index}") + numbered(f"axisQMsr_{device}{index}") + ["cartPosMsr1_X"]
     wrench = np.ones((len(T), 3))
     columns = [seconds, nanoseconds, TAU, 0.1 * TAU, wrench, (Q + 0.5) * scale, Q * scale, wrench[:, 0]]
-    log = read_log(written(tmp_path / "DataRecorder.log", header, columns, " ", "% "), load_robot("iiwa14"))
+    log = unchecked_log(written(tmp_path / "DataRecorder.log", header, columns, " ", "% "), load_robot("iiwa14"))
     close(log, q=Q, tau=TAU, ext=0.1 * TAU, position_commanded=Q + 0.5)
     assert log.time[0] == pytest.approx(1357000000.0, abs=1e-6)
     assert log.source.reader == "sunrise"
@@ -125,7 +125,7 @@ def test_fri_clients(tmp_path, position, torque, external, clock):
     stamps = {2: list(split_clock()), 1: [T * 1e6 if clock == ("utime",) else T]}[len(clock)]
     header = [*clock, "sample_time", *numbered(position), *numbered(torque), *numbered(external)]
     columns = [*stamps, np.full_like(T, 0.01), Q, TAU, 0.1 * TAU]
-    log = read_log(written(tmp_path / "fri.txt", header, columns, "\t"), load_robot("iiwa14"))
+    log = unchecked_log(written(tmp_path / "fri.txt", header, columns, "\t"), load_robot("iiwa14"))
     close(log, q=Q, tau=TAU, ext=0.1 * TAU)
     assert log.source.reader == "fri"
 
@@ -142,7 +142,7 @@ def test_fri_clients(tmp_path, position, torque, external, clock):
 def test_variables_of_krl_and_rsi_are_in_degrees(tmp_path, position, torque, channel, clock, scale):
     q, tau = Q[:, :6], TAU[:, :6]
     header = [clock, *numbered(position, 6, 1), *numbered(torque, 6, 1)]
-    log = read_log(
+    log = unchecked_log(
         written(tmp_path / "trace.csv", header, [T * scale, np.degrees(q), tau], ";"), load_robot("mabi-max100")
     )
     close(log, q=q)
@@ -159,7 +159,7 @@ def test_joint_names_inside_topics(tmp_path):
     for field, values in (("position", Q), ("velocity", QD), ("effort", TAU)):
         header += [f"/joint_states/{robot.joint_names[j]}/{field}" for j in order]
         columns.append(values[:, order])
-    close(read_log(written(tmp_path / "plot.csv", header, columns), robot), q=Q, qd=QD, tau=TAU)
+    close(unchecked_log(written(tmp_path / "plot.csv", header, columns), robot), q=Q, qd=QD, tau=TAU)
 
 
 @pytest.mark.parametrize(
@@ -209,5 +209,5 @@ def test_degrees_in_a_file_that_never_says_so_are_still_found(tmp_path):
     robot = load_robot("panda")
     q = np.degrees(Q + np.array([0, -0.5, 0, -1.8, 0, 1.6, 0.5]))
     path = written(tmp_path / "log.csv", ["t", *numbered("q#"), *numbered("tau#")], [T, q, TAU])
-    codes = {note.code for note in check_log(read_log(path, robot), robot).notes}
+    codes = {note.code for note in check_log(unchecked_log(path, robot), robot).notes}
     assert "degrees" in codes

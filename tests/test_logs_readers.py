@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from armid.errors import ArmidError, InputError, UnknownNameError
-from armid.logs import Channel, Clock, Log, ReadOptions, open_log, read_log
+from armid.logs import Channel, Clock, Log, ReadOptions, open_log, unchecked_log
 from armid.logs.readers import Layout, open_table
 from armid.logs.vocabulary import taken_apart
 from support.recordings import NAMES, arm, motion
@@ -51,7 +51,7 @@ DIALECTS = [(d, p) for d in (",", ";", "\t", "|", " ", "   ") for p in ".," if d
 def test_text_of_any_dialect(tmp_path, delimiter, decimal, header):
     path = tmp_path / "log.csv"
     path.write_text(csv_text({"t": T, **numbered(q=Q, qd=QD, tau=TAU)}, delimiter, decimal, header))
-    log = read_log(path, arm())
+    log = unchecked_log(path, arm())
     agree(log)
     np.testing.assert_allclose(log[Channel.VELOCITY], QD, **EXACT)
     assert any(note.code == "mapping-guess" for note in log.notes)
@@ -62,7 +62,7 @@ def test_text_without_pyarrow_reads_the_same(tmp_path, monkeypatch):
     path = tmp_path / "log.csv"
     path.write_text(csv_text({"t": T, **numbered(q=Q, tau=TAU)}))
     monkeypatch.setattr("armid.logs.readers.text.arrow_module", lambda: None)
-    agree(read_log(path))
+    agree(unchecked_log(path))
 
 
 def test_text_with_comments_quotes_bom_and_windows_ends(tmp_path):
@@ -71,13 +71,13 @@ def test_text_with_comments_quotes_bom_and_windows_ends(tmp_path):
         {f'"{k}"': v for k, v in {"time [s]": T, **numbered(q=Q, tau=TAU)}.items()}
     )
     path.write_bytes(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode())
-    agree(read_log(path))
+    agree(unchecked_log(path))
 
 
 def test_header_in_a_comment_line(tmp_path):
     path = tmp_path / "log.dat"
     path.write_text("# " + csv_text({"t": T, **numbered(q=Q, tau=TAU)}, " "))
-    agree(read_log(path))
+    agree(unchecked_log(path))
 
 
 def test_broken_rows_and_cells_are_left_out_and_said(tmp_path):
@@ -86,7 +86,7 @@ def test_broken_rows_and_cells_are_left_out_and_said(tmp_path):
     lines[20] = lines[20].replace(lines[20].split(",")[3], "garb@ge", 1)
     path = tmp_path / "log.csv"
     path.write_text("\n".join(lines) + "\n0.5,0.")
-    log = read_log(path)
+    log = unchecked_log(path)
     codes = {note.code for note in log.notes}
     assert {"malformed-rows", "malformed-cells"} <= codes
     assert len(log) == len(T) - 1
@@ -99,7 +99,7 @@ def test_large_text_streams_in_pieces_equal_to_the_whole(tmp_path):
     path.write_text(csv_text({"t": np.arange(4000) / 100.0, **big}, " "))
     pieces = list(open_log(path).chunks(700))
     assert len(pieces) > 3
-    whole = read_log(path)
+    whole = unchecked_log(path)
     np.testing.assert_array_equal(np.concatenate([p[Channel.POSITION] for p in pieces]), whole[Channel.POSITION])
     np.testing.assert_array_equal(np.concatenate([p.time for p in pieces]), whole.time)
 
@@ -107,7 +107,7 @@ def test_large_text_streams_in_pieces_equal_to_the_whole(tmp_path):
 def test_npz_with_two_dimensional_arrays(tmp_path):
     path = tmp_path / "log.npz"
     np.savez_compressed(path, times=T + 1.46e9, positions=Q, velocities=QD, torques=TAU.T, masses=np.ones(3))
-    log = read_log(path)
+    log = unchecked_log(path)
     np.testing.assert_allclose(log[Channel.LINK_TORQUE], TAU, **EXACT)
     assert log.clock is Clock.COLUMN
 
@@ -115,7 +115,7 @@ def test_npz_with_two_dimensional_arrays(tmp_path):
 def test_npy_by_content(tmp_path):
     path = tmp_path / "log.npy"
     np.save(path, np.column_stack([T, Q, QD, TAU]))
-    log = read_log(path, arm())
+    log = unchecked_log(path, arm())
     agree(log)
 
 
@@ -130,7 +130,7 @@ def test_columnar(tmp_path, kind):
     else:
         with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
-    agree(read_log(path))
+    agree(unchecked_log(path))
 
 
 def test_parquet_with_list_columns_and_timestamps(tmp_path):
@@ -138,7 +138,7 @@ def test_parquet_with_list_columns_and_timestamps(tmp_path):
     stamps = pa.array((T * 1e6).round().astype("int64"), pa.timestamp("us"))
     table = pa.table({"time": stamps, "position": list(Q), "effort": list(TAU)})
     pq.write_table(table, path)
-    agree(read_log(path))
+    agree(unchecked_log(path))
 
 
 def test_matlab_5_struct_with_time_along_columns(tmp_path):
@@ -146,7 +146,7 @@ def test_matlab_5_struct_with_time_along_columns(tmp_path):
     scipy.io.savemat(
         path, {"rec": {"time_cont": T, "act_pos_deg": np.degrees(Q).T, "torque_nm": TAU.T}, "para": {"u": np.ones(4)}}
     )
-    agree(read_log(path))
+    agree(unchecked_log(path))
 
 
 def test_matlab_73_and_hdf5(tmp_path):
@@ -157,7 +157,7 @@ def test_matlab_73_and_hdf5(tmp_path):
             file["rec/position"] = Q.T
             file["rec/torque"] = TAU
             file["rec/gains"] = np.ones(4)
-        agree(read_log(path))
+        agree(unchecked_log(path))
 
 
 def test_json_lines_take_joint_names_from_each_line(tmp_path):
@@ -176,7 +176,7 @@ def test_json_lines_take_joint_names_from_each_line(tmp_path):
             )
         )
     path.write_text("\n".join(lines) + "\n{broken\n")
-    log = read_log(path, arm())
+    log = unchecked_log(path, arm())
     assert log.joints == NAMES
     np.testing.assert_allclose(log.time, T, atol=1e-9)
     np.testing.assert_allclose(log[Channel.POSITION], Q, **EXACT)
@@ -214,14 +214,14 @@ def test_ros_bags_by_joint_name(tmp_path, storage):
     write_bag(folder, [2, 0, 3, 1], storage)
     sources = [folder, *folder.glob("*.mcap")]
     for source in sources:
-        log = read_log(source, arm())
+        log = unchecked_log(source, arm())
         assert log.joints == NAMES
         np.testing.assert_allclose(log.time, T + 100.0, atol=1e-6)
         np.testing.assert_allclose(log[Channel.POSITION], Q, **EXACT)
         assert any(note.code == "joint-order-by-name" and "finger" in note.message for note in log.notes)
         assert any("/gripper" in note.message for note in log.notes)
     with pytest.raises(UnknownNameError, match="/joint_states"):
-        read_log(folder, arm(), options=ReadOptions(topic="/none"))
+        unchecked_log(folder, arm(), options=ReadOptions(topic="/none"))
 
 
 def test_libfranka_time_is_in_milliseconds_and_q_d_is_not_velocity(tmp_path):
@@ -230,7 +230,7 @@ def test_libfranka_time_is_in_milliseconds_and_q_d_is_not_velocity(tmp_path):
         columns |= {f"state.{name}[{i}]": values[:, i] for i in range(4)}
     path = tmp_path / "log.csv"
     path.write_text(csv_text(columns))
-    log = read_log(path)
+    log = unchecked_log(path)
     agree(log)
     np.testing.assert_allclose(log[Channel.VELOCITY], QD, **EXACT)
     np.testing.assert_allclose(log[Channel.COMMANDED_POSITION], Q + 1.0, **EXACT)
@@ -250,7 +250,7 @@ def test_rtde_recorder(tmp_path):
         columns |= {f"{name}_{i}": values[:, i] for i in range(4)}
     path = tmp_path / "log.csv"
     path.write_text(csv_text(columns, " "))
-    log = read_log(path)
+    log = unchecked_log(path)
     assert log.torques == (Channel.CURRENT, Channel.COMMANDED_TORQUE)
     np.testing.assert_allclose(log[Channel.CURRENT], TAU / 10, **EXACT)
     assert "rtde" in log.source.reader
@@ -264,7 +264,7 @@ def test_fri_recorder(tmp_path):
     }
     path = tmp_path / "log.txt"
     path.write_text(csv_text(columns, "\t", ","))
-    log = read_log(path)
+    log = unchecked_log(path)
     agree(log)
     assert "fri" in log.source.reader
 
@@ -276,12 +276,12 @@ def test_columns_named_after_joints_are_matched_by_name(tmp_path):
         columns |= {f"{NAMES[i]}.{word}": values[:, i] for i in order}
     path = tmp_path / "log.csv"
     path.write_text(csv_text(columns))
-    log = read_log(path, arm())
+    log = unchecked_log(path, arm())
     assert log.joints == NAMES
     agree(log)
     path.write_text(path.read_text().replace("elbow", "knee"))
     with pytest.raises(InputError, match="no joint named"):
-        read_log(path, arm())
+        unchecked_log(path, arm())
 
 
 @pytest.mark.parametrize(
@@ -304,7 +304,7 @@ def test_column_names_are_taken_apart(name, word, index, unit):
 def test_clock_in_other_units_is_recognised_by_the_velocity(tmp_path):
     path = tmp_path / "log.csv"
     path.write_text(csv_text({"stamp": T * 1e9, **numbered(q=Q, qd=QD, tau=TAU)}))
-    log = read_log(path)
+    log = unchecked_log(path)
     agree(log)
     assert any(note.code == "clock-unit-guess" and "ns" in note.message for note in log.notes)
 
@@ -312,12 +312,12 @@ def test_clock_in_other_units_is_recognised_by_the_velocity(tmp_path):
 def test_step_is_inferred_from_the_velocity_or_asked_for(tmp_path):
     path = tmp_path / "log.csv"
     path.write_text(csv_text(numbered(q=Q, qd=QD, tau=TAU)))
-    log = read_log(path)
+    log = unchecked_log(path)
     assert log.clock is Clock.INFERRED
     assert np.median(np.diff(log.time)) == pytest.approx(0.01, rel=2e-3)
     path.write_text(csv_text(numbered(q=Q, tau=TAU)))
-    assert [n.code for n in read_log(path).errors] == ["clock-unknown"]
-    log = read_log(path, options=ReadOptions(step=0.01))
+    assert [n.code for n in unchecked_log(path).errors] == ["clock-unknown"]
+    log = unchecked_log(path, options=ReadOptions(step=0.01))
     agree(log)
     assert not log.errors
 
@@ -351,7 +351,7 @@ def mapped_folder(tmp_path: Path) -> Path:
 
 
 def test_mapping_with_everything_in_it(tmp_path):
-    log = read_log(mapped_folder(tmp_path), arm())
+    log = unchecked_log(mapped_folder(tmp_path), arm())
     raw = np.random.default_rng(0).normal(size=(100, 4))[10:90]
     R = np.array([[2, 0, 0, 0], [0, 2, 0, 0], [0, 0, 2, 0], [0, 0, 1, 2.0]])
     q = np.linalg.solve(R, (np.radians(raw) * [1, -1, 1, 1]).T).T + np.array([0.5, 0, 0, 0])
@@ -371,10 +371,10 @@ def test_mapping_finds_recordings_under_a_root(tmp_path, monkeypatch):
     moved.parent.mkdir()
     mapping.rename(moved)
     with pytest.raises(InputError, match="does not exist"):
-        read_log(moved, arm())
-    assert len(read_log(moved, arm(), options=ReadOptions(data_root=tmp_path))) == 80
+        unchecked_log(moved, arm())
+    assert len(unchecked_log(moved, arm(), options=ReadOptions(data_root=tmp_path))) == 80
     monkeypatch.setenv("ARMID_DATA", str(tmp_path))
-    assert len(read_log(moved, arm())) == 80
+    assert len(unchecked_log(moved, arm())) == 80
 
 
 @pytest.mark.parametrize(
@@ -406,7 +406,7 @@ def test_mistakes_in_a_mapping_are_named(tmp_path, change, match):
     mapping = mapped_folder(tmp_path)
     mapping.write_text(MAPPING.replace(*change))
     with pytest.raises(ArmidError, match=match):
-        read_log(mapping, arm())
+        unchecked_log(mapping, arm())
 
 
 def test_files_of_different_length_are_refused(tmp_path):
@@ -414,7 +414,7 @@ def test_files_of_different_length_are_refused(tmp_path):
     text = (tmp_path / "drive.csv").read_text().splitlines()
     (tmp_path / "drive.csv").write_text("\n".join(text[:-5]))
     with pytest.raises(InputError, match="different numbers of rows"):
-        read_log(mapping, arm())
+        unchecked_log(mapping, arm())
 
 
 def test_bad_files_are_refused_with_a_reason(tmp_path):
@@ -437,13 +437,13 @@ def test_bad_files_are_refused_with_a_reason(tmp_path):
         path = tmp_path / name
         path.write_bytes(content)
         with pytest.raises(InputError, match=name):
-            read_log(path, arm())
+            unchecked_log(path, arm())
     with pytest.raises(InputError, match="no such file"):
-        read_log(tmp_path / "nothing.csv", arm())
+        unchecked_log(tmp_path / "nothing.csv", arm())
     path = tmp_path / "log.csv"
     path.write_text(csv_text({"t": T, **numbered(q=Q, tau=TAU)}))
     with pytest.raises(UnknownNameError, match="log format"):
-        read_log(path, options=ReadOptions(format="punchcard"))
+        unchecked_log(path, options=ReadOptions(format="punchcard"))
 
 
 def test_object_arrays_are_refused(tmp_path):
@@ -453,7 +453,7 @@ def test_object_arrays_are_refused(tmp_path):
     np.savez(npz, q=np.array([[1, "x"]], dtype=object), allow_pickle=True)
     for path in (npy, npz):
         with pytest.raises(InputError, match="objects"):
-            read_log(path, arm())
+            unchecked_log(path, arm())
 
 
 def npy_header(shape: tuple[int, ...]) -> bytes:
@@ -467,16 +467,16 @@ def test_zip_bombs_and_lying_headers_are_refused_before_expanding(tmp_path):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("q.npy", npy_header((100 << 20 >> 3, 1)) + bytes(100 << 20))
     with pytest.raises(InputError, match="would expand"):
-        read_log(path, arm())
+        unchecked_log(path, arm())
     liar = tmp_path / "liar.npz"
     with zipfile.ZipFile(liar, "w") as archive:
         archive.writestr("q.npy", npy_header((1 << 40, 7)) + bytes(80))
     with pytest.raises(InputError, match="promises"):
-        read_log(liar, arm())
+        unchecked_log(liar, arm())
     mat = tmp_path / "bomb.mat"
     scipy.io.savemat(mat, {"q": np.zeros((100 << 20 >> 3, 1))}, do_compression=True)
     with pytest.raises(InputError, match="would expand"):
-        read_log(mat, arm())
+        unchecked_log(mat, arm())
 
 
 def test_truncated_files_never_end_in_a_traceback(tmp_path):
@@ -494,7 +494,7 @@ def test_truncated_files_never_end_in_a_traceback(tmp_path):
             path = tmp_path / f"cut.{name}"
             path.write_bytes(content[: int(share * len(content))])
             try:
-                read_log(path, arm())
+                unchecked_log(path, arm())
             except ArmidError as error:
                 assert str(error)  # noqa: PT017
 
@@ -533,7 +533,7 @@ def test_damaged_bytes_never_end_in_a_traceback(tmp_path, data):
         content[place] = value
     path.write_bytes(bytes(content))
     try:
-        log = read_log(path, arm())
+        log = unchecked_log(path, arm())
     except ArmidError as error:
         assert str(error)  # noqa: PT017
     else:
@@ -546,7 +546,7 @@ def test_any_text_is_read_or_refused(tmp_path, text):
     path = tmp_path / "log.csv"
     path.write_text(text)
     try:
-        read_log(path, arm())
+        unchecked_log(path, arm())
     except ArmidError as error:
         assert str(error)  # noqa: PT017
 
@@ -585,7 +585,7 @@ def test_any_mapping_is_carried_out_or_refused(tmp_path, content):
     path = tmp_path / "fuzz.yaml"
     path.write_text(yaml.safe_dump(content))
     try:
-        read_log(path, arm())
+        unchecked_log(path, arm())
     except ArmidError as error:
         assert str(error)  # noqa: PT017
 

@@ -18,7 +18,7 @@ from armid.logs import (
     condition,
     condition_stream,
     open_log,
-    read_log,
+    unchecked_log,
 )
 from armid.logs.conditioning import stream as streaming
 from support.recordings import NAMES, arm, motion, recording
@@ -45,7 +45,7 @@ def small_pieces(monkeypatch):
 def both(path, settings=FIXED, robot=None):
     """The samples of the whole log, and those of its pieces joined."""
     robot = robot or arm()
-    return condition(read_log(path, robot), robot, settings), concatenated(
+    return condition(unchecked_log(path, robot), robot, settings), concatenated(
         condition_stream(open_log(path, robot), robot, settings)
     )
 

@@ -2,131 +2,101 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Literal
 
 import typer
 
-from armid.cli.options import BaseLinkOption, JsonOption, RobotArgument, TipOption
-from armid.cli.output import EXIT_UNTRUSTED, console, emit, save_json, verb
+from armid.cli.options import (
+    BaseLinkOption,
+    DataRootOption,
+    GravityOption,
+    JsonOption,
+    OptionalOutOption,
+    StepOption,
+    TipOption,
+)
+from armid.cli.output import emit, render, verb
+from armid.words import numbers
 
-if TYPE_CHECKING:
-    from armid.logs import Log
-    from armid.notes import Note
-
-COLOURS = {"info": "dim", "warning": "yellow", "error": "bold red"}
+SideWord = Literal["link", "motor", "current", "commanded"]
 
 
 def register(app: typer.Typer) -> None:
     app.command("check")(check)
 
 
+def format_word(text: str) -> str:
+    """A reader or preset."""
+    from armid.logs.readers.files import OPENERS, PRESETS
+
+    if text not in OPENERS and text not in PRESETS:
+        raise typer.BadParameter(f"no {text!r}; there are: {', '.join((*OPENERS, *PRESETS))}")
+    return text
+
+
 @verb
 def check(
-    robot: RobotArgument,
+    robot: Annotated[
+        str | None,
+        typer.Argument(metavar="ROBOT", help="URDF path, robot YAML path, or catalogue name (iiwa14, panda, ...)."),
+    ] = None,
     logs: Annotated[
-        list[str], typer.Argument(metavar="LOG...", help="Recordings: any known format, or mapping files (.yaml).")
-    ],
-    step: Annotated[
-        float | None, typer.Option("--step", metavar="SECONDS", help="Sampling step of files without a clock.")
+        list[str] | None,
+        typer.Argument(metavar="LOG...", help="Recordings: any known format, or mapping files (.yaml)."),
     ] = None,
-    side: Annotated[
-        str | None, typer.Option("--side", metavar="link|motor|current|commanded", help="Where torque was measured.")
-    ] = None,
+    step: StepOption = None,
+    side: Annotated[SideWord | None, typer.Option("--side", help="Where torque was measured.")] = None,
     format: Annotated[
-        str | None, typer.Option("--format", metavar="PRESET", help="csv, npz, parquet, mat, libfranka, rtde, ...")
+        str | None,
+        typer.Option(
+            "--format", metavar="PRESET", parser=format_word, help="csv, npz, parquet, mat, libfranka, rtde, ..."
+        ),
     ] = None,
     topic: Annotated[str | None, typer.Option("--topic", help="JointState topic of a ROS bag.")] = None,
-    data_root: Annotated[
-        Path | None, typer.Option("--data-root", metavar="DIR", help="Where mapping files find recordings.")
-    ] = None,
-    gravity: Annotated[
-        str | None,
-        typer.Option("--gravity", metavar="X,Y,Z", help="In the base frame [m/s^2]; the description's by default."),
-    ] = None,
-    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Also write the findings there.")] = None,
+    data_root: DataRootOption = None,
+    gravity: GravityOption = None,
+    out: OptionalOutOption = None,
     base: BaseLinkOption = None,
     tip: TipOption = None,
+    thresholds: Annotated[
+        bool, typer.Option("--thresholds", help="Print the numbers that decide what is said about logs and results.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Is this log what it claims to be? Clock, units, signs, joint order, lag, mounting."""
-    from armid.logs import ReadOptions, check_log
+    if thresholds:
+        show_thresholds(as_json=as_json)
+        return
+    if robot is None or not logs:
+        raise typer.BadParameter("expected ROBOT and at least one LOG")
+    from armid.logs.check import CheckedLogs, check_log
     from armid.robot.load import load_robot
 
-    arm = load_robot(robot, base=base, tip=tip, gravity=three_numbers(gravity) if gravity else None)
-    options = ReadOptions(format=format, step=step, side=side, data_root=data_root, topic=topic)
-    checked = [check_log(log, arm, options=options) for log in logs]
-    result = summary(checked)
-    for log in checked:
-        show(log)
-    save_json(result, out, "check.json")
-    emit(result, as_json=as_json)
-    if not result["ok"]:
-        raise typer.Exit(EXIT_UNTRUSTED)
+    down = numbers("--gravity", gravity, 3, "0,0,-9.81") if gravity else None
+    arm = load_robot(robot, base=base, tip=tip, gravity=down)
+    checked = CheckedLogs(
+        logs=tuple(
+            check_log(log, arm, step=step, side=side, format=format, topic=topic, data_root=data_root) for log in logs
+        )
+    )
+    render(checked, as_json=as_json, files=() if out is None else checked.save(out))
 
 
-def three_numbers(text: str) -> list[float]:
-    """`0,0,-9.81` as numbers."""
-    from armid.errors import InputError
+def show_thresholds(*, as_json: bool) -> None:
+    """The tables of thresholds, of logs and of results."""
+    from dataclasses import asdict
+    from importlib import import_module
 
-    try:
-        values = [float(word) for word in text.split(",")]
-    except ValueError:
-        values = []
-    if len(values) != 3:
-        raise InputError("--gravity", f"{text!r}", "expected three numbers, as in 0,0,-9.81")
-    return values
+    from armid.outcome import text_table
+    from armid.thresholds import thresholds_table
 
-
-def summary(checked: list[Log]) -> dict[str, Any]:
-    """The JSON of the command contract."""
-    from armid.notes import Severity
-
-    problems = [
-        {**note.as_dict(), "log": log.name}
-        for log in checked
-        for note in log.notes
-        if note.severity is not Severity.INFO
-    ]
-    guesses = [
-        {**note.as_dict(), "log": log.name} for log in checked for note in log.notes if note.severity is Severity.INFO
-    ]
-    return {
-        "ok": not any(problem["severity"] == "error" for problem in problems),
-        "problems": problems,
-        "notes": guesses,
-        "logs": [
-            {
-                "name": log.name,
-                "samples": len(log),
-                "seconds": log.duration,
-                "channels": [channel.value for channel in log.channels],
-                "reader": log.source.reader,
-                "files": [{"path": path, "sha256": digest} for path, digest in log.source.files],
-            }
-            for log in checked
-        ],
-    }
-
-
-def show(log: Log) -> None:
-    """The findings as a table, worst first."""
-    from rich.table import Table
-
-    order = {"error": 0, "warning": 1, "info": 2}
-    table = Table(title=f"{log.name}: {len(log)} samples", title_justify="left", show_lines=False)
-    for heading in ("", "code", "where", "finding"):
-        table.add_column(heading, overflow="fold")
-    for note in sorted(log.notes, key=lambda n: order[n.severity.value]):
-        table.add_row(*cells(note))
-    screen = console()
-    screen.print(table)
-    verdict = "[bold red]not to be used as it is[/]" if log.errors else "[green]usable[/]"
-    screen.print(f"{log.name}: {verdict}")
-
-
-def cells(note: Note) -> tuple[str, str, str, str]:
-    from rich.markup import escape
-
-    colour = COLOURS[note.severity.value]
-    return f"[{colour}]{note.severity.value}[/]", note.code, escape(note.subject), escape(note.message)
+    tables = {}
+    for what, room in (("logs", "armid.logs.health.thresholds"), ("results", "armid.identification.thresholds")):
+        try:
+            tables[what] = tuple(import_module(room).THRESHOLDS)
+        except ModuleNotFoundError as error:
+            if error.name != room:
+                raise
+    for what, found in tables.items():
+        typer.echo(text_table(thresholds_table(f"What decides what is said about {what}", found)) + "\n", err=as_json)
+    emit({what: [asdict(each) for each in found] for what, found in tables.items()}, as_json=as_json)

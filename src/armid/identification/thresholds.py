@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from armid.logs.health.torque import LAG_SECONDS
+from armid.logs.health.thresholds import LAG_SECONDS
 from armid.thresholds import Threshold
 
 RELATIVE_ERROR = Threshold(

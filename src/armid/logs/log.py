@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
+from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray, read_only
+from armid.documents import write_arrays, write_json
 from armid.errors import InputError, ShapeError, UnknownNameError
 from armid.notes import Note, Severity
+from armid.outcome import Check, InputFile, Outcome, Provenance
+from armid.page import Table
 from armid.robot.robot import Robot
 
 
@@ -104,9 +109,17 @@ class LogSource:
     reader: str = ""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Log:
-    """A recording: raw, named, immutable.
+@dataclass(frozen=True, slots=True)
+class LogTotal:
+    """How long a recording is of which a log holds the first rows only: rows, and seconds from the first to the last."""
+
+    rows: int
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Log(Outcome):
+    """A recording: raw, named, immutable. Read and checked by `armid.read_log`; `print(log)` lists what was found.
 
     Args:
         name: of the recording, for messages.
@@ -119,7 +132,10 @@ class Log:
         source: provenance.
         notes: what the reader guessed and what health checks found.
         checked: whether its health was checked; `notes` hold what was found.
+        total: of the recording, when these are the first rows of one that is too long to be held.
     """
+
+    _page = "armid.report.log:log_page"
 
     name: str
     joints: tuple[str, ...]
@@ -131,6 +147,7 @@ class Log:
     source: LogSource = field(default_factory=LogSource)
     notes: tuple[Note, ...] = ()
     checked: bool = False
+    total: LogTotal | None = None
 
     def __post_init__(self) -> None:
         time = frozen(self.time)
@@ -175,6 +192,80 @@ class Log:
         """Notes that keep it from being used."""
         return tuple(note for note in self.notes if note.severity is Severity.ERROR)
 
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was found that keeps it from being used."""
+        return not self.errors
+
+    @property
+    def checks(self) -> tuple[Check, ...]:  # type: ignore[override]
+        """One failed check per error found; a single passed one when there is none. Nothing for a log nobody checked."""
+        errors = self.errors
+        if not errors:
+            sound = Check(code="health", passed=True, value=0.0, limit=0.0, message="nothing speaks against its use")
+            return (sound,) if self.checked else ()
+        return tuple(
+            Check(code=note.code, passed=False, value=1.0, limit=0.0, message=_reason(note), subject=note.subject)
+            for note in errors
+        )
+
+    @property
+    def provenance(self) -> Provenance:  # type: ignore[override]
+        """The files it was read from."""
+        files = tuple(InputFile(path, digest, "log") for path, digest in self.source.files)
+        return Provenance(inputs=files, settings={"reader": self.source.reader})
+
+    def _heading(self) -> str:
+        rows, seconds = (len(self), self.duration) if self.total is None else (self.total.rows, self.total.seconds)
+        names = ", ".join(channel.value for channel in self.channels)
+        return f"{self.name}: {rows} samples over {seconds:.6g} s, {len(self.joints)} joints, {names}"
+
+    def _tables(self) -> tuple[Table, ...]:
+        rows = []
+        for channel, values in self.channels.items():
+            for name, column in zip(self.joints, values.T, strict=True):
+                sound = column[np.isfinite(column)]
+                low, high = (float(sound.min()), float(sound.max())) if len(sound) else (np.nan, np.nan)
+                rows.append((channel.value, name, low, high))
+        return (Table(("channel", "joint", "smallest", "largest"), tuple(rows), caption="What was recorded, SI units"),)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The keys of `armid check --json`."""
+        found = [{**note.as_dict(), "log": self.name} for note in self.notes]
+        rows, seconds = (len(self), self.duration) if self.total is None else (self.total.rows, self.total.seconds)
+        return {
+            "ok": self.ok,
+            "problems": [note for note in found if note["severity"] != Severity.INFO.value],
+            "notes": [note for note in found if note["severity"] == Severity.INFO.value],
+            "logs": [
+                {
+                    "name": self.name,
+                    "samples": rows,
+                    "seconds": seconds,
+                    "channels": [channel.value for channel in self.channels],
+                    "reader": self.source.reader,
+                    "files": [{"path": path, "sha256": digest} for path, digest in self.source.files],
+                }
+            ],
+        }
+
+    def save(self, folder: str | Path) -> tuple[Path, ...]:
+        """Writes the recording as arrays (.npz) that `read_log` takes; whole or not at all.
+
+        Args:
+            folder: path of the file, or a folder in which it gets the log's name. When the conditions of the run are known, a
+                mapping (.yaml) beside it says them: read that, then.
+        """
+        path = Path(folder)
+        path = path if path.suffix == ".npz" else path / f"{self.name}.npz"
+        arrays = {ARRAY_NAMES[channel]: values for channel, values in self.channels.items()}
+        written = [write_arrays(path, arrays if self.clock is Clock.UNKNOWN else {"time": self.time, **arrays})]
+        said = {key: value for key, value in asdict(self.conditions).items() if value not in (None, "")}
+        if said:
+            # JSON is YAML.
+            written.append(write_json(path.with_suffix(".yaml"), {"file": path.name, "conditions": said}))
+        return tuple(written)
+
     def with_notes(self, notes: tuple[Note, ...]) -> Log:
         """The same log with further notes; one already there is not repeated."""
         return replace(self, notes=(*self.notes, *(note for note in notes if note not in self.notes)))
@@ -202,6 +293,28 @@ class Log:
         cut = int(np.searchsorted(np.maximum.accumulate(self.time), end))
         first, last = self.rows(0, cut), self.rows(cut, len(self))
         return replace(first, name=f"{self.name} (first part)"), replace(last, name=f"{self.name} (last part)")
+
+
+ARRAY_NAMES: Mapping[Channel, str] = {
+    Channel.POSITION: "q",
+    Channel.VELOCITY: "qd",
+    Channel.ACCELERATION: "qdd",
+    Channel.MOTOR_POSITION: "q_motor",
+    Channel.COMMANDED_POSITION: "q_commanded",
+    Channel.LINK_TORQUE: "tau_link",
+    Channel.MOTOR_TORQUE: "tau_motor",
+    Channel.CURRENT: "current",
+    Channel.COMMANDED_TORQUE: "tau_commanded",
+    Channel.EXTERNAL_TORQUE: "tau_external",
+    Channel.TEMPERATURE: "temperature",
+}
+"""Under which a channel is saved; words the readers know."""
+
+
+def _reason(note: Note) -> str:
+    """An error in words, with what it is about."""
+    about = f"{note.subject}: " if note.subject and note.subject not in note.message else ""
+    return f"{note.code}: {about}{note.message}"
 
 
 def frozen(values: npt.ArrayLike) -> FloatArray:

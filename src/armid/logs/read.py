@@ -53,8 +53,8 @@ class ReadOptions:
     topic: str | None = None
 
 
-def read_log(path: str | Path, robot: Robot | None = None, *, options: ReadOptions | None = None) -> Log:
-    """A recording from a data file or a mapping file.
+def unchecked_log(path: str | Path, robot: Robot | None = None, *, options: ReadOptions | None = None) -> Log:
+    """A recording from a data file or a mapping file, as it is; `armid.read_log` reads and checks.
 
     Args:
         path: data file of any known kind, the directory of a ROS 2 bag, or a mapping (.yaml).
@@ -77,6 +77,10 @@ def read_log(path: str | Path, robot: Robot | None = None, *, options: ReadOptio
         raise InputError(path, "no samples")
     whole = joined_logs(pieces)
     return replace(whole, source=stream.provenance()).with_notes(stream.notes)
+
+
+read_log = unchecked_log
+"""Its name among those who read without checking."""
 
 
 def joined_logs(pieces: Sequence[Log]) -> Log:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -23,10 +22,14 @@ from armid.logs.read import LogStream, ReadOptions, joined_logs, open_log
 from armid.logs.samples import Samples, concatenated, with_context
 from armid.notes import Note, Severity
 from armid.robot.robot import Robot
+from armid.threads import one_blas_thread
 
 HELD_BYTES = 64 << 20
 """Numbers of a log that is held in memory: 380,000 rows of seven joints with position, velocity and torque, six minutes at 1 kHz.
 A longer one is read again whenever it is needed, and conditioned samples of it are put aside on disk."""
+
+PIECE_ROWS = 1 << 16
+"""Rows read at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -312,6 +315,7 @@ class Recording:
         return replace(whole, segments=segments_joined(whole.segments), notes=(*self.notes, *whole.notes))
 
 
+@one_blas_thread
 def open_recording(
     source: str | Path | Log, robot: Robot, *, options: ReadOptions | None = None, check: bool = True
 ) -> Recording:
@@ -330,14 +334,21 @@ def open_recording(
         ordered = matched(source, robot)
         return _held(ordered, robot, lambda: ordered, check=check and not source.checked)
     stream = open_log(source, robot, options=options)
-    chunks = stream.chunks()
+    chunks = stream.chunks(PIECE_ROWS)
     held: list[Log] = []
     for piece in chunks:
         held.append(piece)
         if sum(log_bytes(log) for log in held) > HELD_BYTES:
-            return _streamed(stream, robot, chain(held, chunks), check=check)
+            return _streamed(stream, robot, _let_go(held, chunks), check=check)
     log = replace(joined_logs(held), source=stream.provenance()).with_notes(stream.notes)
-    return _held(log, robot, lambda: joined_logs(list(stream.again().chunks())), check=check)
+    return _held(log, robot, lambda: joined_logs(list(stream.again().chunks(PIECE_ROWS))), check=check)
+
+
+def _let_go(held: list[Log], rest: Iterator[Log]) -> Iterator[Log]:
+    """The pieces held, each let go as it is handed on, and those to come."""
+    while held:
+        yield held.pop(0)
+    yield from rest
 
 
 def _held(log: Log, robot: Robot, load: Callable[[], Log], *, check: bool) -> Recording:
@@ -352,22 +363,31 @@ def _held(log: Log, robot: Robot, load: Callable[[], Log], *, check: bool) -> Re
 
 def _streamed(stream: LogStream, robot: Robot, pieces: Iterator[Log], *, check: bool) -> Recording:
     """A recording that is read from its file whenever it is needed; the pieces are those of the first time."""
-    first = next(pieces)
-    count, end = 0, 0.0
+    tally = _Tally()
+    counted = tally.over(pieces)
+    found = streamed_findings(counted, robot) if check else ()
+    deque(counted, maxlen=0)
+    assert tally.begin is not None  # a stream without samples raises
+    whole = replace(tally.begin, source=stream.provenance(), notes=()).with_notes((*stream.notes, *found))
+    extent = Extent(first=0, last=tally.rows, start_s=float(whole.time[0]), end_s=tally.end_s)
+    return Recording(StreamedGrid(stream, robot), robot, Span(whole.name), extent, _facts_of(whole, checked=check))
 
-    def counted() -> Iterator[Log]:
-        nonlocal count, end
-        for piece in chain([first], pieces):
-            count, end = count + len(piece), float(piece.time[-1])
+
+@dataclass(eq=False)
+class _Tally:
+    """What is noted while a log goes by: its first row, how many there are, and the time of the last [s]."""
+
+    begin: Log | None = None
+    rows: int = 0
+    end_s: float = 0.0
+
+    def over(self, pieces: Iterable[Log]) -> Iterator[Log]:
+        for piece in pieces:
+            # A copy, not a view that would keep the whole piece.
+            self.begin = self.begin or piece.selected(np.array([0]))
+            self.rows += len(piece)
+            self.end_s = float(piece.time[-1])
             yield piece
-
-    found = streamed_findings(counted(), robot) if check else ()
-    if not check:
-        deque(counted(), maxlen=0)
-    whole = replace(first, source=stream.provenance(), notes=()).with_notes((*stream.notes, *found))
-    extent = Extent(first=0, last=count, start_s=float(first.time[0]), end_s=end)
-    grid = StreamedGrid(stream, robot)
-    return Recording(grid, robot, Span(first.name), extent, _facts_of(whole, checked=check))
 
 
 def _facts_of(log: Log, *, checked: bool) -> LogFacts:

@@ -10,30 +10,25 @@ from armid.arrays import FloatArray
 from armid.logs.conditioning.uniform import ordinary_step, stale_rows
 from armid.logs.health.findings import finding, share
 from armid.logs.health.rows import ABSURD, Mask, channel_spikes, corrupt, needed
+from armid.logs.health.thresholds import (
+    AT_LIMIT,
+    BEYOND_LIMIT,
+    COARSE,
+    FEW,
+    FLAT_SAMPLES,
+    FREEZE_SAMPLES,
+    FREEZE_SECONDS,
+    FREEZE_USUAL,
+    MANY,
+    REPEATED,
+    SATURATED,
+    SATURATED_ERROR,
+    STILL_ANGLE,
+    STILL_LENGTH,
+)
 from armid.logs.log import Channel, Log
 from armid.notes import Note, Severity
 from armid.robot.robot import JointKind, Robot
-
-FEW = 0.01
-"""Share of rows that may be left out without asking."""
-
-MANY = 0.05
-"""Share of spikes from which on a channel is unusable, not just disturbed."""
-
-REPEATED = 0.005
-"""Share of rows that repeat the one before, from which on it is worth saying."""
-
-FREEZE_SECONDS = 0.25
-FREEZE_SAMPLES = 20
-"""A value that stays the same to the last bit for this long, while the arm moves, is no measurement."""
-
-COARSE = 100
-"""Distinct values over the range of a channel, below which quantisation limits what can be identified."""
-
-AT_LIMIT = 0.98
-SATURATED = 0.005
-SATURATED_ERROR = 0.05
-"""Shares of samples at a limit or on a flat top: from the first on it is said, from the second on it spoils the fit."""
 
 
 def channel_findings(log: Log, robot: Robot) -> Iterator[Note]:
@@ -147,7 +142,7 @@ def freeze(log: Log, channel: Channel, j: int, long: int, moving: Mask, dead: bo
         return
     start, length, usual = longest_run(log[channel][:, j], moving)
     # A flat top is saturation, which is said elsewhere.
-    if length >= max(long, 10 * usual) and not is_extreme(log[channel][:, j], start):
+    if length >= max(long, FREEZE_USUAL * usual) and not is_extreme(log[channel][:, j], start):
         fraction = length / len(log)
         yield finding(
             "frozen",
@@ -172,7 +167,7 @@ def position_freeze(log: Log, j: int, long: int) -> Iterator[Note]:
     speed = np.abs(np.where(np.isfinite(qd), qd, 0.0))
     fast = speed > max(0.2 * float(np.quantile(speed, 0.95)), 1e-3)
     start, length, usual = longest_run(q, fast)
-    if length >= max(long, 10 * usual):
+    if length >= max(long, FREEZE_USUAL * usual):
         yield finding(
             "frozen",
             Severity.ERROR if length > FEW * len(log) else Severity.WARNING,
@@ -206,7 +201,7 @@ def saturation_findings(log: Log, channel: Channel, robot: Robot) -> Iterator[No
             continue
         top = float(x.max())
         # A torque that goes beyond the limit of the description is not held by it.
-        known = channel is not Channel.CURRENT and np.isfinite(limit[j]) and top < 1.02 * limit[j]
+        known = channel is not Channel.CURRENT and np.isfinite(limit[j]) and top < BEYOND_LIMIT * limit[j]
         near = top if not known else float(limit[j])
         # A flat top: many samples exactly at the extreme, which a smooth signal touches but once.
         flat = float(np.mean(x >= top * (1.0 - 1e-9)))
@@ -215,7 +210,7 @@ def saturation_findings(log: Log, channel: Channel, robot: Robot) -> Iterator[No
         usual = longest_run(values[:, j], ~extreme)[1]
         at = float(np.mean(np.abs(x - near) < (1.0 - AT_LIMIT) * near)) if known else 0.0
         # Steps of a coarse signal hold as long at any other value.
-        clipped = flat if flat > SATURATED and runs >= max(5, 2 * usual) else 0.0
+        clipped = flat if flat > SATURATED and runs >= max(FLAT_SAMPLES, 2 * usual) else 0.0
         if max(clipped, at) > SATURATED:
             severe = max(clipped, at) > SATURATED_ERROR
             yield finding(
@@ -236,8 +231,12 @@ def resolution_findings(log: Log, robot: Robot) -> Iterator[Note]:
             span = float(np.ptp(x)) if len(x) else 0.0
             if span <= 0.0 or (channel is Channel.POSITION and span < minimum_range(robot, j)):
                 continue
+            enough = min(COARSE, len(x) // 4)
+            # A fraction of the samples settles it for a fine channel, whatever the length of the log.
+            if len(np.unique(x[:: max(1, len(x) // (50 * COARSE))])) >= enough:
+                continue
             distinct = len(np.unique(x))
-            if distinct < min(COARSE, len(x) // 4):
+            if distinct < enough:
                 yield finding(
                     "quantised",
                     Severity.WARNING,
@@ -249,4 +248,4 @@ def resolution_findings(log: Log, robot: Robot) -> Iterator[Note]:
 
 def minimum_range(robot: Robot, j: int) -> float:
     """Range below which a joint counts as standing still [rad or m]."""
-    return 0.05 if robot.joints[j].kind is JointKind.REVOLUTE else 0.02
+    return STILL_ANGLE if robot.joints[j].kind is JointKind.REVOLUTE else STILL_LENGTH

@@ -8,23 +8,17 @@ import numpy as np
 
 from armid.logs.conditioning.uniform import MAX_STEP, MIN_STEP
 from armid.logs.health.findings import finding, share
+from armid.logs.health.thresholds import (
+    BACKWARDS_ERROR,
+    DUPLICATES_ERROR,
+    FEW,
+    GAP,
+    IRREGULAR,
+    MIN_ROWS,
+    OUT_OF_ORDER,
+)
 from armid.logs.log import Clock, Log
 from armid.notes import Note, Severity
-
-MIN_ROWS = 50
-"""Below this no statistic below means anything, and neither would an estimate."""
-
-BACKWARDS_ERROR = 10.0
-"""Ordinary steps. A smaller step back is two packets swapped; a larger one is a restarted clock or two logs in one file."""
-
-DUPLICATES_ERROR = 0.3
-"""Share of duplicated stamps above which the clock does not tell the samples apart."""
-
-IRREGULAR = 0.02
-"""Standard deviation of the step over its mean. Real-time loops stay under one percent."""
-
-GAP = 10.0
-"""Ordinary steps; the default of conditioning."""
 
 
 def clock_findings(log: Log) -> Iterator[Note]:
@@ -37,7 +31,7 @@ def clock_findings(log: Log) -> Iterator[Note]:
         return
     bad = ~np.isfinite(log.time)
     if bad.any():
-        severity = Severity.ERROR if bad.mean() > 0.01 else Severity.WARNING
+        severity = Severity.ERROR if bad.mean() > FEW else Severity.WARNING
         yield finding(
             "time-not-finite", severity, log.name, f"{int(bad.sum())} stamps are not numbers", "those rows are left out"
         )
@@ -60,7 +54,7 @@ def order_findings(log: Log, step: np.ndarray, usual: float) -> Iterator[Note]:
     """Steps back and steps of zero."""
     back = step[step < 0.0]
     if len(back):
-        severe = -back.min() > BACKWARDS_ERROR * usual or len(back) > 0.01 * len(step)
+        severe = -back.min() > BACKWARDS_ERROR * usual or len(back) > OUT_OF_ORDER * len(step)
         yield finding(
             "time-backwards",
             Severity.ERROR if severe else Severity.WARNING,

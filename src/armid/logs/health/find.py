@@ -21,8 +21,8 @@ from armid.robot.robot import Robot
 ASSUMED_STEP = 0.01
 """[s] For a log without a clock: the signs of slopes do not depend on it."""
 
-BLOCK_BYTES = 32 << 20
-"""Of a long log looked at together: three minutes of seven joints at 1 kHz."""
+BLOCK_BYTES = 16 << 20
+"""Of a long log looked at together: two minutes of seven joints at 1 kHz."""
 
 LASTING = ("too-little-motion", "quantised", "torque-dead", "torque-untested")
 """Findings about what is missing: of a long log they are true when most blocks have them, for any arm rests now and then."""

@@ -269,13 +269,11 @@ def derivative_within(values: FloatArray, segments: tuple[Segment, ...], rate: f
 
 
 def orthonormal(A: FloatArray) -> FloatArray:
-    """An orthonormal basis of the columns, by QR with pivoting; columns of rounding errors are left out."""
-    from scipy.linalg import qr
-
+    """An orthonormal basis of the columns, from the singular values of their triangular factor; rounding errors are left out."""
     size = np.linalg.norm(A, axis=0)
     kept = size > ROUNDING * float(size.max(initial=0.0))
     if not kept.any():
         return np.empty((len(A), 0))
-    Q, R, _ = qr(A[:, kept] / size[kept], mode="economic", pivoting=True, check_finite=False)
-    diagonal = np.abs(np.diag(R))
-    return np.asarray(Q[:, : int((diagonal > RANK * diagonal[0]).sum())], dtype=np.float64)
+    Q, R = np.linalg.qr(A[:, kept] / size[kept])
+    U, singular, _ = np.linalg.svd(R)
+    return np.asarray(Q @ U[:, : int((singular > RANK * singular[0]).sum())], dtype=np.float64)

@@ -12,21 +12,20 @@ from armid.logs.conditioning.uniform import increasing_mask
 from armid.logs.health.channels import minimum_range
 from armid.logs.health.findings import finding, share
 from armid.logs.health.rows import ABSURD, corrupt, spikes
+from armid.logs.health.thresholds import (
+    AGREES,
+    CLOCK_FACTOR,
+    FAR_OVER_LIMIT,
+    FAR_SHARE,
+    OVER_LIMIT,
+    SWAPPED,
+    SWAPPED_OWN,
+    TURNS,
+    WIDE,
+)
 from armid.logs.log import Channel, Clock, Log
 from armid.notes import Note, Severity
 from armid.robot.robot import JointKind, Robot
-
-TURNS = 4.0 * pi
-"""[rad] Two turns from zero: more than any jointed arm makes, while 12.6 degrees are quickly reached."""
-
-OVER_LIMIT = 0.02
-"""[rad or m] Calibration offsets and soft limits differ by about a degree."""
-
-FAR_OVER_LIMIT = 0.2
-"""[rad or m] More than this, for more than a tenth of the time: zero, sign or order of the joint is not the model's."""
-
-AGREES = 0.9
-"""Correlation of velocity with the derivative of position, and tolerance of their ratio around one."""
 
 
 def motion_findings(log: Log, robot: Robot) -> Iterator[Note]:
@@ -50,7 +49,7 @@ def degree_findings(log: Log, q: FloatArray, robot: Robot) -> Iterator[Note]:
     low, high = robot.limit("lower"), robot.limit("upper")
     reach = np.abs(q).max(axis=0)
     width = np.where(np.isfinite(high - low), high - low, np.inf)
-    beyond = revolute & ((reach > TURNS) | (np.ptp(q, axis=0) > 1.5 * width))
+    beyond = revolute & ((reach > TURNS) | (np.ptp(q, axis=0) > WIDE * width))
     converted = q * pi / 180.0
     fits = np.asarray(((converted >= low - OVER_LIMIT) & (converted <= high + OVER_LIMIT)).all(axis=0))
     if beyond.any() and fits[revolute].all():
@@ -71,7 +70,7 @@ def limit_findings(log: Log, q: FloatArray, robot: Robot) -> Iterator[Note]:
         outside = float(np.mean(over > OVER_LIMIT))
         if outside == 0.0:
             continue
-        severe = float(np.mean(over > FAR_OVER_LIMIT)) > 0.1
+        severe = float(np.mean(over > FAR_OVER_LIMIT)) > FAR_SHARE
         yield finding(
             "position-limits",
             Severity.ERROR if severe else Severity.WARNING,
@@ -120,7 +119,7 @@ def velocity_findings(log: Log, robot: Robot) -> Iterator[Note]:
     swapped = [
         (j, int(np.argmax(match[j])))
         for j in np.flatnonzero(moving)
-        if own[j] < 0.8 * match[j].max() and match[j].max() > 0.95 and int(np.argmax(match[j])) != j
+        if own[j] < SWAPPED_OWN * match[j].max() and match[j].max() > SWAPPED and int(np.argmax(match[j])) != j
     ]
     for j, k in swapped:
         yield finding(
@@ -140,7 +139,7 @@ def ratio_findings(log: Log, moving: np.ndarray, own: FloatArray, ratio: FloatAr
     follows = moving & (own > AGREES)
     common = float(np.median(ratio[follows])) if follows.any() else 1.0
     shared = follows.sum() >= 2 and uniform_ratio(ratio[follows]) and not is_degrees(common)
-    if shared and log.clock is Clock.COLUMN and not 0.2 < common < 5.0:
+    if shared and log.clock is Clock.COLUMN and not 1.0 / CLOCK_FACTOR < common < CLOCK_FACTOR:
         yield finding(
             "clock-unit",
             Severity.ERROR,

@@ -12,21 +12,15 @@ from armid.arrays import FloatArray
 from armid.logs.health.findings import finding
 from armid.logs.health.probe import Probe
 from armid.logs.health.rows import Mask
+from armid.logs.health.thresholds import (
+    GOOD,
+    HALVED,
+    MIN_WEIGHT,
+    MIN_WEIGHT_SHARE,
+)
 from armid.logs.health.weight import WeightFit, weight_fit
 from armid.logs.samples import Samples
 from armid.notes import Note, Severity
-
-GOOD = 0.9
-"""Mean correlation with weight from which an order is believed."""
-
-HALVED = 0.6
-"""And it must leave so much less of the torque unexplained: correlation alone can be luck when the arm hardly moves."""
-
-MIN_WEIGHT = 0.05
-"""[N m] Spread of nominal gravity torque below which a joint says nothing about weight."""
-
-MIN_WEIGHT_SHARE = 0.02
-"""Of the largest joint's spread: below, errors of the nominal arm outweigh it."""
 
 Order = tuple[int, ...]
 

@@ -11,24 +11,17 @@ from armid.arrays import FloatArray
 from armid.kernels.dynamics import regressor
 from armid.logs.health.findings import finding
 from armid.logs.health.probe import Probe
+from armid.logs.health.thresholds import (
+    EXPLAINS,
+    LAST_LINK,
+    MIN_JOINTS,
+    MIN_SHARE,
+)
 from armid.logs.log import Channel
 from armid.notes import Note, Severity
 from armid.parameters.inertial import N_INERTIAL
 
 SAMPLES = 800
-
-EXPLAINS = 0.4
-"""What a payload must leave of the unexplained torque's power. Errors of nominal masses leave 0.65 or more on recordings without
-payload; recordings with one leave 0.2 to 0.3."""
-
-MIN_SHARE = 0.03
-"""Of the arm's own mass; errors of a description's masses by a third look like less."""
-
-MIN_JOINTS = 4
-"""With fewer, a wrong mass of any link looks like a payload."""
-
-LAST_LINK = 0.5
-"""Of the last link's own mass: descriptions are wrong by up to a half, and a wrong last link looks like a payload."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,38 +6,36 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
+from armid.logs.health.thresholds import (
+    ABSURD_MOTION,
+    ABSURD_TORQUE,
+    JUMP,
+    REVERSING,
+    SPIKE,
+    SPIKE_JUMP,
+    SPIKE_SWING,
+    USUAL,
+)
 from armid.logs.log import Channel, Log
 
 Mask = npt.NDArray[np.bool_]
 
 ABSURD = {
-    Channel.POSITION: 1e4,
-    Channel.VELOCITY: 1e4,
-    Channel.LINK_TORQUE: 1e6,
-    Channel.MOTOR_TORQUE: 1e6,
-    Channel.CURRENT: 1e6,
-    Channel.COMMANDED_TORQUE: 1e6,
+    Channel.POSITION: ABSURD_MOTION,
+    Channel.VELOCITY: ABSURD_MOTION,
+    Channel.LINK_TORQUE: ABSURD_TORQUE,
+    Channel.MOTOR_TORQUE: ABSURD_TORQUE,
+    Channel.CURRENT: ABSURD_TORQUE,
+    Channel.COMMANDED_TORQUE: ABSURD_TORQUE,
 }
-"""SI units. No arm turns a thousand revolutions or carries a meganewton metre: such numbers are damaged bytes."""
+"""SI units: from which on a number is damaged bytes."""
 
-SPIKE = 12.0
-"""Times the local scatter. Gaussian noise never gets there; a flipped bit or a lost digit does."""
-
-USUAL = 0.98
-"""Quantile of distances that is still ordinary; 2.5 standard deviations of Gaussian noise."""
 
 SCALE_SAMPLES = 5000
 """Samples from which the scale is taken; a long log needs no more."""
 
 STRETCH = 1000
 """Consecutive samples of one look at the resolution."""
-
-SPIKE_JUMP = 6.0
-"""And times the distance between its two neighbours, and their own distances: fast motion is not a spike."""
-
-
-SPIKE_SWING = 1.5
-"""And times the steps before and after its neighbours."""
 
 
 def usable_rows(log: Log) -> Mask:
@@ -51,13 +49,6 @@ def usable_rows(log: Log) -> Mask:
         if found.any():
             good &= ~found.any(axis=1)
     return good
-
-
-REVERSING = 0.05
-"""Of a joint's largest speed: friction changes over, and may do so back and forth within a sample."""
-
-JUMP = 1.0
-"""Of a torque's range: neither friction at a reversal nor a hard stop changes it by more, a corrupt packet does."""
 
 
 def channel_spikes(log: Log, channel: Channel, good: Mask) -> Mask:

@@ -11,52 +11,38 @@ from armid.errors import ArmidError
 from armid.kernels.dynamics import gravity
 from armid.logs.health.findings import finding
 from armid.logs.health.lag import torque_lag
-from armid.logs.health.order import GOOD, carrying, order_findings, score, unexplained
+from armid.logs.health.order import carrying, order_findings, score, unexplained
 from armid.logs.health.payload import payload_findings
 from armid.logs.health.probe import Probe, probe, under_gravity
 from armid.logs.health.rows import Mask
+from armid.logs.health.thresholds import (
+    ABSENT,
+    COMPENSATED,
+    CURRENT_SCALE,
+    DECISIVE,
+    DOUBTFUL,
+    EXPLAINED,
+    FRICTION_SIGN,
+    FRICTIONLESS,
+    FULL,
+    GOOD,
+    GRAVITY_ANGLE,
+    GRAVITY_GAIN,
+    LAG_CONFIDENCE,
+    LAG_ERROR_SECONDS,
+    LAG_SECONDS,
+    LOST,
+    MIN_REVERSALS,
+    REMAINDER,
+    UNIT_DOUBT,
+    UNIT_WRONG,
+    VISIBLE,
+)
 from armid.logs.health.weight import WeightFit, weight_fit
 from armid.logs.log import Channel, Clock, Log
 from armid.logs.samples import Samples
 from armid.notes import Note, Severity
 from armid.robot.robot import Robot
-
-DECISIVE = 0.7
-"""Partial correlation with nominal weight from which on its sign is believed. Real arms give 0.8 to 1.0 on such joints."""
-
-ABSENT = 0.3
-"""Partial correlation below which weight is not in the torque."""
-
-COMPENSATED = 0.2
-"""Scale of the weight over the scale of the inertia in a current, below which the weight has been taken out."""
-
-REMAINDER = 0.3
-FULL = 0.5
-"""Scale of weight and inertia in a torque: masses in a controller's model are wrong by less than the first, so no more is left of
-the weight once subtracted; inertia must be there with at least the second, or the unit is wrong."""
-
-DOUBTFUL = 0.15
-"""Share of the torque left unexplained, mean over the joints, from which on another order of the columns is tried."""
-
-LOST = 0.4
-"""And from which on another direction of gravity is, though the heaviest joint seems to follow the weight."""
-
-UNIT_DOUBT = 2.5
-UNIT_WRONG = 5.0
-"""Factor between measured and nominal weight. Descriptions are wrong by up to a half; amperes and millinewtons by more."""
-
-FRICTION_SIGN = 0.6
-"""Partial correlation with the direction of motion: friction of a real drive gives 0.5 to 0.99, never minus that."""
-
-MIN_REVERSALS = 4
-"""Changes of direction from which on friction is told from weight, which also depends on where the joint is."""
-
-LAG_SECONDS = 0.005
-LAG_ERROR_SECONDS = 0.02
-LAG_CONFIDENCE = 5.0
-"""A lag is said when it is longer than the first and known by this many standard deviations; one that is longer than the second
-for certain spoils inertia and friction."""
-
 
 NOT_THE_ARM = ("torque-sign", "joint-order", "gravity-reversed", "mounting", "gravity-compensated")
 """Findings after which a comparison with the nominal arm means nothing more."""
@@ -173,10 +159,10 @@ def direction_findings(view: Probe) -> Iterator[Note]:
     fitted, gain = fitted_gravity(view)
     assumed = view.robot.gravity
     size = float(np.linalg.norm(fitted))
-    if size == 0.0 or gain < 0.5:
+    if size == 0.0 or gain < GRAVITY_GAIN:
         return
     angle = float(np.degrees(np.arccos(np.clip(fitted @ assumed / (size * np.linalg.norm(assumed)), -1.0, 1.0))))
-    if angle < 30.0:
+    if angle < GRAVITY_ANGLE:
         return
     direction = ", ".join(f"{v:.1f}" for v in fitted / size * np.linalg.norm(assumed))
     yield finding(
@@ -235,14 +221,6 @@ def compensation_findings(view: Probe, fit: WeightFit, heavy: Mask) -> Iterator[
         )
 
 
-CURRENT_SCALE = 0.1
-"""[A/(N m)] An ordinary drive: what weight would be in a current, at least."""
-
-VISIBLE = 5.0
-"""Weight over what is left unexplained. Where weight is missing it is more than ten; an arm on a wall taken for one on the floor
-gives two or three."""
-
-
 def visible_weight(view: Probe, fit: WeightFit) -> Mask:
     """Joints whose weight would stand out of what is left unexplained, were it in the torque."""
     scale = CURRENT_SCALE if view.channel is Channel.CURRENT else 1.0
@@ -293,13 +271,6 @@ def friction_findings(view: Probe, fit: WeightFit) -> Iterator[Note]:
             "motor torque shows no friction on any joint",
             "the controller seems to have subtracted it: leave friction out of the model, or record the total torque",
         )
-
-
-FRICTIONLESS = 0.03
-"""Friction over torque. Geared drives show 0.2 and more."""
-
-EXPLAINED = 0.1
-"""Share of a joint's torque that may be left unexplained for its friction to be judged; more is noise."""
 
 
 def frictionless(fit: WeightFit) -> bool:
