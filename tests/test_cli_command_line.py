@@ -46,7 +46,7 @@ def test_the_report_shows_what_was_typed_and_it_repeats_the_result(place: Path, 
     outcome = CliRunner().invoke(application(), words)
     assert outcome.exit_code in (0, 3), outcome.output
     first = load_result("first")
-    typed = first.provenance["command"]
+    typed = first.provenance.as_dict()["command"]
     assert typed["line"] == "armid identify trio.urdf 'log 1.csv' --config armid.yaml --rotor-inertia --out=first"
     assert typed["folder"] == str(place)
     # Robot and log have their hashes elsewhere; the config file is only known from the command.

@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 
 from armid.cli import application
 from armid.cli.variadic import repeated
-from armid.identification.result import load_result, replacing
+from armid.documents import replacing
+from armid.identification.result import load_result
 from armid.kernels.evaluate import evaluate_rows
 from armid.robot.load import load_robot
 from armid.rows.torque import TorqueRows
@@ -92,18 +93,18 @@ def test_the_truth_is_found_and_trusted(place, identified):
 
 def test_the_stored_result_is_complete(place, identified):
     _, result = identified
-    robot = result.identified_robot()
+    robot = result.robot
     assert robot.joints[1].drive.viscous == pytest.approx(2.0, rel=0.1)
     assert all(link.is_sound for link in robot.links)
-    assert {"robot", "train", "held_out", "versions", "settings"} <= set(result.provenance)
-    assert len(result.provenance["train"][0]["files"][0]["sha256"]) == 64
+    assert {"robot", "train", "held_out", "versions", "settings"} <= set(result.provenance.as_dict())
+    assert len(result.provenance.train[0].files[0][1]) == 64
     assert result.traces["run0.measured"].shape == result.traces["run0.consistent"].shape
-    assert {entry["name"] for entry in result.sensitivity["leave_one_out"]} == {"log1", "log2"}
-    assert len(result.sensitivity["cutoff"]) == 2
-    assert set(result.sensitivity["cutoff"][0]["shifts"]) == set(result.estimate.names)
-    folds = result.sensitivity["cross_validation"]
-    assert folds["k"] == folds["motions"] == len(folds["folds"]) == 2
-    assert set(folds["relative_error"]) == set(result.robot.joint_names)
+    assert {entry.name for entry in result.sensitivity.leave_one_out} == {"log1", "log2"}
+    assert len(result.sensitivity.cutoff) == 2
+    assert set(result.sensitivity.cutoff[0].shifts) == set(result.estimate.names)
+    folds = result.sensitivity.cross_validation
+    assert folds.k == folds.motions == len(folds.folds) == 2
+    assert set(folds.relative_error) == set(result.robot.joint_names)
     assert (
         set(result.consistent.determined_by) == {"data", "both", "prior"} or "data" in result.consistent.determined_by
     )
@@ -147,7 +148,19 @@ def test_an_earlier_result_makes_a_short_log_enough(place, identified):
     assert with_prior["verdict"] == "trusted"
     updated = load_result(place / "updated")
     assert "earlier result" in updated.estimate.method
-    assert set(updated.consistent.prior.origin.values()) == {"result"}
+    earlier = identified[1]
+    # Information adds up: nothing of the earlier result is inflated or lost, and its logs stay on record.
+    assert updated.information.count > earlier.information.count
+    assert np.all(updated.estimate.standard_deviations <= 1.05 * earlier.estimate.standard_deviations)
+    assert [log.name for log in updated.provenance.train][:2] == ["log1", "log2"]
+
+
+def test_a_log_is_never_counted_twice(place, identified):
+    args = ("identify", place / "elbow.yaml", place / "log1.csv", "--prior", place / "result", "--out", place / "twice")
+    outcome = run(*args, code=1)
+    assert "log1" in outcome.stderr
+    assert "learned from it already" in outcome.stderr
+    assert not (place / "twice").exists()
 
 
 @pytest.mark.parametrize("method", ["ols", "huber"])
@@ -171,9 +184,9 @@ def test_other_methods_find_the_truth_too(place, method):
 
 def test_essential_parameters_are_listed_with_their_price(place):
     run("identify", place / "elbow.yaml", place / "log1.csv", "--essential", "--out", place / "essential", "--json")
-    found = load_result(place / "essential").sensitivity["essential"]
-    assert 9 <= len(found["kept"]) <= 24
-    assert all(step["p_value"] > 0.05 and step["held_out_error"] > 0.5 for step in found["removals"])
+    found = load_result(place / "essential").sensitivity.essential
+    assert 9 <= len(found.kept) <= 24
+    assert all(step.p_value > 0.05 and step.held_out_error > 0.5 for step in found.removals)
 
 
 def test_a_tilted_base_is_found_on_request(place):
@@ -296,11 +309,11 @@ def test_a_folder_that_is_not_a_result_is_never_replaced(place):
 
 def test_an_interruption_leaves_the_old_result(tmp_path):
     target = tmp_path / "result"
-    with replacing(target) as new:
+    with replacing(target, marker="result.json", what="result") as new:
         (new / "result.json").write_text("{}")
 
     def interrupted():
-        with replacing(target) as new:
+        with replacing(target, marker="result.json", what="result") as new:
             (new / "result.json").write_text("half")
             raise KeyboardInterrupt
 

@@ -46,7 +46,7 @@ def identified(place, *options, log="log1", name="out", code=0):
 
 
 def shifts(result):
-    truth = true_standard(result.robot, TorqueRows(result.robot, FRICTION))
+    truth = true_standard(result.described, TorqueRows(result.described, FRICTION))
     return (result.estimate.values - result.estimate.base.values(truth)) / result.estimate.standard_deviations
 
 
@@ -120,7 +120,7 @@ def test_an_earlier_result_is_continued_by_least_squares_only(place):
 @pytest.mark.parametrize("rule", ["significance", "bic"])
 def test_essential_parameters_by_a_stated_rule_with_the_price_of_each_removal(place, rule):
     _, result = identified(place, "--essential", "--essential-by", rule, name=f"essential-{rule}")
-    found = result.sensitivity["essential"]
+    found = result.sensitivity.essential.as_dict()
     assert found["rule"] == rule
     assert 9 <= len(found["kept"]) <= 24
     assert len(found["kept"]) + len(found["removals"]) == len(result.estimate)

@@ -13,7 +13,6 @@ import pytest
 from typer.testing import CliRunner
 
 from armid.cli import application
-from armid.identification.result import save_result
 from armid.motions.trajectory_files import load_trajectory
 from support.identified import trusted, untrusted
 
@@ -23,7 +22,7 @@ WAYPOINTS = "waist,shoulder,elbow\n-0.8,-0.4,0.3\n0.0,0.3,-0.5\n0.7,-0.2,0.6\n"
 @cache
 def stored(kind: str) -> Path:
     folder = Path(mkdtemp()) / kind
-    save_result(trusted() if kind == "trusted" else untrusted(), folder)
+    (trusted() if kind == "trusted" else untrusted()).save(folder)
     return folder
 
 

@@ -137,7 +137,7 @@ main()
 
 
 @pytest.mark.parametrize(
-    ("module", "name"), [("identification.pipeline", "fitted"), ("identification.result", "arrays")]
+    ("module", "name"), [("identification.pipeline", "fitted"), ("identification.stored", "arrays")]
 )
 def test_an_interrupt_while_estimating_or_writing_leaves_the_folder_as_it_was(place, tmp_path, module, name):
     script = tmp_path / "interrupted.py"

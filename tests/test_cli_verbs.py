@@ -14,7 +14,6 @@ from typer.testing import CliRunner
 
 from armid.cli import VERBS, application, needed
 from armid.cli.output import EXIT_FAILED, EXIT_UNTRUSTED
-from armid.identification.result import save_result
 from support.identified import trusted, untrusted, urdf_file
 
 HEAVY = {"numpy", "scipy", "numba", "llvmlite", "mujoco", "sympy", "plotly", "clarabel", "jinja2", "pyarrow", "yaml"}
@@ -105,8 +104,8 @@ def test_unknown_flag_is_usage(verb: str) -> None:
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     place = tmp_path_factory.mktemp("results")
-    save_result(trusted(), place / "good")
-    save_result(untrusted(), place / "bad")
+    trusted().save(place / "good")
+    untrusted().save(place / "bad")
     return place / "good", place / "bad"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -17,6 +18,8 @@ from armid.estimation.covariance import (
     block_meat,
 )
 from armid.estimation.least_squares import OrdinaryLeastSquares, WeightedLeastSquares
+from armid.estimation.noise import Stretch, joint_positions, own_speeds
+from armid.estimation.quantiles import normal_quantile, student_quantile
 from armid.estimation.repeats import period_of, repeat_growth
 from armid.estimation.run import Run, information_of
 from armid.information.information import ChannelInformation, Information
@@ -106,14 +109,45 @@ def test_noise_that_grows_with_speed_is_covered_too(arm, draw):
     assert hits[viscous].min() / runs >= 0.83
 
 
+def stretch(run, noise):
+    return Stretch(residuals=noise, speeds=own_speeds(run), positions=joint_positions(run), rate=run.rate, alone=True)
+
+
+@pytest.mark.parametrize("freedom", [1.0, 3.0, 4.7, 30.0, 1234.5, 1e6])
+@pytest.mark.parametrize("p", [0.025, 0.6, 0.975, 0.9999])
+def test_quantiles_of_student_are_those_of_a_library(p, freedom):
+    scipy_stats = pytest.importorskip("scipy.stats")
+    assert student_quantile(p, freedom) == pytest.approx(float(scipy_stats.t.ppf(p, freedom)), rel=1e-9)
+    assert normal_quantile(p) == pytest.approx(float(scipy_stats.norm.ppf(p)), rel=1e-12)
+
+
+def cut(run, pieces):
+    """The same motion as runs that continue one another."""
+    edges = np.linspace(0, len(run), pieces + 1).astype(int)
+    return [
+        replace(run, inputs=run.inputs[a:b], y=run.y[a:b], segments=((0, b - a),), continues=k > 0)
+        for k, (a, b) in enumerate(pairwise(edges))
+    ]
+
+
+def test_a_motion_cut_for_memory_has_the_covariance_of_the_whole(arm):
+    rng = np.random.default_rng(3)
+    run = arm.run(coloured(rng, arm.clean.shape, SIGMA))
+    information = information_of([run])
+    estimate = WeightedLeastSquares().fit(information, arm.base)
+    whole, parts = (AutocorrelatedNoise().apply(estimate, runs, information) for runs in ([run], cut(run, 5)))
+    np.testing.assert_allclose(parts.covariance, whole.covariance, rtol=1e-8, atol=1e-12 * whole.covariance.max())
+
+
 def test_what_repeats_with_the_motion_counts_once():
     period, rng = 500, np.random.default_rng(13)
     periodic = case(count=4 * period, rate=75.0)
     shared = np.tile(coloured(rng, (period, 3), SIGMA), (4, 1))
     fresh = coloured(rng, periodic.clean.shape, SIGMA)
-    assert period_of(periodic.run()) == period
-    assert period_of(case(count=600, rate=75.0).run()) is None
-    same, other = (repeat_growth([periodic.run()], [noise]) for noise in (shared, fresh))
+    assert period_of(stretch(periodic.run(), shared)) == period
+    short = case(count=600, rate=75.0)
+    assert period_of(stretch(short.run(), 0.0 * short.clean)) is None
+    same, other = (repeat_growth([stretch(periodic.run(), noise)]) for noise in (shared, fresh))
     assert same == pytest.approx([4.0] * 3, rel=0.05)
     assert np.all(other < 1.5)
     run = periodic.run(np.sqrt(0.7) * shared + np.sqrt(0.3) * fresh)

@@ -16,7 +16,7 @@ from armid.errors import InputError
 from armid.export import export as module
 from armid.export.export import Format, Parameters, export_result
 from armid.export.gate import RELOAD_TOLERANCE, ExportRefusedError, ReloadError, reload_checks
-from armid.identification.result import load_result, save_result
+from armid.identification.result import load_result
 from armid.kernels.dynamics import inverse_dynamics
 from armid.robot.load import load_robot
 from support.identified import URDF, trusted, untrusted, urdf_file, without_file
@@ -54,7 +54,7 @@ def test_urdf_changes_nothing_but_values(tmp_path: Path) -> None:
 
 def test_urdf_means_the_identified_arm(tmp_path: Path) -> None:
     done = export_result(trusted(), Format.URDF, tmp_path)
-    again, arm = load_robot(str(done.files[0])), trusted().identified_robot()
+    again, arm = load_robot(str(done.files[0])), trusted().robot
     q, qd, qdd = states(3)
     expected = inverse_dynamics(arm, q, qd, qdd)
     assert np.abs(inverse_dynamics(again, q, qd, qdd) - expected).max() < 1e-9 * np.abs(expected).max()
@@ -69,7 +69,7 @@ def test_urdf_means_the_identified_arm(tmp_path: Path) -> None:
 def test_urdf_of_an_arm_without_a_file(tmp_path: Path) -> None:
     done = export_result(without_file(), Format.URDF, tmp_path)
     q, qd, qdd = states(3)
-    expected = inverse_dynamics(trusted().identified_robot(), q, qd, qdd)
+    expected = inverse_dynamics(trusted().robot, q, qd, qdd)
     found = inverse_dynamics(load_robot(str(done.files[0])), q, qd, qdd)
     assert np.abs(found - expected).max() < 1e-9 * np.abs(expected).max()
 
@@ -77,8 +77,8 @@ def test_urdf_of_an_arm_without_a_file(tmp_path: Path) -> None:
 def test_a_changed_source_is_an_error(tmp_path: Path) -> None:
     moved = tmp_path / "trio.urdf"
     moved.write_text(URDF.replace('mass value="6.0"', 'mass value="6.1"'))
-    robot = trusted().robot
-    changed = replace(trusted(), robot=replace(robot, source=replace(robot.source, path=str(moved))))
+    robot = trusted().described
+    changed = replace(trusted(), described=replace(robot, source=replace(robot.source, path=str(moved))))
     with pytest.raises(InputError, match="has changed since the identification"):
         export_result(changed, Format.URDF, tmp_path / "out")
     moved.unlink()
@@ -89,7 +89,7 @@ def test_a_changed_source_is_an_error(tmp_path: Path) -> None:
 
 def test_mjcf_holds_rotors_and_friction(tmp_path: Path) -> None:
     done = export_result(trusted(), Format.MJCF, tmp_path)
-    model, arm = mujoco.MjModel.from_xml_path(str(done.files[0])), trusted().identified_robot()
+    model, arm = mujoco.MjModel.from_xml_path(str(done.files[0])), trusted().robot
     assert model.dof_armature == pytest.approx(arm.drive("rotor_inertia"))
     assert model.dof_damping == pytest.approx(arm.drive("viscous"))
     assert model.dof_frictionloss == pytest.approx(arm.drive("coulomb"))
@@ -106,7 +106,7 @@ def test_json_has_everything(tmp_path: Path) -> None:
     assert len(text["estimate"]["parameters"]) == n
     assert text["verdict"] == "trusted"
     assert text["UNVALIDATED"] is False
-    assert text["provenance"]["robot"]["sha256"] == trusted().robot.source.sha256
+    assert text["provenance"]["robot"]["sha256"] == trusted().described.source.sha256
 
 
 def test_base_parameters_as_code_give_the_free_estimate(tmp_path: Path) -> None:
@@ -192,7 +192,7 @@ def test_folder_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_stored_and_loaded_result_exports_the_same(tmp_path: Path) -> None:
-    save_result(trusted(), tmp_path / "result")
+    trusted().save(tmp_path / "result")
     a = export_result(trusted(), Format.URDF, tmp_path / "a").files[0]
     b = export_result(load_result(tmp_path / "result"), Format.URDF, tmp_path / "b").files[0]
     assert a.read_text() == b.read_text()

@@ -62,9 +62,9 @@ def test_fixture_passes_everything() -> None:
 
 
 def test_a_joint_worse_than_nominal_is_named() -> None:
-    good = Comparison("waist", 0.1, 0.5, -0.3, 0.01)
-    bad = Comparison("elbow", 0.5, 0.1, 0.2, 0.01)
-    unsure = Comparison("wrist", 0.5, 0.1, 0.2, 0.3)
+    good = Comparison(name="waist", rmse=0.1, rmse_other=0.5, excess=-0.3, uncertainty=0.01)
+    bad = Comparison(name="elbow", rmse=0.5, rmse_other=0.1, excess=0.2, uncertainty=0.01)
+    unsure = Comparison(name="wrist", rmse=0.5, rmse_other=0.1, excess=0.2, uncertainty=0.3)
     assert failed(nominal_checks([good, unsure])) == []
     checks = nominal_checks([good, bad, unsure])
     assert failed(checks) == ["not-worse-than-nominal"]
@@ -73,8 +73,8 @@ def test_a_joint_worse_than_nominal_is_named() -> None:
 
 
 def test_a_joint_worse_than_its_mean_torque_is_named() -> None:
-    good = Comparison("waist", 0.1, 0.5, -0.3, 0.01)
-    bad = Comparison("elbow", 0.5, 0.1, 0.2, 0.01)
+    good = Comparison(name="waist", rmse=0.1, rmse_other=0.5, excess=-0.3, uncertainty=0.01)
+    bad = Comparison(name="elbow", rmse=0.5, rmse_other=0.1, excess=0.2, uncertainty=0.01)
     assert constant_checks([good]) == ()
     checks = constant_checks([good, bad])
     assert failed(checks) == ["worse-than-constant"]

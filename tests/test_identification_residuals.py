@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from armid.errors import InputError
-from armid.identification.agreement import agreement, same_terms
+from armid.identification.compare import agreement, same_terms
 from armid.identification.residuals import (
     BAND,
     amplitude_density,

@@ -211,7 +211,7 @@ def test_stored_and_loaded_is_the_same(tmp_path: Path) -> None:
     assert again.method == information.method
     assert np.array_equal(again.stacked(), information.stacked())
     (tmp_path / "run.npz").write_bytes(b"not a zip")
-    with pytest.raises(InputError, match="not stored information"):
+    with pytest.raises(InputError, match="stored information"):
         storage.load(tmp_path / "run")
 
 

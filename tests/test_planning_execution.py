@@ -80,12 +80,12 @@ def executed(model: TorqueModel, believed: Robot) -> Outcome:
 
 @cache
 def with_identified() -> Outcome:
-    return executed(model_of_result(trusted()), limited(trusted().identified_robot()))
+    return executed(model_of_result(trusted()), limited(trusted().robot))
 
 
 @cache
 def with_described() -> Outcome:
-    return executed(model_of_robot(trusted().robot), limited(trusted().robot))
+    return executed(model_of_robot(trusted().described), limited(trusted().described))
 
 
 def test_the_identified_model_keeps_torque_limits_and_the_path() -> None:

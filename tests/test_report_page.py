@@ -20,6 +20,7 @@ from armid.design.search import Budget
 from armid.design.statement import DesignSettings
 from armid.errors import InputError
 from armid.estimation.torque_error import JointErrors, TorqueErrors
+from armid.identification.records import ResultProvenance
 from armid.identification.result import Result
 from armid.page import Figure, Table
 from armid.parameters.effects import Effects
@@ -133,7 +134,7 @@ def test_command_repeats_the_settings() -> None:
     words = command(trusted())
     assert words.startswith(f"armid identify {urdf_file()}")
     assert "--friction viscous,coulomb,offset --rotor-inertia" in words
-    assert f"--cutoff-hz {trusted().conditioning['cutoff_hz']:.6g}" in words
+    assert f"--cutoff-hz {trusted().conditioning.cutoff_hz:.6g}" in words
 
 
 def hostile() -> Result:
@@ -141,8 +142,14 @@ def hostile() -> Result:
         JointErrors(HOSTILE, TorqueErrors(0.1, 0.1, 0.1), TorqueErrors(0.1, 0.1, 0.1)) for _ in trusted().joints
     )
     checks = tuple(replace(check, message=HOSTILE, passed=False) for check in trusted().checks)
-    robot = replace(trusted().robot, name=HOSTILE)
-    return replace(trusted(), joints=joints, checks=checks, robot=robot, provenance={"versions": {HOSTILE: HOSTILE}})
+    robot = replace(trusted().described, name=HOSTILE)
+    return replace(
+        trusted(),
+        joints=joints,
+        checks=checks,
+        described=robot,
+        provenance=ResultProvenance(versions={HOSTILE: HOSTILE}),
+    )
 
 
 def test_hostile_names_stay_text() -> None:
@@ -188,7 +195,7 @@ def long_seven_joint_result() -> Result:
     base = trusted()
     names = tuple(name for name in base.consistent.names if name.startswith(("link1", "link2", "link3")))
     assert names
-    return replace(base, robot=robot, joints=joints, joints_raw=joints, joints_nominal=joints, traces=traces)
+    return replace(base, described=robot, joints=joints, joints_raw=joints, joints_nominal=joints, traces=traces)
 
 
 def test_a_long_log_stays_small(tmp_path: Path) -> None:

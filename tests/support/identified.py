@@ -9,8 +9,9 @@ from tempfile import mkdtemp
 
 import numpy as np
 
-from armid.identification.pipeline import Identification, identify
+from armid.identification.pipeline import run_identification
 from armid.identification.result import Result
+from armid.identification.settings import Identification
 from armid.kernels.dynamics import inverse_dynamics
 from armid.logs import Channel, Clock, Log
 from armid.logs.health.check import check_log
@@ -118,7 +119,7 @@ def trusted() -> Result:
     ]
     truth = replace(varied(robot, 0.2, rng), joints=tuple(drives))
     logs = [log(robot, truth, seed=3), log(robot, truth, seed=5, temperature=True)]
-    return identify(robot, logs[:1], logs[1:], Identification(effects=EFFECTS))
+    return run_identification(robot, logs[:1], logs[1:], Identification(effects=EFFECTS))
 
 
 def untrusted() -> Result:
@@ -135,5 +136,5 @@ def untrusted() -> Result:
 
 def without_file() -> Result:
     """The same for an arm that did not come from a URDF file."""
-    source = replace(trusted().robot.source, path="catalogue:trio")
-    return replace(trusted(), robot=replace(trusted().robot, source=source))
+    source = replace(trusted().described.source, path="catalogue:trio")
+    return replace(trusted(), described=replace(trusted().described, source=source))

@@ -7,10 +7,12 @@ import shlex
 from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from armid.identification.records import CommandRecord
     from armid.identification.result import Result
+    from armid.studies.hand_over import HandOver
 
 PROGRAM = "armid"
 
@@ -24,19 +26,21 @@ def command_line() -> str:
     return shlex.join((PROGRAM, *words)) if words else ""
 
 
-def command_record(known: Iterable[str] = ()) -> dict[str, Any]:
+def command_record(known: Iterable[str] = ()) -> CommandRecord:
     """The command line, the folder it was typed in, and hashes of the files it names.
 
     Args:
         known: paths whose hashes are recorded elsewhere already (robot and logs); they are not read again.
     """
+    from armid.identification.records import CommandRecord
+
     skip = {Path(path).absolute() for path in known}
     files = [name for name in dict.fromkeys(named_files(ARGUMENTS.get())) if Path(name).absolute() not in skip]
-    return {
-        "line": command_line(),
-        "folder": str(Path.cwd()),
-        "files": [{"path": name, "sha256": hashlib.sha256(Path(name).read_bytes()).hexdigest()} for name in files],
-    }
+    return CommandRecord(
+        line=command_line(),
+        folder=str(Path.cwd()),
+        files=tuple((name, hashlib.sha256(Path(name).read_bytes()).hexdigest()) for name in files),
+    )
 
 
 def named_files(words: Iterable[str]) -> Iterator[str]:
@@ -50,13 +54,15 @@ def named_files(words: Iterable[str]) -> Iterator[str]:
         before = word if word.startswith("-") else ""
 
 
-def with_command(result: Result) -> Result:
-    """The result with the command line that gave it in its provenance."""
+def with_command(answer: Result | HandOver) -> Result | HandOver:
+    """The answer with the command line that gave it in its provenance."""
     from dataclasses import replace
 
+    from armid.identification.result import Result
+
     if not ARGUMENTS.get():
-        return result
-    p = result.provenance
-    logs = [file["path"] for part in ("train", "held_out") for log in p.get(part, ()) for file in log["files"]]
-    known = [p.get("robot", {}).get("path", ""), *logs]
-    return replace(result, provenance={**p, "command": command_record(known)})
+        return answer
+    result = answer if isinstance(answer, Result) else answer.result
+    typed = command_record([file.path for file in result.provenance.inputs])
+    named = replace(result, provenance=replace(result.provenance, command=typed.line, typed=typed))
+    return named if isinstance(answer, Result) else replace(answer, results=(*answer.results[:-1], named))

@@ -87,7 +87,7 @@ def loaded_runs(known: Result, logs: list[Log]) -> list[Run]:
     from armid.logs.conditioning import Conditioning, condition
     from armid.parameters.effects import PayloadRuns
 
-    cutoff, order = known.conditioning.get("cutoff_hz"), known.conditioning.get("filter_order")
+    cutoff, order = known.conditioning.cutoff_hz, known.conditioning.filter_order
     settings = Conditioning(cutoff=float(cutoff), order=int(order or 4)) if cutoff else Conditioning()
     effects = replace(known.effects, payload=PayloadRuns.LOADED)
     runs: list[Run] = []

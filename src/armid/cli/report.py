@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from armid.cli.options import JsonOption
+from armid.cli.options import JsonOption, ResultArgument
 from armid.cli.output import emit, show_files, verb
 
 
@@ -18,7 +18,7 @@ def register(app: typer.Typer) -> None:
 
 @verb
 def report(
-    result: Annotated[Path, typer.Argument(metavar="RESULT", help="Folder written by armid identify.")],
+    result: ResultArgument,
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="DIR", help="Where to write report.html; the result's folder by default."),
@@ -27,11 +27,9 @@ def report(
 ) -> None:
     """Write one self-contained HTML page with everything needed to trust the result, or not."""
     from armid.identification.result import load_result
-    from armid.report.identification import identification_report
-    from armid.report.render import write_report
 
-    stored = load_result(result, traces=True)
+    stored = load_result(result)
     folder = out or (result.parent if result.name == "result.json" else result)
-    path = write_report(identification_report(stored), folder / "report.html")
+    path = stored.report(folder / "report.html")
     show_files([path], f"{stored.verdict}; wrote ")
     emit({"report": path, "verdict": stored.verdict}, as_json=as_json)

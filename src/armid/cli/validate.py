@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
 import typer
 
-from armid.cli.identify import checked_log, read_options
-from armid.cli.options import AcceptOption, DataRootOption, JsonOption, LogsArgument, StepOption
-from armid.cli.output import EXIT_UNTRUSTED, console, emit, progress, verb
-
-if TYPE_CHECKING:
-    from armid.identification.revalidate import Revalidation
+from armid.cli.options import AcceptOption, DataRootOption, JsonOption, LogsArgument, ResultArgument, StepOption
+from armid.cli.output import progress, render, verb
 
 
 def register(app: typer.Typer) -> None:
@@ -21,7 +14,7 @@ def register(app: typer.Typer) -> None:
 
 @verb
 def validate(
-    result: Annotated[Path, typer.Argument(metavar="RESULT", help="Folder written by armid identify.")],
+    result: ResultArgument,
     logs: LogsArgument,
     step: StepOption = None,
     data_root: DataRootOption = None,
@@ -32,49 +25,10 @@ def validate(
     from time import perf_counter
 
     started = perf_counter()
-    from armid.identification.result import load_result
-    from armid.identification.revalidate import revalidate
+    from armid.identification.validate import validate as validated
+    from armid.logs.read import ReadOptions
 
     with progress() as tell:
-        tell("reading")
-        stored = load_result(result)
-        options = read_options(step, data_root)
-        read = [checked_log(path, stored.robot, options) for path in logs]
         tell("predicting")
-        outcome = revalidate(stored, read, accept=tuple(accept or ()))
-    show(outcome)
-    emit({**contract(outcome), "seconds": perf_counter() - started}, as_json=as_json)
-    if outcome.verdict != "trusted":
-        raise typer.Exit(EXIT_UNTRUSTED)
-
-
-def contract(outcome: Revalidation) -> dict[str, Any]:
-    """The keys checks from outside rely on, and a few more."""
-    return {
-        "joints": [joint.as_dict() for joint in outcome.joints],
-        "joints_raw": [joint.as_dict() for joint in outcome.joints_raw],
-        "relative_error_held_out": outcome.relative_error,
-        "verdict": outcome.verdict,
-        "reasons": list(outcome.reasons),
-        "conditioning": dict(outcome.conditioning),
-    }
-
-
-def show(outcome: Revalidation) -> None:
-    from rich.table import Table
-
-    screen = console()
-    table = Table(title=f"held-out torque error {100 * outcome.relative_error:.2f} %")
-    for column in ("joint", "train RMSE", "held-out RMSE", "relative"):
-        table.add_column(column, justify="left" if column == "joint" else "right")
-    for joint in outcome.joints:
-        table.add_row(
-            joint.name,
-            f"{joint.train.rmse:.4g}",
-            f"{joint.held_out.rmse:.4g}",
-            f"{100 * joint.held_out.relative:.1f} %",
-        )
-    screen.print(table)
-    screen.print(f"[bold {'green' if outcome.verdict == 'trusted' else 'red'}]{outcome.verdict}[/]")
-    for reason in outcome.reasons:
-        screen.print(f"  - {reason}", markup=False)
+        answer = validated(result, logs, accept=accept or (), options=ReadOptions(step=step, data_root=data_root))
+    render(answer, as_json=as_json, started=started)

@@ -10,12 +10,16 @@ import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.parameters.inertial import INERTIAL_NAMES, N_INERTIAL, pseudo_inertia
+from armid.parameters.space import named_parameter
 
 BASIS: FloatArray = np.array([pseudo_inertia(row) for row in np.eye(N_INERTIAL)])
 """Pseudo-inertia of each unit parameter, shape [10, 4, 4]: P(pi) = sum of pi_k BASIS[k]."""
 
-NON_NEGATIVE = ("rotor_inertia", "viscous", "coulomb")
-"""Drive quantities (and everything whose name ends like them) that cannot be negative: they only store or dissipate energy."""
+NON_NEGATIVE = (
+    "rotor_inertia",
+    *(f"{side}{quantity}" for side in ("", "motor_", "coupled_") for quantity in ("viscous", "coulomb")),
+)
+"""Drive quantities, on either side of the gear, that cannot be negative: they only store or dissipate energy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +29,12 @@ class Body:
     Args:
         owner: `link3` or `payload`.
         columns: places of its ten parameters, in the order of `InertialIndex`.
+        link: 0-based; None for the payload.
     """
 
     owner: str
     columns: tuple[int, ...]
+    link: int | None = None
 
     def of(self, values: FloatArray) -> FloatArray:
         """Its ten parameters out of a whole vector."""
@@ -37,20 +43,24 @@ class Body:
 
 def bodies_of(names: Sequence[str]) -> tuple[Body, ...]:
     """The bodies whose ten parameters are all among the names (`link3.mass`, ...), in order of appearance."""
-    place = {name: i for i, name in enumerate(names)}
-    owners = dict.fromkeys(name.split(".")[0] for name in names if name.endswith(".mass"))
-    found = []
-    for owner in owners:
-        columns = [place.get(f"{owner}.{quantity}") for quantity in INERTIAL_NAMES]
-        if all(column is not None for column in columns):
-            found.append(Body(owner, tuple(int(c) for c in columns if c is not None)))
-    return tuple(found)
+    places: dict[str, dict[str, int]] = {}
+    links: dict[str, int | None] = {}
+    for i, name in enumerate(names):
+        parameter = named_parameter(name)
+        if parameter.quantity in INERTIAL_NAMES:
+            places.setdefault(parameter.owner, {})[parameter.quantity] = i
+            links[parameter.owner] = parameter.body if parameter.of_link else None
+    return tuple(
+        Body(owner, tuple(found[quantity] for quantity in INERTIAL_NAMES), links[owner])
+        for owner, found in places.items()
+        if len(found) == len(INERTIAL_NAMES)
+    )
 
 
 def non_negative_columns(names: Sequence[str]) -> npt.NDArray[np.intp]:
     """Columns of parameters that cannot be negative."""
-    found = [i for i, name in enumerate(names) if name.split(".")[-1].endswith(NON_NEGATIVE)]
-    return np.array(found, dtype=np.intp)
+    quantities = [named_parameter(name).quantity for name in names]
+    return np.array([i for i, quantity in enumerate(quantities) if quantity in NON_NEGATIVE], dtype=np.intp)
 
 
 def other_columns(names: Sequence[str], bodies: Sequence[Body]) -> npt.NDArray[np.intp]:

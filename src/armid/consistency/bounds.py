@@ -145,7 +145,7 @@ class Bounds:
         for owner, places in self.where.items():
             out += [placed(known[owner], place, p) for place in places]
         if self.total_mass is not None:
-            links = [body.columns[0] for body in bodies if body.owner.startswith("link")]
+            links = [body.columns[0] for body in bodies if body.link is not None]
             out += interval("total mass of the links", links, *self.total_mass, p)
         if self.non_negative_drives:
             rows = np.eye(p)[non_negative_columns(names)]

@@ -13,6 +13,7 @@ from armid.consistency.consistent import ConsistentEstimate, parameter_scale
 from armid.consistency.feasibility import feasibility
 from armid.consistency.mass_matrix_bound import mass_matrix_bound
 from armid.estimation.estimate import Estimate
+from armid.information.solve import smallest_solution
 from armid.kernels.dynamics import mass_matrix
 from armid.parameters.inertial import N_INERTIAL
 from armid.robot.robot import Robot
@@ -117,15 +118,15 @@ def nearest_standard(free: Estimate, consistent: ConsistentEstimate) -> FloatArr
     """
     scale = parameter_scale(consistent.prior)
     miss = free.values - free.base.values(consistent.values)
-    return consistent.values + scale * np.linalg.lstsq(free.base.projection * scale, miss, rcond=None)[0]
+    return consistent.values + scale * smallest_solution(free.base.projection * scale, miss)
 
 
 def moving_bodies(robot: Robot, names: tuple[str, ...], values: FloatArray, *, payload: bool) -> FloatArray:
     """Ten parameters of every link, shape [10 n], the payload added to the last when asked for."""
     inertial = np.zeros(robot.n_joints * N_INERTIAL)
     for body in bodies_of(names):
-        if body.owner.startswith("link") or payload:
-            link = int(body.owner[4:]) - 1 if body.owner.startswith("link") else robot.n_joints - 1
+        if body.link is not None or payload:
+            link = robot.n_joints - 1 if body.link is None else body.link
             inertial[link * N_INERTIAL : (link + 1) * N_INERTIAL] += body.of(values)
     return inertial
 

@@ -21,8 +21,9 @@ from armid.consistency.program import ConicProgram, ConicSolution
 from armid.consistency.regularisers import PullBack, Regulariser
 from armid.errors import ShapeError
 from armid.estimation.estimate import Estimate
-from armid.estimation.status import EstimationError, Status
 from armid.information.information import ChannelInformation, Information, triangular
+from armid.information.solve import smallest_solution
+from armid.information.status import EstimationError, Status
 from armid.notes import Note, Severity
 from armid.parameters.inertial import pseudo_inertia
 
@@ -131,7 +132,7 @@ class Consistency:
         solution, scale = self.solve(R, z, prior, rest)
         values = solution.v[: len(scale)] * scale
         share, deviations = shares(R, self.regulariser, prior)
-        free = R @ np.linalg.lstsq(R, z, rcond=None)[0] - z
+        free = R @ smallest_solution(R, z) - z
         return ConsistentEstimate(
             names=information.parameters,
             units=units,

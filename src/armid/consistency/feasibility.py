@@ -14,7 +14,7 @@ from armid.consistency.consistent import Consistency, honest_information, parame
 from armid.consistency.prior import Prior
 from armid.consistency.regularisers import PullBack, relative_basis
 from armid.estimation.estimate import Estimate
-from armid.estimation.status import EstimationError
+from armid.information.status import EstimationError
 
 LEVEL = 0.95
 NO_PULL = 1e-6

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from armid.arrays import FloatArray, samples
 from armid.kernels.dynamics import mass_matrix
 from armid.parameters.inertial import INERTIAL_NAMES, N_INERTIAL
+from armid.parameters.space import named_parameter
 from armid.robot.robot import Robot
 
 SAMPLES = 2000
@@ -111,10 +112,10 @@ def with_standard(robot: Robot, values: Mapping[str, float]) -> Robot:
     inertial = np.zeros((robot.n_joints, N_INERTIAL))
     joints = list(robot.joints)
     for name, value in values.items():
-        owner, quantity = name.split(".", 1)
-        if quantity in INERTIAL_NAMES:
-            link = robot.n_joints if owner == "payload" else int(owner.removeprefix("link"))
-            inertial[link - 1, INERTIAL_NAMES.index(quantity)] += value
+        parameter = named_parameter(name)
+        if parameter.quantity in INERTIAL_NAMES:
+            link = parameter.body if parameter.of_link else robot.n_joints - 1
+            inertial[link, INERTIAL_NAMES.index(parameter.quantity)] += value
     for i, joint in enumerate(joints):
         drive = {q: float(values.get(f"joint{i + 1}.{q}", 0.0)) for q in DRIVE_QUANTITIES}
         joints[i] = replace(joint, drive=replace(joint.drive, **drive))

@@ -10,8 +10,10 @@ import numpy as np
 from armid.arrays import FloatArray, read_only
 from armid.consistency.bodies import Body, bodies_of, other_columns
 from armid.information.information import Information
+from armid.information.solve import smallest_solution
 from armid.notes import Note, Severity
 from armid.parameters.inertial import InertialIndex, from_centre_of_mass, inertial_problem, pseudo_inertia
+from armid.parameters.space import named_parameter
 from armid.robot.elementary import product
 from armid.robot.robot import Robot
 
@@ -108,8 +110,8 @@ def nominal_prior(robot: Robot, names: Sequence[str], *, masses: FloatArray | No
     known = [link.inertial[0] for link, ok in zip(robot.links, sound, strict=True) if ok and link.inertial is not None]
     typical = float(np.median(known)) if known else 1.0
     for body in bodies:
-        if body.owner.startswith("link"):
-            i = int(body.owner[4:]) - 1
+        if body.link is not None:
+            i = body.link
             nominal = robot.links[i].inertial
             if sound[i] and nominal is not None:
                 ten, origin[body.owner] = nominal, "nominal"
@@ -140,7 +142,7 @@ def scaled_to_data(prior: Prior, information: Information) -> Prior:
         target = shape if body in made_up else known
         target[list(body.columns)] = body.of(prior.values)
     others = other_columns(prior.names, prior.bodies)
-    solution = np.linalg.lstsq(np.column_stack([R @ shape, R[:, others]]), z - R @ known, rcond=1e-10)[0]
+    solution = smallest_solution(np.column_stack([R @ shape, R[:, others]]), z - R @ known, rcond=1e-10)
     scale = float(solution[0])
     if scale < SMALLEST_SCALE:
         return prior
@@ -156,12 +158,12 @@ def drive_prior(robot: Robot, name: str, values: FloatArray, bodies: Sequence[Bo
     Friction is centred at zero: `damping` and `friction` of most URDF files are there to calm a simulator, and where a
     motion does not show friction such numbers must not appear in the result as if it had.
     """
-    owner, quantity = name.split(".", 1)
-    quantity = quantity.removeprefix("motor_")
-    joint = int(owner[5:]) - 1 if owner.startswith("joint") else -1
+    parameter = named_parameter(name)
+    quantity = parameter.quantity.removeprefix("motor_")
+    joint = parameter.body if parameter.of_joint else -1
     nominal = float(getattr(robot.joints[joint].drive, quantity, 0.0)) if joint >= 0 else 0.0
     if quantity == "rotor_inertia":
-        own = [body for body in bodies if body.owner == f"link{joint + 1}"]
+        own = [body for body in bodies if body.link == joint]
         size = float(np.trace(pseudo_inertia(own[0].of(values))[:3, :3])) if own else 1.0
         return nominal, max(abs(nominal), size, 1e-3)
     return 0.0, max(abs(nominal), 1.0)

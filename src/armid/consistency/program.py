@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
-from armid.estimation.status import Status
+from armid.information.status import Status
 
 ROOT2 = float(np.sqrt(2.0))
 

@@ -22,8 +22,8 @@ from armid.consistency.bodies import Body, non_negative_columns, other_columns
 from armid.consistency.consistent import ConsistentEstimate, sum_of_squares
 from armid.consistency.knowledge import Extras
 from armid.consistency.regularisers import PullBack, Regulariser
-from armid.estimation.status import Status
 from armid.information.information import Information
+from armid.information.status import Status
 from armid.notes import Note, Severity
 from armid.parameters.inertial import from_log_cholesky, from_pseudo_inertia, pseudo_inertia, to_log_cholesky
 

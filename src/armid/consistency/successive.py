@@ -15,8 +15,8 @@ from armid.consistency.consistent import Consistency, ConsistentEstimate, active
 from armid.consistency.knowledge import Extras
 from armid.consistency.refine import Problem
 from armid.consistency.regularisers import PullBack, Regulariser
-from armid.estimation.status import Status
 from armid.information.information import Information
+from armid.information.status import Status
 from armid.notes import Note, Severity
 
 NEGLIGIBLE = 1e-4

@@ -27,8 +27,8 @@ from armid.consistency.places import CentreBox, CentreEllipsoid, CentreHull, Sup
 from armid.consistency.program import ConicProgram
 from armid.consistency.regularisers import Entropic, PullBack, Regulariser
 from armid.errors import UnknownNameError
-from armid.estimation.status import EstimationError, Status
 from armid.information.information import Information, triangular
+from armid.information.status import EstimationError, Status
 from armid.notes import Note, Severity
 
 SMALLEST_UNIT = (1e-3, *(1e-2,) * 3, *(1e-3,) * 6)

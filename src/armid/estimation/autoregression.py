@@ -53,16 +53,30 @@ class Autoregression:
 
 def impulse_response(coefficients: FloatArray, *, tolerance: float = 1e-6, longest: int = 1 << 17) -> FloatArray:
     """Of 1 / a(z), long enough that what is cut off is negligible."""
-    from scipy.signal import lfilter
-
     count = 256
     while True:
-        pulse = np.zeros(count)
+        pulse = np.zeros((count, 1))
         pulse[0] = 1.0
-        h = np.asarray(lfilter([1.0], coefficients, pulse))
+        h = recursive_filter(coefficients, pulse, np.zeros((max(len(coefficients) - 1, 1), 1)))[0][:, 0]
         if count >= longest or np.abs(h[-count // 4 :]).max() < tolerance * np.abs(h).max():
             return h
         count *= 4
+
+
+def recursive_filter(coefficients: FloatArray, x: FloatArray, state: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Columns of x through 1 / a(z), and the state afterwards.
+
+    Args:
+        coefficients: (1, a_1, ..., a_m).
+        x: shape [n, k].
+        state: shape [max(m, 1), k]; zero at the start.
+    """
+    from scipy.signal import lfilter
+
+    if len(coefficients) == 1:
+        return x, state
+    out, after = lfilter([1.0], coefficients, x, axis=0, zi=state)
+    return np.asarray(out), np.asarray(after)
 
 
 def fit_autoregression(segments: Sequence[FloatArray], *, max_order: int) -> Autoregression:

@@ -12,39 +12,111 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.estimation.autoregression import Autoregression, fit_autoregression, impulse_response
+from armid.estimation.autoregression import Autoregression, fit_autoregression, recursive_filter
 from armid.estimation.estimate import NORMAL_95, Estimate
-from armid.estimation.factor import solve_factor
-from armid.estimation.least_squares import reduced
+from armid.estimation.noise import NoiseModel, fitted_noise, response_length, stretches_of
+from armid.estimation.quantiles import student_quantile
 from armid.estimation.repeats import repeat_growth
 from armid.estimation.run import Run, information_of
 from armid.information.information import Information
+from armid.information.solve import reduced, solve
+from armid.information.status import EstimationError
+
+
+@dataclass(frozen=True, eq=False)
+class Earlier:
+    """Rows of earlier experiments that belong to the estimate too, of which only the Information is left.
+
+    Args:
+        information: over the standard parameters.
+        estimate: of these rows alone, with its honest covariance.
+    """
+
+    information: Information
+    estimate: Estimate
+
+    @cached_property
+    def inflation(self) -> float:
+        """How much wider honest deviations were than those for independent noise."""
+        return row_inflation(self.information, self.estimate)
+
+    def meat(self, estimate: Estimate) -> FloatArray:
+        """A^T W Gamma W A of these rows, shape [r, r].
+
+        With C = B (A^T W Gamma W A) B known it is (A^T W A) C (A^T W A); rows that did not determine all of the parameters
+        are counted by what their samples told that was new.
+        """
+        rows = self.information.select(estimate.base.independent)
+        G = rows.weighted({name: 1.0 / value for name, value in estimate.sigma.items()}).gram()
+        if np.array_equal(self.estimate.base.independent, estimate.base.independent):
+            return G @ self.estimate.covariance @ G
+        return self.inflation**2 * G
 
 
 class Covariance(Protocol):
     """An assumption about the noise."""
 
-    def apply(self, estimate: Estimate, runs: Sequence[Run], information: Information | None = None) -> Estimate:
-        """The same values with the covariance this assumption gives; `information` of the runs spares a pass."""
+    def apply(
+        self,
+        estimate: Estimate,
+        runs: Sequence[Run],
+        information: Information | None = None,
+        *,
+        earlier: Earlier | None = None,
+    ) -> Estimate:
+        """The same values with the covariance this assumption gives.
+
+        Args:
+            estimate: of the runs, and of earlier rows when there are some.
+            runs: whose residuals show the noise.
+            information: of the runs; spares a pass.
+            earlier: rows besides the runs.
+        """
+
+
+def all_rows(
+    estimate: Estimate, runs: Sequence[Run], information: Information | None, earlier: Earlier | None
+) -> tuple[Information, Information]:
+    """Rows of the base parameters: of the runs, and of everything."""
+    own = information if information is not None else information_of(runs)
+    every = own if earlier is None else own + earlier.information
+    return own.select(estimate.base.independent), reduced(every, estimate.base)
 
 
 def bread(rows: Information, sigma: Mapping[str, float]) -> FloatArray:
     """(A^T W A)^-1 over the base parameters."""
-    weighted = rows.weighted({name: 1.0 / value for name, value in sigma.items()})
-    return solve_factor(weighted.stacked(), rows.parameters).inverse
+    return solve(rows, weights={name: 1.0 / value for name, value in sigma.items()}).inverse
+
+
+def row_inflation(information: Information, estimate: Estimate) -> float:
+    """How much wider honest deviations are than those for independent noise, median over the parameters; at least 1."""
+    try:
+        naive = np.sqrt(np.diag(bread(reduced(information, estimate.base), estimate.sigma)))
+    except EstimationError:
+        # Rows that leave directions open, completed by a belief: nothing to compare with.
+        return 1.0
+    return max(1.0, float(np.median(estimate.standard_deviations / np.maximum(naive, 1e-300))))
 
 
 @dataclass(frozen=True, slots=True)
 class IndependentNoise:
     """One variance for all rows: sigma^2 (A^T A)^-1 for ordinary least squares. Almost never true; shown for comparison."""
 
-    def apply(self, estimate: Estimate, runs: Sequence[Run], information: Information | None = None) -> Estimate:
-        rows = reduced(information or information_of(runs), estimate.base)
+    def apply(
+        self,
+        estimate: Estimate,
+        runs: Sequence[Run],
+        information: Information | None = None,
+        *,
+        earlier: Earlier | None = None,
+    ) -> Estimate:
+        _, rows = all_rows(estimate, runs, information, earlier)
         B = bread(rows, dict.fromkeys(estimate.sigma, 1.0))
         energy = sum(channel.error_energy(estimate.values) for channel in rows.channels)
         return estimate.with_covariance(energy / max(rows.count - len(estimate), 1.0) * B, "iid")
@@ -54,21 +126,16 @@ class IndependentNoise:
 class PerChannelNoise:
     """Independent noise, one variance per channel: (A^T W A)^-1."""
 
-    def apply(self, estimate: Estimate, runs: Sequence[Run], information: Information | None = None) -> Estimate:
-        rows = reduced(information or information_of(runs), estimate.base)
+    def apply(
+        self,
+        estimate: Estimate,
+        runs: Sequence[Run],
+        information: Information | None = None,
+        *,
+        earlier: Earlier | None = None,
+    ) -> Estimate:
+        _, rows = all_rows(estimate, runs, information, earlier)
         return estimate.with_covariance(bread(rows, estimate.sigma), "per-channel")
-
-
-FEWEST_FREEDOM = 3.0
-"""Degrees of freedom a log is given at least: with fewer the quantile says nothing but that nothing is known."""
-FORGOTTEN = 1e-3
-"""Of the largest response: what is smaller no longer counts."""
-LONGEST_MEMORY = 4096
-"""Samples; noise that remembers longer is a drift, and no log of an arm shows its size."""
-MOST_LAGS = 200
-"""At which the correlation of innovations is looked at."""
-SMALLEST_SHARE = 0.05
-"""Of the mean variance: what noise is left at standstill at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,26 +158,36 @@ class AutocorrelatedNoise:
     max_order: int = 24
     corrections: int = 8
 
-    def apply(self, estimate: Estimate, runs: Sequence[Run], information: Information | None = None) -> Estimate:
+    def apply(
+        self,
+        estimate: Estimate,
+        runs: Sequence[Run],
+        information: Information | None = None,
+        *,
+        earlier: Earlier | None = None,
+    ) -> Estimate:
         """One pass for the residuals, one for the filtered rows."""
-        residuals = [run.residuals(estimate.standard) for run in runs]
-        channels = runs[0].channels
-        models = [fit_channel(runs, residuals, c, self.max_order) for c in range(len(channels))]
-        correlation, sizes = innovations(runs, residuals, models)
-        rows = reduced(information or information_of(runs), estimate.base)
-        B = bread(rows, estimate.sigma)
-        own, meat = filtered_meats(estimate, runs, models, correlation, sizes)
-        repeated = repeat_growth(runs, residuals)
+        stretches = stretches_of(runs, estimate.standard)
+        noise = fitted_noise(stretches, self.max_order)
+        rows, every = all_rows(estimate, runs, information, earlier)
+        B = bread(every, estimate.sigma)
+        own, meat = filtered_meats(estimate, runs, noise)
+        repeated = repeat_growth(stretches)
         # What repeats has fewer independent samples: the fit absorbs more of it, and its size is known less well.
-        grow = repeated * (1.0 + repeated * (self.growth(rows, estimate, B, own, models) - 1.0))
+        grow = repeated * (1.0 + repeated * (self.growth(rows, estimate, B, own, noise.models) - 1.0))
         # Growth of the channels enters the cross terms as the mean of the two.
         mean_growth = float(np.mean(grow))
         meat = meat * mean_growth + sum((g - mean_growth) * G for g, G in zip(grow, own, strict=True))
         freedom = [
             c.count / max(model.squared_correlation(), 1.0) / m
-            for c, model, m in zip(rows.channels, models, repeated, strict=True)
+            for c, model, m in zip(rows.channels, noise.models, repeated, strict=True)
         ]
-        widen = student_factors(B, [g * G for g, G in zip(grow, own, strict=True)], np.array(freedom))
+        parts = [g * G for g, G in zip(grow, own, strict=True)]
+        if earlier is not None:
+            parts.append(earlier.meat(estimate))
+            meat = meat + parts[-1]
+            freedom.append(earlier.information.count / earlier.inflation**2)
+        widen = student_factors(B, parts, np.array(freedom))
         return estimate.with_covariance(B @ meat @ B * np.outer(widen, widen), "autocorrelation")
 
     def growth(
@@ -140,103 +217,20 @@ class AutocorrelatedNoise:
         return growth
 
 
-def fit_channel(runs: Sequence[Run], residuals: Sequence[FloatArray], channel: int, max_order: int) -> Autoregression:
-    """The autoregression of one channel over all segments of all runs."""
-    pieces = [r[start:stop, channel] for run, r in zip(runs, residuals, strict=True) for start, stop in run.segments]
-    return fit_autoregression(pieces, max_order=max_order)
-
-
-def innovations(
-    runs: Sequence[Run], residuals: Sequence[FloatArray], models: Sequence[Autoregression]
-) -> tuple[FloatArray, list[FloatArray]]:
-    """Correlation of the innovations between channels, shape [channels, channels], and their size per run, shape of y.
-
-    The variance is a constant plus a multiple of the channel's own speed, as far as the squared innovations show it; its mean
-    is the innovation variance of the model.
-    """
-    from scipy.signal import lfilter
-
-    white = []
-    for run, r in zip(runs, residuals, strict=True):
-        u = np.zeros(r.shape)
-        for start, stop in run.segments:
-            for c, m in enumerate(models):
-                # The filter starts from nothing; its first outputs are residuals, not innovations.
-                u[start + m.order : stop, c] = lfilter(m.coefficients, [1.0], r[start:stop, c])[m.order :]
-        white.append(u)
-    products = np.sum([u.T @ u for u in white], axis=0)
-    deviation = np.sqrt(np.maximum(np.diag(products), 1e-300))
-    variances = [np.empty(u.shape) for u in white]
-    for c, m in enumerate(models):
-        drives = [driving(run, c) for run in runs]
-        fitted = variance_along(np.concatenate([u[:, c] for u in white]), np.concatenate(drives))
-        fitted *= m.innovation**2 / max(float(fitted.mean()), 1e-300)
-        for variance, piece in zip(variances, np.split(fitted, np.cumsum([len(u) for u in white])[:-1]), strict=True):
-            variance[:, c] = piece
-    return products / np.outer(deviation, deviation), [np.sqrt(variance) for variance in variances]
-
-
-def driving(run: Run, channel: int) -> FloatArray:
-    """What the size of a channel's noise may depend on: a constant and its own speed; shape [n_samples, 1 or 2]."""
-    names = {name: k for k, name in enumerate(run.source.inputs)}
-    n = sum(name.startswith("qdd") for name in names)
-    one = np.ones((len(run), 1))
-    if n == 0 or f"qd{channel % n + 1}" not in names:
-        return one
-    return np.hstack([one, np.abs(run.inputs[:, [names[f"qd{channel % n + 1}"]]])])
-
-
-def variance_along(u: FloatArray, drives: FloatArray) -> FloatArray:
-    """Variance of innovations u along a motion, shape [n_samples].
-
-    Non-negative multiples of the drives that explain the squares best, when they do so beyond chance (Bayesian information
-    criterion over independent squares); else the same everywhere.
-    """
-    from scipy.optimize import nnls
-
-    squares = u**2 / max(float(np.mean(u**2)), 1e-300)
-    if drives.shape[1] == 1 or not np.any(u):
-        return np.ones(len(u))
-    X = drives / np.maximum(drives.mean(axis=0), 1e-300)
-    factor: FloatArray = np.asarray(np.linalg.qr(np.column_stack([X, squares]), mode="r"))
-    weights, left = nnls(factor[:, :-1], factor[:, -1])
-    independent = len(u) / max(squared_correlation_of(u), 1.0)
-    gain = independent * np.log(float(np.sum((squares - 1.0) ** 2)) / max(float(left) ** 2, 1e-300))
-    if gain < (X.shape[1] - 1) * np.log(max(independent, 2.0)):
-        return np.ones(len(u))
-    return np.maximum(X @ weights, SMALLEST_SHARE)
-
-
-def squared_correlation_of(u: FloatArray) -> float:
-    """Sum over lags of the squared autocorrelation of a sequence, beyond what white noise of its length shows."""
-    size = 1 << (2 * len(u) - 1).bit_length()
-    covariance = np.fft.irfft(np.abs(np.fft.rfft(u, size)) ** 2, size)[: min(len(u), MOST_LAGS)]
-    rho = covariance / max(float(covariance[0]), 1e-300)
-    return 1.0 + 2.0 * float(np.sum(np.maximum(rho[1:] ** 2 - 2.0 / len(u), 0.0)))
-
-
-def filtered_meats(
-    estimate: Estimate,
-    runs: Sequence[Run],
-    models: Sequence[Autoregression],
-    correlation: FloatArray,
-    sizes: Sequence[FloatArray],
-) -> tuple[list[FloatArray], FloatArray]:
+def filtered_meats(estimate: Estimate, runs: Sequence[Run], noise: NoiseModel) -> tuple[list[FloatArray], FloatArray]:
     """A_c^T W Gamma_c W A_c of each channel alone, and of all with their correlations; shape [r, r] each.
+
+    Runs that continue one another are filtered as one motion.
 
     Args:
         estimate: for its noise and base parameters.
-        runs: whose rows are filtered.
-        models: of the channels.
-        correlation: of the innovations between channels.
-        sizes: of the innovations at every sample, per run.
+        runs: whose rows are filtered, from the last to the first.
+        noise: of the channels.
     """
-    from scipy.signal import lfilter
-
-    r, columns = len(estimate), estimate.base.independent
+    r, columns, models = len(estimate), estimate.base.independent, noise.models
     own = [np.zeros((r, r)) for _ in models]
     full = np.zeros((r, r))
-    root = np.linalg.cholesky(correlation + 1e-9 * np.eye(len(correlation)))
+    root = np.linalg.cholesky(noise.correlation + 1e-9 * np.eye(len(models)))
     ringing = np.zeros((max(response_length(model) for model in models), len(models), r))
 
     def add(rows: FloatArray, state: list[FloatArray], size: FloatArray) -> None:
@@ -244,32 +238,27 @@ def filtered_meats(
         nonlocal full
         for c, model in enumerate(models):
             if model.order:
-                rows[:, c], state[c] = lfilter([1.0], model.coefficients, rows[:, c], axis=0, zi=state[c])
+                rows[:, c], state[c] = recursive_filter(model.coefficients, rows[:, c], state[c])
             rows[:, c] *= size[:, c, np.newaxis]
             own[c] += rows[:, c].T @ rows[:, c]
         mixed = np.einsum("cd,ncr->ndr", root, rows).reshape(-1, r)
         full += mixed.T @ mixed
 
-    for run, size in zip(runs, sizes, strict=True):
-        starts_at = {start for start, _ in run.segments}
-        state: list[FloatArray] = []
+    state: list[FloatArray] = []
+    continued = False
+    for run in reversed(runs):
+        size = noise.sizes(run)
+        weight = np.array([estimate.sigma[name] for name in run.channels])[:, np.newaxis] ** 2
+        starts_at = {start for start, _ in run.segments} - ({0} if run.continues else set())
         for part, ends, A in run.blocks(backward=True):
-            if ends:
+            if ends and not (continued and part.stop == len(run)):
                 state = [np.zeros((max(model.order, 1), r)) for model in models]
-            weighted = (
-                A[::-1, :, columns] / np.array([estimate.sigma[name] for name in run.channels])[:, np.newaxis] ** 2
-            )
-            add(weighted, state, size[part][::-1])
+            add(A[::-1, :, columns] / weight, state, size[part][::-1])
             if part.start in starts_at:
                 # Innovations from before the recording still sound in its first samples.
                 add(np.array(ringing), state, np.repeat(size[part][:1], len(ringing), axis=0))
+        continued = run.continues
     return own, full
-
-
-def response_length(model: Autoregression) -> int:
-    """Samples after which the noise has forgotten an innovation."""
-    h = np.abs(impulse_response(model.coefficients))
-    return min(int(np.flatnonzero(h > FORGOTTEN * h.max())[-1]) + 1, LONGEST_MEMORY)
 
 
 def student_factors(B: FloatArray, own: Sequence[FloatArray], freedom: FloatArray) -> FloatArray:
@@ -282,11 +271,13 @@ def student_factors(B: FloatArray, own: Sequence[FloatArray], freedom: FloatArra
         own: meat of every channel.
         freedom: of every channel: n gamma_0^2 / sum gamma_k^2 independent squares, from which its variance is known.
     """
-    from scipy.stats import t
-
     shares = np.array([np.einsum("ij,jk,ik->i", B, G, B) for G in own])
     together = shares.sum(axis=0) ** 2 / np.maximum((shares**2 / freedom[:, np.newaxis]).sum(axis=0), 1e-300)
-    return np.asarray(t.ppf(0.975, np.clip(together, FEWEST_FREEDOM, 1e9)) / NORMAL_95)
+    return np.array([student_quantile(0.975, float(f)) for f in np.clip(together, FEWEST_FREEDOM, 1e9)]) / NORMAL_95
+
+
+FEWEST_FREEDOM = 3.0
+"""Degrees of freedom a log is given at least: with fewer the quantile says nothing but that nothing is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,8 +292,15 @@ class BlockNoise:
 
     seconds: float | None = None
 
-    def apply(self, estimate: Estimate, runs: Sequence[Run], information: Information | None = None) -> Estimate:
-        rows = reduced(information or information_of(runs), estimate.base)
+    def apply(
+        self,
+        estimate: Estimate,
+        runs: Sequence[Run],
+        information: Information | None = None,
+        *,
+        earlier: Earlier | None = None,
+    ) -> Estimate:
+        _, rows = all_rows(estimate, runs, information, earlier)
         B = bread(rows, estimate.sigma)
         meat = np.zeros_like(B)
         blocks = 0.0
@@ -314,13 +312,15 @@ class BlockNoise:
                 blocks += len(scores) / length
         # Few blocks leave few degrees of freedom; the usual small-sample inflation.
         meat *= blocks / max(blocks - 1.0, 1.0)
+        meat += 0.0 if earlier is None else earlier.meat(estimate)
         return estimate.with_covariance(B @ meat @ B, "block")
 
     def block(self, run: Run, residuals: FloatArray) -> int:
         """Block length in samples."""
         if self.seconds is not None:
             return max(round(self.seconds * run.rate), 1)
-        lengths = [fit_channel([run], [residuals], c, 24).correlation_length() for c in range(len(run.channels))]
+        pieces = [[residuals[start:stop, c] for start, stop in run.segments] for c in range(len(run.channels))]
+        lengths = [fit_autoregression(piece, max_order=24).correlation_length() for piece in pieces]
         return int(np.clip(10.0 * max(lengths), 1, max(len(run) // 10, 1)))
 
 

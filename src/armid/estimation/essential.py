@@ -12,9 +12,8 @@ import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.estimation.estimate import Estimate
-from armid.estimation.factor import channel_energies, solve_factor
-from armid.estimation.least_squares import reduced
 from armid.information.information import Information
+from armid.information.solve import channel_energies, reduced, solve
 from armid.notes import Note, Severity
 
 
@@ -96,7 +95,7 @@ class BackwardElimination:
         rows = reduced(information, estimate.base)
         weighted = rows.weighted(weights)
         test = reduced(held_out, estimate.base).weighted(weights) if held_out is not None else weighted
-        inflation = covariance_inflation(estimate, solve_factor(weighted.stacked(), estimate.names).inverse)
+        inflation = covariance_inflation(estimate, solve(weighted).inverse)
         independent = log(max(rows.count / float(np.median(inflation)) ** 2, 2.0))
         full = error(test, estimate.values)
         kept, removals, stopped = list(range(len(estimate))), [], "nothing left to remove"
@@ -110,7 +109,7 @@ class BackwardElimination:
                 stopped = self.reason(statistic, independent)
                 break
             trial = [k for i, k in enumerate(kept) if i != weakest]
-            solution = solve_factor(weighted.select(trial).stacked(), tuple(estimate.names[i] for i in trial))
+            solution = solve(weighted.select(trial))
             fresh = np.zeros(len(estimate))
             fresh[trial] = solution.values
             cost = error(test, fresh) / full

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray, read_only
-from armid.estimation.status import Status
 from armid.identifiability.base import BaseParameters
+from armid.information.status import Status
 from armid.notes import Note, Severity
 
 RELATIVE_TO_BEST = 10.0

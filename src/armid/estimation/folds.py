@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,14 +10,19 @@ import numpy as np
 from armid.arrays import FloatArray, read_only
 from armid.errors import InputError
 from armid.estimation.estimate import Estimate
-from armid.estimation.least_squares import WeightedLeastSquares, reduced
+from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.recording import torque_source
 from armid.estimation.run import Run
 from armid.identifiability.base import BaseParameters
 from armid.information.information import Information, total
+from armid.information.solve import reduced
 
 MOST_FOLDS = 10
 """Up to so many motions each is left out alone; more are dealt out to this many folds."""
+MOST_LOGS = 20
+"""Up to so many logs each is left out alone; more are dealt out like motions."""
+MOST_NAMES = 12
+"""Of motions left out together that are listed."""
 STILL = 0.02
 """Of the 90 % quantile of a joint's speed: slower than this it stands."""
 REST = 0.3
@@ -58,10 +63,12 @@ class CrossValidation:
     Args:
         folds: one per group of motions left out.
         relative_error: over all folds together, per channel: every sample predicted by parameters that never saw its motion.
+        motions: that were dealt out.
     """
 
     folds: tuple[Fold, ...]
     relative_error: Mapping[str, float]
+    motions: int = 0
 
     @property
     def k(self) -> int:
@@ -129,25 +136,95 @@ def k_fold(runs: Sequence[Run], estimate: Estimate, *, k: int | None = None) -> 
     if len(runs) < 2:
         raise InputError("runs", "leaving one out needs at least two motions")
     count = min(len(runs), MOST_FOLDS) if k is None else min(k, len(runs))
-    parts = [run.information() for run in runs]
+    return dealt_out(((run.name, run.information()) for run in runs), estimate, count)
+
+
+def left_out_logs(runs: Sequence[Run], estimate: Estimate) -> CrossValidation | None:
+    """Every log predicted by the others, a long one whole; None when there is one only. Many logs are dealt out."""
+    names = dict.fromkeys(run.name for run in runs)
+    if len(names) < 2:
+        return None
+    return dealt_out(_joined(_named_parts(runs)), estimate, len(names) if len(names) <= MOST_LOGS else MOST_FOLDS)
+
+
+def left_out_motions(runs: Sequence[Run], estimate: Estimate) -> CrossValidation | None:
+    """Every motion between rests predicted by the others; None when there is one only."""
+    count = 0
+    for run in runs:
+        count += len(motions_of(run)) - int(run.continues)
+    return None if count < 2 else dealt_out(_joined(_motion_parts(runs)), estimate, MOST_FOLDS)
+
+
+Part = tuple[str, bool, Information]
+"""Name of a motion, whether this goes on where the part before ended, and what it tells."""
+
+
+def _named_parts(runs: Sequence[Run]) -> Iterator[Part]:
+    before = ""
+    for run in runs:
+        yield run.name, run.name == before, run.information()
+        before = run.name
+
+
+def _motion_parts(runs: Sequence[Run]) -> Iterator[Part]:
+    for run in runs:
+        for k, part in enumerate(motions_of(run)):
+            yield part.name, run.continues and k == 0, part.information()
+
+
+def _joined(parts: Iterable[Part]) -> Iterator[tuple[str, Information]]:
+    """Parts of one motion as one."""
+    name, held = "", None
+    for part_name, continues, information in parts:
+        if held is not None and continues:
+            held = held + information
+            continue
+        if held is not None:
+            yield name, held
+        name, held = part_name, information
+    if held is not None:
+        yield name, held
+
+
+def dealt_out(motions: Iterable[tuple[str, Information]], estimate: Estimate, count: int) -> CrossValidation:
+    """Motions dealt out to at most `count` folds, each predicted by the others.
+
+    Args:
+        motions: name and Information of each, one at a time: only the sums of the folds are kept.
+        estimate: of all of them together.
+        count: of folds.
+    """
+    piles: list[tuple[list[str], Information]] = []
+    seen = 0
+    for i, (name, information) in enumerate(motions):
+        # Dealt out like cards: neighbours in time, which resemble each other, go to different folds.
+        if i < count:
+            piles.append(([name], information))
+        else:
+            names, held = piles[i % count]
+            piles[i % count] = ([*names, name], held + information)
+        seen += 1
+    if len(piles) < 2:
+        return CrossValidation((), {}, seen)
     deviations = np.maximum(estimate.standard_deviations, 1e-300)
     folds, energy, size = [], dict[str, float](), dict[str, float]()
-    for fold in range(count):
-        # Dealt out like cards: neighbours in time, which resemble each other, go to different folds.
-        left = [i for i in range(len(runs)) if i % count == fold]
-        others = total(part for i, part in enumerate(parts) if i not in left)
+    for k, (names, tested) in enumerate(piles):
+        others = total(information for i, (_, information) in enumerate(piles) if i != k)
         fit = WeightedLeastSquares().fit(others, estimate.base)
-        tested = total(parts[i] for i in left)
-        names = tuple(runs[i].name for i in left)
         shift = (fit.values - estimate.values) / deviations
-        folds.append(Fold(names, fit.values, shift, relative_errors(tested, estimate.base, fit.values)))
+        folds.append(Fold(shown(names), fit.values, shift, relative_errors(tested, estimate.base, fit.values)))
         for channel in reduced(tested, estimate.base).channels:
             energy[channel.name] = energy.get(channel.name, 0.0) + channel.error_energy(fit.values)
             size[channel.name] = size.get(channel.name, 0.0) + float(np.sum(channel.factor[:, -1] ** 2))
     relative = {
         name: float(np.sqrt(energy[name] / size[name])) if size[name] > 0.0 else float("inf") for name in energy
     }
-    return CrossValidation(tuple(folds), relative)
+    return CrossValidation(tuple(folds), relative, seen)
+
+
+def shown(names: Sequence[str]) -> tuple[str, ...]:
+    """Names of the motions of a fold; of very many the first few."""
+    return tuple(names) if len(names) <= MOST_NAMES else (*names[:MOST_NAMES], f"{len(names) - MOST_NAMES} more")
 
 
 def relative_errors(information: Information, base: BaseParameters, values: FloatArray) -> dict[str, float]:

@@ -18,8 +18,8 @@ from armid.errors import ShapeError
 from armid.estimation.estimate import Estimate
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.run import Run, check_rows, information_of
-from armid.estimation.status import EstimationError, Status
 from armid.identifiability.base import BaseParameters
+from armid.information.status import EstimationError, Status
 from armid.kernels.evaluate import evaluate_rows
 from armid.notes import Note, Severity
 

@@ -10,13 +10,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.errors import ShapeError
 from armid.estimation.estimate import Estimate
-from armid.estimation.factor import channel_sigmas, solve_factor
-from armid.estimation.status import EstimationError, Status
 from armid.identifiability.base import BaseParameters
-from armid.information.information import Information, triangular
+from armid.information.information import Information
+from armid.information.solve import belief, channel_sigmas, reduced, solve
+from armid.information.status import Status
 from armid.notes import Note, Severity
+
+__all__ = [
+    "GaussianPrior",
+    "OrdinaryLeastSquares",
+    "Ridge",
+    "TorqueError",
+    "WeightedLeastSquares",
+    "noise_floor",
+    "reduced",
+    "shifted",
+]
 
 TINY_SIGMA = 1e-9
 """Relative to the measured size: a channel fitted better than this (noise-free simulation) must not get infinite weight."""
@@ -43,30 +53,13 @@ class GaussianPrior:
 
     @staticmethod
     def from_estimate(estimate: Estimate, *, inflation: float = 1.0) -> GaussianPrior:
-        """An earlier result as a prior; `inflation` widens its standard deviations (wear, temperature, another day)."""
+        """An earlier estimate as a prior; `inflation` widens its standard deviations (wear, temperature, another day)."""
         root = np.linalg.cholesky(np.linalg.inv(estimate.covariance)).T / inflation
-        return GaussianPrior(
-            estimate.values, root, f"earlier result ({estimate.method}), deviations times {inflation:g}"
-        )
+        return GaussianPrior(estimate.values, root, f"earlier estimate ({estimate.method})")
 
-
-def reduced(information: Information, base: BaseParameters) -> Information:
-    """The rows of the base parameters: dependent columns are absorbed."""
-    if information.parameters != base.parameters:
-        raise ShapeError(
-            "base", (len(base.parameters),), f"the {information.n_parameters} parameters of the information"
-        )
-    if information.count < len(base):
-        raise EstimationError(Status.TOO_FEW_ROWS, f"{information.count:.0f} rows for {len(base)} parameters")
-    return information.select(base.independent)
-
-
-def with_prior(factor: FloatArray, prior: GaussianPrior | None) -> FloatArray:
-    """The factor after adding the prior's rows S b = S b0."""
-    if prior is None:
-        return factor
-    rows = np.column_stack([prior.root, prior.root @ prior.values])
-    return triangular(np.vstack([factor, rows]))
+    def information(self, names: tuple[str, ...]) -> Information:
+        """The belief as rows over the named parameters."""
+        return belief(names, self.values, self.root)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +69,7 @@ class OrdinaryLeastSquares:
     def fit(self, information: Information, base: BaseParameters, units: tuple[str, ...] = ()) -> Estimate:
         """The estimate with iid covariance; see `covariance` for honest ones."""
         rows = reduced(information, base)
-        solution = solve_factor(rows.stacked(), base.names)
+        solution = solve(rows)
         sigma2 = solution.energy / max(rows.count - len(base), 1.0)
         sigmas = channel_sigmas(rows, solution.values, solution.inverse, {})
         return Estimate(
@@ -114,13 +107,12 @@ class WeightedLeastSquares:
         """The estimate with per-channel covariance."""
         rows = reduced(information, base)
         floor = noise_floor(rows)
+        believed = None if prior is None else prior.information(base.names)
         sigmas = {name: 1.0 for name in floor}
         solution, status, used = None, Status.NOT_CONVERGED, 0
         for used in range(1, self.iterations + 1):
             weights = {name: 1.0 / sigma for name, sigma in sigmas.items()}
-            solution = solve_factor(
-                with_prior(rows.weighted(weights).stacked(), prior if used > 1 else None), base.names
-            )
+            solution = solve(rows, weights=weights, prior=believed if used > 1 else None)
             fresh = channel_sigmas(rows, solution.values, solution.inverse, weights)
             fresh = {name: max(sigma, floor[name]) for name, sigma in fresh.items()}
             change = max(abs(fresh[name] / sigmas[name] - 1.0) for name in fresh)

@@ -131,8 +131,24 @@ def runs_of(
             rate=rate,
             y_raw=part.torque(effects.torques, raw=True) if part.raw_torques else None,
         )
-        runs.append(with_shape_inputs(run, part, shifted, rows_of(robot, effects, loaded), friction))
+        whole = with_shape_inputs(run, part, shifted, rows_of(robot, effects, loaded), friction)
+        runs.append(without_context(whole, segments[0]))
     return tuple(runs)
+
+
+def without_context(run: Run, segment: Segment) -> Run:
+    """A run of one piece of a long log without the samples of the neighbouring pieces that filters were shown."""
+    if not (segment.continues or segment.lead or segment.trail):
+        return run
+    part = slice(segment.lead, len(run) - segment.trail)
+    return replace(
+        run,
+        inputs=run.inputs[part],
+        y=run.y[part],
+        y_raw=None if run.y_raw is None else run.y_raw[part],
+        segments=((0, len(run) - segment.lead - segment.trail),),
+        continues=segment.continues,
+    )
 
 
 def with_signs(samples: Samples, segments: Sequence[Segment], effects: Effects, shapes: Shapes) -> FloatArray:

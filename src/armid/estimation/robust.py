@@ -10,11 +10,11 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.estimation.estimate import Estimate
-from armid.estimation.factor import solve_factor
-from armid.estimation.least_squares import WeightedLeastSquares, reduced
+from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.run import Run, check_rows, information_of, weighted_information
-from armid.estimation.status import Status
 from armid.identifiability.base import BaseParameters
+from armid.information.solve import solve
+from armid.information.status import Status
 from armid.notes import Note, Severity
 
 MAD_TO_SIGMA = 1.482602218505602
@@ -32,6 +32,9 @@ class Loss(Protocol):
     def weights(self, u: FloatArray) -> FloatArray:
         """psi(u) / u of residuals in units of their scale."""
 
+    def slopes(self, u: FloatArray, weights: FloatArray) -> FloatArray:
+        """psi'(u), given the weights of the same residuals."""
+
 
 @dataclass(frozen=True, slots=True)
 class Huber:
@@ -42,6 +45,9 @@ class Huber:
 
     def weights(self, u: FloatArray) -> FloatArray:
         return self.threshold / np.maximum(np.abs(u), self.threshold)
+
+    def slopes(self, u: FloatArray, weights: FloatArray) -> FloatArray:
+        return (np.abs(u) < self.threshold).astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +60,11 @@ class Tukey:
     def weights(self, u: FloatArray) -> FloatArray:
         return np.maximum(1.0 - (u / self.threshold) ** 2, 0.0) ** 2
 
+    def slopes(self, u: FloatArray, weights: FloatArray) -> FloatArray:
+        """(1 - v)(1 - 5 v) with v = (u / threshold)^2 = 1 - sqrt(weight)."""
+        v = 1.0 - np.sqrt(weights)
+        return np.where(weights > 0.0, (1.0 - v) * (1.0 - 5.0 * v), 0.0)
+
 
 @dataclass(frozen=True, eq=False)
 class RobustFit:
@@ -62,10 +73,12 @@ class RobustFit:
     Args:
         estimate: values; its covariance is that of the reweighted rows.
         weights: per run, final weight of every row in (0, 1], shape [n_samples, n_channels].
+        loss: that gave them.
     """
 
     estimate: Estimate
     weights: tuple[FloatArray, ...]
+    loss: Loss
 
     def distrusted(self, run: int, channel: int) -> tuple[tuple[int, int], ...]:
         """(start, stop) of stretches of samples whose weight fell below one half."""
@@ -103,8 +116,7 @@ class RobustLeastSquares:
             scale = [np.array([sigma[name] for name in run.channels]) for run in runs]
             weights = [self.loss.weights(r / s) for r, s in zip(residuals, scale, strict=True)]
             roots = [np.sqrt(w) / s for w, s in zip(weights, scale, strict=True)]
-            rows = reduced(weighted_information(runs, roots), base)
-            solution = solve_factor(rows.stacked(), base.names)
+            solution = solve(weighted_information(runs, roots), base)
             step = np.abs(solution.values - values) / np.sqrt(np.diag(solution.inverse))
             values = solution.values
             if step.max() < self.tolerance:
@@ -121,7 +133,7 @@ class RobustLeastSquares:
             status=status,
             iterations=used,
         )
-        fit = RobustFit(estimate, tuple(weights))
+        fit = RobustFit(estimate, tuple(weights), self.loss)
         return replace(fit, estimate=estimate.with_notes(*distrust_notes(runs, fit)))
 
 

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from armid.arrays import FloatArray, samples
 from armid.errors import InputError, ShapeError
-from armid.estimation.status import EstimationError, Status
 from armid.information.accumulate import accumulate
 from armid.information.information import ChannelInformation, Information, total, triangular
+from armid.information.status import EstimationError, Status
 from armid.kernels.evaluate import evaluate_rows, residuals
 from armid.kernels.source import RowSource
 
@@ -32,6 +32,7 @@ class Run:
         segments: (start, stop) of stretches of uniform sampling; the whole by default.
         rate: samples per second [Hz].
         y_raw: the measured values before low-pass filtering, where known.
+        continues: whether it goes on where the run before it in its sequence ended: one motion, cut for memory.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Run:
     segments: tuple[tuple[int, int], ...] = ()
     rate: float = 1.0
     y_raw: FloatArray | None = None
+    continues: bool = False
 
     def __post_init__(self) -> None:
         x = samples("inputs", self.inputs, len(self.source.inputs))

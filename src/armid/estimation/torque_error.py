@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import nan
 from typing import Any
@@ -65,38 +65,70 @@ def number(value: Any) -> float:
     return nan if value is None else float(value)
 
 
+class ErrorSums:
+    """Errors of one parameter vector, run by run.
+
+    Args:
+        channels: names.
+    """
+
+    def __init__(self, channels: Sequence[str]) -> None:
+        n = len(channels)
+        self.channels = tuple(channels)
+        self.count, self.raw_count = 0, 0
+        self.error, self.size, self.raw = np.zeros(n), np.zeros(n), np.zeros(n)
+        self.low, self.high = np.full(n, np.inf), np.full(n, -np.inf)
+
+    def add(self, run: Run, residual: FloatArray) -> None:
+        """One more run with its residuals, shape [n_samples, n_channels]."""
+        self.error += np.sum(residual**2, axis=0)
+        self.size += np.sum(run.y**2, axis=0)
+        self.count += len(run)
+        self.low, self.high = np.minimum(self.low, run.y.min(axis=0)), np.maximum(self.high, run.y.max(axis=0))
+        if run.y_raw is not None:
+            self.raw += np.sum((run.y_raw - run.y + residual) ** 2, axis=0)
+            self.raw_count += len(run)
+
+    def errors(self) -> dict[str, TorqueErrors]:
+        """Of every channel."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rmse, relative = np.sqrt(self.error / max(self.count, 1)), np.sqrt(self.error / self.size)
+            rmse_raw = np.sqrt(self.raw / self.raw_count) if self.raw_count else np.full(len(self.error), nan)
+            normalised = np.where(self.high > self.low, rmse / (self.high - self.low), nan)
+        columns = (rmse, rmse_raw, relative, normalised)
+        return {name: TorqueErrors(*(float(column[k]) for column in columns)) for k, name in enumerate(self.channels)}
+
+    def stacked_relative(self) -> float:
+        """Norm of the error over the norm of the torque, all channels stacked."""
+        size = float(self.size.sum())
+        return float(np.sqrt(self.error.sum() / size)) if size > 0.0 else nan
+
+
+def error_sums(runs: Sequence[Run], models: Mapping[str, FloatArray]) -> dict[str, ErrorSums]:
+    """Errors of several full standard parameter vectors in one pass over the runs."""
+    channels = runs[0].channels if len(runs) else ()
+    sums = {name: ErrorSums(channels) for name in models}
+    for run in runs:
+        for name, standard in models.items():
+            sums[name].add(run, run.residuals(standard))
+    return sums
+
+
 def torque_errors(runs: Sequence[Run], standard: FloatArray) -> dict[str, TorqueErrors]:
     """Errors per channel of full standard parameters; one streaming pass."""
-    channels = runs[0].channels if runs else ()
-    n = len(channels)
-    count, error, size, raw, raw_count = 0, np.zeros(n), np.zeros(n), np.zeros(n), 0
-    low, high = np.full(n, np.inf), np.full(n, -np.inf)
-    for run in runs:
-        predicted = run.predicted(standard)
-        error += np.sum((run.y - predicted) ** 2, axis=0)
-        size += np.sum(run.y**2, axis=0)
-        count += len(run)
-        low, high = np.minimum(low, run.y.min(axis=0)), np.maximum(high, run.y.max(axis=0))
-        if run.y_raw is not None:
-            raw += np.sum((run.y_raw - predicted) ** 2, axis=0)
-            raw_count += len(run)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        rmse, relative = np.sqrt(error / max(count, 1)), np.sqrt(error / size)
-        rmse_raw = np.sqrt(raw / raw_count) if raw_count else np.full(n, nan)
-        normalised = np.where(high > low, rmse / (high - low), nan)
-    columns = (rmse, rmse_raw, relative, normalised)
-    return {name: TorqueErrors(*(float(column[k]) for column in columns)) for k, name in enumerate(channels)}
+    return error_sums(runs, {"": standard})[""].errors()
 
 
 def stacked_relative_error(runs: Sequence[Run], standard: FloatArray) -> float:
     """Norm of the error over the norm of the torque, all channels stacked."""
-    error = sum(float(np.sum(run.residuals(standard) ** 2)) for run in runs)
-    size = sum(float(np.sum(run.y**2)) for run in runs)
-    return float(np.sqrt(error / size)) if size > 0.0 else nan
+    return error_sums(runs, {"": standard})[""].stacked_relative()
 
 
 def joint_errors(train: Sequence[Run], held_out: Sequence[Run], standard: FloatArray) -> tuple[JointErrors, ...]:
     """Training and held-out errors of every channel."""
-    a = torque_errors(train, standard)
-    b = torque_errors(held_out, standard) if held_out else {}
-    return tuple(JointErrors(name, a[name], b.get(name, TorqueErrors())) for name in a)
+    return paired(torque_errors(train, standard), torque_errors(held_out, standard))
+
+
+def paired(train: Mapping[str, TorqueErrors], held_out: Mapping[str, TorqueErrors]) -> tuple[JointErrors, ...]:
+    """Training and held-out errors side by side."""
+    return tuple(JointErrors(name, errors, held_out.get(name, TorqueErrors())) for name, errors in train.items())

@@ -9,12 +9,12 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.estimation.estimate import Estimate
-from armid.estimation.factor import solve_factor
-from armid.estimation.least_squares import WeightedLeastSquares, reduced
+from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.run import Run
-from armid.estimation.status import EstimationError, Status
 from armid.identifiability.base import BaseParameters
 from armid.information.information import Information, triangular
+from armid.information.solve import reduced, smallest_solution, solve
+from armid.information.status import EstimationError, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class TotalLeastSquares:
         start = WeightedLeastSquares().fit(information, base, units)
         rows = reduced(information, base).weighted({name: 1.0 / s for name, s in start.sigma.items()})
         values = mixed_total_least_squares(rows.stacked(), np.asarray(row_noise, dtype=np.float64))
-        inverse = solve_factor(rows.stacked(), base.names).inverse
+        inverse = solve(rows).inverse
         # First-order covariance: the rows' noise adds to the values' through b.
         factor = 1.0 + float(np.sum((np.asarray(row_noise) * values) ** 2))
         return Estimate(
@@ -76,7 +76,7 @@ def mixed_total_least_squares(factor: FloatArray, row_noise: FloatArray) -> Floa
         values[noisy] = -v[:-1] / v[-1]
     if e:
         rhs = T[:e, -1] - T[:e, e:-1] @ values[noisy]
-        values[exact] = np.linalg.solve(T[:e, :e], rhs)
+        values[exact] = smallest_solution(T[:e, :e], rhs)
     return values
 
 

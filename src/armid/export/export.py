@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import os
-import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -15,11 +11,13 @@ from typing import Any
 import numpy as np
 
 from armid.consistency.positivity import with_standard
+from armid.documents import json_text, write_text
 from armid.errors import InputError
 from armid.export.gate import ExportRefusedError, Reload, reload_checks
 from armid.export.mjcf import mjcf_text, not_in_mjcf
 from armid.export.source_code import Language, source_code
-from armid.identification.result import Result, finite, summary
+from armid.identification.result import Result
+from armid.identification.stored import summary
 from armid.parameters.effects import TorqueSide
 from armid.robot.record import record
 from armid.robot.robot import Robot
@@ -38,6 +36,17 @@ class Format(StrEnum):
     PYTHON = "python"
     C = "c"
     MATLAB = "matlab"
+
+
+SUFFIXES = {
+    ".urdf": Format.URDF,
+    ".xml": Format.MJCF,
+    ".mjcf": Format.MJCF,
+    ".json": Format.JSON,
+    ".py": Format.PYTHON,
+    ".c": Format.C,
+    ".m": Format.MATLAB,
+}
 
 
 class Parameters(StrEnum):
@@ -95,13 +104,30 @@ def export_result(
     if parameters is Parameters.BASE and target not in (Format.PYTHON, Format.C, Format.MATLAB):
         raise InputError(f"--to {target}", "base parameters are not bodies", "only generated code can use them")
     trusted = result.verdict == "trusted"
-    stem = (name or safe_name(result.robot.name)) + ("" if trusted else f"_{UNVALIDATED}")
-    robot = base_robot(result) if parameters is Parameters.BASE else result.identified_robot()
+    stem = (name or safe_name(result.described.name)) + ("" if trusted else f"_{UNVALIDATED}")
+    robot = base_robot(result) if parameters is Parameters.BASE else result.robot
     lost = (*friction_lost(result, target), *links_unknown(result))
     comments = [*comments_for(result, parameters), *(f"Missing: {text}." for text in lost)]
     texts, reloads = rendered(result, robot, target, stem, comments)
-    files = written(folder, texts)
+    files = tuple(write_text(folder / name, text) for name, text in texts.items())
     return Export(files, result.verdict, (*not_in_format(robot, target), *lost), reloads)
+
+
+def export_file(result: Result, path: Path, *, force: bool = False) -> Export:
+    """Writes an identified arm to a file whose suffix tells the format.
+
+    Args:
+        result: of an identification.
+        path: of the file.
+        force: also an untrusted result, marked.
+
+    Raises:
+        InputError: a suffix that stands for no format.
+    """
+    target = SUFFIXES.get(path.suffix.lower())
+    if target is None:
+        raise InputError(path, f"suffix {path.suffix!r} stands for no format", f"use one of {', '.join(SUFFIXES)}")
+    return export_result(result, target, path.parent, force=force, name=path.stem)
 
 
 def links_unknown(result: Result) -> tuple[str, ...]:
@@ -119,7 +145,7 @@ def safe_name(name: str) -> str:
 
 def comments_for(result: Result, parameters: Parameters) -> list[str]:
     """What the file says about itself."""
-    version = str(result.provenance.get("versions", {}).get("armid", ""))
+    version = result.provenance.versions.get("armid", "")
     lines = [f"Identified by armid {version}".rstrip() + f"; {parameters} parameters; verdict: {result.verdict}."]
     if result.verdict != "trusted":
         lines += [f"{UNVALIDATED}: do not use on a robot.", *(f"{UNVALIDATED}: {reason}" for reason in result.reasons)]
@@ -129,7 +155,7 @@ def comments_for(result: Result, parameters: Parameters) -> list[str]:
 def base_robot(result: Result) -> Robot:
     """The arm with the unconstrained base estimate in the leading standard parameters and zeros elsewhere."""
     return with_standard(
-        result.robot, dict(zip(result.estimate.base.parameters, result.estimate.standard, strict=True))
+        result.described, dict(zip(result.estimate.base.parameters, result.estimate.standard, strict=True))
     )
 
 
@@ -145,14 +171,14 @@ def rendered(
             text = mjcf_text(robot, comments=comments)
             return {f"{stem}.xml": text}, reload_checks(robot, text, mjcf=True)
         case Format.JSON:
-            return {f"{stem}.json": json.dumps(finite(everything(result, robot)), indent=1, allow_nan=False) + "\n"}, ()
+            return {f"{stem}.json": json_text(everything(result, robot))}, ()
         case _:
             return source_code(robot, Language(target.value), name=safe_name(stem), header=comments), ()
 
 
 def urdf_of(result: Result, robot: Robot, comments: list[str]) -> str:
     """The original file with new values, or a new one for an arm that did not come from a URDF."""
-    path = Path(result.robot.source.path)
+    path = Path(result.described.source.path)
     if path.suffix.lower() not in (".urdf", ".xml"):
         text = new_urdf(robot)
     else:
@@ -160,7 +186,7 @@ def urdf_of(result: Result, robot: Robot, comments: list[str]) -> str:
             data = path.read_bytes()
         except OSError as error:
             raise InputError(path, f"cannot be read: {error.strerror}", "the export changes this file's text") from None
-        if hashlib.sha256(data).hexdigest() != result.robot.source.sha256:
+        if hashlib.sha256(data).hexdigest() != result.described.source.sha256:
             raise InputError(path, "has changed since the identification", "identify again with the file as it is now")
         text = updated_urdf(data.decode("utf-8"), robot, where=path.name)
     return with_comments(text, comments)
@@ -206,23 +232,3 @@ def friction_lost(result: Result, target: Format) -> tuple[str, ...]:
         return ()
     words = ", ".join(result.effects.shapes)
     return (f"friction beyond viscous and Coulomb ({words}): held-out errors are with it; armid's JSON has it all",)
-
-
-def written(folder: Path, texts: Mapping[str, str]) -> tuple[Path, ...]:
-    """All files, each moved into place when complete."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        done = []
-        for name, text in texts.items():
-            handle, temporary = tempfile.mkstemp(dir=folder, prefix=f".{name}-")
-            try:
-                with os.fdopen(handle, "w", encoding="utf-8") as file:
-                    file.write(text)
-                Path(temporary).chmod(0o644)
-                Path(temporary).replace(folder / name)
-            finally:
-                Path(temporary).unlink(missing_ok=True)
-            done.append(folder / name)
-    except OSError as error:
-        raise InputError(folder, f"cannot be written: {error.strerror}") from None
-    return tuple(done)

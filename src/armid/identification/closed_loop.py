@@ -14,8 +14,8 @@ from armid.consistency.regularisers import PullBack
 from armid.errors import ShapeError
 from armid.estimation.recording import averaged_sign, torque_source, with_torque_source
 from armid.estimation.run import Run
-from armid.estimation.status import EstimationError, Status
 from armid.identifiability.base import BaseParameters
+from armid.information.status import EstimationError, Status
 from armid.kernels.evaluate import CompiledRows, compiled_rows
 from armid.parameters.effects import TorqueSide
 
@@ -64,7 +64,7 @@ class ClosedLoop:
         if command.shape != (len(run), 3 * n):
             raise ShapeError(f"command of {run.name}", command.shape, f"[{len(run)}, {3 * n}]")
         # Feed-forward cancels the jumps of Coulomb friction; integrated with steps they would only chatter.
-        jumps = np.array([name.endswith("coulomb") for name in source.columns])
+        jumps = np.array([p.quantity.endswith("coulomb") for p in source.space.parameters])
         standard = np.where(jumps, 0.0, self.bodies(values))
         rows = compiled_rows(source)
         out = np.array(with_torque_source(run, source).inputs)

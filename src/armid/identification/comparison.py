@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, nan, sqrt
 
 import numpy as np
 
 from armid.arrays import FloatArray
+from armid.estimation.quantiles import student_quantile
 from armid.estimation.run import Run
+from armid.identification.thresholds import COMPARISON_CONFIDENCE, TOLERATED_RATIO
 
 BLOCK_SECONDS = 1.0
 """Squared errors are averaged over blocks this long before their scatter is taken: residuals of arms are correlated over
 tenths of a second, and samples that close are not independent evidence."""
-CONFIDENCE = 0.99
-"""Of the comparison of all joints together; each joint gets its share of the remaining percent."""
-TOLERATED = 1.1
-"""Ratio of errors up to which a model does not count as worse. Estimated parameters carry noise that a description which
-happens to be exact does not; a tenth is far more than that noise costs and far less than any mistake does."""
+CONFIDENCE = COMPARISON_CONFIDENCE.value
+TOLERATED = TOLERATED_RATIO.value
 FEWEST_BLOCKS = 3
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     """One channel's held-out error under two models.
 
@@ -45,76 +44,100 @@ class Comparison:
         return self.excess > self.uncertainty
 
 
+class BlockSquares:
+    """Mean squared errors of one model over blocks of time, run by run; never across segments.
+
+    Args:
+        channels: names.
+        seconds: length of the blocks.
+    """
+
+    def __init__(self, channels: Sequence[str], seconds: float = BLOCK_SECONDS) -> None:
+        self.channels = tuple(channels)
+        self.seconds = seconds
+        self._means: list[FloatArray] = []
+        self._weights: list[float] = []
+
+    def add(self, run: Run, residual: FloatArray) -> None:
+        """One more run with its residuals, shape [n_samples, n_channels]."""
+        squares = residual**2
+        length = max(1, round(self.seconds * run.rate))
+        for start, stop in run.segments:
+            for first in range(start, stop, length):
+                part = slice(first, min(first + length, stop))
+                self._means.append(squares[part].mean(axis=0))
+                self._weights.append(float(part.stop - part.start))
+
+    def __len__(self) -> int:
+        return len(self._means)
+
+    @property
+    def means(self) -> FloatArray:
+        """Shape [blocks, channels]."""
+        return np.array(self._means)
+
+    @property
+    def shares(self) -> FloatArray:
+        """Of the samples in every block; shape [blocks]."""
+        weights = np.array(self._weights)
+        return weights / weights.sum()
+
+
+def compared_blocks(
+    mine: BlockSquares, theirs: BlockSquares, *, tolerated: float = TOLERATED, confidence: float = CONFIDENCE
+) -> tuple[Comparison, ...]:
+    """Compares two models on the same held-out motion, channel by channel.
+
+    Student's distribution over block means of the excess of squared error gives the confidence, shared among channels
+    (Bonferroni).
+
+    Args:
+        mine: errors of the model judged.
+        theirs: of the one it must not be worse than.
+        tolerated: ratio of errors up to which a model does not count as worse.
+        confidence: of the comparison of all channels together.
+    """
+    if not len(mine):
+        return ()
+    share = mine.shares
+    excess = mine.means - tolerated**2 * theirs.means
+    mean = share @ excess
+    half = half_width(excess - mean, share, len(mine.channels), confidence)
+    rmse, rmse_other = np.sqrt(share @ mine.means), np.sqrt(share @ theirs.means)
+    return tuple(
+        Comparison(
+            name=name,
+            rmse=float(rmse[k]),
+            rmse_other=float(rmse_other[k]),
+            excess=float(mean[k]),
+            uncertainty=float(half[k]),
+        )
+        for k, name in enumerate(mine.channels)
+    )
+
+
 def compared(runs: Sequence[Run], standard: FloatArray, other: FloatArray) -> tuple[Comparison, ...]:
     """Compares two full parameter vectors on held-out runs, channel by channel.
-
-    The excess of squared error is averaged over blocks of a second; Student's distribution over these block means gives
-    the confidence, shared among channels (Bonferroni).
 
     Args:
         runs: nothing of which was used for either model.
         standard: parameters of the model judged.
         other: of the one it must not be worse than.
     """
-    mine, theirs = ([run.residuals(values) for run in runs] for values in (standard, other))
-    return compared_residuals(runs, mine, theirs)
-
-
-def compared_residuals(
-    runs: Sequence[Run],
-    mine_of: Sequence[FloatArray],
-    theirs_of: Sequence[FloatArray],
-    *,
-    tolerated: float = TOLERATED,
-    confidence: float = CONFIDENCE,
-    seconds: float = BLOCK_SECONDS,
-) -> tuple[Comparison, ...]:
-    """The same from residuals, for models with different rows.
-
-    Args:
-        runs: for their channels, rates and segments.
-        mine_of, theirs_of: residuals of both models, per run, shape [n_samples, n_channels].
-        tolerated: ratio of errors up to which a model does not count as worse.
-        confidence: of the comparison of all channels together.
-        seconds: length of the blocks over which squared errors are averaged.
-    """
-    if not runs:
-        return ()
-    names = runs[0].channels
-    blocks = [
-        block for run, a, b in zip(runs, mine_of, theirs_of, strict=True) for block in block_means(run, a, b, seconds)
-    ]
-    mine, theirs, weights = (np.array(column) for column in zip(*blocks, strict=True))
-    share = weights / weights.sum()
-    excess = mine - tolerated**2 * theirs
-    mean = share @ excess
-    half = half_width(excess - mean, share, len(names), confidence)
-    rmse, rmse_other = np.sqrt(share @ mine), np.sqrt(share @ theirs)
-    return tuple(
-        Comparison(name, *(float(x[k]) for x in (rmse, rmse_other, mean, half))) for k, name in enumerate(names)
-    )
-
-
-def block_means(
-    run: Run, residual: FloatArray, other: FloatArray, seconds: float
-) -> Iterator[tuple[FloatArray, FloatArray, float]]:
-    """Mean squared errors of both models per channel in every block, and the samples in it; never across segments."""
-    mine, theirs = residual**2, other**2
-    length = max(1, round(seconds * run.rate))
-    for start, stop in run.segments:
-        for first in range(start, stop, length):
-            part = slice(first, min(first + length, stop))
-            yield mine[part].mean(axis=0), theirs[part].mean(axis=0), float(part.stop - part.start)
+    channels = runs[0].channels if len(runs) else ()
+    mine, theirs = BlockSquares(channels), BlockSquares(channels)
+    for run in runs:
+        mine.add(run, run.residuals(standard))
+        theirs.add(run, run.residuals(other))
+    return compared_blocks(mine, theirs)
 
 
 def half_width(deviations: FloatArray, share: FloatArray, channels: int, confidence: float) -> FloatArray:
     """One-sided half width of the mean of each column, at the joint confidence of all channels."""
-    from scipy.stats import t
-
     count = len(share)
     if count < FEWEST_BLOCKS:
         return np.full(channels, inf)
-    quantile = float(t.ppf(1.0 - (1.0 - confidence) / channels, count - 1))
+    quantile = student_quantile(1.0 - (1.0 - confidence) / channels, count - 1)
     variance = share**2 @ deviations**2 * count / (count - 1)
     return quantile * np.sqrt(variance)
 

@@ -10,32 +10,41 @@ import numpy as np
 from armid.consistency.consistent import Consistency, ConsistentEstimate
 from armid.consistency.prior import Prior, nominal_prior, scaled_to_data
 from armid.errors import InputError
-from armid.estimation.covariance import PerChannelNoise
+from armid.estimation.covariance import Earlier, row_inflation
 from armid.estimation.estimate import Estimate, identification_notes, units_of
-from armid.estimation.factor import solve_factor
-from armid.estimation.least_squares import GaussianPrior, reduced
 from armid.estimation.recording import torque_source, with_torque_source
-from armid.estimation.run import Run, check_rows, information_of
-from armid.estimation.status import EstimationError, Status
+from armid.estimation.run import Run, information_of
 from armid.identifiability.base import BaseParameters, base_parameters
 from armid.identifiability.structure import structural_base
 from armid.identification.gravity import GravityDirection
-from armid.identification.methods import Aids, free_estimate, updated_estimate
+from armid.identification.methods import Aids, free_estimate
 from armid.identification.settings import Identification
+from armid.identification.thresholds import PRACTICAL_RANK as PRACTICAL
 from armid.information.information import Information
+from armid.information.solve import solve
+from armid.information.status import EstimationError, Status
 from armid.notes import Note
 from armid.parameters.effects import TorqueSide
 from armid.robot.robot import Robot
 
-PRACTICAL_RANK = 1e-4
-"""Relative singular value of the column-scaled rows below which a direction is not excited. Useful motions stay above 5e-3;
-this far down, noise in the rows themselves outweighs the direction."""
+PRACTICAL_RANK = PRACTICAL.value
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Fit:
-    """Everything estimated from the training runs."""
+    """Everything estimated from the training runs.
 
+    Args:
+        rows: Information of the runs.
+        information: of the runs, and of an earlier result when there is one.
+        structural: base parameters that a perfect motion would determine.
+        estimate: without constraints.
+        consistent: of possible bodies.
+        notes: of both.
+        scale_deviations: of velocity scales of friction, when there are any.
+    """
+
+    rows: Information
     information: Information
     structural: BaseParameters
     estimate: Estimate
@@ -48,8 +57,27 @@ Widen = Callable[[Estimate], tuple[Estimate, tuple[float, ...]]]
 """Adds to the covariance what uncertain scales of friction bring, and tells their deviations."""
 
 
+def structure_of(runs: Sequence[Run]) -> BaseParameters:
+    """Base parameters that a perfect motion would determine, by the rows of these runs."""
+    return structural_base(*(run.source for run in one_each(runs)), what="the torque")
+
+
+def described_structure(runs: Sequence[Run], described: Robot | None) -> BaseParameters | None:
+    """The same for the arm as described; None when that is the arm of the runs."""
+    if described is None:
+        return None
+    arm = described.with_gravity(torque_source(runs).robot.gravity)
+    return structural_base(
+        *(with_torque_source(run, replace(torque_source([run]), robot=arm)).source for run in one_each(runs)),
+        what="the torque",
+    )
+
+
 def usable_base(
-    runs: Sequence[Run], information: Information, described: Robot | None = None
+    runs: Sequence[Run],
+    information: Information,
+    structural: BaseParameters | None = None,
+    intended: BaseParameters | None = None,
 ) -> tuple[BaseParameters, BaseParameters]:
     """Base parameters the data determine, and those a perfect motion would.
 
@@ -59,32 +87,28 @@ def usable_base(
 
     Args:
         runs: with their rows.
-        information: of these runs.
-        described: the arm before calibration; None when the runs' own arm is the described one.
+        information: of these runs, and of earlier ones.
+        structural: of the rows, when it is known already.
+        intended: of the arm before calibration; None when the runs' own arm is the described one.
 
     Raises:
         EstimationError: fewer rows than parameters.
     """
-    structural = structural_base(*(run.source for run in one_each(runs)), what="the torque")
-    check_rows(runs, len(structural))
+    structural = structure_of(runs) if structural is None else structural
+    if information.count < len(structural):
+        raise EstimationError(Status.TOO_FEW_ROWS, f"{information.count:.0f} rows for {len(structural)} parameters")
     if excited(information, structural):
         return structural, structural
     why = f"tolerance {PRACTICAL_RANK:g}: less is not excited"
     base = base_parameters(information, tolerance=PRACTICAL_RANK, why=why, what="the torque")
-    if described is not None:
-        arm = described.with_gravity(torque_source(runs).robot.gravity)
-        intended = structural_base(
-            *(with_torque_source(run, replace(torque_source([run]), robot=arm)).source for run in one_each(runs)),
-            what="the torque",
-        )
-        if excited(information, intended):
-            return base, intended
-    return base, structural
+    return base, intended if intended is not None and excited(information, intended) else structural
 
 
 def one_each(runs: Sequence[Run]) -> tuple[Run, ...]:
     """One run of every kind of rows: with and without payload, filtered and not."""
-    kinds = {(type(r.source), getattr(getattr(r.source, "torque", r.source), "loaded", True)): r for r in runs}
+    kinds: dict[tuple[type, bool], Run] = {}
+    for run in runs:
+        kinds.setdefault((type(run.source), torque_source([run]).loaded), run)
     return tuple(kinds.values())
 
 
@@ -98,9 +122,11 @@ def excited(information: Information, base: BaseParameters) -> bool:
 
 def fitted(
     robot: Robot,
-    runs: tuple[Run, ...],
+    runs: Sequence[Run],
     settings: Identification,
     *,
+    structural: BaseParameters | None = None,
+    intended: BaseParameters | None = None,
     widen: Widen | None = None,
     aids: Aids | None = None,
 ) -> Fit:
@@ -110,27 +136,29 @@ def fitted(
         robot: as the runs have it.
         runs: to learn from.
         settings: see there.
+        structural, intended: see `usable_base`.
         widen: adds to the covariance what uncertain scales of friction bring.
         aids: what the method needs besides rows.
     """
     information = information_of(runs)
     names = information.parameters
     units = torque_source(runs).space.units
-    belief = earlier_base(settings, names)
-    if belief is None:
-        base, structural = usable_base(runs, information, settings.described)
-        free = free_estimate(robot, runs, information, base, units_of(base, units), settings, aids or Aids())
-        estimate, rows = free.estimate, free.information
-    else:
-        base = structural = belief[0]
-        rows = information
-        estimate = updated_estimate(runs, information, base, units_of(base, units), belief[1])
-    estimate, deviations = (estimate, ()) if widen is None else widen(estimate)
-    prior = consistent_prior(robot, names, rows, estimate, settings)
-    consistent = settings.bodies.fit(effective_information(rows, estimate), units, prior)
+    earlier = earlier_rows(settings, names)
+    every = information if earlier is None else information + earlier.information
+    base, structural = usable_base(runs, every, structural, intended)
+    free = free_estimate(
+        robot, runs, information, base, units_of(base, units), settings, aids or Aids(), earlier=earlier
+    )
+    estimate, deviations = (free.estimate, ()) if widen is None else widen(free.estimate)
+    consistent = settings.bodies.fit(
+        effective_information(free.information, estimate),
+        units,
+        consistent_prior(robot, names, free.information, estimate),
+    )
     notes = (*estimate.notes, *identification_notes(estimate), *consistent.notes)
     return Fit(
-        information=information,
+        rows=information,
+        information=every,
         structural=structural,
         estimate=estimate,
         consistent=consistent,
@@ -148,59 +176,51 @@ def effective_information(information: Information, estimate: Estimate) -> Infor
     return information.weighted({name: 1.0 / (sigma * inflation) for name, sigma in estimate.sigma.items()})
 
 
-def row_inflation(information: Information, estimate: Estimate) -> float:
-    """How much wider honest deviations are than those for independent noise, median over the parameters; at least 1."""
-    try:
-        naive = PerChannelNoise().apply(estimate, (), information).standard_deviations
-    except EstimationError:
-        # Rows that leave directions open, completed by an earlier result: nothing to compare with.
-        return 1.0
-    return max(1.0, float(np.median(estimate.standard_deviations / np.maximum(naive, 1e-300))))
-
-
-def earlier_base(settings: Identification, names: tuple[str, ...]) -> tuple[BaseParameters, GaussianPrior] | None:
-    """The base parameters and belief of an earlier result, when there is one about the same parameters.
+def earlier_rows(settings: Identification, names: tuple[str, ...]) -> Earlier | None:
+    """The Information of an earlier result, when there is one about the same parameters.
 
     Raises:
         InputError: it is about other parameters.
     """
     if settings.prior is None:
         return None
-    earlier = settings.prior.estimate
-    if earlier.base.parameters != names:
+    earlier = settings.prior
+    if earlier.information.parameters != names:
         raise InputError("--prior", "its result is about other parameters", "use the same robot and effects")
-    return earlier.base, GaussianPrior.from_estimate(earlier, inflation=settings.prior_inflation)
+    return Earlier(earlier.information, earlier.estimate)
 
 
-def consistent_prior(
-    robot: Robot, names: tuple[str, ...], information: Information, estimate: Estimate, settings: Identification
-) -> Prior:
-    """The earlier result's bodies, the description's, or stand-ins scaled to the torque."""
-    prior = nominal_prior(robot, names)
-    if settings.prior is not None:
-        origin = dict.fromkeys(prior.origin, "result")
-        return replace(prior, values=settings.prior.consistent.values, origin=origin, notes=())
-    return scaled_to_data(prior, information.weighted({name: 1.0 / s for name, s in estimate.sigma.items()}))
+def consistent_prior(robot: Robot, names: tuple[str, ...], information: Information, estimate: Estimate) -> Prior:
+    """The description's bodies, or stand-ins scaled to the torque."""
+    weights = {name: 1.0 / sigma for name, sigma in estimate.sigma.items()}
+    return scaled_to_data(nominal_prior(robot, names), information.weighted(weights))
 
 
-def condition_numbers(fit: Fit) -> tuple[float, float]:
+def condition_numbers(information: Information, structural: BaseParameters) -> tuple[float, float]:
     """Of the stacked base regressor in SI units, and with unit columns; infinite when the data lack rank."""
     try:
-        solution = solve_factor(reduced(fit.information, fit.structural).stacked(), fit.structural.names)
+        solution = solve(information, structural)
     except EstimationError:
         return float("inf"), float("inf")
     return solution.condition_number, solution.condition_number_scaled
 
 
-def gravity_errors(runs: Sequence[Run], settings: Identification) -> dict[str, float]:
-    """Consistent error with gravity as described and reversed; empty when gravity does not act or the solver fails."""
+def gravity_errors(runs: Sequence[Run], settings: Identification, information: Information) -> dict[str, float]:
+    """Consistent error with gravity as described and reversed; empty when gravity does not act or the solver fails.
+
+    Args:
+        runs: of the training motion.
+        settings: see there.
+        information: of these runs.
+    """
     gravity = np.array(torque_source(runs).robot.gravity)
     if settings.effects.torques is TorqueSide.DIFFERENCE or not np.any(gravity):
         return {}
     search = GravityDirection(consistency=Consistency(settings.regulariser, settings.bounds))
     try:
         return {
-            name: search.consistent_error(runs, g) for name, g in (("as described", gravity), ("reversed", -gravity))
+            "as described": search.consistent_error(runs, gravity, information=information),
+            "reversed": search.consistent_error(runs, -gravity),
         }
     except EstimationError as error:
         if error.status is Status.SOLVER_FAILED:

@@ -16,12 +16,14 @@ from armid.arrays import FloatArray
 from armid.estimation.covariance import Covariance
 from armid.estimation.estimate import Estimate
 from armid.estimation.extended import Column, extended
-from armid.estimation.factor import solve_factor
-from armid.estimation.least_squares import GaussianPrior, WeightedLeastSquares, with_prior
+from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.recording import torque_source
 from armid.estimation.run import Run, information_of
 from armid.identifiability.base import BaseParameters
 from armid.identifiability.structure import structural_base
+from armid.information.information import Information
+from armid.information.solve import belief, solve
+from armid.parameters.space import named_parameter
 from armid.rows.friction import Shape, Shapes, shape_values
 
 __all__ = ["FrictionSearch", "Shape", "ShapeFit", "Shapes", "rigid_part", "scale_deviations", "shape_values"]
@@ -171,7 +173,7 @@ def with_load(runs: Sequence[Run], shapes: Shapes, estimate: Estimate) -> tuple[
 def rigid_part(estimate: Estimate) -> dict[str, float]:
     """The estimate's standard parameters without friction, rotor inertia and offsets; those that are not zero."""
     named = zip(estimate.base.parameters, estimate.standard, strict=True)
-    return {name: float(value) for name, value in named if value != 0.0 and not name.startswith("joint")}
+    return {name: float(value) for name, value in named if value != 0.0 and not named_parameter(name).of_joint}
 
 
 def tangents(build: Build, runs: Sequence[Run], shapes: Shapes, standard: FloatArray) -> tuple[Run, ...]:
@@ -198,12 +200,11 @@ def scale_step(build: Build, runs: Sequence[Run], shapes: Shapes, estimate: Esti
     base, n, p = estimate.base, len(shapes.scales), len(estimate.base.parameters)
     wide = information_of(tangents(build, runs, shapes, estimate.standard))
     rows = wide.select([*base.independent, *range(p, p + n)])
-    weighted = rows.weighted({name: 1.0 / s for name, s in estimate.sigma.items()})
+    weights = {name: 1.0 / s for name, s in estimate.sigma.items()}
     r = len(base)
     root = np.zeros((n, r + n))
     root[:, r:] = np.eye(n) / LONGEST_STEP
-    damping = GaussianPrior(np.zeros(r + n), root)
-    solution = solve_factor(with_prior(weighted.stacked(), damping), rows.parameters)
+    solution = solve(rows, weights=weights, prior=belief(rows.parameters, np.zeros(r + n), root))
     return np.clip(solution.values[r:], -LONGEST_STEP, LONGEST_STEP)
 
 
@@ -238,12 +239,12 @@ def determined(wide: Sequence[Run], estimate: Estimate, n: int) -> list[int]:
     """Joints whose scale the rows determine, taken as independent samples: the most generous reading."""
     p = len(estimate.base.parameters)
     information = information_of(wide)
+    weights = {name: 1.0 / s for name, s in estimate.sigma.items()}
     left = list(range(n))
     while left:
         rows = information.select([*estimate.base.independent, *(p + j for j in left)])
-        factor = rows.weighted({name: 1.0 / s for name, s in estimate.sigma.items()}).stacked()
-        damped = with_prior(factor, weak_belief(len(estimate), len(left)))
-        deviation = np.sqrt(np.diag(solve_factor(damped, rows.parameters).inverse)[len(estimate) :])
+        solution = solve(rows, weights=weights, prior=weak_belief(rows.parameters, len(left)))
+        deviation = np.sqrt(np.diag(solution.inverse)[len(estimate) :])
         worst = int(np.argmax(deviation))
         if deviation[worst] < UNDETERMINED:
             return left
@@ -251,11 +252,11 @@ def determined(wide: Sequence[Run], estimate: Estimate, n: int) -> list[int]:
     return left
 
 
-def weak_belief(r: int, n: int) -> GaussianPrior:
-    """Rows that keep a scale without any effect from making the factor singular."""
-    root = np.zeros((n, r + n))
-    root[:, r:] = np.eye(n) / (10.0 * UNDETERMINED)
-    return GaussianPrior(np.zeros(r + n), root)
+def weak_belief(names: tuple[str, ...], n: int) -> Information:
+    """Rows that keep one of the last n parameters, scales, from making the factor singular when it has no effect."""
+    root = np.zeros((n, len(names)))
+    root[:, -n:] = np.eye(n) / (10.0 * UNDETERMINED)
+    return belief(names, np.zeros(len(names)), root)
 
 
 def widened(estimate: Estimate, joints: Sequence[int], n: int) -> Estimate:

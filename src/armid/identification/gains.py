@@ -14,9 +14,10 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.estimation.estimate import Estimate
-from armid.estimation.status import EstimationError, Status
 from armid.identifiability.base import BaseParameters
 from armid.information.information import ChannelInformation, Information, triangular
+from armid.information.solve import smallest_solution, solve_factor
+from armid.information.status import EstimationError, Status
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -99,7 +100,7 @@ class DriveGainSearch:
         """Each joint alone: current on its own columns and the known torque; the latter's coefficient is kappa."""
         sigma, kappa = {}, []
         for channel in rows.channels:
-            solution, *_ = np.linalg.lstsq(channel.R, channel.z, rcond=1e-10)
+            solution = smallest_solution(channel.R, channel.z, rcond=1e-10)
             error = channel.R @ solution - channel.z
             energy = float(error @ error) + channel.residual_energy
             sigma[channel.name] = float(np.sqrt(energy / max(channel.count - len(solution), 1.0)))
@@ -114,16 +115,15 @@ class DriveGainSearch:
     ) -> tuple[FloatArray, FloatArray, int, Status]:
         """Alternating start, then Gauss-Newton; returns (values and kappas, covariance, iterations, status)."""
         r = rows.n_parameters - 1
+        names = (*rows.parameters[:-1], *(f"gain of {channel.name}" for channel in rows.channels))
         pi = np.zeros(r)
         inverse = np.eye(r + len(kappa))
         for used in range(1, self.iterations + 1):
             J, e = linearised(rows, sigma, pi, kappa, first=used == 1)
-            norms = np.maximum(np.linalg.norm(J, axis=0), 1e-300)
-            step = np.linalg.lstsq(J / norms, e, rcond=1e-12)[0] / norms
+            step = smallest_solution(J, e, rcond=1e-12)
             pi, kappa = pi + step[:r], kappa + step[r:]
             if used > 1 and np.max(np.abs(step[r:] / kappa)) < self.tolerance:
-                root = np.linalg.pinv(J / norms) / norms[:, np.newaxis]
-                inverse = root @ root.T
+                inverse = solve_factor(triangular(np.column_stack([J, e])), names).inverse
                 return np.concatenate([pi, kappa]), inverse, used, Status.SOLVED
         return np.concatenate([pi, kappa]), inverse, self.iterations, Status.NOT_CONVERGED
 

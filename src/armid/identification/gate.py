@@ -10,40 +10,37 @@ import numpy as np
 from armid.consistency.certificates import Certificates
 from armid.consistency.consistent import ConsistentEstimate
 from armid.estimation.estimate import Estimate
-from armid.estimation.status import Status
 from armid.estimation.torque_error import JointErrors
 from armid.identification.comparison import TOLERATED, Comparison, stacked
-from armid.logs.health.thresholds import LAG_SECONDS
+from armid.identification.thresholds import (
+    CONSISTENCY_COST,
+    GROWTH,
+    MARGIN,
+    NEGLIGIBLE,
+    NOTED_COST,
+    RELATIVE_ERROR,
+    REVERSED,
+    SETTLING,
+    UNEXPLAINED,
+)
+from armid.information.status import Status
 from armid.notes import Note, Severity
 from armid.outcome import Check
 from armid.parameters.inertial import pseudo_inertia
 
-LARGEST_RELATIVE_ERROR = 0.15
-"""Of held-out torque, all joints stacked. [Halper2024] draws its band at 10 %; unmodelled friction reaches 10 to 13 %."""
-NO_BETTER_THAN_ZERO = 1.0
-"""Relative error of a single joint at which predicting nothing would be as good."""
-LARGEST_GROWTH = 2.5
-"""Held-out over training error of a joint: beyond this the training motion was memorised, not understood."""
-NEGLIGIBLE_ERROR = 0.05
-"""Relative held-out error of a joint below which its growth over the training error does not matter: sign changes of velocity
-differ from motion to motion, and a fit to clean torque leaves almost nothing to grow from."""
-LARGEST_CONSISTENCY_COST = 3.0
-"""Training error of possible bodies over that of the free estimate; a wrong sign or mounting costs five and more."""
-NOTABLE_CONSISTENCY_COST = 1.3
-REVERSED_IS_BETTER = 1.2
-"""Consistent error as described over that with gravity reversed."""
-
-
-SMALLEST_MARGIN = 1e-11
-"""Smallest pseudo-inertia eigenvalue of a body over its largest: less is lost when numbers are written and read again, and
-a simulator may find the body impossible. The consistent estimate keeps a ten-thousandth of the prior body: above 1e-10."""
+LARGEST_RELATIVE_ERROR = RELATIVE_ERROR.value
+NO_BETTER_THAN_ZERO = UNEXPLAINED.value
+LARGEST_GROWTH = GROWTH.value
+NEGLIGIBLE_ERROR = NEGLIGIBLE.value
+LARGEST_CONSISTENCY_COST = CONSISTENCY_COST.value
+NOTABLE_CONSISTENCY_COST = NOTED_COST.value
+REVERSED_IS_BETTER = REVERSED.value
+SMALLEST_MARGIN = MARGIN.value
+SETTLING_DELAY = SETTLING.value
 
 UNSETTLED = ("torque-lag",)
 """Warnings of logs after which nobody knows what was measured: with torque late against the motion inertia passes for friction,
 and least squares fits it almost as well as the truth."""
-
-SETTLING_DELAY = 0.5 * LAG_SECONDS
-"""[s] A torque delay below half the smallest lag that logs are warned of was not meant for one (a held command's half tick)."""
 
 
 def judge(
@@ -115,7 +112,7 @@ def held_out_checks(joints: Sequence[JointErrors], relative_error: Mapping[str, 
                 passed=False,
                 value=error,
                 limit=LARGEST_RELATIVE_ERROR,
-                message="no held-out motion: nothing shows that it predicts",
+                message="no held-out motion: nothing shows that it predicts; validate it",
             ),
         )
     text = f"held-out torque error {100 * error:.1f} % of the torque (limit {100 * LARGEST_RELATIVE_ERROR:.0f} %)"

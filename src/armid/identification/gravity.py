@@ -16,13 +16,15 @@ from armid.arrays import FloatArray, read_only
 from armid.consistency.consistent import Consistency
 from armid.consistency.prior import nominal_prior
 from armid.estimation.extended import Column, extended
-from armid.estimation.factor import solve_factor
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.recording import torque_source, with_torque_source
 from armid.estimation.run import Run, information_of
-from armid.estimation.status import Status
+from armid.estimation.runs import map_runs
 from armid.identifiability.base import BaseParameters
 from armid.identifiability.structure import structural_base
+from armid.information.information import Information
+from armid.information.solve import solve
+from armid.information.status import Status
 from armid.notes import Note, Severity
 
 TANGENTS = ("gravity.tilt1", "gravity.tilt2")
@@ -94,11 +96,19 @@ class GravityDirection:
             notes=gravity_notes(best, tilt, deviation, errors),
         )
 
-    def consistent_error(self, runs: Sequence[Run], gravity: FloatArray) -> float:
-        """Weighted root mean square error of possible bodies under this gravity, weights from the free fit."""
-        turned = [with_gravity(run, gravity) for run in runs]
+    def consistent_error(
+        self, runs: Sequence[Run], gravity: FloatArray, *, information: Information | None = None
+    ) -> float:
+        """Weighted root mean square error of possible bodies under this gravity, weights from the free fit.
+
+        Args:
+            runs: of the training motion.
+            gravity: [m/s^2], shape [3].
+            information: of the runs under this gravity; spares a pass.
+        """
+        turned = with_gravity_all(runs, gravity)
         source = torque_source(turned)
-        information = information_of(turned)
+        information = information_of(turned) if information is None else information
         # The noise must be the same for every hypothesis, else a bad fit would excuse itself.
         sigma = {
             channel.name: max(float(np.sqrt(np.sum(channel.factor[:, -1] ** 2) / channel.count)), 1e-12)
@@ -112,12 +122,12 @@ class GravityDirection:
         """Gauss-Newton over base parameters and two tangents of the sphere."""
         gravity, deviation = start, float("inf")
         for used in range(1, self.iterations + 1):
-            turned = [with_gravity(run, gravity) for run in runs]
+            turned = with_gravity_all(runs, gravity)
             # A tilted base lets gravity act on the first link too, so the base parameters depend on the direction.
             base = structural_base(turned[0].source)
             fit = WeightedLeastSquares().fit(information_of(turned), base)
             T = tangents(gravity)
-            wide = [with_tangents(run, base, fit.values, T) for run in turned]
+            wide = widened_all(turned, base, fit.values, T)
             step, deviation = joint_step(wide, base, fit.sigma)
             size = float(np.linalg.norm(gravity))
             gravity = gravity + size * T @ step
@@ -152,6 +162,16 @@ def with_gravity(run: Run, gravity: FloatArray) -> Run:
     return with_torque_source(run, replace(source, robot=source.robot.with_gravity(gravity)))
 
 
+def with_gravity_all(runs: Sequence[Run], gravity: FloatArray) -> Sequence[Run]:
+    """The same runs under another gravity."""
+    return map_runs(runs, lambda run: with_gravity(run, gravity))
+
+
+def widened_all(runs: Sequence[Run], base: BaseParameters, values: FloatArray, T: FloatArray) -> Sequence[Run]:
+    """Every run with its tangents."""
+    return map_runs(runs, lambda run: with_tangents(run, base, values, T))
+
+
 def with_tangents(run: Run, base: BaseParameters, values: FloatArray, T: FloatArray) -> Run:
     """Two more columns: change of torque per radian of tilt."""
     size = float(np.linalg.norm(torque_source([run]).robot.gravity))
@@ -168,15 +188,15 @@ def gravity_torque(run: Run, standard: FloatArray, gravity: FloatArray) -> Float
     n = source.robot.n_joints
     still = np.array(run.inputs)
     still[:, n:] = 0.0
-    rigid = np.array([0.0 if name.startswith("joint") else v for name, v in zip(source.columns, standard, strict=True)])
+    rigid = np.where([parameter.of_joint for parameter in source.space.parameters], 0.0, standard)
     return with_gravity(replace(run, inputs=still), gravity).predicted(rigid)
 
 
 def joint_step(wide: Sequence[Run], base: BaseParameters, sigma: Mapping[str, float]) -> tuple[FloatArray, float]:
     """Least squares over base parameters and tangents: the tilt [rad] and its deviation [rad]."""
     p = len(base.parameters)
-    rows = information_of(wide).select([*base.independent, p, p + 1]).weighted({n: 1.0 / s for n, s in sigma.items()})
-    solution = solve_factor(rows.stacked(), (*base.names, *TANGENTS))
+    rows = information_of(wide).select([*base.independent, p, p + 1])
+    solution = solve(rows, weights={name: 1.0 / s for name, s in sigma.items()})
     r = len(base)
     return solution.values[r:], float(np.sqrt(np.trace(solution.inverse[r:, r:])))
 

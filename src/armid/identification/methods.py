@@ -10,20 +10,25 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.consistency.prior import Prior, nominal_prior, scaled_to_data
 from armid.errors import InputError
-from armid.estimation.covariance import Covariance, fit_channel
+from armid.estimation.autoregression import fit_autoregression
+from armid.estimation.covariance import Covariance, Earlier
 from armid.estimation.estimate import Estimate
 from armid.estimation.instrumental import InstrumentalVariables
 from armid.estimation.least_squares import GaussianPrior, OrdinaryLeastSquares, TorqueError, WeightedLeastSquares
-from armid.estimation.robust import Huber, RobustFit, RobustLeastSquares, Tukey
+from armid.estimation.noise import stretches_of
+from armid.estimation.robust import Huber, Loss, RobustFit, RobustLeastSquares, Tukey
 from armid.estimation.run import Run, information_of, weighted_information
+from armid.estimation.runs import Runs, lengths_of
 from armid.estimation.total_least_squares import TotalLeastSquares, row_noise
 from armid.identifiability.base import BaseParameters
 from armid.identification.closed_loop import ClosedLoop, nearest_bodies
 from armid.identification.settings import Identification, Method
 from armid.information.information import Information
 from armid.logs.conditioning import Conditioning, VelocitySource, condition
-from armid.logs.log import Channel, Log
+from armid.logs.log import Channel
+from armid.logs.recording import Recording
 from armid.logs.samples import concatenated
+from armid.parameters.space import named_parameter
 from armid.robot.robot import Robot
 
 AR_ORDER = 24
@@ -57,7 +62,7 @@ class Free:
 
 
 def aids_of(
-    robot: Robot, logs: Sequence[Log], runs: Sequence[Run], conditioning: Conditioning, settings: Identification
+    robot: Robot, logs: Sequence[Recording], runs: Sequence[Run], conditioning: Conditioning, settings: Identification
 ) -> Aids:
     """The aids that the method of the settings needs.
 
@@ -85,7 +90,7 @@ def aids_of(
 
 
 def commands_of(
-    robot: Robot, logs: Sequence[Log], runs: Sequence[Run], conditioning: Conditioning
+    robot: Robot, logs: Sequence[Recording], runs: Sequence[Run], conditioning: Conditioning
 ) -> dict[str, FloatArray]:
     """The commanded motion at the samples of every run, conditioned like the measured one.
 
@@ -101,7 +106,7 @@ def commands_of(
         )
     settings = replace(conditioning, velocity=VelocitySource.POSITION)
     parts = []
-    for log in logs:
+    for log in (recording.log for recording in logs):
         channels = dict(log.channels) | {Channel.POSITION: log[Channel.COMMANDED_POSITION]}
         parts.append(condition(replace(log, channels=channels), robot, settings))
     whole = concatenated(parts)
@@ -116,7 +121,7 @@ def commands_of(
     return out
 
 
-def motion_noise_of(robot: Robot, logs: Sequence[Log], conditioning: Conditioning) -> FloatArray:
+def motion_noise_of(robot: Robot, logs: Sequence[Recording], conditioning: Conditioning) -> FloatArray:
     """Noise of conditioned (q, qd, qdd) from the white noise of the recorded position, shape [3 n_joints].
 
     White noise of deviation s at rate f has density 2 s^2 / f; what passes a low-pass at f_c after k derivatives is its
@@ -128,10 +133,10 @@ def motion_noise_of(robot: Robot, logs: Sequence[Log], conditioning: Conditionin
     noise = np.zeros(robot.n_joints)
     rate = np.inf
     for log in logs:
-        found = condition(log, robot, conditioning).noise.get(Channel.POSITION)
+        found = next(log.samples(conditioning)).noise.get(Channel.POSITION)
         if found is not None:
             noise = np.maximum(noise, found)
-            rate = min(rate, 1.0 / float(np.median(np.diff(log.time))))
+            rate = min(rate, (len(log) - 1) / log.duration)
     cutoff = conditioning.cutoff or np.inf
     if not np.isfinite(rate) or not np.any(noise > 0.0):
         raise InputError(
@@ -145,21 +150,28 @@ def motion_noise_of(robot: Robot, logs: Sequence[Log], conditioning: Conditionin
 
 def free_estimate(
     robot: Robot,
-    runs: tuple[Run, ...],
+    runs: Sequence[Run],
     information: Information,
     base: BaseParameters,
     units: tuple[str, ...],
     settings: Identification,
     aids: Aids,
+    *,
+    earlier: Earlier | None = None,
 ) -> Free:
-    """By the method asked for, with the covariance asked for."""
+    """By the method asked for, with the covariance asked for; rows of an earlier result are weighted least squares."""
     noise = settings.covariance
+    if earlier is not None:
+        every = information + earlier.information
+        estimate = WeightedLeastSquares().fit(every, base, units)
+        named = replace(estimate, method=f"{estimate.method} with the rows of an earlier result")
+        return Free(noise.apply(named, runs, information, earlier=earlier), every)
     match settings.method:
         case Method.ORDINARY:
             return Free(ordinary(runs, information, base, units, noise), information)
         case Method.HUBER | Method.TUKEY:
             loss = Huber() if settings.method is Method.HUBER else Tukey()
-            return robust(RobustLeastSquares(loss).fit(runs, base, units), loss.threshold, runs, noise)
+            return robust(RobustLeastSquares(loss).fit(runs, base, units), runs, noise)
         case Method.RIDGE:
             belief = nominal_belief(robot, information, base, settings.regulariser.weight)
             return Free(updated_estimate(runs, information, base, units, belief), information)
@@ -190,7 +202,7 @@ def recentred(information: Information, standard: FloatArray) -> Information:
 
 
 def ordinary(
-    runs: tuple[Run, ...], information: Information, base: BaseParameters, units: tuple[str, ...], noise: Covariance
+    runs: Sequence[Run], information: Information, base: BaseParameters, units: tuple[str, ...], noise: Covariance
 ) -> Estimate:
     """Ordinary least squares; the sandwich must use the weights of the fit: the same for every channel."""
     estimate = OrdinaryLeastSquares().fit(information, base, units)
@@ -199,32 +211,31 @@ def ordinary(
     return estimate.with_covariance(covariance.covariance, covariance.covariance_kind)
 
 
-def robust(fit: RobustFit, threshold: float, runs: tuple[Run, ...], noise: Covariance) -> Free:
+def robust(fit: RobustFit, runs: Sequence[Run], noise: Covariance) -> Free:
     """A robust estimate with the covariance of its pseudo-values A b + psi(r), over the squared mean of psi'.
 
     The fit is the least-squares fit of these pseudo-values; outliers enter them only as far as they entered the fit.
     """
     estimate = fit.estimate
-    predicted = [run.predicted(estimate.standard) for run in runs]
-    believed = [run.with_measured(p + w * (run.y - p)) for run, p, w in zip(runs, predicted, fit.weights, strict=True)]
-    # psi' = 1 inside the threshold of Huber's loss; for Tukey's (1 - v)(1 - 5 v) with v = 1 - sqrt(weight).
-    slope = np.concatenate(
-        [slopes(w, run, estimate, threshold).ravel() for w, run in zip(fit.weights, runs, strict=True)]
-    )
-    share = max(float(np.mean(slope)), 0.1)
-    covariance = noise.apply(estimate, believed)
+
+    def believed(k: int) -> Run:
+        run = runs[k]
+        residual = run.residuals(estimate.standard)
+        return run.with_measured(run.y - (1.0 - fit.weights[k]) * residual)
+
+    slope, rows = 0.0, 0
+    for w, run in zip(fit.weights, runs, strict=True):
+        slope, rows = slope + float(np.sum(slopes(fit.loss, w, run, estimate))), rows + w.size
+    share = max(slope / rows, 0.1)
+    covariance = noise.apply(estimate, Runs(believed, lengths_of(runs)))
     honest = estimate.with_covariance(covariance.covariance / share**2, covariance.covariance_kind)
     return Free(honest, weighted_information(runs, [np.sqrt(w) for w in fit.weights]))
 
 
-def slopes(weights: FloatArray, run: Run, estimate: Estimate, threshold: float) -> FloatArray:
+def slopes(loss: Loss, weights: FloatArray, run: Run, estimate: Estimate) -> FloatArray:
     """psi'(u) of every row, shape [n_samples, n_channels]."""
-    if "Huber" in estimate.method:
-        scale = np.array([estimate.sigma[name] for name in run.channels])
-        inside = np.abs(run.residuals(estimate.standard)) < threshold * scale
-        return inside.astype(np.float64)
-    v = 1.0 - np.sqrt(weights)
-    return np.where(weights > 0.0, (1.0 - v) * (1.0 - 5.0 * v), 0.0)
+    scale = np.array([estimate.sigma[name] for name in run.channels])
+    return loss.slopes(run.residuals(estimate.standard) / scale, weights)
 
 
 def description_prior(robot: Robot, information: Information) -> Prior:
@@ -246,12 +257,12 @@ def nominal_belief(robot: Robot, information: Information, base: BaseParameters,
 
 def joint_columns(prior: Prior) -> list[float]:
     """One where a parameter belongs to a drive (its prior is centred at zero), zero elsewhere."""
-    return [1.0 if name.startswith("joint") else 0.0 for name in prior.names]
+    return [1.0 if named_parameter(name).of_joint else 0.0 for name in prior.names]
 
 
 def torque_error(
     robot: Robot,
-    runs: tuple[Run, ...],
+    runs: Sequence[Run],
     information: Information,
     base: BaseParameters,
     units: tuple[str, ...],
@@ -268,7 +279,7 @@ def torque_error(
 
 
 def total(
-    runs: tuple[Run, ...],
+    runs: Sequence[Run],
     information: Information,
     base: BaseParameters,
     units: tuple[str, ...],
@@ -287,7 +298,7 @@ def total(
 
 def instrumental(
     robot: Robot,
-    runs: tuple[Run, ...],
+    runs: Sequence[Run],
     information: Information,
     base: BaseParameters,
     units: tuple[str, ...],
@@ -301,8 +312,7 @@ def instrumental(
     estimate = InstrumentalVariables().fit(runs, base, simulate, units)
     clean = []
     for run in runs:
-        inputs = simulate(estimate.values, run)
-        moved = replace(run, inputs=inputs)
+        moved = replace(run, inputs=simulate(estimate.values, run))
         clean.append(moved.with_measured(moved.predicted(estimate.standard) + run.residuals(estimate.standard)))
     rows = information_of(clean)
     covariance = noise.apply(estimate, clean, rows)
@@ -310,15 +320,18 @@ def instrumental(
 
 
 def updated_estimate(
-    runs: tuple[Run, ...], information: Information, base: BaseParameters, units: tuple[str, ...], belief: GaussianPrior
+    runs: Sequence[Run], information: Information, base: BaseParameters, units: tuple[str, ...], belief: GaussianPrior
 ) -> Estimate:
     """A belief and new rows, the rows counted by their independent samples.
 
     One factor stands for all channels: the mean number of samples per independent one, from autoregressions of the residuals.
     """
     first = WeightedLeastSquares().fit(information, base, units, prior=belief)
-    residuals = [run.residuals(first.standard) for run in runs]
-    lengths = [fit_channel(runs, residuals, c, AR_ORDER).correlation_length() for c in range(len(runs[0].channels))]
+    stretches = stretches_of(runs, first.standard)
+    lengths = [
+        fit_autoregression([s.residuals[:, c] for s in stretches], max_order=AR_ORDER).correlation_length()
+        for c in range(len(runs[0].channels))
+    ]
     length = float(np.mean(lengths))
     second = WeightedLeastSquares().fit(
         information, base, units, prior=replace(belief, root=belief.root * np.sqrt(length))

@@ -1,94 +1,146 @@
-"""Held-out numbers of a stored result on other logs."""
+"""Predictions held against measured torque: several models in one pass over the runs, with what judges and reports need."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from armid.arrays import FloatArray
 from armid.estimation.run import Run
-from armid.estimation.torque_error import JointErrors, TorqueErrors, stacked_relative_error, torque_errors
-from armid.identification.comparison import Comparison, compared, compared_residuals
-from armid.parameters.inertial import N_INERTIAL
+from armid.estimation.runs import lengths_of
+from armid.estimation.torque_error import ErrorSums
+from armid.identification.comparison import BLOCK_SECONDS, BlockSquares, Comparison, compared_blocks
+from armid.parameters.inertial import INERTIAL_NAMES, N_INERTIAL
+from armid.parameters.space import named_parameter
 from armid.robot.robot import Robot
 
 MOST_TRACE_SAMPLES = 20_000
 """Per run in a result folder: enough to see anything, small enough to keep."""
 
+MOST_TRACED = 200_000
+"""Of all runs together; longer motion is thinned out."""
 
-def held_out_errors(runs: Sequence[Run], standard: FloatArray, train: Sequence[JointErrors]) -> tuple[JointErrors, ...]:
-    """Errors on new runs beside the training errors that are already known."""
-    known = {joint.name: joint.train for joint in train}
-    return tuple(
-        JointErrors(name, known.get(name, TorqueErrors()), errors)
-        for name, errors in torque_errors(runs, standard).items()
-    )
+CONSISTENT, FREE, NOMINAL, RIGID, CONSTANT = "consistent", "free", "nominal", "rigid", "constant"
+"""Models that predictions are made with; `rigid` is the description without its friction."""
 
 
 def nominal_standard(robot: Robot, names: Sequence[str]) -> FloatArray:
     """The description's own parameters in the order of the names; zero where it says nothing."""
     inertial = robot.inertial.reshape(robot.n_joints, N_INERTIAL)
     values = np.zeros(len(names))
-    seen: dict[str, int] = {}
     for i, name in enumerate(names):
-        owner, quantity = name.split(".", 1)
-        if owner.startswith("link"):
-            place = seen.get(owner, 0)
-            values[i] = inertial[int(owner[4:]) - 1, place]
-            seen[owner] = place + 1
-        elif owner.startswith("joint"):
-            values[i] = getattr(robot.joints[int(owner[5:]) - 1].drive, quantity.removeprefix("motor_"), 0.0)
+        parameter = named_parameter(name)
+        if parameter.of_link:
+            values[i] = inertial[parameter.body, INERTIAL_NAMES.index(parameter.quantity)]
+        elif parameter.of_joint:
+            drive = robot.joints[parameter.body].drive
+            values[i] = getattr(drive, parameter.quantity.removeprefix("motor_"), 0.0)
     return values
 
 
-def against_nominal(
-    runs: Sequence[Run], robot: Robot, standard: FloatArray, names: Sequence[str]
-) -> tuple[Comparison, ...]:
-    """Parameters beside the description's own on held-out runs, per joint; empty when the description has no masses.
+def nominal_models(robot: Robot, names: Sequence[str]) -> dict[str, FloatArray]:
+    """The description as it is, and without its friction: in a URDF that is often there to calm a simulator.
 
     Args:
-        runs: nothing of which was used for estimation.
         robot: as described.
-        standard: parameters judged, in the order of the names.
         names: of the standard parameters.
     """
-    if not all(link.inertial is not None and link.inertial[0] > 0.0 for link in robot.links[1:]):
-        return ()
     whole = nominal_standard(robot, names)
-    # Friction in a URDF is often there to calm a simulator; the description is taken at its best, with or without it.
-    rigid = np.where([name.startswith("joint") for name in names], 0.0, whole)
-    best = min((whole, rigid), key=lambda values: stacked_relative_error(runs, values)) if runs else whole
-    return compared(runs, standard, best)
+    return {NOMINAL: whole, RIGID: np.where([named_parameter(name).of_joint for name in names], 0.0, whole)}
 
 
-def against_constant(train: Sequence[Run], held_out: Sequence[Run], standard: FloatArray) -> tuple[Comparison, ...]:
-    """Parameters beside the mean training torque of every channel, on held-out runs."""
-    if not train or not held_out:
-        return ()
-    mean = sum(run.y.sum(axis=0) for run in train) / sum(len(run) for run in train)
-    mine, constant = [run.residuals(standard) for run in held_out], [run.y - mean for run in held_out]
-    return compared_residuals(held_out, mine, constant, tolerated=1.0)
+def has_masses(robot: Robot) -> bool:
+    """Whether a description says what its links weigh."""
+    return all(link.inertial is not None and link.inertial[0] > 0.0 for link in robot.links[1:])
 
 
-def traces(
+@dataclass(frozen=True, eq=False)
+class Predicted:
+    """What came of predicting some runs.
+
+    Args:
+        sums: errors by model.
+        blocks: squared errors over blocks of time by model.
+        mean: measured torque per channel.
+    """
+
+    sums: Mapping[str, ErrorSums]
+    blocks: Mapping[str, BlockSquares]
+    mean: FloatArray
+
+    def best_nominal(self) -> str:
+        """The description at its best, with or without its friction."""
+        return min((NOMINAL, RIGID), key=lambda name: self.sums[name].stacked_relative())
+
+    def against(self, other: str, *, tolerated: float) -> tuple[Comparison, ...]:
+        """The consistent estimate beside another model, per joint; empty without runs or without that model."""
+        if not len(self.blocks.get(CONSISTENT, ())) or other not in self.blocks:
+            return ()
+        return compared_blocks(self.blocks[CONSISTENT], self.blocks[other], tolerated=tolerated)
+
+
+def predicted(
     runs: Sequence[Run],
-    standard: FloatArray,
-    free: FloatArray,
+    models: Mapping[str, FloatArray],
     *,
-    temperatures: Sequence[FloatArray | None] = (),
-) -> dict[str, FloatArray]:
-    """Motion and torque over time of held-out runs, for reports: measured, raw, and predicted by both estimates."""
-    out: dict[str, FloatArray] = {}
-    for k, run in enumerate(runs):
-        every = max(1, -(-len(run) // MOST_TRACE_SAMPLES))
-        out[f"run{k}.time"] = np.arange(len(run))[::every] / run.rate
-        out[f"run{k}.inputs"] = run.inputs[::every]
-        out[f"run{k}.measured"] = run.y[::every]
+    constant: FloatArray | None = None,
+    seconds: float = BLOCK_SECONDS,
+    traces: Traces | None = None,
+) -> Predicted:
+    """One pass over the runs.
+
+    Args:
+        runs: to predict.
+        models: full standard parameters by name.
+        constant: torque per channel that a further model says at all times.
+        seconds: length of the blocks that comparisons rest on.
+        traces: kept along the way.
+    """
+    channels = runs[0].channels if len(runs) else ()
+    names = (*models, *(() if constant is None else (CONSTANT,)))
+    sums = {name: ErrorSums(channels) for name in names}
+    blocks = {name: BlockSquares(channels, seconds) for name in names}
+    total, count = np.zeros(len(channels)), 0
+    for run in runs:
+        residuals = {name: run.residuals(standard) for name, standard in models.items()}
+        if constant is not None:
+            residuals[CONSTANT] = run.y - constant
+        for name, residual in residuals.items():
+            sums[name].add(run, residual)
+            blocks[name].add(run, residual)
+        total, count = total + run.y.sum(axis=0), count + len(run)
+        if traces is not None:
+            traces.add(run, residuals)
+    return Predicted(sums, blocks, total / max(count, 1))
+
+
+class Traces:
+    """Motion and torque over time of held-out runs, for reports: measured, raw, and predicted by both estimates.
+
+    Args:
+        runs: that will be added, in order; their lengths decide how far they are thinned out.
+        temperatures: of the drives, per run where known [degrees Celsius].
+    """
+
+    def __init__(self, runs: Sequence[Run], temperatures: Sequence[FloatArray | None] = ()) -> None:
+        self.arrays: dict[str, FloatArray] = {}
+        self._temperatures = tuple(temperatures)
+        self._share = max(1.0, sum(lengths_of(runs)) / MOST_TRACED)
+        self._count = 0
+
+    def add(self, run: Run, residuals: Mapping[str, FloatArray]) -> None:
+        """One more run."""
+        k, self._count = self._count, self._count + 1
+        most = max(MOST_TRACE_SAMPLES / self._share, 2.0)
+        every = max(1, int(np.ceil(len(run) / most)), int(self._share))
+        self.arrays[f"run{k}.time"] = np.arange(len(run))[::every] / run.rate
+        self.arrays[f"run{k}.inputs"] = np.array(run.inputs[::every])
+        self.arrays[f"run{k}.measured"] = np.array(run.y[::every])
         if run.y_raw is not None:
-            out[f"run{k}.raw"] = run.y_raw[::every]
-        if k < len(temperatures) and (celsius := temperatures[k]) is not None:
-            out[f"run{k}.temperature"] = celsius[::every]
-        out[f"run{k}.consistent"] = run.predicted(standard)[::every]
-        out[f"run{k}.free"] = run.predicted(free)[::every]
-    return out
+            self.arrays[f"run{k}.raw"] = np.array(run.y_raw[::every])
+        if k < len(self._temperatures) and (celsius := self._temperatures[k]) is not None:
+            self.arrays[f"run{k}.temperature"] = celsius[::every]
+        for name in (CONSISTENT, FREE):
+            self.arrays[f"run{k}.{name}"] = (run.y - residuals[name])[::every]

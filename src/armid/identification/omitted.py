@@ -10,6 +10,8 @@ from armid.arrays import FloatArray
 from armid.estimation.estimate import Estimate
 from armid.estimation.recording import torque_source
 from armid.estimation.run import Run
+from armid.estimation.runs import lengths_of
+from armid.information.solve import smallest_solution
 from armid.kernels.evaluate import evaluate_rows
 from armid.notes import Note, Severity
 from armid.parameters.effects import TorqueSide
@@ -34,12 +36,12 @@ def missing_rotors(runs: Sequence[Run], estimate: Estimate) -> tuple[Note, ...]:
     effects = torque_source(runs).effects
     if effects.rotor_inertia or effects.torques is not TorqueSide.LINK:
         return ()
-    stride = max(1, sum(map(len, runs)) // LOOKED_AT)
+    stride = max(1, sum(lengths_of(runs)) // LOOKED_AT)
     parts = [weighted_rows(run, estimate, stride) for run in runs]
     rows, rotors, residual = (np.concatenate([part[k] for part in parts]) for k in range(3))
     basis = np.linalg.qr(rows)[0]
     free = rotors - basis @ (basis.T @ rotors)
-    values, *_ = np.linalg.lstsq(free, residual - basis @ (basis.T @ residual), rcond=1e-6)
+    values = smallest_solution(free, residual - basis @ (basis.T @ residual), rcond=1e-6)
     left = np.linalg.norm(residual - free @ values) / np.linalg.norm(residual)
     if left > WORTH_SAYING or np.linalg.norm(free, axis=0) @ values <= 0.0:  # negative ones mend something else
         return ()

@@ -1,4 +1,4 @@
-"""From logs to a judged result: condition, estimate, make consistent, validate, judge. The one call behind `armid identify`."""
+"""From recordings to a judged result: condition, estimate, make consistent, validate, judge."""
 
 from __future__ import annotations
 
@@ -6,63 +6,73 @@ import platform
 import resource
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from armid.consistency.certificates import certify
 from armid.consistency.consistent import Consistency
-from armid.estimation.torque_error import joint_errors, stacked_relative_error
-from armid.identification.fit import Fit, condition_numbers, fitted, gravity_errors, row_inflation
+from armid.estimation.covariance import row_inflation
+from armid.estimation.run import information_of
+from armid.estimation.runs import map_runs
+from armid.estimation.torque_error import JointErrors, paired
+from armid.identification.fit import Fit, condition_numbers, described_structure, fitted, gravity_errors, structure_of
 from armid.identification.gains import DriveGains
 from armid.identification.gate import judge
 from armid.identification.gravity import GravityDirection, with_gravity
 from armid.identification.methods import Aids, aids_of
-from armid.identification.metrics import against_constant, against_nominal, nominal_standard, traces
-from armid.identification.omitted import missing_rotors
-from armid.identification.prepare import (
-    Data,
-    conditioning_of,
-    drive_gains,
-    in_torque_units,
-    prepared,
+from armid.identification.metrics import (
+    CONSISTENT,
+    CONSTANT,
+    FREE,
+    NOMINAL,
+    Predicted,
+    Traces,
+    has_masses,
+    nominal_models,
+    predicted,
 )
-from armid.identification.provenance import provenance
+from armid.identification.omitted import missing_rotors
+from armid.identification.prepare import Data, drive_gains, in_torque_units, prepared
+from armid.identification.provenance import check_new, log_record, provenance
+from armid.identification.records import FrictionShapes, Gain
 from armid.identification.result import Result
 from armid.identification.sensitivity import sensitivities
 from armid.identification.settings import Identification
 from armid.identification.shaping import friction_record, paying_check, shaped
+from armid.identification.thresholds import TOLERATED_RATIO, TURNED
+from armid.information.information import Information
 from armid.logs.conditioning import Conditioning
 from armid.logs.log import Channel, Log
+from armid.logs.recording import Recording, open_recording
 from armid.notes import Note, Severity
 from armid.parameters.effects import TorqueSide
 from armid.robot.robot import Robot
+from armid.threads import one_blas_thread
 
-__all__ = ["Identification", "identify"]
+__all__ = ["Identification", "Progress", "identify", "run_identification"]
 
 Progress = Callable[[str], None]
 
 SETTLED_BY_GRAVITY = ("gravity-reversed", "mounting")
 """Errors of logs that a search for the direction of gravity answers."""
-NOTABLE_TURN = 20.0
-"""[deg]; a mounting this far from the description is another mounting, not a base out of level."""
 
 
-def identify(
+@one_blas_thread
+def run_identification(
     robot: Robot,
-    train: Sequence[Log],
-    held_out: Sequence[Log],
+    train: Sequence[Recording | Log],
+    held_out: Sequence[Recording | Log],
     settings: Identification,
     *,
     progress: Progress = lambda _: None,
 ) -> Result:
-    """A judged result.
+    """A judged result under given settings; `armid.identify` makes them from words.
 
     Args:
         robot: as described.
-        train: logs to learn from.
-        held_out: logs no part of which is used for any choice.
+        train: recordings to learn from.
+        held_out: recordings no part of which is used for any choice.
         settings: see there.
         progress: told in words what is being done.
 
@@ -70,16 +80,21 @@ def identify(
         ArmidError: unusable input; nothing is written then.
     """
     started = time.perf_counter()
+    learned, tested = ([recorded(log, robot) for log in logs] for logs in (train, held_out))
+    records = [[log_record(log) for log in logs] for logs in (learned, tested)]
+    if settings.prior is not None:
+        for part, what in zip(
+            records, ("adding it would count it twice", "held out, it would be no test"), strict=True
+        ):
+            check_new(settings.prior.provenance.train, part, what)
     progress("conditioning")
     if settings.find_gravity:
         settings = replace(settings, conditioning=accepting(settings.conditioning, SETTLED_BY_GRAVITY))
     linear = replace(settings, effects=settings.effects.linear)
-    data = prepared(robot, train, held_out, linear)
+    data = prepared(robot, learned, tested, linear)
     gains = None
-    if (
-        data.samples.channel(settings.effects.torques) is Channel.CURRENT
-        and settings.effects.torques is not TorqueSide.LINK
-    ):
+    measured = data.choice[0].channel(settings.effects.torques)
+    if measured is Channel.CURRENT and settings.effects.torques is not TorqueSide.LINK:
         progress("drive gains")
         gains = drive_gains(robot, data)
         data = in_torque_units(data, gains)
@@ -87,32 +102,39 @@ def identify(
         progress("direction of gravity")
         robot, data = levelled(robot, data, settings)
     progress("estimating")
-    friction: dict[str, Any] = {}
-    aids = aids_of(robot, train, data.train, data.conditioning, settings)
+    friction: FrictionShapes | None = None
+    aids = aids_of(robot, learned, data.train, data.conditioning, settings)
     if settings.effects.shapes:
         data, fit, friction = with_shapes(robot, data, settings, gains, progress, aids)
     else:
-        fit = fitted(robot, data.train, settings, aids=aids)
+        fit = fitted(robot, data.train, settings, structural=data.structural, intended=data.intended, aids=aids)
     progress("judging")
-    sensitivity = sensitivities(robot, train, held_out, settings, data, fit, gains) if settings.sensitivity else {}
-    result = judged(robot, data, fit, settings, gains)
-    if friction:
+    held = information_of(data.held_out) if len(data.held_out) else None
+    result = judged(robot, data, fit, settings, gains, held)
+    if friction is not None:
         result = replace(result, friction=friction, checks=(*result.checks, *paying_check(friction)))
+    if settings.sensitivity:
+        result = replace(result, sensitivity=sensitivities(robot, settings, data, fit, gains, held))
     usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return replace(
         result,
-        sensitivity=sensitivity,
-        provenance=provenance(robot, train, held_out, settings),
+        provenance=provenance(robot, records[0], records[1], settings),
         seconds=time.perf_counter() - started,
         peak_memory_mb=usage / (1024.0**2 if platform.system() == "Darwin" else 1024.0),
     )
 
 
+def recorded(log: Recording | Log, robot: Robot) -> Recording:
+    """A recording; a log in memory is taken as it is, with the notes it has."""
+    return open_recording(log, robot, check=False) if isinstance(log, Log) else log
+
+
 def with_shapes(
     robot: Robot, data: Data, settings: Identification, gains: DriveGains | None, progress: Progress, aids: Aids
-) -> tuple[Data, Fit, dict[str, Any]]:
+) -> tuple[Data, Fit, FrictionShapes]:
     """Data and fit with the shapes of friction asked for, and the record of them beside linear friction."""
-    plain = fitted(robot, data.train, replace(settings, effects=settings.effects.linear, prior=None), aids=aids)
+    linear = replace(settings, effects=settings.effects.linear, prior=None)
+    plain = fitted(robot, data.train, linear, structural=data.structural, intended=data.intended, aids=aids)
     progress("shape of friction")
     shaping = shaped(robot, data, settings, plain, gains)
     progress("estimating")
@@ -120,6 +142,8 @@ def with_shapes(
         robot,
         shaping.data.train,
         settings,
+        structural=shaping.data.structural,
+        intended=shaping.data.intended,
         aids=aids,
         widen=lambda estimate: shaping.widened(estimate, settings.covariance),
     )
@@ -138,63 +162,113 @@ def levelled(robot: Robot, data: Data, settings: Identification) -> tuple[Robot,
     text = f"gravity {np.round(found.gravity, 4).tolist()} m/s^2 found, {np.rad2deg(found.tilt):.2f} deg from the description"
     note = Note("gravity-found", Severity.WARNING if found.notes else Severity.INFO, text)
     # What the log check said about a reversed or tilted mounting is settled when the torque shows another direction.
-    turned = found.tilt > np.deg2rad(NOTABLE_TURN)
+    turned = found.tilt > np.deg2rad(TURNED.value)
     kept = [n for n in data.notes if not (turned and n.code in SETTLED_BY_GRAVITY)]
-    train, held_out = (tuple(with_gravity(run, found.gravity) for run in runs) for runs in (data.train, data.held_out))
-    return robot.with_gravity(found.gravity), replace(data, train=train, held_out=held_out, notes=(*kept, note))
+    train, held_out = (
+        map_runs(runs, lambda run: with_gravity(run, found.gravity)) for runs in (data.train, data.held_out)
+    )
+    fresh = replace(
+        data,
+        train=train,
+        held_out=held_out,
+        structural=structure_of(train),
+        intended=described_structure(train, settings.described),
+        notes=(*kept, note),
+    )
+    return robot.with_gravity(found.gravity), fresh
 
 
-def judged(robot: Robot, data: Data, fit: Fit, settings: Identification, gains: DriveGains | None) -> Result:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Errors:
+    """Torque errors of every model, training and held-out.
+
+    Args:
+        joints, raw, nominal: of the consistent and the free estimate and of the description.
+        relative: of the consistent estimate, all joints stacked.
+    """
+
+    joints: tuple[JointErrors, ...]
+    raw: tuple[JointErrors, ...]
+    nominal: tuple[JointErrors, ...]
+    relative: dict[str, float]
+
+
+def errors_of(train: Predicted, held_out: Predicted) -> Errors:
+    """From the predictions of both."""
+    joints, raw, nominal = (
+        paired(train.sums[name].errors(), held_out.sums[name].errors()) for name in (CONSISTENT, FREE, NOMINAL)
+    )
+    relative = {"train": train.sums[CONSISTENT].stacked_relative()}
+    relative["held_out"] = held_out.sums[CONSISTENT].stacked_relative()
+    return Errors(joints=joints, raw=raw, nominal=nominal, relative=relative)
+
+
+def judged(
+    robot: Robot,
+    data: Data,
+    fit: Fit,
+    settings: Identification,
+    gains: DriveGains | None,
+    held_out: Information | None,
+) -> Result:
     """Errors, certificates and verdict."""
     free, values = fit.estimate.standard, fit.consistent.values
-    joints, raw = (joint_errors(data.train, data.held_out, x) for x in (values, free))
-    nominal = joint_errors(data.train, data.held_out, nominal_standard(robot, fit.information.parameters))
-    cost = {j.name: j.train.rmse / max(r.train.rmse, 1e-300) - 1.0 for j, r in zip(joints, raw, strict=True)}
+    known = nominal_models(robot, fit.information.parameters)
+    train = predicted(data.train, {CONSISTENT: values, FREE: free, NOMINAL: known[NOMINAL]})
+    traces = Traces(data.held_out, data.temperatures)
+    tested = predicted(data.held_out, {CONSISTENT: values, FREE: free, **known}, constant=train.mean, traces=traces)
+    errors = errors_of(train, tested)
+    cost = {
+        j.name: j.train.rmse / max(r.train.rmse, 1e-300) - 1.0 for j, r in zip(errors.joints, errors.raw, strict=True)
+    }
     certificates = certify(robot, fit.consistent, fit.estimate, cost, seed=settings.seed)
-    relative = {"train": stacked_relative_error(data.train, values)}
-    relative["held_out"] = stacked_relative_error(data.held_out, values) if data.held_out else float("nan")
+    compared = tested.against(tested.best_nominal(), tolerated=TOLERATED_RATIO.value) if has_masses(robot) else ()
     checks = judge(
         fit.estimate,
         fit.consistent,
         certificates,
-        joints,
-        raw,
+        errors.joints,
+        errors.raw,
         structural_rank=len(fit.structural),
-        relative_error=relative,
-        against_nominal=against_nominal(data.held_out, robot, values, fit.information.parameters),
-        gravity_error=gravity_errors(data.train, settings),
+        relative_error=errors.relative,
+        against_nominal=compared,
+        gravity_error=gravity_errors(data.train, settings, fit.rows),
         log_notes=data.notes,
         torque_delay=data.conditioning.torque_delay,
-        against_constant=against_constant(data.train, data.held_out, values),
+        against_constant=tested.against(CONSTANT, tolerated=1.0),
     )
-    condition_number, scaled = condition_numbers(fit)
+    condition_number, scaled = condition_numbers(fit.information, fit.structural)
     return Result(
-        robot=robot,
+        described=robot,
         effects=settings.effects,
         estimate=fit.estimate,
         consistent=fit.consistent,
         certificates=certificates,
-        joints=joints,
-        joints_raw=raw,
-        joints_nominal=nominal,
-        relative_error=relative,
+        joints=errors.joints,
+        joints_raw=errors.raw,
+        joints_nominal=errors.nominal,
+        relative_error=errors.relative,
         condition_number=condition_number,
         condition_number_scaled=scaled,
+        information=fit.information,
+        held_out_information=held_out,
         checks=checks,
         gains=gains_of(gains, row_inflation(fit.information, fit.estimate)),
-        conditioning=conditioning_of(data),
-        sensitivity={},
-        provenance={},
+        conditioning=data.record(),
         notes=tuple(dict.fromkeys((*data.notes, *fit.notes, *missing_rotors(data.train, fit.estimate)))),
-        traces=traces(data.held_out, values, free, temperatures=data.temperatures),
+        traces=traces.arrays,
     )
 
 
-def gains_of(gains: DriveGains | None, inflation: float) -> dict[str, tuple[float, float]]:
+def gains_of(gains: DriveGains | None, inflation: float) -> dict[str, Gain]:
     """Gain and standard deviation per joint; the latter widened like those of the parameters."""
     if gains is None:
         return {}
     return {
-        name: (float(k), inflation * float(s))
+        name: Gain(float(k), inflation * float(s))
         for name, k, s in zip(gains.channels, gains.values, gains.standard_deviations, strict=True)
     }
+
+
+identify = run_identification
+"""The same under the name by which studies know it."""

@@ -1,10 +1,13 @@
-"""Logs to runs: conditioning, velocity, friction and drive gains, all settled on the training motion alone."""
+"""Recordings to runs: conditioning, velocity, friction and drive gains, all settled on the training motion alone.
+
+Choices between models are made on a bounded part of the training motion (`CHOICE_SAMPLES`), held in memory; estimates rest on
+all of it, however long.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -13,13 +16,17 @@ from armid.errors import InputError
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.recording import runs_of
 from armid.estimation.run import Run, information_of
-from armid.identification.fit import usable_base
+from armid.estimation.runs import RunShelf, lengths_of, map_runs
+from armid.identifiability.base import BaseParameters
+from armid.identification.fit import described_structure, structure_of, usable_base
 from armid.identification.gains import DriveGains, DriveGainSearch
+from armid.identification.records import ResolvedConditioning
 from armid.identification.settings import Identification
 from armid.identification.temperature import run_temperatures
-from armid.logs.conditioning import Conditioning, VelocitySource, condition
-from armid.logs.log import Channel, Log
-from armid.logs.samples import Samples, concatenated
+from armid.logs.conditioning import Conditioning, VelocitySource
+from armid.logs.log import Channel
+from armid.logs.recording import Recording
+from armid.logs.samples import Samples, Segment
 from armid.notes import Note, Severity
 from armid.parameters.effects import Effects, PayloadRuns
 from armid.parameters.inertial import transformed
@@ -27,29 +34,77 @@ from armid.robot.robot import Robot
 from armid.rows.friction import Shapes
 from armid.rows.presliding import CANDIDATES, chosen_distances
 
+CHOICE_SAMPLES = 1 << 16
+"""Of conditioned training motion on which velocity, presliding and shapes of friction are chosen: a quarter of an hour."""
+
+CONTEXT_SECONDS = 8.0
+"""Of the neighbouring pieces of a long log: filters, and friction that remembers its path, forget in less."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Data:
-    """Training and held-out runs under one conditioning."""
+    """Training and held-out runs under one conditioning.
 
-    train: tuple[Run, ...]
-    held_out: tuple[Run, ...]
+    Args:
+        train, held_out: runs; in memory, or put aside.
+        conditioning: resolved.
+        choice: training motion in memory on which models are chosen: all of it, or a bounded part.
+        shapes: of friction, as settled.
+        structural: base parameters that a perfect motion would determine, of these rows; None until they are known.
+        intended: the same for the arm as described, when that is another one.
+        recordings: of the runs, training and held-out.
+        temperatures: of the drives along the held-out runs.
+        notes: of logs and choices.
+    """
+
+    train: Sequence[Run]
+    held_out: Sequence[Run]
     conditioning: Conditioning
-    samples: Samples
+    choice: tuple[Samples, ...]
     shapes: Shapes
+    structural: BaseParameters
+    intended: BaseParameters | None
+    recordings: tuple[tuple[Recording, ...], tuple[Recording, ...]]
     notes: tuple[Note, ...]
     temperatures: tuple[FloatArray | None, ...] = ()
-    held_samples: tuple[Samples, ...] = ()
 
     @property
     def presliding(self) -> tuple[float, ...]:
         """Distance over which Coulomb friction turns around, per joint [rad or m]."""
         return self.shapes.presliding
 
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """Of the training motion that choices rest on; every recording has some."""
+        return tuple(segment for samples in self.choice for segment in samples.segments)
 
-def payload_effects(effects: Effects, logs: Sequence[Log]) -> Effects:
+    def record(self) -> ResolvedConditioning:
+        """The choices beside which every error must be read."""
+        c = self.conditioning
+        first = self.choice[0]
+        return ResolvedConditioning(
+            cutoff_hz=finite_or_none(c.cutoff),
+            torque_cutoff_hz=finite_or_none(c.torque_cutoff),
+            filter_order=c.order,
+            torque_delay_s=c.torque_delay,
+            rate_hz=first.rate,
+            velocity=c.velocity.value,
+            differentiator=c.differentiator.value,
+            torque=tuple(channel.value for channel in first.torques),
+            presliding=self.presliding,
+            samples_train=sum(lengths_of(self.train)),
+            samples_held_out=sum(lengths_of(self.held_out)),
+        )
+
+
+def finite_or_none(value: float | None) -> float | None:
+    """None for what is not there or infinite."""
+    return None if value is None or not np.isfinite(value) else value
+
+
+def payload_effects(effects: Effects, recordings: Sequence[Recording]) -> Effects:
     """Effects with `payload both` when the logs say that only some runs carried one and nothing else was asked for."""
-    loaded = {bool(log.conditions.loaded) for log in logs}
+    loaded = {bool(recording.conditions.loaded) for recording in recordings}
     if effects.payload is PayloadRuns.NONE and loaded == {True, False}:
         return replace(effects, payload=PayloadRuns.BOTH)
     if effects.payload is PayloadRuns.BOTH and loaded != {True, False}:
@@ -57,87 +112,175 @@ def payload_effects(effects: Effects, logs: Sequence[Log]) -> Effects:
         raise InputError(
             "--payload both", said, "say which did in a mapping: conditions: {payload: 1.5}, or 0 for none"
         )
-    empty = next((log.name for log in logs if log.conditions.payload == 0.0), None)
+    empty = next((r.name for r in recordings if r.conditions.payload == 0.0), None)
     if effects.payload is PayloadRuns.LOADED and empty is not None:
         raise InputError("--payload loaded", f"{empty} says it carried nothing", "use --payload both")
     return effects
 
 
-def prepared(robot: Robot, train: Sequence[Log], held_out: Sequence[Log], settings: Identification) -> Data:
+def prepared(robot: Robot, train: Sequence[Recording], held_out: Sequence[Recording], settings: Identification) -> Data:
     """Conditioned runs; open choices are settled on the training logs alone."""
     if not train:
         raise InputError("logs", "there are none", "give at least one recording")
+    choice, resolved, structural, notes = chosen_velocity(robot, train, settings)
+    distances = presliding_of(robot, choice, settings, structural)
+    if any(distances):
+        shown = ", ".join(f"{name} {1e3 * d:g}" for name, d in zip(robot.joint_names, distances, strict=True) if d)
+        notes += (
+            Note("presliding", Severity.INFO, f"Coulomb friction turns around over a distance [mrad or mm]: {shown}"),
+        )
+    shapes = Shapes(distances)
+    runs = [shelved(robot, part, settings.effects, shapes, resolved) for part in (train, held_out)]
+    temperatures = [t for r in held_out for t in temperatures_of(r, robot, resolved)]
+    return Data(
+        train=runs[0],
+        held_out=runs[1],
+        conditioning=resolved,
+        choice=choice,
+        shapes=shapes,
+        structural=structural,
+        intended=described_structure(runs[0], settings.described),
+        recordings=(tuple(train), tuple(held_out)),
+        notes=tuple(dict.fromkeys(notes)),
+        temperatures=tuple(temperatures),
+    )
+
+
+def chosen_velocity(
+    robot: Robot, train: Sequence[Recording], settings: Identification
+) -> tuple[tuple[Samples, ...], Conditioning, BaseParameters, tuple[Note, ...]]:
+    """Samples for choices, with the velocity that explains the training torque better, and the structure of their rows."""
     sources = [VelocitySource.POSITION] if settings.velocity is None else [settings.velocity]
-    if settings.velocity is None and all(Channel.VELOCITY in log for log in train):
+    if settings.velocity is None and all(Channel.VELOCITY in recording for recording in train):
         sources.append(VelocitySource.MEASURED)
     options = []
     for source in sources:
         try:
-            options.append(conditioned(robot, train, replace(settings.conditioning, velocity=source)))
+            resolved = common_settings(train, replace(settings.conditioning, velocity=source))
+            options.append((choice_samples(train, resolved), resolved))
         except InputError:
             # A recorded velocity full of holes cannot be used; the derived one always can, or the log is refused for good.
             if source is sources[0]:
                 raise
-    scores = [misfit(robot, samples, settings.effects) for samples, _ in options] if len(options) > 1 else [0.0]
+    structural = structure_of(choice_runs(robot, options[0][0], settings.effects, Shapes()))
+    scores = [0.0]
+    if len(options) > 1:
+        scores = [
+            misfit(choice_runs(robot, samples, settings.effects, Shapes()), structural, settings.described)
+            for samples, _ in options
+        ]
     samples, resolved = options[int(np.argmin(scores))]
-    notes = list(samples.notes)
+    notes = tuple(
+        note
+        for recording in train
+        for note in (*recording.notes, *recording.conditioning_notes(resolved_for(recording, resolved)))
+    )
     if len(options) > 1:
         how = "as recorded" if resolved.velocity is VelocitySource.MEASURED else "from position"
         text = f"velocity taken {how}: it explains the training torque better"
-        notes.append(Note("velocity-source", Severity.INFO, text))
-    distances = presliding_of(robot, samples, settings)
-    if any(distances):
-        shown = ", ".join(f"{name} {1e3 * d:g}" for name, d in zip(samples.joints, distances, strict=True) if d)
-        notes.append(
-            Note("presliding", Severity.INFO, f"Coulomb friction turns around over a distance [mrad or mm]: {shown}")
-        )
-    held = [condition(log, robot, resolved) for log in held_out]
-    train_runs, *held_runs = (runs_of(part, robot, settings.effects, presliding=distances) for part in (samples, *held))
-    temperatures = [run_temperatures(log, robot, part) for log, part in zip(held_out, held, strict=True)]
-    return Data(
-        train=train_runs,
-        held_out=tuple(run for runs in held_runs for run in runs),
-        conditioning=resolved,
-        samples=samples,
-        shapes=Shapes(distances),
-        notes=tuple(notes),
-        temperatures=tuple(t for parts in temperatures for t in parts),
-        held_samples=tuple(held),
-    )
+        notes += (Note("velocity-source", Severity.INFO, text),)
+    return samples, resolved, structural, notes
 
 
-def presliding_of(robot: Robot, samples: Samples, settings: Identification) -> tuple[float, ...]:
-    """Presliding distance per joint, zero where it does not pay."""
+def common_settings(recordings: Sequence[Recording], settings: Conditioning) -> Conditioning:
+    """Conditioning of all training logs, with the choices made on the longest of them."""
+    return max(recordings, key=len).resolved(settings)
+
+
+def resolved_for(recording: Recording, settings: Conditioning) -> Conditioning:
+    """Conditioning of a log that has no recorded velocity where others have one."""
+    missing = settings.velocity is VelocitySource.MEASURED and Channel.VELOCITY not in recording
+    return replace(settings, velocity=VelocitySource.POSITION) if missing else settings
+
+
+def pieces_of(recording: Recording, settings: Conditioning) -> Iterator[Samples]:
+    """Conditioned samples: the whole at once when it is held in memory, else piece by piece with context."""
+    own = resolved_for(recording, settings)
+    if not recording.streamed:
+        yield recording.condition(own)
+        return
+    rate = recording.resolved(own).rate or 100.0
+    yield from recording.samples(own, context=int(CONTEXT_SECONDS * min(rate, 1e4)))
+
+
+def choice_samples(recordings: Sequence[Recording], settings: Conditioning) -> tuple[Samples, ...]:
+    """Training motion in memory, of every recording its share of `CHOICE_SAMPLES` from the beginning."""
+    share = max(CHOICE_SAMPLES // len(recordings), 1)
+    out = []
+    for recording in recordings:
+        count = 0
+        for piece in pieces_of(recording, settings):
+            out.append(piece)
+            count += len(piece)
+            if count >= share:
+                break
+    return tuple(out)
+
+
+def choice_runs(
+    robot: Robot, choice: Sequence[Samples], effects: Effects, shapes: Shapes, gains: DriveGains | None = None
+) -> tuple[Run, ...]:
+    """The motion that choices rest on as runs."""
+    runs = [run for samples in choice for run in runs_of(samples, robot, effects, shapes=shapes)]
+    return tuple(runs) if gains is None else tuple(in_torque(run, gains) for run in runs)
+
+
+def shelved(
+    robot: Robot,
+    recordings: Sequence[Recording],
+    effects: Effects,
+    shapes: Shapes,
+    settings: Conditioning,
+    gains: DriveGains | None = None,
+) -> Sequence[Run]:
+    """All motion of some recordings as runs; put aside when there is too much for memory."""
+    shelf = RunShelf()
+    for recording in recordings:
+        for samples in pieces_of(recording, settings):
+            for run in runs_of(samples, robot, effects, shapes=shapes):
+                shelf.append(run if gains is None else in_torque(run, gains))
+    return shelf.runs()
+
+
+def temperatures_of(recording: Recording, robot: Robot, settings: Conditioning) -> tuple[FloatArray | None, ...]:
+    """Drive temperatures along the runs of a recording; of one that is held in memory."""
+    if recording.streamed or Channel.TEMPERATURE not in recording:
+        count = sum(1 for _ in pieces_of(recording, settings)) if recording.streamed else 1
+        return (None,) * count
+    return run_temperatures(recording.log, robot, recording.condition(resolved_for(recording, settings)))
+
+
+def presliding_of(
+    robot: Robot, choice: Sequence[Samples], settings: Identification, structural: BaseParameters
+) -> tuple[float, ...]:
+    """Presliding distance per joint, zero where it does not pay; that of an earlier result when there is one."""
     n = robot.n_joints
+    if settings.prior is not None:
+        return settings.prior.conditioning.presliding
     if not (settings.effects.coulomb and settings.presliding):
         return (0.0,) * n
-    sigma = np.array([residual_noise(robot, samples, settings.effects, (d,) * n) for d in (0.0, *CANDIDATES)])
+    sigma = np.array(
+        [
+            residual_noise(
+                choice_runs(robot, choice, settings.effects, Shapes((d,) * n)), structural, settings.described
+            )
+            for d in (0.0, *CANDIDATES)
+        ]
+    )
     # With both sides measured every joint has two channels; their geometric mean decides.
     sigma = np.exp(np.log(np.maximum(sigma, 1e-12)).reshape(len(sigma), -1, n).mean(axis=1))
     return tuple(float(d) for d in chosen_distances(sigma))
 
 
-def conditioned(robot: Robot, logs: Sequence[Log], settings: Conditioning) -> tuple[Samples, Conditioning]:
-    """All training logs under the choices made on the longest of them."""
-    longest = max(logs, key=len)
-    first = condition(longest, robot, settings)
-    assert first.settings is not None
-    parts = [first if log is longest else condition(log, robot, first.settings) for log in logs]
-    return concatenated(parts), first.settings
-
-
-def misfit(robot: Robot, samples: Samples, effects: Effects) -> float:
+def misfit(runs: Sequence[Run], structural: BaseParameters, described: Robot | None) -> float:
     """Sum over channels of the logarithm of the residual noise, for comparing choices on the same torque."""
-    return float(np.sum(np.log(np.maximum(residual_noise(robot, samples, effects, None), 1e-12))))
+    return float(np.sum(np.log(np.maximum(residual_noise(runs, structural, described), 1e-12))))
 
 
-def residual_noise(
-    robot: Robot, samples: Samples, effects: Effects, presliding: tuple[float, ...] | None
-) -> FloatArray:
+def residual_noise(runs: Sequence[Run], structural: BaseParameters, described: Robot | None) -> FloatArray:
     """Standard deviation of the residuals of the free fit per channel."""
-    runs = runs_of(samples, robot, effects, presliding=presliding)
     information = information_of(runs)
-    base, _ = usable_base(runs, information)
+    base, _ = usable_base(runs, information, structural, described_structure(runs, described))
     return np.array(list(WeightedLeastSquares().fit(information, base).sigma.values()))
 
 
@@ -147,7 +290,7 @@ def drive_gains(robot: Robot, data: Data) -> DriveGains:
     Raises:
         InputError: no such pair among the logs.
     """
-    loads = {segment.conditions.payload or 0.0 for segment in data.samples.segments}
+    loads = {segment.conditions.payload or 0.0 for segment in data.segments}
     if len(loads) != 2 or 0.0 not in loads:
         raise InputError(
             "logs",
@@ -158,41 +301,24 @@ def drive_gains(robot: Robot, data: Data) -> DriveGains:
     if "payload.mass" not in data.train[0].source.columns:
         raise InputError("payload", "some runs carried one", "use --payload both")
     known = {"payload.mass": mass}
-    centre = next((s.conditions.payload_centre for s in data.samples.segments if s.conditions.payload), None)
+    centre = next((s.conditions.payload_centre for s in data.segments if s.conditions.payload), None)
     if centre is not None:
         # Given in the flange frame; parameters live in the last link's frame.
         point = np.array([mass, *(mass * np.asarray(centre)), *np.zeros(6)])
         h = transformed(point, robot.tip.T_link_frame)[1:4]
         known |= {f"payload.m{axis}": float(value) for axis, value in zip("xyz", h, strict=True)}
     information = information_of(data.train)
-    base, _ = usable_base(data.train, information)
+    base, _ = usable_base(data.train, information, data.structural, data.intended)
     return DriveGainSearch().fit(information, base, known)
 
 
 def in_torque_units(data: Data, gains: DriveGains) -> Data:
     """Currents times gains."""
-    return replace(data, train=scaled_runs(data.train, gains), held_out=scaled_runs(data.held_out, gains))
+    train, held_out = (map_runs(runs, lambda run: in_torque(run, gains)) for runs in (data.train, data.held_out))
+    return replace(data, train=train, held_out=held_out)
 
 
-def scaled_runs(runs: Sequence[Run], gains: DriveGains) -> tuple[Run, ...]:
-    """Runs whose measured currents are multiplied by the gains."""
+def in_torque(run: Run, gains: DriveGains) -> Run:
+    """A run whose measured currents are multiplied by the gains."""
     k = gains.values
-    return tuple(replace(run, y=run.y * k, y_raw=None if run.y_raw is None else run.y_raw * k) for run in runs)
-
-
-def conditioning_of(data: Data) -> dict[str, Any]:
-    """The choices beside which every error must be read."""
-    c = data.conditioning
-    return {
-        "cutoff_hz": c.cutoff,
-        "torque_cutoff_hz": c.torque_cutoff,
-        "filter_order": c.order,
-        "torque_delay_s": c.torque_delay,
-        "rate_hz": data.samples.rate,
-        "velocity": c.velocity.value,
-        "differentiator": c.differentiator.value,
-        "torque": [channel.value for channel in data.samples.torques],
-        "presliding": list(data.presliding),
-        "samples_train": sum(len(run) for run in data.train),
-        "samples_held_out": sum(len(run) for run in data.held_out),
-    }
+    return replace(run, y=run.y * k, y_raw=None if run.y_raw is None else run.y_raw * k)

@@ -2,47 +2,83 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+import numpy as np
+
+from armid.errors import InputError
+from armid.identification.records import LogRecord, ResultProvenance, result_provenance
 from armid.identification.settings import Identification
 from armid.logs.log import Log
+from armid.logs.recording import Recording
+from armid.outcome import InputFile
 from armid.robot.robot import Robot
 
 
-def provenance(robot: Robot, train: Sequence[Log], held_out: Sequence[Log], settings: Identification) -> dict[str, Any]:
-    """Inputs with hashes, versions, settings."""
+def provenance(
+    robot: Robot, train: Sequence[LogRecord], held_out: Sequence[LogRecord], settings: Identification
+) -> ResultProvenance:
+    """Inputs with hashes, versions, settings. What an earlier result learned from stays among the training logs."""
+    earlier = () if settings.prior is None else settings.prior.provenance.train
+    return result_provenance(
+        InputFile(robot.source.path, robot.source.sha256, "robot"),
+        robot_name=robot.name,
+        train=(*earlier, *train),
+        held_out=held_out,
+        settings=settings_record(settings),
+        seed=settings.seed,
+    )
+
+
+def settings_record(settings: Identification) -> dict[str, Any]:
+    """Every choice that was made, as plain values."""
     return {
-        "robot": {"name": robot.name, "path": robot.source.path, "sha256": robot.source.sha256},
-        "train": [log_record(log) for log in train],
-        "held_out": [log_record(log) for log in held_out],
-        "versions": {name: installed(name) for name in ("armid", "numpy", "scipy", "clarabel")},
-        "settings": {
-            "consistency": settings.way.value,
-            "bounds": list(settings.bounds.statements),
-            "regulariser": settings.regulariser.name,
-            "regulariser_weight": settings.regulariser.weight,
-            "covariance": type(settings.covariance).__name__,
-            "seed": settings.seed,
-            "prior": None if settings.prior is None else dict(settings.prior.provenance).get("robot"),
-        },
+        "method": settings.method.value,
+        "consistency": settings.way.value,
+        "bounds": list(settings.bounds.statements),
+        "regulariser": settings.regulariser.name,
+        "regulariser_weight": settings.regulariser.weight,
+        "covariance": type(settings.covariance).__name__,
+        "seed": settings.seed,
+        "prior": None if settings.prior is None else [log.name for log in settings.prior.provenance.train],
     }
 
 
-def log_record(log: Log) -> dict[str, Any]:
-    return {
-        "name": log.name,
-        "samples": len(log),
-        "start_s": float(log.time[0]),
-        "end_s": float(log.time[-1]),
-        "files": [{"path": path, "sha256": digest} for path, digest in log.source.files],
-        "reader": log.source.reader,
-    }
+def log_record(log: Recording) -> LogRecord:
+    """What is kept of a recording: a log made in memory is known by the hash of its arrays."""
+    files = log.source.files or ((log.name, content_hash(log.log)),)
+    return LogRecord(
+        name=log.name,
+        samples=len(log),
+        start_s=log.start_s,
+        end_s=log.end_s,
+        files=files,
+        reader=log.source.reader,
+    )
 
 
-def installed(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return ""
+def content_hash(log: Log) -> str:
+    """SHA-256 of the time and channels of a log."""
+    digest = hashlib.sha256(np.ascontiguousarray(log.time).tobytes())
+    for channel in sorted(log.channels):
+        digest.update(channel.encode())
+        digest.update(np.ascontiguousarray(log.channels[channel]).tobytes())
+    return digest.hexdigest()
+
+
+def check_new(known: Sequence[LogRecord], more: Sequence[LogRecord], what: str) -> None:
+    """Refuses to count a motion twice.
+
+    Args:
+        known: recordings already learned from.
+        more: recordings to add.
+        what: they are to be used for, for the message.
+
+    Raises:
+        InputError: one of them is known; names it.
+    """
+    for log in more:
+        if any(log.overlaps(earlier) for earlier in known):
+            raise InputError(log.name, f"the earlier result learned from it already ({what})", "give another recording")

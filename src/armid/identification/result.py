@@ -1,63 +1,94 @@
-"""What an identification leaves behind: one folder with `result.json`, `result.npz` and the held-out torque.
-
-The folder is written beside its final place and renamed at the end: it is either complete or not there.
-"""
+"""What an identification leaves behind: a judged model of the arm, with the Information it rests on."""
 
 from __future__ import annotations
 
-import json
-import shutil
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
-from math import isfinite
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from importlib import import_module
+from math import inf, nan
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from armid.arrays import FloatArray
 from armid.consistency.certificates import Certificates
 from armid.consistency.consistent import ConsistentEstimate
-from armid.consistency.prior import Prior
-from armid.errors import InputError
-from armid.estimation.estimate import Estimate
-from armid.estimation.status import Status
-from armid.estimation.torque_error import JointErrors, number
-from armid.identifiability.base import BaseParameters
-from armid.identifiability.rank import RankDecision
-from armid.notes import Note, Severity
-from armid.outcome import Check
-from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
+from armid.estimation.estimate import NORMAL_95, Estimate
+from armid.estimation.torque_error import JointErrors
+from armid.identification.records import FrictionShapes, Gain, ResolvedConditioning, ResultProvenance, Sensitivity
+from armid.information.information import Information
+from armid.notes import Note
+from armid.outcome import Check, Listing, Outcome, Verdict
+from armid.page import Cell, Table
+from armid.parameters.effects import Effects
 from armid.parameters.inertial import N_INERTIAL
-from armid.robot.record import record, restored
 from armid.robot.robot import Robot
 from armid.rows.friction import Shapes
 
-SCHEMA = "armid.result/1"
-JSON_NAME = "result.json"
-ARRAYS_NAME = "result.npz"
-TRACES_NAME = "torque.npz"
-MAX_JSON_BYTES = 50_000_000
-PLAIN = (
-    "condition_number",
-    "condition_number_scaled",
-    "conditioning",
-    "sensitivity",
-    "provenance",
-    "seconds",
-    "peak_memory_mb",
-)
+DRIVE_QUANTITIES = ("rotor_inertia", "viscous", "coulomb", "offset")
+"""Parameters of a joint that its drive can hold."""
+
+SAID_ALOUD = ("bounds-active", "bound-broken", "geometry-missing", "not-converged")
+"""Notes on the bodies that belong into a summary."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Result:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaseRow:
+    """A base parameter as the data have it.
+
+    Args:
+        name: of its leading standard parameter.
+        value, standard_deviation: unconstrained estimate [unit].
+        low, high: ends of the 95 % interval.
+        unit: SI.
+        determined_by: always `data`; what the data do not determine is no base parameter.
+        expression: the combination of standard parameters it stands for.
+    """
+
+    name: str
+    value: float
+    low: float
+    high: float
+    standard_deviation: float
+    unit: str
+    determined_by: str
+    expression: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandardRow:
+    """A standard parameter of possible bodies.
+
+    Args:
+        name, unit: of the parameter.
+        value, standard_deviation: consistent estimate.
+        low, high: ends of the 95 % interval; infinite where the value rests on the prior alone.
+        determined_by: `data`, `both` or `prior`.
+        data_share: how much of the value the data decided, 0 to 1.
+        prior: where it was pulled to.
+    """
+
+    name: str
+    value: float
+    low: float
+    high: float
+    standard_deviation: float
+    unit: str
+    determined_by: str
+    data_share: float
+    prior: float
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Result(Outcome):
     """A finished identification.
 
     Args:
-        robot: the arm it is about, as described.
+        described: the arm it is about, as described; `robot` is the identified one.
         effects: what the model contains.
         estimate: base parameters without constraints.
         consistent: standard parameters of possible bodies.
@@ -66,17 +97,21 @@ class Result:
         relative_error: all joints stacked, `train` and `held_out`, of the consistent estimate.
         condition_number: of the stacked base regressor, SI units; `condition_number_scaled` with unit columns.
         checks: every condition of the gate with its outcome.
-        gains: drive gains per joint [N m/A] with standard deviations, when currents were identified.
-        friction: of shapes beyond the linear one: what was found besides parameters, and whether it pays on held-out motion.
+        information: of all training motion, over the standard parameters, torque in SI units; it adds up.
+        held_out_information: the same of the motion held out; None when there is none.
+        gains: drive gains per joint, when currents were identified.
+        friction: shapes beyond linear friction; None without.
         conditioning: cut-offs, rate and the other resolved choices.
-        sensitivity: how parameters and errors move with the cut-off and when a file is left out.
+        sensitivity: how parameters move with the cut-off and when a motion is left out.
         provenance: inputs with hashes, versions, settings, seed.
         notes: of logs, estimation and consistency.
         traces: held-out torque for the report: arrays by name.
         seconds, peak_memory_mb: of the run.
     """
 
-    robot: Robot
+    _page: ClassVar[str] = "armid.report.identification:identification_report"
+
+    described: Robot
     effects: Effects
     estimate: Estimate
     consistent: ConsistentEstimate
@@ -87,29 +122,22 @@ class Result:
     relative_error: Mapping[str, float]
     condition_number: float
     condition_number_scaled: float
-    checks: tuple[Check, ...]
-    gains: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    conditioning: Mapping[str, Any] = field(default_factory=dict)
-    sensitivity: Mapping[str, Any] = field(default_factory=dict)
-    provenance: Mapping[str, Any] = field(default_factory=dict)
+    information: Information
+    held_out_information: Information | None = None
+    checks: tuple[Check, ...] = ()
+    gains: Mapping[str, Gain] = field(default_factory=dict)
+    conditioning: ResolvedConditioning = field(default_factory=ResolvedConditioning)
+    sensitivity: Sensitivity = field(default_factory=Sensitivity)
+    provenance: ResultProvenance = field(default_factory=ResultProvenance)
     notes: tuple[Note, ...] = ()
     traces: Mapping[str, FloatArray] = field(default_factory=dict)
     seconds: float = 0.0
     peak_memory_mb: float = 0.0
-    friction: Mapping[str, Any] = field(default_factory=dict)
+    friction: FrictionShapes | None = None
 
     def __post_init__(self) -> None:
-        for name in ("relative_error", "gains", "friction", "conditioning", "sensitivity", "provenance", "traces"):
+        for name in ("relative_error", "gains", "traces"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        """Why it is not to be trusted; empty when it is."""
-        return tuple(check.message for check in self.checks if check.decisive and not check.passed)
-
-    @property
-    def verdict(self) -> str:
-        return "untrusted" if self.reasons else "trusted"
 
     @property
     def standard(self) -> FloatArray:
@@ -118,323 +146,243 @@ class Result:
 
     @property
     def shapes(self) -> Shapes:
-        """What its friction needs besides parameters, to build the same rows for other motion."""
-        scales = tuple(float(item["value"]) for item in self.friction.get("scales", {}).values())
-        return Shapes(tuple(self.conditioning.get("presliding") or ()), scales, self.friction.get("load"))
+        """What the rows of friction need besides parameters, as found."""
+        scales = () if self.friction is None else tuple(scale.value for scale in self.friction.scales.values())
+        load = None if self.friction is None else self.friction.load
+        return Shapes(self.conditioning.presliding, scales, load)
+
+    @cached_property
+    def robot(self) -> Robot:
+        """The identified arm: consistent bodies, friction, rotor inertias and offsets; a payload is not part of it."""
+        values = dict(zip(self.consistent.names, self.consistent.values, strict=True))
+        inertial = np.array(self.described.inertial)
+        for body in self.consistent.bodies:
+            if body.link is not None:
+                inertial[body.link * N_INERTIAL : (body.link + 1) * N_INERTIAL] = body.of(self.consistent.values)
+        joints = []
+        for i, joint in enumerate(self.described.joints):
+            names = {quantity: f"joint{i + 1}.{quantity}" for quantity in DRIVE_QUANTITIES}
+            found = {quantity: float(values[name]) for quantity, name in names.items() if name in values}
+            joints.append(replace(joint, drive=replace(joint.drive, **found)))
+        return replace(self.described.with_inertial(inertial), joints=tuple(joints))
 
     def identified_robot(self) -> Robot:
-        """The arm with the consistent bodies and the identified friction and rotor inertias; a payload is not part of it."""
-        values = dict(zip(self.consistent.names, self.consistent.values, strict=True))
-        inertial = np.array(self.robot.inertial)
-        for body in self.consistent.bodies:
-            if body.owner.startswith("link"):
-                link = int(body.owner[4:]) - 1
-                inertial[link * N_INERTIAL : (link + 1) * N_INERTIAL] = body.of(self.consistent.values)
-        joints = []
-        for i, joint in enumerate(self.robot.joints):
-            found = {
-                quantity: float(values[f"joint{i + 1}.{quantity}"])
-                for quantity in ("rotor_inertia", "viscous", "coulomb", "offset")
-                if f"joint{i + 1}.{quantity}" in values
-            }
-            joints.append(replace(joint, drive=replace(joint.drive, **found)))
-        return replace(self.robot.with_inertial(inertial), joints=tuple(joints))
+        """The same as `robot`."""
+        return self.robot
 
-
-def save_result(result: Result, folder: str | Path) -> tuple[Path, ...]:
-    """Writes the folder, all or nothing; an earlier result there is replaced. Returns the files."""
-    target = Path(folder)
-    with replacing(target) as place:
-        (place / JSON_NAME).write_text(
-            json.dumps(finite(summary(result)), indent=1, allow_nan=False) + "\n", encoding="utf-8"
+    @cached_property
+    def parameters(self) -> Listing[BaseRow]:
+        """Base parameters: what the data say, without constraints."""
+        e = self.estimate
+        low, high = e.interval()
+        return Listing(
+            BaseRow(
+                name=name,
+                value=float(e.values[k]),
+                low=float(low[k]),
+                high=float(high[k]),
+                standard_deviation=float(e.standard_deviations[k]),
+                unit=e.units[k],
+                determined_by="data",
+                expression=combination(e.base.terms(k)),
+            )
+            for k, name in enumerate(e.names)
         )
-        np.savez_compressed(place / ARRAYS_NAME, **arrays(result))
-        if result.traces:
-            np.savez_compressed(place / TRACES_NAME, **dict[str, Any](result.traces))
-    names = [JSON_NAME, ARRAYS_NAME, *([TRACES_NAME] if result.traces else [])]
-    return tuple(target / name for name in names)
 
+    @cached_property
+    def standard_parameters(self) -> Listing[StandardRow]:
+        """Standard parameters of possible bodies, with what each rests on."""
+        c = self.consistent
+        half = [
+            inf if by == "prior" else NORMAL_95 * float(s)
+            for by, s in zip(c.determined_by, c.standard_deviations, strict=True)
+        ]
+        return Listing(
+            StandardRow(
+                name=name,
+                value=float(c.values[k]),
+                low=float(c.values[k]) - half[k],
+                high=float(c.values[k]) + half[k],
+                standard_deviation=float(c.standard_deviations[k]),
+                unit=c.units[k],
+                determined_by=c.determined_by[k],
+                data_share=float(c.data_share[k]),
+                prior=float(c.prior.values[k]),
+            )
+            for k, name in enumerate(c.names)
+        )
 
-def check_replaceable(target: Path, *, marker: str = JSON_NAME, what: str = "result") -> None:
-    """Refuses a folder that must not be replaced; asked early, before minutes go into what could not be kept.
+    def __add__(self, other: Result) -> Result:
+        """Both experiments together: their Information adds up and is solved anew.
 
-    Raises:
-        InputError: the target exists and is something else.
-    """
-    if target.exists() and not (target.is_dir() and ((target / marker).exists() or not any(target.iterdir()))):
-        raise InputError(target, f"exists and is not a {what} folder", "choose another --out")
+        Raises:
+            InputError: about another arm or other parameters, or a recording that both learned from.
+        """
+        from armid.identification.combine import combined
 
+        return combined(self, other)
 
-@contextmanager
-def replacing(target: Path, *, marker: str = JSON_NAME, what: str = "result") -> Iterator[Path]:
-    """A fresh folder beside the target that takes its place at the end, or vanishes if anything goes wrong.
+    def joint_verdict(self, name: str) -> Verdict:
+        """Untrusted when a decisive condition about this joint fails."""
+        failed = any(check.decisive and not check.passed and check.subject == name for check in self.checks)
+        return Verdict.UNTRUSTED if failed else Verdict.TRUSTED
 
-    Args:
-        target: the folder.
-        marker: the file by which an earlier folder of the same kind is known.
-        what: such a folder is called.
+    def as_dict(self) -> dict[str, Any]:
+        """The keys programs rely on."""
+        friction = {} if self.friction is None else self.friction.as_dict()
+        return {
+            "base_parameters": len(self.estimate),
+            "condition_number": self.condition_number,
+            "condition_number_scaled": self.condition_number_scaled,
+            "joints": [{**joint.as_dict(), "verdict": self.joint_verdict(joint.name)} for joint in self.joints],
+            "joints_raw": [joint.as_dict() for joint in self.joints_raw],
+            "relative_error_train": self.relative_error.get("train", nan),
+            "relative_error_held_out": self.relative_error.get("held_out", nan),
+            "physically_consistent": self.certificates.physical,
+            "consistency": self._consistency(),
+            "verdict": self.verdict,
+            "reasons": list(self.reasons),
+            "conditioning": self.conditioning.as_dict(),
+            "gains": {name: gain.as_dict() for name, gain in self.gains.items()},
+            "friction": {key: value for key, value in friction.items() if key != "load"},
+            "sensitivity": self.sensitivity.as_dict(),
+            "notes": [note.as_dict() for note in self.notes],
+            "seconds": self.seconds,
+            "peak_memory_mb": self.peak_memory_mb,
+        }
 
-    Raises:
-        InputError: the target exists and is something else.
-    """
-    check_replaceable(target, marker=marker, what=what)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        place = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-    except OSError as error:
-        raise InputError(target, f"cannot be written: {error.strerror or error}") from None
-    try:
-        yield place
-        place.chmod(0o755)
-        if target.exists():
-            old = Path(tempfile.mkdtemp(prefix=f".{target.name}-old-", dir=target.parent))
-            target.replace(old)
-            place.replace(target)
-            shutil.rmtree(old)
-        else:
-            place.replace(target)
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
-
-
-def summary(result: Result) -> dict[str, Any]:
-    """Everything but the large arrays."""
-    e, c = result.estimate, result.consistent
-    return {
-        "schema": SCHEMA,
-        "verdict": result.verdict,
-        "reasons": list(result.reasons),
-        "checks": [asdict(check) for check in result.checks],
-        "base_parameters": len(e),
-        "condition_number": result.condition_number,
-        "condition_number_scaled": result.condition_number_scaled,
-        "relative_error": dict(result.relative_error),
-        "joints": [j.as_dict() for j in result.joints],
-        "joints_raw": [j.as_dict() for j in result.joints_raw],
-        "joints_nominal": [j.as_dict() for j in result.joints_nominal],
-        "estimate": {
-            "method": e.method,
-            "status": e.status.value,
-            "iterations": e.iterations,
-            "covariance_kind": e.covariance_kind,
-            "sigma": dict(e.sigma),
-            "rank_reason": e.base.decision.reason,
-            "rank_tolerance": e.base.decision.tolerance,
-            "rank_gap": e.base.decision.gap,
-            "parameters": [
-                {
-                    "name": name,
-                    "unit": unit,
-                    "value": float(v),
-                    "standard_deviation": float(s),
-                    "relative_standard_deviation": float(r),
-                    "terms": e.base.terms(k),
-                }
-                for k, (name, unit, v, s, r) in enumerate(
-                    zip(e.names, e.units, e.values, e.standard_deviations, e.relative_standard_deviations, strict=True)
-                )
-            ],
-            "poorly_identified": {rule: list(names) for rule, names in e.poorly_identified.items()},
-            "notes": [note.as_dict() for note in e.notes],
-            "provenance": dict(e.provenance),
-        },
-        "consistent": {
+    def _consistency(self) -> dict[str, Any]:
+        """How the bodies were found, what proves them, what they rest on."""
+        c, k = self.consistent, self.certificates
+        return {
             "method": c.method,
             "regulariser": c.regulariser,
             "status": c.status.value,
-            "iterations": c.iterations,
-            "seconds": c.seconds,
-            "chi_square": c.chi_square,
-            "chi_square_free": c.chi_square_free,
-            "prior_origin": dict(c.prior.origin),
-            "parameters": [
-                {
-                    "name": n,
-                    "unit": u,
-                    "value": float(v),
-                    "prior": float(p),
-                    "standard_deviation": float(s),
-                    "determined_by": by,
-                    "data_share": float(share),
-                }
-                for n, u, v, p, s, by, share in zip(
-                    c.names,
-                    c.units,
-                    c.values,
-                    c.prior.values,
-                    c.standard_deviations,
-                    c.determined_by,
-                    c.data_share,
-                    strict=True,
+            "pseudo_inertia": dict(k.pseudo_inertia),
+            "mass_matrix": k.mass_matrix,
+            "mass_matrix_bound": k.mass_matrix_bound,
+            "distance": k.distance,
+            "distance_limit": k.distance_limit,
+            "p_value": k.p_value,
+            "torque_cost": dict(k.torque_cost),
+            "determined_by": dict(zip(c.names, c.determined_by, strict=True)),
+        }
+
+    def _heading(self) -> str:
+        error = 100 * self.relative_error.get("held_out", nan)
+        return (
+            f"{self.described.name}: {len(self.estimate)} base parameters, condition number {self.condition_number:.4g}, "
+            f"held-out torque error {error:.2f} %"
+        )
+
+    def _tables(self) -> tuple[Table, ...]:
+        return (self._error_table(), *self._friction_tables(), *(said(text) for text in self._sentences()))
+
+    def _error_table(self) -> Table:
+        cutoff = self.conditioning.torque_cutoff_hz
+        filtered = f", low-passed at {cutoff:.3g} Hz; 'raw' is against the unfiltered torque" if cutoff else ""
+        return Table(
+            ("joint", "train RMSE", "held-out RMSE", "held-out raw", "relative", "unconstrained"),
+            tuple(
+                (
+                    joint.name,
+                    joint.train.rmse,
+                    joint.held_out.rmse,
+                    joint.held_out.rmse_raw,
+                    f"{100 * joint.held_out.relative:.1f} %",
+                    raw.held_out.rmse,
                 )
-            ],
-            "notes": [note.as_dict() for note in c.notes],
-        },
-        "certificates": asdict(result.certificates),
-        "gains": {name: list(pair) for name, pair in result.gains.items()},
-        "friction": dict(result.friction),
-        "conditioning": dict(result.conditioning),
-        "sensitivity": dict(result.sensitivity),
-        "provenance": dict(result.provenance),
-        "notes": [note.as_dict() for note in result.notes],
-        "effects": {
-            **asdict(result.effects),
-            "torques": result.effects.torques.value,
-            "payload": result.effects.payload.value,
-        },
-        "robot": record(result.robot),
-        "seconds": result.seconds,
-        "peak_memory_mb": result.peak_memory_mb,
-    }
+                for joint, raw in zip(self.joints, self.joints_raw, strict=True)
+            ),
+            caption=f"torque in N m (N for prismatic joints){filtered}",
+        )
+
+    def _friction_tables(self) -> tuple[Table, ...]:
+        """Whether the shapes of friction pay, and what they are."""
+        if self.friction is None:
+            return ()
+        quantities = tuple(dict.fromkeys(key for found in self.friction.joints.values() for key in found))
+        worth = {row.name: row for row in self.friction.held_out}
+        rows: list[tuple[Cell, ...]] = []
+        for name, found in self.friction.joints.items():
+            row = worth.get(name)
+            errors: tuple[Cell, ...] = (None, None, "") if row is None else (row.rmse_linear, row.rmse, row.word)
+            values = (
+                f"{m.value:.3g} +- {m.standard_deviation:.1g}" if m.standard_deviation < inf else f"({m.value:.3g})"
+                for m in (found[key] for key in quantities if key in found)
+            )
+            cells = dict(zip((key for key in quantities if key in found), values, strict=True))
+            rows.append((name, *errors, *(cells.get(key, "") for key in quantities)))
+        title = f"friction with {', '.join(self.friction.shapes)} beside linear friction, held-out RMSE"
+        return (Table(("joint", "linear", "with shape", "", *quantities), tuple(rows), caption=title),)
+
+    def _sentences(self) -> list[str]:
+        """What parameters and bodies rest on, one sentence each."""
+        c, k = self.consistent, self.certificates
+        count = Counter(c.determined_by)
+        proof = f", at least {k.mass_matrix_bound:.3g} anywhere (proven)" if k.proven else ", not proven elsewhere"
+        essential = self.sensitivity.essential
+        out = []
+        if essential is not None:
+            price = essential.removals[-1].held_out_error if essential.removals else 1.0
+            out.append(
+                f"{len(essential.kept)} of {len(self.estimate)} base parameters are essential by {essential.rule}; without the "
+                f"others the held-out error is {price:.3f} times as large"
+            )
+        out.append(
+            f"possible bodies by {c.method}, {c.regulariser}: {count['data']} parameters rest on the data, "
+            f"{count['both']} on data and prior, {count['prior']} on the prior"
+        )
+        out.append(f"smallest eigenvalue of M(q) {k.mass_matrix:.3g} sampled{proof}")
+        return out + [note.message for note in c.notes if note.code in SAID_ALOUD]
+
+    def save(self, folder: str | Path) -> tuple[Path, ...]:
+        """Writes the folder that `load_result` reads, whole or not at all; an earlier result there is replaced."""
+        from armid.identification.stored import write_result
+
+        return write_result(self, Path(folder))
+
+    def export(self, path: str | Path, *, force: bool = False) -> tuple[Path, ...]:
+        """Writes the identified arm for other programs; the suffix tells the format (.urdf, .xml, .json, .py, .c, .m).
+
+        Args:
+            path: of the file.
+            force: also when the result is not to be trusted; the name and the file then say UNVALIDATED.
+
+        Raises:
+            ExportRefusedError: untrusted, and not forced.
+        """
+        # Export is the floor above; it loads when somebody asks for a file.
+        written = import_module("armid.export.export").export_file(self, Path(path), force=force)
+        files: tuple[Path, ...] = written.files
+        return files
 
 
-def arrays(result: Result) -> dict[str, Any]:
-    """What JSON would only round or bloat."""
-    base, c = result.estimate.base, result.consistent
-    return {
-        "values": result.estimate.values,
-        "covariance": result.estimate.covariance,
-        "independent": base.independent,
-        "dependent": base.dependent,
-        "K": base.K,
-        "singular_values": base.decision.singular_values,
-        "standard": c.values,
-        "prior": c.prior.values,
-        "prior_scale": c.prior.scale,
-        "data_share": c.data_share,
-        "standard_deviations": c.standard_deviations,
-    }
+def said(text: str) -> Table:
+    """A sentence among tables."""
+    return Table((), (), caption=text)
 
 
-def load_result(folder: str | Path, *, traces: bool = False) -> Result:
+def combination(terms: Mapping[str, float]) -> str:
+    """A base parameter as a sum of standard ones."""
+    text = ""
+    for name, weight in terms.items():
+        size = "" if abs(abs(weight) - 1.0) < 1e-12 else f"{abs(weight):.4g} "
+        sign = ("- " if weight < 0 else "") if not text else (" - " if weight < 0 else " + ")
+        text += f"{sign}{size}{name}"
+    return text
+
+
+def load_result(folder: str | Path, *, traces: bool = True) -> Result:
     """A stored result.
 
     Args:
         folder: of the result, or its `result.json`.
-        traces: also the held-out torque.
+        traces: also the held-out torque, which figures need.
 
     Raises:
-        InputError: not a result, damaged, or of another schema.
+        InputError: not a result, damaged, or written by an earlier version.
     """
-    place = Path(folder)
-    place = place.parent if place.name == JSON_NAME else place
-    text = read_json(place)
-    try:
-        with np.load(place / ARRAYS_NAME, allow_pickle=False) as stored:
-            data = {name: stored[name] for name in stored.files}
-        extra = {}
-        if traces and (place / TRACES_NAME).exists():
-            with np.load(place / TRACES_NAME, allow_pickle=False) as stored:
-                extra = {name: stored[name] for name in stored.files}
-        return restored_result(text, data, extra, str(place))
-    except (OSError, KeyError, TypeError, ValueError, IndexError, EOFError) as error:
-        raise InputError(place, f"damaged result ({type(error).__name__}: {error})", "identify again") from None
+    from armid.identification.stored import read_result
 
-
-def read_json(place: Path) -> dict[str, Any]:
-    """The summary after checking the schema."""
-    path = place / JSON_NAME
-    try:
-        if path.stat().st_size > MAX_JSON_BYTES:
-            raise InputError(path, "larger than any result")
-        text = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise InputError(place, f"not a result folder ({error})", "give the --out of armid identify") from None
-    if not isinstance(text, dict) or text.get("schema") != SCHEMA:
-        found = text.get("schema") if isinstance(text, dict) else None
-        raise InputError(path, f"schema {found!r}", f"this version reads {SCHEMA}")
-    return text
-
-
-def restored_result(text: dict[str, Any], data: dict[str, Any], traces: dict[str, FloatArray], where: str) -> Result:
-    """The objects behind a stored summary."""
-    e, c, k = text["estimate"], text["consistent"], text["certificates"]
-    names = tuple(p["name"] for p in c["parameters"])
-    gap = e["rank_gap"]
-    decision = RankDecision(
-        rank=len(data["independent"]),
-        tolerance=e["rank_tolerance"],
-        singular_values=data["singular_values"],
-        gap=float("inf") if gap is None else gap,
-        reason=e["rank_reason"],
-    )
-    base = BaseParameters(
-        parameters=names, independent=data["independent"], dependent=data["dependent"], K=data["K"], decision=decision
-    )
-    estimate = Estimate(
-        base=base,
-        units=tuple(p["unit"] for p in e["parameters"]),
-        values=data["values"],
-        covariance=data["covariance"],
-        covariance_kind=e["covariance_kind"],
-        sigma=e["sigma"],
-        method=e["method"],
-        status=Status(e["status"]),
-        iterations=e["iterations"],
-        notes=notes_of(e["notes"]),
-        provenance=e["provenance"],
-    )
-    prior = Prior(names=names, values=data["prior"], scale=data["prior_scale"], origin=c["prior_origin"], notes=())
-    consistent = ConsistentEstimate(
-        names=names,
-        units=tuple(p["unit"] for p in c["parameters"]),
-        values=data["standard"],
-        prior=prior,
-        data_share=data["data_share"],
-        standard_deviations=data["standard_deviations"],
-        chi_square=c["chi_square"],
-        chi_square_free=c["chi_square_free"],
-        regulariser=c["regulariser"],
-        status=Status(c["status"]),
-        iterations=c["iterations"],
-        seconds=c["seconds"],
-        notes=notes_of(c["notes"]),
-        method=c.get("method", "lmi"),
-    )
-    k["p_value"] = number(k.get("p_value"))
-    k["distance"] = float("inf") if k["distance"] is None else k["distance"]
-    effects = Effects(
-        **{
-            **text["effects"],
-            "torques": TorqueSide(text["effects"]["torques"]),
-            "payload": PayloadRuns(text["effects"]["payload"]),
-        }
-    )
-    errors: dict[str, Any] = {
-        key: tuple(JointErrors.from_dict(j) for j in text[key]) for key in ("joints", "joints_raw", "joints_nominal")
-    }
-    return Result(
-        robot=restored(text["robot"], where),
-        effects=effects,
-        estimate=estimate,
-        consistent=consistent,
-        certificates=Certificates(**k),
-        **errors,
-        relative_error={part: number(value) for part, value in text["relative_error"].items()},
-        checks=tuple(
-            Check(**{**check, "value": number(check["value"]), "limit": number(check["limit"])})
-            for check in text["checks"]
-        ),
-        gains={name: (pair[0], pair[1]) for name, pair in text["gains"].items()},
-        notes=notes_of(text["notes"]),
-        friction=text.get("friction", {}),
-        traces=traces,
-        **{key: text[key] for key in PLAIN},
-    )
-
-
-def notes_of(items: list[dict[str, str]]) -> tuple[Note, ...]:
-    return tuple(Note(i["code"], Severity(i["severity"]), i["message"], i["subject"]) for i in items)
-
-
-def finite(value: Any) -> Any:
-    """The same with numbers JSON cannot hold as null."""
-    if isinstance(value, Mapping):
-        return {str(key): finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(item) for item in value]
-    if isinstance(value, np.ndarray | np.generic):
-        return finite(value.tolist())
-    if isinstance(value, float):
-        return value if isfinite(value) else None
-    return value
+    return read_result(Path(folder), traces=traces)

@@ -3,47 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
 from armid.arrays import FloatArray
 from armid.errors import InputError
 from armid.estimation.essential import BackwardElimination, Rule
-from armid.estimation.folds import Fold, k_fold, leave_one_out, motions
+from armid.estimation.folds import CrossValidation, Fold, left_out_logs, left_out_motions
 from armid.estimation.least_squares import WeightedLeastSquares
-from armid.estimation.recording import runs_of
 from armid.estimation.run import information_of
-from armid.estimation.status import EstimationError
 from armid.identification.fit import Fit
 from armid.identification.gains import DriveGains
-from armid.identification.prepare import (
-    Data,
-    conditioned,
-)
+from armid.identification.prepare import Data, choice_runs, choice_samples
+from armid.identification.records import CrossValidated, EssentialChoice, Sensitivity, Shift
 from armid.identification.settings import Identification
+from armid.information.information import Information
+from armid.information.status import EstimationError
 from armid.logs.conditioning import Conditioning
-from armid.logs.log import Log
 from armid.robot.robot import Robot
-from armid.rows.friction import Shapes
 
 CUTOFF_FACTORS = (0.5, 2.0)
 
 
 def sensitivities(
     robot: Robot,
-    train: Sequence[Log],
-    held_out: Sequence[Log],
     settings: Identification,
     data: Data,
     fit: Fit,
     gains: DriveGains | None,
-) -> dict[str, Any]:
+    held_out: Information | None,
+) -> Sensitivity:
     """How far base parameters move, in their own deviations, with the cut-off and without each file."""
-    out: dict[str, Any] = {"cutoff": [], "leave_one_out": []}
+    shifts = []
     cutoff = data.conditioning.cutoff
     if cutoff is not None and np.isfinite(cutoff):
+        reference = cutoff_reference(robot, settings, data, fit, gains)
         for factor in CUTOFF_FACTORS:
             changed = replace(
                 data.conditioning,
@@ -53,85 +48,100 @@ def sensitivities(
                 if data.conditioning.torque_cutoff is None
                 else data.conditioning.torque_cutoff * factor,
             )
-            out["cutoff"].append(other_cutoff(robot, train, changed, settings, fit, gains, data.shapes))
+            shifts.append(other_cutoff(robot, changed, settings, data, fit, gains, reference))
+    out = Sensitivity(cutoff=tuple(shifts))
     if settings.prior is None:
-        out |= left_out(data, fit)
+        out = with_left_out(out, data, fit)
     if settings.essential is not None:
-        out["essential"] = essential(data, fit, settings.essential)
+        out = replace(out, essential=essential(fit, held_out, settings.essential))
     return out
 
 
-def left_out(data: Data, fit: Fit) -> dict[str, Any]:
+def with_left_out(out: Sensitivity, data: Data, fit: Fit) -> Sensitivity:
     """What leaving out each file does, and k-fold over motions where the logs hold several."""
-    out: dict[str, Any] = {}
-    parts = motions(data.train)
     try:
-        if len(data.train) > 1:
-            out["leave_one_out"] = [fold_entry(fold, fit) for fold in leave_one_out(data.train, fit.estimate)]
-        if len(parts) > 1:
-            found = k_fold(parts, fit.estimate)
-            out["cross_validation"] = {
-                "k": found.k,
-                "motions": len(parts),
-                "relative_error": dict(found.relative_error),
-                "folds": [fold_entry(fold, fit) for fold in found.folds],
-            }
+        logs, parts = left_out_logs(data.train, fit.estimate), left_out_motions(data.train, fit.estimate)
     except EstimationError as error:
         # One of the motions alone carries the excitation.
-        out["left_out_failed"] = f"without one of the motions the others do not determine the parameters: {error}"
-    return out
+        text = f"without one of the motions the others do not determine the parameters: {error}"
+        return replace(out, left_out_failed=text)
+    return replace(
+        out,
+        leave_one_out=() if logs is None else tuple(fold_shift(fold, fit) for fold in logs.folds),
+        cross_validation=None if parts is None else cross_validated(parts, fit),
+    )
 
 
-def fold_entry(fold: Fold, fit: Fit) -> dict[str, Any]:
+def cross_validated(found: CrossValidation, fit: Fit) -> CrossValidated:
+    """The record of it."""
+    return CrossValidated(
+        k=found.k,
+        motions=found.motions,
+        relative_error=dict(found.relative_error),
+        folds=tuple(fold_shift(fold, fit) for fold in found.folds),
+    )
+
+
+def fold_shift(fold: Fold, fit: Fit) -> Shift:
     """What leaving out some motions changed."""
-    return {
-        "name": fold.name,
-        "relative_error": dict(fold.relative_error),
-        **shift_entry(fold.shift, fit.estimate.names),
-    }
+    moved = shift_of(fold.shift, fit.estimate.names)
+    return replace(moved, name=fold.name, relative_error=dict(fold.relative_error))
 
 
-def shift_entry(shift: FloatArray, names: Sequence[str]) -> dict[str, Any]:
+def shift_of(shift: FloatArray, names: Sequence[str]) -> Shift:
     """The largest shift, whose it is, and all of them by parameter; in standard deviations."""
     worst = int(np.argmax(np.abs(shift)))
-    return {
-        "largest_shift": float(np.abs(shift[worst])),
-        "parameter": names[worst],
-        "shifts": {name: float(value) for name, value in zip(names, shift, strict=True)},
-    }
+    return Shift(
+        largest_shift=float(np.abs(shift[worst])),
+        parameter=names[worst],
+        shifts={name: float(value) for name, value in zip(names, shift, strict=True)},
+    )
 
 
-def essential(data: Data, fit: Fit, rule: Rule) -> dict[str, Any]:
+def essential(fit: Fit, held_out: Information | None, rule: Rule) -> EssentialChoice:
     """Backward elimination on the training motion alone; held-out error only prices what was removed."""
-    held_out = information_of(data.held_out) if data.held_out else None
     found = BackwardElimination(largest_cost=float("inf"), rule=rule).fit(fit.information, fit.estimate, held_out)
-    return {
-        "rule": rule.value,
-        "kept": list(found.names),
-        "stopped": found.stopped,
-        "removals": [asdict(step) for step in found.removals],
-        "values": {name: float(found.estimate.values[i]) for name, i in zip(found.names, found.kept, strict=True)},
-    }
+    return EssentialChoice(
+        rule=rule.value,
+        kept=found.names,
+        stopped=found.stopped,
+        removals=found.removals,
+        values={name: float(found.estimate.values[i]) for name, i in zip(found.names, found.kept, strict=True)},
+    )
+
+
+def cutoff_reference(
+    robot: Robot, settings: Identification, data: Data, fit: Fit, gains: DriveGains | None
+) -> FloatArray:
+    """Base values that other cut-offs are compared with: the estimate, or that of the part on which choices rest."""
+    if all_chosen(data):
+        return fit.estimate.values
+    runs = choice_runs(robot, data.choice, settings.effects, data.shapes, gains)
+    return WeightedLeastSquares().fit(information_of(runs), fit.estimate.base).values
+
+
+def all_chosen(data: Data) -> bool:
+    """Whether choices rest on all of the training motion."""
+    return sum(len(samples) for samples in data.choice) >= data.record().samples_train
 
 
 def other_cutoff(
     robot: Robot,
-    logs: Sequence[Log],
     conditioning: Conditioning,
     settings: Identification,
+    data: Data,
     fit: Fit,
     gains: DriveGains | None,
-    shapes: Shapes,
-) -> dict[str, Any]:
+    reference: FloatArray,
+) -> Shift:
     """Shift of the base parameters under another cut-off."""
-    entry: dict[str, Any] = {"cutoff_hz": conditioning.cutoff, "largest_shift": None, "parameter": None}
+    entry = Shift(cutoff_hz=conditioning.cutoff)
     try:
-        samples, _ = conditioned(robot, logs, conditioning)
-        runs = runs_of(samples, robot, settings.effects, shapes=shapes)
-        if gains is not None:
-            runs = tuple(replace(run, y=run.y * gains.values) for run in runs)
+        resolved = max(data.recordings[0], key=len).resolved(conditioning)
+        samples = choice_samples(data.recordings[0], resolved)
+        runs = choice_runs(robot, samples, settings.effects, data.shapes, gains)
         values = WeightedLeastSquares().fit(information_of(runs), fit.estimate.base).values
     except (EstimationError, InputError):
         return entry
-    shift = (values - fit.estimate.values) / np.maximum(fit.estimate.standard_deviations, 1e-300)
-    return entry | shift_entry(shift, fit.estimate.names)
+    shift = (values - reference) / np.maximum(fit.estimate.standard_deviations, 1e-300)
+    return replace(shift_of(shift, fit.estimate.names), cutoff_hz=conditioning.cutoff)

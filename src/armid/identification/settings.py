@@ -54,8 +54,7 @@ class Identification:
             relative doubt, so 0.1 doubts every body by three times its own size.
         bounds: further constraints on the bodies.
         way: how possible bodies are found: convex program, smooth refinement of it, or [Halper2024]'s inequalities.
-        prior: an earlier result to start from.
-        prior_inflation: how much wider than its own deviations the earlier result is believed.
+        prior: an earlier result whose Information is added.
         presliding: look for a distance over which Coulomb friction turns around, joint by joint, on the training motion.
         find_gravity: estimate the direction of gravity (base tilt, mounting) and use it instead of the description's.
         essential: also eliminate parameters by this rule, and report what each removal costs; None for not.
@@ -74,7 +73,6 @@ class Identification:
     bounds: Bounds = field(default_factory=Bounds)
     way: Way = Way.LMI
     prior: Result | None = None
-    prior_inflation: float = 5.0
     presliding: bool = True
     find_gravity: bool = False
     essential: Rule | None = None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -12,40 +11,40 @@ from armid.errors import InputError
 from armid.estimation.covariance import Covariance
 from armid.estimation.estimate import Estimate
 from armid.estimation.least_squares import WeightedLeastSquares
-from armid.estimation.recording import runs_of
 from armid.estimation.run import Run, information_of
-from armid.estimation.torque_error import stacked_relative_error
+from armid.estimation.runs import lengths_of
 from armid.identifiability.base import BaseParameters
-from armid.identification.comparison import BLOCK_SECONDS, compared_residuals
-from armid.identification.fit import Fit
+from armid.identification.comparison import BLOCK_SECONDS, compared_blocks
+from armid.identification.fit import Fit, described_structure, structure_of
 from armid.identification.friction import Build, FrictionSearch, ShapeFit, rigid_part, scale_deviations
 from armid.identification.gains import DriveGains
-from armid.identification.prepare import Data, scaled_runs
+from armid.identification.metrics import CONSISTENT, predicted
+from armid.identification.prepare import Data, choice_runs, shelved
+from armid.identification.records import FrictionShapes, Measured, ShapeWorth
 from armid.identification.settings import Identification
-from armid.logs.samples import Samples
+from armid.identification.thresholds import SHAPE_CONFIDENCE
 from armid.notes import Note, Severity
 from armid.outcome import Check
 from armid.parameters.effects import FRICTION_NAMES, FRICTION_SHAPES, Effects
+from armid.parameters.space import named_parameter
 from armid.robot.robot import Robot
 from armid.rows.friction import Shapes
 from armid.rows.presliding import CANDIDATES, chosen_distances
 
-WORTH_CONFIDENCE = 0.95
-"""Of the comparison with linear friction, all joints together: advice, not a gate."""
 BLOCKS = 16
 """Into which a short held-out motion is cut for that comparison."""
 CORRELATED = 40.0
 """Samples: conditioned torque keeps ten samples per period of the cut-off, and residuals hold together for a few periods."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Shaping:
     """Shapes of friction as settled on the training motion.
 
     Args:
         data: runs whose rows hold them.
         shapes: scales, presliding, load.
-        build: training runs with other shapes.
+        build: training motion in memory with other shapes.
         notes: what a reader must know.
     """
 
@@ -58,7 +57,7 @@ class Shaping:
         """The estimate with what uncertain scales add to its covariance, and the deviations of the scales."""
         if not self.shapes.scales:
             return estimate, ()
-        return scale_deviations(self.build, self.data.train, self.shapes, estimate, covariance)
+        return scale_deviations(self.build, self.build(self.shapes), self.shapes, estimate, covariance)
 
 
 def shaped(robot: Robot, data: Data, settings: Identification, plain: Fit, gains: DriveGains | None) -> Shaping:
@@ -77,7 +76,7 @@ def shaped(robot: Robot, data: Data, settings: Identification, plain: Fit, gains
     effects = settings.effects
 
     def build(shapes: Shapes) -> tuple[Run, ...]:
-        return built(data.samples, robot, effects, shapes, gains)
+        return choice_runs(robot, data.choice, effects, shapes, gains)
 
     if settings.prior is not None:
         if settings.prior.effects.shapes != effects.shapes:
@@ -87,17 +86,19 @@ def shaped(robot: Robot, data: Data, settings: Identification, plain: Fit, gains
     else:
         found = searched(build, start_of(data, effects, plain), effects, presliding=settings.presliding)
         shapes, notes = found.shapes, shape_notes(found)
-    held_out = tuple(run for part in data.held_samples for run in built(part, robot, effects, shapes, gains))
-    fresh = replace(data, train=build(shapes), held_out=held_out, shapes=shapes)
-    return Shaping(replace(fresh, notes=settled_notes(data, shapes)), shapes, build, notes)
-
-
-def built(
-    samples: Samples, robot: Robot, effects: Effects, shapes: Shapes, gains: DriveGains | None
-) -> tuple[Run, ...]:
-    """Runs with shapes of friction, in torque units."""
-    runs = runs_of(samples, robot, effects, shapes=shapes)
-    return runs if gains is None else scaled_runs(runs, gains)
+    train, held_out = (
+        shelved(robot, recordings, effects, shapes, data.conditioning, gains) for recordings in data.recordings
+    )
+    fresh = replace(
+        data,
+        train=train,
+        held_out=held_out,
+        shapes=shapes,
+        structural=structure_of(build(shapes)),
+        intended=described_structure(train, settings.described),
+        notes=settled_notes(data, shapes),
+    )
+    return Shaping(data=fresh, shapes=shapes, build=build, notes=notes)
 
 
 def start_of(data: Data, effects: Effects, plain: Fit) -> Shapes:
@@ -149,7 +150,7 @@ def settled_notes(data: Data, shapes: Shapes) -> tuple[Note, ...]:
 
 def friction_record(
     settings: Identification, shaping: Shaping, fit: Fit, plain_data: Data, plain: Fit, deviations: Sequence[float]
-) -> dict[str, Any]:
+) -> FrictionShapes:
     """What was found besides the parameters, the friction parameters by joint, and whether it pays on held-out motion.
 
     Args:
@@ -158,70 +159,68 @@ def friction_record(
         fit: with the shapes; `plain`, `plain_data` with linear friction.
         deviations: of the velocity scales.
     """
-    joints = shaping.data.samples.joints
+    joints = shaping.data.choice[0].joints
     shapes = shaping.shapes
-    return {
-        "shapes": list(settings.effects.shapes),
-        "scales": {name: velocity_of(shapes, deviations, k) for k, name in enumerate(joints)} if shapes.scales else {},
-        "load": None if shapes.load is None else dict(shapes.load),
-        "joints": [
-            {
-                "name": name,
+    scales = {name: Measured(shapes.scales[k], deviations[k]) for k, name in enumerate(joints) if shapes.scales}
+    worth, linear = paying(shaping.data, fit, plain_data, plain)
+    return FrictionShapes(
+        shapes=settings.effects.shapes,
+        scales=scales,
+        load=None if shapes.load is None else dict(shapes.load),
+        joints={
+            name: {
                 **friction_values(fit.estimate, k),
-                **({"friction_velocity": velocity_of(shapes, deviations, k)} if shapes.scales else {}),
+                **({"friction_velocity": scales[name]} if scales else {}),
             }
             for k, name in enumerate(joints)
-        ],
-        "held_out": paying(shaping.data, fit, plain_data, plain),
-        "relative_error_held_out_linear": (
-            stacked_relative_error(plain_data.held_out, plain.consistent.values) if plain_data.held_out else None
-        ),
-    }
+        },
+        held_out=worth,
+        relative_error_held_out_linear=linear,
+    )
 
 
-def velocity_of(shapes: Shapes, deviations: Sequence[float], joint: int) -> dict[str, float]:
-    return {"value": shapes.scales[joint], "standard_deviation": deviations[joint]}
-
-
-def friction_values(estimate: Estimate, joint: int) -> dict[str, Any]:
+def friction_values(estimate: Estimate, joint: int) -> dict[str, Measured]:
     """Friction parameters of one joint as the data have them."""
     quantities = (*FRICTION_NAMES, *(q for word in FRICTION_SHAPES for q in FRICTION_SHAPES[word]))
-    names = {f"joint{joint + 1}.{quantity}": quantity for quantity in quantities}
-    found = zip(estimate.names, estimate.values, estimate.standard_deviations, strict=True)
-    return {names[name]: {"value": float(v), "standard_deviation": float(s)} for name, v, s in found if name in names}
+    found = {}
+    for name, v, s in zip(estimate.names, estimate.values, estimate.standard_deviations, strict=True):
+        parameter = named_parameter(name)
+        if parameter.of_joint and parameter.body == joint and parameter.quantity in quantities:
+            found[parameter.quantity] = Measured(float(v), float(s))
+    return found
 
 
-def paying(data: Data, fit: Fit, plain_data: Data, plain: Fit) -> list[dict[str, Any]]:
-    """Held-out error per channel beside that with linear friction; `pays` when it is smaller beyond chance."""
-    mine = [run.residuals(fit.consistent.values) for run in data.held_out]
-    linear = [run.residuals(plain.consistent.values) for run in plain_data.held_out]
+def paying(data: Data, fit: Fit, plain_data: Data, plain: Fit) -> tuple[tuple[ShapeWorth, ...], float | None]:
+    """Held-out error per channel beside that with linear friction, and the stacked relative error of the latter."""
+    if not len(data.held_out):
+        return (), None
     seconds = block_seconds(data.held_out)
+    mine = predicted(data.held_out, {CONSISTENT: fit.consistent.values}, seconds=seconds)
+    linear = predicted(plain_data.held_out, {CONSISTENT: plain.consistent.values}, seconds=seconds)
     better, worse = (
-        compared_residuals(data.held_out, a, b, tolerated=1.0, confidence=WORTH_CONFIDENCE, seconds=seconds)
+        compared_blocks(a.blocks[CONSISTENT], b.blocks[CONSISTENT], tolerated=1.0, confidence=SHAPE_CONFIDENCE.value)
         for a, b in ((linear, mine), (mine, linear))
     )
-    return [
-        {"name": a.name, "rmse": a.rmse_other, "rmse_linear": a.rmse, "pays": a.worse, "harms": b.worse}
+    rows = tuple(
+        ShapeWorth(name=a.name, rmse=a.rmse_other, rmse_linear=a.rmse, pays=a.worse, harms=b.worse)
         for a, b in zip(better, worse, strict=True)
-    ]
+    )
+    return rows, linear.sums[CONSISTENT].stacked_relative()
 
 
 def block_seconds(runs: Sequence[Run]) -> float:
     """A second, or less where the held-out motion is short; never less than what the low-pass holds together."""
-    if not runs:
-        return BLOCK_SECONDS
-    return min(
-        BLOCK_SECONDS, max(sum(run.duration for run in runs) / BLOCKS, CORRELATED / min(run.rate for run in runs))
-    )
+    first = runs[0]
+    return min(BLOCK_SECONDS, max(sum(lengths_of(runs)) / first.rate / BLOCKS, CORRELATED / first.rate))
 
 
-def paying_check(record: dict[str, Any]) -> tuple[Check, ...]:
+def paying_check(record: FrictionShapes) -> tuple[Check, ...]:
     """Whether more friction parameters were worth having; never decisive: the result itself is judged by its own errors."""
-    rows = record["held_out"]
+    rows = record.held_out
     if not rows:
         return ()
-    good, bad = ([row["name"] for row in rows if row[key]] for key in ("pays", "harms"))
-    words = ", ".join(record["shapes"])
+    good, bad = [row.name for row in rows if row.pays], [row.name for row in rows if row.harms]
+    words = ", ".join(record.shapes)
     text = f"{words}: held-out error smaller than with linear friction, beyond chance, on {len(good)} of {len(rows)} joints"
     if bad:
         text += f", larger on {', '.join(bad)}"

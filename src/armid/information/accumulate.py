@@ -17,6 +17,7 @@ import numpy.typing as npt
 from armid.arrays import FloatArray, samples
 from armid.errors import ShapeError
 from armid.information.information import ChannelInformation, Information, triangular
+from armid.information.solve import smallest_solution
 from armid.kernels.compiled import contiguous_columns
 from armid.kernels.evaluate import SMALL, CompiledRows, compiled_rows, reference_rows
 from armid.kernels.source import RowSource
@@ -156,9 +157,7 @@ def stacked_solution(factors: Sequence[FloatArray], code: CompiledRows, size: in
         block[:, [*columns, size]] = factor[:-1]
         blocks.append(block)
     stacked = np.vstack(blocks)
-    scale = np.linalg.norm(stacked[:, :-1], axis=0)
-    scale[scale == 0.0] = 1.0
-    return np.linalg.lstsq(stacked[:, :-1] / scale, stacked[:, -1], rcond=None)[0] / scale
+    return smallest_solution(stacked[:, :-1], stacked[:, -1])
 
 
 def corrected_factors(

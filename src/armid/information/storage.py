@@ -1,53 +1,88 @@
-"""Information on disk: names and counts in JSON, factors in an npz beside it."""
+"""Information on disk: factors as arrays of an npz file, names and counts beside them."""
 
 from __future__ import annotations
 
-import json
-import zipfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from armid.documents import read_arrays, read_json, write_arrays, write_json
 from armid.errors import InputError
 from armid.information.information import ChannelInformation, Information
 
 SCHEMA = "armid-information-1"
+WHAT = "stored information, as armid.information.storage.save writes it"
+
+
+def factors(information: Information, prefix: str = "") -> dict[str, npt.NDArray[Any]]:
+    """Columns and factor of every channel, by name."""
+    out: dict[str, npt.NDArray[Any]] = {}
+    for k, channel in enumerate(information.channels):
+        out[f"{prefix}columns{k}"] = channel.columns
+        out[f"{prefix}factor{k}"] = channel.factor
+    return out
+
+
+def restored_information(
+    arrays: Mapping[str, npt.NDArray[Any]],
+    prefix: str,
+    parameters: Sequence[str],
+    channels: Sequence[str],
+    counts: Sequence[float],
+    method: str = "",
+) -> Information:
+    """The inverse of `factors`.
+
+    Args:
+        arrays: that hold the factors.
+        prefix: of their names.
+        parameters, channels: names.
+        counts: rows of every channel.
+        method: how the rows were folded in.
+    """
+    found = tuple(
+        ChannelInformation(
+            name, arrays[f"{prefix}columns{k}"], np.asarray(arrays[f"{prefix}factor{k}"], dtype=np.float64), float(n)
+        )
+        for k, (name, n) in enumerate(zip(channels, counts, strict=True))
+    )
+    return Information(tuple(parameters), found, method)
 
 
 def save(information: Information, path: Path) -> tuple[Path, Path]:
     """Writes `path` with the suffixes .json and .npz; returns both."""
-    names, arrays = path.with_suffix(".json"), path.with_suffix(".npz")
     description = {
         "schema": SCHEMA,
         "parameters": information.parameters,
         "method": information.method,
         "channels": [{"name": c.name, "count": c.count} for c in information.channels],
     }
-    content: dict[str, npt.NDArray[Any]] = {}
-    for k, channel in enumerate(information.channels):
-        content[f"columns{k}"] = channel.columns
-        content[f"factor{k}"] = channel.factor
-    np.savez(arrays, **content)  # type: ignore[arg-type]
-    names.write_text(json.dumps(description, indent=1))
-    return names, arrays
+    return (
+        write_json(path.with_suffix(".json"), description),
+        write_arrays(path.with_suffix(".npz"), factors(information)),
+    )
 
 
 def load(path: Path) -> Information:
-    """Reads what `save` wrote."""
-    names, arrays = path.with_suffix(".json"), path.with_suffix(".npz")
+    """Reads what `save` wrote.
+
+    Raises:
+        InputError: missing, damaged, or something else.
+    """
+    names = path.with_suffix(".json")
+    description = read_json(names, WHAT, schema=SCHEMA)
     try:
-        description = json.loads(names.read_text())
-        if description["schema"] != SCHEMA:
-            raise InputError(names, f"schema {description['schema']!r}", f"expected {SCHEMA!r}")
-        with np.load(arrays, allow_pickle=False) as content:
-            channels = tuple(
-                ChannelInformation(c["name"], content[f"columns{k}"], content[f"factor{k}"], float(c["count"]))
-                for k, c in enumerate(description["channels"])
-            )
-        return Information(tuple(description["parameters"]), channels, str(description["method"]))
-    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
-        raise InputError(
-            names, f"not stored information: {error}", "write it with armid.information.storage.save"
-        ) from error
+        channels = description["channels"]
+        return restored_information(
+            read_arrays(path.with_suffix(".npz"), WHAT),
+            "",
+            description["parameters"],
+            [c["name"] for c in channels],
+            [c["count"] for c in channels],
+            str(description["method"]),
+        )
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(names, f"not stored information: {error}", WHAT) from error

@@ -100,6 +100,26 @@ def named_parameter(name: str) -> Parameter:
     kind = OwnerKind(found["kind"] or found["payload"])
     return Parameter(kind, int(found["number"] or 0) - 1, found["quantity"], "")
 
+    @property
+    def of_link(self) -> bool:
+        """One of the ten of a link."""
+        return self.owner == f"link{self.body + 1}"
+
+    @property
+    def of_joint(self) -> bool:
+        """Of a drive: friction, rotor inertia, offset."""
+        return self.owner == f"joint{self.body + 1}"
+
+
+def named_parameter(name: str) -> Parameter:
+    """The parameter a stored name (`link3.mass`) stands for: the one place where names are read.
+
+    A name does not tell units, nor the number of the body that a payload is; that is -1.
+    """
+    owner, _, quantity = name.partition(".")
+    number = owner.removeprefix("link").removeprefix("joint")
+    return Parameter(owner, quantity, "", int(number) - 1 if number.isdigit() else -1)
+
 
 @dataclass(frozen=True)
 class ParameterSpace:

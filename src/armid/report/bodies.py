@@ -27,7 +27,7 @@ def consistency_section(result: Result) -> Section:
         margin_table(result),
         mass_matrix_table(result),
         cost_table(result),
-        ellipsoid_figure(result.identified_robot()),
+        ellipsoid_figure(result.robot),
     )
     return Section("consistency", "Physical consistency", blocks)
 
@@ -88,12 +88,12 @@ def margin_table(result: Result) -> Table:
 def mass_matrix_table(result: Result) -> Table:
     """[Halper2024]'s check: positive definite along a motion and over the joint range, also for the unconstrained estimate."""
     free = with_standard(
-        result.robot, dict(zip(result.estimate.base.parameters, result.estimate.standard, strict=True))
+        result.described, dict(zip(result.estimate.base.parameters, result.estimate.standard, strict=True))
     )
     rows: list[tuple[str | float, ...]] = []
     k = result.certificates
     bounds = {"consistent": k.mass_matrix_bound, "unconstrained": k.free_mass_matrix_bound}
-    for name, robot in (("consistent", result.identified_robot()), ("unconstrained", free)):
+    for name, robot in (("consistent", result.robot), ("unconstrained", free)):
         row: list[str | float] = [name]
         paths = [result.traces[f"{run}.inputs"] for run in run_names(result.traces) if f"{run}.inputs" in result.traces]
         along = [positivity_along(robot, inputs[:, : robot.n_joints]).smallest for inputs in paths]

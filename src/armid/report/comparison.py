@@ -7,35 +7,30 @@ from math import isnan
 
 import numpy as np
 
-from armid.identification.agreement import Agreement, agreement
+from armid.identification.compare import Agreement, ResultComparison
 from armid.identification.result import Result
+from armid.identification.thresholds import FAR_APART
 from armid.page import Block, Cell, Figure, Paragraph, Report, Section, Table
 from armid.report import plots
 
-FAR = 3.0
-"""Standard deviations beyond which two estimates disagree: one in 370 by chance."""
+FAR = FAR_APART.value
 SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star")
 COLOURS = (plots.BLUE, plots.ORANGE, plots.GREEN, plots.PINK, plots.YELLOW, plots.SKY, plots.GREY)
 
 
-def comparison_report(names: Sequence[str], results: Sequence[Result]) -> Report:
-    """Sections that put results side by side; the first is what the others are compared with.
-
-    Args:
-        names: of the results, for titles of columns.
-        results: at least two.
-    """
-    rows = agreement(results)
+def comparison_report(answer: ResultComparison) -> Report:
+    """Sections that put results side by side; the first is what the others are compared with."""
+    names, results = answer.names, answer.results
     return Report(
-        title=f"{results[0].robot.name}: {len(results)} identifications compared",
+        title=f"{results[0].described.name}: {len(results)} identifications compared",
         subtitle=" · ".join(names),
         verdict="",
         reasons=(),
         sections=(
             overview(names, results),
             held_out(names, results),
-            differences(names, rows),
-            parameters(names, rows),
+            differences(names, answer.rows),
+            parameters(names, answer.rows),
             bodies(names, results),
         ),
     )
@@ -51,9 +46,9 @@ def overview(names: Sequence[str], results: Sequence[Result]) -> Section:
                 plots.percent(r.relative_error.get("held_out")),
                 len(r.estimate),
                 r.condition_number,
-                r.conditioning.get("torque_cutoff_hz"),
-                r.robot.source.path,
-                r.robot.source.sha256[:16],
+                r.conditioning.torque_cutoff_hz,
+                r.described.source.path,
+                r.described.source.sha256[:16],
             )
         )
     header = (
@@ -68,7 +63,7 @@ def overview(names: Sequence[str], results: Sequence[Result]) -> Section:
     )
     tones = tuple("" if r.verdict == "trusted" else "bad" for r in results)
     blocks: list[Block] = [Table(header, tuple(rows), tones)]
-    if len({r.robot.source.sha256 for r in results}) > 1:
+    if len({r.described.source.sha256 for r in results}) > 1:
         blocks.append(Paragraph("The descriptions differ: combinations with other lengths are not compared.", "faint"))
     return Section("overview", "Results", tuple(blocks))
 

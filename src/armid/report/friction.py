@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from armid.arrays import FloatArray
+from armid.identification.records import Measured
 from armid.identification.result import Result
 from armid.page import Block, Cell, Figure, Paragraph, Section, Table
 from armid.report import plots
@@ -21,7 +21,7 @@ def friction_section(result: Result) -> Section:
     blocks: list[Block] = [
         friction_figure(result, channel)
         for channel in channels_of(result)
-        if "inputs" in channel[3] and channel[1] < result.robot.n_joints and has_friction(result, channel[1])
+        if "inputs" in channel[3] and channel[1] < result.described.n_joints and has_friction(result, channel[1])
     ]
     if not blocks:
         return Section(
@@ -38,30 +38,29 @@ def friction_section(result: Result) -> Section:
 def shape_tables(result: Result) -> tuple[Table, ...]:
     """Friction parameters with deviations, beside the held-out error of linear friction; empty without shapes."""
     record = result.friction
-    if not record:
+    if record is None:
         return ()
-    quantities = list(dict.fromkeys(key for joint in record["joints"] for key in joint if key != "name"))
-    errors = {row["name"]: row for row in record["held_out"]}
+    quantities = list(dict.fromkeys(key for found in record.joints.values() for key in found))
+    errors = {row.name: row for row in record.held_out}
     rows: list[tuple[Cell, ...]] = []
-    for joint in record["joints"]:
-        row = errors.get(joint["name"], {})
-        word = "pays" if row.get("pays") else "harms" if row.get("harms") else "no difference" if row else ""
-        cells = [with_deviation(joint.get(quantity)) for quantity in quantities]
-        rows.append((joint["name"], row.get("rmse_linear"), row.get("rmse"), word, *cells))
+    for name, found in record.joints.items():
+        row = errors.get(name)
+        worth: tuple[Cell, ...] = (None, None, "") if row is None else (row.rmse_linear, row.rmse, row.word)
+        rows.append((name, *worth, *(with_deviation(found.get(quantity)) for quantity in quantities)))
     header = ("joint", "held-out RMSE, linear", "with shape", "beyond chance", *quantities)
     caption = (
-        f"Linear friction with {', '.join(record['shapes'])}, beside linear friction alone. Values of the unconstrained estimate "
+        f"Linear friction with {', '.join(record.shapes)}, beside linear friction alone. Values of the unconstrained estimate "
         "with standard deviations; in brackets where the motion does not determine them. More shapes fit better on the training "
         "motion: keep one only if it pays on held-out motion."
     )
     return (Table(header, tuple(rows), caption=caption),)
 
 
-def with_deviation(item: Mapping[str, Any] | None) -> str:
+def with_deviation(item: Measured | None) -> str:
     if item is None:
         return ""
-    s = item["standard_deviation"]
-    return f"({item['value']:.3g})" if s is None or np.isinf(s) else f"{item['value']:.4g} ± {s:.2g}"
+    s = item.standard_deviation
+    return f"({item.value:.3g})" if np.isinf(s) else f"{item.value:.4g} ± {s:.2g}"
 
 
 def has_friction(result: Result, k: int) -> bool:
@@ -70,7 +69,7 @@ def has_friction(result: Result, k: int) -> bool:
 
 def friction_figure(result: Result, channel: Channel) -> Figure:
     name, k, run, a = channel
-    n = result.robot.n_joints
+    n = result.described.n_joints
     values = dict(zip(result.consistent.names, result.consistent.values, strict=True))
     viscous, coulomb, offset = (values.get(f"joint{k + 1}.{q}", 0.0) for q in ("viscous", "coulomb", "offset"))
     qd = a["inputs"][:, n + k]
@@ -94,8 +93,8 @@ def friction_figure(result: Result, channel: Channel) -> Figure:
 
 def shape_torque(result: Result, k: int, inputs: FloatArray, values: Mapping[str, float]) -> FloatArray:
     """Torque of the shapes that the curve of joint k shows, as the rows had them, shape [n_samples]."""
-    first, out = 4 * result.robot.n_joints, np.zeros(len(inputs))
-    for place, column in enumerate(TorqueRows(result.robot, result.effects).shape_columns):
+    first, out = 4 * result.described.n_joints, np.zeros(len(inputs))
+    for place, column in enumerate(TorqueRows(result.described, result.effects).shape_columns):
         if column.joint == k and column.quantity in ("stribeck", "viscous_asymmetry"):
             out += values[f"joint{k + 1}.{column.quantity}"] * inputs[:, first + place]
     return out

@@ -21,7 +21,7 @@ def hand_over_report(handed: HandOver) -> Report:
     """
     result = handed.result
     return Report(
-        title=f"{result.robot.name}: calibrated kinematics in the dynamics",
+        title=f"{result.described.name}: calibrated kinematics in the dynamics",
         subtitle=" · ".join(handed.names),
         verdict=result.verdict,
         reasons=result.reasons,
@@ -31,10 +31,10 @@ def hand_over_report(handed: HandOver) -> Report:
 
 def overview(handed: HandOver) -> Section:
     """Errors and gravity under every belief."""
-    described = handed.results[0].robot.gravity
+    described = handed.results[0].described.gravity
     rows: list[tuple[Cell, ...]] = []
     for name, r in zip(handed.names, handed.results, strict=True):
-        g = r.robot.gravity
+        g = r.described.gravity
         tilt = np.degrees(np.arctan2(np.linalg.norm(np.cross(g, described)), g @ described))
         rows.append(
             (

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from armid.identification.records import CommandRecord, CrossValidated, LogRecord
 from armid.identification.result import Result
+from armid.identification.validate import Validation
 from armid.outcome import Check
 from armid.page import Block, Cell, Figure, Paragraph, Report, Section, Table
 from armid.report import plots
@@ -26,7 +28,7 @@ def identification_report(result: Result) -> Report:
     """Sections of a result; load it with its traces."""
     held_out = 100 * result.relative_error.get("held_out", float("nan"))
     return Report(
-        title=f"{result.robot.name}: identified model",
+        title=f"{result.described.name}: identified model",
         subtitle=f"{len(result.estimate)} base parameters, condition number {result.condition_number:.4g}, "
         f"held-out torque error {held_out:.2f} %",
         verdict=result.verdict,
@@ -48,6 +50,53 @@ def identification_report(result: Result) -> Report:
     )
 
 
+def validation_report(answer: Validation) -> Report:
+    """How a stored result does on other motion: errors per joint and every condition."""
+    joints = tuple(
+        (
+            j.name,
+            j.train.rmse,
+            j.held_out.rmse,
+            j.held_out.rmse_raw,
+            plots.percent(j.held_out.relative),
+            raw.held_out.rmse,
+        )
+        for j, raw in zip(answer.joints, answer.joints_raw, strict=True)
+    )
+    header = ("joint", "train", "held out", "held out, raw", "relative", "unconstrained")
+    bars = Figure(
+        "held-out",
+        (
+            {
+                "type": "bar",
+                "x": [j.name for j in answer.joints],
+                "y": plots.short([j.held_out.rmse for j in answer.joints]),
+            },
+        ),
+        plots.axes("", "held-out error [N m or N]", showlegend=False),
+        height=300,
+    )
+    return Report(
+        title=f"{answer.name}: tested on other motion",
+        subtitle=f"held-out torque error {100 * answer.relative_error:.2f} %",
+        verdict=answer.verdict,
+        reasons=answer.reasons,
+        sections=(
+            Section("torque", "Torque on other motion", (Table(header, joints), bars, check_table(answer.checks))),
+        ),
+    )
+
+
+def check_table(checks: Sequence[Check]) -> Table:
+    """Every condition with its outcome."""
+    return Table(
+        ("condition", "about", "outcome", "in words"),
+        tuple((c.code, c.subject, outcome(c), c.message) for c in checks),
+        tuple("" if c.passed else ("bad" if c.decisive else "faint") for c in checks),
+        caption="Every condition of the gate. A result is trusted when all decisive ones hold.",
+    )
+
+
 def verdict_section(result: Result) -> Section:
     joints = Table(
         ("joint", "train", "held out", "held out, raw", "relative", "unconstrained", "nominal model"),
@@ -64,17 +113,11 @@ def verdict_section(result: Result) -> Section:
             for joint, nominal, raw in zip(result.joints, result.joints_nominal, result.joints_raw, strict=True)
         ),
         caption="Root mean square torque error of the consistent estimate [N m, N for prismatic joints], low-passed at "
-        f"{result.conditioning.get('torque_cutoff_hz') or float('nan'):.3g} Hz; 'raw' is against the unfiltered torque, "
+        f"{result.conditioning.torque_cutoff_hz or float('nan'):.3g} Hz; 'raw' is against the unfiltered torque, "
         "'relative' to the norm of the torque. 'Unconstrained' and 'nominal model' (the "
         "description before identification) are held out too.",
     )
-    checks = Table(
-        ("condition", "about", "outcome", "in words"),
-        tuple((c.code, c.subject, outcome(c), c.message) for c in result.checks),
-        tuple("" if c.passed else ("bad" if c.decisive else "faint") for c in result.checks),
-        caption="Every condition of the gate. A result is trusted when all decisive ones hold.",
-    )
-    return Section("verdict", "Verdict", (joints, checks))
+    return Section("verdict", "Verdict", (joints, check_table(result.checks)))
 
 
 def outcome(check: Check) -> str:
@@ -85,17 +128,14 @@ def outcome(check: Check) -> str:
 
 def measured_section(result: Result) -> Section:
     p = result.provenance
-    robot = p.get("robot", {})
-    inputs: list[tuple[Cell, ...]] = [("robot", robot.get("path", ""), "", "", fingerprint(robot))]
-    for part in ("train", "held_out"):
-        for log in p.get(part, ()):
-            span = f"{log.get('start_s', 0):.2f} to {log.get('end_s', 0):.2f} s"
-            for file in log.get("files", ()):
-                inputs.append((part.replace("_", " "), file["path"], span, log.get("samples"), fingerprint(file)))
-    choices: list[tuple[Cell, ...]] = [(name.replace("_", " "), shown(v)) for name, v in result.conditioning.items()]
-    choices += [(name.replace("_", " "), shown(value)) for name, value in p.get("settings", {}).items()]
+    inputs: list[tuple[Cell, ...]] = [("robot", p.robot.path, "", "", fingerprint(p.robot.sha256))]
+    for role, log in p.logs():
+        span = f"{log.start_s:.2f} to {log.end_s:.2f} s"
+        inputs += [(role, path, span, log.samples, fingerprint(digest)) for path, digest in log.files]
+    stated = {**result.conditioning.as_dict(), **p.settings}
+    choices: list[tuple[Cell, ...]] = [(name.replace("_", " "), shown(value)) for name, value in stated.items()]
     choices += [("effects in the model", ", ".join(effect_words(result)))]
-    choices += [(f"version of {name}", str(value)) for name, value in p.get("versions", {}).items()]
+    choices += [(f"version of {name}", str(value)) for name, value in p.versions.items()]
     choices += [("time", f"{result.seconds:.2f} s, peak memory {result.peak_memory_mb:.0f} MB")]
     return Section(
         "measured",
@@ -112,8 +152,8 @@ def measured_section(result: Result) -> Section:
     )
 
 
-def fingerprint(entry: Mapping[str, Any]) -> str:
-    return str(entry.get("sha256", ""))[:16]
+def fingerprint(digest: str) -> str:
+    return digest[:16]
 
 
 def shown(value: Any) -> str:
@@ -182,22 +222,15 @@ def excitation_section(result: Result) -> Section:
 def sensitivity_section(result: Result) -> Section:
     s = result.sensitivity
     rows: list[tuple[Cell, ...]] = [
-        (
-            f"cut-off {item['cutoff_hz']:.3g} Hz",
-            item.get("largest_shift"),
-            item.get("parameter") or "not possible",
-            None,
-        )
-        for item in s.get("cutoff", ())
+        (f"cut-off {item.cutoff_hz:.3g} Hz", item.largest_shift, item.parameter or "not possible", None)
+        for item in s.cutoff
     ]
-    for item in s.get("leave_one_out", ()):
-        errors = list((item.get("relative_error") or {}).values())
-        worst = plots.percent(max(errors)) if errors else None
-        rows.append((f"without {item.get('name', '?')}", item.get("largest_shift"), item.get("parameter"), worst))
-    folds = s.get("cross_validation") or {}
-    for item in folds.get("folds", ()) if folds.get("motions", 0) > len(s.get("leave_one_out", ())) else ():
-        worst = plots.percent(max(item["relative_error"].values()))
-        rows.append((f"without motion {item['name']}", item.get("largest_shift"), item.get("parameter"), worst))
+    folds = s.cross_validation
+    more = folds.folds if folds is not None and folds.motions > len(s.leave_one_out) else ()
+    for what, items in (("without", s.leave_one_out), ("without motion", more)):
+        for item in items:
+            worst = plots.percent(max(item.relative_error.values())) if item.relative_error else None
+            rows.append((f"{what} {item.name}", item.largest_shift, item.parameter, worst))
     if not rows:
         return Section("sensitivity", "How the answer moves", (Paragraph("Not examined in this run.", "faint"),))
     table = Table(
@@ -210,42 +243,40 @@ def sensitivity_section(result: Result) -> Section:
 
 def essential_blocks(result: Result) -> tuple[Block, ...]:
     """Which base parameters are essential, and what leaving out each of the others costs; nothing when not asked for."""
-    found = result.sensitivity.get("essential")
-    if not found:
+    found = result.sensitivity.essential
+    if found is None:
         return ()
     rows: list[tuple[Cell, ...]] = [
-        (
-            step["name"],
-            step["statistic"],
-            step["p_value"],
-            step["bic_change"],
-            plots.percent(step["held_out_error"] - 1.0),
-        )
-        for step in found["removals"]
+        (step.name, step.statistic, step.p_value, step.bic_change, plots.percent(step.held_out_error - 1.0))
+        for step in found.removals
     ]
-    text = f"{len(found['kept'])} of {len(result.estimate)} base parameters are essential by {found['rule']}: {found['stopped']}."
+    text = (
+        f"{len(found.kept)} of {len(result.estimate)} base parameters are essential by {found.rule}: {found.stopped}."
+    )
     header = ("removed, in this order", "F", "p value", "change of BIC", "held-out error grows by")
     caption = "Chosen on the training motion alone; held-out error of all removals so far only prices them."
     return (Paragraph(text), Table(header, tuple(rows), caption=caption, folded=len(rows) > 12))
 
 
-def fold_paragraphs(folds: Mapping[str, Any]) -> tuple[Paragraph, ...]:
+def fold_paragraphs(folds: CrossValidated | None) -> tuple[Paragraph, ...]:
     """Cross-validation over motions in a sentence; nothing when the logs held one motion."""
-    if not folds:
+    if folds is None:
         return ()
-    errors = ", ".join(f"{name} {100 * error:.1f} %" for name, error in folds["relative_error"].items())
-    text = f"{folds['motions']} motions in {folds['k']} folds, each predicted by the others (unconstrained estimate): {errors}."
+    errors = ", ".join(f"{name} {100 * error:.1f} %" for name, error in folds.relative_error.items())
+    text = (
+        f"{folds.motions} motions in {folds.k} folds, each predicted by the others (unconstrained estimate): {errors}."
+    )
     return (Paragraph(text),)
 
 
 def reproduce_section(result: Result) -> Section:
     """The command as it was typed; rebuilt from the settings for a result that a program made."""
-    typed = result.provenance.get("command") or {}
-    if typed.get("line"):
+    typed = result.provenance.typed
+    if typed.line:
         lead = Paragraph(
             f"With the same files (hashes here and above) and armid {armid_version(result)}, this repeats it, as it was typed:"
         )
-        text = Paragraph(f"cd {shlex.quote(typed['folder'])}\n{typed['line']}", "code")
+        text = Paragraph(f"cd {shlex.quote(typed.folder)}\n{typed.line}", "code")
         return Section("reproduce", "How to reproduce", (lead, text, *named_files(typed)))
     lead = Paragraph(
         "A program made this result, not a command. With the same files (hashes above) and the same versions, this command, "
@@ -260,42 +291,39 @@ def reproduce_section(result: Result) -> Section:
 
 
 def armid_version(result: Result) -> str:
-    return str(result.provenance.get("versions", {}).get("armid", ""))
+    return result.provenance.versions.get("armid", "")
 
 
-def named_files(typed: Mapping[str, Any]) -> tuple[Table, ...]:
+def named_files(typed: CommandRecord) -> tuple[Table, ...]:
     """Files the command names beside robot and logs: bounds, a prior, a correction, a config file."""
-    rows = tuple((file["path"], fingerprint(file)) for file in typed.get("files", ()))
+    rows = tuple((path, fingerprint(digest)) for path, digest in typed.files)
     return (Table(("other file of the command", "sha256, first 16"), rows),) if rows else ()
 
 
 def command(result: Result) -> str:
     """A command line with the settings of an identification."""
     p, e, c = result.provenance, result.effects, result.conditioning
-    train, held_out = (log_words(p.get(part, ())) for part in ("train", "held_out"))
-    words = ["armid", "identify", str(p.get("robot", {}).get("path", "ROBOT")).removeprefix("catalogue:"), *train]
+    train, held_out = (log_words(logs) for logs in (p.train, p.held_out))
+    words = ["armid", "identify", (p.robot.path or "ROBOT").removeprefix("catalogue:"), *train]
     if held_out != train:
         words += [word for log in held_out for word in ("--validate", log)]
     words += ["--friction", ",".join((*e.friction, *e.shapes)) or "none"]
     words += ["--rotor-inertia"] if e.rotor_inertia else []
     words += ["--payload", e.payload.value, "--torques", e.torques.value]
-    for flag, key in (("--cutoff-hz", "cutoff_hz"), ("--torque-cutoff-hz", "torque_cutoff_hz")):
-        words += [flag, f"{c[key]:.6g}"] if c.get(key) else []
-    words += ["--torque-delay-ms", f"{1e3 * c['torque_delay_s']:.6g}"] if c.get("torque_delay_s") else []
-    words += ["--velocity", str(c["velocity"])] if "velocity" in c else []
-    settings = p.get("settings", {})
+    for flag, value in (("--cutoff-hz", c.cutoff_hz), ("--torque-cutoff-hz", c.torque_cutoff_hz)):
+        words += [flag, f"{value:.6g}"] if value else []
+    words += ["--torque-delay-ms", f"{1e3 * c.torque_delay_s:.6g}"] if c.torque_delay_s else []
+    words += ["--velocity", c.velocity]
+    settings = p.settings
     words += ["--prior-weight", f"{settings['regulariser_weight']:g}"] if "regulariser_weight" in settings else []
-    words += ["--seed", str(settings.get("seed", 0))]
+    words += ["--seed", str(p.seed or 0)]
     return shlex.join(words)
 
 
-def log_words(logs: Any) -> list[str]:
+def log_words(logs: Sequence[LogRecord]) -> list[str]:
     """What to give on the command line for each log: its mapping file, or its own path."""
     words: list[str] = []
     for log in logs:
-        reader = str(log.get("reader", ""))
-        if reader.startswith("mapping "):
-            words.append(reader.removeprefix("mapping "))
-        else:
-            words += [file["path"] for file in log.get("files", ())]
+        mapping = log.reader.removeprefix("mapping ")
+        words += [mapping] if mapping != log.reader else [path for path, _ in log.files]
     return list(dict.fromkeys(words))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from armid.identification.metrics import nominal_standard
-from armid.identification.result import Result
+from armid.identification.result import Result, combination
 from armid.page import Block, Figure, Paragraph, Section, Table
 from armid.report import plots
 
@@ -23,7 +23,7 @@ def base_table(result: Result) -> Table:
     e = result.estimate
     low, high = e.interval()
     flagged = set(e.poorly_identified["interval-holds-zero"])
-    known = dict(zip(e.base.parameters, nominal_standard(result.robot, e.base.parameters), strict=True))
+    known = dict(zip(e.base.parameters, nominal_standard(result.described, e.base.parameters), strict=True))
     nominal = [sum(w * known[name] for name, w in e.base.terms(k).items()) for k in range(len(e))]
     return Table(
         ("parameter", "value", "95 % from", "to", "nominal", "unit", "std. dev.", "in full"),
@@ -36,7 +36,7 @@ def base_table(result: Result) -> Table:
                 float(n),
                 plots.unit(u),
                 plots.percent(float(r), 1),
-                combination(e.base.terms(k)),
+                combination(e.base.terms(k)).replace("-", "−"),
             )
             for k, (name, v, a, b, n, u, r) in enumerate(
                 zip(e.names, e.values, low, high, nominal, e.units, e.relative_standard_deviations, strict=True)
@@ -81,17 +81,6 @@ def unseen(result: Result) -> tuple[Paragraph, ...]:
         return ()
     text = "Not identifiable, because no torque of this arm depends on them: " + ", ".join(names) + "."
     return (Paragraph(text, "faint"),)
-
-
-def combination(terms: dict[str, float]) -> str:
-    """A base parameter as a sum of standard ones."""
-    parts = []
-    for name, weight in terms.items():
-        sign = "−" if weight < 0 else "+"
-        size = "" if abs(abs(weight) - 1.0) < 1e-12 else f"{abs(weight):.4g} "
-        parts.append(f"{sign} {size}{name}")
-    text = " ".join(parts)
-    return text[2:] if text.startswith("+ ") else text
 
 
 def correlation_section(result: Result) -> Section:

@@ -20,7 +20,7 @@ Diagnosed = tuple[str, int, ResidualDiagnostics]
 
 def diagnostics_of(result: Result) -> Iterator[Diagnosed]:
     """Run, channel index and diagnostics of everything in the traces."""
-    n, robot = result.robot.n_joints, result.identified_robot()
+    n, robot = result.described.n_joints, result.robot
     weights: dict[str, Any] = {}
     for name, k, run, a in channels_of(result):
         if "inputs" not in a:

@@ -32,7 +32,7 @@ def titled(result: Result, name: str, run: str) -> str:
 
 def units(result: Result, k: int) -> tuple[str, str]:
     """Of torque and of velocity of a channel."""
-    sliding = result.robot.joints[k % result.robot.n_joints].kind is JointKind.PRISMATIC
+    sliding = result.described.joints[k % result.described.n_joints].kind is JointKind.PRISMATIC
     return ("N", "m/s") if sliding else ("N m", "rad/s")
 
 

@@ -19,7 +19,8 @@ from armid.design.motion import Design
 from armid.documents import plain
 from armid.export.export import Export, Format, export_result
 from armid.identification.pipeline import Identification, identify
-from armid.identification.result import Result, save_result
+from armid.identification.records import CommandRecord
+from armid.identification.result import Result
 from armid.kernels.compiled import thread_count
 from armid.logs.conditioning import Conditioning
 from armid.logs.health.check import check_log
@@ -226,7 +227,7 @@ def demo(
     fault: str | Fault = Fault.NONE,
     seed: int = 0,
     progress: Progress | None = None,
-    command: Mapping[str, Any] | None = None,
+    command: CommandRecord | None = None,
 ) -> Demonstration:
     """The whole story on the embedded robot: design, simulate, identify, validate, export, report.
 
@@ -272,9 +273,9 @@ def tell_story(
     settings = Identification(effects=EFFECTS, conditioning=conditioning, seed=story.seed)
     result = identify(robot, logs[:1], logs[1:], settings, progress=progress)
     if command:
-        result = replace(result, provenance={**result.provenance, "command": dict(command)})
+        result = replace(result, provenance=replace(result.provenance, command=command.line, typed=command))
     progress("writing the result, its export and the report")
-    save_result(result, folder / "result")
+    result.save(folder / "result")
     inside, total = _coverage(result, runs[0])
     return Demonstration(
         design=training,

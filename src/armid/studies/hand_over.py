@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from armid.estimation.estimate import Estimate
-from armid.identification.pipeline import identify
+from armid.identification.identify import IdentifyWords, Source, request
+from armid.identification.pipeline import run_identification
 from armid.identification.result import Result
 from armid.identification.settings import Identification
 from armid.logs.log import Log
+from armid.logs.recording import Recording
+from armid.outcome import Outcome
+from armid.page import Cell, Table
 from armid.robot.robot import Robot
 
 NOMINAL, CALIBRATED, LEVELLED = "nominal kinematics", "calibrated kinematics", "calibrated, gravity levelled"
@@ -42,9 +48,11 @@ class Change:
         return tuple((value - self.values[0]) / size if size > 0.0 else 0.0 for value in self.values)
 
 
-@dataclass(frozen=True, eq=False)
-class HandOver:
+@dataclass(frozen=True, eq=False, repr=False)
+class HandOver(Outcome):
     """Identifications of the same recordings: nominal kinematics first, everything that is known last.
+
+    Its verdict, checks, notes and provenance are those of the last.
 
     Args:
         names: of the beliefs.
@@ -52,25 +60,102 @@ class HandOver:
         changes: of the nominal arm's base parameters.
     """
 
+    _page: ClassVar[str] = "armid.report.hand_over:hand_over_report"
+
     names: tuple[str, ...]
     results: tuple[Result, ...]
     changes: tuple[Change, ...]
+
+    def __post_init__(self) -> None:
+        for name in ("checks", "notes", "provenance"):
+            object.__setattr__(self, name, getattr(self.result, name))
 
     @property
     def result(self) -> Result:
         """With calibrated kinematics and, when asked for, the real direction of gravity."""
         return self.results[-1]
 
+    def as_dict(self) -> dict[str, Any]:
+        """The keys of the result to use; under `hand_over` errors under every belief, and the parameters that moved."""
+        return {**self.result.as_dict(), "hand_over": self._summary()}
+
+    def _summary(self) -> dict[str, Any]:
+        return {
+            "results": [
+                {
+                    "name": name,
+                    "verdict": result.verdict,
+                    "relative_error_held_out": result.relative_error["held_out"],
+                    "gravity": result.described.gravity.tolist(),
+                    "joints": [joint.as_dict() for joint in result.joints],
+                }
+                for name, result in zip(self.names, self.results, strict=True)
+            ],
+            "parameters": [
+                {
+                    "name": c.name,
+                    "unit": c.unit,
+                    "values": c.values,
+                    "standard_deviations": c.standard_deviations,
+                    "relative_differences": c.relative,
+                }
+                for c in self.changes
+            ],
+        }
+
+    def _heading(self) -> str:
+        return self.result._heading()
+
+    def _tables(self) -> tuple[Table, ...]:
+        rows: list[tuple[Cell, ...]] = []
+        for k, (name, result) in enumerate(zip(self.names, self.results, strict=True)):
+            moved = sorted(abs(c.relative[k]) for c in self.changes)
+            change = f"{100 * moved[len(moved) // 2]:.2f} %" if k else ""
+            rows.append((name, f"{100 * result.relative_error['held_out']:.3f} %", str(result.verdict), change))
+        header = ("kinematics", "held-out error", "verdict", "median change of parameters")
+        return (Table(header, tuple(rows), caption="what calibration changed"), *self.result._tables())
+
+    def save(self, folder: str | Path) -> tuple[Path, ...]:
+        """Writes the result to use, the page that puts the beliefs side by side, and the nominal result in its own folder."""
+        place = Path(folder)
+        files = self.result.save(place)
+        page = self.report(place / "hand_over.html")
+        return (*files, page, *self.results[0].save(place / "nominal"))
+
+
+def identify_calibrated(
+    robot: str | Path | Robot, logs: Source | Sequence[Source], **words: Unpack[IdentifyWords]
+) -> HandOver:
+    """Identifies with a calibration's correction, and beside it what less knowledge would have given.
+
+    Args:
+        robot: description: a path, a name of the catalogue, or a loaded robot.
+        logs: to learn from.
+        words: as `armid.identify` takes them; `correction` among them.
+    """
+    asked = request(robot, logs, **words)
+    assert asked.calibrated is not None, "a correction is needed"
+    return hand_over(
+        asked.robot,
+        asked.calibrated.without_gravity,
+        asked.train,
+        asked.held_out,
+        asked.settings,
+        gravity=asked.calibrated.gravity,
+        motion=asked.calibrated.moved,
+        progress=asked.progress,
+    )
+
 
 def hand_over(
     nominal: Robot,
     calibrated: Robot,
-    train: Sequence[Log],
-    held_out: Sequence[Log],
+    train: Sequence[Recording | Log],
+    held_out: Sequence[Recording | Log],
     settings: Identification,
     *,
     gravity: npt.ArrayLike | None = None,
-    motion: Callable[[Log], Log] = lambda log: log,
+    motion: Callable[[Any], Recording | Log] = lambda log: log,
     progress: Callable[[str], None] = lambda _: None,
 ) -> HandOver:
     """Identify with nominal kinematics, with calibrated ones, and with gravity as it really is.
@@ -78,8 +163,8 @@ def hand_over(
     Args:
         nominal: the arm as described.
         calibrated: the same arm after kinematic calibration.
-        train: logs to learn from.
-        held_out: logs no part of which is used for any choice.
+        train: recordings to learn from.
+        held_out: recordings no part of which is used for any choice.
         settings: of the identification; `find_gravity` fits base tilt from the training torque.
         gravity: in the base frame, from a levelled instrument [m/s^2], shape [3]; a sensor frame alone does not know it.
         motion: what the calibration makes of a recording: encoder errors taken off. Nominal kinematics knows of none.
@@ -97,7 +182,7 @@ def hand_over(
     for name, arm, how in beliefs:
         progress(name)
         learned, tested = (train, held_out) if name == NOMINAL else moved
-        results.append(identify(arm, learned, tested, how))
+        results.append(run_identification(arm, learned, tested, how))
     return HandOver(tuple(name for name, _, _ in beliefs), tuple(results), changes([r.estimate for r in results]))
 
 

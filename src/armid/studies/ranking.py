@@ -14,7 +14,8 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.estimation.estimate import Estimate
 from armid.identifiability.expectation import trajectory_condition
-from armid.identification.pipeline import Identification, identify
+from armid.identification.pipeline import run_identification
+from armid.identification.settings import Identification
 from armid.logs.conditioning import Conditioning
 from armid.logs.health.check import check_log
 from armid.motions.fourier import FourierTrajectory
@@ -70,7 +71,7 @@ def run_one(robot: Robot, index: int, motion: Trajectory, truth: dict[str, float
     log = measure(run_motion(robot, twice), typical_sensors(robot.limit("torque")), declared=robot, seed=seed)
     train, held_out = check_log(log, robot).split(0.5)
     settings = Identification(effects=EFFECTS, conditioning=Conditioning(), seed=seed)
-    estimate = identify(robot, [train], [held_out], settings).estimate
+    estimate = run_identification(robot, [train], [held_out], settings).estimate
     true = true_base(estimate, truth)
     scale = error_scale(estimate, true)
     return Ranked(

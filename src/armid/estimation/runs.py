@@ -1,0 +1,151 @@
+"""Runs of any length in flat memory: what does not fit is put aside in a temporary file and read back run by run."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import IO, overload
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.estimation.run import Run
+from armid.kernels.source import RowSource
+
+HELD_BYTES = 64 << 20
+"""Of all runs together that are held in memory: 190,000 samples of seven joints; longer motion is put aside."""
+
+
+class Runs(Sequence[Run]):
+    """Runs that are loaded when they are asked for; the last one loaded stays at hand.
+
+    Args:
+        load: gives the run at an index.
+        lengths: samples of every run.
+    """
+
+    def __init__(self, load: Callable[[int], Run], lengths: Sequence[int]) -> None:
+        self._load = load
+        self.lengths = tuple(lengths)
+        self._held: tuple[int, Run] | None = None
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    @overload
+    def __getitem__(self, index: int) -> Run: ...
+    @overload
+    def __getitem__(self, index: slice) -> Runs: ...
+    def __getitem__(self, index: int | slice) -> Run | Runs:
+        if isinstance(index, slice):
+            chosen = range(len(self))[index]
+            return Runs(lambda k: self[chosen[k]], [self.lengths[k] for k in chosen])
+        k = range(len(self))[index]
+        if self._held is None or self._held[0] != k:
+            self._held = None
+            self._held = k, self._load(k)
+        return self._held[1]
+
+    def __iter__(self) -> Iterator[Run]:
+        return (self[k] for k in range(len(self)))
+
+    def map(self, change: Callable[[Run], Run]) -> Runs:
+        """The same runs, each changed whenever it is loaded."""
+        return Runs(lambda k: change(self[k]), self.lengths)
+
+
+def map_runs(runs: Sequence[Run], change: Callable[[Run], Run]) -> Sequence[Run]:
+    """Every run changed: at once when they are in memory, else whenever one is loaded."""
+    return runs.map(change) if isinstance(runs, Runs) else tuple(change(run) for run in runs)
+
+
+def lengths_of(runs: Sequence[Run]) -> tuple[int, ...]:
+    """Samples of every run, without loading any."""
+    return runs.lengths if isinstance(runs, Runs) else tuple(len(run) for run in runs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """Where a run is in the file, and what of it is small.
+
+    Args:
+        run: with empty arrays.
+        offset: in numbers from the beginning of the file.
+        samples: how many.
+        raw: whether the torque before filtering is there.
+    """
+
+    run: Run
+    offset: int
+    samples: int
+    raw: bool
+
+
+class RunShelf:
+    """Takes runs one by one and gives them back as a sequence.
+
+    Args:
+        held_bytes: up to which they stay in memory.
+    """
+
+    def __init__(self, held_bytes: int = HELD_BYTES) -> None:
+        self._limit = held_bytes
+        self._bytes = 0
+        self._held: list[Run] = []
+        self._places: list[_Place] = []
+        self._file: IO[bytes] | None = None
+        self._end = 0
+
+    def append(self, run: Run) -> None:
+        """One more run; once there are too many for memory, all go to the file."""
+        if self._file is None:
+            self._held.append(run)
+            self._bytes += sum(array.nbytes for array in _arrays(run))
+            if self._bytes <= self._limit:
+                return
+            self._file = tempfile.TemporaryFile(prefix="armid-runs-", buffering=0)  # noqa: SIM115 - lives as long as we do
+            for held in self._held:
+                self._put(held)
+            self._held.clear()
+            return
+        self._put(run)
+
+    def _put(self, run: Run) -> None:
+        assert self._file is not None
+        for array in _arrays(run):
+            # Columns are contiguous in the file as they are in memory.
+            np.ascontiguousarray(array.T).tofile(self._file)
+        small = replace(
+            run,
+            inputs=run.inputs[:0],
+            y=run.y[:0],
+            y_raw=None if run.y_raw is None else run.y_raw[:0],
+            segments=run.segments,
+        )
+        self._places.append(_Place(run=small, offset=self._end, samples=len(run), raw=run.y_raw is not None))
+        self._end += sum(array.size for array in _arrays(run))
+
+    def runs(self) -> Sequence[Run]:
+        """All of them, in order."""
+        if self._file is None:
+            return tuple(self._held)
+        places = tuple(self._places)
+        return Runs(lambda k: self._get(places[k]), [place.samples for place in places])
+
+    def _get(self, place: _Place) -> Run:
+        file = self._file
+        assert file is not None
+        file.seek(place.offset * np.dtype(np.float64).itemsize)
+
+        def read(columns: int) -> FloatArray:
+            flat = np.fromfile(file, dtype=np.float64, count=columns * place.samples)
+            return flat.reshape(columns, place.samples).T
+
+        source: RowSource = place.run.source
+        inputs, y = read(len(source.inputs)), read(len(source.channels))
+        return replace(place.run, inputs=inputs, y=y, y_raw=read(len(source.channels)) if place.raw else None)
+
+
+def _arrays(run: Run) -> tuple[FloatArray, ...]:
+    return (run.inputs, run.y) if run.y_raw is None else (run.inputs, run.y, run.y_raw)

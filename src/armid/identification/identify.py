@@ -1,0 +1,395 @@
+"""`armid.identify`: recordings of an arm to a judged model of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypedDict
+
+from armid.consistency.bounds import Bounds
+from armid.consistency.bounds_file import read_bounds
+from armid.consistency.geometry_bounds import GeometryBounds
+from armid.consistency.possible import REGULARISERS, Way
+from armid.errors import InputError, UnknownNameError
+from armid.estimation.essential import Rule
+from armid.identification.pipeline import Progress, run_identification
+from armid.identification.prepare import payload_effects
+from armid.identification.result import Result, load_result
+from armid.identification.settings import PRIOR_WEIGHT, Identification, Method
+from armid.kinematics.correction import read_correction
+from armid.logs.conditioning import Conditioning, VelocitySource
+from armid.logs.encoders import corrected_log
+from armid.logs.log import Log
+from armid.logs.read import ReadOptions
+from armid.logs.recording import Recording, open_recording
+from armid.parameters.effects import DEFAULT_FRICTION, Effects, PayloadRuns, TorqueSide, effects_of
+from armid.robot.load import load_robot
+from armid.robot.robot import Robot
+from armid.words import choice, numbers
+
+HELD_OUT = 0.4
+"""Fraction of the time of every log that is kept aside when no validation log is given."""
+
+GEOMETRY = "geometry"
+"""Word for bounds by the links' shapes alone, where otherwise a file is named."""
+
+Source = str | Path | Log | Recording
+"""A recording, or where it is."""
+
+
+class IdentifyWords(TypedDict, total=False):
+    """What `identify` takes besides robot and logs; see there."""
+
+    validate: Source | Sequence[Source] | None
+    prior: str | Path | Result | None
+    friction: str
+    rotor_inertia: bool
+    payload: str | PayloadRuns
+    torques: str | TorqueSide
+    effects: Effects | None
+    method: str | Method
+    cutoff_hz: float | None
+    torque_cutoff_hz: float | None
+    torque_delay: float
+    velocity: str | VelocitySource | None
+    find_gravity: bool
+    essential: str | Rule | None
+    gravity: str | Sequence[float] | None
+    gravity_frame: str
+    consistency: str | Way
+    regulariser: str
+    prior_weight: float
+    bounds: str | Path | Bounds | None
+    correction: str | Path | None
+    sensitivity: bool
+    accept: Sequence[str]
+    options: ReadOptions | None
+    seed: int
+    progress: Progress
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Request:
+    """An identification that was asked for: recordings open, words read.
+
+    Args:
+        robot: as described.
+        train, held_out: recordings.
+        settings: see there.
+        calibrated: the arm with its correction, when one was given.
+        progress: told in words what is being done.
+    """
+
+    robot: Robot
+    train: tuple[Recording, ...]
+    held_out: tuple[Recording, ...]
+    settings: Identification
+    calibrated: Calibrated | None
+    progress: Progress
+
+
+def identify(
+    robot: str | Path | Robot,
+    logs: Source | Sequence[Source],
+    *,
+    validate: Source | Sequence[Source] | None = None,
+    prior: str | Path | Result | None = None,
+    friction: str = DEFAULT_FRICTION,
+    rotor_inertia: bool = False,
+    payload: str | PayloadRuns = PayloadRuns.NONE,
+    torques: str | TorqueSide = TorqueSide.LINK,
+    effects: Effects | None = None,
+    method: str | Method = Method.WEIGHTED,
+    cutoff_hz: float | None = None,
+    torque_cutoff_hz: float | None = None,
+    torque_delay: float = 0.0,
+    velocity: str | VelocitySource | None = None,
+    find_gravity: bool = False,
+    essential: str | Rule | None = None,
+    gravity: str | Sequence[float] | None = None,
+    gravity_frame: str = "base",
+    consistency: str | Way = Way.LMI,
+    regulariser: str = "pull-back",
+    prior_weight: float = PRIOR_WEIGHT,
+    bounds: str | Path | Bounds | None = None,
+    correction: str | Path | None = None,
+    sensitivity: bool = True,
+    accept: Sequence[str] = (),
+    options: ReadOptions | None = None,
+    seed: int = 0,
+    progress: Progress = lambda _: None,
+) -> Result:
+    """Estimates an arm's parameters, makes its bodies possible, tests them on motion held out, and judges the whole.
+
+    Args:
+        robot: description: a path, a name of the catalogue, or a loaded robot.
+        logs: to learn from: files, mapping files, or logs in memory; one or several.
+        validate: held-out recordings; without any the last 40 % of the time of every log are held out.
+        prior: an earlier result of the same arm; its Information is added.
+        friction: words with commas between them: viscous, coulomb, offset; asymmetric, stribeck, smooth, load, coupled.
+        rotor_inertia: whether rotor inertias are estimated (always so on the motor side).
+        payload: which runs carried an unknown payload.
+        torques: where torque was measured.
+        effects: all of the four together, instead of words.
+        method: of the free estimate.
+        cutoff_hz: of the low-pass on motion and torque; chosen from the spectrum by default.
+        torque_cutoff_hz: another one for torque.
+        torque_delay: how late torque is against the motion [s]; it is moved back.
+        velocity: `position` or `measured`; whichever explains the training torque better by default.
+        find_gravity: whether base tilt and mounting are estimated from the torque, and used.
+        essential: rule by which parameters are also eliminated, with the price of each; None for not.
+        gravity: in the base frame [m/s^2]; the description's by default.
+        gravity_frame: of `gravity`: `base`, or `sensor[:NAME]`, the levelled instrument that `correction` was measured with.
+        consistency: way in which possible bodies are found.
+        regulariser: kind of pull towards the description's bodies.
+        prior_weight: of that pull, one over the squared relative doubt.
+        bounds: what is known about the bodies: a file, the word `geometry`, or `Bounds`.
+        correction: file of a kinematic calibration; the arm is identified with it.
+        sensitivity: whether other cut-offs and leaving out each motion are tried.
+        accept: codes of errors in the logs that were looked at and are accepted.
+        options: what log files do not say themselves.
+        seed: of sampled certificates.
+        progress: told in words what is being done.
+
+    Raises:
+        InputError: unusable input, or options that contradict each other.
+    """
+    asked = request(
+        robot,
+        logs,
+        validate=validate,
+        prior=prior,
+        friction=friction,
+        rotor_inertia=rotor_inertia,
+        payload=payload,
+        torques=torques,
+        effects=effects,
+        method=method,
+        cutoff_hz=cutoff_hz,
+        torque_cutoff_hz=torque_cutoff_hz,
+        torque_delay=torque_delay,
+        velocity=velocity,
+        find_gravity=find_gravity,
+        essential=essential,
+        gravity=gravity,
+        gravity_frame=gravity_frame,
+        consistency=consistency,
+        regulariser=regulariser,
+        prior_weight=prior_weight,
+        bounds=bounds,
+        correction=correction,
+        sensitivity=sensitivity,
+        accept=accept,
+        options=options,
+        seed=seed,
+        progress=progress,
+    )
+    arm, train, held_out, settings = asked.robot, asked.train, asked.held_out, asked.settings
+    if asked.calibrated is not None:
+        train, held_out = (tuple(asked.calibrated.moved(log) for log in part) for part in (train, held_out))
+        arm, settings = asked.calibrated.robot, replace(settings, described=arm)
+    return run_identification(arm, train, held_out, settings, progress=progress)
+
+
+def request(
+    robot: str | Path | Robot,
+    logs: Source | Sequence[Source],
+    *,
+    validate: Source | Sequence[Source] | None = None,
+    prior: str | Path | Result | None = None,
+    friction: str = DEFAULT_FRICTION,
+    rotor_inertia: bool = False,
+    payload: str | PayloadRuns = PayloadRuns.NONE,
+    torques: str | TorqueSide = TorqueSide.LINK,
+    effects: Effects | None = None,
+    method: str | Method = Method.WEIGHTED,
+    cutoff_hz: float | None = None,
+    torque_cutoff_hz: float | None = None,
+    torque_delay: float = 0.0,
+    velocity: str | VelocitySource | None = None,
+    find_gravity: bool = False,
+    essential: str | Rule | None = None,
+    gravity: str | Sequence[float] | None = None,
+    gravity_frame: str = "base",
+    consistency: str | Way = Way.LMI,
+    regulariser: str = "pull-back",
+    prior_weight: float = PRIOR_WEIGHT,
+    bounds: str | Path | Bounds | None = None,
+    correction: str | Path | None = None,
+    sensitivity: bool = True,
+    accept: Sequence[str] = (),
+    options: ReadOptions | None = None,
+    seed: int = 0,
+    progress: Progress = lambda _: None,
+) -> Request:
+    """What is to be identified from what, and how; arguments as `identify` takes them."""
+    progress("reading")
+    down = None if gravity is None else numbers("--gravity", gravity, 3, "0,0,-9.81")
+    check_gravity_frame(gravity_frame, down, correction)
+    settings = settings_of(
+        effects or effects_of(friction, rotor_inertia=rotor_inertia, payload=payload, torques=torques, shapes=True),
+        conditioning=Conditioning(
+            cutoff=cutoff_hz, torque_cutoff=torque_cutoff_hz, torque_delay=torque_delay, accept=tuple(accept)
+        ),
+        velocity=velocity,
+        method=method,
+        find_gravity=find_gravity,
+        essential=essential,
+        consistency=consistency,
+        regulariser=regulariser,
+        prior_weight=prior_weight,
+        sensitivity=sensitivity,
+        seed=seed,
+    )
+    arm = loaded(robot, down if correction is None else None)
+    train, held_out = training_and_held_out(arm, logs, validate, options)
+    settings = replace(
+        settings,
+        effects=payload_effects(settings.effects, [*train, *held_out]),
+        bounds=bounds_of(bounds, arm),
+        prior=load_result(prior) if isinstance(prior, str | Path) else prior,
+    )
+    return Request(
+        robot=arm,
+        train=tuple(train),
+        held_out=tuple(held_out),
+        settings=settings,
+        calibrated=None if correction is None else Calibrated(arm, Path(correction), down, gravity_frame),
+        progress=progress,
+    )
+
+
+def settings_of(
+    effects: Effects,
+    *,
+    conditioning: Conditioning,
+    velocity: str | VelocitySource | None,
+    method: str | Method,
+    find_gravity: bool,
+    essential: str | Rule | None,
+    consistency: str | Way,
+    regulariser: str,
+    prior_weight: float,
+    sensitivity: bool,
+    seed: int,
+) -> Identification:
+    """Settings from words, before any file is read.
+
+    Raises:
+        UnknownNameError: a word that does not exist.
+        InputError: a weight that is not positive.
+    """
+    if regulariser not in REGULARISERS:
+        raise UnknownNameError("regulariser", regulariser, REGULARISERS)
+    if not prior_weight > 0.0:
+        raise InputError("--prior-weight", f"{prior_weight}", "expected a positive number")
+    return Identification(
+        effects=effects,
+        conditioning=conditioning,
+        velocity=None if velocity in (None, "auto") else choice("velocity source", velocity or "", VelocitySource),
+        method=choice("method", method, Method),
+        find_gravity=find_gravity,
+        essential=None if essential is None else choice("rule for essential parameters", essential, Rule),
+        regulariser=REGULARISERS[regulariser](prior_weight),
+        way=choice("consistency", consistency, Way),
+        sensitivity=sensitivity,
+        seed=seed,
+    )
+
+
+def loaded(robot: str | Path | Robot, gravity: Sequence[float] | None = None) -> Robot:
+    """A robot, with another direction of gravity where one is given [m/s^2]."""
+    arm = robot if isinstance(robot, Robot) else load_robot(robot)
+    return arm if gravity is None else arm.with_gravity(gravity)
+
+
+def listed(sources: Source | Sequence[Source] | None) -> list[Source]:
+    """One or several sources as a list."""
+    if sources is None:
+        return []
+    return [sources] if isinstance(sources, str | Path | Log | Recording) else list(sources)
+
+
+def opened(source: Source, robot: Robot, options: ReadOptions | None = None) -> Recording:
+    """A recording, read and checked; one that is open stays as it is."""
+    return source if isinstance(source, Recording) else open_recording(source, robot, options=options)
+
+
+def training_and_held_out(
+    robot: Robot,
+    logs: Source | Sequence[Source],
+    validate: Source | Sequence[Source] | None,
+    options: ReadOptions | None = None,
+) -> tuple[list[Recording], list[Recording]]:
+    """Checked recordings; without validation logs the last part of the time of each is held out."""
+    read = [opened(source, robot, options) for source in listed(logs)]
+    held_out = listed(validate)
+    if held_out:
+        return read, [opened(source, robot, options) for source in held_out]
+    pairs = [recording.split(1.0 - HELD_OUT) for recording in read]
+    return [first for first, _ in pairs], [last for _, last in pairs]
+
+
+def bounds_of(bounds: str | Path | Bounds | None, robot: Robot) -> Bounds:
+    """Bounds of a file, of the shapes alone, as given, or none but the signs of drives."""
+    if bounds is None:
+        return Bounds()
+    if isinstance(bounds, Bounds):
+        return bounds
+    if str(bounds) == GEOMETRY and not Path(bounds).exists():
+        return GeometryBounds().apply(robot)
+    return read_bounds(Path(bounds), robot)
+
+
+def check_gravity_frame(frame: str, gravity: Sequence[float] | None, correction: str | Path | None) -> None:
+    """Refuses a frame that nothing is known about.
+
+    Raises:
+        InputError: a sensor's frame without gravity in it, or without the calibration that places it.
+    """
+    if frame != "base" and (gravity is None or correction is None):
+        raise InputError(
+            "--gravity-frame", frame, "a sensor's frame needs --gravity in it and --correction to place it"
+        )
+
+
+class Calibrated:
+    """An arm with its calibrated kinematics, and recordings as its corrected encoders would have made them.
+
+    Args:
+        nominal: as described.
+        correction: file of a calibration.
+        gravity: [m/s^2], from a levelled instrument, in `frame`; None when nobody gave it.
+        frame: `base`, `sensor`, or `sensor:NAME` of a calibration with several.
+    """
+
+    def __init__(
+        self, nominal: Robot, correction: Path, gravity: Sequence[float] | None = None, frame: str = "base"
+    ) -> None:
+        self._known = read_correction(correction, nominal)
+        self.gravity = (
+            gravity if gravity is None or frame == "base" else self._known.gravity(gravity, named_sensor(frame))
+        )
+        self.robot = self._known.robot if self.gravity is None else self._known.robot.with_gravity(self.gravity)
+
+    @property
+    def without_gravity(self) -> Robot:
+        """The calibrated arm under the description's gravity."""
+        return self._known.robot
+
+    def moved(self, recording: Recording) -> Recording:
+        """What the calibration makes of a recording: encoder errors taken off."""
+        return recording.changed(lambda log: corrected_log(log, self._known.model, self._known.values))
+
+
+def named_sensor(frame: str) -> str | None:
+    """Name of the sensor whose frame is meant; None for the only one.
+
+    Raises:
+        InputError: neither `base` nor `sensor`.
+    """
+    word, _, name = frame.partition(":")
+    if word != "sensor":
+        raise InputError("--gravity-frame", repr(frame), "expected base, sensor, or sensor:NAME")
+    return name or None

@@ -1,0 +1,303 @@
+"""A result on disk: `result.json` for people and programs, `result.npz` for numbers, `torque.npz` for figures.
+
+The folder is written beside its final place and renamed at the end: it is either complete or not there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import numpy.typing as npt
+
+from armid.arrays import FloatArray
+from armid.consistency.certificates import Certificates
+from armid.consistency.consistent import ConsistentEstimate
+from armid.consistency.prior import Prior
+from armid.documents import check_replaceable as replaceable
+from armid.documents import read_arrays, read_json, replacing, write_arrays, write_json
+from armid.errors import InputError
+from armid.estimation.estimate import Estimate
+from armid.estimation.torque_error import JointErrors, number
+from armid.identifiability.base import BaseParameters
+from armid.identifiability.rank import RankDecision
+from armid.identification.records import FrictionShapes, Gain, ResolvedConditioning, ResultProvenance, Sensitivity
+from armid.identification.result import Result
+from armid.information.status import Status
+from armid.information.storage import factors, restored_information
+from armid.notes import Note, Severity
+from armid.outcome import Check
+from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
+from armid.robot.record import record, restored
+
+SCHEMA = "armid.result/2"
+FAMILY = "armid.result/"
+JSON_NAME = "result.json"
+ARRAYS_NAME = "result.npz"
+TRACES_NAME = "torque.npz"
+WHAT = "a result folder, the --out of armid identify"
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+def check_replaceable(target: Path) -> None:
+    """Refuses a folder that holds something else than a result; asked early.
+
+    Raises:
+        InputError: the target exists and is something else.
+    """
+    replaceable(target, marker=JSON_NAME, what="result")
+
+
+def write_result(result: Result, target: Path) -> tuple[Path, ...]:
+    """Writes the folder, all or nothing; an earlier result there is replaced. Returns the files."""
+    with replacing(target, marker=JSON_NAME, what="result") as place:
+        write_json(place / JSON_NAME, summary(result))
+        write_arrays(place / ARRAYS_NAME, arrays(result))
+        if result.traces:
+            write_arrays(place / TRACES_NAME, result.traces)
+    names = [JSON_NAME, ARRAYS_NAME, *([TRACES_NAME] if result.traces else [])]
+    return tuple(target / name for name in names)
+
+
+def summary(result: Result) -> dict[str, Any]:
+    """Everything but the large arrays."""
+    return {
+        "schema": SCHEMA,
+        **result.as_dict(),
+        "checks": [check.as_dict() for check in result.checks],
+        "relative_error": dict(result.relative_error),
+        "joints_nominal": [joint.as_dict() for joint in result.joints_nominal],
+        "estimate": estimate_record(result.estimate),
+        "consistent": consistent_record(result.consistent),
+        "certificates": asdict(result.certificates),
+        "friction": None if result.friction is None else result.friction.as_dict(),
+        "provenance": result.provenance.as_dict(),
+        "effects": {
+            **asdict(result.effects),
+            "torques": result.effects.torques.value,
+            "payload": result.effects.payload.value,
+        },
+        "robot": record(result.described),
+        "counts": {
+            name: {channel.name: channel.count for channel in information.channels}
+            for name, information in (("information", result.information), ("held_out", result.held_out_information))
+            if information is not None
+        },
+    }
+
+
+def estimate_record(e: Estimate) -> dict[str, Any]:
+    columns = zip(e.names, e.units, e.values, e.standard_deviations, e.relative_standard_deviations, strict=True)
+    return {
+        "method": e.method,
+        "status": e.status.value,
+        "iterations": e.iterations,
+        "covariance_kind": e.covariance_kind,
+        "sigma": dict(e.sigma),
+        "rank_reason": e.base.decision.reason,
+        "rank_tolerance": e.base.decision.tolerance,
+        "rank_gap": e.base.decision.gap,
+        "parameters": [
+            {
+                "name": name,
+                "unit": unit,
+                "value": float(v),
+                "standard_deviation": float(s),
+                "relative_standard_deviation": float(r),
+                "terms": e.base.terms(k),
+            }
+            for k, (name, unit, v, s, r) in enumerate(columns)
+        ],
+        "poorly_identified": {rule: list(names) for rule, names in e.poorly_identified.items()},
+        "notes": [note.as_dict() for note in e.notes],
+        "provenance": dict(e.provenance),
+    }
+
+
+def consistent_record(c: ConsistentEstimate) -> dict[str, Any]:
+    columns = zip(
+        c.names,
+        c.units,
+        c.values,
+        c.prior.values,
+        c.standard_deviations,
+        c.determined_by,
+        c.data_share,
+        strict=True,
+    )
+    return {
+        "method": c.method,
+        "regulariser": c.regulariser,
+        "status": c.status.value,
+        "iterations": c.iterations,
+        "seconds": c.seconds,
+        "chi_square": c.chi_square,
+        "chi_square_free": c.chi_square_free,
+        "prior_origin": dict(c.prior.origin),
+        "parameters": [
+            {
+                "name": name,
+                "unit": unit,
+                "value": float(v),
+                "prior": float(p),
+                "standard_deviation": float(s),
+                "determined_by": by,
+                "data_share": float(share),
+            }
+            for name, unit, v, p, s, by, share in columns
+        ],
+        "notes": [note.as_dict() for note in c.notes],
+    }
+
+
+def arrays(result: Result) -> Arrays:
+    """What JSON would only round or bloat."""
+    base, c = result.estimate.base, result.consistent
+    out: Arrays = {
+        "values": result.estimate.values,
+        "covariance": result.estimate.covariance,
+        "independent": base.independent,
+        "dependent": base.dependent,
+        "K": base.K,
+        "singular_values": base.decision.singular_values,
+        "standard": c.values,
+        "prior": c.prior.values,
+        "prior_scale": c.prior.scale,
+        "data_share": c.data_share,
+        "standard_deviations": c.standard_deviations,
+        **factors(result.information, "information"),
+    }
+    return out if result.held_out_information is None else out | factors(result.held_out_information, "held_out")
+
+
+def read_result(folder: Path, *, traces: bool) -> Result:
+    """A stored result; see `load_result`."""
+    place = folder.parent if folder.name == JSON_NAME else folder
+    path = place / JSON_NAME
+    if not path.is_file():
+        raise InputError(place, "not a result folder", "give the --out of armid identify")
+    text = read_json(path, WHAT)
+    found = text.get("schema")
+    if found != SCHEMA:
+        known = isinstance(found, str) and found.startswith(FAMILY)
+        raise InputError(path, f"schema {found!r}", f"this version reads {SCHEMA}: identify again" if known else WHAT)
+    try:
+        data = read_arrays(place / ARRAYS_NAME, WHAT)
+        stored = place / TRACES_NAME
+        extra = read_arrays(stored, WHAT) if traces and stored.exists() else {}
+        return restored_result(text, data, extra, str(place))
+    except (InputError, KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise InputError(place, f"damaged result ({type(error).__name__}: {error})", "identify again") from None
+
+
+def restored_result(text: dict[str, Any], data: Arrays, traces: dict[str, FloatArray], where: str) -> Result:
+    """The objects behind a stored summary."""
+    consistent = restored_consistent(text["consistent"], data)
+    estimate = restored_estimate(text["estimate"], data, consistent.names)
+    k = text["certificates"]
+    k["p_value"] = number(k["p_value"])
+    k["distance"] = inf if k["distance"] is None else k["distance"]
+    effects = {
+        **text["effects"],
+        "torques": TorqueSide(text["effects"]["torques"]),
+        "payload": PayloadRuns(text["effects"]["payload"]),
+    }
+    joints, raw, nominal = (
+        tuple(JointErrors.from_dict(j) for j in text[key]) for key in ("joints", "joints_raw", "joints_nominal")
+    )
+    counts = text["counts"]
+    information, held_out = (
+        restored_information(data, name, consistent.names, tuple(counts[name]), tuple(counts[name].values()))
+        if name in counts
+        else None
+        for name in ("information", "held_out")
+    )
+    if information is None:
+        raise ValueError("no Information")
+    return Result(
+        described=restored(text["robot"], where),
+        effects=Effects(**effects),
+        estimate=estimate,
+        consistent=consistent,
+        certificates=Certificates(**k),
+        joints=joints,
+        joints_raw=raw,
+        joints_nominal=nominal,
+        relative_error={part: number(value) for part, value in text["relative_error"].items()},
+        condition_number=unbounded(text["condition_number"]),
+        condition_number_scaled=unbounded(text["condition_number_scaled"]),
+        information=information,
+        held_out_information=held_out,
+        checks=tuple(
+            Check(**{**check, "value": number(check["value"]), "limit": number(check["limit"])})
+            for check in text["checks"]
+        ),
+        gains={name: Gain(**gain) for name, gain in text["gains"].items()},
+        conditioning=ResolvedConditioning.from_dict(text["conditioning"]),
+        sensitivity=Sensitivity.from_dict(text["sensitivity"]),
+        provenance=ResultProvenance.from_dict(text["provenance"]),
+        notes=notes_of(text["notes"]),
+        friction=None if text["friction"] is None else FrictionShapes.from_dict(text["friction"]),
+        traces=traces,
+        seconds=text["seconds"],
+        peak_memory_mb=text["peak_memory_mb"],
+    )
+
+
+def restored_estimate(e: dict[str, Any], data: Arrays, names: tuple[str, ...]) -> Estimate:
+    decision = RankDecision(
+        rank=len(data["independent"]),
+        tolerance=e["rank_tolerance"],
+        singular_values=data["singular_values"],
+        gap=unbounded(e["rank_gap"]),
+        reason=e["rank_reason"],
+    )
+    base = BaseParameters(
+        parameters=names, independent=data["independent"], dependent=data["dependent"], K=data["K"], decision=decision
+    )
+    return Estimate(
+        base=base,
+        units=tuple(p["unit"] for p in e["parameters"]),
+        values=data["values"],
+        covariance=data["covariance"],
+        covariance_kind=e["covariance_kind"],
+        sigma=e["sigma"],
+        method=e["method"],
+        status=Status(e["status"]),
+        iterations=e["iterations"],
+        notes=notes_of(e["notes"]),
+        provenance=e["provenance"],
+    )
+
+
+def restored_consistent(c: dict[str, Any], data: Arrays) -> ConsistentEstimate:
+    names = tuple(p["name"] for p in c["parameters"])
+    prior = Prior(names=names, values=data["prior"], scale=data["prior_scale"], origin=c["prior_origin"], notes=())
+    return ConsistentEstimate(
+        names=names,
+        units=tuple(p["unit"] for p in c["parameters"]),
+        values=data["standard"],
+        prior=prior,
+        data_share=data["data_share"],
+        standard_deviations=data["standard_deviations"],
+        chi_square=c["chi_square"],
+        chi_square_free=c["chi_square_free"],
+        regulariser=c["regulariser"],
+        status=Status(c["status"]),
+        iterations=c["iterations"],
+        seconds=c["seconds"],
+        notes=notes_of(c["notes"]),
+        method=c["method"],
+    )
+
+
+def unbounded(value: float | None) -> float:
+    """A float; infinity for null."""
+    return inf if value is None else float(value)
+
+
+def notes_of(items: list[dict[str, str]]) -> tuple[Note, ...]:
+    return tuple(Note(i["code"], Severity(i["severity"]), i["message"], i["subject"]) for i in items)

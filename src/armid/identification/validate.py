@@ -1,0 +1,216 @@
+"""`armid.validate`: a stored result against recordings it has never seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from armid.documents import write_json
+from armid.errors import InputError
+from armid.estimation.recording import runs_of
+from armid.estimation.run import Run
+from armid.estimation.runs import RunShelf
+from armid.estimation.torque_error import JointErrors, TorqueErrors
+from armid.identification.gate import held_out_checks, log_checks, nominal_checks
+from armid.identification.identify import Source, listed, opened
+from armid.identification.metrics import CONSISTENT, FREE, has_masses, nominal_models, predicted
+from armid.identification.prepare import pieces_of
+from armid.identification.provenance import log_record
+from armid.identification.records import ResolvedConditioning
+from armid.identification.result import Result, load_result
+from armid.identification.thresholds import TOLERATED_RATIO
+from armid.logs.conditioning import Conditioning, Differentiator, VelocitySource
+from armid.logs.log import Channel
+from armid.logs.read import ReadOptions
+from armid.logs.recording import Recording
+from armid.notes import Note
+from armid.outcome import Check, InputFile, Outcome, Provenance
+from armid.page import Table
+from armid.threads import one_blas_thread
+
+ABOUT_MOTION = ("held-out", "joint-unexplained", "worse-than-constant", "joint-overfitted", "not-worse-than-nominal")
+"""Checks of the stored result that the new motion decides afresh."""
+
+NOT_SEEN = "never-seen"
+"""Code of the check that a recording is not one the result learned from."""
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Validation(Outcome):
+    """How a result does on other motion.
+
+    Args:
+        name: of the arm.
+        joints: errors of the consistent estimate; `joints_raw` of the unconstrained one; training errors as stored.
+        relative_error: all joints stacked.
+        checks: conditions with their outcome; those of the stored result that failed stay failed.
+        conditioning: as it was for the stored result.
+        notes: of the recordings.
+        provenance: the recordings.
+    """
+
+    _page: ClassVar[str] = "armid.report.identification:validation_report"
+
+    name: str
+    joints: tuple[JointErrors, ...]
+    joints_raw: tuple[JointErrors, ...]
+    relative_error: float
+    checks: tuple[Check, ...]
+    conditioning: ResolvedConditioning
+    notes: tuple[Note, ...] = ()
+    provenance: Provenance = field(default_factory=Provenance)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why it is not to be trusted, each once."""
+        return tuple(dict.fromkeys(super().reasons))
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "joints": [joint.as_dict() for joint in self.joints],
+            "joints_raw": [joint.as_dict() for joint in self.joints_raw],
+            "relative_error_held_out": self.relative_error,
+            "verdict": self.verdict,
+            "reasons": list(self.reasons),
+            "conditioning": self.conditioning.as_dict(),
+        }
+
+    def _heading(self) -> str:
+        return f"{self.name}: held-out torque error {100 * self.relative_error:.2f} %"
+
+    def _tables(self) -> tuple[Table, ...]:
+        return (
+            Table(
+                ("joint", "train RMSE", "held-out RMSE", "relative"),
+                tuple(
+                    (j.name, j.train.rmse, j.held_out.rmse, f"{100 * j.held_out.relative:.1f} %") for j in self.joints
+                ),
+            ),
+        )
+
+    def save(self, folder: str | Path) -> tuple[Path, ...]:
+        """Writes `validation.json`."""
+        values = {**self.as_dict(), "provenance": self.provenance.as_dict()}
+        return (write_json(Path(folder) / "validation.json", values),)
+
+
+@one_blas_thread
+def validate(
+    result: str | Path | Result,
+    logs: Source | Sequence[Source],
+    *,
+    accept: Sequence[str] = (),
+    options: ReadOptions | None = None,
+) -> Validation:
+    """Errors and verdict on other recordings, conditioned as the training logs were.
+
+    Args:
+        result: of an identification, or its folder.
+        logs: recordings; one or several.
+        accept: codes of errors in the logs that were looked at and are accepted.
+        options: what log files do not say themselves.
+
+    Raises:
+        InputError: no logs, or currents without the result's gains.
+    """
+    known = result if isinstance(result, Result) else load_result(result, traces=False)
+    recordings = [opened(source, known.described, options) for source in listed(logs)]
+    if not recordings:
+        raise InputError("logs", "there are none", "give at least one recording")
+    settings = stored_conditioning(known, tuple(accept))
+    shelf = RunShelf()
+    for recording in recordings:
+        for run in stored_runs(known, recording, settings):
+            shelf.append(run)
+    names = known.consistent.names
+    models = {CONSISTENT: known.standard, FREE: known.estimate.standard, **nominal_models(known.described, names)}
+    found = predicted(shelf.runs(), models)
+    joints, raw = (
+        beside_training(found.sums[name].errors(), stored)
+        for name, stored in ((CONSISTENT, known.joints), (FREE, known.joints_raw))
+    )
+    error = found.sums[CONSISTENT].stacked_relative()
+    compared = (
+        found.against(found.best_nominal(), tolerated=TOLERATED_RATIO.value) if has_masses(known.described) else ()
+    )
+    notes = tuple(dict.fromkeys(note for recording in recordings for note in recording.notes))
+    return Validation(
+        name=known.described.name,
+        joints=joints,
+        joints_raw=raw,
+        relative_error=error,
+        checks=(
+            *(check for check in known.checks if check.code not in ABOUT_MOTION),
+            *held_out_checks(joints, {"held_out": error}),
+            *nominal_checks(compared),
+            *log_checks(notes, torque_delay=settings.torque_delay),
+            *seen_checks(known, recordings),
+        ),
+        conditioning=known.conditioning,
+        notes=notes,
+        provenance=Provenance(
+            inputs=tuple(InputFile(p, digest, "held-out") for r in recordings for p, digest in r.source.files)
+        ),
+    )
+
+
+def beside_training(held_out: dict[str, TorqueErrors], stored: Sequence[JointErrors]) -> tuple[JointErrors, ...]:
+    """Errors on new runs beside the training errors that are already known."""
+    known = {joint.name: joint.train for joint in stored}
+    return tuple(JointErrors(name, known.get(name, TorqueErrors()), errors) for name, errors in held_out.items())
+
+
+def seen_checks(result: Result, recordings: Sequence[Recording]) -> tuple[Check, ...]:
+    """One warning for every recording that the result learned from: no test of it."""
+    out = []
+    for recording in recordings:
+        record = log_record(recording)
+        if any(record.overlaps(log) for log in result.provenance.train):
+            text = f"{recording.name}: the result learned from it; predicting it is no test"
+            out.append(
+                Check(
+                    code=NOT_SEEN,
+                    passed=False,
+                    value=1.0,
+                    limit=0.0,
+                    message=text,
+                    subject=recording.name,
+                    decisive=False,
+                )
+            )
+    return tuple(out)
+
+
+def stored_conditioning(result: Result, accept: tuple[str, ...] = ()) -> Conditioning:
+    """The conditioning a result was made with."""
+    stored = result.conditioning
+    return Conditioning(
+        cutoff=stored.cutoff_hz or np.inf,
+        torque_cutoff=stored.torque_cutoff_hz or np.inf,
+        order=stored.filter_order,
+        differentiator=Differentiator(stored.differentiator),
+        velocity=VelocitySource(stored.velocity),
+        torque_delay=stored.torque_delay_s,
+        accept=accept,
+    )
+
+
+def stored_runs(result: Result, recording: Recording, settings: Conditioning) -> Sequence[Run]:
+    """Runs of one recording as the result's own were made: same rows, same friction, currents times gains."""
+    shelf = RunShelf()
+    for samples in pieces_of(recording, settings):
+        runs = runs_of(samples, result.described, result.effects, shapes=result.shapes)
+        currents = samples.channel(result.effects.torques) is Channel.CURRENT
+        if currents and not result.gains:
+            raise InputError(
+                recording.name, "motor currents, but the result has no drive gains", "identify from currents first"
+            )
+        for run in runs:
+            gains = np.array([result.gains[name].value for name in run.channels]) if currents else 1.0
+            raw = None if run.y_raw is None else run.y_raw * gains
+            shelf.append(replace(run, y=run.y * gains, y_raw=raw) if currents else run)
+    return shelf.runs()
