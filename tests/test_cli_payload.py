@@ -12,15 +12,20 @@ import pytest
 from typer.testing import CliRunner
 
 from armid.cli import application
+from armid.documents import plain
+from armid.identification.result import load_result
 from armid.logs.log import Channel
 from armid.logs.read import read_log
 from armid.motions.trajectory import SampledTrajectory
+from armid.outcome import Check
 from armid.parameters.inertial import from_centre_of_mass, transformed
+from armid.payload.identify import identify_payload
 from armid.robot.load import load_robot
 from armid.simulation.physics import Physics
 from armid.simulation.scenario import Scenario, run_scenario
 from armid.simulation.sensors import typical_sensors
 from armid.simulation.writers import LogFormat, write_log
+from support.outcomes import answer_of, check_family, failing
 from support.realdata import ROOT, real_data
 
 RUNNER = CliRunner()
@@ -119,6 +124,22 @@ def test_one_kilogram(folder: Path, log: str) -> None:
     assert np.linalg.eigvalsh(np.array(result["inertia"]))[0] > 0.0
     assert result["kuka"].startswith("{M ")
     assert (folder / "out" / "payload.json").exists()
+
+
+def test_the_function_behind_the_verb(folder: Path, tmp_path: Path) -> None:
+    """Paths or objects, words or objects; the command line prints what the function returns."""
+    options = ("--gripper", "0.4,0.02,-0.01,0.06")
+    printed = run("payload", folder / "result", folder / LOADED[0], *options)
+    result = load_result(folder / "result")
+    log = read_log(folder / LOADED[0], ROBOT)
+    found = identify_payload(result, log, subtract=[0.4, 0.02, -0.01, 0.06])
+    assert answer_of(printed) == plain(found.as_dict())
+    assert [file.role for file in found.provenance.inputs] == ["robot", "loaded"]
+    check_family(found, tmp_path, figures=2)
+    failed = Check(code="made-up", passed=False, value=1.0, limit=0.0, message="made up")
+    doubtful = identify_payload(replace(result, checks=(*result.checks, failed)), log)
+    assert failing(doubtful) == {"arm-trusted"}
+    assert "made up" in doubtful.reasons[0]
 
 
 @pytest.mark.parametrize("log", LOADED[:2])

@@ -10,10 +10,10 @@ import pytest
 from armid.errors import InputError
 from armid.kernels.dynamics import coriolis_matrix, gravity, inverse_dynamics, mass_matrix
 from armid.parameters.inertial import from_centre_of_mass
-from armid.payload.tool_change import tool_change
 from armid.recovery.recover import fit, random_poses, recover
 from armid.recovery.samples import ControllerSamples, read_samples
 from armid.recovery.silent_channels import Silence, echelon, equation
+from armid.recovery.tool_change import tool_change
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 from armid.scene.scene import build_scene

@@ -216,8 +216,8 @@ def elements(training: tuple[ElementError, ...], validation: tuple[ElementError,
 
 def tool_of(found: Recovery, data: ControllerSamples) -> dict[str, Any]:
     """What the same arm carries in other samples, from the change of its coefficients; eqs. 31-32."""
-    from armid.payload.tool_change import tool_change
     from armid.recovery.recover import fit
+    from armid.recovery.tool_change import tool_change
 
     after = fit(found.robot, data, tuple(data.sources(found.robot)), found.effects)[0]
     change = tool_change(found.joint, after, found.robot.n_joints)
