@@ -11,15 +11,18 @@ import pytest
 from typer.testing import CliRunner
 
 from armid.cli import application
+from armid.documents import plain
 from armid.kernels.dynamics import gravity
 from armid.logs.log import Channel
 from armid.motions.trajectory import SampledTrajectory
 from armid.parameters.inertial import from_centre_of_mass
-from armid.recovery.recover import random_poses
+from armid.recovery.plan import random_poses
+from armid.recovery.recover import recover
 from armid.robot.load import load_robot
 from armid.simulation.controller_data import read_controller, write_controller_data
 from armid.simulation.physics import Physics
 from armid.simulation.scenario import Scenario, run_scenario
+from support.outcomes import answer_of, check_family
 
 RUNNER = CliRunner()
 
@@ -79,6 +82,20 @@ def test_contract_and_everything_behind_it(folder: Path, tmp_path: Path) -> None
     assert {trace["yaxis"] for trace in dashed} == {"y", *(f"y{k}" for k in range(2, 36))}
     solid = [trace for trace in figures["elements"]["data"] if trace["name"] == "reported"]
     assert all(np.allclose(a["y"], b["y"], atol=1e-4) for a, b in zip(solid, dashed, strict=True))
+
+
+def test_the_command_line_prints_what_the_function_returns(folder: Path, tmp_path: Path) -> None:
+    names = {name: folder / f"{name}.npz" for name in ("tool", "along")}
+    printed = run("lwr4-dh", folder / "arm.npz", "--tool", names["tool"], "--along", names["along"])
+    found = recover("lwr4-dh", folder / "arm.npz", **names)
+    assert answer_of(printed) == plain(found.as_dict())
+    check_family(found, tmp_path, figures=3)
+    assert {path.name for path in (tmp_path / "saved").iterdir()} == {
+        "recovered.json",
+        "recovered.html",
+        "elements.csv",
+        "recovered.yaml",
+    }
 
 
 def page_figures(path: Path) -> dict[str, dict[str, object]]:

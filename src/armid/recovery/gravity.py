@@ -65,7 +65,7 @@ class Down:
         return float(np.arccos(np.clip(cosine, -1.0, 1.0)))
 
 
-def direction(robot: Robot, q: FloatArray, g: FloatArray) -> Down:
+def _direction(robot: Robot, q: FloatArray, g: FloatArray) -> Down:
     """Searches all directions by variable projection: for each, the first moments follow by least squares."""
     from scipy.optimize import minimize
 
@@ -76,7 +76,7 @@ def direction(robot: Robot, q: FloatArray, g: FloatArray) -> Down:
     y = g.ravel()
 
     def error(d: FloatArray) -> float:
-        return relative_error(np.tensordot(d / np.linalg.norm(d), A, axes=(0, 0)), y)
+        return _relative_error(np.tensordot(d / np.linalg.norm(d), A, axes=(0, 0)), y)
 
     corners = [np.array(d, dtype=np.float64) for d in product((-1, 0, 1), repeat=3) if d > (0, 0, 0)]
     starts = sorted([described / size, *corners], key=error)[:2]
@@ -90,7 +90,7 @@ def direction(robot: Robot, q: FloatArray, g: FloatArray) -> Down:
 SEARCH = {"xatol": 1e-7, "fatol": 1e-12, "maxfev": 250}
 
 
-def relative_error(A: FloatArray, y: FloatArray) -> float:
+def _relative_error(A: FloatArray, y: FloatArray) -> float:
     """|y - A A^+ y| / |y|."""
     U, s, _ = np.linalg.svd(A[:, np.abs(A).max(axis=0) > 0.0], full_matrices=False)
     U = U[:, s > 1e-9 * s[0]] if len(s) else U
@@ -101,21 +101,21 @@ def suspicions(robot: Robot, samples: ControllerSamples, effects: Effects) -> li
     """What speaks against the data being g(q) and M(q) of this arm, mounted as described."""
     notes: list[Note] = []
     if samples.gravity is not None and float(np.abs(samples.gravity).max(initial=0.0)) > 0.0:
-        notes += gravity_suspicions(robot, samples, samples.gravity)
+        notes += _gravity_suspicions(robot, samples, samples.gravity)
     if samples.inertia is not None:
-        notes += inertia_suspicions(robot, samples, samples.inertia, effects)
+        notes += _inertia_suspicions(robot, samples, samples.inertia, effects)
     return notes
 
 
-def inertia_suspicions(robot: Robot, samples: ControllerSamples, M: FloatArray, effects: Effects) -> list[Note]:
+def _inertia_suspicions(robot: Robot, samples: ControllerSamples, M: FloatArray, effects: Effects) -> list[Note]:
     rows = InertiaMatrixRows(robot, effects)
     j, k = np.array(rows.entries).T
-    error = fit_error(rows, samples.q, M[:, j, k])
+    error = _fit_error(rows, samples.q, M[:, j, k])
     if error < ROUND_OFF:
         return []
     if not effects.rotor_inertia:
         with_rotors = InertiaMatrixRows(robot, Effects(rotor_inertia=True))
-        other = fit_error(with_rotors, samples.q, M[:, j, k])
+        other = _fit_error(with_rotors, samples.q, M[:, j, k])
         if other * CLEARLY_BETTER < error:
             text = f"rotor inertias on the diagonal explain it {error / max(other, 1e-15):.2g} times better: give --rotor-inertia"
             return [Note("rotors-included", Severity.ERROR, text, "inertia")]
@@ -125,24 +125,24 @@ def inertia_suspicions(robot: Robot, samples: ControllerSamples, M: FloatArray, 
     return []
 
 
-def gravity_suspicions(robot: Robot, samples: ControllerSamples, g: FloatArray) -> list[Note]:
-    if opposed(robot, samples.q, g):
+def _gravity_suspicions(robot: Robot, samples: ControllerSamples, g: FloatArray) -> list[Note]:
+    if _opposed(robot, samples.q, g):
         text = "opposed to the description's own gravity torques: a reversed sign, or an arm that hangs; give --gravity"
         return [Note("gravity-reversed", Severity.ERROR, text, "gravity")]
-    error = fit_error(GravityRows(robot), samples.q, g)
+    error = _fit_error(GravityRows(robot), samples.q, g)
     if error < ROUND_OFF:
         return []
-    if moving := motion_share(robot, samples, g):
+    if moving := _motion_share(robot, samples, g):
         text = (
             f"velocity and acceleration explain {100 * moving:.0f} % of what gravity does not: torque read in motion; "
             "read the controller's gravity vector, or stand still"
         )
         return [Note("not-static", Severity.ERROR, text, "gravity")]
     some = slice(None, None, max(1, len(samples) // POSES))
-    down = direction(robot, samples.q[some], g[some])
+    down = _direction(robot, samples.q[some], g[some])
     angle = down.angle(np.array(robot.gravity))
     if down.error_described > CLEARLY_BETTER * down.error and down.error < FOREIGN:
-        return [mounting(down, angle)]
+        return [_mounting(down, angle)]
     if error > FOREIGN:
         text = (
             f"no gravity vector of an arm of this geometry, whichever way is down: {100 * error:.2g} % are left. Torque "
@@ -152,14 +152,14 @@ def gravity_suspicions(robot: Robot, samples: ControllerSamples, g: FloatArray) 
     return []
 
 
-def opposed(robot: Robot, q: FloatArray, g: FloatArray) -> bool:
+def _opposed(robot: Robot, q: FloatArray, g: FloatArray) -> bool:
     """Whether gravity goes against what the description's masses say; first moments of the other sign fit it as well."""
     expected = gravity(robot, q)
     sizes = float(np.linalg.norm(expected)) * float(np.linalg.norm(g))
     return sizes > 0.0 and float(np.sum(expected * g)) < OPPOSED * sizes
 
 
-def mounting(down: Down, angle: float) -> Note:
+def _mounting(down: Down, angle: float) -> Note:
     """Another direction of gravity than the description's."""
     vector = ", ".join(f"{x:.4g}" for x in down.gravity)
     ratio = down.error_described / max(down.error, 1e-15)
@@ -171,14 +171,14 @@ def mounting(down: Down, angle: float) -> Note:
     return Note("mounting", Severity.ERROR, text, "gravity")
 
 
-def fit_error(rows: RowSource, q: FloatArray, y: FloatArray) -> float:
+def _fit_error(rows: RowSource, q: FloatArray, y: FloatArray) -> float:
     """Relative error of the best fit, over some of the poses."""
     some = slice(None, None, max(1, len(q) // POSES))
     A = evaluate_rows(rows, q[some])
-    return relative_error(A.reshape(-1, A.shape[-1]), y[some].ravel())
+    return _relative_error(A.reshape(-1, A.shape[-1]), y[some].ravel())
 
 
-def motion_share(robot: Robot, samples: ControllerSamples, g: FloatArray) -> float:
+def _motion_share(robot: Robot, samples: ControllerSamples, g: FloatArray) -> float:
     """Which share of the error of the gravity fit follows velocity and acceleration; 0 when there is no clock to tell."""
     t = samples.time
     if t is None or len(t) < 10 or not (np.diff(t) > 0.0).all():
