@@ -315,7 +315,8 @@ def left_out(names: list[str]) -> list[Note]:
 
 def recorded_postures(arm: Robot, path: Path, plan: Scenario, record: RecordedChannels, out: Path) -> dict[str, Any]:
     from armid.errors import InputError
-    from armid.simulation.postures import load_postures, write_posture_experiment
+    from armid.motions.postures import load_postures
+    from armid.simulation.postures import write_posture_experiment
 
     try:
         out.mkdir(parents=True, exist_ok=True)
