@@ -236,8 +236,10 @@ def test_on_line_identification_of_a_stream(folder: Path) -> None:
             log.time[::step], log[Channel.POSITION][::step], log[Channel.LINK_TORQUE][::step], strict=True
         )
     )
-    result = run("online", "iiwa14", "--rate-hz", "200", text=lines)
-    assert result["base_parameters"] == 57
+    result = run("online", "iiwa14", "--rate-hz", "200", "--out", folder / "online", text=lines)
+    assert result["base_parameters"] == 64
+    assert result["verdict"] == "trusted"
+    assert json.loads((folder / "online" / "online.json").read_text())["samples"] == result["samples"]
     assert result["frozen"] == []
     assert result["gaps"] == 0
     followed = RUNNER.invoke(application(), ["online", "iiwa14", "--rate-hz", "200", "--follow"], input=lines)
