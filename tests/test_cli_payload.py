@@ -245,6 +245,15 @@ def test_on_line_identification_of_a_stream(folder: Path) -> None:
     followed = RUNNER.invoke(application(), ["online", "iiwa14", "--rate-hz", "200", "--follow"], input=lines)
     assert followed.exit_code == 0, followed.exception
     assert len(followed.stdout.splitlines()) >= 13
+    some = "\n".join(lines.splitlines()[:200])
+    going_on = run("online", folder / "result", "--rate-hz", "200", text=some)
+    assert going_on["frozen"] == []
+    assert "start-trusted" in [check["code"] for check in going_on["checks"]]
+    still = "\n".join(lines.splitlines()[:14])
+    frozen = run("online", "iiwa14", "--rate-hz", "200", code=3, text=still)
+    assert len(frozen["frozen"]) > 0
+    assert "nothing has excited" in frozen["reasons"][0]
+    assert RUNNER.invoke(application(), ["online", "iiwa14", "--rate-hz", "200", "--friction", "x"]).exit_code == 2
     bad = RUNNER.invoke(application(), ["online", "iiwa14", "--rate-hz", "200"], input="not json\n")
     assert bad.exit_code == 1
     assert "line 1" in bad.stderr

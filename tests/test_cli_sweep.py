@@ -127,7 +127,7 @@ def test_a_plan_needs_poses_of_this_arm(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("sweep", "mabi-max100"), "none given"),
+        (("sweep", "mabi-max100"), "no LOG given"),
         (("sweep", "mabi-max100", "--plan", "poses.csv"), "--out DIR"),
         (("sweep", "mabi-max100", "nothing.csv"), "nothing.csv"),
     ],

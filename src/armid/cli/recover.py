@@ -74,7 +74,8 @@ def recover(
         render(poses, as_json=as_json, started=started, files=poses.save(out or Path("recovered")))
         return
     if samples is None:
-        raise InputError("SAMPLES", "none given", "a file of controller data, or --plan N for poses to read them at")
+        hint = "a file of controller data, or --plan N for poses to read them at"
+        raise InputError(f"recover {robot}", "no SAMPLES given", hint)
     from armid.recovery.recover import recover as library
 
     with progress() as tell:

@@ -91,7 +91,7 @@ def sweep(
         render(campaign, as_json=as_json, started=started, files=campaign.save(out))
         return
     if not logs:
-        raise InputError("LOG", "none given", "recordings of one axis each, or --plan POSES")
+        raise InputError(f"sweep {robot}", "no LOG given", "recordings of one axis each, or --plan POSES")
     from armid.response.sweep import sweep as library
 
     with progress() as tell:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from armid.notes import Severity
 from armid.outcome import Outcome, note_text
 from armid.page import Block, Paragraph, Report, Section, Table
 
@@ -32,6 +33,6 @@ def _checks_section(outcome: Outcome) -> tuple[Section, ...]:
 
 def _notes_section(outcome: Outcome) -> tuple[Section, ...]:
     blocks: tuple[Block, ...] = tuple(
-        Paragraph(note_text(note), "plain" if note.severity.value == "info" else "bad") for note in outcome.notes
+        Paragraph(note_text(note), "plain" if note.severity is Severity.INFO else "bad") for note in outcome.notes
     )
     return (Section("notes", "Notes", blocks),) if blocks else ()
