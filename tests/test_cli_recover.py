@@ -89,6 +89,8 @@ def test_the_command_line_prints_what_the_function_returns(folder: Path, tmp_pat
     printed = run("lwr4-dh", folder / "arm.npz", "--tool", names["tool"], "--along", names["along"])
     found = recover("lwr4-dh", folder / "arm.npz", **names)
     assert answer_of(printed) == plain(found.as_dict())
+    assert [file.role for file in found.provenance.inputs] == ["robot", "samples", "along", "tool"]
+    assert all(file.sha256 for file in found.provenance.inputs[1:])
     check_family(found, tmp_path, figures=3)
     assert {path.name for path in (tmp_path / "saved").iterdir()} == {
         "recovered.json",
@@ -104,7 +106,7 @@ def page_figures(path: Path) -> dict[str, dict[str, object]]:
     return json.loads(text[start : text.index("</script>", start)])
 
 
-def test_torque_of_the_motion_of_the_seed(folder: Path, tmp_path: Path) -> None:
+def test_torque_of_the_motion_of_the_paper(folder: Path, tmp_path: Path) -> None:
     """Eq. 33: all joints pi/2 cos(pi/7 t), zero-phase Butterworth of order 4 at 1 Hz; tables II-III with the torque test."""
     robot = load_robot("lwr4-dh")
     t, w = np.arange(0.0, 14.0, 0.005), np.pi / 7

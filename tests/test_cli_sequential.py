@@ -24,7 +24,7 @@ from armid.robot.robot import Robot
 from armid.rows.torque import TorqueRows
 from armid.sequential.estimate import TipToBase
 from armid.sequential.identify import identify_sequential
-from armid.sequential.sequential import judged
+from armid.sequential.sequential import sequential_checks
 from armid.sequential.stages import Staging, stages_of_log
 from support.khosla import START_3, TABLE_3, sinusoid, vector
 from support.outcomes import answer_of, check_family, failing
@@ -119,7 +119,7 @@ def test_errors_without_bound_are_not_to_be_trusted(tmp_path: Path) -> None:
     found = identify_sequential(robot, stage_file(tmp_path, 0), friction="none", cutoff_hz=40.0)
     covariance = np.array(found.estimate.covariance)
     covariance[0, 0] = np.inf
-    wild = judged(found.estimate.with_covariance(covariance, "wild"), found.found, TorqueRows(robot).space)
+    wild = sequential_checks(found.estimate.with_covariance(covariance, "wild"), found.found, TorqueRows(robot).space)
     assert [check.code for check in wild if not check.passed] == ["errors-bounded"]
 
 
@@ -202,7 +202,7 @@ def test_table_3_from_25_samples(tmp_path: Path, locked: bool) -> None:
 
 
 def test_only_the_stage_of_each_joint_with_25_samples(tmp_path: Path) -> None:
-    """The seed's off-line procedure: joint k's torque with the joints before it locked, 3 + 5 + 3 directions."""
+    """The off-line procedure of [Khosla1985]: joint k's torque with the joints before it locked, 3 + 5 + 3 directions."""
     robot = load_robot("cmu-dd-arm2")
     source = TorqueRows(robot)
     truth = vector(source, TABLE_3)

@@ -23,7 +23,7 @@ from armid.kernels.evaluate import Restricted, evaluate_rows, reference_rows
 from armid.kernels.single import SingleRows
 from armid.online.estimator import OnlineEstimator
 from armid.online.state import online_checks
-from armid.online.stream import parsed_samples
+from armid.online.stream import read_stream
 from armid.parameters.effects import Effects, TorqueSide
 from armid.robot.load import load_robot
 from armid.rows.torque import TorqueRows
@@ -298,7 +298,7 @@ def test_a_stream_of_json_lines_is_identified() -> None:
     y = torque(x, VALUES)
     online = OnlineEstimator(ROBOT, effects=Effects(viscous=True, coulomb=True), rate=rate, sigma=SIGMA, detection=None)
     lines = (json.dumps({"time": k / rate, "position": list(x[k, :7]), "torque": list(y[k])}) for k in range(len(x)))
-    for sample in parsed_samples(lines, ROBOT, TorqueSide.LINK):
+    for sample in read_stream(lines, ROBOT, TorqueSide.LINK):
         online.update_positions(sample.q, sample.torque, time=sample.time)
     assert online.gaps == 0
     error = online.values - VALUES
@@ -425,7 +425,7 @@ def test_lines_that_are_no_samples_are_refused(line: str, match: str) -> None:
     good = f'{{"time": 0, "position": {zeros}, "torque": {zeros}}}'
     bad = line.replace("joint1", ROBOT.joint_names[0])
     with pytest.raises(InputError, match=match.replace("joint2", ROBOT.joint_names[1])):
-        list(parsed_samples([good, bad], ROBOT, TorqueSide.LINK))
+        list(read_stream([good, bad], ROBOT, TorqueSide.LINK))
 
 
 def test_settings_that_make_no_sense_are_refused() -> None:

@@ -25,7 +25,7 @@ from armid.logs.read import ReadOptions, read_log
 from armid.outcome import Check
 from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
 from armid.parameters.inertial import from_centre_of_mass, six, to_centre_of_mass, transformed
-from armid.payload.checks import arm_trusted, load_checks, synchronised
+from armid.payload.checks import arm_check, load_checks, synchronisation_check
 from armid.payload.formats import franka_set_load, kuka_load_data, ur_set_target_payload
 from armid.payload.identify import known_body
 from armid.payload.online import OnlinePayload
@@ -382,8 +382,11 @@ def test_what_a_load_is_held_against() -> None:
     assert codes(*load_checks(**good | {"moved": 4.0})) == ["near-possible-body"]
     assert codes(*load_checks(**good | {"doubt": 0.7})) == ["inertia-separated"]
     assert codes(*load_checks(**good | {"spread": 0.5})) == ["load-seen"]
-    assert codes(synchronised(0.01), synchronised(-0.02), synchronised(0.001)) == ["synchronised"] * 2
-    assert codes(arm_trusted(()), arm_trusted(["unphysical"])) == ["arm-trusted"]
+    assert (
+        codes(synchronisation_check(0.01), synchronisation_check(-0.02), synchronisation_check(0.001))
+        == ["synchronised"] * 2
+    )
+    assert codes(arm_check(()), arm_check(["unphysical"])) == ["arm-trusted"]
 
 
 def test_a_known_body_in_words_or_numbers() -> None:

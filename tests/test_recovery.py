@@ -11,10 +11,10 @@ import pytest
 from armid.errors import InputError
 from armid.kernels.dynamics import coriolis_matrix, gravity, inverse_dynamics, mass_matrix
 from armid.parameters.inertial import from_centre_of_mass
-from armid.recovery.checks import possible_bodies_check
+from armid.recovery.checks import bodies_check
 from armid.recovery.fit import fit
 from armid.recovery.plan import plan_poses, random_poses
-from armid.recovery.recover import fitted, recover
+from armid.recovery.recover import recover, recover_model
 from armid.recovery.samples import ControllerSamples, read_samples
 from armid.recovery.silent_channels import Silence, echelon, equation
 from armid.recovery.tool_change import tool_change
@@ -44,7 +44,7 @@ def training(robot: Robot) -> ControllerSamples:
 
 
 def test_double_precision_data_are_reproduced_to_round_off(robot: Robot, training: ControllerSamples) -> None:
-    found = fitted(robot, training, read(robot, 200, 2))
+    found = recover_model(robot, training, read(robot, 200, 2))
     assert found.gravity is not None
     assert found.inertia is not None
     assert (len(found.gravity), len(found.inertia), len(found.joint), found.free) == (12, 39, 43, 43)
@@ -80,7 +80,7 @@ def test_gravity_coefficients_are_those_of_the_paper(robot: Robot, training: Con
 
 def test_noise_passes_to_the_validation_error_without_growing(robot: Robot) -> None:
     noise = {"gravity_noise": 0.05, "inertia_noise": 0.01}
-    found = fitted(robot, read(robot, 1000, 3, **noise), read(robot, 200, 4, **noise), bodies=False)
+    found = recover_model(robot, read(robot, 1000, 3, **noise), read(robot, 200, 4, **noise), bodies=False)
     squares = {"gravity": [], "inertia": []}
     for e in found.validation:
         if e.channel != "joint1:gravity":
@@ -96,7 +96,7 @@ def test_an_element_that_is_always_zero_becomes_a_constraint(robot: Robot) -> No
     other = robot.with_inertial(values)
     q = random_poses(robot, 400, np.random.default_rng(5))
     data = ControllerSamples(name="x", q=q, gravity=gravity(other, q), inertia=mass_matrix(other, q))
-    found = fitted(robot, *data.held_out(0.25), bodies=False)
+    found = recover_model(robot, *data.held_out(0.25), bodies=False)
     assert (found.free, len(found.joint)) == (41, 43)
     silent = {s.channel: s for s in found.silent}
     assert silent["M_6_7"].kind is Silence.CONSTRAINT
@@ -110,7 +110,7 @@ def test_a_base_that_is_not_level_is_named_and_its_element_left_out(robot: Robot
     assert training.gravity is not None
     tilted = np.array(training.gravity)
     tilted[:, 0] += 0.02 * np.sin(training.q[:, 0])
-    found = fitted(
+    found = recover_model(
         robot,
         *ControllerSamples(name="x", q=training.q, gravity=tilted, inertia=training.inertia).held_out(0.2),
         bodies=False,
@@ -124,7 +124,7 @@ def test_gravity_and_inertia_of_different_arms_are_told(robot: Robot, training: 
     assert training.gravity is not None
     loaded = read_controller(robot, training.q, payload=TIP)
     wrong = ControllerSamples(name="x", q=training.q, gravity=loaded.gravity, inertia=training.inertia)
-    found = fitted(robot, *wrong.held_out(0.2), bodies=False)
+    found = recover_model(robot, *wrong.held_out(0.2), bodies=False)
     assert {n.code for n in found.notes if n.severity.value == "error"} == {"gravity-inertia-disagree"}
     assert found.verdict == "untrusted"
 
@@ -155,14 +155,14 @@ def test_what_a_recovered_model_is_held_against(robot: Robot, training: Controll
     """Other data at the validation poses are not reproduced; bodies that cannot exist are said."""
     assert training.gravity is not None
     other = ControllerSamples(name="x", q=training.q, gravity=1.2 * training.gravity, inertia=training.inertia)
-    found = fitted(robot, training, other, bodies=False)
+    found = recover_model(robot, training, other, bodies=False)
     assert failing(found) == {"reproduced"}
     assert found.reasons == ("gravity at poses that were not used is off by 17 %",)
-    consistent = fitted(robot, training, training).consistent
+    consistent = recover_model(robot, training, training).consistent
     assert consistent is not None
-    assert possible_bodies_check(consistent).passed
+    assert bodies_check(consistent).passed
     impossible = replace(consistent, values=-consistent.values)
-    assert not possible_bodies_check(impossible).passed
+    assert not bodies_check(impossible).passed
 
 
 def test_poses_to_read_at(robot: Robot, tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_gravity_of_another_mounting_is_named_with_its_direction(
 ) -> None:
     q = random_poses(robot, 240, np.random.default_rng(2))
     data = read_controller(robot.with_gravity(np.array(down)), q)
-    found = fitted(
+    found = recover_model(
         robot, *ControllerSamples(name="x", q=q, gravity=data.gravity, inertia=None).held_out(0.25), bodies=False
     )
     notes = {n.code: n for n in found.notes}
@@ -203,7 +203,7 @@ def test_gravity_of_another_mounting_is_named_with_its_direction(
     assert (found.verdict == "trusted") == (code == "tilted-base")
     if code != "gravity-reversed":
         assert f"{down[1]:.4g}"[:4] in notes[code].message
-        mended = fitted(
+        mended = recover_model(
             robot.with_gravity(np.array(down)),
             *ControllerSamples(name="x", q=q, gravity=data.gravity, inertia=None).held_out(0.25),
         )
@@ -216,7 +216,7 @@ def test_torque_of_a_moving_arm_is_no_gravity_vector(robot: Robot, timed: bool) 
     t, q = along_a_motion()
     qd = np.gradient(q, t, axis=0)
     tau = inverse_dynamics(robot, q, qd, np.gradient(qd, t, axis=0)) + 3.0 * np.sign(qd)
-    found = fitted(
+    found = recover_model(
         robot,
         *ControllerSamples(name="x", q=q, gravity=tau, inertia=None, time=t if timed else None).held_out(0.25),
         bodies=False,
@@ -228,7 +228,7 @@ def test_values_read_along_a_motion_are_as_good(robot: Robot) -> None:
     """[Gaz2014]: "we have repeated also our tests with the robot motion without finding sensible differences"."""
     t, q = along_a_motion()
     data = read_controller(robot, q)
-    found = fitted(
+    found = recover_model(
         robot,
         *ControllerSamples(name="x", q=q, gravity=data.gravity, inertia=data.inertia, time=t).held_out(0.25),
         bodies=False,
@@ -243,9 +243,9 @@ def test_rotors_on_the_diagonal_are_noticed_and_found(robot: Robot, training: Co
     rotors = np.array([0.6, 0.5, 0.3, 0.3, 0.1, 0.1, 0.05])
     M = training.inertia + np.diag(rotors)
     data = ControllerSamples(name="x", q=training.q, gravity=training.gravity, inertia=M)
-    missed = fitted(robot, *data.held_out(0.2), bodies=False)
+    missed = recover_model(robot, *data.held_out(0.2), bodies=False)
     assert [n.code for n in missed.notes if n.severity.value == "error"] == ["rotors-included"]
-    found = fitted(robot, *data.held_out(0.2), rotors=True)
+    found = recover_model(robot, *data.held_out(0.2), rotors=True)
     assert len(found.joint) == 48
     assert found.verdict == "trusted"
     assert found.largest("inertia") < 1e-10
@@ -261,7 +261,7 @@ def test_joints_in_another_order_and_other_arms_are_told(robot: Robot, training:
     mixed = ControllerSamples(
         name="x", q=training.q[:, [0, 1, 2, 4, 3, 5, 6]], gravity=training.gravity, inertia=training.inertia
     )
-    found = fitted(robot, *mixed.held_out(0.2), bodies=False)
+    found = recover_model(robot, *mixed.held_out(0.2), bodies=False)
     assert {n.code for n in found.notes if n.severity.value == "error"} == {"not-gravity", "not-inertia"}
 
 
@@ -279,7 +279,7 @@ def test_joints_in_another_order_and_other_arms_are_told(robot: Robot, training:
 def test_other_arms(name: str, gravity_count: int, count: int) -> None:
     """Seven and six joints, coupled drives, prismatic joints; counts as `inspect` has them, errors of round-off."""
     arm = load_robot(name)
-    found = fitted(arm, read(arm, 300, 1), read(arm, 60, 2))
+    found = recover_model(arm, read(arm, 300, 1), read(arm, 60, 2))
     assert found.gravity is not None
     assert (len(found.gravity), len(found.joint)) == (gravity_count, count)
     assert found.verdict == "trusted"
@@ -302,7 +302,7 @@ def test_coriolis_terms_are_the_christoffel_symbols_of_the_recovered_inertia(
     robot: Robot, training: ControllerSamples
 ) -> None:
     """[Gaz2014] eqs. 15-16, by finite differences of the recovered M."""
-    found = fitted(robot, training, training, bodies=False)
+    found = recover_model(robot, training, training, bodies=False)
     rng = np.random.default_rng(7)
     q, qd = rng.uniform(-1, 1, 7), rng.uniform(-1, 1, 7)
     h = 1e-5
@@ -328,7 +328,7 @@ def test_torque_of_a_motion_is_predicted(robot: Robot, training: ControllerSampl
     motion = SampledTrajectory(robot.joint_names, t, *(np.tile(np.pi / 2 * x[:, np.newaxis], 7) for x in waves))
     experiment = run_scenario(robot, motion, Scenario(physics=Physics(sensed_friction=0.0, collisions=False)))
     data = condition(experiment.log, robot, Conditioning(cutoff=1.0, order=4))
-    found = fitted(robot, training, training, bodies=False)
+    found = recover_model(robot, training, training, bodies=False)
     error = data.torque() - found.torque(data.q, data.qd, data.qdd)
     assert np.abs(error).max() < 0.05, np.abs(error).max(axis=0)
 

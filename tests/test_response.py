@@ -1,4 +1,4 @@
-"""Frequency response of single axes: phasors, the seed's formulas, validity, and the MABI arm in MuJoCo."""
+"""Frequency response of single axes: phasors, the formulas of [RWTH2021], validity, and the MABI arm in MuJoCo."""
 
 from __future__ import annotations
 

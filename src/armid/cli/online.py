@@ -66,7 +66,7 @@ def online(
     """
     started = perf_counter()
     from armid.online.estimator import OnlineEstimator
-    from armid.online.stream import parsed_samples
+    from armid.online.stream import read_stream
 
     estimator = OnlineEstimator(
         arm,
@@ -79,7 +79,7 @@ def online(
         tip=tip,
     )
     told = float("-inf")
-    for sample in parsed_samples(sys.stdin, estimator.robot, estimator.effects.torques):
+    for sample in read_stream(sys.stdin, estimator.robot, estimator.effects.torques):
         estimator.update_positions(sample.q, sample.torque, time=sample.time)
         if follow and sample.time >= told + 1.0:
             told = sample.time

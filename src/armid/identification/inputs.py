@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,3 +82,10 @@ def files_of(robot: Robot, logs: Sequence[Log] = (), *, role: str = "train") -> 
     """The files behind a robot and some recordings, for the provenance of an answer."""
     described = InputFile(robot.source.path, robot.source.sha256, "robot")
     return described, *(InputFile(path, digest, role) for log in logs for path, digest in log.source.files)
+
+
+def file_of(path: str | Path, role: str) -> InputFile:
+    """A file that an answer rests on, with the hash of its bytes; a folder (a recording in several files) without."""
+    place = Path(path)
+    digest = hashlib.sha256(place.read_bytes()).hexdigest() if place.is_file() else ""
+    return InputFile(str(path), digest, role)

@@ -31,7 +31,7 @@ class StreamSample:
     torque: FloatArray
 
 
-def parsed_samples(lines: Iterable[str], robot: Robot, side: TorqueSide) -> Iterator[StreamSample]:
+def read_stream(lines: Iterable[str], robot: Robot, side: TorqueSide) -> Iterator[StreamSample]:
     """Samples of JSON lines: `{"time": 0.001, "position": [...], "torque": [...]}`.
 
     Lists are in the robot's joint order; objects `{joint: value}` are taken by name. With both torques `torque` is that of

@@ -73,7 +73,7 @@ def load_checks(mass: float, spread: float, moved: float, *, doubt: float | None
     return tuple(checks)
 
 
-def torque_explained(relative: float) -> Check:
+def torque_check(relative: float) -> Check:
     """Whether arm and load together explain the torque as well as an arm has to that is to be trusted.
 
     Args:
@@ -89,7 +89,7 @@ def torque_explained(relative: float) -> Check:
     )
 
 
-def synchronised(lag: float) -> Check:
+def synchronisation_check(lag: float) -> Check:
     """Whether torque and position are in step; a lag on which the load depends is refused before."""
     return Check(
         code="synchronised",
@@ -101,7 +101,7 @@ def synchronised(lag: float) -> Check:
     )
 
 
-def possible_remainder(rest: FloatArray, name: str) -> Check:
+def remainder_check(rest: FloatArray, name: str) -> Check:
     """Whether what is left after a known body was taken away is a body that can exist."""
     smallest = float(np.linalg.eigvalsh(pseudo_inertia(rest))[0])
     problem = inertial_problem(rest)
@@ -116,7 +116,7 @@ def possible_remainder(rest: FloatArray, name: str) -> Check:
     )
 
 
-def arm_trusted(reasons: Sequence[str]) -> Check:
+def arm_check(reasons: Sequence[str]) -> Check:
     """Whether the arm that carries the load may be used itself."""
     return Check(
         code="arm-trusted",

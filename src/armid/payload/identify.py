@@ -21,7 +21,7 @@ from armid.logs.samples import MOTOR_SIDE
 from armid.outcome import Provenance
 from armid.parameters.effects import PayloadRuns, TorqueSide
 from armid.parameters.inertial import from_centre_of_mass, tensor
-from armid.payload.checks import arm_trusted
+from armid.payload.checks import arm_check
 from armid.payload.online import OnlinePayload
 from armid.payload.payload import Payload
 from armid.payload.search import Arm, PayloadSearch
@@ -81,7 +81,7 @@ def identify_payload(
     way = "static" if static else "online" if online else "moving"
     settings = {"way": way, "offsets": offsets, "subtract": None if body is None else body.tolist()}
     provenance = Provenance(inputs=files_of(known.robot, read, role="loaded"), settings=settings)
-    return replace(found, checks=(arm_trusted(known.reasons), *found.checks), provenance=provenance)
+    return replace(found, checks=(arm_check(known.reasons), *found.checks), provenance=provenance)
 
 
 def identified_arm(known: Result) -> Arm:

@@ -17,7 +17,7 @@ from armid.notes import Note, Severity
 from armid.outcome import Check, Listing, Outcome, Provenance
 from armid.page import Table
 from armid.parameters.inertial import INERTIAL_NAMES, N_INERTIAL, inertial_problem, six, tensor, to_centre_of_mass
-from armid.payload.checks import possible_remainder
+from armid.payload.checks import remainder_check
 from armid.payload.formats import franka_set_load, kuka_load_data, ur_set_target_payload
 
 QUANTITIES = ("mass", "centre_x", "centre_y", "centre_z", *INERTIAL_NAMES[4:])
@@ -149,7 +149,7 @@ class Payload(Outcome):
         return replace(
             self,
             inertial=rest,
-            checks=(*self.checks, possible_remainder(rest, name)),
+            checks=(*self.checks, remainder_check(rest, name)),
             notes=notes,
             method=f"{self.method}, {name} subtracted",
         )

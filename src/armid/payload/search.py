@@ -34,7 +34,7 @@ from armid.parameters.inertial import (
     transformed,
 )
 from armid.parameters.space import PAYLOAD, ParameterSpace
-from armid.payload.checks import SEEN, load_checks, synchronised, torque_explained
+from armid.payload.checks import SEEN, load_checks, synchronisation_check, torque_check
 from armid.payload.payload import Payload, jacobian
 from armid.payload.synchronisation import in_step, out_of_step, synchronisation_note
 from armid.robot.robot import Robot
@@ -116,7 +116,7 @@ class PayloadSearch:
             runs: with payload columns among their parameters.
             frame: the load is given in; the tip frame by default.
         """
-        space = space_of_run(runs[0])
+        space = _space_of_run(runs[0])
         if COLUMNS[0] not in space:
             raise InputError("runs", "no payload among the parameters", "build them with payload=loaded")
         known = arm.over(space)
@@ -127,13 +127,13 @@ class PayloadSearch:
         free, covariance = self._least_squares(arm, rest, wanted)
         found = self.possible(arm, free, covariance, frame)
         lag, notes = self._steps(arm, runs, free, wanted)
-        checks = [torque_explained(_relative_error(runs, rest, free, wanted)), synchronised(lag)]
+        checks = [torque_check(_relative_error(runs, rest, free, wanted)), synchronisation_check(lag)]
         return replace(found, notes=(*found.notes, *notes), checks=(*found.checks, *checks))
 
     def _least_squares(self, arm: Arm, rest: Sequence[Run], wanted: Sequence[int]) -> tuple[Estimate, FloatArray]:
         """The load of what the arm does not explain, and its covariance with the arm's uncertainty."""
         information = information_of(rest)
-        space = space_of_run(rest[0])
+        space = _space_of_run(rest[0])
         free = WeightedLeastSquares().fit(information, chosen(rest[0].source.columns, wanted), prior=None)
         independent = np.diag(free.covariance)
         if self.correlated:
@@ -145,7 +145,7 @@ class PayloadSearch:
         self, arm: Arm, runs: Sequence[Run], free: Estimate, wanted: Sequence[int]
     ) -> tuple[float, tuple[Note, ...]]:
         """By how much torque is late against position [s], and a word on it, as far as the load depends on it."""
-        known = arm.over(space_of_run(runs[0]))
+        known = arm.over(_space_of_run(runs[0]))
         together = known.copy()
         together[wanted] += free.values
         lag = out_of_step(runs, together) if self.correlated else 0.0
@@ -221,7 +221,7 @@ def _relative_error(runs: Sequence[Run], rest: Sequence[Run], free: Estimate, wa
     return float(np.sqrt(left / max(size, 1e-300)))
 
 
-def space_of_run(run: Run) -> ParameterSpace:
+def _space_of_run(run: Run) -> ParameterSpace:
     """The parameter vector of a run of joint torque.
 
     Raises:

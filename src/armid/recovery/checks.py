@@ -15,7 +15,7 @@ DISAGREEMENT = 10.0
 """Gravity and inertia that share no model fit together at least this many times worse than apart."""
 
 
-def reproduced(validation: Sequence[ElementError]) -> list[Check]:
+def reproduction_checks(validation: Sequence[ElementError]) -> list[Check]:
     """Whether elements at poses that were not used are reproduced, quantity by quantity."""
     out = []
     for quantity in dict.fromkeys(e.quantity for e in validation):
@@ -35,7 +35,7 @@ def reproduced(validation: Sequence[ElementError]) -> list[Check]:
     return out
 
 
-def one_arm(disagreement: Mapping[str, float]) -> list[Check]:
+def agreement_checks(disagreement: Mapping[str, float]) -> list[Check]:
     """Whether gravity and inertia belong to one arm: a reversed sign, or a tool only one of them knows of, does not."""
     return [
         Check(
@@ -43,14 +43,14 @@ def one_arm(disagreement: Mapping[str, float]) -> list[Check]:
             passed=ratio < DISAGREEMENT,
             value=ratio,
             limit=DISAGREEMENT,
-            message=f"{name}: {disagreement_text(name, ratio)}",
+            message=f"{name}: {_disagreement_text(name, ratio)}",
             subject=name,
         )
         for name, ratio in disagreement.items()
     ]
 
 
-def disagreement_text(name: str, ratio: float) -> str:
+def _disagreement_text(name: str, ratio: float) -> str:
     """In words."""
     return (
         f"{name} fitted with the rest is {ratio:.2g} times worse than alone: gravity and inertia do not belong to one arm (a "
@@ -61,29 +61,21 @@ def disagreement_text(name: str, ratio: float) -> str:
 def disagreement_notes(disagreement: Mapping[str, float]) -> list[Note]:
     """The same as findings."""
     return [
-        Note("gravity-inertia-disagree", Severity.ERROR, disagreement_text(name, ratio), name)
+        Note("gravity-inertia-disagree", Severity.ERROR, _disagreement_text(name, ratio), name)
         for name, ratio in disagreement.items()
         if ratio >= DISAGREEMENT
     ]
 
 
-def unsuspected(notes: Iterable[Note]) -> list[Check]:
-    """One failing check per finding that makes the data something else than they claim to be."""
+def notes_of(suspicions: Iterable[Check]) -> list[Note]:
+    """What speaks against the data, as findings."""
     return [
-        Check(
-            code=note.code,
-            passed=False,
-            value=1.0,
-            limit=0.0,
-            message=f"{note.subject}: {note.message}",
-            subject=note.subject,
-        )
-        for note in notes
-        if note.severity is Severity.ERROR
+        Note(check.code, Severity.ERROR if check.decisive else Severity.WARNING, check.message, check.subject)
+        for check in suspicions
     ]
 
 
-def possible_bodies_check(consistent: ConsistentEstimate) -> Check:
+def bodies_check(consistent: ConsistentEstimate) -> Check:
     """Whether bodies that can exist have these coefficients; without them there is no description to write."""
     smallest = min(consistent.smallest_eigenvalues.values(), default=0.0)
     return Check(

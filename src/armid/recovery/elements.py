@@ -44,7 +44,7 @@ class ElementError:
         }
 
 
-def compared(quantity: str, source: RowSource, y: FloatArray, error: FloatArray) -> list[ElementError]:
+def errors_of(quantity: str, source: RowSource, y: FloatArray, error: FloatArray) -> list[ElementError]:
     """Size of every element and of its error.
 
     Args:

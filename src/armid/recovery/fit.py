@@ -22,7 +22,7 @@ from armid.identifiability.structure import structure
 from armid.information.information import Information, triangular
 from armid.kernels.evaluate import residuals
 from armid.parameters.effects import Effects
-from armid.recovery.elements import ElementError, compared
+from armid.recovery.elements import ElementError, errors_of
 from armid.recovery.samples import ControllerSamples
 from armid.recovery.silent_channels import Silence, SilentChannel, silent_channels, unconstrained
 from armid.robot.robot import Robot
@@ -99,7 +99,7 @@ def element_errors(
     """How well every reported element is reproduced at some poses."""
     out: list[ElementError] = []
     for quantity, (source, y) in samples.sources(robot, effects).items():
-        out += compared(quantity, source, y, residuals(source, samples.q, y, estimate.standard))
+        out += errors_of(quantity, source, y, residuals(source, samples.q, y, estimate.standard))
     return tuple(out)
 
 

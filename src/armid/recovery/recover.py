@@ -6,18 +6,17 @@ and gravity vectors of one arm share most of their coefficients.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from armid.consistency.consistent import ConsistentEstimate
 from armid.consistency.prior import Prior
-from armid.identification.inputs import LogInput, Recordings, RobotInput, files_of, robot_of
+from armid.identification.inputs import LogInput, Recordings, RobotInput, file_of, files_of, robot_of
 from armid.logs.conditioning import Conditioning, condition
-from armid.notes import Severity
-from armid.outcome import Check, Provenance
+from armid.outcome import Check, InputFile, Provenance
 from armid.parameters.effects import Effects
-from armid.recovery.checks import disagreement_notes, one_arm, possible_bodies_check, reproduced, unsuspected
+from armid.recovery.checks import agreement_checks, bodies_check, disagreement_notes, notes_of, reproduction_checks
 from armid.recovery.fit import disagreements, element_errors, fit, possible_bodies
 from armid.recovery.gravity import suspicions
 from armid.recovery.recovery import Recovery
@@ -79,18 +78,24 @@ def recover(
     arm = robot_of(robot, base=base, tip=tip, gravity=down)
     data = samples_of(samples, arm)
     training, validation = data.held_out(HELD_OUT) if validate is None else (data, samples_of(validate, arm))
-    found = fitted(arm, training, validation, bodies=bodies, prior=prior, rotors=rotor_inertia)
+    found = recover_model(arm, training, validation, bodies=bodies, prior=prior, rotors=rotor_inertia)
+    given = {"samples": samples, "held-out": validate, "along": along, "torque": torque, "tool": tool}
     settings = {"rotor_inertia": rotor_inertia, "bodies": bodies, "gravity": arm.gravity.tolist()}
     return replace(
         found,
         along=None if along is None else along_motion(found, samples_of(along, arm)),
         torque_test=None if torque is None else _tested(found, torque, cutoff_hz, accept),
         tool=None if tool is None else _tool(found, samples_of(tool, arm)),
-        provenance=Provenance(inputs=files_of(arm), settings=settings),
+        provenance=Provenance(inputs=(*files_of(arm), *_sample_files(given)), settings=settings),
     )
 
 
-def fitted(
+def _sample_files(given: Mapping[str, object]) -> list[InputFile]:
+    """The files among what was given, by their role."""
+    return [file_of(path, role) for role, path in given.items() if isinstance(path, str | Path)]
+
+
+def recover_model(
     robot: Robot,
     training: ControllerSamples,
     validation: ControllerSamples,
@@ -111,12 +116,12 @@ def fitted(
     quantities = tuple(training.sources(robot, effects))
     apart = {name: fit(robot, training, (name,), effects) for name in quantities}
     joint, silent, free, information = fit(robot, training, quantities, effects)
-    notes = [s.note for s in silent] + suspicions(robot, training, effects)
-    checks = unsuspected(notes)
+    checks = suspicions(robot, training, effects)
+    notes = [s.note for s in silent] + notes_of(checks)
     # Data that are something else disagree with everything; to say so twice would not help.
-    if not any(note.severity is Severity.ERROR for note in notes):
+    if not any(check.decisive for check in checks):
         ratios = disagreements(training, apart, joint, robot, effects)
-        checks += one_arm(ratios)
+        checks += agreement_checks(ratios)
         notes += disagreement_notes(ratios)
     held_out = element_errors(robot, validation, joint, effects)
     consistent = possible_bodies(robot, information, joint, prior, effects) if bodies else None
@@ -133,13 +138,13 @@ def fitted(
         validation_poses=len(validation),
         consistent=consistent,
         effects=effects,
-        checks=(*checks, *reproduced(held_out), *_bodies_checks(consistent)),
+        checks=(*checks, *reproduction_checks(held_out), *_bodies_checks(consistent)),
         notes=tuple(notes),
     )
 
 
 def _bodies_checks(consistent: ConsistentEstimate | None) -> tuple[Check, ...]:
-    return () if consistent is None else (possible_bodies_check(consistent),)
+    return () if consistent is None else (bodies_check(consistent),)
 
 
 def _tested(found: Recovery, motion: LogInput, cutoff_hz: float, accept: Sequence[str]) -> TorqueTest:

@@ -222,7 +222,7 @@ class Recovery(Outcome):
         return f"{self.robot.name}: {' and '.join(parts)}, {self.free} base parameters together"
 
     def _tables(self) -> tuple[Table, ...]:
-        return recovery_tables(self)
+        return _recovery_tables(self)
 
     def save(self, folder: str | Path) -> tuple[Path, ...]:
         """Writes `recovered.json`, the page, elements along a motion, and when it is trusted the description with its bodies."""
@@ -245,7 +245,7 @@ def _write_elements(motion: Along, path: Path) -> Path:
     return path
 
 
-def recovery_tables(found: Recovery) -> tuple[Table, ...]:
+def _recovery_tables(found: Recovery) -> tuple[Table, ...]:
     """Coefficients, errors per joint and per element, torque and tool."""
     tables = []
     if found.gravity_terms:

@@ -15,7 +15,7 @@ from armid.logs.conditioning import LowPass, low_pass
 from armid.logs.log import Channel
 from armid.logs.samples import Samples
 from armid.parameters.effects import TorqueSide
-from armid.recovery.elements import ElementError, compared
+from armid.recovery.elements import ElementError, errors_of
 from armid.recovery.samples import ControllerSamples
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def along_motion(found: Recovery, data: ControllerSamples) -> Along:
         channels += source.channels
         reported.append(y)
         recovered.append(predicted)
-        errors += compared(quantity, source, y, y - predicted)
+        errors += errors_of(quantity, source, y, y - predicted)
     timed = data.time is not None
     time = data.time if data.time is not None else np.arange(1.0, len(data) + 1.0)
     return Along(

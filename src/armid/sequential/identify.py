@@ -14,7 +14,7 @@ from armid.outcome import Provenance
 from armid.parameters.effects import DEFAULT_FRICTION, Effects, TorqueSide, effects_of
 from armid.rows.torque import TorqueRows
 from armid.sequential.estimate import TipToBase
-from armid.sequential.sequential import Sequential, judged
+from armid.sequential.sequential import Sequential, sequential_checks
 from armid.sequential.stages import ErrorStructure, Stage, Staging, stages_of_log
 from armid.sequential.start import locks_of, starting_values
 from armid.threads import one_blas_thread
@@ -106,7 +106,7 @@ def identify_sequential(
         estimate=estimate,
         found=found,
         structure=settings.structure,
-        checks=judged(estimate, found, source.space),
+        checks=sequential_checks(estimate, found, source.space),
         notes=estimate.notes,
         provenance=Provenance(inputs=files_of(arm, read), settings=_settings(settings, hold=hold)),
     )

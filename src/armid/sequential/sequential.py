@@ -193,7 +193,7 @@ def _sum_of(terms: dict[str, float]) -> str:
     return " ".join(f"{value:+.4g} {name}" for name, value in terms.items())
 
 
-def judged(estimate: Estimate, found: SequentialEstimate, space: ParameterSpace) -> tuple[Check, ...]:
+def sequential_checks(estimate: Estimate, found: SequentialEstimate, space: ParameterSpace) -> tuple[Check, ...]:
     """What a sequential identification is held against.
 
     Every base parameter must have been determined by some stage, errors propagated through the stages must stay finite, and

@@ -87,13 +87,13 @@ def locks_of(robot: Robot, count: int, plan: str | Path | None, locked: Sequence
         robot.joint_index(name)
     if plan is None:
         return (tuple(locked),) * count
-    planned = planned_locks(Path(plan), robot)
+    planned = _planned_locks(Path(plan), robot)
     if len(planned) != count:
         raise InputError(plan, f"{len(planned)} experiments", f"{count} recordings were given; one each, in that order")
     return tuple((*names, *locked) for names in planned)
 
 
-def planned_locks(folder: Path, robot: Robot) -> tuple[tuple[str, ...], ...]:
+def _planned_locks(folder: Path, robot: Robot) -> tuple[tuple[str, ...], ...]:
     """Names of the joints that stand still in each experiment of a plan, in the order they are run.
 
     Raises:

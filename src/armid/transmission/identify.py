@@ -64,7 +64,7 @@ def identify_transmission(
     if not read:
         raise InputError("recordings", "there are none", "motor and link position, and motor torque")
     names = tuple(joints) if joints else _moving(read[0])
-    known = known_inertias(motor_inertia, read[0].joints)
+    known = _known_inertias(motor_inertia, read[0].joints)
     cutoff = cutoff_hz or (ONE_SENSOR_CUTOFF if one_sensor else CUTOFF)
     found: tuple[ElasticJoint, ...] | tuple[OneSensorJoint, ...]
     if one_sensor:
@@ -94,7 +94,7 @@ def _moving(log: Log) -> tuple[str, ...]:
     return tuple(name for name, way in zip(log.joints, travel, strict=True) if way > STILL)
 
 
-def known_inertias(given: Mapping[str, float] | Sequence[str], joints: Sequence[str]) -> dict[str, float]:
+def _known_inertias(given: Mapping[str, float] | Sequence[str], joints: Sequence[str]) -> dict[str, float]:
     """Motor inertias by joint, from a mapping or from words `joint1=609`.
 
     Raises:
