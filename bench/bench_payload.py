@@ -19,12 +19,13 @@ import numpy as np
 from typer.testing import CliRunner
 
 from armid.cli import application
-from armid.cli.payload import at_rest, loaded_runs, moving, streamed
 from armid.identification.result import Result, load_result
 from armid.logs.log import Log
 from armid.motions.trajectory import SampledTrajectory
 from armid.parameters.inertial import from_centre_of_mass, transformed
-from armid.payload.payload import Arm, Payload, PayloadSearch
+from armid.payload.identify import identified_arm, identify_payload, loaded_runs
+from armid.payload.payload import Payload
+from armid.payload.search import PayloadSearch
 from armid.robot.load import load_robot
 from armid.simulation.physics import Physics
 from armid.simulation.scenario import Scenario, run_scenario
@@ -82,7 +83,7 @@ def errors(found: Payload) -> list[float]:
     deviation = found.standard_deviations
     return [
         found.mass - 1.0,
-        *(found.centre - CENTRE),
+        *(found.centre_of_mass - CENTRE),
         float(deviation["mass"]),
         *np.asarray(deviation["centre_of_mass"]),
     ]  # type: ignore[arg-type]
@@ -109,15 +110,16 @@ def main(count: int = 20) -> None:
         short, behind = identified(folder, 1, seconds=8.0), identified(folder, 1, friction=0.0)
         for k in range(int(count)):
             known = results[k % ARMS]
-            arm, log = Arm(known.robot, known.estimate), recorded(100 + k, 14.0, loaded=True)
-            add("off-line", moving(arm, known, [log], None, offsets=False))
-            add("sample by sample", streamed(arm, known, [log], None))
-            add("arm from 8 s", moving(Arm(short.robot, short.estimate), short, [log], None, offsets=False))
-            add("torque 5 ms late", PayloadSearch(correlated=False).fit(arm, loaded_runs(known, [late(log, 5)])))
+            log = recorded(100 + k, 14.0, loaded=True)
+            add("off-line", identify_payload(known, log))
+            add("sample by sample", identify_payload(known, log, online=True))
+            add("arm from 8 s", identify_payload(short, log))
+            runs = loaded_runs(known, [late(log, 5)])
+            add("torque 5 ms late", PayloadSearch(correlated=False).fit(identified_arm(known), runs))
         for k in range(int(count) // 3):
             for label, known, friction in (("at rest", behind, 0.0), ("at rest, friction felt", results[0], 1.0)):
                 log = recorded(300 + k, 0.0, loaded=True, motion=visits(k), friction=friction)
-                add(label, at_rest(Arm(known.robot, known.estimate), known, [log], None))
+                add(label, identify_payload(known, log, static=True))
     print(f"1 kg, {int(count)} recordings of 14 s, arms from 30 s; at rest: 8 poses")
     for label, found in rows.items():
         e = np.array(found)

@@ -12,15 +12,20 @@ import pytest
 from typer.testing import CliRunner
 
 from armid.cli import application
+from armid.documents import plain
+from armid.identification.result import load_result
 from armid.logs.log import Channel
 from armid.logs.read import read_log
 from armid.motions.trajectory import SampledTrajectory
+from armid.outcome import Check
 from armid.parameters.inertial import from_centre_of_mass, transformed
+from armid.payload.identify import identify_payload
 from armid.robot.load import load_robot
 from armid.simulation.physics import Physics
 from armid.simulation.scenario import Scenario, run_scenario
 from armid.simulation.sensors import typical_sensors
 from armid.simulation.writers import LogFormat, write_log
+from support.outcomes import answer_of, check_family, failing
 from support.realdata import ROOT, real_data
 
 RUNNER = CliRunner()
@@ -121,6 +126,22 @@ def test_one_kilogram(folder: Path, log: str) -> None:
     assert (folder / "out" / "payload.json").exists()
 
 
+def test_the_function_behind_the_verb(folder: Path, tmp_path: Path) -> None:
+    """Paths or objects, words or objects; the command line prints what the function returns."""
+    options = ("--gripper", "0.4,0.02,-0.01,0.06")
+    printed = run("payload", folder / "result", folder / LOADED[0], *options)
+    result = load_result(folder / "result")
+    log = read_log(folder / LOADED[0], ROBOT)
+    found = identify_payload(result, log, subtract=[0.4, 0.02, -0.01, 0.06])
+    assert answer_of(printed) == plain(found.as_dict())
+    assert [file.role for file in found.provenance.inputs] == ["robot", "loaded"]
+    check_family(found, tmp_path, figures=2)
+    failed = Check(code="made-up", passed=False, value=1.0, limit=0.0, message="made up")
+    doubtful = identify_payload(replace(result, checks=(*result.checks, failed)), log)
+    assert failing(doubtful) == {"arm-trusted"}
+    assert "made up" in doubtful.reasons[0]
+
+
 @pytest.mark.parametrize("log", LOADED[:2])
 def test_sample_by_sample(folder: Path, log: str) -> None:
     """As good as off-line: derivatives from the past cost nothing but their delay."""
@@ -215,13 +236,24 @@ def test_on_line_identification_of_a_stream(folder: Path) -> None:
             log.time[::step], log[Channel.POSITION][::step], log[Channel.LINK_TORQUE][::step], strict=True
         )
     )
-    result = run("online", "iiwa14", "--rate-hz", "200", text=lines)
-    assert result["base_parameters"] == 57
+    result = run("online", "iiwa14", "--rate-hz", "200", "--out", folder / "online", text=lines)
+    assert result["base_parameters"] == 64
+    assert result["verdict"] == "trusted"
+    assert json.loads((folder / "online" / "online.json").read_text())["samples"] == result["samples"]
     assert result["frozen"] == []
     assert result["gaps"] == 0
     followed = RUNNER.invoke(application(), ["online", "iiwa14", "--rate-hz", "200", "--follow"], input=lines)
     assert followed.exit_code == 0, followed.exception
     assert len(followed.stdout.splitlines()) >= 13
+    some = "\n".join(lines.splitlines()[:200])
+    going_on = run("online", folder / "result", "--rate-hz", "200", text=some)
+    assert going_on["frozen"] == []
+    assert "start-trusted" in [check["code"] for check in going_on["checks"]]
+    still = "\n".join(lines.splitlines()[:14])
+    frozen = run("online", "iiwa14", "--rate-hz", "200", code=3, text=still)
+    assert len(frozen["frozen"]) > 0
+    assert "nothing has excited" in frozen["reasons"][0]
+    assert RUNNER.invoke(application(), ["online", "iiwa14", "--rate-hz", "200", "--friction", "x"]).exit_code == 2
     bad = RUNNER.invoke(application(), ["online", "iiwa14", "--rate-hz", "200"], input="not json\n")
     assert bad.exit_code == 1
     assert "line 1" in bad.stderr

@@ -11,15 +11,18 @@ import pytest
 from typer.testing import CliRunner
 
 from armid.cli import application
+from armid.documents import plain
 from armid.kernels.dynamics import gravity
 from armid.logs.log import Channel
 from armid.motions.trajectory import SampledTrajectory
 from armid.parameters.inertial import from_centre_of_mass
-from armid.recovery.recover import random_poses
+from armid.recovery.plan import random_poses
+from armid.recovery.recover import recover
 from armid.robot.load import load_robot
 from armid.simulation.controller_data import read_controller, write_controller_data
 from armid.simulation.physics import Physics
 from armid.simulation.scenario import Scenario, run_scenario
+from support.outcomes import answer_of, check_family
 
 RUNNER = CliRunner()
 
@@ -81,13 +84,29 @@ def test_contract_and_everything_behind_it(folder: Path, tmp_path: Path) -> None
     assert all(np.allclose(a["y"], b["y"], atol=1e-4) for a, b in zip(solid, dashed, strict=True))
 
 
+def test_the_command_line_prints_what_the_function_returns(folder: Path, tmp_path: Path) -> None:
+    names = {name: folder / f"{name}.npz" for name in ("tool", "along")}
+    printed = run("lwr4-dh", folder / "arm.npz", "--tool", names["tool"], "--along", names["along"])
+    found = recover("lwr4-dh", folder / "arm.npz", **names)
+    assert answer_of(printed) == plain(found.as_dict())
+    assert [file.role for file in found.provenance.inputs] == ["robot", "samples", "along", "tool"]
+    assert all(file.sha256 for file in found.provenance.inputs[1:])
+    check_family(found, tmp_path, figures=3)
+    assert {path.name for path in (tmp_path / "saved").iterdir()} == {
+        "recovered.json",
+        "recovered.html",
+        "elements.csv",
+        "recovered.yaml",
+    }
+
+
 def page_figures(path: Path) -> dict[str, dict[str, object]]:
     text = path.read_text(encoding="utf-8")
     start = text.index('id="figures">') + len('id="figures">')
     return json.loads(text[start : text.index("</script>", start)])
 
 
-def test_torque_of_the_motion_of_the_seed(folder: Path, tmp_path: Path) -> None:
+def test_torque_of_the_motion_of_the_paper(folder: Path, tmp_path: Path) -> None:
     """Eq. 33: all joints pi/2 cos(pi/7 t), zero-phase Butterworth of order 4 at 1 Hz; tables II-III with the torque test."""
     robot = load_robot("lwr4-dh")
     t, w = np.arange(0.0, 14.0, 0.005), np.pi / 7

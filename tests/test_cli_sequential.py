@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,15 +12,22 @@ import pytest
 from typer.testing import CliRunner
 
 from armid.cli import application
+from armid.documents import plain
+from armid.errors import UnknownNameError
 from armid.identifiability.structure import structural_base
 from armid.kernels.dynamics import inverse_dynamics
+from armid.logs.log import Channel
 from armid.logs.read import read_log
+from armid.parameters.effects import Effects
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 from armid.rows.torque import TorqueRows
 from armid.sequential.estimate import TipToBase
+from armid.sequential.identify import identify_sequential
+from armid.sequential.sequential import sequential_checks
 from armid.sequential.stages import Staging, stages_of_log
 from support.khosla import START_3, TABLE_3, sinusoid, vector
+from support.outcomes import answer_of, check_family, failing
 
 RUNNER = CliRunner()
 
@@ -48,7 +56,9 @@ def stage_file(folder: Path, first: int) -> Path:
 
 def test_stages_with_locked_joints(tmp_path: Path) -> None:
     files = [stage_file(tmp_path, k) for k in (0, 2, 1)]
-    result = run("sequential", "cmu-dd-arm2", *files[1:], files[0], "--cutoff-hz", "40", "--out", tmp_path)
+    result = run(
+        "sequential", "cmu-dd-arm2", *files[1:], files[0], "--friction", "none", "--cutoff-hz", "40", "--out", tmp_path
+    )
     assert result["base_parameters"] == 11
     assert [s["joint"] for s in result["stages"]][:2] == ["joint3", "joint3"]
     assert result["known_directions"] == 11
@@ -59,12 +69,76 @@ def test_stages_with_locked_joints(tmp_path: Path) -> None:
     assert (tmp_path / "sequential.json").exists()
 
 
+def test_the_function_behind_the_verb(tmp_path: Path) -> None:
+    """Paths or objects, words or objects; the command line prints what the function returns."""
+    robot = load_robot("cmu-dd-arm2")
+    path = stage_file(tmp_path, 0)
+    printed = run("sequential", "cmu-dd-arm2", path, "--friction", "none", "--cutoff-hz", "40", "--from-nominal")
+    found = identify_sequential(robot, read_log(path, robot), effects=Effects(), cutoff_hz=40.0, start="nominal")
+    assert answer_of(printed) == plain(found.as_dict())
+    assert found.parameters["link3.mx"].standard_deviation > 0.0
+    assert found.parameters.sorted_by("value")[0].value == min(p.value for p in found.parameters)
+    assert not failing(found)
+    check_family(found, tmp_path, figures=2)
+
+
+def test_the_default_effects_are_those_of_every_verb(tmp_path: Path) -> None:
+    result = run("sequential", "cmu-dd-arm2", stage_file(tmp_path, 0), "--cutoff-hz", "40")
+    assert result["base_parameters"] == 11 + 9
+    names = [p["name"] for p in result["parameters"]]
+    assert {"joint1.viscous", "joint2.coulomb", "joint3.offset"} <= set(names)
+
+
+def test_friction_that_drives_is_not_to_be_trusted(tmp_path: Path) -> None:
+    """Torque with friction of the wrong sign: something pushed the arm."""
+    robot = load_robot("cmu-dd-arm2")
+    log = read_log(stage_file(tmp_path, 0), robot)
+    velocity = np.gradient(log[Channel.POSITION], log.time, axis=0)
+    pushed = {Channel.LINK_TORQUE: log[Channel.LINK_TORQUE] - 2.0 * velocity}
+    found = identify_sequential(robot, replace(log, channels=dict(log.channels) | pushed), cutoff_hz=40.0)
+    assert "friction-opposes" in failing(found)
+    assert found.verdict == "untrusted"
+    assert "cannot drive" in found.reasons[0]
+
+
+def test_torque_of_something_else_is_said(tmp_path: Path) -> None:
+    robot = load_robot("cmu-dd-arm2")
+    log = read_log(stage_file(tmp_path, 0), robot)
+    noise = np.random.default_rng(0).normal(size=log[Channel.LINK_TORQUE].shape)
+    found = identify_sequential(
+        robot,
+        replace(log, channels=dict(log.channels) | {Channel.LINK_TORQUE: noise}),
+        cutoff_hz=40.0,
+        accept=("gravity-compensated",),
+    )
+    assert "torque-explained" in failing(found)
+
+
+def test_errors_without_bound_are_not_to_be_trusted(tmp_path: Path) -> None:
+    robot = load_robot("cmu-dd-arm2")
+    found = identify_sequential(robot, stage_file(tmp_path, 0), friction="none", cutoff_hz=40.0)
+    covariance = np.array(found.estimate.covariance)
+    covariance[0, 0] = np.inf
+    wild = sequential_checks(found.estimate.with_covariance(covariance, "wild"), found.found, TorqueRows(robot).space)
+    assert [check.code for check in wild if not check.passed] == ["errors-bounded"]
+
+
+def test_words_that_do_not_exist_are_usage(tmp_path: Path) -> None:
+    for option, word in (("--torques", "both"), ("--velocity", "guessed"), ("--friction", "stribeck")):
+        done = RUNNER.invoke(application(), ["sequential", "cmu-dd-arm2", "missing.csv", option, word])
+        assert done.exit_code == 2, done.output
+    with pytest.raises(UnknownNameError, match="no torques named 'both'"):
+        identify_sequential("cmu-dd-arm2", stage_file(tmp_path, 0), torques="both")
+
+
 def order(name: str) -> int:
     return ("mass", "mx", "my", "mz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz").index(name.split(".")[1])
 
 
 def test_a_stage_alone_is_not_to_be_trusted(tmp_path: Path) -> None:
-    result = run("sequential", "cmu-dd-arm2", stage_file(tmp_path, 2), "--cutoff-hz", "40", code=3)
+    result = run(
+        "sequential", "cmu-dd-arm2", stage_file(tmp_path, 2), "--friction", "none", "--cutoff-hz", "40", code=3
+    )
     assert result["notes"][0]["code"] == "not-determined"
     assert result["stages"][0]["locked"] == ["joint1", "joint2"]
 
@@ -82,7 +156,7 @@ def sampled_file(path: Path, robot: Robot, x: np.ndarray, truth: np.ndarray) -> 
 def test_table_2_from_25_samples(tmp_path: Path) -> None:
     robot = load_robot("cylindrical")
     file = sampled_file(tmp_path / "log.csv", robot, sinusoid(3), robot.inertial)
-    result = run("sequential", "cylindrical", file, "--as-recorded")
+    result = run("sequential", "cylindrical", file, "--as-recorded", "--friction", "none")
     assert [s["found"] for s in result["stages"]] == [3, 1, 1]
     assert [s["rows"] for s in result["stages"]] == [25, 25, 25]
     value = {p["name"]: p["value"] for p in result["parameters"]}
@@ -104,6 +178,7 @@ def test_table_3_from_25_samples(tmp_path: Path, locked: bool) -> None:
         for k, joints in enumerate(moving)
     ]
     command = ["sequential", "cmu-dd-arm2", *map(str, files), "--as-recorded", "--start", str(tmp_path / "start.json")]
+    command += ["--friction", "none"]
     done = RUNNER.invoke(application(), [*command, "--json"])
     assert done.exit_code == 0, done.output
     result = json.loads(done.stdout)
@@ -127,7 +202,7 @@ def test_table_3_from_25_samples(tmp_path: Path, locked: bool) -> None:
 
 
 def test_only_the_stage_of_each_joint_with_25_samples(tmp_path: Path) -> None:
-    """The seed's off-line procedure: joint k's torque with the joints before it locked, 3 + 5 + 3 directions."""
+    """The off-line procedure of [Khosla1985]: joint k's torque with the joints before it locked, 3 + 5 + 3 directions."""
     robot = load_robot("cmu-dd-arm2")
     source = TorqueRows(robot)
     truth = vector(source, TABLE_3)
@@ -153,7 +228,7 @@ def test_commanded_motion_is_the_output_error_structure(tmp_path: Path) -> None:
     header = "time," + ",".join(f"{k}_{n}" for k in ("q", "q_cmd", "tau") for n in names)
     path = tmp_path / "both.csv"
     np.savetxt(path, np.column_stack([table["time"], late, q, tau]), delimiter=",", header=header, comments="")
-    options = ("--cutoff-hz", "40", "--accept", "torque-lag")
+    options = ("--friction", "none", "--cutoff-hz", "40", "--accept", "torque-lag")
     truth = structural_base(TorqueRows(robot)).values(robot.inertial)
     worst = {}
     for option in ("--commanded", ""):
@@ -215,7 +290,6 @@ def test_from_a_plan_to_its_parameters(tmp_path: Path) -> None:
         ({}, ("--locked", "joint1"), "'joint1' should be locked but moved by"),
         ({}, ("--locked", "joint9"), "joint9"),
         ({}, ("--as-recorded",), "velocity"),
-        ({}, ("--torques", "both"), "no torques named 'both'"),
         ({"q": lambda q: np.column_stack([0.3 + 0.005 * np.sin(q[:, 0]), q[:, 1:]])}, (), "too far for a locked joint"),
         ({"q": lambda q: 0.3 + 0.0 * q}, (), "no joint moves"),
         ({"q": np.degrees}, (), "degrees"),
@@ -242,7 +316,8 @@ def test_recordings_of_the_wrong_kind_are_refused(
 @pytest.mark.parametrize(
     ("content", "match"),
     [
-        ("[1, 2]", "not starting values"),
+        ("[1, 2]", "expected starting values"),
+        ('{"link1.mass": "heavy"}', "not starting values"),
         ('{"link9.mass": 1}', "link9.mass"),
         ('{"link1.mass": NaN}', "link1.mass is nan"),
     ],

@@ -10,8 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 from armid.cli import application
+from armid.documents import plain
+from armid.response.sweep import sweep
 from armid.robot.load import load_robot
 from armid.simulation.dynamics import RigidModel
+from support.outcomes import answer_of
 
 RUNNER = CliRunner()
 
@@ -47,6 +50,7 @@ def test_from_poses_to_inertia(tmp_path: Path) -> None:
     assert axis["viscous"] == pytest.approx(350.0, rel=0.1)
     assert axis["standard_deviation"] > 0.0
     assert (tmp_path / "sweep.json").exists()
+    assert answer_of(result) == plain(sweep("mabi-max100", log).as_dict())
 
 
 def test_a_campaign_predicts_every_axis_at_every_fresh_pose_within_one_per_cent(tmp_path: Path) -> None:
@@ -112,7 +116,7 @@ def test_a_plan_needs_poses_of_this_arm(tmp_path: Path) -> None:
         json.dumps({"joint_names": ["a"], "poses": [[0]], "measured": [[]], "purpose": "axis-inertia"})
     )
     (tmp_path / "bad.json").write_text("{}")
-    for name, message in (("poses.json", "axis-inertia poses of mabi-max100"), ("bad.json", "no poses to be read")):
+    for name, message in (("poses.json", "axis-inertia poses of mabi-max100"), ("bad.json", "expected poses.json")):
         done = RUNNER.invoke(
             application(), ["sweep", "mabi-max100", "--plan", str(tmp_path / name), "--out", str(tmp_path)]
         )
@@ -123,7 +127,7 @@ def test_a_plan_needs_poses_of_this_arm(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("sweep", "mabi-max100"), "none given"),
+        (("sweep", "mabi-max100"), "no LOG given"),
         (("sweep", "mabi-max100", "--plan", "poses.csv"), "--out DIR"),
         (("sweep", "mabi-max100", "nothing.csv"), "nothing.csv"),
     ],

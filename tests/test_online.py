@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from armid.errors import InputError, UnknownNameError
+from armid.errors import InputError, ShapeError, UnknownNameError
 from armid.estimation.factor import solve_factor
 from armid.estimation.least_squares import GaussianPrior
 from armid.estimation.recursive.estimator import ChangeDetection, RecursiveEstimator
@@ -15,15 +16,20 @@ from armid.estimation.recursive.forgetting import BLOCKS, ENOUGH, SHORTEST_BLOCK
 from armid.estimation.recursive.kernels import CHUNK, QUAD, fold
 from armid.estimation.status import EstimationError
 from armid.identifiability.structure import structural_base
+from armid.identification.result import save_result
 from armid.information.accumulate import accumulate
 from armid.information.information import triangular
 from armid.kernels.evaluate import Restricted, evaluate_rows, reference_rows
 from armid.kernels.single import SingleRows
-from armid.online.stream import OnlineIdentifier, StreamSample, parsed_samples
+from armid.online.estimator import OnlineEstimator
+from armid.online.state import online_checks
+from armid.online.stream import read_stream
 from armid.parameters.effects import Effects, TorqueSide
 from armid.robot.load import load_robot
 from armid.rows.torque import TorqueRows
 from armid.signals.causal import CausalDifferentiator, LocalPolynomial
+from support.identified import trusted, untrusted
+from support.outcomes import check_family, failing
 
 ROBOT = load_robot("iiwa14")
 SOURCE = TorqueRows(ROBOT, Effects(viscous=True, coulomb=True))
@@ -290,23 +296,117 @@ def test_a_stream_of_json_lines_is_identified() -> None:
     rate = 500.0
     x = motion(12000, rate=rate)
     y = torque(x, VALUES)
-    identifier = OnlineIdentifier(ROBOT, Effects(viscous=True, coulomb=True), rate=rate, sigma=SIGMA)
+    online = OnlineEstimator(ROBOT, effects=Effects(viscous=True, coulomb=True), rate=rate, sigma=SIGMA, detection=None)
     lines = (json.dumps({"time": k / rate, "position": list(x[k, :7]), "torque": list(y[k])}) for k in range(len(x)))
-    for sample in parsed_samples(lines, ROBOT, TorqueSide.LINK):
-        identifier.push(sample)
-    assert identifier.gaps == 0
-    error = identifier.estimator.values - VALUES
+    for sample in read_stream(lines, ROBOT, TorqueSide.LINK):
+        online.update_positions(sample.q, sample.torque, time=sample.time)
+    assert online.gaps == 0
+    error = online.values - VALUES
     assert np.linalg.norm(error) < 0.02 * np.linalg.norm(VALUES)
 
 
 def test_a_gap_restarts_the_window_and_old_samples_are_ignored() -> None:
-    identifier = OnlineIdentifier(ROBOT, Effects(), rate=100.0, half_window=3)
+    online = OnlineEstimator(ROBOT, effects=Effects(), rate=100.0, half_window=3)
     q, tau = np.zeros(7), np.zeros(7)
-    moved = [identifier.push(StreamSample(0.01 * k, q, tau)) for k in range(8)]
+    moved = [online.update_positions(q, tau, time=0.01 * k) for k in range(8)]
     assert moved == [False] * 6 + [True] * 2
-    assert not identifier.push(StreamSample(0.02, q, tau))
-    assert not identifier.push(StreamSample(5.0, q, tau))
-    assert identifier.gaps == 1
+    assert not online.update_positions(q, tau, time=0.02)
+    assert not online.update_positions(q, tau, time=5.0)
+    assert online.gaps == 1
+    assert failing(online.state()) == {"excited", "stream-whole"}
+
+
+def friction_of(values: np.ndarray) -> np.ndarray:
+    """Base values with positive friction, as an arm has it."""
+    drives = {p.name for p in SOURCE.space.parameters if p.quantity in ("viscous", "coulomb")}
+    return np.array([abs(v) if name in drives else v for name, v in zip(BASE.names, values, strict=True)])
+
+
+def test_with_derivatives_it_equals_the_batch(tmp_path: Path) -> None:
+    """Every sample counts once; values, intervals and verdict are those of least squares over all of them."""
+    x = motion(3000)
+    y = torque(x, friction_of(VALUES), noise=0.05)
+    online = OnlineEstimator("iiwa14", rate=100.0, friction="viscous,coulomb")
+    changes = [online.update(*np.split(row, 3), tau) for row, tau in zip(x, y, strict=True)]
+    state = online.state()
+    assert not any(changes)
+    assert state.verdict == "trusted"
+    assert state.samples == 3000
+    batch = solve_factor(accumulate(Restricted(SOURCE, tuple(BASE.independent)), x, y).stacked(), BASE.names)
+    assert np.allclose(list(state.values.values()), batch.values, atol=1e-8)
+    sigma = np.sqrt(batch.energy / (3000 * 7 - len(BASE)))
+    assert np.allclose(state.estimate.standard_deviations, sigma * np.sqrt(np.diag(batch.inverse)), rtol=1e-6)
+    inside = [p.low < v < p.high for p, v in zip(state.parameters, friction_of(VALUES), strict=True)]
+    assert 0.85 < np.mean(inside) <= 1.0
+    check_family(state, tmp_path)
+
+
+def test_intervals_of_a_smoothed_stream_hold_the_truth() -> None:
+    """A window makes neighbours alike: each sample counts by what the smoothing leaves independent."""
+    rate = 200.0
+    x = motion(8000, rate=rate)
+    truth = friction_of(VALUES)
+    y = torque(x, truth, noise=0.5)
+    online = OnlineEstimator(ROBOT, rate=rate, friction="viscous,coulomb", half_window=5)
+    for row, tau in zip(x, y, strict=True):
+        online.update_positions(row[:7], tau)
+    score = (online.values - truth) / online.state().estimate.standard_deviations
+    assert np.sqrt(np.mean(score**2)) < 1.6
+
+
+def test_from_a_result_it_goes_on_where_that_ended(tmp_path: Path) -> None:
+    result = trusted()
+    save_result(result, tmp_path / "result")
+    online = OnlineEstimator(result, rate=100.0)
+    assert np.allclose(online.values, result.estimate.values)
+    n, channels = result.robot.n_joints, len(result.estimate.sigma)
+    source = TorqueRows(result.robot, result.effects)
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(40, 3 * n))
+    y = evaluate_rows(source, x) @ result.estimate.standard
+    for row, tau in zip(x, y, strict=True):
+        online.update(*np.split(row, 3), tau)
+    state = online.state()
+    assert y.shape[1] == channels
+    assert np.allclose(online.values, result.estimate.values, atol=1e-6 * np.abs(result.estimate.values).max())
+    assert (state.estimate.standard_deviations <= 1.001 * result.estimate.standard_deviations).all()
+    assert state.provenance.settings["from_result"]
+    from_folder = OnlineEstimator(str(tmp_path / "result"), rate=100.0)
+    assert np.allclose(from_folder.values, result.estimate.values)
+    assert "start-trusted" not in failing(state)
+    assert "start-trusted" in failing(OnlineEstimator(untrusted(), rate=100.0).state())
+    with pytest.raises(InputError, match="given with a result"):
+        OnlineEstimator(result, friction="viscous")
+
+
+def test_what_an_online_estimate_is_held_against() -> None:
+    """Friction that drives is not to be trusted; changes, gaps and torque that is not explained are said."""
+    x = motion(2000)
+    driving = np.array(friction_of(VALUES))
+    driving[BASE.index("joint3.viscous")] = -1.0
+    online = OnlineEstimator(ROBOT, rate=100.0, friction="viscous,coulomb")
+    for row, tau in zip(x, torque(x, driving, noise=0.05), strict=True):
+        online.update(*np.split(row, 3), tau)
+    assert failing(online.state()) == {"friction-opposes"}
+    assert "joint3.viscous" in online.state().reasons[0]
+    estimate = online.state().estimate
+    checks = online_checks(estimate, SOURCE.space, frozen=(), relative_error=0.3, events=2, gaps=1)
+    said = [c.code for c in checks if not c.passed and not c.decisive]
+    assert said == ["torque-explained", "arm-unchanged", "stream-whole"]
+
+
+def test_samples_of_the_wrong_kind_are_refused() -> None:
+    online = OnlineEstimator(ROBOT, rate=100.0)
+    zero = np.zeros(7)
+    with pytest.raises(ShapeError, match="tau"):
+        online.update(zero, zero, zero, np.zeros(6))
+    with pytest.raises(ShapeError, match="q, qd, qdd"):
+        online.update(zero, zero, np.zeros(6), zero)
+    with pytest.raises(ShapeError, match="q has shape"):
+        online.update_positions(np.zeros(6), zero)
+    with pytest.raises(InputError, match="not finite"):
+        online.update(zero, zero, np.full(7, np.nan), zero)
+    assert online.state().samples == 0
 
 
 @pytest.mark.parametrize(
@@ -325,7 +425,7 @@ def test_lines_that_are_no_samples_are_refused(line: str, match: str) -> None:
     good = f'{{"time": 0, "position": {zeros}, "torque": {zeros}}}'
     bad = line.replace("joint1", ROBOT.joint_names[0])
     with pytest.raises(InputError, match=match.replace("joint2", ROBOT.joint_names[1])):
-        list(parsed_samples([good, bad], ROBOT, TorqueSide.LINK))
+        list(read_stream([good, bad], ROBOT, TorqueSide.LINK))
 
 
 def test_settings_that_make_no_sense_are_refused() -> None:

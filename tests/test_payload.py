@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from armid.errors import InputError
+from armid.errors import InputError, UnknownNameError
 from armid.estimation.estimate import Estimate
 from armid.estimation.recording import runs_of
 from armid.estimation.recursive.forgetting import Forgetting
@@ -22,16 +22,21 @@ from armid.kernels.evaluate import evaluate_rows
 from armid.logs.conditioning import Conditioning, condition
 from armid.logs.log import Channel, Log
 from armid.logs.read import ReadOptions, read_log
+from armid.outcome import Check
 from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
 from armid.parameters.inertial import from_centre_of_mass, six, to_centre_of_mass, transformed
-from armid.payload.checks import out_of_step, torque_lag
+from armid.payload.checks import arm_check, load_checks, synchronisation_check
 from armid.payload.formats import franka_set_load, kuka_load_data, ur_set_target_payload
+from armid.payload.identify import known_body
 from armid.payload.online import OnlinePayload
-from armid.payload.payload import COLUMNS, Arm, Payload, PayloadSearch, jacobian
+from armid.payload.payload import Payload, jacobian
+from armid.payload.search import COLUMNS, Arm, PayloadSearch
 from armid.payload.static import Rest, poses_at_rest, static_payload
+from armid.payload.synchronisation import out_of_step, torque_lag
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 from armid.rows.torque import TorqueRows
+from support.outcomes import failing
 from support.realdata import ROOT, real_data
 
 ROBOT = load_robot("iiwa14")
@@ -48,8 +53,8 @@ def arm(deviation: float = 1e-6) -> Arm:
     sigma = dict.fromkeys(source.channels, 0.05)
     covariance = deviation**2 * np.eye(len(base))
     return Arm(
-        ROBOT,
-        Estimate(
+        robot=ROBOT,
+        estimate=Estimate(
             base=base,
             units=("",) * len(base),
             values=base.values(standard),
@@ -115,7 +120,7 @@ def test_load_of_a_moving_arm_with_joint_torque_sensors() -> None:
     truth = to_centre_of_mass(in_flange(LOAD))
     assert found.frame == ROBOT.tip.name
     assert found.mass == pytest.approx(1.0, abs=0.005)
-    assert np.abs(found.centre - truth[1]).max() < 2e-3
+    assert np.abs(found.centre_of_mass - truth[1]).max() < 2e-3
     assert found.separated
     assert np.abs(found.inertia - truth[2]).max() < 2e-3
     deviation = found.standard_deviations
@@ -143,7 +148,7 @@ def test_a_few_poses_at_rest_give_mass_and_centre() -> None:
     found = static_payload(arm(), EFFECTS, Rest(q, loaded_torque(x, 0.02)))
     truth = to_centre_of_mass(in_flange(LOAD))
     assert found.mass == pytest.approx(1.0, abs=0.03)
-    assert np.abs(found.centre - truth[1]).max() < 0.01
+    assert np.abs(found.centre_of_mass - truth[1]).max() < 0.01
     assert [n.code for n in found.notes] == ["inertia-not-measured"]
 
 
@@ -197,7 +202,7 @@ def test_on_line_a_grasp_is_noticed_and_the_load_learnt() -> None:
     assert 1500 <= changes[0] < 1530
     found = estimator.payload()
     assert found.mass == pytest.approx(1.0, abs=0.01)
-    assert np.abs(found.centre - to_centre_of_mass(in_flange(LOAD))[1]).max() < 4e-3
+    assert np.abs(found.centre_of_mass - to_centre_of_mass(in_flange(LOAD))[1]).max() < 4e-3
 
 
 def test_a_known_gripper_is_subtracted() -> None:
@@ -208,8 +213,11 @@ def test_a_known_gripper_is_subtracted() -> None:
     )
     rest = both.without(gripper)
     assert rest.mass == pytest.approx(1.2)
-    assert np.allclose(rest.centre, [0.01, 0.0, 0.2])
+    assert np.allclose(rest.centre_of_mass, [0.01, 0.0, 0.2])
     assert np.allclose(rest.inertia, 2e-3 * np.eye(3), atol=1e-9)
+    assert not failing(rest)
+    flat = both.without(from_centre_of_mass(0.4, [0.0, 0.0, 0.05], 0.1 * np.eye(3)))
+    assert failing(flat) == {"possible-remainder"}
     with pytest.raises(InputError, match=r"only 1\.6 kg is carried"):
         both.without(from_centre_of_mass(2.0, [0, 0, 0], np.eye(3)))
     with pytest.raises(InputError, match="negative"):
@@ -278,9 +286,12 @@ def test_equal_moments_have_no_axes_of_their_own() -> None:
 
 def test_torque_of_the_wrong_sign_is_no_load() -> None:
     run = loaded_run(1500)
-    explained = evaluate_rows(run.source, run.inputs) @ arm().over(run.source.columns)
+    explained = evaluate_rows(run.source, run.inputs) @ arm().over(run.source.space)
     flipped = run.with_measured(2.0 * explained - run.y)
-    assert "no-load" in [n.code for n in PayloadSearch().fit(arm(), [flipped]).notes]
+    found = PayloadSearch().fit(arm(), [flipped])
+    assert "no-load" in [n.code for n in found.notes]
+    assert {"load-present", "load-seen"} <= failing(found)
+    assert found.verdict == "untrusted"
 
 
 def test_effects_of_the_result_are_required() -> None:
@@ -301,7 +312,7 @@ def test_torque_out_of_step_is_measured_and_refused() -> None:
     t = np.arange(3000) / 100.0
     source = TorqueRows(ROBOT, replace(EFFECTS, payload=PayloadRuns.LOADED))
     clean = loaded_torque(x, 0.0)
-    known = np.concatenate([arm().over(source.columns)[:-10], LOAD])
+    known = np.concatenate([arm().over(source.space)[:-10], LOAD])
     for lag in (0.02, -0.01):
         late = np.stack([np.interp(t - lag, t, column) for column in clean.T], axis=1)
         run = Run(
@@ -332,9 +343,59 @@ def test_friction_at_rest_is_noise_of_the_static_load() -> None:
 
 def test_a_load_too_light_to_feel_is_said() -> None:
     run = loaded_run(1500)
-    explained = evaluate_rows(run.source, run.inputs) @ arm().over(run.source.columns)
+    explained = evaluate_rows(run.source, run.inputs) @ arm().over(run.source.space)
     light = run.with_measured(explained + 0.002 * (run.y - explained))
-    assert {"load-not-seen", "no-load"} & {n.code for n in PayloadSearch().fit(arm(1e-3), [light]).notes}
+    found = PayloadSearch().fit(arm(1e-3), [light])
+    assert {"load-not-seen", "no-load"} & {n.code for n in found.notes}
+    assert "load-seen" in failing(found)
+
+
+def test_torque_of_more_than_a_rigid_body_is_not_to_be_trusted() -> None:
+    """A push that no body makes: a third of the torque is left."""
+    run = loaded_run(1500)
+    push = 15.0 * np.sin(np.arange(1500) / 7.0)
+    found = PayloadSearch().fit(arm(), [run.with_measured(run.y + push[:, np.newaxis])])
+    assert "torque-explained" in failing(found)
+
+
+def test_rows_numbers_and_intervals_of_a_load() -> None:
+    found = PayloadSearch().fit(arm(), [loaded_run()])
+    assert found.parameters["mass"].value == found.mass
+    assert [row.value for row in found.parameters[1:4]] == found.centre_of_mass.tolist()
+    assert found.parameters["Ixy"].value == found.inertia[0, 1]
+    low, high = found.interval("mass")
+    assert low < 1.0 < high
+    assert high - low == pytest.approx(2 * 1.96 * float(found.standard_deviations["mass"]), rel=1e-3)  # type: ignore[arg-type]
+    with pytest.raises(UnknownNameError, match="weight"):
+        found.interval("weight")
+    assert not failing(found)
+
+
+def test_what_a_load_is_held_against() -> None:
+    """Every check fails for its own reason and for no other."""
+
+    def codes(*checks: Check) -> list[str]:
+        return [check.code for check in checks if not check.passed]
+
+    good = {"mass": 1.0, "spread": 0.01, "moved": 0.1, "doubt": 0.1, "limit": 0.5}
+    assert not codes(*load_checks(**good))
+    assert codes(*load_checks(**good | {"moved": 4.0})) == ["near-possible-body"]
+    assert codes(*load_checks(**good | {"doubt": 0.7})) == ["inertia-separated"]
+    assert codes(*load_checks(**good | {"spread": 0.5})) == ["load-seen"]
+    assert (
+        codes(synchronisation_check(0.01), synchronisation_check(-0.02), synchronisation_check(0.001))
+        == ["synchronised"] * 2
+    )
+    assert codes(arm_check(()), arm_check(["unphysical"])) == ["arm-trusted"]
+
+
+def test_a_known_body_in_words_or_numbers() -> None:
+    assert np.array_equal(known_body("0.4,0,0,0.05"), known_body([0.4, 0.0, 0.0, 0.05]))
+    ten = known_body([0.4, 0, 0, 0.05, 1e-3, 0, 0, 1e-3, 0, 1e-3])
+    assert np.allclose(ten, from_centre_of_mass(0.4, [0, 0, 0.05], 1e-3 * np.eye(3)))
+    for bad in ("1,2", "a,b,c,d", [1.0, 2.0, 3.0]):
+        with pytest.raises(InputError, match="4 numbers"):
+            known_body(bad)
 
 
 UR_EFFECTS = Effects(
@@ -350,7 +411,8 @@ def ur10e_arm(robot: Robot, runs: list[Run]) -> tuple[Arm, np.ndarray]:
     """Arm and drive gains from runs with and without 2.805 kg."""
     base = structural_base(TorqueRows(robot, UR_EFFECTS, loaded=True), TorqueRows(robot, UR_EFFECTS, loaded=False))
     gains = DriveGainSearch().fit(information_of(runs), base, {"payload.mass": 2.805})
-    return Arm(robot, gains.estimate, float((gains.standard_deviations / gains.values).min())), gains.values
+    scale = float((gains.standard_deviations / gains.values).min())
+    return Arm(robot=robot, estimate=gains.estimate, scale_deviation=scale), gains.values
 
 
 def test_ur10e_weighs_what_it_carries() -> None:

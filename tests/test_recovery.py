@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,14 +11,18 @@ import pytest
 from armid.errors import InputError
 from armid.kernels.dynamics import coriolis, gravity, inverse_dynamics, mass_matrix
 from armid.parameters.inertial import from_centre_of_mass
-from armid.payload.tool_change import tool_change
-from armid.recovery.recover import fit, random_poses, recover
+from armid.recovery.checks import bodies_check
+from armid.recovery.fit import fit
+from armid.recovery.plan import plan_poses, random_poses
+from armid.recovery.recover import recover, recover_model
 from armid.recovery.samples import ControllerSamples, read_samples
 from armid.recovery.silent_channels import Silence, echelon, equation
+from armid.recovery.tool_change import tool_change
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 from armid.scene.scene import build_scene
 from armid.simulation.controller_data import read_controller, write_controller_data
+from support.outcomes import check_family, failing
 
 TIP = from_centre_of_mass(0.25, [0.0, 0.0, 0.09], np.zeros((3, 3)))
 
@@ -39,7 +44,7 @@ def training(robot: Robot) -> ControllerSamples:
 
 
 def test_double_precision_data_are_reproduced_to_round_off(robot: Robot, training: ControllerSamples) -> None:
-    found = recover(robot, training, read(robot, 200, 2))
+    found = recover_model(robot, training, read(robot, 200, 2))
     assert found.gravity is not None
     assert found.inertia is not None
     assert (len(found.gravity), len(found.inertia), len(found.joint), found.free) == (12, 39, 43, 43)
@@ -75,7 +80,7 @@ def test_gravity_coefficients_are_those_of_the_paper(robot: Robot, training: Con
 
 def test_noise_passes_to_the_validation_error_without_growing(robot: Robot) -> None:
     noise = {"gravity_noise": 0.05, "inertia_noise": 0.01}
-    found = recover(robot, read(robot, 1000, 3, **noise), read(robot, 200, 4, **noise), bodies=False)
+    found = recover_model(robot, read(robot, 1000, 3, **noise), read(robot, 200, 4, **noise), bodies=False)
     squares = {"gravity": [], "inertia": []}
     for e in found.validation:
         if e.channel != "joint1:gravity":
@@ -91,7 +96,7 @@ def test_an_element_that_is_always_zero_becomes_a_constraint(robot: Robot) -> No
     other = robot.with_inertial(values)
     q = random_poses(robot, 400, np.random.default_rng(5))
     data = ControllerSamples(name="x", q=q, gravity=gravity(other, q), inertia=mass_matrix(other, q))
-    found = recover(robot, *data.held_out(0.25), bodies=False)
+    found = recover_model(robot, *data.held_out(0.25), bodies=False)
     assert (found.free, len(found.joint)) == (41, 43)
     silent = {s.channel: s for s in found.silent}
     assert silent["M_6_7"].kind is Silence.CONSTRAINT
@@ -105,7 +110,7 @@ def test_a_base_that_is_not_level_is_named_and_its_element_left_out(robot: Robot
     assert training.gravity is not None
     tilted = np.array(training.gravity)
     tilted[:, 0] += 0.02 * np.sin(training.q[:, 0])
-    found = recover(
+    found = recover_model(
         robot,
         *ControllerSamples(name="x", q=training.q, gravity=tilted, inertia=training.inertia).held_out(0.2),
         bodies=False,
@@ -119,9 +124,56 @@ def test_gravity_and_inertia_of_different_arms_are_told(robot: Robot, training: 
     assert training.gravity is not None
     loaded = read_controller(robot, training.q, payload=TIP)
     wrong = ControllerSamples(name="x", q=training.q, gravity=loaded.gravity, inertia=training.inertia)
-    found = recover(robot, *wrong.held_out(0.2), bodies=False)
+    found = recover_model(robot, *wrong.held_out(0.2), bodies=False)
     assert {n.code for n in found.notes if n.severity.value == "error"} == {"gravity-inertia-disagree"}
     assert found.verdict == "untrusted"
+
+
+def test_one_function_for_files_and_objects(robot: Robot, training: ControllerSamples, tmp_path: Path) -> None:
+    """Paths or objects; the last sixth of the poses is held out."""
+    assert training.gravity is not None
+    assert training.inertia is not None
+    np.savez(tmp_path / "c.npz", q=training.q, g=training.gravity, M=training.inertia)
+    from_file = recover("lwr4plus", tmp_path / "c.npz", bodies=False)
+    found = recover(robot, training, bodies=False, gravity=tuple(robot.gravity))
+    assert (found.training_poses, found.validation_poses) == (833, 167)
+    assert np.array_equal(from_file.joint.values, found.joint.values)
+    assert not failing(found)
+    check_family(found, tmp_path)
+
+
+def test_rotors_in_the_closed_form(robot: Robot, training: ControllerSamples) -> None:
+    assert training.inertia is not None
+    data = ControllerSamples(
+        name="x", q=training.q, gravity=training.gravity, inertia=training.inertia + 0.2 * np.eye(7)
+    )
+    found = recover(robot, data, rotor_inertia=True, bodies=False)
+    assert len(found.gravity_terms) == 12
+
+
+def test_what_a_recovered_model_is_held_against(robot: Robot, training: ControllerSamples) -> None:
+    """Other data at the validation poses are not reproduced; bodies that cannot exist are said."""
+    assert training.gravity is not None
+    other = ControllerSamples(name="x", q=training.q, gravity=1.2 * training.gravity, inertia=training.inertia)
+    found = recover_model(robot, training, other, bodies=False)
+    assert failing(found) == {"reproduced"}
+    assert found.reasons == ("gravity at poses that were not used is off by 17 %",)
+    consistent = recover_model(robot, training, training).consistent
+    assert consistent is not None
+    assert bodies_check(consistent).passed
+    impossible = replace(consistent, values=-consistent.values)
+    assert not bodies_check(impossible).passed
+
+
+def test_poses_to_read_at(robot: Robot, tmp_path: Path) -> None:
+    plan = plan_poses("lwr4plus", 60, seed=3)
+    assert plan.poses.shape == (60, 7)
+    assert np.array_equal(plan.poses, plan_poses(robot, 60, seed=3).poses)
+    assert plan.condition_number_scaled < 1e4
+    check_family(plan, tmp_path)
+    few = plan_poses(robot, 1)
+    assert failing(few) == {"poses-suffice"}
+    assert few.verdict == "untrusted"
 
 
 def along_a_motion(count: int = 400) -> tuple[np.ndarray, np.ndarray]:
@@ -143,7 +195,7 @@ def test_gravity_of_another_mounting_is_named_with_its_direction(
 ) -> None:
     q = random_poses(robot, 240, np.random.default_rng(2))
     data = read_controller(robot.with_gravity(np.array(down)), q)
-    found = recover(
+    found = recover_model(
         robot, *ControllerSamples(name="x", q=q, gravity=data.gravity, inertia=None).held_out(0.25), bodies=False
     )
     notes = {n.code: n for n in found.notes}
@@ -151,7 +203,7 @@ def test_gravity_of_another_mounting_is_named_with_its_direction(
     assert (found.verdict == "trusted") == (code == "tilted-base")
     if code != "gravity-reversed":
         assert f"{down[1]:.4g}"[:4] in notes[code].message
-        mended = recover(
+        mended = recover_model(
             robot.with_gravity(np.array(down)),
             *ControllerSamples(name="x", q=q, gravity=data.gravity, inertia=None).held_out(0.25),
         )
@@ -164,7 +216,7 @@ def test_torque_of_a_moving_arm_is_no_gravity_vector(robot: Robot, timed: bool) 
     t, q = along_a_motion()
     qd = np.gradient(q, t, axis=0)
     tau = inverse_dynamics(robot, q, qd, np.gradient(qd, t, axis=0)) + 3.0 * np.sign(qd)
-    found = recover(
+    found = recover_model(
         robot,
         *ControllerSamples(name="x", q=q, gravity=tau, inertia=None, time=t if timed else None).held_out(0.25),
         bodies=False,
@@ -176,7 +228,7 @@ def test_values_read_along_a_motion_are_as_good(robot: Robot) -> None:
     """[Gaz2014]: "we have repeated also our tests with the robot motion without finding sensible differences"."""
     t, q = along_a_motion()
     data = read_controller(robot, q)
-    found = recover(
+    found = recover_model(
         robot,
         *ControllerSamples(name="x", q=q, gravity=data.gravity, inertia=data.inertia, time=t).held_out(0.25),
         bodies=False,
@@ -191,9 +243,9 @@ def test_rotors_on_the_diagonal_are_noticed_and_found(robot: Robot, training: Co
     rotors = np.array([0.6, 0.5, 0.3, 0.3, 0.1, 0.1, 0.05])
     M = training.inertia + np.diag(rotors)
     data = ControllerSamples(name="x", q=training.q, gravity=training.gravity, inertia=M)
-    missed = recover(robot, *data.held_out(0.2), bodies=False)
+    missed = recover_model(robot, *data.held_out(0.2), bodies=False)
     assert [n.code for n in missed.notes if n.severity.value == "error"] == ["rotors-included"]
-    found = recover(robot, *data.held_out(0.2), rotors=True)
+    found = recover_model(robot, *data.held_out(0.2), rotors=True)
     assert len(found.joint) == 48
     assert found.verdict == "trusted"
     assert found.largest("inertia") < 1e-10
@@ -209,7 +261,7 @@ def test_joints_in_another_order_and_other_arms_are_told(robot: Robot, training:
     mixed = ControllerSamples(
         name="x", q=training.q[:, [0, 1, 2, 4, 3, 5, 6]], gravity=training.gravity, inertia=training.inertia
     )
-    found = recover(robot, *mixed.held_out(0.2), bodies=False)
+    found = recover_model(robot, *mixed.held_out(0.2), bodies=False)
     assert {n.code for n in found.notes if n.severity.value == "error"} == {"not-gravity", "not-inertia"}
 
 
@@ -227,7 +279,7 @@ def test_joints_in_another_order_and_other_arms_are_told(robot: Robot, training:
 def test_other_arms(name: str, gravity_count: int, count: int) -> None:
     """Seven and six joints, coupled drives, prismatic joints; counts as `inspect` has them, errors of round-off."""
     arm = load_robot(name)
-    found = recover(arm, read(arm, 300, 1), read(arm, 60, 2))
+    found = recover_model(arm, read(arm, 300, 1), read(arm, 60, 2))
     assert found.gravity is not None
     assert (len(found.gravity), len(found.joint)) == (gravity_count, count)
     assert found.verdict == "trusted"
@@ -250,7 +302,7 @@ def test_coriolis_terms_are_the_christoffel_symbols_of_the_recovered_inertia(
     robot: Robot, training: ControllerSamples
 ) -> None:
     """[Gaz2014] eqs. 15-16, by finite differences of the recovered M."""
-    found = recover(robot, training, training, bodies=False)
+    found = recover_model(robot, training, training, bodies=False)
     rng = np.random.default_rng(7)
     q, qd = rng.uniform(-1, 1, 7), rng.uniform(-1, 1, 7)
     h = 1e-5
@@ -276,7 +328,7 @@ def test_torque_of_a_motion_is_predicted(robot: Robot, training: ControllerSampl
     motion = SampledTrajectory(robot.joint_names, t, *(np.tile(np.pi / 2 * x[:, np.newaxis], 7) for x in waves))
     experiment = run_scenario(robot, motion, Scenario(physics=Physics(sensed_friction=0.0, collisions=False)))
     data = condition(experiment.log, robot, Conditioning(cutoff=1.0, order=4))
-    found = recover(robot, training, training, bodies=False)
+    found = recover_model(robot, training, training, bodies=False)
     error = data.torque() - found.torque(data.q, data.qd, data.qdd)
     assert np.abs(error).max() < 0.05, np.abs(error).max(axis=0)
 
@@ -294,8 +346,6 @@ def test_change_of_tool_from_two_identifications(robot: Robot, training: Control
 
 def test_change_of_tool_from_the_published_coefficients(training: ControllerSamples, robot: Robot) -> None:
     """[Gaz2014] eqs. 29-32: about 0.25 kg from either of the two coefficients, and their centre from the third."""
-    from dataclasses import replace
-
     estimate = fit(robot, training, ("gravity",))[0]
     base = estimate.base
     with_mass = {name: base.terms(name) for name in base.names if any(t == "link7.mass" for t in base.terms(name))}
@@ -357,6 +407,6 @@ def test_other_data_are_refused(robot: Robot, tmp_path: Path, change: dict[str, 
 def test_files_that_are_no_controller_data_are_refused(robot: Robot, tmp_path: Path) -> None:
     (tmp_path / "text.npz").write_text("hello")
     np.savez(tmp_path / "empty.npz", x=np.zeros(3))
-    for name, match in (("text.npz", "not controller data"), ("empty.npz", "expected q")):
+    for name, match in (("text.npz", "expected controller data"), ("empty.npz", "expected q")):
         with pytest.raises(InputError, match=match):
             read_samples(tmp_path / name, robot)

@@ -1,34 +1,36 @@
-"""Frequency response of single axes: phasors, the seed's formulas, validity, and the MABI arm in MuJoCo."""
+"""Frequency response of single axes: phasors, the formulas of [RWTH2021], validity, and the MABI arm in MuJoCo."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from armid.design.inertia_poses import described_inertia
-from armid.errors import InputError
+from armid.errors import InputError, UnknownNameError
+from armid.estimation.estimate import Estimate
+from armid.identifiability.structure import structural_base
 from armid.logs.log import Channel, Log
 from armid.motions.limits import motion_limits
 from armid.motions.sweep import Signal, SweepMotion, sweep_motion
-from armid.response.axis_inertia import axis_inertia_model, expected_accuracy
-from armid.response.frequency_response import (
-    AxisMeasurement,
-    ResponseLine,
-    ResponseSettings,
-    axis_response,
-    found_excitation,
-    phasors,
-)
+from armid.response.axis_inertia import AxisInertiaModel, axis_inertia_model, expected_accuracy
+from armid.response.campaign import plan_sweep
+from armid.response.excitation import found_excitation
+from armid.response.frequency_response import AxisMeasurement, ResponseLine, ResponseSettings, axis_response
 from armid.response.modulation import modulation
+from armid.response.phasors import phasors
 from armid.response.plan import Site, SweepSettings, sweep_plan
+from armid.response.sweep import InertiaPrediction, model_checks, sweep
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
+from armid.rows.axis_inertia import AxisInertiaRows
 from armid.simulation.dynamics import RigidModel
 from armid.simulation.physics import Physics
 from armid.simulation.scenario import Scenario, run_scenario
 from armid.simulation.sensors import PositionSensor, Sensors, TorqueSensor
+from support.outcomes import check_family, failing
 
 POSE = np.array([0.1, 0.3, 0.4, 0.2, 0.5, 0.3])
 
@@ -381,3 +383,71 @@ def test_coarse_sensors_on_other_arms(name: str, axis: int) -> None:
     assert found.usable
     assert abs(found.inertia - truth) < 4.0 * found.inertia_deviation
     assert found.inertia == pytest.approx(truth, rel=0.02)
+
+
+def test_one_function_for_recordings_of_single_axes(mabi: Robot, tmp_path: Path) -> None:
+    """Logs as they are; inertia and friction come back, and an answer like every other."""
+    motion = sweep_motion(mabi, POSE, "joint1", rate_hz=1000.0)
+    found = sweep(mabi, recorded(mabi, motion, 12.0, 55.0))
+    assert found.axes[0].inertia == pytest.approx(12.0, rel=1e-3)
+    assert found.logs == ("made up",)
+    assert found.verdict == "trusted"
+    assert len(found.parameters) == 0
+    check_family(found, tmp_path, figures=2)
+
+
+def test_what_a_measurement_is_held_against(mabi: Robot) -> None:
+    motion = sweep_motion(mabi, POSE, "joint1", rate_hz=1000.0)
+    good = recorded(mabi, motion, 12.0, 55.0)
+    torque = good[Channel.MOTOR_TORQUE] if Channel.MOTOR_TORQUE in good else good[Channel.LINK_TORQUE]
+    side = next(channel for channel in good.channels if channel.is_torque)
+    reversed_ = sweep(mabi, replace(good, channels=dict(good.channels) | {side: -torque}))
+    assert "possible-response" in failing(reversed_)
+    assert reversed_.verdict == "untrusted"
+    swung = np.array(good[Channel.POSITION])
+    swung[:, 1] += 0.5 * (swung[:, 0] - swung[0, 0])
+    other = sweep(mabi, replace(good, channels=dict(good.channels) | {Channel.POSITION: swung}))
+    assert "others-stand-still" in failing(other)
+    noise = 3e3 * np.random.default_rng(0).normal(size=torque.shape)
+    vague = sweep(mabi, replace(good, channels=dict(good.channels) | {side: torque + noise}))
+    assert "inertia-known" in failing(vague)
+
+
+def test_a_motion_that_turns_around_is_not_to_be_trusted(mabi: Robot) -> None:
+    motion = sweep_motion(mabi, POSE, "joint1", rate_hz=1000.0)
+    found = sweep(mabi, recorded(mabi, replace(motion, offset=0.3 * motion.offset), 12.0, 55.0))
+    assert "velocity-keeps-sign" in failing(found)
+
+
+def test_what_parameters_of_all_axes_are_held_against(mabi: Robot) -> None:
+    """Measurements that do not belong together, and an inertia below zero."""
+    base = structural_base(AxisInertiaRows(mabi), what="axis inertia")
+    estimate = Estimate(
+        base=base,
+        units=("",) * len(base),
+        values=np.ones(len(base)),
+        covariance=np.eye(len(base)),
+        covariance_kind="made up",
+        sigma={},
+        method="made up",
+    )
+    model = AxisInertiaModel(mabi, estimate, disagreement=7.0)
+    negative = InertiaPrediction(POSE, np.array([1.0, -1.0, 1.0, 1.0, 1.0, 1.0]), np.ones(6))
+    assert [c.code for c in model_checks(model, [negative]) if not c.passed] == [
+        "measurements-agree",
+        "positive-inertia",
+    ]
+    assert model_checks(None, ()) == []
+
+
+def test_a_campaign_is_an_answer_too(mabi: Robot, tmp_path: Path) -> None:
+    """Poses as an array; one axis alone does not determine all of them, which is said."""
+    campaign = plan_sweep(mabi, [POSE], axes=["joint1"])
+    assert failing(campaign) == {"campaign-determines"}
+    assert campaign.verdict == "trusted"
+    assert [note.code for note in campaign.notes] == ["accuracy-not-known"]
+    check_family(campaign, tmp_path)
+    with pytest.raises(UnknownNameError, match="joint9"):
+        plan_sweep(mabi, [POSE], axes=["joint9"])
+    with pytest.raises(UnknownNameError, match="no cell named 'kitchen'"):
+        plan_sweep(mabi, [POSE], axes=["joint1"], cell="kitchen")

@@ -11,10 +11,10 @@ from scipy.spatial.transform import Rotation
 from armid.errors import InputError, ShapeError
 from armid.kernels.dynamics import gravity
 from armid.kernels.kinematics import forward_kinematics
+from armid.motions.postures import load_postures
 from armid.robot import Link
 from armid.robot.load import load_robot
 from armid.robot.quaternion import quaternion_from_matrix
-from armid.simulation.postures import load_postures
 from armid.simulation.tracker import EncoderErrors, Tracker, rotation, track_poses, write_poses
 
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from armid.cli.sequential import nominal
 from armid.estimation.estimate import Estimate
 from armid.identifiability.base import BaseParameters
 from armid.identifiability.structure import structural_base
@@ -26,6 +25,7 @@ from armid.robot.robot import Robot
 from armid.rows.torque import TorqueRows
 from armid.sequential.estimate import TipToBase
 from armid.sequential.stages import Staging, stages_of_log
+from armid.sequential.start import nominal_values
 from armid.simulation.controllers import ComputedTorque
 from armid.simulation.feedback import Feedback
 from armid.simulation.physics import Physics
@@ -151,7 +151,7 @@ def replay(
     effects = Effects(rotor_inertia=True, torques=TorqueSide.MOTOR, **drives)
     source = TorqueRows(robot, effects)
     base = structural_base(source)
-    truth = np.array(nominal(robot, effects))
+    truth = nominal_values(robot, source.space)
     # The command is held for a period: on average it acts half a period after its stamp (`delay` is in periods).
     settings = Staging(effects=effects, velocity=velocity, torque_delay=delay / RATE)
     found = []

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from time import perf_counter
+from typing import Annotated
 
 import typer
 
-from armid.cli.options import BaseLinkOption, JsonOption, TipOption
-from armid.cli.output import EXIT_UNTRUSTED, console, emit, show_notes, verb
-
-if TYPE_CHECKING:
-    from armid.logs.log import Log
-    from armid.robot.robot import Robot
-    from armid.transmission.two_encoders import Transmission
+from armid.cli.options import (
+    BaseLinkOption,
+    DataRootOption,
+    JsonOption,
+    LogsArgument,
+    OptionalOutOption,
+    RobotArgument,
+    TipOption,
+)
+from armid.cli.output import progress, render, verb
 
 
 def register(app: typer.Typer) -> None:
@@ -23,14 +26,10 @@ def register(app: typer.Typer) -> None:
 
 @verb
 def elastic(
-    logs: Annotated[
-        list[str], typer.Argument(metavar="LOG...", help="Motor and link position, and motor torque, of one arm.")
-    ],
+    robot: RobotArgument,
+    logs: LogsArgument,
     joint: Annotated[
         list[str] | None, typer.Option("--joint", help="Which; by default every one whose link moves.")
-    ] = None,
-    robot: Annotated[
-        str | None, typer.Option(metavar="ROBOT", help="Kinematics: removes the bias that encoder errors cause.")
     ] = None,
     motor_inertia: Annotated[
         list[str] | None,
@@ -43,141 +42,43 @@ def elastic(
         ),
     ] = None,
     one_sensor: Annotated[
-        bool,
-        typer.Option("--one-sensor", help="Link encoders and motor torque only; needs --robot ([Gaz2014] eqs. 4-5)."),
+        bool, typer.Option("--one-sensor", help="Link encoders and motor torque only ([Gaz2014] eqs. 4-5).")
     ] = False,
+    instruments: Annotated[
+        bool,
+        typer.Option(
+            "--instruments/--no-instruments", help="The robot's columns remove the bias that encoder errors cause."
+        ),
+    ] = True,
     cutoff_hz: Annotated[
         float | None, typer.Option("--cutoff-hz", help="Low-pass on everything; 10, with one sensor 6.")
     ] = None,
-    data_root: Annotated[
-        Path | None, typer.Option("--data-root", metavar="DIR", help="Where mapping files find recordings.")
-    ] = None,
+    data_root: DataRootOption = None,
+    out: OptionalOutOption = None,
     base: BaseLinkOption = None,
     tip: TipOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Stiffness and motor inertia of joints with encoders on both sides of the transmission.
 
-    For example `armid elastic kr300-A-elastic.yaml --joint joint2 --robot kr300.yaml`.
+    For example `armid elastic kr300.yaml kr300-A-elastic.yaml --joint joint2`.
     """
-    import numpy as np
+    started = perf_counter()
+    from armid.transmission.identify import identify_transmission
 
-    from armid.logs.log import Channel
-    from armid.logs.read import ReadOptions, read_log
-    from armid.robot.load import load_robot
-    from armid.transmission.two_encoders import STILL, TransmissionSearch
-
-    arm = None if robot is None else load_robot(robot, base=base, tip=tip)
-    read = [read_log(path, arm, options=ReadOptions(data_root=data_root)) for path in logs]
-    moving = np.ptp(read[0][Channel.POSITION], axis=0) > STILL
-    names = joint or [name for name, moves in zip(read[0].joints, moving, strict=True) if moves]
-    inertia = known_inertias(motor_inertia or [], read[0].joints)
-    if one_sensor:
-        emit_one_sensor(read, names, arm, inertia, cutoff_hz, as_json=as_json)
-        return
-    search = TransmissionSearch(cutoff=cutoff_hz or 10.0, motor_inertia=inertia, eccentric=eccentric)
-    found = [search.fit(read, name, arm) for name in names]
-    show(found)
-    emit({"joints": [as_dict(t) for t in found]}, as_json=as_json)
-    if any(note.severity.value == "error" for t in found for note in t.notes):
-        raise typer.Exit(EXIT_UNTRUSTED)
-
-
-def emit_one_sensor(
-    logs: list[Log],
-    names: list[str],
-    arm: Robot | None,
-    inertia: dict[str, float],
-    cutoff_hz: float | None,
-    *,
-    as_json: bool,
-) -> None:
-    """Elasticity without the motors' encoders."""
-    from dataclasses import asdict
-
-    from rich.table import Table
-
-    from armid.errors import InputError
-    from armid.transmission.one_sensor import OneSensorSearch, resonance
-
-    if arm is None:
-        raise InputError("--one-sensor", "no robot", "give --robot: the joint torque is computed from its kinematics")
-    search = OneSensorSearch(cutoff=cutoff_hz or 6.0, motor_inertia=inertia)
-    found = [search.fit(logs, name, arm) for name in names]
-    table = Table("joint", "B / K s^2", "+-", "resonance Hz", "stiffness N m/rad", "+-", "error", "as a rigid joint")
-    for t in found:
-        numbers = (t.ratio, t.ratio_deviation, resonance(t.ratio), t.stiffness, t.stiffness_deviation)
-        table.add_row(
-            t.joint, *(f"{x:.3g}" for x in numbers), f"{t.relative_error:.2%}", f"{t.relative_error_rigid:.2%}"
+    with progress() as tell:
+        tell("reading and fitting")
+        found = identify_transmission(
+            robot,
+            logs,
+            joints=joint,
+            motor_inertia=motor_inertia or (),
+            one_sensor=one_sensor,
+            instruments=instruments,
+            eccentric=eccentric,
+            cutoff_hz=cutoff_hz,
+            data_root=data_root,
+            base=base,
+            tip=tip,
         )
-    console().print(table)
-    show_notes([note for t in found for note in t.notes])
-    emit({"joints": [asdict(t) | {"notes": [n.as_dict() for n in t.notes]} for t in found]}, as_json=as_json)
-    if any(note.severity.value == "error" for t in found for note in t.notes):
-        raise typer.Exit(EXIT_UNTRUSTED)
-
-
-def known_inertias(words: list[str], joints: tuple[str, ...]) -> dict[str, float]:
-    """`joint1=609` as a mapping."""
-    from armid.errors import InputError, UnknownNameError
-
-    out = {}
-    for word in words:
-        name, _, text = word.partition("=")
-        try:
-            value = float(text)
-        except ValueError:
-            value = float("nan")
-        if not 0.0 < value < float("inf"):
-            raise InputError("--motor-inertia", repr(word), "expected JOINT=KGM2, for example joint1=600")
-        if name not in joints:
-            raise UnknownNameError("joint", name, joints)
-        out[name] = value
-    return out
-
-
-def as_dict(t: Transmission) -> dict[str, Any]:
-    return {
-        "joint": t.joint,
-        "stiffness": t.stiffness,
-        "rotor_inertia": t.rotor_inertia,
-        "viscous": t.viscous,
-        "coulomb": t.coulomb,
-        "offset": t.offset,
-        "encoder_lag": t.lag,
-        "standard_deviations": dict(
-            zip(
-                ("stiffness", "rotor_inertia", "viscous", "coulomb", "offset"),
-                t.standard_deviations.tolist(),
-                strict=True,
-            )
-        ),
-        "relative_error": t.relative_error,
-        "load_deflection": t.load_deflection,
-        "encoder_error": t.encoder_error,
-        "notes": [note.as_dict() for note in t.notes],
-    }
-
-
-def show(found: list[Transmission]) -> None:
-    """For people."""
-    from rich.table import Table
-
-    screen = console()
-    head = ("joint", "stiffness N m/rad", "+-", "motor inertia kg m^2", "+-", "Coulomb N m", "encoder lag ms")
-    table = Table(*head, "load deflects rad", "encoders' error rad")
-    for t in found:
-        numbers = (
-            t.stiffness,
-            t.standard_deviations[0],
-            t.rotor_inertia,
-            t.standard_deviations[1],
-            t.coulomb,
-            1e3 * t.lag,
-            t.load_deflection,
-            t.encoder_error,
-        )
-        table.add_row(t.joint, *("-" if x != x else f"{x:.3g}" for x in numbers))
-    screen.print(table)
-    for t in found:
-        show_notes(t.notes)
+    render(found, as_json=as_json, started=started, files=() if out is None else found.save(out))

@@ -35,9 +35,6 @@ from armid.scene.scene import build_scene
 POSES_TRIED = 200
 """Random poses of the locked joints among which the one that shows most parameters is taken."""
 
-SAMPLES_OF_A_PLAN = 200
-"""Enough to see whether a joint of a planned motion moves at all."""
-
 
 @dataclass(frozen=True, eq=False)
 class LockedStage:
@@ -287,24 +284,3 @@ def _stage_notes(stages: tuple[LockedStage, ...]) -> tuple[Note, ...]:
         for note in one.design.notes:
             seen.setdefault(note.message, note)
     return tuple(seen.values())
-
-
-def planned_locks(folder: Path, robot: Robot) -> tuple[tuple[str, ...], ...]:
-    """Names of the joints that stand still in each experiment of a plan, in the order they are run.
-
-    Raises:
-        InputError: no plan there, or one of another robot.
-    """
-    paths = sorted(folder.glob("experiment*.json"), key=lambda path: int(path.stem.removeprefix("experiment")))
-    if not paths:
-        raise InputError(folder, "holds no experiment1.json, experiment2.json, ...", "a folder that armid design wrote")
-    out = []
-    for path in paths:
-        motion = load_trajectory(path)
-        if tuple(motion.joint_names) != robot.joint_names:
-            raise InputError(
-                path, f"joints {', '.join(motion.joint_names)}", f"{robot.name} has {', '.join(robot.joint_names)}"
-            )
-        q = motion.sample(np.linspace(0.0, motion.duration, SAMPLES_OF_A_PLAN))[0]
-        out.append(tuple(name for name, x in zip(robot.joint_names, q.T, strict=True) if np.ptp(x) == 0.0))
-    return tuple(out)

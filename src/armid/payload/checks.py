@@ -1,4 +1,4 @@
-"""Whether a recording with a load is one the arm's model can be compared with: torque and position in step."""
+"""What a load is held against."""
 
 from __future__ import annotations
 
@@ -7,108 +7,121 @@ from collections.abc import Sequence
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.errors import InputError
-from armid.estimation.run import Run
-from armid.notes import Note, Severity
+from armid.outcome import Check
+from armid.parameters.inertial import inertial_problem, pseudo_inertia
+from armid.payload.synchronisation import LATE
 
-LATE = 0.004
-"""[s] Torque this late (or early) passes for viscous friction and for inertia of the load: on a fast arm for several per cent of
-its mass."""
+SEEN = 3.0
+"""Standard deviations from which on a load is more than nothing."""
 
-BESIDE = 3
-"""Samples on either side of a reversal that are left out: Coulomb friction jumps there, and a low-pass blurs it."""
+NEAR = 3.0
+"""Standard deviations by which parameters may be moved to make a possible body."""
 
-SURE = 5.0
-"""Standard deviations a lag must be away from zero."""
-
-MATTERS = 3.0
-"""Standard deviations of the mass by which it may change when the lag is taken out. Drives whose currents always come a little
-late, in the runs that identified the arm as well, stay below this."""
+LARGEST_REST = 0.15
+"""Of the torque, all joints stacked: arm and load together are held against the same limit as an arm alone, whose held-out error
+has to be below it. Ratios to the arm's own error say less: that depends on how often a motion turns around."""
 
 
-def torque_lag(runs: Sequence[Run], standard: FloatArray) -> tuple[float, float]:
-    """By how much torque is stamped late, from what the model leaves: y(t) - f(t) = -lag f'(t) for small lags.
-
-    Joints are averaged with weights; each says how large its own residuals are.
+def load_checks(mass: float, spread: float, moved: float, *, doubt: float | None, limit: float) -> tuple[Check, ...]:
+    """Whether there is a load, and a body that can be it.
 
     Args:
-        runs: recordings.
-        standard: parameters of arm and load together.
-
-    Returns:
-        Lag [s], and its standard deviation from the spread between joints.
+        mass: by least squares alone [kg].
+        spread: its standard deviation [kg].
+        moved: largest change that made the body possible, in standard deviations.
+        doubt: standard deviation of the worst direction of the inertia over that of a typical body; None at rest, where the
+            inertia is not looked for.
+        limit: of the doubt.
     """
-    found, weights = [], []
-    n = len(runs[0].channels)
-    for j in range(n):
-        parts = [moving_part(run, standard, j) for run in runs]
-        slope, left = (np.concatenate(side) for side in zip(*parts, strict=True))
-        energy = float(slope @ slope)
-        if len(slope) > 4 * BESIDE and energy > 0.0:
-            lag = -float(slope @ left) / energy
-            noise = float(np.mean((left + lag * slope) ** 2))
-            found.append(lag)
-            weights.append(energy / max(noise, 1e-300))
-    if not found:
-        return 0.0, np.inf
-    mean = float(np.average(found, weights=weights))
-    spread = np.sqrt(np.average((np.array(found) - mean) ** 2, weights=weights) / max(len(found) - 1, 1))
-    return mean, float(spread)
-
-
-def moving_part(run: Run, standard: FloatArray, channel: int) -> tuple[FloatArray, FloatArray]:
-    """Slope of the modelled torque and what it leaves, where the joint keeps its direction, each of shape [k]."""
-    left = run.residuals(standard)[:, channel]
-    model = run.y[:, channel] - left
-    joints = len(run.inputs[0]) // 3
-    sign = np.sign(run.inputs[:, joints + channel % joints])
-    keep = np.ones(len(sign), dtype=np.bool_)
-    for k in range(1, BESIDE + 1):
-        keep[k:] &= sign[k:] == sign[:-k]
-        keep[:-k] &= sign[k:] == sign[:-k]
-    slope = np.zeros_like(model)
-    for start, stop in run.segments:
-        if stop - start > 2 * BESIDE:
-            slope[start:stop] = np.gradient(model[start:stop]) * run.rate
-            keep[start : start + BESIDE] = keep[stop - BESIDE : stop] = False
-        else:
-            keep[start:stop] = False
-    return slope[keep], left[keep]
-
-
-def out_of_step(runs: Sequence[Run], standard: FloatArray) -> float:
-    """Lag of torque behind position where there is one for certain [s]; zero otherwise."""
-    lag, spread = torque_lag(runs, standard)
-    return lag if abs(lag) >= LATE and abs(lag) >= SURE * spread else 0.0
-
-
-def in_step(run: Run, lag: float) -> Run:
-    """The run with its torque taken `lag` seconds later, segment by segment."""
-    y = run.y.copy()
-    for start, stop in run.segments:
-        t = np.arange(stop - start) / run.rate
-        for c in range(y.shape[1]):
-            y[start:stop, c] = np.interp(t + lag, t, run.y[start:stop, c])
-    return run.with_measured(y)
-
-
-def synchronisation_note(name: str, lag: float, change: float, spread: float) -> Note:
-    """A word on torque that is out of step.
-
-    Args:
-        name: of the recording.
-        lag: [s].
-        change: of the mass when the lag is taken out [kg].
-        spread: standard deviation of the mass [kg].
-
-    Raises:
-        InputError: the answer depends on it.
-    """
-    text = f"torque is {1e3 * abs(lag):.0f} ms {'late' if lag > 0 else 'early'} against position"
-    if abs(change) > MATTERS * spread:
-        raise InputError(
-            name,
-            f"{text}, which makes {change:+.2g} kg",
-            "record both with one clock, or state the delay in a mapping file",
+    score = mass / spread if spread > 0.0 else np.inf
+    checks = [
+        Check(
+            code="load-present",
+            passed=mass > 0.0,
+            value=mass,
+            limit=0.0,
+            message=f"the torque asks for a mass of {mass:.3g} kg: no load, or torque of the wrong sign",
+        ),
+        Check(
+            code="load-seen",
+            passed=score >= SEEN,
+            value=score,
+            limit=SEEN,
+            message=f"{mass:.3g} kg with a standard deviation of {spread:.2g} kg is not to be told from nothing",
+        ),
+        Check(
+            code="near-possible-body",
+            passed=moved <= NEAR,
+            value=moved,
+            limit=NEAR,
+            message=f"the nearest possible body is {moved:.1f} standard deviations away from what was measured",
+            decisive=False,
+        ),
+    ]
+    if doubt is not None:
+        text = f"the inertia is known to {100 * doubt:.3g} % of a typical body's only: that of a compact body is given"
+        checks.append(
+            Check(
+                code="inertia-separated",
+                passed=doubt < limit,
+                value=doubt,
+                limit=limit,
+                message=text,
+                decisive=False,
+            )
         )
-    return Note("unsynchronised", Severity.WARNING, f"{text}; the mass changes by {change:+.2g} kg without it", name)
+    return tuple(checks)
+
+
+def torque_check(relative: float) -> Check:
+    """Whether arm and load together explain the torque as well as an arm has to that is to be trusted.
+
+    Args:
+        relative: norm of what they leave over the norm of the measured torque, all joints stacked.
+    """
+    return Check(
+        code="torque-explained",
+        passed=relative < LARGEST_REST,
+        value=relative,
+        limit=LARGEST_REST,
+        message=f"arm and load leave {100 * relative:.1f} % of the torque unexplained: something else than a rigid body is "
+        "carried, or this is another arm",
+    )
+
+
+def synchronisation_check(lag: float) -> Check:
+    """Whether torque and position are in step; a lag on which the load depends is refused before."""
+    return Check(
+        code="synchronised",
+        passed=abs(lag) < LATE,
+        value=abs(lag),
+        limit=LATE,
+        message=f"torque is {1e3 * abs(lag):.0f} ms {'late' if lag > 0.0 else 'early'} against position",
+        decisive=False,
+    )
+
+
+def remainder_check(rest: FloatArray, name: str) -> Check:
+    """Whether what is left after a known body was taken away is a body that can exist."""
+    smallest = float(np.linalg.eigvalsh(pseudo_inertia(rest))[0])
+    problem = inertial_problem(rest)
+    return Check(
+        code="possible-remainder",
+        passed=not problem,
+        value=smallest,
+        limit=0.0,
+        message=f"without the {name} what is left is no possible body: {problem}"
+        if problem
+        else f"without the {name} a possible body is left",
+    )
+
+
+def arm_check(reasons: Sequence[str]) -> Check:
+    """Whether the arm that carries the load may be used itself."""
+    return Check(
+        code="arm-trusted",
+        passed=not reasons,
+        value=len(reasons),
+        limit=0,
+        message=f"the arm itself is not to be trusted: {'; '.join(reasons)}" if reasons else "the arm is trusted",
+    )

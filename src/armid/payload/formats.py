@@ -8,16 +8,20 @@ about X''), Universal Robots as six elements in flange axes (script manual, `set
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.payload.payload import Payload
+
+if TYPE_CHECKING:
+    from armid.payload.payload import Payload
 
 
 def kuka_load_data(payload: Payload) -> str:
     """KUKA `$LOAD`: mass [kg], centre X Y Z [mm] with the angles A B C [deg] of the principal axes, moments JX JY JZ [kg m^2]."""
-    moments, axes = principal_axes(clean(payload.inertia))
-    x, y, z = 1e3 * payload.centre
+    moments, axes = _principal_axes(_clean(payload.inertia))
+    x, y, z = 1e3 * payload.centre_of_mass
     # KUKA turns about z, then the new y, then the new x: R = Rz(A) Ry(B) Rx(C).
     a = np.rad2deg(np.arctan2(axes[1, 0], axes[0, 0]))
     b = np.rad2deg(np.arctan2(-axes[2, 0], np.hypot(axes[0, 0], axes[1, 0])))
@@ -31,17 +35,17 @@ def kuka_load_data(payload: Payload) -> str:
 
 def ur_set_target_payload(payload: Payload) -> str:
     """URScript `set_target_payload(m, cog, inertia)`: kg, m, and (Ixx, Iyy, Izz, Ixy, Ixz, Iyz) about the centre."""
-    I = clean(payload.inertia)
+    I = _clean(payload.inertia)
     six = (I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2])
-    return f"set_target_payload({payload.mass:.4f}, {listed(payload.centre)}, {listed(six)})"
+    return f"set_target_payload({payload.mass:.4f}, {_listed(payload.centre_of_mass)}, {_listed(six)})"
 
 
 def franka_set_load(payload: Payload) -> str:
     """Libfranka `setLoad(mass, F_x_Cload, load_inertia)`: kg, m, and the inertia about the centre, column by column."""
-    return f"setLoad({payload.mass:.4f}, {{{bare(payload.centre)}}}, {{{bare(clean(payload.inertia).T.ravel())}}})"
+    return f"setLoad({payload.mass:.4f}, {{{_bare(payload.centre_of_mass)}}}, {{{_bare(_clean(payload.inertia).T.ravel())}}})"
 
 
-def principal_axes(I: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _principal_axes(I: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Principal moments and a right-handed rotation to their axes, each axis as near to the frame's as can be."""
     moments, axes = np.linalg.eigh(I)
     order, left = [], [0, 1, 2]
@@ -55,14 +59,14 @@ def principal_axes(I: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return moments[order], axes
 
 
-def clean(I: FloatArray) -> FloatArray:
+def _clean(I: FloatArray) -> FloatArray:
     """Without elements that are round-off: equal moments would otherwise get the principal axes of that."""
     return np.where(np.abs(I) > 1e-9 * np.abs(I).max(), I, 0.0)
 
 
-def listed(values: np.ndarray | tuple[float, ...]) -> str:
-    return f"[{bare(values)}]"
+def _listed(values: np.ndarray | tuple[float, ...]) -> str:
+    return f"[{_bare(values)}]"
 
 
-def bare(values: np.ndarray | tuple[float, ...]) -> str:
+def _bare(values: np.ndarray | tuple[float, ...]) -> str:
     return ", ".join(f"{float(value) + 0.0:.6g}" for value in values)

@@ -15,16 +15,18 @@ import numpy.typing as npt
 from armid.arrays import FloatArray
 from armid.errors import InputError
 from armid.estimation.estimate import Estimate
+from armid.estimation.factor import solve_factor
 from armid.estimation.least_squares import GaussianPrior
 from armid.estimation.recursive.estimator import ChangeDetection, RecursiveEstimator
 from armid.estimation.recursive.forgetting import Forgetting
+from armid.information.information import triangular
 from armid.kernels.evaluate import Restricted
 from armid.kernels.single import SingleRows
 from armid.parameters.effects import Effects, PayloadRuns
-from armid.payload.payload import (
+from armid.payload.payload import Payload
+from armid.payload.search import (
     COLUMNS,
     Arm,
-    Payload,
     PayloadSearch,
     chosen,
     deviations,
@@ -64,7 +66,7 @@ class OnlinePayload:
     ) -> None:
         self.arm, self.frame = arm, frame
         source = TorqueRows(arm.robot, replace(effects, payload=PayloadRuns.LOADED))
-        known = arm.over(source.columns)
+        known = arm.over(source.space)
         missing = [name for name in source.channels if name not in arm.estimate.sigma]
         if missing:
             raise InputError("result", f"no noise of {missing[0]}", "identify with the torques of this stream")
@@ -127,12 +129,12 @@ class OnlinePayload:
         """
         n = len(self._columns[0])
         F = self.estimator.factor
-        G, right = F[:-1, :-1].T @ F[:-1, :-1], F[:-1, :-1].T @ F[:-1, -1]
-        # The prior is in the block of the arm alone: these are sums over samples.
-        inverse = np.linalg.inv(G[n:, n:])
+        # The prior is in the block of the arm alone: the load's columns are sums over samples.
+        solution = solve_factor(triangular(F[:, n:]), COLUMNS)
+        values, inverse = solution.values, solution.inverse
+        G = F[:-1, :-1].T @ F[:-1, :-1]
         S = sensitivity(G[n:, n:], G[n:, :n])
         C = np.asarray(self.arm.estimate.covariance)[np.ix_(self._kept, self._kept)]
-        values = inverse @ right[n:]
         scale = self.arm.scale_deviation**2 * np.outer(values, values)
         covariance = np.asarray(inverse + S @ C @ S.T + scale, dtype=np.float64)
         load = Estimate(

@@ -1,66 +1,53 @@
-"""What an arm carries: mass, centre of mass and inertia of a body fixed to its last link, given an identified arm.
-
-With the arm known, the torque it does not explain is linear in the ten parameters of the load, and every joint feels all of
-them: `y - A_arm b = A_load pi`. The uncertainty of the arm's own parameters is carried into that of the load.
-"""
+"""The answer about what an arm carries: mass, centre of mass and inertia of a body fixed to its last link."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray, read_only
-from armid.consistency.consistent import Consistency
-from armid.consistency.prior import Prior
-from armid.consistency.regularisers import PullBack
+from armid.documents import write_json
 from armid.errors import InputError
-from armid.estimation.covariance import AutocorrelatedNoise
-from armid.estimation.estimate import Estimate
-from armid.estimation.least_squares import WeightedLeastSquares
-from armid.estimation.run import Run, information_of
-from armid.identifiability.base import BaseParameters
-from armid.identifiability.rank import RankDecision
-from armid.information.information import ChannelInformation, Information, triangular
+from armid.estimation.estimate import NORMAL_95
 from armid.notes import Note, Severity
-from armid.parameters.inertial import (
-    INERTIAL_NAMES,
-    INERTIAL_UNITS,
-    N_INERTIAL,
-    from_centre_of_mass,
-    inertial_problem,
-    six,
-    tensor,
-    to_centre_of_mass,
-    transformed,
-)
-from armid.parameters.space import PAYLOAD
-from armid.payload.checks import in_step, out_of_step, synchronisation_note
-from armid.robot.robot import Robot
+from armid.outcome import Check, Listing, Outcome, Provenance
+from armid.page import Table
+from armid.parameters.inertial import INERTIAL_NAMES, N_INERTIAL, inertial_problem, six, tensor, to_centre_of_mass
+from armid.payload.checks import remainder_check
+from armid.payload.formats import franka_set_load, kuka_load_data, ur_set_target_payload
 
-COLUMNS = tuple(f"{PAYLOAD}.{name}" for name in INERTIAL_NAMES)
+QUANTITIES = ("mass", "centre_x", "centre_y", "centre_z", *INERTIAL_NAMES[4:])
+"""What a load is described by; inertias are about its centre of mass."""
 
-SMALLEST_LOAD = 0.02
-"""[kg] A prior body needs some mass; lighter loads than this no joint torque sensor feels."""
-
-TYPICAL_RADIUS = 0.06
-"""[m] Radius of gyration of a stand-in load: a compact tool of about 15 cm."""
-
-SEEN = 3.0
-"""Standard deviations from which on a load is more than nothing."""
-
-INDEPENDENT = ("iid", "per-channel")
-"""Covariances that take samples for independent."""
-
-SEPARATED = 0.5
-"""A principal direction of the load's inertia counts as measured when its standard deviation is below this share of
-mass times `TYPICAL_RADIUS` squared."""
+UNITS = ("kg", *["m"] * 3, *["kg m^2"] * 6)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Payload:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadParameter:
+    """One number of a load.
+
+    Args:
+        name: of `QUANTITIES`.
+        value: in its unit.
+        standard_deviation: infinite where nothing was measured.
+        low, high: ends of the 95 % interval.
+        unit: SI.
+    """
+
+    name: str
+    value: float
+    standard_deviation: float
+    low: float
+    high: float
+    unit: str
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Payload(Outcome):
     """A body carried by the arm.
 
     Args:
@@ -69,15 +56,21 @@ class Payload:
         covariance: of those, shape [10, 10].
         separated: whether the motion told the inertia from the rest; otherwise `inertia` is that of a typical body.
         method: how it was found.
+        checks: what it was held against.
         notes: what a reader must know.
+        provenance: inputs and settings.
     """
+
+    _page: ClassVar[str] = "armid.report.payload:payload_page"
 
     frame: str
     inertial: FloatArray
     covariance: FloatArray
     separated: bool
     method: str
+    checks: tuple[Check, ...] = ()
     notes: tuple[Note, ...] = ()
+    provenance: Provenance = field(default_factory=Provenance)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "inertial", read_only(self.inertial))
@@ -89,8 +82,8 @@ class Payload:
         return float(self.inertial[0])
 
     @property
-    def centre(self) -> FloatArray:
-        """Centre of mass [m], shape [3]."""
+    def centre_of_mass(self) -> FloatArray:
+        """[m], shape [3]."""
         return to_centre_of_mass(self.inertial)[1]
 
     @property
@@ -101,10 +94,39 @@ class Payload:
     @property
     def standard_deviations(self) -> dict[str, npt.ArrayLike]:
         """Of mass, centre of mass and inertia about it, by the first-order rule; infinite where nothing was measured."""
+        deviation = self._deviations()
+        return {"mass": float(deviation[0]), "centre_of_mass": deviation[1:4], "inertia": tensor(deviation[4:])}
+
+    def _deviations(self) -> FloatArray:
+        """In the order of `QUANTITIES`, shape [10]."""
         J = jacobian(self.inertial)
         deviation = np.sqrt(np.maximum(np.diag(J @ self.covariance @ J.T), 0.0))
-        inertia = tensor(deviation[4:]) if self.separated else np.full((3, 3), np.inf)
-        return {"mass": float(deviation[0]), "centre_of_mass": deviation[1:4], "inertia": inertia}
+        return deviation if self.separated else np.concatenate([deviation[:4], np.full(6, np.inf)])
+
+    @property
+    def parameters(self) -> Listing[LoadParameter]:
+        """Mass, centre of mass and inertia as rows, with 95 % intervals."""
+        values = np.concatenate([[self.mass], self.centre_of_mass, six(self.inertia)])
+        return Listing(
+            LoadParameter(
+                name=name,
+                value=float(v),
+                standard_deviation=float(s),
+                low=float(v - NORMAL_95 * s),
+                high=float(v + NORMAL_95 * s),
+                unit=unit,
+            )
+            for name, v, s, unit in zip(QUANTITIES, values, self._deviations(), UNITS, strict=True)
+        )
+
+    def interval(self, name: str) -> tuple[float, float]:
+        """The 95 % interval of one number of the load (`mass`, `centre_x`, `Ixx`, ...).
+
+        Raises:
+            UnknownNameError: lists the names there are.
+        """
+        row = self.parameters[name]
+        return row.low, row.high
 
     def without(self, known: npt.ArrayLike, name: str = "gripper") -> Payload:
         """What is left when a known body (ten parameters in the same frame) is taken away.
@@ -124,7 +146,61 @@ class Payload:
         if problem := inertial_problem(rest):
             text = f"after subtracting the {name} ({body[0]:g} kg) the rest is no possible body: {problem}"
             notes = (*notes, Note("impossible-remainder", Severity.WARNING, text, name))
-        return replace(self, inertial=rest, notes=notes, method=f"{self.method}, {name} subtracted")
+        return replace(
+            self,
+            inertial=rest,
+            checks=(*self.checks, remainder_check(rest, name)),
+            notes=notes,
+            method=f"{self.method}, {name} subtracted",
+        )
+
+    @property
+    def makers(self) -> dict[str, str]:
+        """The load as the controllers of three makers want it."""
+        return {
+            "kuka": kuka_load_data(self),
+            "ur": ur_set_target_payload(self),
+            "franka": franka_set_load(self),
+        }
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "mass": self.mass,
+            "centre_of_mass": self.centre_of_mass,
+            "inertia": self.inertia,
+            "standard_deviations": self.standard_deviations,
+            "frame": self.frame,
+            "inertia_separated": self.separated,
+            "method": self.method,
+            **self.makers,
+            "verdict": self.verdict,
+            "reasons": self.reasons,
+            "checks": [check.as_dict() for check in self.checks],
+            "notes": [note.as_dict() for note in self.notes],
+        }
+
+    def _heading(self) -> str:
+        x, y, z = 1e3 * self.centre_of_mass
+        spread = float(self._deviations()[0])
+        return f"load of {self.mass:.4f} kg +- {spread:.4f} at ({x:.1f}, {y:.1f}, {z:.1f}) mm in {self.frame}"
+
+    def _tables(self) -> tuple[Table, ...]:
+        return parameters_table(self), makers_table(self)
+
+    def save(self, folder: str | Path) -> tuple[Path, ...]:
+        """Writes `payload.json`."""
+        return (write_json(Path(folder) / "payload.json", self.as_dict()),)
+
+
+def parameters_table(load: Payload) -> Table:
+    """Every number with its deviation and its interval."""
+    rows = tuple((p.name, p.value, p.standard_deviation, p.low, p.high, p.unit) for p in load.parameters)
+    return Table(("", "value", "+-", "95 % from", "to", "unit"), rows, digits=4)
+
+
+def makers_table(load: Payload) -> Table:
+    """The texts for three makers' controllers."""
+    return Table(("controller", "load data"), tuple(load.makers.items()))
 
 
 def jacobian(inertial: FloatArray) -> FloatArray:
@@ -144,236 +220,3 @@ def jacobian(inertial: FloatArray) -> FloatArray:
         e = np.eye(3)[k]
         J[4:, 1 + k] = -six(2.0 * h[k] * np.eye(3) - np.outer(e, h) - np.outer(h, e)) / m
     return J
-
-
-@dataclass(frozen=True, eq=False)
-class Arm:
-    """The arm as identified without the load.
-
-    Args:
-        robot: geometry.
-        estimate: its base parameters, over the parameters of the torque rows without payload.
-        scale_deviation: relative standard deviation of the scale of all torques, the arm's and the load's alike; of drive gains
-            for currents, zero for calibrated torque.
-    """
-
-    robot: Robot
-    estimate: Estimate
-    scale_deviation: float = 0.0
-
-    def doubt(self, inflation: float) -> float:
-        """Factor on its variances: those of independent samples are too small by what the memory of the noise makes of them."""
-        return inflation if self.estimate.covariance_kind in INDEPENDENT else 1.0
-
-    def over(self, columns: Sequence[str]) -> FloatArray:
-        """Its standard parameters in the order of other columns; those of a payload are zero, shape [p]."""
-        known = dict(zip(self.estimate.base.parameters, self.estimate.standard, strict=True))
-        missing = [c for c in columns if c not in known and not c.startswith(f"{PAYLOAD}.")]
-        if missing:
-            raise InputError("result", f"the arm was identified without {missing[0]}", "use the effects of the result")
-        return np.array([0.0 if c.startswith(f"{PAYLOAD}.") else known[c] for c in columns])
-
-
-@dataclass(frozen=True, slots=True)
-class PayloadSearch:
-    """Settings.
-
-    Args:
-        prior_weight: of the typical body the load is compared with; decides only what the motion does not show. Where
-            the inertia cannot be told apart the weight is at least one: the typical body is then a belief, not a tie-break.
-        offsets: let the drives' offsets differ from those of the result (temperature, another day).
-        correlated: standard deviations for residuals with a memory; needs a motion, not single poses.
-        parameters: how many of the ten parameters to look for: 10, or 4 (mass and first moments) at rest.
-    """
-
-    prior_weight: float = 1e-2
-    offsets: bool = False
-    correlated: bool = True
-    parameters: int = N_INERTIAL
-
-    def fit(self, arm: Arm, runs: Sequence[Run], *, frame: str | None = None) -> Payload:
-        """The load of some runs that all carried it.
-
-        Args:
-            arm: identified without it.
-            runs: with payload columns among their parameters.
-            frame: the load is given in; the tip frame by default.
-        """
-        columns = runs[0].source.columns
-        if COLUMNS[0] not in columns:
-            raise InputError("runs", "no payload among the parameters", "build them with payload=loaded")
-        known = arm.over(columns)
-        rest = [run.with_measured(run.residuals(known)) for run in runs]
-        wanted = [columns.index(c) for c in COLUMNS[: self.parameters]]
-        if self.offsets:
-            wanted += [i for i, c in enumerate(columns) if c.endswith(".offset")]
-        free, covariance = self.least_squares(arm, rest, wanted)
-        found = self.possible(arm, free, covariance, frame)
-        return replace(found, notes=(*found.notes, *self.step_notes(arm, runs, free, wanted)))
-
-    def least_squares(self, arm: Arm, rest: Sequence[Run], wanted: Sequence[int]) -> tuple[Estimate, FloatArray]:
-        """The load of what the arm does not explain, and its covariance with the arm's uncertainty."""
-        information = information_of(rest)
-        free = WeightedLeastSquares().fit(information, chosen(rest[0].source.columns, wanted), prior=None)
-        independent = np.diag(free.covariance)
-        if self.correlated:
-            free = AutocorrelatedNoise().apply(free, rest, information)
-        inflation = max(float(np.exp(np.log(np.diag(free.covariance) / independent).mean())), 1.0)
-        return free, free.covariance + arm_covariance(arm, information, free, wanted, inflation)
-
-    def step_notes(self, arm: Arm, runs: Sequence[Run], free: Estimate, wanted: Sequence[int]) -> list[Note]:
-        """Whether torque and position are in step, as far as the load depends on it."""
-        known = arm.over(runs[0].source.columns)
-        together = known.copy()
-        together[wanted] += free.values
-        lag = out_of_step(runs, together) if self.correlated else 0.0
-        if lag == 0.0:
-            return []
-        moved = [in_step(run, lag) for run in runs]
-        rest = [run.with_measured(run.residuals(known)) for run in moved]
-        again, covariance = self.least_squares(arm, rest, wanted)
-        change = float(free.values[0] - again.values[0])
-        return [synchronisation_note(runs[0].name, lag, change, float(deviations(covariance)[0]))]
-
-    def possible(self, arm: Arm, free: Estimate, covariance: FloatArray, frame: str | None) -> Payload:
-        """The nearest possible body, in the wanted frame."""
-        k = self.parameters
-        values, covariance = free.values[:k], covariance[:k, :k]
-        prior = typical_body(values)
-        root = np.linalg.cholesky(np.linalg.inv(scaled_inverse(covariance))).T / deviations(covariance)
-        rows = np.zeros((k + 1, N_INERTIAL + 1))
-        rows[:k, :k] = root
-        rows[:k, -1] = root @ values
-        separated = k == N_INERTIAL and is_separated(values, covariance)
-        pull = PullBack(self.prior_weight if separated else max(self.prior_weight, 1.0))
-        consistent = Consistency(pull).fit(one_factor(rows), INERTIAL_UNITS, prior)
-        posterior = posterior_covariance(rows[:k, :-1], pull, prior)
-        T = np.asarray(np.linalg.inv(arm.robot.frame(frame).T_link_frame), dtype=np.float64)
-        change = np.array([transformed(e, T) for e in np.eye(N_INERTIAL)]).T
-        moved = np.abs(consistent.values[:k] - values) / deviations(covariance)
-        return Payload(
-            frame=arm.robot.frame(frame).name,
-            inertial=change @ consistent.values,
-            covariance=change @ posterior @ change.T,
-            separated=separated,
-            method=free.method,
-            notes=tuple(load_notes(values, moved, separated, deviations(covariance)[0], at_rest=k < N_INERTIAL)),
-        )
-
-
-def chosen(columns: Sequence[str], wanted: Sequence[int]) -> BaseParameters:
-    """Some columns as base parameters, everything else absent: the arm is known."""
-    independent = np.array(wanted, dtype=np.intp)
-    dependent = np.setdiff1d(np.arange(len(columns)), independent)
-    decision = RankDecision(
-        rank=len(wanted),
-        tolerance=1e-10,
-        singular_values=np.ones(1),
-        gap=np.inf,
-        reason="the load's own parameters; the arm is known",
-    )
-    return BaseParameters(
-        parameters=tuple(columns),
-        independent=independent,
-        dependent=dependent,
-        K=np.zeros((len(wanted), len(dependent))),
-        decision=decision,
-    )
-
-
-def arm_covariance(
-    arm: Arm, information: Information, free: Estimate, wanted: Sequence[int], inflation: float = 1.0
-) -> FloatArray:
-    """What the arm's own uncertainty does to the load: S C S^T with S = (A^T W A)^-1 A^T W A_arm, and that of the torques' scale.
-
-    The load could also be estimated together with corrections of the arm, C as their prior. On simulated arms that is a little
-    better, on a real one (UR10e) clearly worse: corrections take up friction that changes with the load.
-    """
-    place = {name: i for i, name in enumerate(information.parameters)}
-    kept = [i for i, name in enumerate(arm.estimate.names) if name in place and not name.startswith(f"{PAYLOAD}.")]
-    own = [place[arm.estimate.names[i]] for i in kept]
-    G = information.weighted({name: 1.0 / s for name, s in free.sigma.items()}).gram()
-    load = list(wanted)
-    S = sensitivity(G[np.ix_(load, load)], G[np.ix_(load, own)])
-    C = S @ arm.estimate.covariance[np.ix_(kept, kept)] @ S.T
-    return arm.doubt(inflation) * (C + arm.scale_deviation**2 * np.outer(free.values, free.values))
-
-
-def sensitivity(G_load: FloatArray, G_cross: FloatArray) -> FloatArray:
-    """(A^T W A)^-1 A^T W A_arm from Gram matrices, columns scaled, shape [10, n_arm]."""
-    scale = 1.0 / np.sqrt(np.diag(G_load))
-    scaled = np.linalg.solve(G_load * np.outer(scale, scale), G_cross * scale[:, np.newaxis])
-    return np.asarray(scaled * scale[:, np.newaxis])
-
-
-def deviations(covariance: FloatArray) -> FloatArray:
-    return np.sqrt(np.maximum(np.diag(covariance), 1e-300))
-
-
-def scaled_inverse(covariance: FloatArray) -> FloatArray:
-    """The correlation matrix, kept invertible."""
-    d = deviations(covariance)
-    C = covariance / np.outer(d, d)
-    return 0.5 * (C + C.T) + 1e-10 * np.eye(len(C))
-
-
-def typical_body(values: FloatArray) -> Prior:
-    """A compact body of the measured mass at the measured centre (within arm's reach of the flange)."""
-    mass = max(float(values[0]), SMALLEST_LOAD)
-    centre = values[1:4] / mass
-    reach = float(np.linalg.norm(centre))
-    centre = centre * min(1.0, 0.5 / reach) if reach > 0.0 else centre
-    ten = from_centre_of_mass(mass, centre, mass * TYPICAL_RADIUS**2 * np.eye(3))
-    return Prior(names=COLUMNS, values=ten, scale=np.ones(N_INERTIAL), origin={PAYLOAD: "typical body"})
-
-
-def one_factor(rows: FloatArray) -> Information:
-    """A ready triangular factor over the load's parameters as Information."""
-    channel = ChannelInformation(PAYLOAD, np.arange(N_INERTIAL), triangular(rows), float(len(rows)))
-    return Information(COLUMNS, (channel,))
-
-
-def posterior_covariance(root: FloatArray, pull: PullBack, prior: Prior) -> FloatArray:
-    """Covariance of the load under an equally strong Gaussian prior, in units that keep it well scaled.
-
-    The typical body has the mass and the centre that were measured: it is a belief about the inertia around that centre, given
-    both, and none about them. r = I_c - m radius^2 1 has the prior's curvature by inertia.
-    """
-    length = TYPICAL_RADIUS
-    scale = prior.values[0] * np.array([1.0, *[length] * 3, *[length**2] * 6])
-    J = jacobian(np.asarray(prior.values))[4:]
-    J[:, 0] -= length**2 * six(np.eye(3))
-    believed = J.T @ pull.curvature(prior)[4:, 4:] @ J
-    H = (root * scale).T @ (root * scale) + pull.weight * believed * np.outer(scale, scale)
-    return np.linalg.inv(H) * np.outer(scale, scale)
-
-
-def is_separated(values: FloatArray, covariance: FloatArray) -> bool:
-    """Whether every direction of the load's inertia was measured to better than half of a typical one."""
-    largest = float(np.sqrt(np.linalg.eigvalsh(covariance[4:, 4:])[-1]))
-    return largest < SEPARATED * max(float(values[0]), SMALLEST_LOAD) * TYPICAL_RADIUS**2
-
-
-def load_notes(values: FloatArray, moved: FloatArray, separated: bool, spread: float, *, at_rest: bool) -> list[Note]:
-    """What a reader must know about a load."""
-    notes = []
-    if at_rest:
-        text = "poses at rest show mass and centre of mass only; the inertia given is that of a compact body"
-        notes.append(Note("inertia-not-measured", Severity.INFO, text, PAYLOAD))
-    elif not separated:
-        text = (
-            "the motion does not tell the load's inertia from its mass and centre: turn the wrist faster, about all of its "
-            "axes; the inertia given is that of a compact body"
-        )
-        notes.append(Note("inertia-not-separated", Severity.WARNING, text, PAYLOAD))
-    if values[0] <= 0.0:
-        text = f"the torque asks for a mass of {values[0]:.3g} kg: no load, or torque of the wrong sign"
-        notes.append(Note("no-load", Severity.ERROR, text, PAYLOAD))
-    elif values[0] < SEEN * spread:
-        text = f"{values[0]:.3g} kg is not to be told from nothing (standard deviation {spread:.2g} kg)"
-        notes.append(Note("load-not-seen", Severity.WARNING, text, PAYLOAD))
-    if float(moved.max(initial=0.0)) > 3.0:
-        name = INERTIAL_NAMES[int(np.argmax(moved))]
-        text = f"least squares alone gives an impossible body; {name} moved by {moved.max():.1f} standard deviations"
-        notes.append(Note("made-consistent", Severity.WARNING, text, PAYLOAD))
-    return notes

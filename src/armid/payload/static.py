@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +13,9 @@ from armid.estimation.factor import solve_factor
 from armid.estimation.run import Run
 from armid.logs.log import Channel, Log
 from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
-from armid.payload.payload import COLUMNS, Arm, Payload, PayloadSearch, arm_covariance, chosen
+from armid.parameters.space import ParameterSpace
+from armid.payload.payload import Payload
+from armid.payload.search import COLUMNS, Arm, PayloadSearch, arm_covariance, chosen
 from armid.rows.torque import TorqueRows
 
 RESTING_VELOCITY = 2e-3
@@ -49,7 +50,7 @@ class Rest:
     torque: FloatArray
 
 
-def static_payload(arm: Arm, effects: Effects, rest: Rest, *, frame: str | None = None) -> Payload:
+def static_payload(arm: Arm, effects: Effects, poses: Rest, *, frame: str | None = None) -> Payload:
     """Mass and centre of mass of a load from torque at rest.
 
     At rest friction can hold any torque up to the Coulomb level, and nobody knows which: each joint counts with that level as
@@ -58,11 +59,11 @@ def static_payload(arm: Arm, effects: Effects, rest: Rest, *, frame: str | None 
     Args:
         arm: identified without the load.
         effects: of that identification.
-        rest: at least two poses.
+        poses: at least two.
         frame: the load is given in; the tip frame by default.
     """
-    q = samples("q", rest.q, arm.robot.n_joints)
-    torque = samples("torque", rest.torque, arm.robot.n_joints)
+    q = samples("q", poses.q, arm.robot.n_joints)
+    torque = samples("torque", poses.torque, arm.robot.n_joints)
     if len(q) < 2:
         raise InputError("poses", f"{len(q)} at rest", "mass and centre need at least two poses that differ in tilt")
     loaded = Effects(
@@ -76,25 +77,26 @@ def static_payload(arm: Arm, effects: Effects, rest: Rest, *, frame: str | None 
     source = TorqueRows(arm.robot, loaded)
     still = np.zeros_like(q)
     run = Run(name="poses at rest", source=source, inputs=np.hstack([q, still, still]), y=torque)
-    check_poses(run)
-    free, covariance = weighted_by_friction(arm, run.with_measured(run.residuals(arm.over(source.columns))))
+    _check_poses(run)
+    rest = run.with_measured(run.residuals(arm.over(source.space)))
+    free, covariance = _weighted_by_friction(arm, source, rest)
     return PayloadSearch(correlated=False, parameters=4).possible(arm, free, covariance, frame)
 
 
-def weighted_by_friction(arm: Arm, rest: Run) -> tuple[Estimate, FloatArray]:
+def _weighted_by_friction(arm: Arm, source: TorqueRows, rest: Run) -> tuple[Estimate, FloatArray]:
     """Mass and first moments with every joint weighted by its noise: what friction may hold, and what the residuals show.
 
     Returns:
         The estimate, and its covariance with the arm's own uncertainty.
     """
     information = rest.information()
-    wanted = [rest.source.columns.index(name) for name in COLUMNS[:4]]
-    held = static_friction(arm, rest.source.channels)
+    wanted = [source.space.index(name) for name in COLUMNS[:4]]
+    held = _static_friction(arm, source)
     sigma = held
     for _ in range(ROUNDS):
         weighted = information.weighted({name: 1.0 / s for name, s in sigma.items()}).select(wanted)
         solution = solve_factor(weighted.stacked(), COLUMNS[:4])
-        left = rest.residuals(scattered(solution.values, wanted, rest))
+        left = rest.residuals(_scattered(solution.values, wanted, rest))
         spread = np.sqrt(np.sum(left**2, axis=0) / max(len(rest) - 4.0 / len(sigma), 1.0))
         sigma = {name: max(held[name], float(s)) for name, s in zip(rest.source.channels, spread, strict=True)}
     values, inverse = solution.values, solution.inverse
@@ -108,27 +110,36 @@ def weighted_by_friction(arm: Arm, rest: Run) -> tuple[Estimate, FloatArray]:
         sigma=sigma,
         method="weighted least squares at rest",
     )
-    return free, inverse + arm_covariance(arm, information, free, wanted)
+    return free, inverse + arm_covariance(arm, source.space, information, free, wanted)
 
 
-def scattered(values: FloatArray, wanted: list[int], rest: Run) -> FloatArray:
+def _scattered(values: FloatArray, wanted: list[int], rest: Run) -> FloatArray:
     """Values at their places among all columns, shape [p]."""
     out = np.zeros(len(rest.source.columns))
     out[wanted] = values
     return out
 
 
-def static_friction(arm: Arm, channels: Sequence[str]) -> dict[str, float]:
+def _static_friction(arm: Arm, source: TorqueRows) -> dict[str, float]:
     """Standard deviation of what each joint's friction holds at rest, evenly anywhere up to the Coulomb level."""
-    known = dict(zip(arm.estimate.base.parameters, arm.estimate.standard, strict=True))
-    levels = {}
-    for k, name in enumerate(channels):
-        found = [abs(known.get(f"joint{k + 1}.{side}", 0.0)) for side in ("coulomb", "motor_coulomb")]
-        levels[name] = max(max(found) / 3.0**0.5, SMALLEST_NOISE * max(arm.estimate.sigma.get(name, 1.0), 1e-12))
-    return levels
+    levels = _coulomb_levels(arm, source.space)
+    out = {}
+    for k, name in enumerate(source.channels):
+        smallest = SMALLEST_NOISE * max(arm.estimate.sigma.get(name, 1.0), 1e-12)
+        out[name] = max(levels.get(k, 0.0) / 3.0**0.5, smallest)
+    return out
 
 
-def check_poses(run: Run) -> None:
+def _coulomb_levels(arm: Arm, space: ParameterSpace) -> dict[int, float]:
+    """Largest Coulomb level of each joint, by its index [N m or N]."""
+    out: dict[int, float] = {}
+    for parameter, value in zip(space.parameters, arm.over(space), strict=True):
+        if parameter.quantity in ("coulomb", "motor_coulomb"):
+            out[parameter.body] = max(out.get(parameter.body, 0.0), abs(float(value)))
+    return out
+
+
+def _check_poses(run: Run) -> None:
     """Refuses poses that cannot tell mass from centre."""
     information = run.information()
     wanted = [run.source.columns.index(name) for name in COLUMNS[:4]]
@@ -147,7 +158,7 @@ def poses_at_rest(log: Log, channel: Channel) -> Rest:
         InputError: no such stretch.
     """
     time, q = log.time, log[Channel.POSITION]
-    velocity = np.abs(slow_velocity(time, q)).max(axis=1)
+    velocity = np.abs(_slow_velocity(time, q)).max(axis=1)
     still = velocity < RESTING_VELOCITY
     edges = np.flatnonzero(np.diff(np.concatenate([[0], still.astype(int), [0]])))
     poses, torques = [], []
@@ -163,7 +174,7 @@ def poses_at_rest(log: Log, channel: Channel) -> Rest:
     return Rest(np.array(poses), np.array(torques))
 
 
-def slow_velocity(time: FloatArray, q: FloatArray) -> FloatArray:
+def _slow_velocity(time: FloatArray, q: FloatArray) -> FloatArray:
     """Difference over a tenth of a second, so that neither noise nor the steps of an encoder look like motion, shape of q."""
     step = float(np.median(np.diff(time))) if len(time) > 1 else 1.0
     half = max(1, round(0.5 * DIFFERENCE_TIME / step))

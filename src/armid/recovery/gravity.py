@@ -16,7 +16,7 @@ from armid.arrays import FloatArray
 from armid.kernels.dynamics import gravity
 from armid.kernels.evaluate import evaluate_rows
 from armid.kernels.source import RowSource
-from armid.notes import Note, Severity
+from armid.outcome import Check
 from armid.parameters.effects import Effects
 from armid.recovery.samples import ControllerSamples
 from armid.robot.robot import Robot
@@ -65,7 +65,7 @@ class Down:
         return float(np.arccos(np.clip(cosine, -1.0, 1.0)))
 
 
-def direction(robot: Robot, q: FloatArray, g: FloatArray) -> Down:
+def _direction(robot: Robot, q: FloatArray, g: FloatArray) -> Down:
     """Searches all directions by variable projection: for each, the first moments follow by least squares."""
     from scipy.optimize import minimize
 
@@ -76,7 +76,7 @@ def direction(robot: Robot, q: FloatArray, g: FloatArray) -> Down:
     y = g.ravel()
 
     def error(d: FloatArray) -> float:
-        return relative_error(np.tensordot(d / np.linalg.norm(d), A, axes=(0, 0)), y)
+        return _relative_error(np.tensordot(d / np.linalg.norm(d), A, axes=(0, 0)), y)
 
     corners = [np.array(d, dtype=np.float64) for d in product((-1, 0, 1), repeat=3) if d > (0, 0, 0)]
     starts = sorted([described / size, *corners], key=error)[:2]
@@ -90,95 +90,108 @@ def direction(robot: Robot, q: FloatArray, g: FloatArray) -> Down:
 SEARCH = {"xatol": 1e-7, "fatol": 1e-12, "maxfev": 250}
 
 
-def relative_error(A: FloatArray, y: FloatArray) -> float:
+def _relative_error(A: FloatArray, y: FloatArray) -> float:
     """|y - A A^+ y| / |y|."""
     U, s, _ = np.linalg.svd(A[:, np.abs(A).max(axis=0) > 0.0], full_matrices=False)
     U = U[:, s > 1e-9 * s[0]] if len(s) else U
     return float(np.linalg.norm(y - U @ (U.T @ y)) / max(float(np.linalg.norm(y)), 1e-300))
 
 
-def suspicions(robot: Robot, samples: ControllerSamples, effects: Effects) -> list[Note]:
-    """What speaks against the data being g(q) and M(q) of this arm, mounted as described."""
-    notes: list[Note] = []
+def suspicions(robot: Robot, samples: ControllerSamples, effects: Effects) -> list[Check]:
+    """What speaks against the data being g(q) and M(q) of this arm, mounted as described, as checks that fail."""
+    found: list[Check] = []
     if samples.gravity is not None and float(np.abs(samples.gravity).max(initial=0.0)) > 0.0:
-        notes += gravity_suspicions(robot, samples, samples.gravity)
+        found += _gravity_suspicions(robot, samples, samples.gravity)
     if samples.inertia is not None:
-        notes += inertia_suspicions(robot, samples, samples.inertia, effects)
-    return notes
+        found += _inertia_suspicions(robot, samples, samples.inertia, effects)
+    return found
 
 
-def inertia_suspicions(robot: Robot, samples: ControllerSamples, M: FloatArray, effects: Effects) -> list[Note]:
+def _suspicion(code: str, subject: str, value: float, limit: float, text: str, *, decisive: bool = True) -> Check:
+    return Check(
+        code=code,
+        passed=False,
+        value=value,
+        limit=limit,
+        message=f"{subject}: {text}",
+        subject=subject,
+        decisive=decisive,
+    )
+
+
+def _inertia_suspicions(robot: Robot, samples: ControllerSamples, M: FloatArray, effects: Effects) -> list[Check]:
     rows = InertiaMatrixRows(robot, effects)
     j, k = np.array(rows.entries).T
-    error = fit_error(rows, samples.q, M[:, j, k])
+    error = _fit_error(rows, samples.q, M[:, j, k])
     if error < ROUND_OFF:
         return []
     if not effects.rotor_inertia:
         with_rotors = InertiaMatrixRows(robot, Effects(rotor_inertia=True))
-        other = fit_error(with_rotors, samples.q, M[:, j, k])
-        if other * CLEARLY_BETTER < error:
-            text = f"rotor inertias on the diagonal explain it {error / max(other, 1e-15):.2g} times better: give --rotor-inertia"
-            return [Note("rotors-included", Severity.ERROR, text, "inertia")]
+        ratio = error / max(_fit_error(with_rotors, samples.q, M[:, j, k]), 1e-15)
+        if ratio > CLEARLY_BETTER:
+            text = f"rotor inertias on the diagonal explain it {ratio:.2g} times better: give --rotor-inertia"
+            return [_suspicion("rotors-included", "inertia", ratio, CLEARLY_BETTER, text)]
     if error > FOREIGN:
         text = "no arm of this geometry has these inertia matrices: other lengths or joint order, degrees, or another matrix"
-        return [Note("not-inertia", Severity.ERROR, text, "inertia")]
+        return [_suspicion("not-inertia", "inertia", error, FOREIGN, text)]
     return []
 
 
-def gravity_suspicions(robot: Robot, samples: ControllerSamples, g: FloatArray) -> list[Note]:
-    if opposed(robot, samples.q, g):
+def _gravity_suspicions(robot: Robot, samples: ControllerSamples, g: FloatArray) -> list[Check]:
+    correlation = _correlation(robot, samples.q, g)
+    if correlation < OPPOSED:
         text = "opposed to the description's own gravity torques: a reversed sign, or an arm that hangs; give --gravity"
-        return [Note("gravity-reversed", Severity.ERROR, text, "gravity")]
-    error = fit_error(GravityRows(robot), samples.q, g)
+        return [_suspicion("gravity-reversed", "gravity", correlation, OPPOSED, text)]
+    error = _fit_error(GravityRows(robot), samples.q, g)
     if error < ROUND_OFF:
         return []
-    if moving := motion_share(robot, samples, g):
+    moving = _motion_share(robot, samples, g)
+    if moving > FROM_MOTION:
         text = (
             f"velocity and acceleration explain {100 * moving:.0f} % of what gravity does not: torque read in motion; "
             "read the controller's gravity vector, or stand still"
         )
-        return [Note("not-static", Severity.ERROR, text, "gravity")]
+        return [_suspicion("not-static", "gravity", moving, FROM_MOTION, text)]
     some = slice(None, None, max(1, len(samples) // POSES))
-    down = direction(robot, samples.q[some], g[some])
-    angle = down.angle(np.array(robot.gravity))
+    down = _direction(robot, samples.q[some], g[some])
     if down.error_described > CLEARLY_BETTER * down.error and down.error < FOREIGN:
-        return [mounting(down, angle)]
+        return [_mounting(down, down.angle(np.array(robot.gravity)))]
     if error > FOREIGN:
         text = (
             f"no gravity vector of an arm of this geometry, whichever way is down: {100 * error:.2g} % are left. Torque "
             "of a moving arm or with friction, degrees, another joint order, or another arm"
         )
-        return [Note("not-gravity", Severity.ERROR, text, "gravity")]
+        return [_suspicion("not-gravity", "gravity", error, FOREIGN, text)]
     return []
 
 
-def opposed(robot: Robot, q: FloatArray, g: FloatArray) -> bool:
-    """Whether gravity goes against what the description's masses say; first moments of the other sign fit it as well."""
+def _correlation(robot: Robot, q: FloatArray, g: FloatArray) -> float:
+    """With what the description's masses say; first moments of the other sign fit the data as well."""
     expected = gravity(robot, q)
     sizes = float(np.linalg.norm(expected)) * float(np.linalg.norm(g))
-    return sizes > 0.0 and float(np.sum(expected * g)) < OPPOSED * sizes
+    return float(np.sum(expected * g)) / sizes if sizes > 0.0 else 0.0
 
 
-def mounting(down: Down, angle: float) -> Note:
+def _mounting(down: Down, angle: float) -> Check:
     """Another direction of gravity than the description's."""
     vector = ", ".join(f"{x:.4g}" for x in down.gravity)
     ratio = down.error_described / max(down.error, 1e-15)
     words = f"gravity along ({vector}) m/s^2 explains the data {ratio:.2g} times better than the description's"
     if angle < SLIGHT:
         text = f"the base is tilted by {np.rad2deg(angle):.2g} degrees: {words}; give it with --gravity"
-        return Note("tilted-base", Severity.WARNING, text, "gravity")
+        return _suspicion("tilted-base", "gravity", angle, SLIGHT, text, decisive=False)
     text = f"mounted otherwise than described, {np.rad2deg(angle):.0f} degrees off: {words}; give it with --gravity"
-    return Note("mounting", Severity.ERROR, text, "gravity")
+    return _suspicion("mounting", "gravity", angle, SLIGHT, text)
 
 
-def fit_error(rows: RowSource, q: FloatArray, y: FloatArray) -> float:
+def _fit_error(rows: RowSource, q: FloatArray, y: FloatArray) -> float:
     """Relative error of the best fit, over some of the poses."""
     some = slice(None, None, max(1, len(q) // POSES))
     A = evaluate_rows(rows, q[some])
-    return relative_error(A.reshape(-1, A.shape[-1]), y[some].ravel())
+    return _relative_error(A.reshape(-1, A.shape[-1]), y[some].ravel())
 
 
-def motion_share(robot: Robot, samples: ControllerSamples, g: FloatArray) -> float:
+def _motion_share(robot: Robot, samples: ControllerSamples, g: FloatArray) -> float:
     """Which share of the error of the gravity fit follows velocity and acceleration; 0 when there is no clock to tell."""
     t = samples.time
     if t is None or len(t) < 10 or not (np.diff(t) > 0.0).all():
@@ -192,5 +205,4 @@ def motion_share(robot: Robot, samples: ControllerSamples, g: FloatArray) -> flo
         B = np.column_stack([qd, qdd, np.sign(qd[:, j]), np.ones(len(qd))])
         B = B / np.maximum(np.linalg.norm(B, axis=0), 1e-300)
         left += float(np.sum((e[:, j] - B @ np.linalg.lstsq(B, e[:, j], rcond=1e-10)[0]) ** 2))
-    share = 1.0 - left / max(float(np.sum(e**2)), 1e-300)
-    return share if share > FROM_MOTION else 0.0
+    return 1.0 - left / max(float(np.sum(e**2)), 1e-300)

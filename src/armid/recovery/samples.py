@@ -8,7 +8,6 @@ One of gravity and inertia may be missing.
 from __future__ import annotations
 
 import csv
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,12 +16,13 @@ from typing import Any
 import numpy as np
 
 from armid.arrays import FloatArray, read_only
+from armid.documents import read_arrays
 from armid.errors import InputError
 from armid.information.accumulate import accumulate
 from armid.information.information import Information, total
 from armid.kernels.source import RowSource
 from armid.parameters.effects import Effects
-from armid.robot.robot import Robot
+from armid.robot.robot import JointKind, Robot
 from armid.rows.gravity import GravityRows
 from armid.rows.inertia_matrix import InertiaMatrixRows
 
@@ -102,25 +102,27 @@ class ControllerSamples:
         return total(accumulate(source, self.q, y) for source, y in self.sources(robot, effects).values())
 
 
+def samples_of(samples: str | Path | ControllerSamples, robot: Robot) -> ControllerSamples:
+    """Controller data from a file; controller data as they are."""
+    return samples if isinstance(samples, ControllerSamples) else read_samples(Path(samples), robot)
+
+
 def read_samples(path: Path, robot: Robot) -> ControllerSamples:
     """Controller data from a file, checked.
 
     Raises:
         InputError: unreadable, misshapen, in degrees, or not what it claims to be.
     """
-    arrays = from_csv(path, robot) if path.suffix.lower() == ".csv" else from_npz(path)
-    return checked(path, robot, arrays)
+    arrays = _from_csv(path, robot) if path.suffix.lower() == ".csv" else _from_npz(path)
+    return _checked(path, robot, arrays)
 
 
-def from_npz(path: Path) -> dict[str, Any]:
-    try:
-        with np.load(path, allow_pickle=False) as content:
-            return {LONG_NAMES.get(name, name): content[name] for name in content.files}
-    except (OSError, ValueError, zipfile.BadZipFile, EOFError) as problem:
-        raise InputError(path, f"not controller data: {problem}", "an npz or csv as in docs/formats.md") from None
+def _from_npz(path: Path) -> dict[str, Any]:
+    arrays = read_arrays(path, "controller data: an npz or csv as in docs/formats.md")
+    return {LONG_NAMES.get(name, name): value for name, value in arrays.items()}
 
 
-def from_csv(path: Path, robot: Robot) -> dict[str, Any]:
+def _from_csv(path: Path, robot: Robot) -> dict[str, Any]:
     """The arrays of a CSV, found by its header."""
     try:
         with path.open(newline="", encoding="utf-8") as file:
@@ -147,7 +149,7 @@ def from_csv(path: Path, robot: Robot) -> dict[str, Any]:
     return out
 
 
-def checked(path: Path, robot: Robot, arrays: Mapping[str, Any]) -> ControllerSamples:
+def _checked(path: Path, robot: Robot, arrays: Mapping[str, Any]) -> ControllerSamples:
     """Shapes, joint order, units, and whether the matrices are inertia matrices."""
     n = robot.n_joints
     if "q" not in arrays or not {"gravity", "inertia"} & set(arrays):
@@ -163,15 +165,15 @@ def checked(path: Path, robot: Robot, arrays: Mapping[str, Any]) -> ControllerSa
             if not np.isfinite(value).all():
                 raise InputError(path, f"{field} holds {int((~np.isfinite(value)).sum())} values that are not finite")
             found[field] = value
-    order = joint_order(path, robot, arrays)
-    found = {f: reordered(f, v, order) for f, v in found.items()}
-    check_positions(path, robot, found["q"])
+    order = _joint_order(path, robot, arrays)
+    found = {f: _reordered(f, v, order) for f, v in found.items()}
+    _check_positions(path, robot, found["q"])
     if "inertia" in found:
-        check_inertia(path, robot, found["inertia"])
+        _check_inertia(path, robot, found["inertia"])
     return ControllerSamples(name=path.name, **found)
 
 
-def joint_order(path: Path, robot: Robot, arrays: Mapping[str, Any]) -> list[int]:
+def _joint_order(path: Path, robot: Robot, arrays: Mapping[str, Any]) -> list[int]:
     """Where each of the robot's joints stands in the file; names decide when there are any."""
     if "joint_names" not in arrays:
         return list(range(robot.n_joints))
@@ -182,21 +184,21 @@ def joint_order(path: Path, robot: Robot, arrays: Mapping[str, Any]) -> list[int
     return [names.index(name) for name in robot.joint_names]
 
 
-def reordered(field: str, value: FloatArray, order: list[int]) -> FloatArray:
+def _reordered(field: str, value: FloatArray, order: list[int]) -> FloatArray:
     if field == "time":
         return value
     value = value[:, order]
     return value[:, :, order] if field == "inertia" else value
 
 
-def check_positions(path: Path, robot: Robot, q: FloatArray) -> None:
-    turning = [joint.kind.value == "revolute" for joint in robot.joints]
+def _check_positions(path: Path, robot: Robot, q: FloatArray) -> None:
+    turning = [joint.kind is JointKind.REVOLUTE for joint in robot.joints]
     if any(turning) and float(np.abs(q[:, turning]).max(initial=0.0)) > SMALL_ANGLES:
         largest = float(np.abs(q[:, turning]).max())
         raise InputError(path, f"a joint position of {largest:.4g} rad", "positions are in rad; convert from degrees")
 
 
-def check_inertia(path: Path, robot: Robot, M: FloatArray) -> None:
+def _check_inertia(path: Path, robot: Robot, M: FloatArray) -> None:
     """An inertia matrix is symmetric with a positive diagonal."""
     size = float(np.abs(M).max(initial=0.0))
     skew = np.abs(M - np.swapaxes(M, 1, 2)).max(axis=0)

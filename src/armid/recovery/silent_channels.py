@@ -75,11 +75,11 @@ def silent_channels(
                 out.append(SilentChannel(name, Silence.STRUCTURAL if quiet else Silence.DISCARDED, largest))
             elif quiet:
                 rows = structural_rows(source)[:, k][:, base.independent]
-                out.append(SilentChannel(name, Silence.CONSTRAINT, largest, implied(rows, base.names)))
+                out.append(SilentChannel(name, Silence.CONSTRAINT, largest, _implied(rows, base.names)))
     return tuple(out)
 
 
-def implied(rows: FloatArray, names: Sequence[str]) -> tuple[Mapping[str, float], ...]:
+def _implied(rows: FloatArray, names: Sequence[str]) -> tuple[Mapping[str, float], ...]:
     """What must vanish so that rows b = 0 for all rows: reduced echelon form of their row space."""
     E = echelon(rows)
     return tuple({names[int(i)]: float(row[i]) for i in np.flatnonzero(row)} for row in E)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,8 +15,11 @@ from armid.logs.conditioning import LowPass, low_pass
 from armid.logs.log import Channel
 from armid.logs.samples import Samples
 from armid.parameters.effects import TorqueSide
-from armid.recovery.recover import ElementError, Recovery, element_errors
+from armid.recovery.elements import ElementError, errors_of
 from armid.recovery.samples import ControllerSamples
+
+if TYPE_CHECKING:
+    from armid.recovery.recovery import Recovery
 
 STANDSTILL = 0.02
 """[rad/s or m/s] Slower than this a joint is at rest and static friction can hold any torque up to the Coulomb level."""
@@ -52,16 +56,17 @@ class Along:
             object.__setattr__(self, field, read_only(getattr(self, field)))
 
 
-def along(found: Recovery, data: ControllerSamples) -> Along:
+def along_motion(found: Recovery, data: ControllerSamples) -> Along:
     """Every reported element against the recovered model."""
     channels: list[str] = []
-    reported, recovered, errors = [], [], []
-    for source, y in data.sources(found.robot, found.effects).values():
+    reported, recovered = [], []
+    errors: list[ElementError] = []
+    for quantity, (source, y) in data.sources(found.robot, found.effects).items():
         predicted = evaluate_rows(source, data.q) @ found.joint.standard
         channels += source.channels
         reported.append(y)
         recovered.append(predicted)
-        errors += element_errors(source.channels, y, y - predicted)
+        errors += errors_of(quantity, source, y, y - predicted)
     timed = data.time is not None
     time = data.time if data.time is not None else np.arange(1.0, len(data) + 1.0)
     return Along(
@@ -138,7 +143,7 @@ def torque_test(found: Recovery, data: Samples) -> TorqueTest:
         # The corner of Coulomb friction passes the low-pass that the torque has passed.
         corner = low_pass(np.sign(data.qd[part]), LowPass(segment.rate, data.cutoff_hz or np.inf, FILTER_ORDER))
         for k, e in enumerate((measured - predicted)[part].T):
-            friction[part, k] = explained(data.qd[part, k], corner[:, k], e)
+            friction[part, k] = _explained(data.qd[part, k], corner[:, k], e)
     cutoff = data.cutoff_hz or float("inf")
     return TorqueTest(
         joints=found.robot.joint_names,
@@ -150,27 +155,25 @@ def torque_test(found: Recovery, data: Samples) -> TorqueTest:
     )
 
 
-def explained(qd: FloatArray, corner: FloatArray, error: FloatArray) -> FloatArray:
+def _explained(qd: FloatArray, corner: FloatArray, error: FloatArray) -> FloatArray:
     """The part of a joint's error that viscous and Coulomb friction and an offset explain."""
     A = np.column_stack([qd, corner, np.ones_like(qd)])
     return np.asarray(A @ np.linalg.lstsq(A, error, rcond=None)[0])
 
 
-def joint_tables(
-    found: Recovery, motion: Along | None, torque: TorqueTest | None
-) -> list[dict[str, float | str | None]]:
+def joint_tables(found: Recovery) -> list[dict[str, float | str | None]]:
     """Tables II and III of [Gaz2014], one row per joint: mean squares and largest errors.
 
     Of gravity at the training poses, at the validation poses and along a motion, and of torque in the torque test.
     """
-    test: Sequence[Mapping[str, float | str]] = [] if torque is None else torque.rows()
+    test: Sequence[Mapping[str, float | str]] = [] if found.torque_test is None else found.torque_test.rows()
     out: list[dict[str, float | str | None]] = []
     for k, joint in enumerate(found.robot.joint_names):
         row: dict[str, float | str | None] = {"joint": joint}
         sets = {
             "training": found.training,
             "validation": found.validation,
-            "motion": () if motion is None else motion.errors,
+            "motion": () if found.along is None else found.along.errors,
         }
         for name, errors in sets.items():
             own = next((e for e in errors if e.channel == f"{joint}:gravity"), None)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from armid.arrays import FloatArray
 from armid.page import Block, Figure, Paragraph, Report, Section, Table
-from armid.recovery.recover import Recovery
+from armid.recovery.plan import PosesToRead
+from armid.recovery.recovery import Recovery, elements_table, joint_error_tables
 from armid.recovery.silent_channels import equation
-from armid.recovery.validation import Along, TorqueTest, joint_tables
-from armid.report.plots import BLUE, GREEN, ORANGE, axes, line
+from armid.recovery.validation import Along, TorqueTest
+from armid.report.judged import judged_page
+from armid.report.plots import BLUE, GREEN, ORANGE, axes, line, short
 
 COLUMNS = 5
 """Panels side by side: 35 elements of a seven-joint arm make seven rows."""
@@ -23,64 +26,48 @@ PANEL = 150
 JOINT_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#888888", "#000000")
 
 
-def recovery_report(
-    found: Recovery,
-    poses: tuple[int, int],
-    gravity: Sequence[Mapping[str, Any]],
-    motion: Along | None = None,
-    torque: TorqueTest | None = None,
-    tool: Mapping[str, Any] | None = None,
-) -> Report:
-    """Everything the page shows.
+def recovery_page(found: Recovery) -> Report:
+    """Everything the page shows."""
+    sections = [_joints_section(found), _coefficients_section(found)]
+    if found.along is not None:
+        sections.append(_motion_section(found.along))
+    if found.torque_test is not None:
+        sections.append(_torque_section(found.torque_test))
+    sections += [_elements_section(found), _findings_section(found)]
+    title = f"{found.robot.name}: the model inside its controller"
+    poses = f"{found.training_poses} training and {found.validation_poses} validation poses"
+    return judged_page(found, title, f"{poses}, {found.free} base parameters", *sections)
 
-    Args:
-        found: the recovered model.
-        poses: how many for training and for validation.
-        gravity: `expression`, `value`, `standard_deviation` of every gravity coefficient.
-        motion: elements along a motion, when they were read.
-        torque: measured torque along a motion, when it was recorded.
-        tool: `mass`, `centre_of_mass`, `frame` of what was added between two identifications.
-    """
-    sections = [joints_section(found, motion, torque), coefficients_section(found, gravity)]
-    if motion is not None:
-        sections.append(motion_section(motion))
-    if torque is not None:
-        sections.append(torque_section(torque))
-    sections += [elements_section(found), notes_section(found, tool)]
-    return Report(
-        title=f"{found.robot.name}: the model inside its controller",
-        subtitle=f"{poses[0]} training and {poses[1]} validation poses, {found.free} base parameters",
-        verdict=found.verdict,
-        reasons=found.reasons,
-        sections=tuple(sections),
+
+def poses_page(plan: PosesToRead) -> Report:
+    """Where the poses lie."""
+    points = [
+        {
+            "type": "box",
+            "y": short(values),
+            "name": name,
+            "boxpoints": False,
+            "marker": {"color": BLUE},
+        }
+        for name, values in zip(plan.robot.joint_names, plan.poses.T, strict=True)
+    ]
+    figure = Figure(
+        "poses", tuple(points), axes("", "position [rad or m]", showlegend=False), "Positions of every joint."
     )
+    title = f"{plan.robot.name}: poses to read its controller at"
+    return judged_page(plan, title, f"{len(plan.poses)} poses", Section("poses", "Poses", (figure,)))
 
 
-def joints_section(found: Recovery, motion: Along | None, torque: TorqueTest | None) -> Section:
+def _joints_section(found: Recovery) -> Section:
     """Tables II and III."""
-    rows = joint_tables(found, motion, torque)
-    blocks: list[Block] = []
-    for key, words in (("mean_square", "Mean square"), ("largest", "Largest")):
-        cells = tuple(
-            (
-                r["joint"],
-                *(r[f"gravity_{key}_{name}"] for name in ("training", "validation", "motion")),
-                r[f"torque_{key}"],
-            )
-            for r in rows
-        )
-        power = " squared" if key == "mean_square" else ""
-        caption = f"{words} error in N m (N for prismatic joints){power}."
-        header = ("joint", "gravity, training", "gravity, validation", "gravity, along the motion", "torque test")
-        blocks.append(Table(header, cells, caption=caption, digits=3))
-    return Section("joints", "Errors per joint", tuple(blocks))
+    return Section("joints", "Errors per joint", tuple(joint_error_tables(found)))
 
 
-def coefficients_section(found: Recovery, gravity: Sequence[Mapping[str, Any]]) -> Section:
+def _coefficients_section(found: Recovery) -> Section:
     """Gravity coefficients in closed form, all base parameters by value."""
     blocks: list[Block] = []
-    if gravity:
-        rows = tuple((g["expression"], g["value"], g["standard_deviation"]) for g in gravity)
+    if found.gravity_terms:
+        rows = tuple((g.expression, g.value, g.standard_deviation) for g in found.gravity_terms)
         caption = "Coefficients of the gravity vector, divided by the acceleration of gravity [kg m]."
         blocks.append(Table(("coefficient", "value", "standard deviation"), rows, caption=caption, digits=5))
     joint = found.joint
@@ -97,20 +84,20 @@ def coefficients_section(found: Recovery, gravity: Sequence[Mapping[str, Any]]) 
     return Section("coefficients", "Coefficients", tuple(blocks))
 
 
-def motion_section(motion: Along) -> Section:
+def _motion_section(motion: Along) -> Section:
     """The motion, and every element along it: reported and recovered."""
     label = "time [s]" if motion.timed else "pose"
     curves = tuple(
         line(motion.time, q, f"q{j + 1}", JOINT_COLOURS[j % len(JOINT_COLOURS)]) for j, q in enumerate(motion.q.T)
     )
     trajectories = Figure("motion", curves, axes(label, "position [rad or m]"), "The motion.", 300)
-    names = [element_title(name) for name in motion.channels]
+    names = [e.title for e in motion.errors]
     worst = max((e.mean_square**0.5 / e.size for e in motion.errors if e.size > 1e-9), default=0.0)
     caption = (
         f"All {len(names)} elements over {len(motion.time)} samples of {motion.name}: reported (solid) and recovered (dashed). "
         f"Largest relative error of an element that is not zero: {worst:.2g}."
     )
-    grid = panels(
+    grid = _panels(
         motion.time,
         names,
         (("reported", motion.reported, BLUE, "solid", 2.6), ("recovered", motion.recovered, ORANGE, "dash", 1.3)),
@@ -122,14 +109,14 @@ def motion_section(motion: Along) -> Section:
     )
 
 
-def torque_section(torque: TorqueTest) -> Section:
+def _torque_section(torque: TorqueTest) -> Section:
     """Measured and predicted joint torque."""
     curves = (
         ("measured", torque.measured, BLUE, "solid", 2.4),
         ("model", torque.predicted, ORANGE, "dash", 1.4),
         ("model and friction", torque.predicted + torque.friction, GREEN, "dot", 1.4),
     )
-    grid = panels(torque.time, list(torque.joints), curves, "time [s]", columns=2)
+    grid = _panels(torque.time, list(torque.joints), curves, "time [s]", columns=2)
     caption = (
         f"Joint torque low-passed at {torque.cutoff:g} Hz against M qdd + c + g of the recovered model [N m, N]. The model has "
         "no friction; the dotted line adds what viscous and Coulomb friction and an offset explain of the difference."
@@ -138,58 +125,49 @@ def torque_section(torque: TorqueTest) -> Section:
     return Section("torque", "Torque of a motion", (Figure("torque", *grid, caption, height),))
 
 
-def elements_section(found: Recovery) -> Section:
+def _elements_section(found: Recovery) -> Section:
     """Every element at the poses."""
-    rows = tuple(
-        (element_title(t.channel), t.size, t.mean_square, v.mean_square, t.largest, v.largest)
-        for t, v in zip(found.training, found.validation, strict=True)
+    bars = tuple(
+        {
+            "type": "bar",
+            "x": [e.title for e in errors],
+            "y": short([e.largest for e in errors]),
+            "name": name,
+            "marker": {"color": colour},
+        }
+        for name, errors, colour in (("training", found.training, BLUE), ("validation", found.validation, ORANGE))
     )
-    header = (
-        "element",
-        "root mean square",
-        "MSE training",
-        "MSE validation",
-        "largest, training",
-        "largest, validation",
-    )
-    table = Table(header, rows, (), "Every reported element at the poses.", folded=True, digits=3)
-    return Section("poses", "Every element at the poses", (table,))
+    layout = axes("element", "largest error [SI]")
+    layout["yaxis"]["type"] = "log"
+    figure = Figure("errors", bars, layout, "Largest error of every element at the poses.")
+    return Section("poses", "Every element at the poses", (figure, replace(elements_table(found), folded=True)))
 
 
-def notes_section(found: Recovery, tool: Mapping[str, Any] | None) -> Section:
-    blocks: list[Block] = [
-        Paragraph(f"{note.subject}: {note.message}", "bad" if note.severity.value != "info" else "plain")
-        for note in found.notes
-    ]
+def _findings_section(found: Recovery) -> Section:
+    blocks: list[Block] = []
+    titles = {e.channel: e.title for e in found.training}
     for silent in found.silent:
         if silent.constraints:
             equations = "; ".join(equation(c) for c in silent.constraints)
-            blocks.append(Paragraph(f"{element_title(silent.channel)} is zero at every pose: {equations}"))
-    if tool is not None:
-        centre = ", ".join(f"{x:.4f}" for x in tool["centre_of_mass"])
-        blocks.append(Paragraph(f"Tool: {tool['mass']:.4f} kg at ({centre}) m in {tool['frame']}."))
-    physical = found.consistent is not None and found.consistent.is_physical
+            blocks.append(Paragraph(f"{titles[silent.channel]} is zero at every pose: {equations}"))
+    if found.tool is not None:
+        centre = ", ".join(f"{x:.4f}" for x in found.tool.centre_of_mass)
+        blocks.append(Paragraph(f"Tool: {found.tool.mass:.4f} kg at ({centre}) m in {found.tool.frame}."))
+    physical = found.bodies is not None
     blocks.append(
         Paragraph(
             "Bodies that can exist have these coefficients." if physical else "No bodies that can exist were found.",
             "plain" if physical else "bad",
         )
     )
-    return Section("notes", "Notes", tuple(blocks))
-
-
-def element_title(channel: str) -> str:
-    """`g joint2`, `M 1,7`."""
-    if channel.endswith(":gravity"):
-        return f"g {channel.removesuffix(':gravity')}"
-    return "M " + ",".join(channel.split("_")[1:])
+    return Section("findings", "Findings", tuple(blocks))
 
 
 Curve = tuple[str, FloatArray, str, str, float]
 """Name, values [n, n_panels], colour, dash, width."""
 
 
-def panels(
+def _panels(
     time: FloatArray, names: Sequence[str], curves: Sequence[Curve], label: str, columns: int = COLUMNS
 ) -> tuple[tuple[dict[str, Any], ...], dict[str, Any]]:
     """A grid of small plots over one time: Plotly's data and layout."""
@@ -218,7 +196,7 @@ def panels(
             "automargin": False,
             "nticks": 4,
             "tickfont": {"size": 9},
-            "range": vertical([c[1][:, k] for c in curves]),
+            "range": _vertical([c[1][:, k] for c in curves]),
         }
         layout["annotations"].append(
             {
@@ -239,7 +217,7 @@ def panels(
     return tuple(data), layout
 
 
-def vertical(values: Sequence[FloatArray]) -> list[float]:
+def _vertical(values: Sequence[FloatArray]) -> list[float]:
     """Range of a panel; an element that is zero up to round-off is drawn as the zero it is."""
     low, high = min(float(v.min()) for v in values), max(float(v.max()) for v in values)
     half = max(0.5 * (high - low), 1e-6 * max(abs(low), abs(high)), 1e-9)

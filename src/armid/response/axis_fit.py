@@ -110,22 +110,22 @@ def fit_axis(
     """
     groups = [modulation(t, excited.low, bins) for bins in excited.bins(float(t[-1] - t[0]))]
     parts = [moments(m, t, q, gravity) for m in groups]
-    size, correlation = row_correlation(groups, t)
+    size, correlation = _row_correlation(groups, t)
     belongs = np.repeat([0, 1], [2 * len(m.frequencies) for m in groups])
-    yielded = given_way(groups[1], t, parts[1], others)
+    yielded = _given_way(groups[1], t, parts[1], others)
     late, sigma, damping = 0.0, np.ones(2), 0.0
     for _ in range(ROUNDS):
         slow, fast = (m.functions(t - late) @ tau for m in groups)
-        y = stacked(slow, fast - yielded)
-        A = np.vstack([columns(part, damping, lag=lag) for part in parts])
-        P = weighted_inverse(A, 1.0 / (size * sigma[belongs]))
+        y = _stacked(slow, fast - yielded)
+        A = np.vstack([_columns(part, damping, lag=lag) for part in parts])
+        P = _weighted_inverse(A, 1.0 / (size * sigma[belongs]))
         x = P @ y
         H = np.eye(len(y)) - (A / size[:, np.newaxis]) @ (P * size)
-        sigma = group_noise((y - A @ x) / size, np.einsum("ij,jk,ik->i", H, correlation, H, optimize=True), belongs)
+        sigma = _group_noise((y - A @ x) / size, np.einsum("ij,jk,ik->i", H, correlation, H, optimize=True), belongs)
         late += float(x[2] / x[0]) if lag else 0.0
         damping = float(x[1] / x[0])
     coupling = float(np.linalg.norm(yielded) / np.linalg.norm(x[0] * parts[1].acceleration))
-    spread = deviations(P, groups, t - late, sigma)
+    spread = _deviations(P, groups, t - late, sigma)
     # Dry friction of the other axes may take any part of what their torque shows: the correction is as doubtful as large.
     spread[0] = np.hypot(spread[0], coupling * x[0] / 3.0**0.5)
     first = 4 if lag else 3
@@ -141,22 +141,22 @@ def fit_axis(
     )
 
 
-def columns(m: Moments, damping: float, *, lag: bool) -> FloatArray:
+def _columns(m: Moments, damping: float, *, lag: bool) -> FloatArray:
     """Coefficients of J, mu, (J d), c and gravity in the real and imaginary parts, shape [2 m, p].
 
     A torque late by d is short of d times its derivative, J (q''' + damping q'') with damping = mu / J.
     """
     late = [-(m.jerk + damping * m.acceleration)] if lag else []
     parts = [m.acceleration, m.velocity, *late, m.constant, *m.gravity]
-    return np.stack([stacked(part) for part in parts], axis=1)
+    return np.stack([_stacked(part) for part in parts], axis=1)
 
 
-def stacked(*parts: Complex) -> FloatArray:
+def _stacked(*parts: Complex) -> FloatArray:
     """Real and imaginary parts one below the other, group by group."""
     return np.concatenate([side for part in parts for side in (part.real, part.imag)])
 
 
-def row_correlation(groups: Sequence[Modulation], t: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _row_correlation(groups: Sequence[Modulation], t: FloatArray) -> tuple[FloatArray, FloatArray]:
     """What white noise of one unit per sample makes of the rows: its size in each [n_rows], and their correlation."""
     rows = []
     for m in groups:
@@ -170,7 +170,7 @@ def row_correlation(groups: Sequence[Modulation], t: FloatArray) -> tuple[FloatA
     return size, phi @ phi.T
 
 
-def weighted_inverse(A: FloatArray, weight: FloatArray) -> FloatArray:
+def _weighted_inverse(A: FloatArray, weight: FloatArray) -> FloatArray:
     """P with x = P y the weighted least-squares solution, shape [p, n_rows]."""
     W = A * weight[:, np.newaxis]
     norms = np.linalg.norm(W, axis=0)
@@ -179,7 +179,7 @@ def weighted_inverse(A: FloatArray, weight: FloatArray) -> FloatArray:
     return np.asarray(np.linalg.pinv(W / norms, rcond=1e-10) / norms[:, np.newaxis] * weight)
 
 
-def group_noise(residuals: FloatArray, left: FloatArray, belongs: npt.NDArray[np.intp]) -> FloatArray:
+def _group_noise(residuals: FloatArray, left: FloatArray, belongs: npt.NDArray[np.intp]) -> FloatArray:
     """Noise per sample of the slow and the excited group; the same unless the slow one's is clearly more.
 
     Args:
@@ -193,7 +193,7 @@ def group_noise(residuals: FloatArray, left: FloatArray, belongs: npt.NDArray[np
     return np.maximum([low if low > CLEARLY_MORE * high else high, high], 1e-300)
 
 
-def deviations(P: FloatArray, groups: Sequence[Modulation], t: FloatArray, sigma: FloatArray) -> FloatArray:
+def _deviations(P: FloatArray, groups: Sequence[Modulation], t: FloatArray, sigma: FloatArray) -> FloatArray:
     """Standard deviations of the solution: each parameter is a weighted sum of the torque samples, group by group."""
     variance, start = np.zeros(len(P)), 0
     for m, s in zip(groups, sigma, strict=True):
@@ -204,16 +204,16 @@ def deviations(P: FloatArray, groups: Sequence[Modulation], t: FloatArray, sigma
     return np.sqrt(variance)
 
 
-def given_way(m: Modulation, t: FloatArray, own: Moments, others: Sequence[tuple[FloatArray, FloatArray]]) -> Complex:
+def _given_way(m: Modulation, t: FloatArray, own: Moments, others: Sequence[tuple[FloatArray, FloatArray]]) -> Complex:
     """Torque in the axis from other axes that give way: sum of M_kj q_j'', shape [m].
 
     The controller of axis j holds against M_jk q_k'', which its recorded torque shows; M_kj is the same number. What is
     neglected is M_jj (q_j / q_k)^2, of second order in the small motion.
     """
     total = np.zeros_like(own.acceleration)
-    A = np.stack([stacked(own.acceleration), stacked(own.velocity)], axis=1)
+    A = np.stack([_stacked(own.acceleration), _stacked(own.velocity)], axis=1)
     second, zeroth = m.functions(t, 2), m.functions(t)
     for q, tau in others:
-        shown = np.linalg.lstsq(A, stacked(zeroth @ tau), rcond=None)[0]
+        shown = np.linalg.lstsq(A, _stacked(zeroth @ tau), rcond=None)[0]
         total += shown[0] * (second @ q)
     return total

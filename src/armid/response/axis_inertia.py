@@ -38,10 +38,12 @@ class AxisInertiaModel:
     Args:
         robot: the arm.
         estimate: base parameters with relative standard deviations.
+        disagreement: root mean square of what the parameters leave of the measurements, in their standard deviations.
     """
 
     robot: Robot
     estimate: Estimate
+    disagreement: float = 0.0
 
     def inertia(self, q: npt.ArrayLike) -> FloatArray:
         """J of every axis at some poses, shape [n_poses, n_joints]."""
@@ -65,10 +67,11 @@ def axis_inertia_model(robot: Robot, measured: Sequence[AxisMeasurement]) -> Axi
     """
     for m in measured:
         if not m.usable:
-            raise InputError(f"measurement of {m.axis}", m.notes[0].message, "repeat it, or leave it out")
+            failed = next(check.message for check in m.checks if check.decisive and not check.passed)
+            raise InputError(f"measurement of {m.axis}", failed, "repeat it, or leave it out")
     source = AxisInertiaRows(robot)
     base = structural_base(source, what="axis inertia")
-    rows = reduced(information_of(source, measured), base)
+    rows = reduced(_information_of(source, measured), base)
     solution = solve_factor(rows.stacked(), base.names)
     spread = channel_sigmas(rows, solution.values, solution.inverse, {})
     factor = solution.energy / max(rows.count - len(base), 1.0)
@@ -81,10 +84,10 @@ def axis_inertia_model(robot: Robot, measured: Sequence[AxisMeasurement]) -> Axi
         sigma=spread,
         method="weighted least squares of axis inertias",
     )
-    return AxisInertiaModel(robot, estimate)
+    return AxisInertiaModel(robot, estimate, float(np.sqrt(factor)))
 
 
-def trusted_deviations(y: FloatArray, deviations: FloatArray) -> FloatArray:
+def _trusted_deviations(y: FloatArray, deviations: FloatArray) -> FloatArray:
     """Deviations of one axis' measurements: each its own, where it is known, and never better than a floor, shape [n]."""
     known = np.isfinite(deviations)
     typical = float(np.median(deviations[known])) if known.any() else UNKNOWN_DEVIATION * float(np.abs(y).mean())
@@ -132,7 +135,7 @@ def expected_accuracy(
     return ExpectedAccuracy(np.sqrt(variance.mean(axis=0)), np.sqrt(variance.max(axis=0)))
 
 
-def information_of(source: AxisInertiaRows, measured: Sequence[AxisMeasurement]) -> Information:
+def _information_of(source: AxisInertiaRows, measured: Sequence[AxisMeasurement]) -> Information:
     """One row per measurement, divided by its standard deviation."""
     q = np.array([m.pose for m in measured])
     A = evaluate_rows(source, q)
@@ -142,7 +145,7 @@ def information_of(source: AxisInertiaRows, measured: Sequence[AxisMeasurement])
         if not own:
             continue
         y = np.array([measured[i].inertia for i in own])
-        weight = 1.0 / trusted_deviations(y, np.array([measured[i].inertia_deviation for i in own]))
+        weight = 1.0 / _trusted_deviations(y, np.array([measured[i].inertia_deviation for i in own]))
         rows = np.column_stack([A[own, k], y]) * weight[:, np.newaxis]
         factor = triangular(rows)
         channels.append(ChannelInformation(source.channels[k], np.arange(A.shape[2]), factor, float(len(own))))

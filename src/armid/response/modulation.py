@@ -74,11 +74,11 @@ class Modulation:
         out = np.where((rise > 0.0) & (fall > 0.0), 1.0 if order == 0 else 0.0, 0.0)
         for x, sign in ((rise, 1.0), (fall, -1.0)):
             inside = (x > 0.0) & (x < 1.0)
-            out[inside] = smooth_step(x[inside], order) * (sign / h) ** order
+            out[inside] = _smooth_step(x[inside], order) * (sign / h) ** order
         return out
 
 
-def smooth_step(x: FloatArray, order: int) -> FloatArray:
+def _smooth_step(x: FloatArray, order: int) -> FloatArray:
     """35 x^4 - 84 x^5 + 70 x^6 - 20 x^7: from 0 to 1 with three derivatives zero at both ends; or a derivative of it."""
     return np.asarray(np.polynomial.Polynomial([0, 0, 0, 0, 35, -84, 70, -20]).deriv(order)(x))
 

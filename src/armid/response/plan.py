@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from armid.arrays import FloatArray, samples
+from armid.documents import read_json, restored
 from armid.errors import InputError
 from armid.motions.limits import motion_limits
 from armid.motions.sweep import RAMP, Signal, SweepMotion, sweep_motion
 from armid.robot.robot import Robot
+from armid.rows.axis_inertia import AxisInertiaRows
 from armid.scene.scene import Scene
 
 POSITIONS = 241
@@ -36,7 +38,7 @@ class Site:
 
 
 @dataclass(frozen=True, eq=False)
-class Sweep:
+class PlannedSweep:
     """One motion to record.
 
     Args:
@@ -71,7 +73,7 @@ class SweepSettings:
 
 def sweep_plan(
     robot: Robot, sites: Sequence[Site], settings: SweepSettings | None = None, *, scene: Scene | None = None
-) -> tuple[Sweep, ...]:
+) -> tuple[PlannedSweep, ...]:
     """A motion for every site, its axis centred where it has the most room.
 
     When there is more time than room a motion is repeated, turn by turn in either direction.
@@ -83,15 +85,15 @@ def sweep_plan(
     seconds = None if wanted.minutes is None else 60.0 * wanted.minutes / len(sites) - 2.0 * RAMP
     if seconds is not None and seconds <= 0.0:
         raise InputError("minutes", f"{wanted.minutes:g} for {len(sites)} measurements", "more time, or fewer poses")
-    return tuple(sweep for site in sites for sweep in site_sweeps(robot, site, wanted, seconds, scene))
+    return tuple(sweep for site in sites for sweep in _site_sweeps(robot, site, wanted, seconds, scene))
 
 
-def site_sweeps(
+def _site_sweeps(
     robot: Robot, site: Site, settings: SweepSettings, seconds: float | None, scene: Scene | None
-) -> list[Sweep]:
+) -> list[PlannedSweep]:
     """The motions of one site."""
     k = robot.joint_index(site.axis)
-    within = free_way(robot, site.pose, k, scene)
+    within = _free_way(robot, site.pose, k, scene)
     pose = np.array(site.pose)
     pose[k] = 0.5 * (within[0] + within[1])
     motion = sweep_motion(
@@ -110,10 +112,10 @@ def site_sweeps(
     repeats = 1 if seconds is None else max(1, round((seconds + 2.0 * RAMP) / motion.duration))
     names = [site.name] if repeats == 1 else [f"{site.name}-{i + 1}" for i in range(repeats)]
     back = replace(motion, offset=-motion.offset)
-    return [Sweep(name, back if i % 2 else motion, deviation) for i, name in enumerate(names)]
+    return [PlannedSweep(name, back if i % 2 else motion, deviation) for i, name in enumerate(names)]
 
 
-def free_way(robot: Robot, pose: FloatArray, axis: int, scene: Scene | None) -> tuple[float, float]:
+def _free_way(robot: Robot, pose: FloatArray, axis: int, scene: Scene | None) -> tuple[float, float]:
     """The longest range of positions of one axis that keeps all clearances, the others staying where they are.
 
     Raises:
@@ -144,21 +146,24 @@ def sites_from(path: Path, robot: Robot, axes: Sequence[str]) -> tuple[Site, ...
     Raises:
         InputError: not such a file, or of another arm.
     """
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        names, poses, measured = content["joint_names"], content["poses"], content["measured"]
-        purpose = content["purpose"]
-    except (OSError, ValueError, KeyError, TypeError) as problem:
-        raise InputError(
-            path, f"no poses to be read: {problem}", "poses.json of `armid poses --for axis-inertia`"
-        ) from None
-    if tuple(names) != robot.joint_names or purpose != "axis-inertia":
-        raise InputError(
-            path, f"{purpose} poses of {', '.join(map(str, names))}", f"axis-inertia poses of {robot.name}"
+    what = "poses.json of `armid poses --for axis-inertia`"
+    content = read_json(path, what)
+    joint_of = dict(zip(AxisInertiaRows(robot).channels, robot.joint_names, strict=True))
+
+    def decoded(value: dict[str, Any]) -> tuple[Site, ...]:
+        names, purpose = value["joint_names"], value["purpose"]
+        if tuple(names) != robot.joint_names or purpose != "axis-inertia":
+            raise InputError(
+                path, f"{purpose} poses of {', '.join(map(str, names))}", f"axis-inertia poses of {robot.name}"
+            )
+        q = samples(f"{path}: poses", value["poses"], robot.n_joints)
+        own = [[joint_of[channel] for channel in channels] for channels in value["measured"]]
+        return tuple(
+            Site(f"pose{k + 1}-{axis}", pose, axis)
+            for k, (pose, measured) in enumerate(zip(q, own, strict=True))
+            for axis in measured
+            if axis in axes
         )
-    q = samples(f"{path}: poses", poses, robot.n_joints)
-    sites = []
-    for k, (pose, channels) in enumerate(zip(q, measured, strict=True)):
-        own = [str(c).partition(":")[0] for c in channels]
-        sites += [Site(f"pose{k + 1}-{axis}", pose, axis) for axis in own if axis in axes]
-    return tuple(sites)
+
+    sites: tuple[Site, ...] = restored(path, content, decoded, what)
+    return sites

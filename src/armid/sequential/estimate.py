@@ -16,6 +16,7 @@ import numpy.typing as npt
 from armid.arrays import FloatArray, read_only, samples
 from armid.errors import InputError, ShapeError, UnknownNameError
 from armid.estimation.estimate import Estimate, units_of
+from armid.estimation.factor import solve_factor
 from armid.estimation.status import EstimationError, Status
 from armid.identifiability.base import BaseParameters, Category
 from armid.identifiability.rank import STRUCTURAL_TOLERANCE
@@ -33,6 +34,9 @@ torque good to six digits a weaker one would be noise."""
 PIECE = 8192
 """Samples whose rows of all joints are in memory at a time."""
 
+OUTSIDE = 1e-6
+"""Of a base parameter: a smaller part outside the known directions is round-off."""
+
 ROUND_OFF = 1e-12
 """Relative to the measured torque: residuals below this are those of double precision and say nothing of noise."""
 
@@ -48,6 +52,7 @@ class StageOutcome:
         found: directions that became known.
         known: directions known after it.
         sigma: residual standard deviation [N m or N].
+        size: root mean square of the torque [N m or N].
         parameters: standard parameters that enter the found directions.
     """
 
@@ -57,7 +62,13 @@ class StageOutcome:
     found: int
     known: int
     sigma: float
+    size: float
     parameters: tuple[str, ...]
+
+    @property
+    def relative_error(self) -> float:
+        """What is left of the torque, as a fraction of it."""
+        return self.sigma / self.size if self.size > 0.0 else 0.0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -93,12 +104,12 @@ class SequentialEstimate:
         """
         P = base.projection * self.scale
         inside = P @ self.directions.T
-        lost = np.linalg.norm(P - inside @ self.directions, axis=1) > 1e-6 * np.linalg.norm(P, axis=1)
+        lost = self._lost(P)
         covariance = inside @ self.covariance @ inside.T
         covariance[lost, lost] = np.inf
         notes = self.notes
         if lost.any():
-            names = ", ".join(name for name, gone in zip(base.names, lost, strict=True) if gone)
+            names = ", ".join(self.undetermined(base))
             notes = (
                 *notes,
                 Note("not-determined", Severity.WARNING, f"no stage determined {names}: starting values kept"),
@@ -113,6 +124,15 @@ class SequentialEstimate:
             method="sequential, tip to base",
             notes=notes,
         )
+
+    def undetermined(self, base: BaseParameters) -> tuple[str, ...]:
+        """Base parameters with a part outside the known directions."""
+        lost = self._lost(base.projection * self.scale)
+        return tuple(name for name, gone in zip(base.names, lost, strict=True) if gone)
+
+    def _lost(self, P: FloatArray) -> npt.NDArray[np.bool_]:
+        outside = P - (P @ self.directions.T) @ self.directions
+        return np.asarray(np.linalg.norm(outside, axis=1) > OUTSIDE * np.linalg.norm(P, axis=1))
 
     def alone(self, base: BaseParameters) -> dict[str, bool]:
         """For every standard parameter that shows at all, whether it was found by itself or only in a combination."""
@@ -143,6 +163,7 @@ class TipToBase:
         self,
         source: TorqueRows,
         stages: Sequence[Stage],
+        *,
         start: npt.ArrayLike | None = None,
         scale: npt.ArrayLike | None = None,
     ) -> SequentialEstimate:
@@ -155,26 +176,26 @@ class TipToBase:
             scale: natural unit of each, by which a change counts as large or small; one by default.
         """
         p = len(source.columns)
-        values = first = vector("start", start, p, 0.0)
-        unit = vector("scale", scale, p, 1.0)
+        values = first = _vector("start", start, p, 0.0)
+        unit = _vector("scale", scale, p, 1.0)
         if not stages:
             raise InputError("stages", "there are none", "one stage per joint, from the tip")
         V, C = np.zeros((0, p)), np.zeros((0, 0))
         outcomes: list[StageOutcome] = []
         seen: list[FloatArray] = []
         for stage in stages:
-            channel = rows_of(source, stage)
+            channel = _rows_of(source, stage)
             R = np.zeros((len(channel.R), p))
             R[:, channel.columns] = channel.R
             if self.hold:
                 e = channel.z - R @ values
-                values, V, C, found, sigma = self.step(R * unit, e, channel, values, V, C, unit)
+                values, V, C, found, sigma = self._step(R * unit, e, channel, values, V, C, unit)
             else:
-                new = self.extended(R * unit, V)
+                new = self._extended(R * unit, V)
                 found, V = len(new), np.vstack([V, new])
-                sigma = self.own_noise(R * unit, channel)
-                seen.append(np.column_stack([R * unit, channel.z - R @ first]) / max(sigma, floor_of(channel)))
-                amounts, C = combined(seen, V)
+                sigma = self._own_noise(R * unit, channel)
+                seen.append(np.column_stack([R * unit, channel.z - R @ first]) / max(sigma, _floor_of(channel)))
+                amounts, C = _combined(seen, V)
                 values = first + unit * (amounts @ V)
             touched = np.abs(V[len(V) - found :]).max(axis=0, initial=0.0) > 1e-9
             names = tuple(name for name, hit in zip(source.columns, touched, strict=True) if hit)
@@ -186,6 +207,7 @@ class TipToBase:
                     found=found,
                     known=len(V),
                     sigma=sigma,
+                    size=_torque_size(channel),
                     parameters=names,
                 )
             )
@@ -199,7 +221,7 @@ class TipToBase:
             notes=(),
         )
 
-    def extended(self, R: FloatArray, V: FloatArray) -> FloatArray:
+    def _extended(self, R: FloatArray, V: FloatArray) -> FloatArray:
         """Directions that a stage's rows see and none before did, orthonormal, shape [found, p]."""
         N = complement(V)
         norm = float(np.linalg.norm(R, 2)) if R.size else 0.0
@@ -207,13 +229,13 @@ class TipToBase:
         found = int(np.count_nonzero(s > self.excited * norm)) if norm > 0.0 else 0
         return np.asarray((N @ Wt[:found].T).T)
 
-    def own_noise(self, R: FloatArray, channel: ChannelInformation) -> float:
+    def _own_noise(self, R: FloatArray, channel: ChannelInformation) -> float:
         """The noise of a stage's torque [N m or N]: what no parameters at all explain of it."""
         s = np.linalg.svd(R, compute_uv=False)
         rank = int(np.count_nonzero(s > self.excited * s[0])) if len(s) else 0
-        return residual_sigma(np.zeros(0), channel, rank)
+        return _residual_sigma(np.zeros(0), channel, rank)
 
-    def step(
+    def _step(
         self,
         R: FloatArray,
         e: FloatArray,
@@ -233,35 +255,46 @@ class TipToBase:
         _, s, Wt = np.linalg.svd(A, full_matrices=False)
         found = int(np.count_nonzero(s > self.excited * norm)) if norm > 0.0 else 0
         if found == 0:
-            return values, V, C, 0, residual_sigma(e, channel, 0)
+            return values, V, C, 0, _residual_sigma(e, channel, 0)
         W = Wt[:found].T
         AW = A @ W
-        gain = np.linalg.solve(AW.T @ AW, AW.T) if found < len(AW) else np.linalg.pinv(AW)
-        amount = np.linalg.lstsq(AW, e, rcond=None)[0]
-        sigma = residual_sigma(e - AW @ amount, channel, found)
+        solution = solve_factor(triangular(np.column_stack([AW, e])), _directions(found))
+        amount, inverse = solution.values, solution.inverse
+        sigma = _residual_sigma(e - AW @ amount, channel, found)
         new = (N @ W).T
-        drift = -gain @ R @ V.T
-        own = sigma**2 * np.linalg.inv(AW.T @ AW) + drift @ C @ drift.T
+        drift = -inverse @ AW.T @ R @ V.T
+        own = sigma**2 * inverse + drift @ C @ drift.T
         cross = drift @ C
         C = np.block([[C, cross.T], [cross, own]]) if len(V) else own
         return values + unit * (amount @ new), np.vstack([V, new]), C, found, sigma
 
 
-def combined(rows: Sequence[FloatArray], V: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _combined(rows: Sequence[FloatArray], V: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Amounts along the known directions from whitened rows [R e] of all stages so far, and their covariance."""
+    if not len(V):
+        return np.zeros(0), np.zeros((0, 0))
     stacked = np.concatenate(rows)
-    A, e = stacked[:, :-1] @ V.T, stacked[:, -1]
-    U, s, Wt = np.linalg.svd(A, full_matrices=False)
-    return np.asarray((Wt.T / s) @ (U.T @ e)), np.asarray((Wt.T / s**2) @ Wt)
+    factor = triangular(np.column_stack([stacked[:, :-1] @ V.T, stacked[:, -1]]))
+    solution = solve_factor(factor, _directions(len(V)))
+    return solution.values, solution.inverse
 
 
-def floor_of(channel: ChannelInformation) -> float:
+def _directions(count: int) -> tuple[str, ...]:
+    """Names of directions of the parameter space, for messages."""
+    return tuple(f"direction{k + 1}" for k in range(count))
+
+
+def _torque_size(channel: ChannelInformation) -> float:
+    """[N m or N] Root mean square of a stage's torque."""
+    return float(np.sqrt(np.sum(channel.factor[:, -1] ** 2) / max(channel.count, 1.0)))
+
+
+def _floor_of(channel: ChannelInformation) -> float:
     """[N m or N] The noise that double precision leaves in a stage's torque; one for a torque that is zero."""
-    size = float(np.sqrt(np.sum(channel.factor[:, -1] ** 2) / max(channel.count, 1.0)))
-    return ROUND_OFF * size or 1.0
+    return ROUND_OFF * _torque_size(channel) or 1.0
 
 
-def rows_of(source: TorqueRows, stage: Stage) -> ChannelInformation:
+def _rows_of(source: TorqueRows, stage: Stage) -> ChannelInformation:
     """The rows of the stage's joint."""
     if stage.joint not in source.channels:
         raise UnknownNameError("joint", stage.joint, source.channels)
@@ -270,13 +303,13 @@ def rows_of(source: TorqueRows, stage: Stage) -> ChannelInformation:
         information = accumulate(source, inputs, np.tile(stage.torque[:, np.newaxis], len(source.channels)))
         channel = information.channel(stage.joint)
     else:
-        channel = filtered_channel(source, inputs, stage, stage.filter)
+        channel = _filtered_channel(source, inputs, stage, stage.filter)
     if channel.count < 1:
         raise EstimationError(Status.TOO_FEW_ROWS, f"stage {stage.joint}")
     return channel
 
 
-def filtered_channel(source: TorqueRows, inputs: FloatArray, stage: Stage, filter: RowFilter) -> ChannelInformation:
+def _filtered_channel(source: TorqueRows, inputs: FloatArray, stage: Stage, filter: RowFilter) -> ChannelInformation:
     """The factor of the stage's rows after the filter that its torque passes too."""
     k = source.channels.index(stage.joint)
     velocity = inputs[:, source.robot.n_joints + k]
@@ -288,7 +321,7 @@ def filtered_channel(source: TorqueRows, inputs: FloatArray, stage: Stage, filte
     return ChannelInformation(stage.joint, columns, factor, count)
 
 
-def residual_sigma(e: FloatArray, channel: ChannelInformation, found: int) -> float:
+def _residual_sigma(e: FloatArray, channel: ChannelInformation, found: int) -> float:
     """Noise of the joint's torque from what is left unexplained; zero when only round-off is."""
     energy = float(e @ e) + channel.residual_energy
     size = float(np.sum(channel.factor[:, -1] ** 2))
@@ -305,7 +338,7 @@ def complement(V: FloatArray) -> FloatArray:
     return np.linalg.svd(V, full_matrices=True)[2][np.linalg.matrix_rank(V, tol=STRUCTURAL_TOLERANCE) :].T
 
 
-def vector(name: str, values: npt.ArrayLike | None, size: int, default: float) -> FloatArray:
+def _vector(name: str, values: npt.ArrayLike | None, size: int, default: float) -> FloatArray:
     if values is None:
         return np.full(size, default)
     array = np.array(values, dtype=np.float64)

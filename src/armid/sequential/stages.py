@@ -66,7 +66,7 @@ class RowFilter:
         Reversals stay in when too little would be left without them: friction that turns around a little differently than its
         model does less harm than rows that hardly outnumber the parameters.
         """
-        parts = [self.stretch(segment, rows, torque, velocity) for segment in self.segments]
+        parts = [self._stretch(segment, rows, torque, velocity) for segment in self.segments]
         wanted = RESERVE * np.count_nonzero(rows.any(axis=0))
         left = sum(share * float(np.count_nonzero(clear)) for *_, clear, share in parts)
         keep = [clear if left >= wanted else np.ones_like(clear) for *_, clear, _ in parts]
@@ -75,7 +75,7 @@ class RowFilter:
         count = sum(part[3] * float(np.count_nonzero(k)) for part, k in zip(parts, keep, strict=True))
         return A, y, count
 
-    def stretch(
+    def _stretch(
         self, segment: Segment, rows: FloatArray, torque: FloatArray, velocity: FloatArray
     ) -> tuple[FloatArray, FloatArray, npt.NDArray[np.bool_], float]:
         """Filtered rows and torque, which of them are clear of reversals, and how much each counts as an independent one."""
@@ -146,11 +146,11 @@ def locked_stage(
     n = robot.n_joints
     x = samples("inputs", inputs, 3 * n)
     tau = samples("torque", torque, n)
-    check_locked(robot, x[:, :n], locked, f"stage of {joint!r}")
+    _check_locked(robot, x[:, :n], locked, f"stage of {joint!r}")
     return Stage(joint=joint, inputs=x, torque=tau[:, robot.joint_index(joint)], locked=tuple(locked))
 
 
-def check_locked(robot: Robot, q: FloatArray, locked: Sequence[str], name: str) -> None:
+def _check_locked(robot: Robot, q: FloatArray, locked: Sequence[str], name: str) -> None:
     """Refuses a joint that should be locked but moved."""
     for joint in locked:
         travel = float(np.ptp(q[:, robot.joint_index(joint)]))
@@ -197,14 +197,14 @@ def stages_of_log(log: Log, robot: Robot, settings: Staging | None = None) -> tu
         command = {Channel.POSITION: ordered[Channel.COMMANDED_POSITION]}
         ordered = replace(ordered, channels=dict(ordered.channels) | command)
     if plan.as_recorded:
-        inputs, torque, filter = recorded(ordered), recorded_torque(ordered, plan.effects.torques), None
+        inputs, torque, filter = _recorded(ordered), _recorded_torque(ordered, plan.effects.torques), None
     else:
-        data, cutoff = conditioned(sound(ordered, robot), robot, plan)
+        data, cutoff = _conditioned(_sound(ordered, robot), robot, plan)
         inputs, torque = np.array(data.inputs()), data.torque(plan.effects.torques)
         filter = RowFilter(cutoff, data.segments)
     n = robot.n_joints
-    check_locked(robot, inputs[:, :n], plan.locked, log.name)
-    first = first_moving(log.name, inputs[:, :n], robot)
+    _check_locked(robot, inputs[:, :n], plan.locked, log.name)
+    first = _first_moving(log.name, inputs[:, :n], robot)
     # A joint on its brake does not accelerate; what a differentiator makes of its encoder's noise is left out.
     inputs[:, n : n + first] = inputs[:, 2 * n : 2 * n + first] = 0.0
     joints = [first] if first else list(reversed(range(n)))
@@ -218,10 +218,10 @@ def stages_of_log(log: Log, robot: Robot, settings: Staging | None = None) -> tu
         )
         for j in joints
     )
-    return tuple(with_reversals(stage, robot) if plan.effects.coulomb else stage for stage in stages)
+    return tuple(_with_reversals(stage, robot) if plan.effects.coulomb else stage for stage in stages)
 
 
-def sound(log: Log, robot: Robot) -> Log:
+def _sound(log: Log, robot: Robot) -> Log:
     """The log with its findings; a locked joint's encoder is meant to show the same value all along."""
     checked = check_log(log, robot)
     q = np.where(np.isfinite(log[Channel.POSITION]), log[Channel.POSITION], 0.0)
@@ -232,7 +232,7 @@ def sound(log: Log, robot: Robot) -> Log:
     return replace(checked, notes=tuple(kept))
 
 
-def first_moving(name: str, q: FloatArray, robot: Robot) -> int:
+def _first_moving(name: str, q: FloatArray, robot: Robot) -> int:
     """Index of the first joint that moves; those before it are locked, those after it move or not."""
     travel = np.ptp(q, axis=0)
     if (travel < LOCKED_TRAVEL).all():
@@ -247,7 +247,7 @@ def first_moving(name: str, q: FloatArray, robot: Robot) -> int:
     return first
 
 
-def conditioned(log: Log, robot: Robot, plan: Staging) -> tuple[Samples, float]:
+def _conditioned(log: Log, robot: Robot, plan: Staging) -> tuple[Samples, float]:
     """Samples whose motion passes `MOTION_SHARE` times the rows' cut-off, and that cut-off [Hz]."""
     wanted = Conditioning(velocity=plan.velocity, torque_delay=plan.torque_delay, accept=plan.accept)
     if plan.cutoff is None:
@@ -260,7 +260,7 @@ def conditioned(log: Log, robot: Robot, plan: Staging) -> tuple[Samples, float]:
     return condition(log, robot, replace(wanted, cutoff=MOTION_SHARE * cutoff)), cutoff
 
 
-def with_reversals(stage: Stage, robot: Robot) -> Stage:
+def _with_reversals(stage: Stage, robot: Robot) -> Stage:
     """The stage without what lies near reversals of its joint."""
     if stage.filter is None:
         return stage
@@ -270,7 +270,7 @@ def with_reversals(stage: Stage, robot: Robot) -> Stage:
     return replace(stage, filter=replace(stage.filter, reversal=limit))
 
 
-def recorded(log: Log) -> FloatArray:
+def _recorded(log: Log) -> FloatArray:
     """(q, qd, qdd) as they stand in the file, shape [n_samples, 3 n_joints]."""
     arrays = [log[channel] for channel in (Channel.POSITION, Channel.VELOCITY, Channel.ACCELERATION)]
     inputs = np.hstack(arrays)
@@ -280,7 +280,7 @@ def recorded(log: Log) -> FloatArray:
     return inputs
 
 
-def recorded_torque(log: Log, side: TorqueSide) -> FloatArray:
+def _recorded_torque(log: Log, side: TorqueSide) -> FloatArray:
     """Torque of the side asked for as it stands in the file, shape [n_samples, n_joints]."""
     order = [Channel.LINK_TORQUE, Channel.MOTOR_TORQUE, Channel.COMMANDED_TORQUE]
     if side is TorqueSide.MOTOR:

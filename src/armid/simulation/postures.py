@@ -13,41 +13,12 @@ import numpy.typing as npt
 from armid.arrays import FloatArray, samples
 from armid.documents import plain, write_json
 from armid.errors import InputError
+from armid.motions.postures import load_postures
 from armid.robot.robot import Robot
 from armid.simulation.controller_data import ControllerData, read_controller, write_controller_data
 from armid.simulation.scenario import Scenario, physical_robot
 from armid.simulation.tracker import TrackedPoses, track_poses, write_poses
 from armid.simulation.truth import SCHEMA, VERSION, described, description
-
-
-def load_postures(path: Path, robot: Robot) -> FloatArray:
-    """Joint positions from a CSV with a header: columns `q1..qn`, `q_<joint>` or the joints' names; others are ignored.
-
-    Returns:
-        [rad or m], shape [n_poses, n_joints].
-    """
-    try:
-        with path.open(newline="", encoding="utf-8") as file:
-            rows = list(csv.reader(file))
-    except (OSError, UnicodeDecodeError, csv.Error) as problem:
-        raise InputError(path, f"cannot be read: {problem}") from None
-    header = [name.strip() for name in rows[0]] if rows else []
-    spellings = (
-        [f"q{i + 1}" for i in range(robot.n_joints)],
-        [f"q_{name}" for name in robot.joint_names],
-        list(robot.joint_names),
-    )
-    wanted = next((names for names in spellings if set(names) <= set(header)), None)
-    if wanted is None:
-        raise InputError(path, f"header {','.join(header)[:60]!r}", f"expected columns q1..q{robot.n_joints}")
-    columns = [header.index(name) for name in wanted]
-    try:
-        values = np.array([[float(row[k]) for k in columns] for row in rows[1:] if row])
-    except (ValueError, IndexError) as problem:
-        raise InputError(path, f"a row without all its numbers: {problem}") from None
-    if not len(values):
-        raise InputError(path, "no postures below the header")
-    return samples(f"{path}: q", values, robot.n_joints)
 
 
 def postures_of(postures: str | Path | npt.ArrayLike, robot: Robot) -> FloatArray:

@@ -7,7 +7,8 @@ which is found by Gauss-Newton steps on what the rest cannot explain (variable p
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -35,7 +36,7 @@ SETTLED = 1e-8
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class OneSensorTransmission:
+class OneSensorJoint:
     """Elasticity of one joint without its motor's encoder.
 
     Args:
@@ -46,6 +47,7 @@ class OneSensorTransmission:
         stiffness: K = B / ratio [N m/rad]; NaN without B, infinite when no elasticity was seen.
         stiffness_deviation: standard deviation.
         relative_error: of the explained motor torque; `relative_error_rigid` the same with a rigid joint.
+        rate: of the recording [Hz].
         notes: what a reader must know.
     """
 
@@ -57,7 +59,18 @@ class OneSensorTransmission:
     stiffness_deviation: float
     relative_error: float
     relative_error_rigid: float
+    rate: float = float("inf")
     notes: tuple[Note, ...] = ()
+
+    @property
+    def resonance(self) -> float:
+        """Of the motor on its spring with the link held [Hz]; infinite when no elasticity was seen."""
+        return resonance(self.ratio)
+
+    def as_dict(self) -> dict[str, Any]:
+        values = asdict(self)
+        del values["rate"]
+        return values | {"notes": [note.as_dict() for note in self.notes]}
 
 
 @dataclass(frozen=True)
@@ -76,7 +89,7 @@ class OneSensorSearch:
     motor_inertia: Mapping[str, float] = field(default_factory=dict)
     block: float = 0.5
 
-    def fit(self, logs: Sequence[Log], joint: str, robot: Robot) -> OneSensorTransmission:
+    def fit(self, logs: Sequence[Log], joint: str, robot: Robot) -> OneSensorJoint:
         """One joint from recordings of link position and motor torque.
 
         Raises:
@@ -85,22 +98,23 @@ class OneSensorSearch:
         """
         if not logs:
             raise InputError("recordings", "there are none", "link position and motor torque")
-        parts = [self.rows(log, joint, robot) for log in logs]
+        parts = [self._rows(log, joint, robot) for log in logs]
         A, A2, y = (np.concatenate([part[k] for part in parts]) for k in range(3))
-        ratio, x = solved(A, A2, y)
-        g = unexplained(A + ratio * A2, A2 @ x)
+        ratio, x = _solved(A, A2, y)
+        g = _unexplained(A + ratio * A2, A2 @ x)
         e = y - (A + ratio * A2) @ x
         block = parts[0][3]
         count = len(e) // block
         sums = (g * e)[: count * block].reshape(count, block).sum(axis=1)
         deviation = float(np.sqrt(np.sum(sums**2)) / max(float(g @ g), 1e-300))
-        rigid = unexplained(A, y)
+        rigid = _unexplained(A, y)
         size = float(np.linalg.norm(y))
-        return self.outcome(
-            joint, ratio, deviation, float(np.linalg.norm(e)) / size, float(np.linalg.norm(rigid)) / size
+        found = self._judged(
+            joint, ratio, deviation, error=float(np.linalg.norm(e)) / size, rigid=float(np.linalg.norm(rigid)) / size
         )
+        return replace(found, rate=1.0 / float(np.median(np.diff(logs[0].time))))
 
-    def outcome(self, joint: str, ratio: float, deviation: float, error: float, rigid: float) -> OneSensorTransmission:
+    def _judged(self, joint: str, ratio: float, deviation: float, *, error: float, rigid: float) -> OneSensorJoint:
         B = float(self.motor_inertia.get(joint, np.nan))
         notes = []
         K, spread = (B / ratio, B * deviation / ratio**2) if ratio > SEEN * deviation else (np.inf, np.inf)
@@ -114,7 +128,7 @@ class OneSensorSearch:
         if np.isnan(B):
             text = "stiffness needs the motor's inertia (--motor-inertia): this motion shows B / K only"
             notes.append(Note("motor-inertia-unknown", Severity.WARNING, text, joint))
-        return OneSensorTransmission(
+        return OneSensorJoint(
             joint=joint,
             ratio=ratio,
             ratio_deviation=deviation,
@@ -126,7 +140,7 @@ class OneSensorSearch:
             notes=tuple(notes),
         )
 
-    def rows(self, log: Log, joint: str, robot: Robot) -> tuple[FloatArray, FloatArray, FloatArray, int]:
+    def _rows(self, log: Log, joint: str, robot: Robot) -> tuple[FloatArray, FloatArray, FloatArray, int]:
         """Rows of the rigid equation, rows of tau_J'', torque, samples per block."""
         for channel in (Channel.POSITION, Channel.MOTOR_TORQUE):
             if channel not in log:
@@ -134,7 +148,7 @@ class OneSensorSearch:
         if joint not in log.joints:
             raise UnknownNameError("joint", joint, log.joints)
         j = log.joints.index(joint)
-        step = check(log, j)
+        step = _check(log, j)
         x = four_derivatives(log[Channel.POSITION], 1.0 / step, MOTION_SHARE * self.cutoff, name=log.name)
         n = robot.n_joints
         # One filter on both sides of the equation: friction's corners pass it as the torque does.
@@ -152,21 +166,21 @@ class OneSensorSearch:
         return np.column_stack([rigid, late])[inside], second[inside], tau[inside, 0], max(1, int(self.block / step))
 
 
-def solved(A: FloatArray, A2: FloatArray, y: FloatArray) -> tuple[float, FloatArray]:
+def _solved(A: FloatArray, A2: FloatArray, y: FloatArray) -> tuple[float, FloatArray]:
     """The ratio and the other parameters: Gauss-Newton on |y - (A + rho A2) x| with x eliminated."""
     ratio, x = 0.0, np.zeros(A.shape[1])
     for _ in range(STEPS):
         whole = A + ratio * A2
-        x = pseudo_solution(whole, y)
-        g = unexplained(whole, A2 @ x)
+        x = _pseudo_solution(whole, y)
+        g = _unexplained(whole, A2 @ x)
         step = float(g @ (y - whole @ x)) / max(float(g @ g), 1e-300)
         ratio += step
         if abs(step) <= SETTLED * abs(ratio):
             break
-    return ratio, pseudo_solution(A + ratio * A2, y)
+    return ratio, _pseudo_solution(A + ratio * A2, y)
 
 
-def basis(A: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+def _basis(A: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Thin SVD of the columns scaled to unit length, without what is round-off, and the scales."""
     norms = np.linalg.norm(A, axis=0)
     scale = np.where(norms > 0.0, norms, 1.0)
@@ -175,14 +189,14 @@ def basis(A: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray
     return U[:, kept], s[kept], Vt[kept], scale
 
 
-def pseudo_solution(A: FloatArray, y: FloatArray) -> FloatArray:
-    U, s, Vt, scale = basis(A)
+def _pseudo_solution(A: FloatArray, y: FloatArray) -> FloatArray:
+    U, s, Vt, scale = _basis(A)
     return np.asarray((Vt.T @ ((U.T @ y) / s)) / scale)
 
 
-def unexplained(A: FloatArray, y: FloatArray) -> FloatArray:
+def _unexplained(A: FloatArray, y: FloatArray) -> FloatArray:
     """What the columns of A do not explain of y."""
-    U = basis(A)[0]
+    U = _basis(A)[0]
     return np.asarray(y - U @ (U.T @ y))
 
 
@@ -191,7 +205,7 @@ def resonance(ratio: float) -> float:
     return float(1.0 / (2.0 * np.pi * np.sqrt(ratio))) if ratio > 0.0 else float("inf")
 
 
-def check(log: Log, joint: int) -> float:
+def _check(log: Log, joint: int) -> float:
     """The time step [s]; refuses gaps, holes and a joint at rest."""
     steps = np.diff(log.time)
     if len(steps) < 2 or not (steps > 0.0).all() or float(steps.max()) > EVEN * float(np.median(steps)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -36,9 +37,9 @@ EVEN = 1.5
 """Longest over typical time step: beyond this samples are missing, and no filter may run across the gap."""
 
 
-@dataclass(frozen=True, eq=False)
-class Transmission:
-    """The drive of one elastic joint.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ElasticJoint:
+    """The drive of one elastic joint, with encoders on both of its sides.
 
     Args:
         joint: its name.
@@ -53,6 +54,7 @@ class Transmission:
         load_deflection: root mean square of the deflection that goes with the load and with nothing else in the equation
             [rad]: what stiffness is found from. NaN without a robot, whose model says what the load is.
         encoder_error: root mean square of the deflection that the load does not explain [rad].
+        rate: of the recording [Hz].
         notes: what a reader must know.
     """
 
@@ -67,7 +69,30 @@ class Transmission:
     relative_error: float
     load_deflection: float = float("nan")
     encoder_error: float = float("nan")
+    rate: float = float("inf")
     notes: tuple[Note, ...] = ()
+
+    @property
+    def resonance(self) -> float:
+        """Of the motor on its spring with the link held, sqrt(K / B) / (2 pi) [Hz]; NaN when there is none."""
+        ratio = self.stiffness / self.rotor_inertia if self.rotor_inertia > 0.0 else -1.0
+        return float(np.sqrt(ratio) / (2.0 * np.pi)) if ratio > 0.0 else float("nan")
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "joint": self.joint,
+            "stiffness": self.stiffness,
+            "rotor_inertia": self.rotor_inertia,
+            "viscous": self.viscous,
+            "coulomb": self.coulomb,
+            "offset": self.offset,
+            "encoder_lag": self.lag,
+            "standard_deviations": dict(zip(NAMES, self.standard_deviations.tolist(), strict=True)),
+            "relative_error": self.relative_error,
+            "load_deflection": self.load_deflection,
+            "encoder_error": self.encoder_error,
+            "notes": [note.as_dict() for note in self.notes],
+        }
 
 
 NAMES = ("stiffness", "rotor_inertia", "viscous", "coulomb", "offset")
@@ -97,7 +122,7 @@ class TransmissionSearch:
     motor_inertia: Mapping[str, float] = field(default_factory=dict)
     eccentric: bool | None = None
 
-    def fit(self, logs: Sequence[Log], joint: str, robot: Robot | None = None) -> Transmission:
+    def fit(self, logs: Sequence[Log], joint: str, robot: Robot | None = None) -> ElasticJoint:
         """One joint from recordings that hold motor position, link position and motor torque.
 
         The deflection is a small difference of two encoders, with errors of its own (gear errors above all) that pull plain
@@ -120,13 +145,13 @@ class TransmissionSearch:
         )
         eccentric = unloaded if self.eccentric is None else self.eccentric
         known = self.motor_inertia.get(joint)
-        parts = [self.rows(log, joint, known, eccentric=eccentric) for log in logs]
+        parts = [self._rows(log, joint, known, eccentric=eccentric) for log in logs]
         strength = [(float("nan"), float("nan"))]
         if robot is not None:
-            columns = [instruments(robot, log, joint, self) for log in logs]
-            strength = [strengths(part, Z) for part, Z in zip(parts, columns, strict=True)]
-            parts = [projected(part, Z) for part, Z in zip(parts, columns, strict=True)]
-        x, deviation, relative = self.solved(parts)
+            columns = [_instruments(robot, log, joint, self) for log in logs]
+            strength = [_strengths(part, Z) for part, Z in zip(parts, columns, strict=True)]
+            parts = [_projected(part, Z) for part, Z in zip(parts, columns, strict=True)]
+        x, deviation, relative = self._solved(parts)
         x, deviation = (
             (np.insert(v, 1, w) for v, w in ((x, known), (deviation, 0.0))) if known is not None else (x, deviation)
         )
@@ -135,14 +160,27 @@ class TransmissionSearch:
         seen, error = (float(np.sqrt(np.mean(np.square(values)))) for values in zip(*strength, strict=True))
         # A stiffness nobody knows turns any friction into any lag: then the encoders are not to blame.
         clear = x[0] > 3.0 * deviation[0]
-        notes = [*(synchronisation(joint, lag, step) if clear else []), *findings(joint, x, deviation, seen, error)]
+        notes = [*(_synchronisation(joint, lag, step) if clear else []), *_findings(joint, x, deviation, seen, error)]
         if unloaded and known is None:
-            notes.append(unloaded_note(joint))
+            notes.append(_unloaded_note(joint))
         K, B, viscous, coulomb, offset = (float(v) for v in x[: len(NAMES)])
-        known_part = (joint, K, B, viscous, coulomb, offset, lag)
-        return Transmission(*known_part, deviation[: len(NAMES)], relative, seen, error, tuple(notes))
+        return ElasticJoint(
+            joint=joint,
+            stiffness=K,
+            rotor_inertia=B,
+            viscous=viscous,
+            coulomb=coulomb,
+            offset=offset,
+            lag=lag,
+            standard_deviations=deviation[: len(NAMES)],
+            relative_error=relative,
+            load_deflection=seen,
+            encoder_error=error,
+            rate=1.0 / step,
+            notes=tuple(notes),
+        )
 
-    def solved(self, parts: Sequence[Part]) -> tuple[FloatArray, FloatArray, float]:
+    def _solved(self, parts: Sequence[Part]) -> tuple[FloatArray, FloatArray, float]:
         """Values, standard deviations, relative error.
 
         Normal equations of two-stage least squares: the projected columns H carry the weight, the measured ones the model.
@@ -150,10 +188,10 @@ class TransmissionSearch:
         A, H, y = (np.concatenate([part[k] for part in parts]) for k in range(3))
         norms = np.linalg.norm(H, axis=0)
         x = np.linalg.solve((H / norms).T @ (A / norms), (H / norms).T @ y) / norms
-        deviation = np.sqrt(np.maximum(np.diag(self.covariance(parts, x, norms)), 0.0))
+        deviation = np.sqrt(np.maximum(np.diag(self._covariance(parts, x, norms)), 0.0))
         return x, deviation, float(np.linalg.norm(y - A @ x) / np.linalg.norm(y))
 
-    def rows(self, log: Log, joint: str, known: float | None = None, *, eccentric: bool = False) -> Part:
+    def _rows(self, log: Log, joint: str, known: float | None = None, *, eccentric: bool = False) -> Part:
         """Rows, torque (less that of a known motor inertia) and samples per block of one recording."""
         for channel in (Channel.POSITION, Channel.MOTOR_POSITION, Channel.MOTOR_TORQUE):
             if channel not in log:
@@ -161,7 +199,7 @@ class TransmissionSearch:
         if joint not in log.joints:
             raise UnknownNameError("joint", joint, log.joints)
         j = log.joints.index(joint)
-        check_values(log, j)
+        _check_values(log, j)
         rate = 1.0 / float(np.median(np.diff(log.time)))
         filter = LowPass(rate, self.cutoff, 4)
         check_long_enough(log.name, len(log), filter)
@@ -173,7 +211,7 @@ class TransmissionSearch:
             raise InputError(
                 f"{log.name}: {joint}", "the link does not move, or has no encoder", "choose another joint"
             )
-        check_scale(log.name, joint, q, theta)
+        _check_scale(log.name, joint, q, theta)
         thetad, thetadd = (x[:, 0] for x in derivatives(theta[:, np.newaxis], rate, Differentiator.CENTRAL_8))
         columns = [theta - q, thetadd, thetad, np.sign(thetad), np.ones_like(q)]
         if eccentric:
@@ -186,7 +224,7 @@ class TransmissionSearch:
         A = np.column_stack(columns)[inside]
         return A, A, tau[inside], max(1, int(self.block * rate))
 
-    def covariance(self, parts: Sequence[Part], x: FloatArray, norms: FloatArray) -> FloatArray:
+    def _covariance(self, parts: Sequence[Part], x: FloatArray, norms: FloatArray) -> FloatArray:
         """B (sum of block scores) B: residuals of elastic joints are correlated over a fraction of a second."""
         G = sum((H / norms).T @ (A / norms) for A, H, *_ in parts)
         meat = np.zeros((len(x), len(x)))
@@ -199,7 +237,7 @@ class TransmissionSearch:
         return B @ meat @ B.T / np.outer(norms, norms)
 
 
-def instruments(robot: Robot, log: Log, joint: str, settings: TransmissionSearch) -> FloatArray:
+def _instruments(robot: Robot, log: Log, joint: str, settings: TransmissionSearch) -> FloatArray:
     """Columns of the rigid model of one joint along the motors' motion, shape [n_samples, n_columns]."""
     rate = 1.0 / float(np.median(np.diff(log.time)))
     theta = log[Channel.MOTOR_POSITION]
@@ -213,24 +251,24 @@ def instruments(robot: Robot, log: Log, joint: str, settings: TransmissionSearch
     return inside[:, np.linalg.norm(inside, axis=0) > 0.0]
 
 
-def projected(part: Part, Z: FloatArray) -> Part:
+def _projected(part: Part, Z: FloatArray) -> Part:
     """The rows with their first column, the deflection, replaced by what the instruments and the other columns explain of it."""
     A, _, y, block = part
-    U = span(np.column_stack([Z, A[:, 1:]]))
+    U = _span(np.column_stack([Z, A[:, 1:]]))
     return A, np.column_stack([U @ (U.T @ A[:, 0]), A[:, 1:]]), y, block
 
 
-def strengths(part: Part, Z: FloatArray) -> tuple[float, float]:
+def _strengths(part: Part, Z: FloatArray) -> tuple[float, float]:
     """Root mean square of the deflection that only the load explains, and of what it does not explain [rad]."""
     A = part[0]
-    U, others = span(np.column_stack([Z, A[:, 1:]])), span(A[:, 1:])
+    U, others = _span(np.column_stack([Z, A[:, 1:]])), _span(A[:, 1:])
     load = U @ (U.T @ A[:, 0])
     error = A[:, 0] - load
     only = load - others @ (others.T @ load)
     return float(np.sqrt(np.mean(only**2))), float(np.sqrt(np.mean(error**2)))
 
 
-def span(columns: FloatArray) -> FloatArray:
+def _span(columns: FloatArray) -> FloatArray:
     """Orthonormal basis of the columns' span."""
     U, s, _ = np.linalg.svd(columns / np.linalg.norm(columns, axis=0), full_matrices=False)
     return np.asarray(U[:, s > 1e-8 * s[0]])
@@ -242,7 +280,7 @@ def gravity_loads(robot: Robot, joint: int) -> bool:
     return bool(np.abs(rows[:, joint]).max() > 1e-9 * max(float(np.abs(rows).max()), 1e-300))
 
 
-def check_values(log: Log, joint: int) -> None:
+def _check_values(log: Log, joint: int) -> None:
     """Refuses gaps and values that are no measurements: a filter would spread them."""
     steps = np.diff(log.time)
     if len(steps) < 2 or not (steps > 0.0).all() or float(steps.max()) > EVEN * float(np.median(steps)):
@@ -258,7 +296,7 @@ def check_values(log: Log, joint: int) -> None:
             raise InputError(log.name, f"{bad} values of {channel.value} are not finite", "cut them out")
 
 
-def check_scale(name: str, joint: str, q: FloatArray, theta: FloatArray) -> None:
+def _check_scale(name: str, joint: str, q: FloatArray, theta: FloatArray) -> None:
     """Refuses a motor position that is not scaled to the joint, or runs the other way."""
     slope = float(np.polyfit(q, theta, 1)[0])
     if not 1.0 / SAME_SCALE < slope < SAME_SCALE:
@@ -269,7 +307,7 @@ def check_scale(name: str, joint: str, q: FloatArray, theta: FloatArray) -> None
         )
 
 
-def unloaded_note(joint: str) -> Note:
+def _unloaded_note(joint: str) -> Note:
     text = (
         "gravity does not load it: its torque is all acceleration, so motor and link inertia go together and stiffness cannot "
         "be told from them; give the motor's inertia (--motor-inertia)"
@@ -277,7 +315,7 @@ def unloaded_note(joint: str) -> Note:
     return Note("unloaded-joint", Severity.WARNING, text, joint)
 
 
-def synchronisation(joint: str, lag: float, step: float) -> list[Note]:
+def _synchronisation(joint: str, lag: float, step: float) -> list[Note]:
     """Whether the two encoders were read at the same time.
 
     Raises:
@@ -295,7 +333,7 @@ def synchronisation(joint: str, lag: float, step: float) -> list[Note]:
     return []
 
 
-def findings(joint: str, x: FloatArray, deviation: FloatArray, seen: float, error: float) -> list[Note]:
+def _findings(joint: str, x: FloatArray, deviation: FloatArray, seen: float, error: float) -> list[Note]:
     """What speaks against the values."""
     notes = []
     for k, name in ((0, "stiffness"), (1, "rotor inertia")):

@@ -1,7 +1,7 @@
 """Recursive least squares in square-root form: the same factor as `Information`, one sample at a time.
 
 Without forgetting it holds exactly what a batch over the same samples holds. With it old samples fade, but only in the
-directions that new ones excite: an arm that stands still does not forget its inertia (`online_forgetting`).
+directions that new ones excite: an arm that stands still does not forget its inertia (`forgetting`).
 """
 
 from __future__ import annotations
@@ -107,10 +107,10 @@ class RecursiveEstimator:
         self.forgetting, self.detection = forgetting or Forgetting(), detection
         self.count, self.samples = 0.0, 0
         self._rows = SingleRows(Restricted(source, tuple(int(i) for i in base.independent)))
-        self._lay_out(weights_of(source, sigma))
+        self._lay_out(_weights_of(source, sigma))
         self.sigma = {name: float(sigma[name]) for name in source.channels}
         p = len(base)
-        self._values = np.zeros(p) if start is None else checked_start(start, p)
+        self._values = np.zeros(p) if start is None else _checked_start(start, p)
         if prior is not None:
             self._F[:, : p + 1] = triangular(np.column_stack([prior.root, prior.root @ prior.values]))
             self._lengths[:] = np.sum(self._F[:, :p] ** 2, axis=0)
@@ -233,6 +233,31 @@ class RecursiveEstimator:
         s = np.linalg.svd(R / np.linalg.norm(R, axis=0), compute_uv=False)
         return ExcitedSoFar(self.names, determined, float(s[0] / s[-1]))
 
+    @property
+    def relative_error(self) -> float:
+        """What the parameters leave of the torque so far, as a fraction of it, every channel in units of its noise."""
+        last = self.factor[:, -1]
+        size = float(np.linalg.norm(last))
+        return float(abs(last[-1])) / size if size > 0.0 else 0.0
+
+    def present(self, units: tuple[str, ...] = (), *, scaled: bool = True) -> Estimate:
+        """The present estimate whatever has been excited: parameters that nothing has determined have an infinite variance.
+
+        Args:
+            units: of the base parameters.
+            scaled: whether the covariance is scaled by how well the rows are explained; else the noise is taken as given.
+        """
+        determined = np.flatnonzero(~self._frozen)
+        covariance = np.diag(np.full(len(self.base), inf))
+        factor = 0.0
+        if len(determined):
+            names = tuple(self.names[int(k)] for k in determined)
+            columns = np.append(determined, len(self.base))
+            solution = solve_factor(triangular(self.factor[:, columns]), names)
+            factor = solution.energy / max(self.count - len(determined), 1.0) if scaled else 1.0
+            covariance[np.ix_(determined, determined)] = factor * solution.inverse
+        return self._estimate(self.values, covariance, factor, units)
+
     def estimate(self, units: tuple[str, ...] = ()) -> Estimate:
         """The present estimate with its covariance, scaled by how well the rows are explained.
 
@@ -241,6 +266,10 @@ class RecursiveEstimator:
         """
         solution = solve_factor(self.factor, self.names)
         factor = solution.energy / max(self.count - len(self.base), 1.0)
+        return self._estimate(solution.values, factor * solution.inverse, factor, units)
+
+    def _estimate(self, values: FloatArray, covariance: FloatArray, factor: float, units: tuple[str, ...]) -> Estimate:
+        """Values with a covariance and the note that says how much counts."""
         spread = max(factor, np.finfo(float).tiny) ** 0.5
         note = Note(
             "recursive",
@@ -250,8 +279,8 @@ class RecursiveEstimator:
         return Estimate(
             base=self.base,
             units=units or ("",) * len(self.base),
-            values=solution.values,
-            covariance=factor * solution.inverse,
+            values=values,
+            covariance=covariance,
             covariance_kind="recursive",
             sigma={name: value * spread for name, value in self.sigma.items()},
             method="recursive least squares",
@@ -259,7 +288,7 @@ class RecursiveEstimator:
         )
 
 
-def weights_of(source: RowSource, sigma: Mapping[str, float]) -> FloatArray:
+def _weights_of(source: RowSource, sigma: Mapping[str, float]) -> FloatArray:
     """One over the noise of every channel, shape [m]."""
     for name in source.channels:
         if name not in sigma:
@@ -269,7 +298,7 @@ def weights_of(source: RowSource, sigma: Mapping[str, float]) -> FloatArray:
     return np.array([1.0 / sigma[name] for name in source.channels])
 
 
-def checked_start(start: npt.ArrayLike, size: int) -> FloatArray:
+def _checked_start(start: npt.ArrayLike, size: int) -> FloatArray:
     values = np.array(start, dtype=np.float64)
     if values.shape != (size,):
         raise ShapeError("start", values.shape, f"[{size}]")

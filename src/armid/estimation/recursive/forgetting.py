@@ -108,7 +108,7 @@ class Fading:
         scale = 1.0 / np.sqrt(np.maximum(np.diag(total), np.finfo(float).tiny))
         both = np.outer(scale, scale)
         total *= both
-        Y = solve_triangular(ridged_cholesky(total), information * both, lower=True, check_finite=False)
+        Y = solve_triangular(_ridged_cholesky(total), information * both, lower=True, check_finite=False)
         rows = np.asarray(loss**0.5 * Y / scale)
         self.base = (1.0 - loss) * information + rows.T @ rows
         return rows, 1.0 - loss
@@ -119,7 +119,7 @@ class Fading:
         self.lately *= factor
 
 
-def ridged_cholesky(A: FloatArray) -> FloatArray:
+def _ridged_cholesky(A: FloatArray) -> FloatArray:
     """Lower factor of a scaled matrix that is positive semi-definite but for round-off."""
     ridge = RIDGE
     while True:

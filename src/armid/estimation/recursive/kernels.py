@@ -25,7 +25,7 @@ QUAD = 4
 
 
 @njit(cache=True, fastmath=_FAST)
-def scatter(
+def _scatter(
     A: FloatArray, packed: FloatArray, place: npt.NDArray[np.intp], weighted: FloatArray, y: FloatArray
 ) -> None:
     """Dense weighted rows `[A y]` of one sample from the entries that are not structurally zero.
@@ -58,7 +58,7 @@ def innovations(A: FloatArray, values: FloatArray, out: FloatArray) -> None:
 
 
 @njit(cache=True, fastmath=_FAST)
-def lengthen(lengths: FloatArray, A: FloatArray) -> None:
+def _lengthen(lengths: FloatArray, A: FloatArray) -> None:
     """Squared lengths of the columns of R once the rows of A are folded in: no pass over R."""
     for c in range(len(lengths)):
         total = lengths[c]
@@ -94,15 +94,15 @@ def fold(F: FloatArray, A: FloatArray, active: npt.NDArray[np.intp], v: FloatArr
             v[k] = A[j, k] / v0
         F[j, j] = norm
         if quads == 1:
-            reflect_quad(F[j], A, v, tau, j + 1)
+            _reflect_quad(F[j], A, v, tau, j + 1)
         elif quads == 2:
-            reflect_two_quads(F[j], A, v, tau, j + 1)
+            _reflect_two_quads(F[j], A, v, tau, j + 1)
         else:
-            reflect(F[j], A, v, tau, j + 1, QUAD * quads)
+            _reflect(F[j], A, v, tau, j + 1, QUAD * quads)
 
 
 @njit(cache=True, fastmath=_FAST, inline="always")
-def reflect_quad(row: FloatArray, A: FloatArray, v: FloatArray, tau: float, start: int) -> None:
+def _reflect_quad(row: FloatArray, A: FloatArray, v: FloatArray, tau: float, start: int) -> None:
     """The reflection on the columns from `start` on, four rows of the sample taking part."""
     v0, v1, v2, v3 = v[0], v[1], v[2], v[3]
     for c in range(start, A.shape[0]):
@@ -113,7 +113,7 @@ def reflect_quad(row: FloatArray, A: FloatArray, v: FloatArray, tau: float, star
 
 
 @njit(cache=True, fastmath=_FAST, inline="always")
-def reflect_two_quads(row: FloatArray, A: FloatArray, v: FloatArray, tau: float, start: int) -> None:
+def _reflect_two_quads(row: FloatArray, A: FloatArray, v: FloatArray, tau: float, start: int) -> None:
     """The same with eight rows: every arm of five to eight joints."""
     v0, v1, v2, v3 = v[0], v[1], v[2], v[3]
     v4, v5, v6, v7 = v[4], v[5], v[6], v[7]
@@ -128,7 +128,7 @@ def reflect_two_quads(row: FloatArray, A: FloatArray, v: FloatArray, tau: float,
 
 
 @njit(cache=True, fastmath=_FAST)
-def reflect(row: FloatArray, A: FloatArray, v: FloatArray, tau: float, start: int, count: int) -> None:
+def _reflect(row: FloatArray, A: FloatArray, v: FloatArray, tau: float, start: int, count: int) -> None:
     """The same with any number of rows."""
     for c in range(start, A.shape[0]):
         w = row[c]
@@ -176,7 +176,7 @@ def replace_information(
             for c in range(p):
                 A[c, k] = rows[start + k, c]
                 A[p, k] += rows[start + k, c] * values[c]
-        lengthen(lengths, A)
+        _lengthen(lengths, A)
         fold(F, A, active, room[p + 1])
 
 
@@ -277,9 +277,9 @@ def update(
     Returns:
         Whether a change of the arm was noticed.
     """
-    scatter(A, packed, place, weighted, y)
+    _scatter(A, packed, place, weighted, y)
     innovations(A, values, errors)
-    lengthen(lengths, A)
+    _lengthen(lengths, A)
     fold(F, A, active, rooms[1])
     solve(F, values, frozen, lengths, rooms[0], threshold)
     return bool(watch(errors, monitor, rule))

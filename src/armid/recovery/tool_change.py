@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from armid.estimation.estimate import Estimate
 from armid.parameters.inertial import INERTIAL_NAMES, N_INERTIAL
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ToolChange:
     """The body by which two identifications of one arm differ; [Gaz2014] eqs. 31-32.
 
@@ -22,16 +23,38 @@ class ToolChange:
         names: of those.
         standard_deviations: of those.
         apart: for the mass, the estimate each single coefficient gives, name -> kg.
+        frame: the last link's name.
     """
 
     names: tuple[str, ...]
     values: FloatArray
     standard_deviations: FloatArray
     apart: Mapping[str, float] = field(default_factory=dict)
+    frame: str = ""
 
     @property
     def mass(self) -> float:
-        return float(self.values[self.names.index("mass")])
+        """[kg]."""
+        return self.value("mass")
+
+    @property
+    def centre_of_mass(self) -> tuple[float, float, float]:
+        """[m], in the last link's frame; zero where the coefficients do not show it."""
+        x, y, z = (self.value(name) / self.mass for name in ("mx", "my", "mz"))
+        return x, y, z
+
+    def value(self, name: str) -> float:
+        """One of the ten parameters; zero where the coefficients do not show it."""
+        return float(self.values[self.names.index(name)]) if name in self.names else 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "mass": self.mass,
+            "centre_of_mass": self.centre_of_mass,
+            "values": dict(zip(self.names, self.values.tolist(), strict=True)),
+            "standard_deviations": dict(zip(self.names, self.standard_deviations.tolist(), strict=True)),
+            "frame": self.frame,
+        }
 
 
 def tool_change(before: Estimate, after: Estimate, n_joints: int) -> ToolChange:
@@ -62,4 +85,6 @@ def tool_change(before: Estimate, after: Estimate, n_joints: int) -> ToolChange:
         for i, name in enumerate(before.names)
         if P[i, 0] != 0.0 and np.count_nonzero(P[i]) == 1
     }
-    return ToolChange(tuple(INERTIAL_NAMES[k] for k in seen), values, deviation, masses)
+    return ToolChange(
+        names=tuple(INERTIAL_NAMES[k] for k in seen), values=values, standard_deviations=deviation, apart=masses
+    )

@@ -1,0 +1,191 @@
+"""The answer of an on-line estimator: what the arm looks like now, and whether that may be used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from armid.documents import write_json
+from armid.estimation.estimate import NORMAL_95, Estimate
+from armid.estimation.friction_sign import friction_sign
+from armid.notes import Note
+from armid.outcome import Check, Listing, Outcome, Provenance
+from armid.page import Table
+from armid.parameters.space import ParameterSpace
+from armid.robot.robot import Robot
+
+NOTABLE_REST = 0.15
+"""Of the torque so far: an arm that is to be trusted leaves less of a motion it has not seen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnlineParameter:
+    """A base parameter as it is now.
+
+    Args:
+        name: of the standard parameter that leads it.
+        value: at its start when nothing has determined it yet.
+        standard_deviation: infinite when nothing has determined it yet.
+        low, high: ends of the 95 % interval.
+        unit: SI.
+    """
+
+    name: str
+    value: float
+    standard_deviation: float
+    low: float
+    high: float
+    unit: str
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class OnlineState(Outcome):
+    """Base parameters while the arm moves.
+
+    Args:
+        robot: the arm.
+        estimate: base parameters; an infinite variance where nothing has determined one yet.
+        frozen: names of those.
+        samples: that were used.
+        gaps: in the stream.
+        delay: how old the state is that the newest sample's update refers to [s].
+        time: of the newest sample [s]; None when the stream has no clock.
+        relative_error: what the parameters leave of the torque so far, a fraction.
+        condition_number_scaled: of the determined parameters.
+        events: changes of the arm that were noticed.
+        checks: what the estimate was held against.
+        provenance: robot and settings.
+    """
+
+    _page: ClassVar[str] = "armid.report.online:online_page"
+
+    robot: Robot
+    estimate: Estimate
+    frozen: tuple[str, ...]
+    samples: int
+    gaps: int
+    delay: float
+    time: float | None
+    relative_error: float
+    condition_number_scaled: float
+    events: tuple[Note, ...] = ()
+    checks: tuple[Check, ...] = ()
+    notes: tuple[Note, ...] = ()
+    provenance: Provenance = field(default_factory=Provenance)
+
+    @property
+    def values(self) -> dict[str, float]:
+        """Base parameter -> present value."""
+        return dict(zip(self.estimate.names, self.estimate.values.tolist(), strict=True))
+
+    @property
+    def parameters(self) -> Listing[OnlineParameter]:
+        """Base parameters as rows, with 95 % intervals."""
+        e = self.estimate
+        return Listing(
+            OnlineParameter(
+                name=name,
+                value=float(v),
+                standard_deviation=float(s),
+                low=float(v - NORMAL_95 * s),
+                high=float(v + NORMAL_95 * s),
+                unit=unit,
+            )
+            for name, v, s, unit in zip(e.names, e.values, e.standard_deviations, e.units, strict=True)
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "base_parameters": len(self.estimate),
+            "samples": self.samples,
+            "gaps": self.gaps,
+            "delay": self.delay,
+            "condition_number_scaled": self.condition_number_scaled,
+            "relative_error": self.relative_error,
+            "frozen": self.frozen,
+            "parameters": self.parameters.as_dicts(),
+            "events": [event.as_dict() for event in self.events],
+            "verdict": self.verdict,
+            "reasons": self.reasons,
+            "checks": [check.as_dict() for check in self.checks],
+        }
+
+    def _heading(self) -> str:
+        return (
+            f"{self.robot.name}: {len(self.estimate)} base parameters from {self.samples} samples, condition number "
+            f"{self.condition_number_scaled:.0f} (scaled), {self.gaps} gaps"
+        )
+
+    def _tables(self) -> tuple[Table, ...]:
+        return (parameters_table(self),)
+
+    def save(self, folder: str | Path) -> tuple[Path, ...]:
+        """Writes `online.json`."""
+        return (write_json(Path(folder) / "online.json", self.as_dict()),)
+
+
+def parameters_table(state: OnlineState) -> Table:
+    """Present values with deviations."""
+    rows = tuple((p.name, p.value, p.standard_deviation, p.unit) for p in state.parameters)
+    return Table(("base parameter", "value", "+-", "unit"), rows, digits=5)
+
+
+def start_check(reasons: Sequence[str]) -> Check:
+    """Whether the result that an estimator started from may be used; what it knows counts as data."""
+    return Check(
+        code="start-trusted",
+        passed=not reasons,
+        value=len(reasons),
+        limit=0,
+        message=f"the result it started from is not to be trusted: {'; '.join(reasons)}"
+        if reasons
+        else "the result it started from is trusted",
+    )
+
+
+def online_checks(
+    estimate: Estimate, space: ParameterSpace, *, frozen: tuple[str, ...], relative_error: float, events: int, gaps: int
+) -> tuple[Check, ...]:
+    """What an on-line estimate is held against.
+
+    Everything must have been excited, and friction must not drive. An arm that changed, a stream with gaps, and torque that
+    is not explained are worth a word: what is known of a changed arm is learnt anew.
+    """
+    return (
+        Check(
+            code="excited",
+            passed=not frozen,
+            value=len(frozen),
+            limit=0,
+            message=f"nothing has excited {', '.join(frozen[:5])}{', ...' if frozen[5:] else ''} yet: move more joints"
+            if frozen
+            else "every base parameter has been excited",
+        ),
+        friction_sign(estimate, space).check(),
+        Check(
+            code="torque-explained",
+            passed=relative_error < NOTABLE_REST,
+            value=relative_error,
+            limit=NOTABLE_REST,
+            message=f"{100 * relative_error:.1f} % of the torque so far are not explained",
+            decisive=False,
+        ),
+        Check(
+            code="arm-unchanged",
+            passed=events == 0,
+            value=events,
+            limit=0,
+            message=f"the arm changed {events} times; older samples count for little since",
+            decisive=False,
+        ),
+        Check(
+            code="stream-whole",
+            passed=gaps == 0,
+            value=gaps,
+            limit=0,
+            message=f"{gaps} gaps in the stream; derivatives start anew after each",
+            decisive=False,
+        ),
+    )
