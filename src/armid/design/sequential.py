@@ -22,7 +22,7 @@ from armid.identifiability.errors import NothingIdentifiableError
 from armid.identifiability.structure import structural_base
 from armid.motions.fourier import FourierTrajectory
 from armid.motions.limits import InfeasibleError, motion_limits
-from armid.motions.trajectory_files import load_trajectory, save_csv, save_trajectory
+from armid.motions.trajectory_files import save_csv, save_trajectory
 from armid.notes import Note
 from armid.outcome import Check, Outcome, Provenance
 from armid.page import Table

@@ -25,34 +25,43 @@ _COMPONENTS = {name: InertialIndex(k) for k, name in enumerate(INERTIAL_NAMES)}
 
 
 class OwnerKind(StrEnum):
-    """What a standard parameter belongs to."""
+    """What a parameter belongs to."""
 
     LINK = "link"
     JOINT = "joint"
     PAYLOAD = PAYLOAD
+    SETUP = "setup"
+    """A placement of a measuring instrument."""
+    TARGET = "target"
+    """A body on the tool that an instrument sees."""
     OTHER = ""
     """Nothing of the arm: whatever else a stored vector holds. Its quantity is its whole name."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """One standard parameter. It travels as this; its name is for people and files and is never taken apart.
+    """One parameter of dynamics or kinematics. It travels as this; its name is for people and files and is never taken apart.
 
     Args:
         kind: what it belongs to.
-        body: 0-based link or joint; n_joints for the payload (-1 when only its name is known).
-        quantity: `mass`, `Ixx`, `coulomb`, `motor_viscous`, ...
+        body: 0-based link or joint; -1 for what stands in front of the base (or when only its name is known), n_joints for
+            the payload and what hangs on the last link.
+        quantity: `mass`, `Ixx`, `coulomb`, `motor_viscous`, `offset`, ...
         unit: SI; empty when only its name is known.
+        label: of an owner that has a name of its own: a sensor placement, a body on the tool, a frame.
     """
 
     kind: OwnerKind
     body: int
     quantity: str
-    unit: str
+    unit: str = ""
+    label: str = ""
 
     @property
     def owner(self) -> str:
-        """`link3`, `joint3` or `payload`."""
+        """`link3`, `joint3`, `payload`, or the owner's own name."""
+        if self.label:
+            return self.label
         return f"{self.kind}{self.body + 1}" if self.of_link or self.of_joint else self.kind.value
 
     @property
@@ -96,29 +105,9 @@ def named_parameter(name: str) -> Parameter:
     """
     found = _NAME.fullmatch(name)
     if found is None:
-        return Parameter(OwnerKind.OTHER, -1, name, "")
+        return Parameter(kind=OwnerKind.OTHER, body=-1, quantity=name)
     kind = OwnerKind(found["kind"] or found["payload"])
-    return Parameter(kind, int(found["number"] or 0) - 1, found["quantity"], "")
-
-    @property
-    def of_link(self) -> bool:
-        """One of the ten of a link."""
-        return self.owner == f"link{self.body + 1}"
-
-    @property
-    def of_joint(self) -> bool:
-        """Of a drive: friction, rotor inertia, offset."""
-        return self.owner == f"joint{self.body + 1}"
-
-
-def named_parameter(name: str) -> Parameter:
-    """The parameter a stored name (`link3.mass`) stands for: the one place where names are read.
-
-    A name does not tell units, nor the number of the body that a payload is; that is -1.
-    """
-    owner, _, quantity = name.partition(".")
-    number = owner.removeprefix("link").removeprefix("joint")
-    return Parameter(owner, quantity, "", int(number) - 1 if number.isdigit() else -1)
+    return Parameter(kind=kind, body=int(found["number"] or 0) - 1, quantity=found["quantity"])
 
 
 @dataclass(frozen=True)
@@ -191,20 +180,25 @@ def parameter_space(prismatic: Sequence[bool], effects: Effects, *, coupled: Seq
             out += _inertial_parameters(OwnerKind.LINK, i)
         quantities = _drive_quantities(effects, prismatic=slides)
         quantities += _shape_quantities(effects, prismatic=slides, coupled=bool(coupled) and coupled[i])
-        out += [Parameter(OwnerKind.JOINT, i, quantity, unit) for quantity, unit in quantities]
+        out += [Parameter(kind=OwnerKind.JOINT, body=i, quantity=quantity, unit=unit) for quantity, unit in quantities]
     if effects.payload is not PayloadRuns.NONE and effects.torques is not TorqueSide.DIFFERENCE:
         out += _inertial_parameters(OwnerKind.PAYLOAD, n)
         if effects.torques is TorqueSide.BOTH:
             # [Kolyubin2017] counts the payload as one more link with all seventeen parameters of a link, 8 * 17 = 136.
             # A body held rigidly has no drive: these columns are zero and come out as not identifiable.
             quantities = _drive_quantities(effects, prismatic=False)
-            out += [Parameter(OwnerKind.PAYLOAD, n, quantity, unit) for quantity, unit in quantities]
+            out += [
+                Parameter(kind=OwnerKind.PAYLOAD, body=n, quantity=quantity, unit=unit) for quantity, unit in quantities
+            ]
     return ParameterSpace(tuple(out), effects)
 
 
 def _inertial_parameters(kind: OwnerKind, body: int) -> list[Parameter]:
     """The ten parameters of one body."""
-    return [Parameter(kind, body, name, unit) for name, unit in zip(INERTIAL_NAMES, INERTIAL_UNITS, strict=True)]
+    return [
+        Parameter(kind=kind, body=body, quantity=name, unit=unit)
+        for name, unit in zip(INERTIAL_NAMES, INERTIAL_UNITS, strict=True)
+    ]
 
 
 def _drive_quantities(effects: Effects, *, prismatic: bool) -> list[tuple[str, str]]:

@@ -93,8 +93,8 @@ def identified_arm(known: Result) -> Arm:
 
 def loaded_runs(known: Result, logs: Sequence[Log]) -> list[Run]:
     """The recordings as runs with the load among the parameters, conditioned as the result's were."""
-    cutoff, order = known.conditioning.get("cutoff_hz"), known.conditioning.get("filter_order")
-    settings = Conditioning(cutoff=float(cutoff), order=int(order or 4)) if cutoff else Conditioning()
+    cutoff, order = known.conditioning.cutoff_hz, known.conditioning.filter_order
+    settings = Conditioning(cutoff=cutoff, order=order) if cutoff else Conditioning()
     effects = replace(known.effects, payload=PayloadRuns.LOADED)
     runs: list[Run] = []
     for log in logs:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ import numpy.typing as npt
 
 from armid.arrays import FloatArray, samples
 from armid.documents import plain, write_json
-from armid.errors import InputError
 from armid.motions.postures import load_postures
 from armid.robot.robot import Robot
 from armid.simulation.controller_data import ControllerData, read_controller, write_controller_data

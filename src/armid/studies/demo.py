@@ -200,7 +200,7 @@ class Demonstration(Outcome):
 
     def save(self, folder: str | Path) -> tuple[Path, ...]:
         """The result as a folder of `armid identify`; everything else was written where it ran."""
-        return tuple(save_result(self.result, Path(folder)))
+        return self.result.save(folder)
 
 
 def demonstration_page(demonstration: Demonstration) -> Report:
@@ -248,7 +248,7 @@ def demo(
 
 
 def tell_story(
-    story: Story, folder: Path, *, progress: Progress = lambda _: None, command: Mapping[str, Any] | None = None
+    story: Story, folder: Path, *, progress: Progress = lambda _: None, command: CommandRecord | None = None
 ) -> Demonstration:
     """The story with all its settings; see `demo`."""
     robot = load_robot(story.robot)
