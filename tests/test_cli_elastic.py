@@ -83,6 +83,15 @@ def test_the_function_behind_the_verb(recording: Path, tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="joint9"):
         found.joint("joint9")
     check_family(found, tmp_path)
+    log = read_log(recording, arm)
+    order = [2, 0, 1]
+    mixed = replace(
+        log,
+        joints=tuple(log.joints[k] for k in order),
+        channels={channel: values[:, order] for channel, values in log.channels.items()},
+    )
+    again = identify_transmission(arm, mixed, joints=["joint2"], motor_inertia={"joint2": 0.3}, cutoff_hz=15.0)
+    assert again.joint("joint2").stiffness == pytest.approx(found.joint("joint2").stiffness, rel=1e-9)
 
 
 def test_a_reversed_torque_is_not_to_be_trusted(recording: Path) -> None:

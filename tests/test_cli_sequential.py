@@ -101,6 +101,16 @@ def test_friction_that_drives_is_not_to_be_trusted(tmp_path: Path) -> None:
     assert "cannot drive" in found.reasons[0]
 
 
+def test_round_off_of_exact_data_is_no_friction(tmp_path: Path) -> None:
+    """Samples to seventeen digits: friction comes out as round-off of either sign, with deviations of round-off."""
+    robot = load_robot("cmu-dd-arm2")
+    file = sampled_file(tmp_path / "log.csv", robot, sinusoid(3, count=40), robot.inertial)
+    found = identify_sequential(robot, file, as_recorded=True, friction="viscous")
+    assert "friction-opposes" not in failing(found)
+    values = {p.name: p.value for p in found.parameters}
+    assert max(abs(values[f"joint{k}.viscous"]) for k in (1, 2, 3)) < 1e-9
+
+
 def test_torque_of_something_else_is_said(tmp_path: Path) -> None:
     robot = load_robot("cmu-dd-arm2")
     log = read_log(stage_file(tmp_path, 0), robot)

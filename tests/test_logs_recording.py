@@ -146,6 +146,12 @@ def test_parts_of_a_streamed_log_are_conditioned_in_one_pass(tmp_path, small, mo
     assert not passes
 
 
+def test_a_part_alone_is_the_same_part(tmp_path, small):
+    path = written(tmp_path, recording(seconds=60.0))
+    (one, _), (other, _) = (open_recording(path, arm()).split(0.6) for _ in range(2))
+    same(one.condition(alone=True), other.condition(), 0.0)
+
+
 def test_samples_too_many_to_put_aside_are_conditioned_again(tmp_path, small, monkeypatch):
     path = written(tmp_path, recording(seconds=60.0))
     expected = open_recording(path, arm()).condition()
@@ -235,7 +241,7 @@ def test_what_has_made_room_is_read_again(tmp_path, monkeypatch):
 
 
 def test_the_shelf_keeps_what_fits_and_forgets_with_the_owner():
-    shelf = Shelf(100)
+    shelf = Shelf(1000)
 
     class Owner:
         pass
@@ -245,7 +251,7 @@ def test_the_shelf_keeps_what_fits_and_forgets_with_the_owner():
     made = []
 
     def get(key):
-        return shelf.get(number, key, lambda: made.append(key) or key, lambda _: 60)
+        return shelf.get(number, key, lambda: made.append(key) or key, lambda _: 600)
 
     get("a")
     get("a")
@@ -253,6 +259,11 @@ def test_the_shelf_keeps_what_fits_and_forgets_with_the_owner():
     assert made == ["a", "b"]
     get("a")
     assert made == ["a", "b", "a"]
+    shelf.get(number, "small", lambda: made.append("small"), lambda _: 1)
+    get("b")
+    get("a")
+    shelf.get(number, "small", lambda: made.append("small"), lambda _: 1)
+    assert made.count("small") == 1
     del owner
     assert not shelf._values
     assert shelf._bytes == 0

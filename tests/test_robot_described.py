@@ -70,3 +70,14 @@ def test_a_parameter_knows_what_it_is():
 def test_a_name_that_is_no_parameter_of_an_arm_keeps_its_name(name):
     parameter = named_parameter(name)
     assert (parameter.kind, parameter.name, parameter.owner) == (OwnerKind.OTHER, name, "")
+
+
+@pytest.mark.parametrize("name", ["iiwa14", "cylindrical", "lwr4-dh"])
+def test_an_arm_is_told_in_one_line_and_in_one_table(name):
+    robot = load_robot(name)
+    assert "\n" not in repr(robot)
+    assert repr(robot).startswith(f"<Robot {name}: {robot.n_joints} joints")
+    assert len(repr(robot)) < 200
+    for joint in robot.joints:
+        assert joint.name in str(robot)
+    assert ("no masses" in repr(robot)) == (not robot.inertial.any())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from armid.estimation.estimate import Estimate
 from armid.outcome import Check
 from armid.parameters.space import ParameterSpace
@@ -13,6 +15,10 @@ OPPOSING = ("viscous", "coulomb", "motor_viscous", "motor_coulomb")
 
 SURE = 4.0
 """Standard deviations below zero: of some dozens of parameters none is there by chance."""
+
+
+ROUND_OFF = 1e-9
+"""Of the largest parameter: exact data leave deviations as small as round-off, which is no friction of either sign."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +55,12 @@ def friction_sign(estimate: Estimate, space: ParameterSpace) -> FrictionSign:
     """The friction parameter that is furthest below zero, in standard deviations; among those identified by themselves."""
     opposing = {parameter.name for parameter in space.parameters if parameter.quantity in OPPOSING}
     worst = FrictionSign("", 0.0, 0.0)
+    smallest = ROUND_OFF * float(np.abs(estimate.values).max(initial=0.0))
     rows = zip(estimate.names, estimate.values, estimate.standard_deviations, strict=True)
     for name, value, deviation in rows:
         if name not in opposing or len(estimate.base.terms(name)) > 1 or not value < 0.0:
             continue
-        score = float(value / deviation) if deviation > 0.0 else float("-inf")
+        score = float(value / max(deviation, smallest)) if value < -smallest else 0.0
         if score < worst.score:
             worst = FrictionSign(name, float(value), score)
     return worst

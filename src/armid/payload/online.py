@@ -28,9 +28,9 @@ from armid.payload.search import (
     COLUMNS,
     Arm,
     PayloadSearch,
-    chosen,
+    base_of_columns,
+    correlation_matrix,
     deviations,
-    scaled_inverse,
     sensitivity,
 )
 from armid.rows.torque import TorqueRows
@@ -91,13 +91,13 @@ class OnlinePayload:
         own, load = self._columns
         C = np.asarray(self.arm.estimate.covariance)[np.ix_(self._kept, self._kept)]
         root = np.zeros((len(own) + len(load),) * 2)
-        root[: len(own), : len(own)] = np.linalg.cholesky(np.linalg.inv(scaled_inverse(C))).T / deviations(C)
+        root[: len(own), : len(own)] = np.linalg.cholesky(np.linalg.inv(correlation_matrix(C))).T / deviations(C)
         root[len(own) :, len(own) :] = np.diag(1.0 / LOAD_BELIEF)
         together = max(CORRELATION_TIME * rate, 1.0) ** 0.5
         sigma = {name: together * s for name, s in self.arm.estimate.sigma.items()}
         return RecursiveEstimator(
             self._source,
-            chosen(self._source.columns, [*own, *load]),
+            base_of_columns(self._source.columns, [*own, *load]),
             sigma,
             rate=rate,
             forgetting=forgetting,
@@ -138,7 +138,7 @@ class OnlinePayload:
         scale = self.arm.scale_deviation**2 * np.outer(values, values)
         covariance = np.asarray(inverse + S @ C @ S.T + scale, dtype=np.float64)
         load = Estimate(
-            base=chosen(self._source.columns, self._columns[1]),
+            base=base_of_columns(self._source.columns, self._columns[1]),
             units=("",) * len(COLUMNS),
             values=values,
             covariance=covariance,

@@ -134,7 +134,7 @@ class PayloadSearch:
         """The load of what the arm does not explain, and its covariance with the arm's uncertainty."""
         information = information_of(rest)
         space = _space_of_run(rest[0])
-        free = WeightedLeastSquares().fit(information, chosen(rest[0].source.columns, wanted), prior=None)
+        free = WeightedLeastSquares().fit(information, base_of_columns(rest[0].source.columns, wanted), prior=None)
         independent = np.diag(free.covariance)
         if self.correlated:
             free = AutocorrelatedNoise().apply(free, rest, information)
@@ -162,7 +162,7 @@ class PayloadSearch:
         k = self.parameters
         values, covariance = free.values[:k], covariance[:k, :k]
         prior = _typical_body(values)
-        root = np.linalg.cholesky(np.linalg.inv(scaled_inverse(covariance))).T / deviations(covariance)
+        root = np.linalg.cholesky(np.linalg.inv(correlation_matrix(covariance))).T / deviations(covariance)
         rows = np.zeros((k + 1, N_INERTIAL + 1))
         rows[:k, :k] = root
         rows[:k, -1] = root @ values
@@ -192,7 +192,7 @@ class PayloadSearch:
         )
 
 
-def chosen(columns: Sequence[str], wanted: Sequence[int]) -> BaseParameters:
+def base_of_columns(columns: Sequence[str], wanted: Sequence[int]) -> BaseParameters:
     """Some columns as base parameters, everything else absent: the arm is known."""
     independent = np.array(wanted, dtype=np.intp)
     dependent = np.setdiff1d(np.arange(len(columns)), independent)
@@ -267,7 +267,7 @@ def deviations(covariance: FloatArray) -> FloatArray:
     return np.sqrt(np.maximum(np.diag(covariance), 1e-300))
 
 
-def scaled_inverse(covariance: FloatArray) -> FloatArray:
+def correlation_matrix(covariance: FloatArray) -> FloatArray:
     """The correlation matrix, kept invertible."""
     d = deviations(covariance)
     C = covariance / np.outer(d, d)

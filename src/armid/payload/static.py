@@ -15,7 +15,7 @@ from armid.logs.log import Channel, Log
 from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
 from armid.parameters.space import ParameterSpace
 from armid.payload.payload import Payload
-from armid.payload.search import COLUMNS, Arm, PayloadSearch, arm_covariance, chosen
+from armid.payload.search import COLUMNS, Arm, PayloadSearch, arm_covariance, base_of_columns
 from armid.rows.torque import TorqueRows
 
 RESTING_VELOCITY = 2e-3
@@ -100,7 +100,7 @@ def _weighted_by_friction(arm: Arm, source: TorqueRows, rest: Run) -> tuple[Esti
         spread = np.sqrt(np.sum(left**2, axis=0) / max(len(rest) - 4.0 / len(sigma), 1.0))
         sigma = {name: max(held[name], float(s)) for name, s in zip(rest.source.channels, spread, strict=True)}
     values, inverse = solution.values, solution.inverse
-    base = chosen(rest.source.columns, wanted)
+    base = base_of_columns(rest.source.columns, wanted)
     free = Estimate(
         base=base,
         units=("kg", *["kg m"] * 3),

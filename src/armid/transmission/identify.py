@@ -9,7 +9,7 @@ import numpy as np
 
 from armid.errors import InputError, UnknownNameError
 from armid.identification.inputs import LogsInput, Recordings, RobotInput, files_of, robot_of
-from armid.logs.log import Channel, Log
+from armid.logs.log import Channel, Log, matched
 from armid.outcome import Provenance
 from armid.robot.robot import Robot
 from armid.threads import one_blas_thread
@@ -60,7 +60,7 @@ def identify_transmission(
         InputError: recordings of the wrong kind.
     """
     arm = robot_of(robot, base=base, tip=tip)
-    read = Recordings(data_root=data_root).read(logs, arm)
+    read = [matched(log, arm) for log in Recordings(data_root=data_root).read(logs, arm)]
     if not read:
         raise InputError("recordings", "there are none", "motor and link position, and motor torque")
     names = tuple(joints) if joints else _moving(read[0])
