@@ -18,7 +18,7 @@ from armid.estimation.covariance import (
     block_meat,
 )
 from armid.estimation.least_squares import OrdinaryLeastSquares, WeightedLeastSquares
-from armid.estimation.noise import Stretch, joint_positions, own_speeds
+from armid.estimation.noise import ResidualStretch, joint_positions, own_speeds
 from armid.estimation.quantiles import normal_quantile, student_quantile
 from armid.estimation.repeats import period_of, repeat_growth
 from armid.estimation.run import Run, information_of
@@ -110,7 +110,9 @@ def test_noise_that_grows_with_speed_is_covered_too(arm, draw):
 
 
 def stretch(run, noise):
-    return Stretch(residuals=noise, speeds=own_speeds(run), positions=joint_positions(run), rate=run.rate, alone=True)
+    return ResidualStretch(
+        residuals=noise, speeds=own_speeds(run), positions=joint_positions(run), rate=run.rate, alone=True
+    )
 
 
 @pytest.mark.parametrize("freedom", [1.0, 3.0, 4.7, 30.0, 1234.5, 1e6])

@@ -243,10 +243,10 @@ def test_what_has_made_room_is_read_again(tmp_path, monkeypatch):
 def test_the_shelf_keeps_what_fits_and_forgets_with_the_owner():
     shelf = Shelf(1000)
 
-    class Owner:
+    class OwnerKind:
         pass
 
-    owner = Owner()
+    owner = OwnerKind()
     number = shelf.owner(owner)
     made = []
 

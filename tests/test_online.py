@@ -16,7 +16,6 @@ from armid.estimation.recursive.forgetting import BLOCKS, ENOUGH, SHORTEST_BLOCK
 from armid.estimation.recursive.kernels import CHUNK, QUAD, fold
 from armid.estimation.status import EstimationError
 from armid.identifiability.structure import structural_base
-from armid.identification.result import save_result
 from armid.information.accumulate import accumulate
 from armid.information.information import triangular
 from armid.kernels.evaluate import Restricted, evaluate_rows, reference_rows
@@ -356,7 +355,7 @@ def test_intervals_of_a_smoothed_stream_hold_the_truth() -> None:
 
 def test_from_a_result_it_goes_on_where_that_ended(tmp_path: Path) -> None:
     result = trusted()
-    save_result(result, tmp_path / "result")
+    result.save(tmp_path / "result")
     online = OnlineEstimator(result, rate=100.0)
     assert np.allclose(online.values, result.estimate.values)
     n, channels = result.robot.n_joints, len(result.estimate.sigma)

@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 
 import armid
 from armid.cli import application
-from armid.identification.result import save_result
 from armid.outcome import Verdict
 from armid.planning.errors import PlanRefusedError
 from armid.planning.motion import Plan
@@ -29,7 +28,7 @@ def plan() -> Plan:
 
 
 def test_files_and_objects_give_the_same_motion(tmp_path: Path) -> None:
-    save_result(trusted(), tmp_path / "result")
+    trusted().save(tmp_path / "result")
     file = tmp_path / "path.csv"
     np.savetxt(file, WAYPOINTS, delimiter=",", header="waist,shoulder,elbow", comments="")
     path = SplinePath(trusted().robot.joint_names, WAYPOINTS)

@@ -27,7 +27,7 @@ Component = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class NoiseModel:
+class InstrumentNoise:
     """Estimated standard deviation of each component [m or rad]."""
 
     model: Mapping[Component, float] = field(default_factory=dict)
@@ -90,8 +90,8 @@ def lengths(vectors: FloatArray) -> FloatArray:
 
 
 def estimated_noise(
-    residuals: Iterable[Residual], noise: NoiseModel, loss: VectorLoss, *, n_parameters: int, n_equations: int
-) -> NoiseModel:
+    residuals: Iterable[Residual], noise: InstrumentNoise, loss: VectorLoss, *, n_parameters: int, n_equations: int
+) -> InstrumentNoise:
     """The noise model that these residuals show (Huber's proposal 2, with the degrees of freedom the fit used up)."""
     sums: dict[Component, list[float]] = {}
     freedom = max(0.1, 1.0 - n_parameters / max(n_equations, 1))
@@ -110,4 +110,4 @@ def estimated_noise(
     for key, values in sums.items():
         counts = -sum(v for v in values[1::2])
         out[key] = float(np.sqrt(sum(values[0::2]) / counts))
-    return NoiseModel(out)
+    return InstrumentNoise(out)

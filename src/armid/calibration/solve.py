@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.calibration.identifiable import Selection, select
-from armid.calibration.noise import NoiseModel, VectorLoss, estimated_noise, lengths
+from armid.calibration.noise import InstrumentNoise, VectorLoss, estimated_noise, lengths
 from armid.calibration.words import StepRule
 from armid.estimation.factor import solve_factor
 from armid.information.blocks import fold_rows, known_values
@@ -100,7 +100,7 @@ class FitSolution:
 
     values: FloatArray
     selection: Selection
-    noise: NoiseModel
+    noise: InstrumentNoise
     covariance: FloatArray
     information: Information
     residuals: tuple[Residual, ...]
@@ -113,7 +113,7 @@ def linearise(
     model: KinematicModel,
     values: FloatArray,
     measurements: Measurements,
-    noise: NoiseModel,
+    noise: InstrumentNoise,
     loss: VectorLoss,
     wanted: Mask,
 ) -> Linearisation:
@@ -183,7 +183,7 @@ def _descend(
     model: KinematicModel,
     at: Linearisation,
     measurements: Measurements,
-    noise: NoiseModel,
+    noise: InstrumentNoise,
     settings: SolverSettings,
     *,
     enough: float,
@@ -215,7 +215,7 @@ def solve(
     measurements: Measurements,
     *,
     start: FloatArray | None = None,
-    noise: NoiseModel | None = None,
+    noise: InstrumentNoise | None = None,
     allowed: Mask | None = None,
     settings: SolverSettings | None = None,
     hold: bool = False,
@@ -260,11 +260,11 @@ def solve(
     return solution
 
 
-def _first_noise(model: KinematicModel, values: FloatArray, measurements: Measurements) -> NoiseModel:
+def _first_noise(model: KinematicModel, values: FloatArray, measurements: Measurements) -> InstrumentNoise:
     """As large as the residuals of the start: only the frames and the strongest errors are then fitted first."""
     none = np.zeros(len(values), dtype=bool)
     first = tuple(residuals(model, values, measurements, wanted=none))
-    unit = NoiseModel(dict.fromkeys(_components(first), 1.0))
+    unit = InstrumentNoise(dict.fromkeys(_components(first), 1.0))
     return estimated_noise(first, unit, VectorLoss(0.0), n_parameters=0, n_equations=1)
 
 
@@ -272,7 +272,7 @@ def rounds(
     model: KinematicModel,
     measurements: Measurements,
     values: FloatArray,
-    noise: NoiseModel,
+    noise: InstrumentNoise,
     allowed: Mask,
     settings: SolverSettings,
     *,
@@ -314,8 +314,8 @@ def rounds(
 
 
 def _next_noise(
-    at: Linearisation, noise: NoiseModel, settings: SolverSettings, measurements: Measurements, kept: Mask
-) -> NoiseModel:
+    at: Linearisation, noise: InstrumentNoise, settings: SolverSettings, measurements: Measurements, kept: Mask
+) -> InstrumentNoise:
     """The noise the residuals show, or the given one when it is not to be estimated."""
     if not settings.estimate_noise:
         return noise
@@ -339,7 +339,7 @@ SAME_NOISE = 0.01
 """Relative change of a standard deviation below which the weights are settled."""
 
 
-def alike(a: NoiseModel, b: NoiseModel) -> bool:
+def alike(a: InstrumentNoise, b: InstrumentNoise) -> bool:
     return all(abs(b.model[k] - a.model.get(k, 0.0)) <= SAME_NOISE * b.model[k] + 1e-12 for k in b.model)
 
 

@@ -29,7 +29,7 @@ SMALLEST_SHARE = 0.05
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Stretch:
+class ResidualStretch:
     """Residuals of uniform sampling, whole again where a long motion was cut for memory.
 
     Args:
@@ -49,7 +49,7 @@ class Stretch:
     share: float = 1.0
 
 
-def stretches_of(runs: Sequence[Run], standard: FloatArray) -> tuple[Stretch, ...]:
+def stretches_of(runs: Sequence[Run], standard: FloatArray) -> tuple[ResidualStretch, ...]:
     """Residuals of full standard parameters, stretch by stretch; evenly spread runs of very long motion."""
     length = sum(lengths_of(runs))
     every = max(1, -(-length // MOST_SAMPLES))
@@ -72,7 +72,7 @@ def stretches_of(runs: Sequence[Run], standard: FloatArray) -> tuple[Stretch, ..
                 alone.append(len(run.segments) == 1)
         last = k
     return tuple(
-        Stretch(
+        ResidualStretch(
             residuals=np.concatenate([p[0] for p in parts]),
             speeds=np.concatenate([p[1] for p in parts]),
             positions=np.concatenate([p[2] for p in parts]),
@@ -129,7 +129,7 @@ class NoiseModel:
         return np.sqrt(np.maximum(self.constant + moving, self.floor))
 
 
-def fitted_noise(stretches: Sequence[Stretch], max_order: int) -> NoiseModel:
+def fitted_noise(stretches: Sequence[ResidualStretch], max_order: int) -> NoiseModel:
     """The noise that residuals show.
 
     Args:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.estimation.noise import Stretch
+from armid.estimation.noise import ResidualStretch
 
 SAME = 0.03
 """Root mean square difference of positions one period apart, over their spread: closer than this the motion repeats itself."""
@@ -15,7 +15,7 @@ SHORTEST_SECONDS = 1.0
 """No excitation has a shorter period, and noise that slow is in the autoregression anyway."""
 
 
-def period_of(stretch: Stretch) -> int | None:
+def period_of(stretch: ResidualStretch) -> int | None:
     """Samples after which a motion starts again; None when it does not, not within its half, or was interrupted."""
     if stretch.positions.shape[1] == 0 or not stretch.alone:
         return None
@@ -47,7 +47,7 @@ def differences(q: FloatArray) -> FloatArray:
     return np.asarray((energy[pairs] + (energy[-1] - energy[lags]) - 2.0 * cross) / pairs)
 
 
-def repeat_growth(stretches: Sequence[Stretch]) -> FloatArray:
+def repeat_growth(stretches: Sequence[ResidualStretch]) -> FloatArray:
     """By how much the variance of estimates grows because residuals repeat with the motion, shape [n_channels]; 1 without.
 
     With a share s of the residual that is the same in each of m periods, m periods tell as much about that share as one:

@@ -179,7 +179,7 @@ def levelled(robot: Robot, data: Data, settings: Identification) -> tuple[Robot,
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Errors:
+class ErrorTables:
     """Torque errors of every model, training and held-out.
 
     Args:
@@ -193,14 +193,14 @@ class Errors:
     relative: dict[str, float]
 
 
-def errors_of(train: Predicted, held_out: Predicted) -> Errors:
+def errors_of(train: Predicted, held_out: Predicted) -> ErrorTables:
     """From the predictions of both."""
     joints, raw, nominal = (
         paired(train.sums[name].errors(), held_out.sums[name].errors()) for name in (CONSISTENT, FREE, NOMINAL)
     )
     relative = {"train": train.sums[CONSISTENT].stacked_relative()}
     relative["held_out"] = held_out.sums[CONSISTENT].stacked_relative()
-    return Errors(joints=joints, raw=raw, nominal=nominal, relative=relative)
+    return ErrorTables(joints=joints, raw=raw, nominal=nominal, relative=relative)
 
 
 def judged(

@@ -28,7 +28,7 @@ BELIEF = "belief"
 """Channel of rows that were not measured."""
 
 
-class Selection(Protocol):
+class ColumnSelection(Protocol):
     """Which columns to solve for; `BaseParameters` is one."""
 
     @property
@@ -68,7 +68,7 @@ class Solution:
 
 def solve(
     information: Information,
-    base: Selection | None = None,
+    base: ColumnSelection | None = None,
     *,
     weights: Mapping[str, float] | None = None,
     prior: Information | None = None,
@@ -143,7 +143,7 @@ def smallest_solution(A: FloatArray, y: FloatArray, *, rcond: float | None = Non
     return np.asarray(scaled / (norms if scaled.ndim == 1 else norms[:, np.newaxis]), dtype=np.float64)
 
 
-def reduced(information: Information, base: Selection) -> Information:
+def reduced(information: Information, base: ColumnSelection) -> Information:
     """The rows of the base parameters: dependent columns are absorbed.
 
     Raises:
