@@ -1,4 +1,4 @@
-"""Every count of parameters the seeds publish, recomputed."""
+"""Every count of parameters the five works publish, recomputed."""
 
 from __future__ import annotations
 

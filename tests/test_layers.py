@@ -20,6 +20,7 @@ FOUNDATIONS = (
     "documents",
     "page",
     "outcome",
+    "thresholds",
     "parameters",
     "robot",
     "signals",

@@ -1,4 +1,4 @@
-"""The arms that come with armid: bodies that exist, frames of the seeds, numbers the seeds print."""
+"""The arms that come with armid: bodies that exist, frames of the five works, numbers they print."""
 
 import numpy as np
 import pytest

@@ -158,7 +158,7 @@ def read_arrays(path: str | Path, what: str) -> dict[str, npt.NDArray[Any]]:
     if not path.is_file():
         raise InputError(path, "does not exist" if not path.exists() else "is not a file", f"expected {what}")
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             return {name: stored[name] for name in stored.files}
     except Exception as error:  # zipfile, zlib, struct and NumPy each have their own for a damaged file
         raise InputError(path, f"damaged ({type(error).__name__}: {error})", f"expected {what}") from None

@@ -1,7 +1,7 @@
 """The six-axis experiment of [Khosla1985], tables 4 to 6, replayed on MuJoCo: two motions, two sets of starting values.
 
 Run as a program it prints how the agreement of the four experiments depends on friction and sensors:
-`python tests/six_axis.py`.
+`python tests/support/six_axis.py`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Replay:
         base: what can be identified.
         truth: of the base parameters.
         size: sum of the magnitudes each is made of. `link3.Iyz` about the frame's origin is 4e-5, the difference of 1.87e-3
-            about the centre of mass (the value the seed prints) and 1.83e-3 of Steiner's.
+            about the centre of mass (the value [Khosla1985] prints) and 1.83e-3 of Steiner's.
         estimates: two motions times two sets of starting values.
     """
 
@@ -73,7 +73,7 @@ class Replay:
 
 
 def arm(friction: float) -> Robot:
-    """The six-axis arm with a share of the catalogue's friction; the seed calls its direct drives free of it."""
+    """The six-axis arm with a share of the catalogue's friction; [Khosla1985] calls its direct drives free of it."""
     robot = load_robot("cmu-dd-arm2-6")
     drives = [
         replace(j.drive, viscous=friction * j.drive.viscous, coulomb=friction * j.drive.coulomb) for j in robot.joints
@@ -188,7 +188,7 @@ def main() -> None:
     """The table of docs/experiments.md."""
     measured = {"velocity": VelocitySource.MEASURED}
     cases = {
-        "as the seed: 16-bit resolvers, no friction, 10 s": {},
+        "as [Khosla1985]: 16-bit resolvers, no friction, 10 s": {},
         "20 s": {"repeats": 2},
         "40 s": {"repeats": 4},
         "40 s, torque as stamped": {"repeats": 4, "delay": 0.0},

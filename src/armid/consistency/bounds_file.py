@@ -109,7 +109,7 @@ def geometry(content: dict[str, Any], path: str | Path) -> GeometryBounds | None
 
 
 def inequalities(value: Any, robot: Robot, where: str) -> ThesisInequalities:
-    """Numbers of eq. 3.53 that differ from the seed's."""
+    """Numbers of eq. 3.53 that differ from those of [Halper2024]."""
     given = checked(table(value, where), INEQUALITY_KEYS, f"key in {where}")
     slender = {}
     for name, axis in table(given.pop("slender", {}), f"{where}: slender").items():

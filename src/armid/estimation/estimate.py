@@ -110,7 +110,7 @@ class Estimate:
 
 
 def identification_notes(estimate: Estimate) -> tuple[Note, ...]:
-    """One note per parameter whose interval contains zero or whose relative deviation breaks both rules of the seeds."""
+    """One note per parameter whose interval contains zero or whose relative deviation breaks both published rules."""
     flagged = estimate.poorly_identified
     doubtful = [
         name

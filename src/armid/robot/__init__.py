@@ -47,11 +47,11 @@ _LATER = {
     "catalogue_names": "catalogue",
     "in_dh_frames": "dh_table",
     "load_robot": "load",
-    "new_urdf": "urdf_write",
-    "parse_urdf": "urdf",
+    "new_urdf": "urdf.write",
+    "parse_urdf": "urdf.arm",
     "parse_yaml": "yaml_file",
     "to_yaml": "yaml_file",
-    "updated_urdf": "urdf_write",
+    "updated_urdf": "urdf.write",
 }
 
 

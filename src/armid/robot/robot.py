@@ -17,7 +17,7 @@ from armid.robot.elementary import Elementary, product
 from armid.robot.geometry import Geometry
 
 STANDARD_GRAVITY = 9.81
-"""[m/s^2], the value the seeds and most URDF tools use."""
+"""[m/s^2], the value the five works and most URDF tools use."""
 
 
 class JointKind(StrEnum):

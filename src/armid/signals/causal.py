@@ -21,7 +21,7 @@ class LocalPolynomial:
     Args:
         rate: samples per second [Hz].
         half_window: samples on either side of the middle.
-        degree: of the polynomial; 2 with a half window of 2 gives the slope formula of the seed.
+        degree: of the polynomial; 2 with a half window of 2 gives the slope formula of [Khosla1985].
     """
 
     rate: float

@@ -41,7 +41,7 @@ USUAL = Tolerances(length=6e-4, angle=4e-4, offset=5e-3, offset_length=6e-4)
 """Root mean square of the deviations of table 2, for arms nobody has published any for."""
 
 ERRORS = ErrorModel(UnknownGeometry.HAYATI, frozenset({Term.OFFSET}))
-"""Denavit-Hartenberg constants of every link; the seed's model wherever no two axes are parallel."""
+"""Denavit-Hartenberg constants of every link; the model of [Kolyubin2017] wherever no two axes are parallel."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
