@@ -38,7 +38,7 @@ def made(name: str, *joints: tuple[Move, tuple[float, float], tuple[Elementary, 
             name=f"j{i + 1}",
             kind=kinds[m.is_rotation],
             transforms=(*before, Elementary(motion=m, value=0.0, variable=True)),
-            limits=Limits(*limits),
+            limits=Limits(lower=limits[0], upper=limits[1]),
         )
         for i, (m, limits, before) in enumerate(joints)
     )

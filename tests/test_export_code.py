@@ -29,7 +29,7 @@ def expected(robot: Robot, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> di
     return {
         "torque": dynamics.inverse_dynamics(robot, q, qd, qdd, drives=True)[0],
         "mass_matrix": dynamics.mass_matrix(robot, q)[0] + np.diag(robot.drive("rotor_inertia")),
-        "coriolis_matrix": dynamics.coriolis_matrix(robot, q, qd)[0],
+        "coriolis_matrix": dynamics.coriolis(robot, q, qd)[0],
         "gravity": dynamics.gravity(robot, q)[0],
     }
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import sympy
 
-from armid.errors import InputError
+from armid.errors import UnknownNameError
 from armid.identifiability.closed_form import closed_form, coriolis_form
 from armid.identifiability.criteria import quality
 from armid.identifiability.errors import UnsupportedClosedFormError
 from armid.identifiability.minimal_model import minimal_model
 from armid.identifiability.structure import structural_base
-from armid.inspection.closed_form import arm_form, axis_models, closed_form_files
-from armid.inspection.inspection import Quantity, inspect
+from armid.inspection.closed_form import form_files
+from armid.inspection.inspect import inspect
 from armid.kernels import dynamics
 from armid.robot.load import load_robot
 from armid.rows.axis_inertia import AxisInertiaRows
@@ -43,7 +43,7 @@ def test_random_chains_against_the_batch_functions(seed: int) -> None:
     np.testing.assert_allclose(gravity.evaluate(q, b), dynamics.gravity(robot, q), atol=1e-8 * scale)
     coriolis = coriolis_form(inertia, {entry: k for k, entry in enumerate(source.entries)})
     C = coriolis.evaluate(np.hstack([q, qd]), b).reshape(-1, n, n)
-    np.testing.assert_allclose(C, dynamics.coriolis_matrix(robot, q, qd), atol=1e-9 * scale)
+    np.testing.assert_allclose(C, dynamics.coriolis(robot, q, qd), atol=1e-9 * scale)
 
 
 def test_gravity_with_any_parameters() -> None:
@@ -57,9 +57,9 @@ def test_gravity_with_any_parameters() -> None:
 
 
 def test_seed_002_axis_5_exactly() -> None:
-    found = inspect(load_robot("mabi-max100"), [Quantity.AXIS_INERTIA])
-    arm = arm_form(found, "axis-inertia")
-    models = axis_models(arm)
+    found = inspect("mabi-max100", quantity="axis-inertia")
+    arm = found.form("axis-inertia")
+    models = arm.axis_models
     assert [len(model) for model in models] == [27, 19, 17, 7, 3, 1]
     q6 = sympy.Symbol("q6", real=True)
     axis5 = models[4]
@@ -111,8 +111,8 @@ def test_ideal_target_matrix_of_axis_5() -> None:
 
 def test_exported_numpy_module_runs(tmp_path: object) -> None:
     robot = load_robot("mabi-max100")
-    found = inspect(robot)
-    arm = arm_form(found, "inertia-matrix")
+    found = inspect(robot, friction="none")
+    arm = found.form("inertia-matrix")
     scope: dict = {}
     exec(compile(arm.form.numpy_source(), "inertia_matrix.py", "exec"), scope)
     q = np.random.default_rng(4).normal(size=(7, 6))
@@ -133,23 +133,23 @@ def test_sympy_expression_equals_the_numbers() -> None:
 
 
 def test_files_for_people_and_programs() -> None:
-    found = inspect(load_robot("cylindrical"))
-    texts = closed_form_files(found, "coriolis")
+    found = inspect(load_robot("cylindrical"), friction="none")
+    texts = form_files(found.form("coriolis"))
     assert set(texts) == {"coriolis.tex", "coriolis.py", "coriolis.sympy"}
     assert r"\begin{align*}" in texts["coriolis.tex"]
     assert "link3.mass" in texts["coriolis.tex"]
-    with pytest.raises(InputError, match="not one of them"):
-        closed_form_files(found, "jerk")
+    with pytest.raises(UnknownNameError, match=r"jerk.*inertia-matrix"):
+        found.form("jerk")
 
 
 def test_a_quantity_that_does_not_determine_the_form_brings_its_own_parameters() -> None:
-    found = inspect(load_robot("cylindrical"), [Quantity.GRAVITY])
-    assert len(arm_form(found, "inertia-matrix").base) == 5
+    found = inspect(load_robot("cylindrical"), quantity="gravity")
+    assert len(found.form("inertia-matrix").base) == 5
 
 
 def test_coupled_drives_get_the_form_of_the_joints() -> None:
     robot = load_robot("tx40")
-    arm = arm_form(inspect(robot), "inertia-matrix")
+    arm = inspect(robot, friction="none").form("inertia-matrix")
     drives = np.random.default_rng(5).normal(size=(4, 6))
     C = robot.coupling
     M = np.zeros((4, 6, 6))

@@ -8,7 +8,7 @@ import pytest
 from armid.identifiability.base import Category, base_parameters
 from armid.identifiability.errors import NothingIdentifiableError
 from armid.identifiability.structure import structural_base, structural_rows, structure
-from armid.inspection.inspection import Quantity, inspect, sources_for
+from armid.inspection.inspect import inspect
 from armid.kernels import dynamics, kinematics
 from armid.kernels.evaluate import evaluate_rows
 from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
@@ -17,6 +17,7 @@ from armid.rows.axis_inertia import AxisInertiaRows
 from armid.rows.gravity import GravityRows
 from armid.rows.inertia_matrix import InertiaMatrixRows
 from armid.rows.pose import ChainErrors, PoseMeasure, PoseRows, natural_model
+from armid.rows.quantity import Quantity, sources_for
 from armid.rows.torque import TorqueRows
 from support.arms import camera_lwr, generic_6r, seed_iiwa, seed_lwr, zyyxyx
 
@@ -175,4 +176,4 @@ def test_gravity_says_nothing_about_a_planar_arm_lying_flat() -> None:
     robot = load_robot("cmu-dd-arm2")
     flat = robot.with_gravity([0.0, 0.0, 0.0])
     with pytest.raises(NothingIdentifiableError, match="gravity identifies nothing"):
-        inspect(flat, [Quantity.GRAVITY])
+        inspect(flat, quantity=Quantity.GRAVITY)

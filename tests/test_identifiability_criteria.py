@@ -14,6 +14,7 @@ from armid.identifiability.criteria import (
     quality,
     standard_deviations,
 )
+from armid.identifiability.smooth import Merit, SmoothCriterion, gram_condition_number
 from armid.identifiability.structure import random_inputs, structural_base
 from armid.information.accumulate import accumulate
 from armid.kernels.evaluate import evaluate_rows
@@ -102,3 +103,30 @@ def test_from_information() -> None:
     R = base_factor(accumulate(source, x, np.zeros((60, 7))), base)
     A = evaluate_rows(source, x)[..., base.independent].reshape(-1, len(base))
     assert quality(R).condition_number == pytest.approx(np.linalg.cond(A), rel=1e-9)
+
+
+SMOOTH_LIMITS = [
+    (SmoothCriterion.CONDITION, lambda A: np.log(evaluate(Criterion.CONDITION, A).value)),
+    (SmoothCriterion.LOG_DET, lambda A: evaluate(Criterion.D, A).value / (2 * A.shape[1])),
+    (SmoothCriterion.SMALLEST, lambda A: 0.5 * np.log(evaluate(Criterion.E, A).value)),
+    (SmoothCriterion.WORST_DEVIATION, lambda A: np.log(standard_deviations(A).max())),
+]
+
+
+@pytest.mark.parametrize(("smooth", "exact"), SMOOTH_LIMITS)
+def test_smooth_criteria_become_the_exact_ones(smooth: SmoothCriterion, exact) -> None:
+    A = np.random.default_rng(9).normal(size=(30, 5))
+    assert Merit(smooth, power=500.0)(A.T @ A)[0] == pytest.approx(exact(A), abs=0.01)
+    assert gram_condition_number(A.T @ A) == pytest.approx(evaluate(Criterion.CONDITION, A).value)
+
+
+@pytest.mark.parametrize("smooth", list(SmoothCriterion))
+def test_gradients_of_smooth_criteria(smooth: SmoothCriterion) -> None:
+    rng = np.random.default_rng(10)
+    A, dA = rng.normal(size=(2, 12, 4))
+    merit = Merit(smooth, scale=np.array([1.0, 2.0, 0.5, 1.0]))
+    step = 1e-6
+    ahead, behind = (merit((A + h * dA).T @ (A + h * dA))[0] for h in (step, -step))
+    _, S = merit(A.T @ A)
+    # d(A^T A) = A^T dA + dA^T A and S is symmetric: the cotangent of the rows is 2 A S.
+    assert float((2.0 * A @ S * dA).sum()) == pytest.approx((ahead - behind) / (2 * step), rel=1e-6)

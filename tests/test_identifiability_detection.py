@@ -108,7 +108,7 @@ def test_inspect_says_what_a_log_loses_in_its_noise(tmp_path: Path) -> None:
     quiet, _ = run("cmu-dd-arm2", "--log", str(path), "--noise", "1e-6")
     assert quiet["excitation"]["above_noise"]["base_parameters"] == n  # type: ignore[index]
     shown = CliRunner().invoke(application(), ["inspect", "cmu-dd-arm2", "--log", str(path)])
-    assert "stand out of the noise; lost in it" in shown.stderr.replace("\n", " ")
+    assert "stand out of the noise; lost in it" in shown.stdout.replace("\n", " ")
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def test_catalogue_robot_against_pinocchio(name: str) -> None:
         "Y": dynamics.regressor(robot, q, qd, qdd) @ robot.inertial,
         "g": dynamics.gravity(robot, q),
         "M": dynamics.mass_matrix(robot, q),
-        "C": dynamics.coriolis_matrix(robot, q, qd),
+        "C": dynamics.coriolis(robot, q, qd),
         "kinetic": dynamics.kinetic_energy(robot, q, qd),
         "potential": dynamics.potential_energy(robot, q),
         "T": kinematics.forward_kinematics(robot, q),

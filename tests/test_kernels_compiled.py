@@ -102,7 +102,7 @@ def test_batch_functions_small_and_large_agree(coupled: bool) -> None:
         lambda s: dynamics.regressor(robot, q[s], qd[s], qdd[s]),
         lambda s: dynamics.regressor(robot, q[s], qd[s], qdd[s], columns=[59, 3, 40], joints=["j2"]),
         lambda s: dynamics.mass_matrix(robot, q[s]),
-        lambda s: dynamics.coriolis_matrix(robot, q[s], qd[s]),
+        lambda s: dynamics.coriolis(robot, q[s], qd[s]),
         lambda s: dynamics.gravity(robot, q[s]),
         lambda s: dynamics.kinetic_energy(robot, q[s], qd[s]),
         lambda s: dynamics.potential_energy(robot, q[s]),
@@ -144,7 +144,7 @@ def test_mass_rate_minus_twice_coriolis_is_skew() -> None:
     q, qd = rng.normal(size=(2, 10, 6))
     step = 1e-6
     rate = (dynamics.mass_matrix(robot, q + step * qd) - dynamics.mass_matrix(robot, q - step * qd)) / (2 * step)
-    S = rate - 2 * dynamics.coriolis_matrix(robot, q, qd)
+    S = rate - 2 * dynamics.coriolis(robot, q, qd)
     assert relative(S + S.transpose(0, 2, 1), np.zeros_like(S)) < 1e-6  # central difference of a unit-scale function
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
+import armid
 from armid.kernels import dynamics, kinematics
 from armid.parameters.inertial import from_centre_of_mass, from_pinocchio, to_pinocchio
 from armid.robot import Robot
@@ -35,7 +36,7 @@ def test_random_chain(seed: int) -> None:
     tau = dynamics.inverse_dynamics(robot, q, qd, qdd)
     Y = dynamics.regressor(robot, q, qd, qdd)
     M = dynamics.mass_matrix(robot, q)
-    C = dynamics.coriolis_matrix(robot, q, qd)
+    C = dynamics.coriolis(robot, q, qd)
     g = dynamics.gravity(robot, q)
     kinetic, potential = dynamics.kinetic_energy(robot, q, qd), dynamics.potential_energy(robot, q)
     T = kinematics.forward_kinematics(robot, q)
@@ -64,3 +65,30 @@ def test_pinocchio_lists_the_same_ten_in_another_order() -> None:
     ours = from_centre_of_mass(body.mass, body.lever, body.inertia)
     np.testing.assert_allclose(from_pinocchio(body.toDynamicParameters()), ours, atol=1e-12)
     np.testing.assert_allclose(to_pinocchio(ours), body.toDynamicParameters(), atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["iiwa14", "cylindrical", "tx40"])
+@pytest.mark.parametrize("count", [None, 3, 500])
+def test_the_rigid_body_functions_satisfy_their_identities(name: str, count: int | None) -> None:
+    """As their docstrings say, for one sample, a few and a compiled batch, with slides and coupled drives."""
+    robot = armid.load_robot(name)
+    rng = np.random.default_rng(0)
+    shape = (robot.n_joints,) if count is None else (count, robot.n_joints)
+    q, qd, qdd, h = rng.normal(size=(4, *shape))
+    still = np.zeros_like(q)
+    tau = armid.inverse_dynamics(robot, q, qd, qdd)
+    M, C, g = armid.mass_matrix(robot, q), armid.coriolis(robot, q, qd), armid.gravity(robot, q)
+    assert tau.shape == (count or 1, robot.n_joints)
+    v, a = np.atleast_2d(qd), np.atleast_2d(qdd)
+    assert_close(tau, np.einsum("sij,sj->si", M, a) + np.einsum("sij,sj->si", C, v) + g)
+    assert_close(tau, armid.regressor(robot, q, qd, qdd) @ robot.inertial)
+    assert_close(g, armid.inverse_dynamics(robot, q, still, still))
+    assert_close(armid.forward_dynamics(robot, q, qd, tau), a)
+    assert_close(dynamics.kinetic_energy(robot, q, qd), 0.5 * np.einsum("si,sij,sj->s", v, M, v))
+    # The Jacobian is the derivative of the pose along a direction h; central differences of step e leave e^2.
+    e = 1e-6
+    moved = (
+        armid.forward_kinematics(robot, q + e * h)[:, :3, 3] - armid.forward_kinematics(robot, q - e * h)[:, :3, 3]
+    ) / (2 * e)
+    along = np.einsum("sij,sj->si", armid.jacobian(robot, q)[:, :3], np.atleast_2d(h))
+    np.testing.assert_allclose(moved, along, atol=1e-8 * max(1.0, np.abs(along).max()))

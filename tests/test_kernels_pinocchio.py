@@ -71,7 +71,7 @@ def test_random_chain(seed: int) -> None:
     tau = dynamics.inverse_dynamics(robot, q, qd, qdd)
     Y = dynamics.regressor(robot, q, qd, qdd)
     M = dynamics.mass_matrix(robot, q)
-    cor = dynamics.coriolis_matrix(robot, q, qd)
+    cor = dynamics.coriolis(robot, q, qd)
     g = dynamics.gravity(robot, q)
     kinetic, potential = dynamics.kinetic_energy(robot, q, qd), dynamics.potential_energy(robot, q)
     T, J = kinematics.forward_kinematics(robot, q), kinematics.jacobian(robot, q)

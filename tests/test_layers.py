@@ -1,100 +1,208 @@
-"""Imports point one way; starting is quick because heavy libraries load only when used."""
+"""Imports point one way, edge by edge; starting is quick because heavy libraries load only when used.
+
+Below is every import between two rooms of the house: a room (left) and the rooms it may use (right). The test fails on an edge
+that is not written here, and on one that is written and not used. `python tests/test_layers.py` prints the edges as they are.
+"""
 
 from __future__ import annotations
 
 import ast
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "armid"
 
-FOUNDATIONS = (
-    "errors",
-    "words",
-    "notes",
-    "arrays",
-    "threads",
-    "documents",
-    "page",
-    "outcome",
-    "thresholds",
-    "parameters",
-    "robot",
-    "signals",
-    "recursion",
-    "kernels",
-    "kinematics",
-    "rows",
-    "information",
-    "motions",
-    "scene",
-    "identifiability",
-    "logs",
-    "estimation",
-    "consistency",
-)
-"""From the bottom up. A foundation may use its own room and those before it."""
+GROUND = {
+    "errors": "",
+    "notes": "",
+    "page": "",
+    "words": "errors",
+    "arrays": "errors",
+    "threads": "",
+    "documents": "errors",
+    "outcome": "errors notes page",
+}
+"""Single files. Every room may use them; among themselves they use these."""
 
-QUESTIONS = (
-    "identification",
-    "inspection",
-    "calibration",
-    "design",
-    "payload",
-    "online",
-    "response",
-    "recovery",
-    "sequential",
-    "transmission",
-    "planning",
-    "simulation",
-)
-"""Siblings: each uses the foundations and identification, never another."""
+FOUNDATIONS = {
+    "parameters": "",
+    "robot": "parameters robot.catalogue robot.urdf",
+    "robot.catalogue": "",
+    "robot.urdf": "parameters robot",
+    "signals": "",
+    "recursion": "robot",
+    "kernels": "parameters robot recursion",
+    "kinematics": "robot recursion kernels",
+    "rows": "parameters robot signals recursion kernels",
+    "information": "kernels",
+    "motions": "robot kernels",
+    "scene": "robot kernels motions",
+    "identifiability": "parameters robot recursion kernels rows information motions",
+    "logs": "parameters robot signals kinematics logs.readers logs.mapping logs.health logs.conditioning",
+    "logs.readers": "",
+    "logs.mapping": "logs logs.readers",
+    "logs.health": "parameters robot signals kernels logs logs.conditioning",
+    "logs.conditioning": "robot signals logs logs.health",
+    "estimation": "parameters robot signals recursion kernels rows information identifiability logs",
+    "estimation.recursive": "kernels information identifiability estimation",
+    "consistency": "parameters robot kernels information estimation",
+}
+"""From the bottom up: a foundation uses those before it. A sub-room belongs to its room."""
+
+QUESTIONS = {
+    "identification": (
+        "parameters robot kernels rows information identifiability logs logs.health logs.conditioning "
+        "estimation consistency"
+    ),
+    "inspection": "parameters robot kernels rows information motions identifiability logs logs.conditioning",
+    "calibration": "robot robot.urdf kernels kinematics information",
+    "design": "parameters robot kernels rows motions scene identifiability",
+    "payload": (
+        "parameters robot kernels rows information identifiability logs estimation estimation.recursive consistency"
+    ),
+    "online": "parameters robot signals rows identifiability estimation.recursive",
+    "response": "robot kernels rows information motions scene identifiability logs estimation",
+    "recovery": (
+        "parameters robot kernels rows information scene identifiability logs logs.conditioning estimation consistency"
+    ),
+    "sequential": (
+        "parameters robot kernels rows information identifiability logs logs.health logs.conditioning estimation"
+    ),
+    "transmission": "parameters robot signals kernels rows identifiability logs",
+    "planning": "parameters robot kernels kinematics rows motions scene identifiability identification",
+    "simulation": "parameters robot rows motions logs",
+}
+"""Siblings: they use foundations and identification, never one another."""
+
+OUTSIDE = {
+    "export": "parameters robot robot.urdf recursion kernels consistency identification",
+    "report": (
+        "parameters robot kernels kinematics rows motions scene identifiability logs consistency "
+        "identification inspection calibration design recovery planning studies studies.kinematics"
+    ),
+    "studies": (
+        "parameters robot kernels kinematics motions identifiability logs logs.health logs.conditioning "
+        "estimation identification calibration design simulation export report"
+    ),
+    "studies.kinematics": (
+        "parameters robot kernels kinematics rows motions scene identifiability logs logs.conditioning "
+        "estimation identification calibration design simulation"
+    ),
+    "cli": (
+        "parameters robot signals kinematics rows motions scene identifiability logs logs.health "
+        "logs.conditioning estimation estimation.recursive consistency identification inspection "
+        "calibration design payload online response recovery sequential transmission planning simulation "
+        "export report studies studies.kinematics"
+    ),
+}
+"""Nobody inside uses them."""
+
+ALLOWED = {
+    room: set(rooms.split()) for floor in (GROUND, FOUNDATIONS, QUESTIONS, OUTSIDE) for room, rooms in floor.items()
+}
 
 
-def allowed(room: str) -> set[str]:
-    if room in FOUNDATIONS:
-        return set(FOUNDATIONS[: FOUNDATIONS.index(room) + 1])
-    if room in QUESTIONS:
-        return {*FOUNDATIONS, "identification", room} - ({"identification"} if room == "identification" else set()) | {
-            room
-        }
-    inside = {*FOUNDATIONS, *QUESTIONS}
-    return inside | {
-        "export": {"export"},
-        "report": {"report", "studies"},
-        "studies": {"studies", "export", "report"},
-    }.get(room, {"export", "report", "studies", "cli"})
+def module_of(path: Path) -> str:
+    """Dotted name below `armid`; a package by its own name."""
+    parts = path.relative_to(SOURCE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imports(path: Path) -> set[str]:
-    names = set()
+def room_of(module: str) -> str:
+    """`logs.readers` for a sub-package, else the first word."""
+    first, _, rest = module.partition(".")
+    second = rest.partition(".")[0]
+    return f"{first}.{second}" if second and (SOURCE / first / second / "__init__.py").exists() else first
+
+
+def imported(path: Path) -> set[str]:
+    """Modules below `armid` that a file names in its import statements, wherever they stand."""
+    out = set()
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("armid."):
-            names.add(node.module.split(".")[1])
-        elif isinstance(node, ast.ImportFrom) and node.module == "armid":
-            names.update(alias.name for alias in node.names if alias.name != "__version__")
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "armid":
+            below = node.module.removeprefix("armid").removeprefix(".")
+            for alias in node.names:
+                inner = f"{below}.{alias.name}".removeprefix(".")
+                place = SOURCE / inner.replace(".", "/")
+                out.add(inner if place.is_dir() or place.with_suffix(".py").exists() else below)
         elif isinstance(node, ast.Import):
-            names.update(alias.name.split(".")[1] for alias in node.names if alias.name.startswith("armid."))
-    return names
+            out |= {alias.name.removeprefix("armid.") for alias in node.names if alias.name.startswith("armid.")}
+    return out - {""}
 
 
-@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda p: str(p.relative_to(SOURCE)))
-def test_imports_point_downward(path: Path) -> None:
-    part = path.relative_to(SOURCE).parts[0].removesuffix(".py")
-    if part in ("__init__", "__main__"):
-        return
-    assert imports(path) <= allowed(part)
+def edges() -> dict[str, set[str]]:
+    """Room -> rooms it uses; the ground floor is everyone's and listed only for itself."""
+    out: dict[str, set[str]] = defaultdict(set)
+    for path in sorted(SOURCE.rglob("*.py")):
+        room = room_of(module_of(path))
+        if room in ("", "__main__"):
+            continue
+        used = {room_of(module) for module in imported(path)} - {room}
+        out[room] |= used if room in GROUND else used - set(GROUND)
+    return out
+
+
+@pytest.mark.parametrize("room", sorted(edges().keys() | ALLOWED.keys()))
+def test_every_edge_is_listed_and_every_listed_edge_is_used(room: str) -> None:
+    assert room in ALLOWED, f"{room} is a room that no floor lists"
+    used = edges()[room]
+    assert not used - ALLOWED[room], "used without being listed"
+    assert not ALLOWED[room] - used, "listed without being used"
+
+
+def within(room: str, other: str) -> bool:
+    """Whether two rooms are parts of one."""
+    return room.split(".")[0] == other.split(".")[0]
+
+
+@pytest.mark.parametrize("room", FOUNDATIONS)
+def test_foundations_rest_on_those_before_them(room: str) -> None:
+    order = list(FOUNDATIONS)
+    above = [other for other in ALLOWED[room] if not within(room, other) and order.index(other) > order.index(room)]
+    assert not above
+
+
+@pytest.mark.parametrize("room", QUESTIONS)
+def test_questions_do_not_ask_one_another(room: str) -> None:
+    others = {other for other in ALLOWED[room] if not within(room, other)}
+    assert others <= {*FOUNDATIONS, "identification"}
+
+
+def test_only_outside_uses_the_outside() -> None:
+    users = {room for room, used in ALLOWED.items() if used & set(OUTSIDE)}
+    assert users <= set(OUTSIDE)
+    assert not any("cli" in used for used in ALLOWED.values())
 
 
 HEAVY = {"scipy", "numba", "llvmlite", "mujoco", "sympy", "plotly", "clarabel", "jinja2", "pyarrow"}
 
 
+def loaded_by(program: str) -> set[str]:
+    """Libraries in memory after a program."""
+    code = f"{program}\nimport sys\nprint(*{{name.split('.')[0] for name in sys.modules}})"
+    return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
+
+
 @pytest.mark.parametrize("program", ["import armid", "import armid.cli; armid.cli.application()"])
 def test_starting_loads_nothing_heavy(program: str) -> None:
-    code = f"{program}\nimport sys\nprint(*{{name.split('.')[0] for name in sys.modules}})"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert not HEAVY & set(loaded)
+    assert not HEAVY & loaded_by(program)
+
+
+def test_inspecting_loads_symbols_and_nothing_else_that_is_heavy() -> None:
+    assert loaded_by("import armid; armid.inspect('cylindrical').summary()") & HEAVY == {"sympy"}
+
+
+def test_rigid_body_functions_load_no_compiler_for_a_few_samples() -> None:
+    program = "import armid; armid.inverse_dynamics(armid.load_robot('cylindrical'), *[[0.1, 0.2, 0.3]] * 3)"
+    assert not HEAVY & loaded_by(program)
+
+
+if __name__ == "__main__":
+    places = list(ALLOWED)
+    for name, used in edges().items():
+        listed = sorted(used, key=lambda room: places.index(room) if room in places else -1)
+        sys.stdout.write(f'    "{name}": "{" ".join(listed)}",\n')

@@ -223,7 +223,7 @@ def test_collision_with_the_cell_is_named() -> None:
 
 def test_a_joint_without_any_limit_of_force_gets_a_note() -> None:
     robot = planar_arm()
-    first = replace(robot.joints[0], limits=Limits(-3.0, 3.0, 2.0))
+    first = replace(robot.joints[0], limits=Limits(lower=-3.0, upper=3.0, velocity=2.0))
     robot = replace(robot, joints=(first, robot.joints[1]))
     plan = plan_motion(SplinePath(robot.joint_names, WAYPOINTS), model_of_robot(robot), PlanSettings(points=300))
     codes = {note.code for note in plan.notes}

@@ -31,7 +31,7 @@ WITHIN = 0.01
 def one_joint(drive: Drive, **limits: float) -> Robot:
     """0.2 kg m^2 about a vertical-free hinge without gravity."""
     robot = pendulum(drive)
-    return replace(robot, joints=(replace(robot.joints[0], limits=Limits(-10.0, 10.0, **limits)),))
+    return replace(robot, joints=(replace(robot.joints[0], limits=Limits(lower=-10.0, upper=10.0, **limits)),))
 
 
 def line(robot: Robot, length: float) -> SplinePath:

@@ -7,7 +7,7 @@ import pytest
 
 from armid.errors import ShapeError, UnknownNameError
 from armid.identifiability.structure import structural_base, structural_rows
-from armid.kernels.dynamics import coriolis_matrix, gravity, inverse_dynamics, mass_matrix
+from armid.kernels.dynamics import coriolis, gravity, inverse_dynamics, mass_matrix
 from armid.parameters.effects import Effects, TorqueSide
 from armid.planning.model import TorqueModel, model_of_base, model_of_robot, nominal_value
 from armid.planning.path import SplinePath
@@ -43,7 +43,7 @@ def test_terms_equal_those_of_mass_coriolis_and_gravity(name: str) -> None:
     q, first, second, _ = path.derivatives(theta)
     M = mass_matrix(robot, q) + np.diag(robot.drive("rotor_inertia"))
     A = np.einsum("nij,nj->ni", M, first)
-    B = np.einsum("nij,nj->ni", M, second) + np.einsum("nij,nj->ni", coriolis_matrix(robot, q, first), first)
+    B = np.einsum("nij,nj->ni", M, second) + np.einsum("nij,nj->ni", coriolis(robot, q, first), first)
     Gamma = gravity(robot, q)
     # An offset that gravity could explain (a vertical slide) is part of gravity's base parameter.
     offset = robot.drive("offset")

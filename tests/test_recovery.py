@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from armid.errors import InputError
-from armid.kernels.dynamics import coriolis_matrix, gravity, inverse_dynamics, mass_matrix
+from armid.kernels.dynamics import coriolis, gravity, inverse_dynamics, mass_matrix
 from armid.parameters.inertial import from_centre_of_mass
 from armid.payload.tool_change import tool_change
 from armid.recovery.recover import fit, random_poses, recover
@@ -260,7 +260,7 @@ def test_coriolis_terms_are_the_christoffel_symbols_of_the_recovered_inertia(
 
     dM = np.array([(M(q + h * e) - M(q - h * e)) / (2 * h) for e in np.eye(7)])
     S = 0.5 * (np.einsum("kij,k->ij", dM, qd) + np.einsum("jik,k->ij", dM, qd) - np.einsum("ijk,k->ij", dM, qd))
-    C = coriolis_matrix(robot, q[np.newaxis], qd[np.newaxis], inertial=found.standard)[0]
+    C = coriolis(robot, q[np.newaxis], qd[np.newaxis], inertial=found.standard)[0]
     assert np.allclose(C @ qd, S @ qd, atol=1e-7)
 
 

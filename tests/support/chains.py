@@ -39,11 +39,12 @@ def random_joint(rng: np.random.Generator, index: int) -> Joint:
         sign=int(rng.choice([1, -1])),
     )
     transforms = (*constants(int(rng.integers(0, 4))), variable, *constants(int(rng.integers(0, 3))))
+    rotor, viscous, coulomb = (float(abs(x)) for x in rng.normal(size=3))
     return Joint(
         name=f"j{index + 1}",
         kind=JointKind.PRISMATIC if prismatic else JointKind.REVOLUTE,
         transforms=transforms,
-        drive=Drive(*(float(abs(x)) for x in rng.normal(size=3)), offset=float(rng.normal())),
+        drive=Drive(rotor_inertia=rotor, viscous=viscous, coulomb=coulomb, offset=float(rng.normal())),
     )
 
 

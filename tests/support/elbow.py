@@ -26,7 +26,10 @@ def elbow_arm(rng: np.random.Generator, **fields: object) -> Robot:
         (Elementary(motion=Move.TX, value=0.1), Elementary(motion=Move.RY, value=0.0, variable=True)),
         (Elementary(motion=Move.TZ, value=0.4), Elementary(motion=Move.RY, value=0.0, variable=True)),
     )
-    drives = [Drive(0.0, *(float(x) for x in rng.uniform(0.5, 2.0, 2)), offset=float(rng.normal())) for _ in turns]
+    drives = []
+    for _ in turns:
+        viscous, coulomb = (float(x) for x in rng.uniform(0.5, 2.0, 2))
+        drives.append(Drive(viscous=viscous, coulomb=coulomb, offset=float(rng.normal())))
     joints = tuple(
         Joint(name=f"j{i + 1}", kind=JointKind.REVOLUTE, transforms=t, drive=d)
         for i, (t, d) in enumerate(zip(turns, drives))

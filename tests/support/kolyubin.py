@@ -50,7 +50,7 @@ def arm(table=NOMINAL, inertial=None) -> Robot:
             name=f"joint{i}",
             kind=JointKind.REVOLUTE,
             transforms=transforms(row(table[i]), Convention.MODIFIED, JointKind.REVOLUTE),
-            limits=Limits(-limit, limit),
+            limits=Limits(lower=-limit, upper=limit),
         )
         for i, limit in zip(range(1, 8), LIMITS, strict=True)
     )

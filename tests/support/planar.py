@@ -29,8 +29,10 @@ def planar_arm(
     )
     joints, links = [], []
     for i, chain in enumerate(chains):
-        drive = Drive(ROTOR[i], VISCOUS[i], COULOMB[i]) if friction else Drive(ROTOR[i])
-        limits = Limits(-3.0, 3.0, velocity, acceleration, jerk, torque[i])
+        drive = Drive(rotor_inertia=ROTOR[i], viscous=VISCOUS[i] * friction, coulomb=COULOMB[i] * friction)
+        limits = Limits(
+            lower=-3.0, upper=3.0, velocity=velocity, acceleration=acceleration, jerk=jerk, torque=torque[i]
+        )
         joints.append(Joint(name=f"j{i + 1}", kind=JointKind.REVOLUTE, transforms=chain, limits=limits, drive=drive))
         own = from_centre_of_mass(MASS[i], [CENTRE[i], 0.0, 0.0], np.diag([0.01, INERTIA[i], INERTIA[i]]))
         links.append(Link(f"l{i + 1}", own))

@@ -25,7 +25,7 @@ def arm(*, inertials: bool = True) -> Robot:
                 name=name,
                 kind=JointKind.REVOLUTE,
                 transforms=(*move, Elementary(motion=axis, variable=True)),
-                limits=Limits(-2.8, 2.8, 3.0, torque=200.0),
+                limits=Limits(lower=-2.8, upper=2.8, velocity=3.0, torque=200.0),
                 drive=Drive(rotor_inertia=0.3, viscous=1.5, coulomb=2.0, offset=0.3),
             )
         )

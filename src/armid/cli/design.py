@@ -92,13 +92,14 @@ def design(
 
     For example `armid design iiwa14 --seconds 20 --home 0,0,0,0,0,0,0`. Ctrl-C keeps the best motion so far.
     """
-    from armid.cli.inspect import chosen_effects, one_of
     from armid.cli.poses import named_cell
     from armid.design.criterion import DesignCriterion
     from armid.design.design import design_excitation
     from armid.design.search import Budget
     from armid.design.statement import DesignSettings, with_payload
+    from armid.parameters.effects import effects_of
     from armid.robot.load import load_robot
+    from armid.words import choice
 
     began = perf_counter()
     check_folder(out)
@@ -109,7 +110,7 @@ def design(
         arm = with_payload(arm, payload_mass, numbers("--payload-centre", payload_centre, 3))
     n = arm.n_joints
     settings = DesignSettings(
-        effects=chosen_effects(friction, rotor_inertia, "none", torques),
+        effects=effects_of(friction, rotor_inertia=rotor_inertia, torques=torques),
         periods=periods("--period", period),
         harmonics=harmonics,
         knots=spline_knots,
@@ -120,7 +121,7 @@ def design(
         analytic=analytic_bounds,
         resonance_hz=resonance_hz,
         self_collision=self_collision,
-        criterion=one_of("--criterion", criterion, DesignCriterion),
+        criterion=choice("--criterion", criterion, DesignCriterion),
         noise=None if noise is None else numbers("--noise", noise, n),
         goal_condition=goal_condition,
         goal_reserve=reserves(goal_reserve),

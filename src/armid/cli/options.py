@@ -16,16 +16,22 @@ from armid.parameters.effects import FRICTION_NAMES, FRICTION_SHAPES, PayloadRun
 VelocityWord = Literal["auto", "position", "measured"]
 
 
-def word_list(known: Sequence[str]) -> Callable[[str], str]:
-    """A parser of words with commas between them, of a fixed set; `none` alone for none. Gives them as typed."""
+def word_list(known: Sequence[str], *, none: bool = True) -> Callable[[str], str]:
+    """A parser of words with commas between them, of a fixed set; gives them as typed.
+
+    Args:
+        known: the words.
+        none: whether there may be none of them: `none`, alone.
+    """
+    listed = (*known, "none") if none else tuple(known)
 
     def parse(text: str) -> str:
         words = [word.strip() for word in text.split(",") if word.strip()]
         if "none" in words and len(words) > 1:
             raise typer.BadParameter(f"{text!r}: 'none' stands alone")
         for word in words:
-            if word != "none" and word not in known:
-                raise typer.BadParameter(f"no {word!r}; there are: {', '.join((*known, 'none'))}")
+            if word not in listed:
+                raise typer.BadParameter(f"no {word!r}; there are: {', '.join(listed)}")
         return text
 
     return parse

@@ -60,20 +60,20 @@ def poses(
     For example `armid poses mabi-max100 --for axis-inertia --cell mabi-max100`.
     """
     from armid.cli.design import numbers
-    from armid.cli.inspect import one_of
     from armid.design.pose_pool import Spread
     from armid.design.poses import PoseMethod, PoseSettings, Purpose, design_poses
     from armid.robot.load import load_robot
     from armid.rows.pose import ChainErrors
+    from armid.words import choice
 
     began = perf_counter()
     arm = load_robot(robot, base=base, tip=tip)
     settings = PoseSettings(
         count=count,
         frame=frame,
-        errors=None if errors is None else one_of("--errors", errors, ChainErrors),
-        method=one_of("--method", method, PoseMethod),
-        spread=one_of("--spread", spread, Spread),
+        errors=None if errors is None else choice("--errors", errors, ChainErrors),
+        method=choice("--method", method, PoseMethod),
+        spread=choice("--spread", spread, Spread),
         pool=None if pool is None else tuple(int(x) for x in numbers("--pool", pool, None)),
         starts=starts,
         margin=margin,
@@ -81,7 +81,7 @@ def poses(
         reference=None if reference is None else numbers("--reference", reference, arm.n_joints),
         transitions=transitions,
     )
-    found = design_poses(arm, one_of("--for", purpose, Purpose), settings, cell=named_cell(cell), seed=seed)
+    found = design_poses(arm, choice("--for", purpose, Purpose), settings, cell=named_cell(cell), seed=seed)
     result = as_dict(found, written(found, out), perf_counter() - began)
     if not as_json:
         show(found, result)

@@ -186,12 +186,11 @@ def gravity_terms(found: Recovery) -> list[dict[str, Any]]:
     """Gravity coefficients in closed form with their values, as eqs. 28-29 of [Gaz2014]."""
     if found.gravity is None:
         return []
+    from armid.identifiability.closed_terms import closed_terms
     from armid.identifiability.expressions import plain
-    from armid.inspection.inspection import Quantity, closed_terms, sources_for
-    from armid.parameters.effects import Effects
+    from armid.rows.gravity import GravityRows
 
-    sources = sources_for(found.robot, (Quantity.GRAVITY,), Effects())
-    terms, _, _ = closed_terms(sources, found.gravity.base)
+    terms = closed_terms((GravityRows(found.robot),), found.gravity.base).terms
     estimate = found.gravity
     return [
         {"name": n, "expression": plain(t), "value": float(v), "standard_deviation": float(s)}

@@ -1,111 +1,11 @@
-"""What a good experiment is, as a smooth function of the Gram matrix of its rows, with its gradient.
-
-All are written so that smaller is better. With G = A^T A / N and its eigenvalues w (squared singular values):
-
-    condition          log of the condition number of A, as a Schatten norm product ||A||_p ||A^+||_p
-    log-det            -1/(2 r) log det G
-    smallest           -log of the smallest singular value, likewise smoothed
-    worst-deviation    log of the largest relative standard deviation of a parameter, likewise smoothed
-
-Plain largest and smallest eigenvalues have kinks wherever two of them meet, which is where an optimiser drives them.
-"""
+"""The criteria excitation is searched by, under the names of this room."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import StrEnum
+from armid.identifiability.smooth import FLOOR, Merit, SmoothCriterion, gram_condition_number
 
-import numpy as np
+DesignCriterion = SmoothCriterion
+CriterionSettings = Merit
+condition_number = gram_condition_number
 
-from armid.arrays import FloatArray
-
-
-class DesignCriterion(StrEnum):
-    """Which quality of the rows is improved."""
-
-    CONDITION = "condition"
-    LOG_DET = "log-det"
-    SMALLEST = "smallest"
-    WORST_DEVIATION = "worst-deviation"
-
-
-FLOOR = 1e-13
-"""Eigenvalues below this fraction of the largest are round-off of the Gram matrix; the criterion flattens out there."""
-
-
-@dataclass(frozen=True, eq=False)
-class CriterionSettings:
-    """A criterion with its settings.
-
-    Args:
-        criterion: which one.
-        power: p of the smoothing; 2-norm condition number in the limit of large p.
-        scale: magnitude of each parameter, for relative deviations, shape [r].
-    """
-
-    criterion: DesignCriterion = DesignCriterion.CONDITION
-    power: float = 8.0
-    scale: FloatArray | None = None
-
-    def __call__(self, G: FloatArray) -> tuple[float, FloatArray]:
-        """Value and derivative by G (symmetric), shape [r, r]."""
-        w, V = np.linalg.eigh(G)
-        w = np.maximum(w, FLOOR * w[-1])
-        match self.criterion:
-            case DesignCriterion.CONDITION:
-                value, slope = smooth_condition(w, self.power)
-            case DesignCriterion.SMALLEST:
-                value, slope = smooth_reciprocal(w, self.power)
-            case DesignCriterion.LOG_DET:
-                value, slope = -0.5 * float(np.log(w).mean()), -0.5 / (len(w) * w)
-            case DesignCriterion.WORST_DEVIATION:
-                return worst_deviation(w, V, self.power, self.scale)
-        return value, (V * slope) @ V.T
-
-    def values(self, G: FloatArray) -> FloatArray:
-        """Values alone of many matrices at once, shape [k, r, r] -> [k]; for trying exchanges."""
-        if self.criterion is DesignCriterion.WORST_DEVIATION:
-            return np.array([self(one)[0] for one in G])
-        w = np.linalg.eigvalsh(G)
-        w = np.maximum(w, FLOOR * w[:, -1:])
-        if self.criterion is DesignCriterion.LOG_DET:
-            return np.asarray(-0.5 * np.log(w).mean(axis=1))
-        half = self.power / 2
-        value = np.log(((w[:, :1] / w) ** half).sum(axis=1)) / self.power - 0.5 * np.log(w[:, 0])
-        if self.criterion is DesignCriterion.CONDITION:
-            value += np.log(((w / w[:, -1:]) ** half).sum(axis=1)) / self.power + 0.5 * np.log(w[:, -1])
-        return np.asarray(value)
-
-
-def smooth_condition(w: FloatArray, power: float) -> tuple[float, FloatArray]:
-    """log(||A||_p ||A^+||_p) from ascending squared singular values, and its derivative by each."""
-    half = power / 2
-    large = (w / w[-1]) ** half
-    value, slope = smooth_reciprocal(w, power)
-    return value + 0.5 * float(np.log(w[-1])) + float(np.log(large.sum())) / power, slope + 0.5 * large / (
-        w * large.sum()
-    )
-
-
-def smooth_reciprocal(w: FloatArray, power: float) -> tuple[float, FloatArray]:
-    """Log ||A^+||_p from ascending squared singular values, and its derivative by each."""
-    small = (w[0] / w) ** (power / 2)
-    return float(np.log(small.sum())) / power - 0.5 * float(np.log(w[0])), -0.5 * small / (w * small.sum())
-
-
-def worst_deviation(w: FloatArray, V: FloatArray, power: float, scale: FloatArray | None) -> tuple[float, FloatArray]:
-    """Log of the p-norm of relative standard deviations sqrt((G^-1)_ii) / scale_i, and its derivative by G."""
-    inverse = (V / w) @ V.T
-    relative = np.diag(inverse) / (np.ones(len(w)) if scale is None else scale**2)
-    peak = relative.max()
-    shares = (relative / peak) ** (power / 2)
-    value = 0.5 * float(np.log(peak)) + float(np.log(shares.sum())) / power
-    by_relative = 0.5 * shares / (relative * shares.sum())
-    by_diagonal = by_relative / (np.ones(len(w)) if scale is None else scale**2)
-    return value, -(inverse * by_diagonal) @ inverse
-
-
-def condition_number(G: FloatArray) -> float:
-    """2-norm condition number of A from A^T A; infinite when G is singular to working precision."""
-    w = np.linalg.eigvalsh(G)
-    return float(np.sqrt(w[-1] / w[0])) if w[0] > FLOOR * w[-1] else float("inf")
+__all__ = ["FLOOR", "CriterionSettings", "DesignCriterion", "condition_number"]

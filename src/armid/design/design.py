@@ -15,7 +15,8 @@ from armid.design.prediction import attained, predicted_deviations
 from armid.design.search import Budget, Search, Watcher, search
 from armid.design.statement import DEFAULT_MARGIN, DesignSettings, check_start, checked, families_of, stated
 from armid.identifiability.base import BaseParameters
-from armid.identifiability.expectation import condition_numbers, excitation_information
+from armid.identifiability.criteria import condition_numbers
+from armid.identifiability.expectation import excitation_information
 from armid.motions.basis import Basis
 from armid.motions.fourier import FourierTrajectory
 from armid.motions.limits import InfeasibleError, MotionLimits, motion_limits

@@ -15,7 +15,7 @@ import numpy as np
 
 from armid.kernels.tape import Node, Op, Tape
 from armid.parameters.inertial import N_INERTIAL
-from armid.recursion.dynamics import coriolis_matrix, inverse_dynamics, mass_matrix
+from armid.recursion.dynamics import coriolis, inverse_dynamics, mass_matrix
 from armid.recursion.motion import drive_coordinates, geometric_coordinates
 from armid.robot.robot import Robot
 
@@ -110,7 +110,7 @@ def _mass(robot: Robot, inputs: list[list[Node]], pi: list[list[Node]], tape: Ta
 
 def _coriolis(robot: Robot, inputs: list[list[Node]], pi: list[list[Node]], tape: Tape) -> Sequence[Node]:
     q, qd = (geometric_coordinates(robot, x, tape) for x in inputs)
-    C = _both_sides(robot, coriolis_matrix(robot, q, qd, pi, tape), tape)
+    C = _both_sides(robot, coriolis(robot, q, qd, pi, tape), tape)
     return [value for row in C for value in row]
 
 

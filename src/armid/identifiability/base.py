@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +46,9 @@ class WeakDirection:
 
     ratio: float
     combination: tuple[tuple[str, float], ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"ratio": self.ratio, "combination": dict(self.combination)}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -238,13 +242,19 @@ def cleaned(K: FloatArray, lengths: FloatArray) -> FloatArray:
     return np.where(np.abs(K - short) <= COEFFICIENT_ROUND_OFF * 0.1 * np.maximum(1.0, np.abs(K)), short, K) + 0.0
 
 
-def weak_directions(scaled: FloatArray, names: Sequence[str]) -> tuple[WeakDirection, ...]:
-    """Directions whose singular value is far below the others, weakest first."""
+def weak_directions(scaled: FloatArray, names: Sequence[str], *, below: float = WEAK) -> tuple[WeakDirection, ...]:
+    """Directions whose singular value is far below the others, weakest first.
+
+    Args:
+        scaled: rows with columns of unit length, or their R factor, shape [m, r].
+        names: of the columns.
+        below: fraction of the largest singular value.
+    """
     _, values, Vt = np.linalg.svd(scaled, full_matrices=False)
     out = []
     for k in range(len(values) - 1, -1, -1):
-        ratio = float(values[k] / values[0])
-        if ratio >= WEAK:
+        ratio = float(values[k] / values[0]) if values[0] > 0.0 else 0.0
+        if ratio >= below:
             break
         v = Vt[k] * np.sign(Vt[k][np.argmax(np.abs(Vt[k]))])
         # Entries below a tenth of the largest do not decide which parameters trade off against each other.

@@ -15,7 +15,7 @@ from armid.identifiability.errors import NothingIdentifiableError, UnsupportedCl
 from armid.identifiability.rank import ZERO_COLUMN
 from armid.kernels.source import Row, RowSource
 from armid.parameters.inertial import N_INERTIAL, transformed
-from armid.parameters.space import PAYLOAD
+from armid.parameters.space import OwnerKind, ParameterSpace
 from armid.recursion.placement import Placement
 from armid.recursion.scalars import transpose_times
 from armid.recursion.symbols import FieldScalars, with_exact_angles
@@ -55,32 +55,39 @@ class NullVectors:
     basis: FloatArray
 
 
-def blocks_of(robot: Robot, parameters: Sequence[str]) -> list[Block]:
+def blocks_of(robot: Robot, space: ParameterSpace) -> list[Block]:
     """Blocks from base to tip, the payload last, behind a rigid joint."""
-    place = {name: i for i, name in enumerate(parameters)}
+    n = robot.n_joints
     out = []
     for i, joint in enumerate(robot.joints):
         k = joint.variable_index
         variable = replace(joint.transforms[k], variable=False, sign=1)
-        drives = tuple(j for name, j in place.items() if name.startswith(f"joint{i + 1}."))
         out.append(
             Block(
-                link_start=place.get(f"link{i + 1}.mass"),
-                parent_start=place.get(f"link{i}.mass"),
+                link_start=space.first_of(OwnerKind.LINK, i),
+                parent_start=space.first_of(OwnerKind.LINK, i - 1),
                 before=(*joint.transforms[:k], variable),
                 after=joint.transforms[k + 1 :],
-                drives=drives,
+                drives=_drive_columns(space, OwnerKind.JOINT, i),
             )
         )
-    if f"{PAYLOAD}.mass" in place:
-        start = place[f"{PAYLOAD}.mass"]
-        extra = tuple(
-            j for name, j in place.items() if name.startswith(f"{PAYLOAD}.") and not 0 <= j - start < N_INERTIAL
-        )
+    start = space.first_of(OwnerKind.PAYLOAD, n)
+    if start is not None:
         out.append(
-            Block(link_start=start, parent_start=place[f"link{robot.n_joints}.mass"], before=(), after=(), drives=extra)
+            Block(
+                link_start=start,
+                parent_start=space.first_of(OwnerKind.LINK, n - 1),
+                before=(),
+                after=(),
+                drives=_drive_columns(space, OwnerKind.PAYLOAD, n),
+            )
         )
     return out
+
+
+def _drive_columns(space: ParameterSpace, kind: OwnerKind, body: int) -> tuple[int, ...]:
+    """Columns of everything that belongs to a joint or the payload without being one of a body's ten."""
+    return tuple(i for i, p in enumerate(space) if p.kind is kind and p.body == body and p.component is None)
 
 
 def change_of_frame(T: FloatArray) -> FloatArray:
@@ -163,12 +170,11 @@ def rational_inputs(source: RowSource, rng: np.random.Generator, scalars: FieldS
     if robot.coupling is not None:
         raise UnsupportedClosedFormError(f"{robot.name}: drives that move several joints have no closed form here")
     out = []
-    for name in source.inputs:
+    # Positions are the first inputs of every source that belongs to an arm.
+    turns = [joint.kind is JointKind.REVOLUTE for joint in robot.joints]
+    for k in range(len(source.inputs)):
         draw = Fraction(int(rng.integers(1, 9)) * int(rng.choice([-1, 1])), int(rng.integers(1, 9)))
-        turns = (
-            name.startswith("q") and name[1:].isdigit() and robot.joints[int(name[1:]) - 1].kind is JointKind.REVOLUTE
-        )
-        out.append(scalars.angle(draw) if turns else scalars.number(draw))
+        out.append(scalars.angle(draw) if k < len(turns) and turns[k] else scalars.number(draw))
     return out
 
 

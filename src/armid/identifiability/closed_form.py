@@ -14,11 +14,11 @@ from sympy.printing.numpy import NumPyPrinter
 from armid.arrays import FloatArray, samples
 from armid.errors import ShapeError, UnknownNameError
 from armid.identifiability.errors import UnsupportedClosedFormError
-from armid.identifiability.regrouping import ArmSource
 from armid.recursion.scalars import GRAVITY
 from armid.recursion.symbols import length_symbols, with_exact_angles
 from armid.recursion.trigonometry import TrigonometricScalars
 from armid.robot.robot import Robot
+from armid.rows.quantity import ArmSource
 
 Polynomial = Any
 """An element of the ring of `TrigonometricScalars`."""

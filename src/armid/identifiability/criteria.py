@@ -92,6 +92,13 @@ def base_factor(information: Information, base: BaseParameters | None = None) ->
     return chosen.stacked()[:-1, :-1]
 
 
+def condition_numbers(information: Information, base: BaseParameters) -> tuple[float, float]:
+    """2-norm condition number of the stacked base columns: unscaled, and with columns of unit norm."""
+    R = base_factor(information, base)
+    norms = np.linalg.norm(R, axis=0)
+    return float(np.linalg.cond(R)), float(np.linalg.cond(R / np.where(norms > 0.0, norms, 1.0)))
+
+
 def evaluate(criterion: Criterion, R: npt.ArrayLike, *, rows: float = 1.0) -> Evaluation:
     """A criterion and its gradient from any R (or A) with the same A^T A.
 

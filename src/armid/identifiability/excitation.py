@@ -9,7 +9,7 @@ import numpy as np
 
 from armid.arrays import FloatArray, read_only
 from armid.errors import InputError
-from armid.identifiability.base import BaseParameters, WeakDirection
+from armid.identifiability.base import BaseParameters, WeakDirection, weak_directions
 from armid.identifiability.criteria import standard_deviations
 from armid.identifiability.rank import checked_tolerance, decide_rank, scaled_columns
 from armid.information.information import Information
@@ -78,7 +78,7 @@ def excitation(
     excited = tuple(bool(x > tolerance) for x in strength)
     values = decide_rank(scaled, tolerance=tolerance, why="strength of excitation").singular_values
     low = float(values[-1] ** 2) if len(values) == len(base) else 0.0
-    directions = open_directions(scaled, base.names, tolerance)
+    directions = weak_directions(scaled, base.names, below=tolerance)
     deviations = np.where(strength > np.finfo(float).eps * len(base), deviations_of(R, norms), np.inf)
     return Excitation(
         names=base.names,
@@ -129,19 +129,6 @@ def deviations_of(R: FloatArray, norms: FloatArray) -> FloatArray:
     touched = (Vt[~kept] ** 2).sum(axis=0) > np.finfo(float).eps ** 0.5
     spread = np.sqrt(((Vt[kept] / s[kept, np.newaxis]) ** 2).sum(axis=0))
     return np.where(touched | (norms == 0.0), np.inf, spread / np.where(norms > 0.0, norms, 1.0))
-
-
-def open_directions(scaled: FloatArray, names: tuple[str, ...], tolerance: float) -> tuple[WeakDirection, ...]:
-    """Right singular vectors below the tolerance, weakest first."""
-    _, s, Vt = np.linalg.svd(scaled, full_matrices=False)
-    out = []
-    for k in range(len(s) - 1, -1, -1):
-        if s[k] > tolerance * s[0]:
-            break
-        v = Vt[k] * np.sign(Vt[k][np.argmax(np.abs(Vt[k]))])
-        order = [int(i) for i in np.argsort(-np.abs(v)) if abs(v[i]) >= 0.1 * np.abs(v).max()]
-        out.append(WeakDirection(float(s[k] / s[0]), tuple((names[i], float(v[i])) for i in order)))
-    return tuple(out)
 
 
 def excitation_notes(names: tuple[str, ...], excited: tuple[bool, ...]) -> list[Note]:

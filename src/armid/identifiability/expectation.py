@@ -6,11 +6,13 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.identifiability.base import BaseParameters
+from armid.identifiability.criteria import condition_numbers
 from armid.identifiability.structure import structural_base
 from armid.information.accumulate import accumulate
 from armid.information.information import Information
 from armid.motions.trajectory import Trajectory
 from armid.parameters.effects import Effects
+from armid.robot.described import described_values
 from armid.robot.robot import Robot
 from armid.rows.torque import TorqueRows
 
@@ -28,13 +30,6 @@ def excitation_information(rows: TorqueRows, trajectory: Trajectory) -> Informat
     """What one run of a motion tells about the standard parameters, with measured values left at zero."""
     x = excitation_inputs(trajectory)
     return accumulate(rows, x, np.zeros((len(x), len(rows.channels))))
-
-
-def condition_numbers(information: Information, base: BaseParameters) -> tuple[float, float]:
-    """2-norm condition number of the stacked base columns: unscaled, and with columns of unit norm."""
-    R = information.select(base.independent).stacked()[:-1, :-1]
-    norms = np.linalg.norm(R, axis=0)
-    return float(np.linalg.cond(R)), float(np.linalg.cond(R / np.where(norms > 0.0, norms, 1.0)))
 
 
 def trajectory_condition(robot: Robot, effects: Effects, trajectory: Trajectory) -> float:
@@ -56,18 +51,7 @@ def assumed_noise(robot: Robot, channels: int) -> FloatArray:
 
 def nominal_base(robot: Robot, rows: TorqueRows, base: BaseParameters) -> FloatArray:
     """Base parameters of the robot's own nominal values, shape [r]."""
-    values = np.zeros(len(base.parameters))
-    for name, i in ((name, rows.space.index(name)) for name in rows.columns):
-        owner, quantity = name.split(".")
-        k = rows.space.parameters[i].body
-        if owner.startswith("joint"):
-            values[i] = getattr(robot.joints[k].drive, quantity.removeprefix("motor_"), 0.0)
-    inertial = robot.inertial
-    for k in range(robot.n_joints):
-        if f"link{k + 1}.mass" in rows.space:
-            first = rows.space.index(f"link{k + 1}.mass")
-            values[first : first + 10] = inertial[10 * k : 10 * k + 10]
-    return base.values(values)
+    return base.values(described_values(robot, rows.space))
 
 
 SCALE_FLOOR = 0.05

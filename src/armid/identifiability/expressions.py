@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 
 import sympy
+
+from armid.parameters.inertial import InertialIndex
+from armid.parameters.space import OwnerKind, Parameter
 
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _SUPERSCRIPTS = {"2": "²", "3": "³", "4": "⁴"}
@@ -42,7 +46,7 @@ _SHORT_LATEX = {
 Terms = Mapping[str, sympy.Expr]
 
 
-def grouped(terms: Terms) -> list[tuple[sympy.Expr, list[str]]]:
+def _grouped(terms: Terms) -> list[tuple[sympy.Expr, list[str]]]:
     """Terms with the same coefficient together, in order of first appearance."""
     out: dict[sympy.Expr, list[str]] = {}
     for name, coefficient in terms.items():
@@ -50,10 +54,10 @@ def grouped(terms: Terms) -> list[tuple[sympy.Expr, list[str]]]:
     return list(out.items())
 
 
-def joined(terms: Terms, name: Callable[[str], str], number: Callable[[sympy.Expr], str], times: str) -> str:
+def _joined(terms: Terms, name: Callable[[str], str], number: Callable[[sympy.Expr], str], times: str) -> str:
     """A sum written with the given ways to write names and coefficients."""
     text = ""
-    for coefficient, names in grouped({name: decimal(value) for name, value in terms.items()}):
+    for coefficient, names in _grouped({name: _decimal(value) for name, value in terms.items()}):
         negative = coefficient.could_extract_minus_sign()
         factor = -coefficient if negative else coefficient
         body = " + ".join(name(n) for n in names)
@@ -67,38 +71,79 @@ def joined(terms: Terms, name: Callable[[str], str], number: Callable[[sympy.Exp
     return text
 
 
-def decimal(x: sympy.Expr) -> sympy.Expr:
+def _decimal(x: sympy.Expr) -> sympy.Expr:
     """Fractions whose decimals are long as decimals of seven digits; short ones stay as they are."""
-    return x.xreplace({r: short_number(r) for r in x.atoms(sympy.Rational) if r.q > 12})
+    return x.xreplace({r: _short_number(r) for r in x.atoms(sympy.Rational) if r.q > 12})
 
 
-def short_number(r: sympy.Rational) -> sympy.Expr:
+def _short_number(r: sympy.Rational) -> sympy.Expr:
     """Seven digits, or the integer they come to."""
     value = float(f"{float(r):.7g}")
     return sympy.Integer(round(value)) if value == round(value) else sympy.Float(value, 7)
 
 
-def text_of(x: sympy.Expr) -> str:
+def _text_of(x: sympy.Expr) -> str:
     """An expression in SymPy's own syntax, decimals without trailing zeros."""
-    return str(sympy.sstr(decimal(x), full_prec=False))
+    return str(sympy.sstr(_decimal(x), full_prec=False))
 
 
 def plain(terms: Terms) -> str:
     """`link2.my + d3*link3.mass + (d3 + d4)*(link4.mass + link5.mass)`."""
-    return joined(terms, str, lambda c: text_of(c).replace("**", "^"), "*")
+    return _joined(terms, str, lambda c: _text_of(c).replace("**", "^"), "*")
 
 
-def unicode(terms: Terms) -> str:
-    """`my₂ + d₃ m₃ + (d₃ + d₄) (m₄ + m₅)`."""
+@dataclass(frozen=True)
+class Notation:
+    """How the parameters of an arm are written in mathematics.
 
-    def number(c: sympy.Expr) -> str:
-        text = text_of(c).replace("*", "\0")
-        text = "".join(unicode_symbol(part) if part.isidentifier() else part for part in _split(text))
-        for digit, raised in _SUPERSCRIPTS.items():
-            text = text.replace(f"\0\0{digit}", raised)
-        return text.replace("\0\0", "^").replace("\0", " ")
+    Args:
+        parameters: standard parameters by name; any other name is written as it is.
+    """
 
-    return joined(terms, unicode_name, number, " ")
+    parameters: Mapping[str, Parameter]
+
+    @classmethod
+    def of(cls, parameters: Iterable[Parameter]) -> Notation:
+        """For the standard parameters of an arm."""
+        return cls({parameter.name: parameter for parameter in parameters})
+
+    def unicode(self, terms: Terms) -> str:
+        """`my₂ + d₃ m₃ + (d₃ + d₄) (m₄ + m₅)`."""
+        return _joined(terms, self.unicode_name, _unicode_number, " ")
+
+    def latex(self, terms: Terms) -> str:
+        """The same for LaTeX."""
+        return _joined(terms, self.latex_name, lambda c: str(sympy.latex(_decimal(c), full_prec=False)), r"\,")
+
+    def unicode_name(self, name: str) -> str:
+        """`link3.mx` as `mx₃`, `payload.mass` as `m_P`."""
+        p = self.parameters.get(name)
+        if p is None:
+            return name
+        index = "_P" if p.kind is OwnerKind.PAYLOAD else str(p.body + 1).translate(_SUBSCRIPTS)
+        return _SHORT.get(p.quantity, p.quantity) + index
+
+    def latex_name(self, name: str) -> str:
+        """`link3.mx` as `mx_{3}`."""
+        p = self.parameters.get(name)
+        if p is None:
+            return rf"\mathit{{{name}}}"
+        index = rf"\mathrm{{{p.owner}}}" if p.kind is OwnerKind.PAYLOAD else str(p.body + 1)
+        if p.quantity in _SHORT_LATEX:
+            short = _SHORT_LATEX[p.quantity]
+        elif p.component is not None and p.component >= InertialIndex.IXX:
+            short = rf"I_{{{p.quantity[1:]}}}"
+        else:
+            short = rf"\mathit{{{p.quantity}}}"
+        return rf"{{{short}}}_{{{index}}}" if "_" not in short else rf"{{{short}}}_{{,{index}}}"
+
+
+def _unicode_number(c: sympy.Expr) -> str:
+    text = _text_of(c).replace("*", "\0")
+    text = "".join(_unicode_symbol(part) if part.isidentifier() else part for part in _split(text))
+    for digit, raised in _SUPERSCRIPTS.items():
+        text = text.replace(f"\0\0{digit}", raised)
+    return text.replace("\0\0", "^").replace("\0", " ")
 
 
 def _split(text: str) -> list[str]:
@@ -113,30 +158,7 @@ def _split(text: str) -> list[str]:
     return parts
 
 
-def unicode_symbol(name: str) -> str:
+def _unicode_symbol(name: str) -> str:
     """`d3` as `d₃`."""
     stem = name.rstrip("0123456789")
     return stem + name[len(stem) :].translate(_SUBSCRIPTS)
-
-
-def unicode_name(parameter: str) -> str:
-    """`link3.mx` as `mx₃`, `payload.mass` as `m_P`."""
-    owner, _, quantity = parameter.partition(".")
-    index = owner[len(owner.rstrip("0123456789")) :]
-    short = _SHORT.get(quantity, quantity)
-    return short + (index.translate(_SUBSCRIPTS) if index else "_" + owner[:1].upper())
-
-
-def latex(terms: Terms) -> str:
-    """The same for LaTeX."""
-    return joined(terms, latex_name, lambda c: str(sympy.latex(decimal(c), full_prec=False)), r"\,")
-
-
-def latex_name(parameter: str) -> str:
-    """`link3.mx` as `mx_{3}`."""
-    owner, _, quantity = parameter.partition(".")
-    index = owner[len(owner.rstrip("0123456789")) :] or rf"\mathrm{{{owner}}}"
-    short = _SHORT_LATEX.get(quantity)
-    if short is None:
-        short = rf"I_{{{quantity[1:]}}}" if quantity.startswith("I") else rf"\mathit{{{quantity}}}"
-    return rf"{{{short}}}_{{{index}}}" if "_" not in short else rf"{{{short}}}_{{,{index}}}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -41,6 +42,14 @@ class RankDecision:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "singular_values", read_only(self.singular_values))
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "tolerance": self.tolerance,
+            "gap": self.gap,
+            "reason": self.reason,
+            "singular_values": self.singular_values.tolist(),
+        }
 
     @property
     def condition_number(self) -> float:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 import sympy
@@ -30,11 +30,11 @@ from armid.identifiability.blocks import (
 )
 from armid.identifiability.errors import UnsupportedClosedFormError
 from armid.identifiability.structure import structural_base, structural_rows
-from armid.kernels.source import RowSource
 from armid.parameters.inertial import N_INERTIAL
 from armid.recursion.symbols import FieldScalars, exact_number, length_symbols
 from armid.robot.elementary import Elementary
 from armid.robot.robot import Robot
+from armid.rows.quantity import ArmSource
 
 Vector = dict[int, Any]
 """Sparse vector over the standard parameters, entries in the field of the lengths."""
@@ -46,14 +46,6 @@ BLOCK_SAMPLES = 40
 """More than twice the columns of one link with everything in its drive."""
 ROUND_OFF = 1e-14
 """Error of a numeric coefficient per unit of that condition number."""
-
-
-@runtime_checkable
-class ArmSource(RowSource, Protocol):
-    """A source of rows that belongs to an arm."""
-
-    @property
-    def robot(self) -> Robot: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +82,7 @@ def regroup(*sources: ArmSource, base: BaseParameters | None = None) -> Regroupi
     scalars = FieldScalars(length_symbols(robot))
     vectors: dict[int, Vector] = {}
     draws = [null_spaces(sources, lengths) for lengths in random_lengths(scalars.lengths)]
-    for i, block in enumerate(blocks_of(robot, base.parameters)):
+    for i, block in enumerate(blocks_of(robot, sources[0].space)):
         basis = null_vectors(i, block, [draw[i] for draw in draws], sources, scalars)
         reduce_block([lifted(block, v, scalars) for v in basis], vectors)
     if set(vectors) != {int(i) for i in base.dependent}:
@@ -126,7 +118,7 @@ def null_spaces(sources: Sequence[ArmSource], lengths: dict[str, float]) -> list
     """All D_i at given lengths."""
     moved = [replace(source, robot=with_lengths(source.robot, lengths)) for source in sources]  # type: ignore[type-var]
     A = np.vstack([structural_rows(s, count=BLOCK_SAMPLES).reshape(-1, len(s.columns)) for s in moved])
-    return [block_null_vectors(block, A) for block in blocks_of(moved[0].robot, moved[0].columns)]
+    return [block_null_vectors(block, A) for block in blocks_of(moved[0].robot, moved[0].space)]
 
 
 def null_vectors(
@@ -146,7 +138,7 @@ def null_vectors(
         if same(draws[0], null_spaces(sources, {**first, name: second[name]})[i])
     }
     exact = [replace(s, robot=with_lengths(s.robot, fixed, forget=True)) for s in sources]  # type: ignore[type-var]
-    return exact_null_vectors(blocks_of(exact[0].robot, exact[0].columns)[i], exact, scalars)
+    return exact_null_vectors(blocks_of(exact[0].robot, exact[0].space)[i], exact, scalars)
 
 
 def same(a: NullVectors, b: NullVectors) -> bool:

@@ -1,179 +1,264 @@
-"""What can be identified: one arm, a set of effects, and what is measured."""
+"""What can be identified, as an answer."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from armid.documents import write_json, write_text
 from armid.errors import InputError
-from armid.identifiability.base import BaseParameters
-from armid.identifiability.errors import UnsupportedClosedFormError
-from armid.identifiability.rank import STRUCTURAL_TOLERANCE
-from armid.identifiability.structure import structure
-from armid.kernels.source import RowSource
-from armid.notes import Note, Severity
-from armid.parameters.effects import Effects, PayloadRuns
+from armid.identifiability.base import BaseParameters, Category
+from armid.inspection.closed_form import ArmForm, FormWord, arm_form, axis_caption, form_files
+from armid.inspection.motion_excitation import MotionExcitation
+from armid.notes import Note
+from armid.outcome import Check, Listing, Outcome, Provenance
+from armid.page import Cell, Table
+from armid.parameters.effects import Effects
+from armid.parameters.space import Parameter
 from armid.robot.robot import Robot
-from armid.rows.axis_inertia import AxisInertiaRows
-from armid.rows.gravity import GravityRows
-from armid.rows.inertia_matrix import InertiaMatrixRows
-from armid.rows.pose import ChainErrors, PoseMeasure, PoseRows
-from armid.rows.torque import TorqueRows
+from armid.rows.quantity import Quantity
+from armid.words import choice
 
 if TYPE_CHECKING:
     import sympy
 
-
-class Quantity(StrEnum):
-    """What is measured."""
-
-    TORQUE = "torque"
-    GRAVITY = "gravity"
-    INERTIA_MATRIX = "inertia-matrix"
-    AXIS_INERTIA = "axis-inertia"
-    POSE = "pose"
+WEAKEST_SHOWN = 6
+"""Parameters a motion excites least, in the summary; the page has all."""
 
 
-_DYNAMIC: dict[Quantity, Any] = {
-    Quantity.TORQUE: TorqueRows,
-    Quantity.GRAVITY: GravityRows,
-    Quantity.INERTIA_MATRIX: InertiaMatrixRows,
-    Quantity.AXIS_INERTIA: AxisInertiaRows,
-}
-
-
-NOTES_THAT_MATTER = ("angle-rounded", "tip-chosen", "branch-lumped", "inertial-impossible")
-"""What a reader of a description says that decides what can be identified, or that identification would mend."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tracking:
-    """How a pose is measured.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InspectedParameter:
+    """One standard parameter and what measurements say about it.
 
     Args:
-        frame: name of the tracked frame; the tip by default.
-        measure: the whole pose, points, or distances of points.
-        points: fixed to the frame [m].
-        model: which constants are in question; by default what the description calls for.
+        name: `link3.mx`.
+        unit: SI; empty for kinematic errors, which are in m or rad.
+        identifiable: alone, in combination, or not at all.
+        expression: the combination that bears its name; empty when it leads none.
+        enters: base parameters it is part of, with commas between them.
     """
 
-    frame: str | None = None
-    measure: PoseMeasure = PoseMeasure.POSE
-    points: tuple[tuple[float, float, float], ...] = ((0.0, 0.0, 0.0),)
-    model: ChainErrors | None = None
+    name: str
+    unit: str
+    identifiable: Category
+    expression: str
+    enters: str
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Inspection:
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Inspection(Outcome):
     """What can be identified.
 
     Args:
         robot: the arm.
         quantities: what is measured.
         effects: what the model holds.
+        standard: the standard parameters; empty for poses.
         base: the base parameters with numbers.
         terms: their coefficients as exact expressions, in the link lengths where closed forms exist.
         closed_form: whether they do.
         per_channel: rank of each channel's own rows.
+        motion: what a motion on request excites of it.
+        forms: closed forms on request.
+        checks: conditions the answer was held against.
         notes: what a reader must know.
+        provenance: what it came from.
     """
+
+    _page: ClassVar[str] = "armid.report.inspection:inspection_report"
 
     robot: Robot
     quantities: tuple[Quantity, ...]
     effects: Effects
+    standard: tuple[Parameter, ...]
     base: BaseParameters
     terms: tuple[dict[str, sympy.Expr], ...]
     closed_form: bool
-    per_channel: dict[str, int]
+    per_channel: Mapping[str, int]
+    motion: MotionExcitation | None = None
+    forms: Mapping[FormWord, ArmForm] = field(default_factory=dict)
+    checks: tuple[Check, ...] = ()
     notes: tuple[Note, ...] = ()
+    provenance: Provenance = field(default_factory=Provenance)
 
+    @property
+    def standard_parameters(self) -> int:
+        """How many standard parameters there are."""
+        return len(self.base.parameters)
 
-def sources_for(
-    robot: Robot, quantities: Sequence[Quantity], effects: Effects, tracking: Tracking | None = None
-) -> tuple[RowSource, ...]:
-    """The sources of rows that stand for these measurements, over one parameter vector.
+    @property
+    def base_parameters(self) -> int:
+        """How many independent combinations of them can be identified."""
+        return len(self.base)
 
-    Effects that none of the quantities can hold (friction in a gravity vector) are left out of the vector.
-    """
-    if Quantity.POSE in quantities:
-        if len(quantities) > 1:
-            raise InputError(
-                "quantity", "pose together with another quantity", "kinematics and dynamics are inspected apart"
+    @property
+    def unidentifiable(self) -> tuple[str, ...]:
+        """Standard parameters without any effect on the measurement."""
+        return self.base.unidentifiable
+
+    @property
+    def parameters(self) -> Listing[InspectedParameter]:
+        """Every standard parameter: alone, in combination (and in which), or not at all."""
+        from armid.identifiability.expressions import plain
+
+        units = {parameter.name: parameter.unit for parameter in self.standard}
+        leading = dict(zip(self.base.names, self.terms, strict=True))
+        return Listing(
+            InspectedParameter(
+                name=name,
+                unit=units.get(name, ""),
+                identifiable=category,
+                expression=plain(leading[name]) if name in leading else "",
+                enters=", ".join(lead for lead, terms in leading.items() if name in terms),
             )
-        t = tracking or Tracking()
-        return (PoseRows(robot=robot, frame=t.frame, measure=t.measure, model=t.model, points=t.points),)
-    if Quantity.TORQUE not in quantities:
-        effects = Effects(rotor_inertia=effects.rotor_inertia, payload=effects.payload)
-    if Quantity.AXIS_INERTIA in quantities:
-        effects = replace(effects, rotor_inertia=True)
-    runs = (True, False) if effects.payload is PayloadRuns.BOTH else (True,)
-    return tuple(_DYNAMIC[quantity](robot, effects, loaded) for loaded in runs for quantity in quantities)
-
-
-def inspect(
-    robot: Robot,
-    quantities: Sequence[Quantity] = (Quantity.TORQUE,),
-    effects: Effects | None = None,
-    *,
-    tracking: Tracking | None = None,
-    tolerance: float = STRUCTURAL_TOLERANCE,
-) -> Inspection:
-    """Which parameters can be found alone, which in combination (and in which), and which not at all.
-
-    Args:
-        robot: the arm.
-        quantities: what is measured.
-        effects: what the model holds besides the links; nothing by default.
-        tracking: how poses are measured.
-        tolerance: of the rank decision, in (0, 1).
-
-    Raises:
-        NothingIdentifiableError: no parameter has an effect on the quantity.
-        ToleranceError: tolerance outside (0, 1).
-    """
-    effects = effects or Effects()
-    sources = sources_for(robot, quantities, effects, tracking)
-    found = structure(*sources, tolerance=tolerance, what=" and ".join(quantities))
-    terms, closed, notes = closed_terms(sources, found.base)
-    notes += weak_notes(found.base) + [note for note in robot.notes if note.code in NOTES_THAT_MATTER]
-    return Inspection(
-        robot=robot,
-        quantities=tuple(quantities),
-        effects=effects,
-        base=found.base,
-        terms=terms,
-        closed_form=closed,
-        per_channel=found.per_channel,
-        notes=tuple(notes),
-    )
-
-
-def closed_terms(
-    sources: Sequence[RowSource], base: BaseParameters
-) -> tuple[tuple[dict[str, sympy.Expr], ...], bool, list[Note]]:
-    """Coefficients in closed form, or as numbers with a note that says why."""
-    # sympy takes a quarter of a second to load: only who asks for closed forms pays.
-    from armid.identifiability.regrouping import numeric_terms, regroup
-
-    if isinstance(sources[0], PoseRows) or not any(name.endswith(".mass") for name in base.parameters):
-        return numeric_terms(base), False, []
-    try:
-        return regroup(*sources, base=base).terms, True, []  # type: ignore[arg-type]
-    except UnsupportedClosedFormError as reason:
-        return numeric_terms(base), False, [Note("no-closed-form", Severity.INFO, str(reason))]
-
-
-def weak_notes(base: BaseParameters) -> list[Note]:
-    """One warning per direction that is identifiable only by a hair."""
-    return [
-        Note(
-            "weak-direction",
-            Severity.WARNING,
-            f"identifiable only by a hair ({weak.ratio:.1e} of the strongest direction): "
-            + " ".join(f"{value:+.2f} {name}" for name, value in weak.combination),
-            weak.combination[0][0],
+            for name, category in self.base.categories.items()
         )
-        for weak in base.weak
+
+    def form(self, word: str | FormWord) -> ArmForm:
+        """A closed form: `gravity`, `inertia-matrix`, `coriolis` or `axis-inertia`.
+
+        Raises:
+            UnknownNameError: another word.
+            InputError: kinematics were inspected.
+            UnsupportedClosedFormError: drives that move several joints have no axis inertias in closed form.
+        """
+        chosen = choice("closed form", word, FormWord)
+        if Quantity.POSE in self.quantities:
+            raise InputError("closed form", "asked for kinematic parameters", "inspect a quantity of the dynamics")
+        if chosen in self.forms:
+            return self.forms[chosen]
+        return arm_form(self.robot, chosen, base=self.base, terms=self.terms, parameters=self.standard)
+
+    def with_forms(self, words: Iterable[str | FormWord]) -> Inspection:
+        """The same with these closed forms kept in it, to be saved and shown."""
+        return replace(self, forms={choice("closed form", word, FormWord): self.form(word) for word in words})
+
+    def latex(self) -> str:
+        """The regroupings as an `align*` environment, one per line."""
+        from armid.identifiability.expressions import Notation
+
+        notation = Notation.of(self.standard)
+        pairs = list(zip(self.base.names, self.terms, strict=True))
+        lines = [
+            rf"  {notation.latex_name(name)}^{{\mathrm{{R}}}} &= {notation.latex(terms)} \\"
+            for name, terms in pairs
+            if len(terms) > 1
+        ]
+        alone = [notation.latex_name(name) for name, terms in pairs if len(terms) == 1]
+        last = rf"% alone: ${', '.join(alone)}$" if alone else "% none alone"
+        return "\n".join([r"\begin{align*}", *lines, r"\end{align*}", last])
+
+    def save(self, folder: str | Path) -> tuple[Path, ...]:
+        """Writes `inspect.json`, `base_parameters.tex` and the closed forms asked for into a folder.
+
+        Raises:
+            InputError: it cannot be written.
+        """
+        place = Path(folder)
+        texts = {"base_parameters.tex": self.latex() + "\n"}
+        for form in self.forms.values():
+            texts |= form_files(form)
+        written = [write_json(place / "inspect.json", self.as_dict())]
+        return (*written, *(write_text(place / name, text) for name, text in texts.items()))
+
+    def as_dict(self) -> dict[str, Any]:
+        from armid.identifiability.expressions import plain
+
+        base = self.base
+        return {
+            "robot": self.robot.name,
+            "quantity": [quantity.value for quantity in self.quantities],
+            "standard_parameters": self.standard_parameters,
+            "base_parameters": self.base_parameters,
+            "unidentifiable": list(base.unidentifiable),
+            "base": [
+                {
+                    "name": name,
+                    "expression": plain(terms),
+                    "terms": base.terms(i),
+                    "symbolic_terms": {key: str(value) for key, value in terms.items()},
+                }
+                for i, (name, terms) in enumerate(zip(base.names, self.terms, strict=True))
+            ],
+            "per_channel": list(self.per_channel.values()),
+            "channels": list(self.per_channel),
+            "categories": {name: category.value for name, category in base.categories.items()},
+            "closed_form": self.closed_form,
+            "rank": base.decision.as_dict(),
+            "weak": [weak.as_dict() for weak in base.weak],
+            "verdict": str(self.verdict),
+            "reasons": list(self.reasons),
+            "checks": [check.as_dict() for check in self.checks],
+            "notes": [note.as_dict() for note in self.notes],
+            **({} if self.motion is None else {"excitation": self.motion.as_dict()}),
+        }
+
+    def _heading(self) -> str:
+        measured = " and ".join(self.quantities)
+        return (
+            f"{self.robot.name}, {measured}: {self.base_parameters} base parameters "
+            f"out of {self.standard_parameters} standard ones"
+        )
+
+    def _tables(self) -> tuple[Table, ...]:
+        channels = Table(("channel", "rank of its own rows"), tuple(self.per_channel.items()))
+        forms = [form for word, form in self.forms.items() if word is FormWord.AXIS_INERTIA]
+        return (
+            self.regrouping_table(),
+            self.category_table(),
+            channels,
+            *(self._motion_tables()),
+            *(table for form in forms for table in _axis_tables(form)),
+        )
+
+    def regrouping_table(self) -> Table:
+        """One row per base parameter."""
+        from armid.identifiability.expressions import Notation
+
+        notation = Notation.of(self.standard)
+        rows = tuple((name, notation.unicode(terms)) for name, terms in zip(self.base.names, self.terms, strict=True))
+        return Table(("base parameter", "combination of standard parameters"), rows, caption=self.base.decision.reason)
+
+    def category_table(self) -> Table:
+        """What can be found of each body and drive: alone, only in combination, not at all."""
+        known = {parameter.name: parameter for parameter in self.standard}
+        found: dict[str, dict[Category, list[str]]] = {}
+        for name, category in self.base.categories.items():
+            owner, shown = (known[name].owner, known[name].quantity) if name in known else (name, "x")
+            found.setdefault(owner, {}).setdefault(category, []).append(shown)
+        rows = tuple(
+            (owner, *(" ".join(lists.get(category, ())) for category in Category)) for owner, lists in found.items()
+        )
+        counts = [sum(value is category for value in self.base.categories.values()) for category in Category]
+        titles = (f"{category} ({count})" for category, count in zip(Category, counts, strict=True))
+        return Table(("parameters of", *titles), rows)
+
+    def _motion_tables(self) -> tuple[Table, ...]:
+        if self.motion is None:
+            return ()
+        motion = self.motion.excitation
+        order = sorted(zip(motion.strength, motion.names, motion.standard_deviations, strict=True))[:WEAKEST_SHOWN]
+        rows: tuple[tuple[Cell, ...], ...] = tuple((name, float(s), float(deviation)) for s, name, deviation in order)
+        low, high = motion.bounds
+        caption = (
+            f"this motion: {len(motion.not_excited)} of {len(motion.names)} base parameters are not excited "
+            f"(between {low:.2g} and {high:.2g}); weakest first, 1 is perfect"
+        )
+        return (Table(("base parameter", "strength", "standard deviation"), rows, caption=caption),)
+
+
+def _axis_tables(form: ArmForm) -> list[Table]:
+    """The minimal model of every axis; short enough to be read at once."""
+    from armid.identifiability.expressions import Notation
+
+    notation = Notation.of(form.standard)
+    return [
+        Table(
+            ("function", "multiplies"),
+            tuple((str(f).replace("**", "^"), notation.unicode(terms)) for f, terms in form.axis_functions(k)),
+            caption=axis_caption(form, k),
+        )
+        for k in range(len(form.axis_models))
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,92 +14,137 @@ from armid.errors import InputError
 from armid.identifiability.base import BaseParameters
 from armid.identifiability.detection import detected_base, residual_noise
 from armid.identifiability.excitation import Excitation, excitation
-from armid.identifiability.expectation import assumed_noise
+from armid.identifiability.expectation import assumed_noise, excitation_inputs
 from armid.information.accumulate import accumulate
-from armid.inspection.inspection import Inspection, Quantity, sources_for
-from armid.kernels.source import RowSource
-from armid.logs.conditioning.condition import condition
-from armid.logs.log import Log
+from armid.rows.torque import TorqueRows
+
+if TYPE_CHECKING:
+    from armid.logs.log import Log
+    from armid.motions.trajectory import Trajectory
 
 
 @dataclass(frozen=True, eq=False)
-class RecordedExcitation:
-    """What a recording excites, and what of it stands out of its noise.
+class MotionExcitation:
+    """What a motion excites, and what of it stands out of a recording's noise.
 
     Args:
-        excitation: of its motion.
+        excitation: of the motion.
         detected: base parameters above the noise, with the rank decision; None without measured torque.
-        noise: standard deviation of each channel's rows [N m, or N].
+        noise: standard deviation of each channel's rows [N m, or N]; None without measured torque.
     """
 
     excitation: Excitation
     detected: BaseParameters | None = None
     noise: Mapping[str, float] | None = None
 
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """Base parameters that disappear in the noise; none without measured torque."""
+        above = self.excitation.names if self.detected is None else self.detected.names
+        return tuple(name for name in self.excitation.names if name not in above)
 
-def recorded_excitation(found: Inspection, log: Log, *, noise: npt.ArrayLike | None = None) -> RecordedExcitation:
+    def as_dict(self) -> dict[str, Any]:
+        motion = self.excitation
+        rows = zip(motion.names, motion.strength, motion.standard_deviations, motion.excited, strict=True)
+        return {
+            "persistent": motion.is_persistent,
+            "alpha": motion.bounds[0],
+            "beta": motion.bounds[1],
+            "not_excited": list(motion.not_excited),
+            "parameters": [
+                {"name": name, "strength": float(strength), "standard_deviation": float(deviation), "excited": excited}
+                for name, strength, deviation, excited in rows
+            ],
+            "open_directions": [direction.as_dict() for direction in motion.unexcited_directions],
+            **self._detection(),
+        }
+
+    def _detection(self) -> dict[str, Any]:
+        """The rank decision tied to the noise of a log; nothing for a planned motion."""
+        if self.detected is None:
+            return {}
+        decision = self.detected.decision
+        return {
+            "noise": dict(self.noise or {}),
+            "above_noise": {
+                "base_parameters": len(self.detected),
+                **decision.as_dict(),
+                "lost": list(self.lost),
+            },
+        }
+
+
+def recorded_excitation(
+    source: TorqueRows, base: BaseParameters, log: Log, *, noise: npt.ArrayLike | None = None
+) -> MotionExcitation:
     """What a recorded motion excites, and which base parameters its torque can tell from noise.
 
     Args:
-        found: what torque can identify of this arm at all.
+        source: rows of the measured torque.
+        base: what torque can identify of this arm at all.
         log: with torque, or with the motion alone.
         noise: standard deviation of the torque per channel [N m, or N]; by default what the log's own best fit leaves,
             counted for the correlation that low-passing brings.
 
     Raises:
-        InputError: something else than torque is measured, or the torque drowns in the noise.
+        InputError: the torque drowns in the noise.
     """
-    source = torque_rows(found)
-    samples = condition(log, found.robot)
-    x = samples.inputs()
-    given = None if noise is None else named_noise(source, noise)
+    from armid.logs.conditioning.condition import condition  # filters load SciPy, which only a recording needs
+
+    samples = condition(log, source.robot)
     if not samples.torques:
-        return RecordedExcitation(excitation_of(found, x, noise=noise))
-    torque = samples.torque(found.effects.torques)
-    information = accumulate(source, x, torque)
+        return MotionExcitation(excitation_of(source, base, samples.inputs(), noise=noise))
+    information = accumulate(source, samples.inputs(), samples.torque(source.effects.torques))
     cutoff = samples.cutoff_hz
     correlated = max(1.0, samples.rate / (2.0 * cutoff)) if cutoff else 1.0
-    own = given or residual_noise(information, samples_per_independent=correlated)
-    return RecordedExcitation(
-        excitation(information, found.base, own), detected_base(information, found.base, own), own
+    own = (
+        residual_noise(information, samples_per_independent=correlated)
+        if noise is None
+        else _named_noise(source, noise)
     )
+    return MotionExcitation(excitation(information, base, own), detected_base(information, base, own), own)
 
 
-def torque_rows(found: Inspection) -> RowSource:
-    """The rows of measured torque.
+def planned_excitation(
+    source: TorqueRows, base: BaseParameters, trajectory: Trajectory, *, noise: npt.ArrayLike | None = None
+) -> MotionExcitation:
+    """What a planned motion excites.
 
     Raises:
-        InputError: something else is measured; then poses matter, not motions.
+        InputError: it moves other joints than the arm has.
     """
-    if found.quantities != (Quantity.TORQUE,):
-        measured = " and ".join(found.quantities)
-        raise InputError("excitation", f"{measured} is measured", "a motion excites the parameters in torque alone")
-    return sources_for(found.robot, found.quantities, found.effects)[0]
+    names = source.robot.joint_names
+    if set(trajectory.joint_names) != set(names):
+        raise InputError("trajectory", f"moves {', '.join(trajectory.joint_names)}", ", ".join(names))
+    n = len(names)
+    order = [trajectory.joint_names.index(name) for name in names]
+    x = excitation_inputs(trajectory)
+    ordered = np.hstack([x[:, k * n : (k + 1) * n][:, order] for k in range(3)])
+    return MotionExcitation(excitation_of(source, base, ordered, noise=noise))
 
 
-def named_noise(source: RowSource, noise: npt.ArrayLike) -> dict[str, float]:
+def excitation_of(
+    source: TorqueRows, base: BaseParameters, inputs: npt.ArrayLike, *, noise: npt.ArrayLike | None = None
+) -> Excitation:
+    """Which of the base parameters a motion excites, and how well: the persistent-excitation test of [Khosla1985].
+
+    Args:
+        source: rows of the measured torque.
+        base: what torque can identify of this arm at all.
+        inputs: q, qd, qdd of the motion in drive coordinates [rad or m, /s, /s^2], shape [n_samples, 3 n_joints].
+        noise: standard deviation of the torque per channel [N m, or N]; by default what excitation design assumes
+            (half a per cent of the torque limits).
+    """
+    x: FloatArray = np.asarray(inputs, dtype=np.float64)
+    information = accumulate(source, x, np.zeros((len(x), len(source.channels))))
+    deviations = assumed_noise(source.robot, len(source.channels)) if noise is None else noise
+    return excitation(information, base, _named_noise(source, deviations))
+
+
+def _named_noise(source: TorqueRows, noise: npt.ArrayLike) -> dict[str, float]:
     """One deviation per channel, by name; one number stands for all."""
     values = np.atleast_1d(np.asarray(noise, dtype=np.float64))
     n = len(source.channels)
     if values.shape not in ((1,), (n,)) or not (np.isfinite(values) & (values > 0.0)).all():
         raise InputError("noise", f"{values.tolist()}", f"one positive number, or {n}: one for each torque channel")
     return dict(zip(source.channels, map(float, np.broadcast_to(values, n)), strict=True))
-
-
-def excitation_of(found: Inspection, inputs: npt.ArrayLike, *, noise: npt.ArrayLike | None = None) -> Excitation:
-    """Which of the base parameters a motion excites, and how well: the persistent-excitation test of [Khosla1985].
-
-    Args:
-        found: what torque can identify of this arm at all.
-        inputs: q, qd, qdd of the motion in drive coordinates [rad or m, /s, /s^2], shape [n_samples, 3 n_joints].
-        noise: standard deviation of the torque per channel [N m, or N]; by default what excitation design assumes
-            (half a per cent of the torque limits).
-
-    Raises:
-        InputError: something else than torque is measured; then poses matter, not motions.
-    """
-    source = torque_rows(found)
-    x: FloatArray = np.asarray(inputs, dtype=np.float64)
-    information = accumulate(source, x, np.zeros((len(x), len(source.channels))))
-    deviations = assumed_noise(found.robot, len(source.channels)) if noise is None else noise
-    return excitation(information, found.base, named_noise(source, deviations))

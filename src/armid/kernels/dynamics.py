@@ -2,6 +2,8 @@
 
 Positions, velocities, accelerations and torques are those of the drives: with a coupling C the arm itself
 moves with `C q`, and torques are `C^T tau`, so power is the same on both sides. Without one there is no difference.
+One sample may be given as [n_joints]; it counts as n_samples = 1. Batches beyond a few dozen samples run on code compiled
+for the robot at hand.
 """
 
 from __future__ import annotations
@@ -63,7 +65,7 @@ class _Mass(_Body):
 class _Coriolis(_Body):
     def __call__(self, inputs: Sequence[Scalar], shared: Sequence[Scalar], scalars: Scalars) -> Sequence[Scalar]:
         (q, qd), pi = self.split(inputs, shared, scalars)
-        C = recursion.coriolis_matrix(self.robot, q, qd, pi, scalars)
+        C = recursion.coriolis(self.robot, q, qd, pi, scalars)
         return [C[j][k] for j in range(len(q)) for k in range(len(q))]
 
 
@@ -105,11 +107,13 @@ def inverse_dynamics(
     inertial: npt.ArrayLike | None = None,
     drives: bool = False,
 ) -> FloatArray:
-    """Torque that moves the arm so: M(q) qdd + C(q, qd) qd + g(q), plus the drives' own if asked.
+    """Torque that moves the arm so, plus the drives' own if asked.
+
+    `inverse_dynamics = mass_matrix @ qdd + coriolis @ qd + gravity = regressor @ inertial`.
 
     Args:
         robot: the arm; its gravity and coupling are used.
-        q, qd, qdd: drive positions, velocities, accelerations [rad or m, ...], shape [n_samples, n_joints].
+        q, qd, qdd: drive positions, velocities, accelerations [rad or m, /s, /s^2], shape [n_samples, n_joints].
         inertial: standard inertial parameters, shape [10 n_joints]; the robot's own by default.
         drives: add rotor inertia, viscous and Coulomb friction and offset of the robot's drives.
 
@@ -144,7 +148,7 @@ def regressor(
 
     Args:
         robot: the arm.
-        q, qd, qdd: shape [n_samples, n_joints].
+        q, qd, qdd: drive positions, velocities, accelerations [rad or m, /s, /s^2], shape [n_samples, n_joints].
         columns: only these of the 10 n_joints columns, in this order; others are not even computed.
         joints: only the rows of these drives, by name.
 
@@ -157,20 +161,49 @@ def regressor(
 
 
 def mass_matrix(robot: Robot, q: npt.ArrayLike, *, inertial: npt.ArrayLike | None = None) -> FloatArray:
-    """M(q) of the links without rotors, symmetric, shape [n_samples, n_joints, n_joints]."""
+    """Inertia matrix M(q) of the links without rotors, symmetric.
+
+    `kinetic_energy = 1/2 qd^T M qd`, and column k is `inverse_dynamics(q, 0, e_k) - gravity(q)`.
+
+    Args:
+        robot: the arm.
+        q: drive positions [rad or m], shape [n_samples, n_joints].
+        inertial: standard inertial parameters, shape [10 n_joints]; the robot's own by default.
+
+    Returns:
+        [kg m^2; kg m or kg where joints slide], shape [n_samples, n_joints, n_joints].
+    """
     return both_sides(robot, over_samples(_Mass(robot), states(robot, q=q), inertial_vector(robot, inertial)))
 
 
-def coriolis_matrix(
-    robot: Robot, q: npt.ArrayLike, qd: npt.ArrayLike, *, inertial: npt.ArrayLike | None = None
-) -> FloatArray:
-    """C(q, qd) from the Christoffel symbols: M_dot - 2 C is skew. Shape [n_samples, n_joints, n_joints]."""
+def coriolis(robot: Robot, q: npt.ArrayLike, qd: npt.ArrayLike, *, inertial: npt.ArrayLike | None = None) -> FloatArray:
+    """Coriolis matrix C(q, qd) from the Christoffel symbols.
+
+    `C qd = inverse_dynamics(q, qd, 0) - gravity(q)`, and d/dt M(q) - 2 C is skew.
+
+    Args:
+        robot: the arm.
+        q, qd: drive positions and velocities [rad or m, /s], shape [n_samples, n_joints].
+        inertial: standard inertial parameters, shape [10 n_joints]; the robot's own by default.
+
+    Returns:
+        Shape [n_samples, n_joints, n_joints].
+    """
     C = over_samples(_Coriolis(robot), states(robot, q=q, qd=qd), inertial_vector(robot, inertial))
     return both_sides(robot, C)
 
 
 def gravity(robot: Robot, q: npt.ArrayLike, *, inertial: npt.ArrayLike | None = None) -> FloatArray:
-    """Torque that holds the arm still: g(q), shape [n_samples, n_joints]."""
+    """Torque that holds the arm still: `gravity(q) = inverse_dynamics(q, 0, 0)`, the gradient of `potential_energy`.
+
+    Args:
+        robot: the arm; its gravity vector is used.
+        q: drive positions [rad or m], shape [n_samples, n_joints].
+        inertial: standard inertial parameters, shape [10 n_joints]; the robot's own by default.
+
+    Returns:
+        [N m or N], shape [n_samples, n_joints].
+    """
     return over_samples(_Gravity(robot), states(robot, q=q), inertial_vector(robot, inertial))
 
 
@@ -195,7 +228,18 @@ def forward_dynamics(
     inertial: npt.ArrayLike | None = None,
     drives: bool = False,
 ) -> FloatArray:
-    """Acceleration under a given torque, the inverse of `inverse_dynamics`, shape [n_samples, n_joints]."""
+    """Acceleration under a given torque: `inverse_dynamics(q, qd, forward_dynamics(q, qd, torque)) = torque`.
+
+    Args:
+        robot: the arm.
+        q, qd: drive positions and velocities [rad or m, /s], shape [n_samples, n_joints].
+        torque: of the drives [N m or N], shape [n_samples, n_joints].
+        inertial: standard inertial parameters, shape [10 n_joints]; the robot's own by default.
+        drives: whether part of the torque moves rotors and overcomes friction of the robot's drives.
+
+    Returns:
+        [rad/s^2 or m/s^2], shape [n_samples, n_joints].
+    """
     x, v, tau = states(robot, q=q, qd=qd, torque=torque)
     bias = inverse_dynamics(robot, x, v, np.zeros_like(x), inertial=inertial, drives=drives)
     M = mass_matrix(robot, x, inertial=inertial)

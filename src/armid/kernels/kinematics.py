@@ -58,13 +58,31 @@ def resolved(robot: Robot, frame: str | Frame | None) -> Frame:
 
 
 def forward_kinematics(robot: Robot, q: npt.ArrayLike, frame: str | Frame | None = None) -> FloatArray:
-    """T_base_frame, shape [n_samples, 4, 4]; the tip frame by default."""
+    """Where a frame is: T_base_frame, the product of the chain's elementary transforms.
+
+    Args:
+        robot: the arm.
+        q: drive positions [rad or m], shape [n_samples, n_joints]; one sample as [n_joints].
+        frame: a frame or its name; the tip by default.
+
+    Returns:
+        Homogeneous transforms, lengths in m, shape [n_samples, 4, 4].
+    """
     body = _Pose(robot, tuple(elements_to(robot, resolved(robot, frame))))
     return homogeneous(over_samples(body, states(robot, q=q), np.empty(0)))
 
 
 def jacobian(robot: Robot, q: npt.ArrayLike, frame: str | Frame | None = None) -> FloatArray:
-    """Geometric Jacobian [n_samples, 6, n_joints]: rows vx vy vz wx wy wz of the frame's origin, in base axes."""
+    """Geometric Jacobian: `J qd` is the frame's twist, the derivative of `forward_kinematics` along qd.
+
+    Args:
+        robot: the arm.
+        q: drive positions [rad or m], shape [n_samples, n_joints]; one sample as [n_joints].
+        frame: a frame or its name; the tip by default.
+
+    Returns:
+        Rows vx vy vz wx wy wz of the frame's origin in base axes [m or rad per unit of q], shape [n_samples, 6, n_joints].
+    """
     elements = elements_to(robot, resolved(robot, frame))
     moving = [k for k, (_, joint) in enumerate(elements) if joint is not None]
     _, columns = parametric_jacobian(robot, q, elements, wanted=moving)

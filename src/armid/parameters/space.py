@@ -2,36 +2,103 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
 
 from armid.errors import UnknownNameError
-from armid.parameters.effects import FRICTION_SHAPES, Effects, PayloadRuns, TorqueSide
-from armid.parameters.inertial import INERTIAL_NAMES, INERTIAL_UNITS
+from armid.parameters.effects import FRICTION_NAMES, FRICTION_SHAPES, Effects, PayloadRuns, TorqueSide
+from armid.parameters.inertial import INERTIAL_NAMES, INERTIAL_UNITS, InertialIndex
 
 PAYLOAD = "payload"
+ROTOR_INERTIA = "rotor_inertia"
+_MOTOR_SIDE = {name: f"motor_{name}" for name in FRICTION_NAMES}
+"""What friction before the transmission is called when there is friction behind it too."""
+_DRIVE_QUANTITIES = {
+    ROTOR_INERTIA: ROTOR_INERTIA,
+    **{name: name for name in FRICTION_NAMES},
+    **{motor: name for name, motor in _MOTOR_SIDE.items()},
+}
+_COMPONENTS = {name: InertialIndex(k) for k, name in enumerate(INERTIAL_NAMES)}
+
+
+class OwnerKind(StrEnum):
+    """What a standard parameter belongs to."""
+
+    LINK = "link"
+    JOINT = "joint"
+    PAYLOAD = PAYLOAD
+    OTHER = ""
+    """Nothing of the arm: whatever else a stored vector holds. Its quantity is its whole name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One standard parameter.
+    """One standard parameter. It travels as this; its name is for people and files and is never taken apart.
 
     Args:
-        owner: `link3`, `joint3` or `payload`.
-        quantity: `mass`, `Ixx`, `coulomb`, ...
-        unit: SI.
-        body: 0-based link or joint index; n_joints for the payload.
+        kind: what it belongs to.
+        body: 0-based link or joint; n_joints for the payload (-1 when only its name is known).
+        quantity: `mass`, `Ixx`, `coulomb`, `motor_viscous`, ...
+        unit: SI; empty when only its name is known.
     """
 
-    owner: str
+    kind: OwnerKind
+    body: int
     quantity: str
     unit: str
-    body: int
+
+    @property
+    def owner(self) -> str:
+        """`link3`, `joint3` or `payload`."""
+        return f"{self.kind}{self.body + 1}" if self.of_link or self.of_joint else self.kind.value
 
     @property
     def name(self) -> str:
-        return f"{self.owner}.{self.quantity}"
+        """`link3.mass`: stable, sortable, one per parameter."""
+        return f"{self.owner}.{self.quantity}" if self.owner else self.quantity
+
+    @property
+    def of_link(self) -> bool:
+        """One of the ten of a link."""
+        return self.kind is OwnerKind.LINK
+
+    @property
+    def of_joint(self) -> bool:
+        """Of a drive: friction, rotor inertia, offset."""
+        return self.kind is OwnerKind.JOINT
+
+    @property
+    def component(self) -> InertialIndex | None:
+        """Which of a body's ten inertial parameters it is; None for what belongs to a drive."""
+        return _COMPONENTS.get(self.quantity)
+
+    @property
+    def drive_quantity(self) -> str | None:
+        """`rotor_inertia`, `viscous`, `coulomb` or `offset`, on either side; None for bodies and other shapes of friction."""
+        return _DRIVE_QUANTITIES.get(self.quantity)
+
+    @property
+    def is_motor_side(self) -> bool:
+        """Whether it is friction before the transmission where both sides are told apart."""
+        return self.quantity in _MOTOR_SIDE.values()
+
+
+_NAME = re.compile(r"(?:(?P<kind>link|joint)(?P<number>[1-9]\d*)|(?P<payload>payload))\.(?P<quantity>.+)")
+
+
+def named_parameter(name: str) -> Parameter:
+    """The parameter a stored name (`link3.mass`) stands for: the one place where names are read.
+
+    A name tells no unit, nor the number of the body that a payload is.
+    """
+    found = _NAME.fullmatch(name)
+    if found is None:
+        return Parameter(OwnerKind.OTHER, -1, name, "")
+    kind = OwnerKind(found["kind"] or found["payload"])
+    return Parameter(kind, int(found["number"] or 0) - 1, found["quantity"], "")
 
 
 @dataclass(frozen=True)
@@ -46,6 +113,9 @@ class ParameterSpace:
 
     def __len__(self) -> int:
         return len(self.parameters)
+
+    def __iter__(self) -> Iterator[Parameter]:
+        return iter(self.parameters)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -64,6 +134,18 @@ class ParameterSpace:
             raise UnknownNameError("parameter", name, self.names)
         return self._positions[name]
 
+    def find(self, kind: OwnerKind, body: int, quantity: str) -> int | None:
+        """Column of a parameter; None when the vector has none such."""
+        return self._places.get((kind, body, quantity))
+
+    def first_of(self, kind: OwnerKind, body: int) -> int | None:
+        """Column of the mass of a link or the payload, where its ten parameters begin; None without them."""
+        return self.find(kind, body, INERTIAL_NAMES[InertialIndex.MASS])
+
+    @cached_property
+    def _places(self) -> dict[tuple[OwnerKind, int, str], int]:
+        return {(p.kind, p.body, p.quantity): i for i, p in enumerate(self.parameters)}
+
     def __contains__(self, name: object) -> bool:
         return name in self._positions
 
@@ -77,35 +159,35 @@ def parameter_space(prismatic: Sequence[bool], effects: Effects, *, coupled: Seq
         coupled: whether each joint is moved by several drives together; none by default.
     """
     out: list[Parameter] = []
+    n = len(prismatic)
     for i, slides in enumerate(prismatic):
-        link, joint = f"link{i + 1}", f"joint{i + 1}"
         if effects.torques is not TorqueSide.DIFFERENCE:
-            out += inertial_parameters(link, i)
-        quantities = drive_quantities(effects, slides)
-        quantities += shape_quantities(effects, slides, coupled=bool(coupled) and coupled[i])
-        out += [Parameter(joint, quantity, unit, i) for quantity, unit in quantities]
+            out += inertial_parameters(OwnerKind.LINK, i)
+        quantities = _drive_quantities(effects, prismatic=slides)
+        quantities += _shape_quantities(effects, prismatic=slides, coupled=bool(coupled) and coupled[i])
+        out += [Parameter(OwnerKind.JOINT, i, quantity, unit) for quantity, unit in quantities]
     if effects.payload is not PayloadRuns.NONE and effects.torques is not TorqueSide.DIFFERENCE:
-        out += inertial_parameters(PAYLOAD, len(prismatic))
+        out += inertial_parameters(OwnerKind.PAYLOAD, n)
         if effects.torques is TorqueSide.BOTH:
             # [Kolyubin2017] counts the payload as one more link with all seventeen parameters of a link, 8 * 17 = 136.
             # A body held rigidly has no drive: these columns are zero and come out as not identifiable.
-            quantities = drive_quantities(effects, prismatic=False)
-            out += [Parameter(PAYLOAD, quantity, unit, len(prismatic)) for quantity, unit in quantities]
+            quantities = _drive_quantities(effects, prismatic=False)
+            out += [Parameter(OwnerKind.PAYLOAD, n, quantity, unit) for quantity, unit in quantities]
     return ParameterSpace(tuple(out), effects)
 
 
-def inertial_parameters(owner: str, body: int) -> list[Parameter]:
+def inertial_parameters(kind: OwnerKind, body: int) -> list[Parameter]:
     """The ten parameters of one body."""
-    return [Parameter(owner, name, unit, body) for name, unit in zip(INERTIAL_NAMES, INERTIAL_UNITS, strict=True)]
+    return [Parameter(kind, body, name, unit) for name, unit in zip(INERTIAL_NAMES, INERTIAL_UNITS, strict=True)]
 
 
-def drive_quantities(effects: Effects, prismatic: bool) -> list[tuple[str, str]]:
+def _drive_quantities(effects: Effects, *, prismatic: bool) -> list[tuple[str, str]]:
     """Rotor inertia and friction of one joint, with units. Motor-side friction is separate when both sides are measured."""
     inertia, viscous, torque = ("kg", "N s/m", "N") if prismatic else ("kg m^2", "N m s/rad", "N m")
     units = {"viscous": viscous, "coulomb": torque, "offset": torque}
-    motor = [(f"motor_{name}", units[name]) for name in effects.friction]
+    motor = [(_MOTOR_SIDE[name], units[name]) for name in effects.friction]
     joint = [(name, units[name]) for name in effects.friction]
-    rotor = [("rotor_inertia", inertia)] if effects.rotor_inertia or effects.measures_motor else []
+    rotor = [(ROTOR_INERTIA, inertia)] if effects.rotor_inertia or effects.measures_motor else []
     match effects.torques:
         case TorqueSide.LINK | TorqueSide.MOTOR:
             return rotor + joint
@@ -115,9 +197,9 @@ def drive_quantities(effects: Effects, prismatic: bool) -> list[tuple[str, str]]
             return rotor + motor
 
 
-def shape_quantities(effects: Effects, prismatic: bool, *, coupled: bool) -> list[tuple[str, str]]:
+def _shape_quantities(effects: Effects, *, prismatic: bool, coupled: bool) -> list[tuple[str, str]]:
     """Friction of one joint beyond the linear one, with units; `coupled` friction only where drives share a joint."""
+    words = [word for word in effects.shapes if word != "coupled" or coupled]
     viscous, torque = ("N s/m", "N") if prismatic else ("N m s/rad", "N m")
     units = {"viscous_asymmetry": viscous, "coupled_viscous": viscous, "coulomb_load": "1"}
-    words = [word for word in effects.shapes if word != "coupled" or coupled]
     return [(name, units.get(name, torque)) for word in words for name in FRICTION_SHAPES[word]]

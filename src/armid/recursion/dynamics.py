@@ -240,7 +240,7 @@ def link_velocities(axes: Sequence[tuple[Twist, ...]], qd: Sequence[Scalar]) -> 
     return velocities
 
 
-def coriolis_matrix(
+def coriolis(
     robot: Robot,
     q: Sequence[Scalar],
     qd: Sequence[Scalar],

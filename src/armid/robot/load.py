@@ -21,12 +21,12 @@ MAX_FILE_BYTES = 50_000_000
 
 
 def load_robot(
-    source: str | Path, *, base: str | None = None, tip: str | None = None, gravity: npt.ArrayLike | None = None
+    source: str | Path | Robot, *, base: str | None = None, tip: str | None = None, gravity: npt.ArrayLike | None = None
 ) -> Robot:
     """Read a robot.
 
     Args:
-        source: path of a `.urdf` or `.yaml` file, or a name of the catalogue.
+        source: path of a `.urdf` or `.yaml` file, or a name of the catalogue; an arm itself stays as it is.
         base: link of a branched URDF that stands still; its root by default.
         tip: link of a branched URDF where the arm ends; the end of the longest chain by default.
         gravity: acceleration of gravity in the base frame [m/s^2], shape [3]; the description's by default.
@@ -35,7 +35,7 @@ def load_robot(
         RobotError: the file is not a robot description we can use; the message names the element.
         UnknownNameError: neither a file nor in the catalogue; the message lists the catalogue.
     """
-    robot = _read(source, base, tip)
+    robot = _ending_at(source, base, tip, source.name) if isinstance(source, Robot) else _read(source, base, tip)
     return robot if gravity is None else robot.with_gravity(gravity)
 
 
@@ -57,9 +57,9 @@ def _read(source: str | Path, base: str | None, tip: str | None) -> Robot:
 
 
 def _ending_at(robot: Robot, base: str | None, tip: str | None, where: str) -> Robot:
-    """A YAML robot with another of its frames as tip."""
+    """A robot with another of its frames as tip; only the reader of a URDF can choose another base."""
     if base is not None and base != robot.base:
-        raise RobotError(where, f"base {base!r}", f"a YAML robot starts at its own base, {robot.base!r}")
+        raise RobotError(where, f"base {base!r}", f"this robot starts at its own base, {robot.base!r}")
     if tip is None or tip == robot.tip.name:
         return robot
     chosen = robot.frame(tip)

@@ -27,7 +27,7 @@ class JointKind(StrEnum):
     PRISMATIC = "prismatic"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """Limits of one joint; infinite where the description gives none.
 
@@ -45,7 +45,7 @@ class Limits:
     torque: float = inf
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Drive:
     """What the drive of one joint adds to the rigid-body torque, link side.
 

@@ -12,9 +12,9 @@ from armid.arrays import FloatArray
 from armid.errors import InputError
 from armid.kernels.evaluate import evaluate_rows
 from armid.kernels.source import Row
-from armid.parameters.inertial import INERTIAL_NAMES, N_INERTIAL
 from armid.parameters.space import ParameterSpace
 from armid.recursion.scalars import Scalar, Scalars
+from armid.robot.described import described_values
 from armid.robot.robot import Robot
 from armid.rows.at_pose import AtPose
 from armid.rows.inertia_matrix import inertia_matrix_rows
@@ -48,8 +48,4 @@ def described_inertia(robot: Robot, poses: FloatArray) -> FloatArray:
             robot.name, "no masses in its description", "errors of prediction are relative to them; use --method best"
         )
     source = AxisInertiaRows(robot)
-    known = {
-        f"link{i // N_INERTIAL + 1}.{INERTIAL_NAMES[i % N_INERTIAL]}": float(x) for i, x in enumerate(robot.inertial)
-    }
-    known |= {f"joint{i + 1}.rotor_inertia": joint.drive.rotor_inertia for i, joint in enumerate(robot.joints)}
-    return np.asarray(evaluate_rows(source, poses) @ np.array([known.get(name, 0.0) for name in source.columns]))
+    return np.asarray(evaluate_rows(source, poses) @ described_values(robot, source.space))

@@ -158,7 +158,7 @@ def _preferred(names: list[str]) -> str:
     return names[0]
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _Body:
     """What hangs together rigidly: one moving link with everything merged into it.
 
