@@ -25,9 +25,9 @@ from armid.kinematics.calibrated import calibrated_robot, predicted_poses
 from armid.kinematics.correction import load_correction
 from armid.kinematics.measurement import Measurements, Observations, Observed, joined
 from armid.kinematics.model import ErrorModel, FrameModel
-from armid.kinematics.parameter import Owner
 from armid.kinematics.rotations import inverse, rigid, rotation_exp, rotation_log
 from armid.kinematics.words import Term, UnknownGeometry
+from armid.parameters.space import OwnerKind
 from armid.robot.load import load_robot
 
 PLAIN = ErrorModel()
@@ -48,7 +48,7 @@ class Truth:
             setups={"sensor": FrameModel.around(self.Z, ALL, outside=True)},
             targets={name: FrameModel.around(X, ALL, outside=False) for name, X in self.X.items()},
         )
-        arm = self.model.owned(Owner.LINK, Owner.JOINT)
+        arm = self.model.owned(OwnerKind.LINK, OwnerKind.JOINT)
         self.values = np.where(arm, size * self.model.tolerances * rng.normal(size=len(arm)), 0.0)
 
     def poses(self, q, target="tool0", setup="sensor"):
@@ -244,7 +244,7 @@ def test_a_nearly_frozen_joint_stays_at_nominal_and_is_named(rng):
         if s is not ParameterStatus.IDENTIFIED
     ]
     assert len(held) > len(result.model.parameters) - 34  # fewer than the 34 that moving every joint would give
-    arm = result.model.owned(Owner.LINK, Owner.JOINT)
+    arm = result.model.owned(OwnerKind.LINK, OwnerKind.JOINT)
     assert np.abs(result.after.values[arm] / result.model.tolerances[arm]).max() < 5.0
 
 
@@ -331,7 +331,7 @@ def test_moving_the_sensor_changes_nothing(rng):
     T = G @ rigid(o.rotation, o.position)
     moved = replace(o, position=T[:, :3, 3], rotation=T[:, :3, :3])
     a, b = (fit(truth.robot, Measurements(q=q, observations=(x,)), PLAIN) for x in (o, moved))
-    arm = a.model.owned(Owner.LINK, Owner.JOINT)
+    arm = a.model.owned(OwnerKind.LINK, OwnerKind.JOINT)
     np.testing.assert_allclose(a.after.values[arm], b.after.values[arm], atol=2e-6)
 
 

@@ -21,10 +21,10 @@ from armid.kinematics.measurement import (
     with_covariance,
 )
 from armid.kinematics.model import ErrorModel, FrameModel, pose_and_derivative
-from armid.kinematics.parameter import Owner
 from armid.kinematics.rotations import inverse, rigid, rotation_exp, rotation_log
 from armid.kinematics.tables import denavit_tables
 from armid.kinematics.words import Term, UnknownGeometry
+from armid.parameters.space import OwnerKind
 from armid.robot import Elementary, Move
 from armid.robot.load import load_robot
 from armid.rows.pose_residual import along_axes, in_sensor_axes, residuals
@@ -97,7 +97,7 @@ def test_rows_of_frames_alone_are_those_of_the_whole_arm(seed):
     model = model_of(random_robot(rng, 4, coupled=seed == 1), ErrorModel(terms=EVERY_TERM), rng)
     values = 0.02 * rng.normal(size=len(model.parameters))
     measurements = measurements_of_every_kind(model, values, rng.normal(size=(4, 4)), rng)
-    frames = model.owned(Owner.SETUP, Owner.TARGET)
+    frames = model.owned(OwnerKind.SETUP, OwnerKind.TARGET)
     for moved in (values, values + 0.01 * frames, values + 0.01 * ~frames):
         whole, alone = (list(residuals(model, moved, measurements, wanted=w)) for w in (None, frames))
         for a, b in zip(whole, alone, strict=True):

@@ -17,8 +17,8 @@ from armid.kinematics.build import kinematic_model
 from armid.kinematics.calibrated import predicted_poses
 from armid.kinematics.correction import load_correction
 from armid.kinematics.model import ErrorModel, FrameModel
-from armid.kinematics.parameter import Owner
 from armid.kinematics.rotations import quaternion_from_matrix, rigid, rotation_exp
+from armid.parameters.space import OwnerKind
 from armid.robot.load import load_robot
 from armid.robot.urdf.write import new_urdf
 
@@ -64,7 +64,7 @@ def workshop(tmp_path_factory):
         setups={"sensor": FrameModel.around(frames[0], ALL, outside=True)},
         targets={"tool": FrameModel.around(0.2 * frames[1] + np.diag([0.8, 0.8, 0.8, 0.8]), ALL, outside=False)},
     )
-    arm = model.owned(Owner.LINK, Owner.JOINT)
+    arm = model.owned(OwnerKind.LINK, OwnerKind.JOINT)
     values = np.where(arm, 0.3 * model.tolerances * rng.normal(size=len(arm)), 0.0)
     for name, count in (("fit", 50), ("other", 30)):
         q = rng.uniform(-2, 2, (count, 6))

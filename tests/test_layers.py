@@ -25,6 +25,7 @@ GROUND = {
     "threads": "",
     "documents": "errors",
     "outcome": "errors notes page",
+    "thresholds": "page",
 }
 """Single files. Every room may use them; among themselves they use these."""
 
@@ -36,8 +37,8 @@ FOUNDATIONS = {
     "signals": "",
     "recursion": "robot",
     "kernels": "parameters robot recursion",
-    "kinematics": "robot recursion kernels",
-    "rows": "parameters robot signals recursion kernels",
+    "kinematics": "parameters robot recursion kernels",
+    "rows": "parameters robot signals recursion kernels kinematics",
     "information": "kernels",
     "motions": "robot kernels",
     "scene": "robot kernels motions",
@@ -59,7 +60,7 @@ QUESTIONS = {
         "estimation consistency"
     ),
     "inspection": "parameters robot kernels rows information motions identifiability logs logs.conditioning",
-    "calibration": "robot robot.urdf kernels kinematics information",
+    "calibration": "parameters robot robot.urdf kernels kinematics rows information identifiability estimation",
     "design": "parameters robot kernels rows motions scene identifiability",
     "payload": (
         "parameters robot kernels rows information identifiability logs estimation estimation.recursive consistency"

@@ -11,9 +11,9 @@ from armid.calibration.start import ALL
 from armid.kinematics.build import kinematic_model
 from armid.kinematics.calibrated import predicted_poses
 from armid.kinematics.model import ErrorModel, FrameModel
-from armid.kinematics.parameter import Owner
 from armid.kinematics.rotations import inverse, rigid, rotation_exp
 from armid.kinematics.words import Term
+from armid.parameters.space import OwnerKind
 from armid.robot.quaternion import quaternion_from_matrix
 from armid.robot.robot import JointKind, Robot
 
@@ -47,7 +47,7 @@ class MeasuredArm:
             setups={"sensor": FrameModel.around(self.Z, ALL, outside=True)},
             targets={"tool": FrameModel.around(self.X, ALL, outside=False)},
         )
-        arm = self.model.owned(Owner.LINK, Owner.JOINT)
+        arm = self.model.owned(OwnerKind.LINK, OwnerKind.JOINT)
         self.values = np.where(arm, self.size * self.model.tolerances * rng.normal(size=len(arm)), 0.0)
 
     def configurations(self, count):

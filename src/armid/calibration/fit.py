@@ -13,7 +13,7 @@ from armid.calibration.start import StartFrames, start_frames
 from armid.kinematics.build import kinematic_model
 from armid.kinematics.measurement import Measurements
 from armid.kinematics.model import ErrorModel, FrameModel, KinematicModel
-from armid.kinematics.parameter import Owner
+from armid.parameters.space import OwnerKind
 from armid.robot.robot import Robot
 
 
@@ -37,7 +37,7 @@ class FitSettings:
         for name in self.fixed:
             model.index(name)
         free = np.array([name not in self.fixed for name in model.names], dtype=bool)
-        return model.owned(Owner.SETUP, Owner.TARGET) & free, free
+        return model.owned(OwnerKind.SETUP, OwnerKind.TARGET) & free, free
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -13,7 +13,7 @@ from armid.calibration.tool_error import ErrorTable, error_table
 from armid.kinematics.build import kinematic_model
 from armid.kinematics.calibrated import calibrated_robot
 from armid.kinematics.measurement import Measurements
-from armid.kinematics.parameter import Owner
+from armid.parameters.space import OwnerKind
 
 
 def validated(fit: KinematicFit, validate: Measurements) -> HeldOut:
@@ -33,8 +33,8 @@ def _elsewhere(fit: KinematicFit, values: FloatArray, validate: Measurements) ->
     model = kinematic_model(fit.model.robot, fit.errors, setups=setups, targets=targets)
     begin = np.zeros(len(model.parameters))
     for k, parameter in enumerate(model.parameters):
-        if parameter.kind in (Owner.LINK, Owner.JOINT):
+        if parameter.kind in (OwnerKind.LINK, OwnerKind.JOINT):
             begin[k] = values[fit.model.index(parameter.name)]
-    frames = model.owned(Owner.SETUP, Owner.TARGET)
+    frames = model.owned(OwnerKind.SETUP, OwnerKind.TARGET)
     solution = solve(model, validate, start=begin, allowed=frames, settings=fit.settings.solver, hold=True)
     return error_table(solution.residuals)

@@ -1,73 +1,86 @@
-"""Tails and quantiles of a few distributions with whole degrees of freedom, in closed form.
-
-They decide thresholds at the start of a fit; SciPy's own take a fifth of a second to import and agree to round-off.
-"""
+"""Quantiles of the normal and of Student's distribution, without loading a statistics library for two numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
-from math import atan, cos, erfc, exp, inf, pi, sin, sqrt
+from math import atan, exp, inf, isinf, lgamma, log, pi
+from statistics import NormalDist
 
-HALVINGS = 200
-"""Of an interval: more than double precision can tell apart."""
+MANY = 1e7
+"""Degrees of freedom from which on Student's distribution is the normal one to seven digits."""
 
-
-def normal_tail(x: float) -> float:
-    """Probability of a standard normal number above x."""
-    return 0.5 * erfc(x / sqrt(2.0))
+TOLERANCE = 1e-13
+"""Relative, of the quantile."""
 
 
-def chi_square_tail(x: float, freedom: int) -> float:
-    """Probability of a sum of squares of standard normal numbers above x ([Abramowitz1964] 26.4.4, 26.4.5).
+def normal_quantile(p: float) -> float:
+    """Of the standard normal distribution, p in (0, 1)."""
+    return NormalDist().inv_cdf(p)
 
-    For up to some hundred degrees of freedom: terms of the sum underflow where x exceeds a thousand.
+
+def student_quantile(p: float, freedom: float) -> float:
+    """Of Student's distribution, p in (0, 1), any positive degrees of freedom.
+
+    Newton's steps on the distribution from the normal quantile; the density is known exactly, the distribution by the
+    regularised incomplete beta function.
     """
+    if p == 0.5:
+        return 0.0
+    if p < 0.5:
+        return -student_quantile(1.0 - p, freedom)
+    if freedom > MANY or isinf(freedom):
+        return normal_quantile(p)
+    low, high = 0.0, inf
+    x = normal_quantile(p)
+    for _ in range(200):
+        error = student_distribution(x, freedom) - p
+        low, high = (x, high) if error < 0.0 else (low, x)
+        step = x - error / student_density(x, freedom)
+        new = step if low < step < high else (2.0 * x + 1.0 if isinf(high) else 0.5 * (low + high))
+        if abs(new - x) <= TOLERANCE * max(abs(x), 1e-300):
+            return new
+        x = new
+    return x
+
+
+def student_density(x: float, freedom: float) -> float:
+    """At x."""
+    scale = lgamma(0.5 * (freedom + 1.0)) - lgamma(0.5 * freedom) - 0.5 * log(freedom * pi)
+    return exp(scale - 0.5 * (freedom + 1.0) * log(1.0 + x * x / freedom))
+
+
+def student_distribution(x: float, freedom: float) -> float:
+    """Probability of a value below x."""
+    if freedom == 1.0:
+        return 0.5 + atan(x) / pi
+    tail = 0.5 * incomplete_beta(0.5 * freedom, 0.5, freedom / (freedom + x * x))
+    return 1.0 - tail if x > 0.0 else tail
+
+
+def incomplete_beta(a: float, b: float, x: float) -> float:
+    """Regularised I_x(a, b), by the continued fraction that converges quickly on its side of the mean."""
     if x <= 0.0:
+        return 0.0
+    if x >= 1.0:
         return 1.0
-    tail, term = (erfc(sqrt(x / 2.0)), sqrt(2.0 * x / pi) * exp(-x / 2.0)) if freedom % 2 else (0.0, exp(-x / 2.0))
-    for k in range(2 + freedom % 2, freedom + 1, 2):
-        tail += term
-        term *= x / k
-    return tail
+    if x > (a + 1.0) / (a + b + 2.0):
+        return 1.0 - incomplete_beta(b, a, 1.0 - x)
+    front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log(1.0 - x)) / a
+    return front / _fraction(a, b, x)
 
 
-@cache
-def chi_square_above(probability: float, freedom: int) -> float:
-    """What a sum of squares of standard normal numbers exceeds with this probability."""
-    return _crossing(lambda x: chi_square_tail(x, freedom), probability)
-
-
-def student_tail(t: float, freedom: int) -> float:
-    """Probability of Student's t above a positive t ([Abramowitz1964] 26.7.3, 26.7.4)."""
-    angle = atan(t / sqrt(freedom))
-    c = cos(angle) ** 2
-    odd = freedom % 2
-    term = cos(angle) if odd else 1.0
-    total = 0.0 if freedom == 1 else term
-    for k in range(2 + odd, freedom - 1, 2):
-        term *= c * (k - 1) / k
-        total += term
-    inside = 2.0 / pi * (angle + sin(angle) * total) if odd else sin(angle) * total
-    return 0.5 * (1.0 - inside)
-
-
-@cache
-def student_above(probability: float, freedom: int) -> float:
-    """What Student's t exceeds with this probability below one half."""
-    return _crossing(lambda t: student_tail(t, freedom), probability)
-
-
-def _crossing(tail: Callable[[float], float], probability: float) -> float:
-    """Where a falling tail has this probability, by halving."""
-    if probability <= 0.0:
-        return inf
-    low, high = 0.0, 1.0
-    while tail(high) > probability:
-        low, high = high, 2.0 * high
-    for _ in range(HALVINGS):
-        middle = 0.5 * (low + high)
-        if middle in (low, high):
+def _fraction(a: float, b: float, x: float) -> float:
+    """The continued fraction of the incomplete beta function by Lentz's recursion."""
+    tiny = 1e-300
+    f, c, d = 1.0, 1.0, 0.0
+    for k in range(1, 10_000):
+        m = k // 2
+        if k % 2:
+            term = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        else:
+            term = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        d = 1.0 / (1.0 + term * d or tiny)
+        c = 1.0 + term / c or tiny
+        f *= c * d
+        if abs(c * d - 1.0) < 1e-15:
             break
-        low, high = (middle, high) if tail(middle) > probability else (low, middle)
-    return 0.5 * (low + high)
+    return f

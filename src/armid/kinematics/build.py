@@ -9,8 +9,9 @@ import numpy as np
 from armid.errors import InputError
 from armid.kinematics.conventions import dh_form, mdh_form
 from armid.kinematics.model import ErrorModel, FrameModel, JointTerm, KinematicModel, Slot, TermBasis, prismatic
-from armid.kinematics.parameter import KinematicParameter, Owner, Tolerances
+from armid.kinematics.parameter import KinematicParameter, Tolerances
 from armid.kinematics.words import Term, UnknownGeometry
+from armid.parameters.space import OwnerKind
 from armid.robot.elementary import Elementary, Move
 from armid.robot.robot import Joint, Robot
 
@@ -42,20 +43,19 @@ class ModelBuilder:
                 return index
         return self.add(parameter)
 
-    def frame(self, name: str, frame: FrameModel, kind: Owner, *, body: int) -> tuple[Slot, ...]:
+    def frame(self, name: str, frame: FrameModel, kind: OwnerKind, *, body: int) -> tuple[Slot, ...]:
         """The slots of a sensor or tool frame."""
         t = self.tolerances
-        sensor = kind is Owner.SETUP
+        sensor = kind is OwnerKind.SETUP
         angle, position = (t.sensor_angle, t.sensor_position) if sensor else (t.tool_angle, t.tool_position)
         slots = []
         for element, free in zip(frame.elements, frame.free, strict=True):
             index = None
             if free is not None:
                 unit, width = ("rad", angle) if element.motion.is_rotation else ("m", position)
-                owner = frame.body or name
-                index = self.shared(
-                    KinematicParameter(owner, free, unit, body, kind=kind, tolerance=width, rank=frame.rank)
-                )
+                place = frame.body or name
+                parameter = KinematicParameter(kind, body, free, unit, frame=place, tolerance=width, rank=frame.rank)
+                index = self.shared(parameter)
             slots.append(Slot(element, parameter=index))
         return tuple(slots)
 
@@ -63,14 +63,13 @@ class ModelBuilder:
         """A slot whose value is an unknown of the link."""
         t = self.tolerances
         unit, width = ("rad", t.angle) if element.motion.is_rotation else ("m", t.length)
-        owner = f"link{link + 1}"
-        parameter = KinematicParameter(owner, quantity, unit, link, kind=Owner.LINK, tolerance=width, rank=rank)
+        parameter = KinematicParameter(OwnerKind.LINK, link, quantity, unit, tolerance=width, rank=rank)
         return Slot(element, parameter=self.add(parameter))
 
-    def offset(self, joint: int, owner: str, quantity: str, rank: int, *, slides: bool) -> None:
+    def offset(self, kind: OwnerKind, joint: int, quantity: str, rank: int, *, slides: bool) -> None:
         """An unknown zero of a joint."""
         unit, width = ("m", self.tolerances.offset_length) if slides else ("rad", self.tolerances.offset)
-        parameter = KinematicParameter(owner, quantity, unit, joint, kind=Owner.JOINT, tolerance=width, rank=rank)
+        parameter = KinematicParameter(kind, joint, quantity, unit, tolerance=width, rank=rank)
         self.terms.append(JointTerm(joint, self.add(parameter), TermBasis.ONE))
 
 
@@ -95,13 +94,13 @@ def kinematic_model(
     )
     shaped = robot if form is None else form(robot)
     builder = ModelBuilder(errors.tolerances)
-    setup_slots = {name: builder.frame(name, frame, Owner.SETUP, body=-1) for name, frame in setups.items()}
+    setup_slots = {name: builder.frame(name, frame, OwnerKind.SETUP, body=-1) for name, frame in setups.items()}
     links: list[tuple[Slot, ...]] = []
     for i, joint in enumerate(shaped.joints):
         links.append(tuple(_link_slots(builder, shaped, i, joint, errors)))
         _joint_terms(builder, shaped, i, errors)
     target_slots = {
-        name: builder.frame(name, frame, Owner.TARGET, body=shaped.n_joints) for name, frame in targets.items()
+        name: builder.frame(name, frame, OwnerKind.TARGET, body=shaped.n_joints) for name, frame in targets.items()
     }
     return KinematicModel(
         robot=shaped,
@@ -120,7 +119,7 @@ def _link_slots(builder: ModelBuilder, robot: Robot, i: int, joint: Joint, error
     match errors.geometry:
         case UnknownGeometry.NONE:
             if Term.OFFSET in errors.terms:
-                builder.offset(i, f"joint{i + 1}", "offset", KEEP_SECOND, slides=slides)
+                builder.offset(OwnerKind.JOINT, i, "offset", KEEP_SECOND, slides=slides)
             return plain
         case UnknownGeometry.COMPLETE:
             return _complete_slots(builder, i, joint, plain, offset=Term.OFFSET in errors.terms, slides=slides)
@@ -136,7 +135,7 @@ def _complete_slots(
     k = joint.variable_index
     own = joint.transforms[k].motion
     if offset:
-        builder.offset(i, f"joint{i + 1}", "offset", KEEP_SECOND, slides=slides)
+        builder.offset(OwnerKind.JOINT, i, "offset", KEEP_SECOND, slides=slides)
     small = []
     for motion in MOTIONS:
         if motion is not own:
@@ -153,7 +152,7 @@ def _denavit_slots(builder: ModelBuilder, i: int, joint: Joint, *, slides: bool,
     for element in joint.transforms:
         label = DENAVIT.get(element.motion)
         if element.variable:
-            builder.offset(i, f"link{i + 1}", str(label), KEEP_THIRD, slides=slides)
+            builder.offset(OwnerKind.LINK, i, str(label), KEEP_THIRD, slides=slides)
             slots.append(Slot(element, i))
         elif element.symbol is None:
             slots.append(Slot(element))
@@ -176,11 +175,11 @@ def _follows_parallel(joint: Joint) -> bool:
 
 def _joint_terms(builder: ModelBuilder, robot: Robot, i: int, errors: ErrorModel) -> None:
     """Gain, eccentricity, coupling and compliance of one joint."""
-    t, owner, slides = errors.tolerances, f"joint{i + 1}", prismatic(robot, i)
+    t, slides = errors.tolerances, prismatic(robot, i)
     unit = "m" if slides else "rad"
 
     def term(quantity: str, unit: str, width: float, basis: TermBasis, other: int = 0) -> None:
-        parameter = KinematicParameter(owner, quantity, unit, i, kind=Owner.JOINT, tolerance=width, rank=KEEP_LAST)
+        parameter = KinematicParameter(OwnerKind.JOINT, i, quantity, unit, tolerance=width, rank=KEEP_LAST)
         builder.terms.append(JointTerm(i, builder.add(parameter), basis, other))
 
     if Term.GAIN in errors.terms:

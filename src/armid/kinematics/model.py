@@ -18,9 +18,10 @@ import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.errors import UnknownNameError
-from armid.kinematics.parameter import KinematicParameter, Owner, Tolerances
+from armid.kinematics.parameter import KinematicParameter, Tolerances
 from armid.kinematics.structural import STRUCTURAL, Zero, as_number
 from armid.kinematics.words import Term, UnknownGeometry
+from armid.parameters.space import OwnerKind
 from armid.recursion.kinematics import chain_pose, element_twists
 from armid.recursion.placement import Placement
 from armid.recursion.scalars import FLOATS
@@ -167,7 +168,7 @@ class KinematicModel:
             raise UnknownNameError("kinematic parameter", name, self.names)
         return self.names.index(name)
 
-    def owned(self, *kinds: Owner) -> npt.NDArray[np.bool_]:
+    def owned(self, *kinds: OwnerKind) -> npt.NDArray[np.bool_]:
         """Mask of the parameters of these kinds of owners, shape [p]."""
         return np.array([p.kind in kinds for p in self.parameters], dtype=bool)
 

@@ -30,6 +30,10 @@ class OwnerKind(StrEnum):
     LINK = "link"
     JOINT = "joint"
     PAYLOAD = PAYLOAD
+    SETUP = "setup"
+    """The frame of a sensor placement, in front of the base."""
+    TARGET = "target"
+    """The frame of what was measured, on the last link."""
     OTHER = ""
     """Nothing of the arm: whatever else a stored vector holds. Its quantity is its whole name."""
 

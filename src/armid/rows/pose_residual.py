@@ -16,9 +16,9 @@ import numpy.typing as npt
 from armid.arrays import FloatArray
 from armid.kinematics.measurement import Measurements, Observations, Observed
 from armid.kinematics.model import KinematicModel, at_setup, at_target, last_link, pose_and_derivative
-from armid.kinematics.parameter import Owner
 from armid.kinematics.rotations import right_jacobian_inverse, rotation_log
 from armid.kinematics.sag import gravity_torque
+from armid.parameters.space import OwnerKind
 
 Mask = npt.NDArray[np.bool_]
 
@@ -81,7 +81,7 @@ def residuals(
         wanted: mask of the parameters whose derivative is needed.
     """
     torque = gravity_torque(model, measurements.q)
-    frames_alone = wanted is not None and not (wanted & model.owned(Owner.LINK, Owner.JOINT)).any()
+    frames_alone = wanted is not None and not (wanted & model.owned(OwnerKind.LINK, OwnerKind.JOINT)).any()
     seen_from: dict[str, list[Observations]] = {}
     for o in measurements.observations:
         seen_from.setdefault(o.setup if o.quantity is not Observed.LENGTH else "", []).append(o)
@@ -126,7 +126,7 @@ def _arm_at_rest(
     model: KinematicModel, values: FloatArray, q: FloatArray, torque: FloatArray | None
 ) -> tuple[FloatArray, FloatArray]:
     """R and p of the last link at all configurations; remembered while only sensor and tool frames change."""
-    own = values[model.owned(Owner.LINK, Owner.JOINT)]
+    own = values[model.owned(OwnerKind.LINK, OwnerKind.JOINT)]
     known = _AT_REST.get(model)
     if known is None or known[0] is not q or not np.array_equal(known[1], own):
         known = (q, own, last_link(model, values, q, torque))

@@ -13,9 +13,10 @@ from armid.kinematics.build import kinematic_model
 from armid.kinematics.calibrated import calibrated_robot, frame_matrix
 from armid.kinematics.correction import read_correction
 from armid.kinematics.model import ErrorModel
-from armid.kinematics.parameter import Owner, Tolerances
+from armid.kinematics.parameter import Tolerances
 from armid.kinematics.words import Term, UnknownGeometry
 from armid.notes import Note, Severity
+from armid.parameters.space import OwnerKind
 from armid.robot.elementary import Elementary, Move, product
 from armid.robot.robot import Robot
 
@@ -103,7 +104,7 @@ def drawn(nominal: Robot, rng: np.random.Generator) -> Misbuilt:
         owner = parameter.name.partition(".")[0]
         if owner == "link1" or parameter.name in (f"{last}theta", f"{last}d"):
             values[i] = 0.0
-        assert parameter.kind in (Owner.LINK, Owner.JOINT)
+        assert parameter.kind in (OwnerKind.LINK, OwnerKind.JOINT)
     origin = "deviations drawn at random: 0.6 mm, 0.4 mrad between axes, 5 mrad of joint zeros (standard deviations)"
     return Misbuilt(
         robot=calibrated_robot(model, values), errors=ERRORS, T_link_target=target(OTHER_TARGET), origin=origin
