@@ -14,7 +14,6 @@ from armid.calibration.read import read_poses
 from armid.cli import application
 from armid.documents import plain
 from armid.errors import InputError, UnknownNameError
-from armid.inspection.inspection import Quantity, sources_for
 from armid.kernels.kinematics import forward_kinematics
 from armid.kinematics.calibrated import predicted_poses
 from armid.kinematics.correction import read_correction
@@ -24,6 +23,7 @@ from armid.notes import Note, Severity
 from armid.outcome import UntrustedError
 from armid.parameters.effects import Effects
 from armid.robot.load import load_robot
+from armid.rows.quantity import Quantity, sources_for
 from support.measured_arm import MeasuredArm
 
 COLUMNS = ["x", "y", "z", "qw", "qx", "qy", "qz"]
