@@ -20,9 +20,9 @@ from armid.kinematics.build import kinematic_model
 from armid.kinematics.calibrated import predicted_poses
 from armid.kinematics.measurement import Measurements, Observations, Observed
 from armid.kinematics.model import ErrorModel, FrameModel
-from armid.kinematics.parameter import Owner
 from armid.kinematics.rotations import rigid, rotation_exp
 from armid.kinematics.words import Term
+from armid.parameters.space import OwnerKind
 from armid.robot.load import load_robot
 from armid.rows.pose_residual import residuals
 
@@ -56,7 +56,7 @@ def problem(count: int = POSES) -> Problem:
             )
         },
     )
-    arm = model.owned(Owner.LINK, Owner.JOINT)
+    arm = model.owned(OwnerKind.LINK, OwnerKind.JOINT)
     values = np.where(arm, 0.3 * model.tolerances * rng.normal(size=len(arm)), 0.0)
     q = rng.uniform(-2.5, 2.5, (count, 6))
     T = predicted_poses(model, values, q, setup="sensor", target="tool")

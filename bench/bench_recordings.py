@@ -22,8 +22,8 @@ from armid.kinematics.build import kinematic_model
 from armid.kinematics.calibrated import predicted_poses
 from armid.kinematics.measurement import Measurements, Observations, Observed
 from armid.kinematics.model import ErrorModel, FrameModel
-from armid.kinematics.parameter import Owner
 from armid.kinematics.rotations import inverse, rigid, rotation_exp
+from armid.parameters.space import OwnerKind
 from armid.robot import Elementary, Joint, JointKind, Limits, Link, Move, Robot
 from armid.robot.load import load_robot
 
@@ -98,7 +98,7 @@ class Scene:
             setups={"sensor": FrameModel.around(frames[0], ALL, outside=True)},
             targets={"tool": FrameModel.around(frames[1], ALL, outside=False)},
         )
-        arm = self.model.owned(Owner.LINK, Owner.JOINT)
+        arm = self.model.owned(OwnerKind.LINK, OwnerKind.JOINT)
         self.values = np.where(arm, self.size * self.model.tolerances * self.rng.normal(size=len(arm)), 0.0)
 
     def configurations(self, count: int) -> np.ndarray:

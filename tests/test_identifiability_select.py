@@ -6,14 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from armid.estimation.chi_square import chi_square_above, chi_square_tail
 from armid.estimation.factor import solve_factor
-from armid.estimation.quantiles import (
-    chi_square_above,
-    chi_square_tail,
-    normal_tail,
-    student_above,
-    student_tail,
-)
+from armid.estimation.paired import SURE, sure
 from armid.identifiability.base import base_parameters
 from armid.identifiability.select import choose_columns
 from armid.information import blocks
@@ -65,17 +60,15 @@ def test_folded_rows_solve_the_stacked_problem(monkeypatch, many):
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 4, 5, 8, 39])
-def test_quantiles_are_those_of_scipy(freedom):
+def test_sums_of_squares_are_distributed_as_scipy_says(freedom):
     for probability in (0.4, 0.05, 0.0062, 1e-5):
         assert chi_square_above(probability, freedom) == pytest.approx(stats.chi2.isf(probability, freedom), rel=1e-9)
-        assert student_above(probability, freedom) == pytest.approx(stats.t.isf(probability, freedom), rel=1e-9)
     for x in (0.3, 2.0, 11.0):
         assert chi_square_tail(x, freedom) == pytest.approx(stats.chi2.sf(x, freedom), rel=1e-9)
-        assert student_tail(x, freedom) == pytest.approx(stats.t.sf(x, freedom), rel=1e-6, abs=1e-14)
-        assert normal_tail(x) == pytest.approx(stats.norm.sf(x), rel=1e-12)
+    assert chi_square_tail(-1.0, freedom) == 1.0
     assert chi_square_above(0.0, freedom) == float("inf")
 
 
-@pytest.mark.parametrize("freedom", [1494, 11910])
-def test_students_quantile_of_many_is_scipys(freedom):
-    assert student_above(0.0062, freedom) == pytest.approx(stats.t.isf(0.0062, freedom), rel=1e-9)
+@pytest.mark.parametrize("count", [2, 8, 40, 1495, 11911])
+def test_a_gain_over_few_pairs_must_be_larger(count):
+    assert sure(count) == pytest.approx(stats.t.isf(stats.norm.sf(SURE), count - 1), rel=1e-9)

@@ -34,11 +34,11 @@ FOUNDATIONS = {
     "robot": "parameters robot.catalogue robot.urdf",
     "robot.catalogue": "",
     "robot.urdf": "parameters robot",
+    "signals": "",
     "recursion": "robot",
     "kernels": "parameters robot recursion",
-    "signals": "",
-    "kinematics": "robot recursion kernels",
-    "rows": "parameters robot signals recursion kernels",
+    "kinematics": "parameters robot recursion kernels",
+    "rows": "parameters robot signals recursion kernels kinematics",
     "information": "kernels",
     "motions": "robot kernels",
     "scene": "robot kernels motions",
@@ -60,7 +60,7 @@ QUESTIONS = {
         "estimation consistency"
     ),
     "inspection": "parameters robot kernels rows information motions identifiability logs logs.conditioning",
-    "calibration": "robot robot.urdf kernels kinematics information",
+    "calibration": "parameters robot robot.urdf kernels kinematics rows information identifiability estimation",
     "design": "parameters robot kernels rows motions scene identifiability",
     "payload": (
         "parameters robot kernels rows information identifiability logs estimation estimation.recursive consistency"
@@ -83,7 +83,7 @@ OUTSIDE = {
     "export": "parameters robot robot.urdf recursion kernels consistency identification",
     "report": (
         "parameters robot kernels kinematics rows motions scene identifiability logs consistency "
-        "identification inspection calibration design recovery planning simulation studies studies.kinematics"
+        "identification inspection calibration design recovery planning studies studies.kinematics"
     ),
     "studies": (
         "parameters robot kernels kinematics motions identifiability logs logs.health logs.conditioning "

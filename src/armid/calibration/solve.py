@@ -50,7 +50,7 @@ class SolverSettings:
     estimate_noise: bool = True
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Linearisation:
     """The weighted problem around one parameter vector.
 
@@ -142,7 +142,7 @@ def linearise(
 
     names = tuple(name for name, wants in zip(model.names, wanted, strict=True) if wants)
     information = fold_rows(names, blocks())
-    return Linearisation(values, wanted, information, cost, tuple(kept))
+    return Linearisation(values=values, wanted=wanted, information=information, cost=cost, residuals=tuple(kept))
 
 
 def channel_name(setup: str, part: str) -> str:

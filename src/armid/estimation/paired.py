@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
+from statistics import NormalDist
+
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.estimation.quantiles import normal_tail, student_above
+from armid.estimation.quantiles import student_quantile
 
 SURE = 2.5
 """Paired t statistic from which on a gain over many configurations is believed. Errors of different folds share most of their
@@ -14,9 +17,10 @@ TRIM = 0.1
 """Fraction of the pairs left out at each end of a comparison: a handful of bad measurements says nothing about either model."""
 
 
+@cache
 def sure(count: int) -> float:
     """Paired t statistic of so many pairs that is as rare by chance as `SURE` of many: 3.3 of eight, 2.6 of forty."""
-    return student_above(normal_tail(SURE), max(1, count - 1))
+    return student_quantile(NormalDist().cdf(SURE), max(1, count - 1))
 
 
 def trimmed(count: int) -> int:

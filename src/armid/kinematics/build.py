@@ -53,12 +53,9 @@ class ModelBuilder:
             index = None
             if free is not None:
                 unit, width = ("rad", angle) if element.motion.is_rotation else ("m", position)
-                owner = frame.body or name
-                index = self.shared(
-                    KinematicParameter(
-                        kind=kind, body=body, quantity=free, unit=unit, label=owner, tolerance=width, rank=frame.rank
-                    )
-                )
+                place = frame.body or name
+                parameter = KinematicParameter(kind, body, free, unit, frame=place, tolerance=width, rank=frame.rank)
+                index = self.shared(parameter)
             slots.append(Slot(element, parameter=index))
         return tuple(slots)
 
@@ -66,17 +63,13 @@ class ModelBuilder:
         """A slot whose value is an unknown of the link."""
         t = self.tolerances
         unit, width = ("rad", t.angle) if element.motion.is_rotation else ("m", t.length)
-        parameter = KinematicParameter(
-            kind=OwnerKind.LINK, body=link, quantity=quantity, unit=unit, tolerance=width, rank=rank
-        )
+        parameter = KinematicParameter(OwnerKind.LINK, link, quantity, unit, tolerance=width, rank=rank)
         return Slot(element, parameter=self.add(parameter))
 
-    def offset(self, joint: int, quantity: str, rank: int, *, slides: bool, label: str = "") -> None:
-        """An unknown zero of a joint; `label` when it is named after the link that it moves."""
+    def offset(self, kind: OwnerKind, joint: int, quantity: str, rank: int, *, slides: bool) -> None:
+        """An unknown zero of a joint."""
         unit, width = ("m", self.tolerances.offset_length) if slides else ("rad", self.tolerances.offset)
-        parameter = KinematicParameter(
-            kind=OwnerKind.JOINT, body=joint, quantity=quantity, unit=unit, label=label, tolerance=width, rank=rank
-        )
+        parameter = KinematicParameter(kind, joint, quantity, unit, tolerance=width, rank=rank)
         self.terms.append(JointTerm(joint, self.add(parameter), TermBasis.ONE))
 
 
@@ -126,7 +119,7 @@ def _link_slots(builder: ModelBuilder, robot: Robot, i: int, joint: Joint, error
     match errors.geometry:
         case UnknownGeometry.NONE:
             if Term.OFFSET in errors.terms:
-                builder.offset(i, "offset", KEEP_SECOND, slides=slides)
+                builder.offset(OwnerKind.JOINT, i, "offset", KEEP_SECOND, slides=slides)
             return plain
         case UnknownGeometry.COMPLETE:
             return _complete_slots(builder, i, joint, plain, offset=Term.OFFSET in errors.terms, slides=slides)
@@ -142,7 +135,7 @@ def _complete_slots(
     k = joint.variable_index
     own = joint.transforms[k].motion
     if offset:
-        builder.offset(i, "offset", KEEP_SECOND, slides=slides)
+        builder.offset(OwnerKind.JOINT, i, "offset", KEEP_SECOND, slides=slides)
     small = []
     for motion in MOTIONS:
         if motion is not own:
@@ -159,7 +152,7 @@ def _denavit_slots(builder: ModelBuilder, i: int, joint: Joint, *, slides: bool,
     for element in joint.transforms:
         label = DENAVIT.get(element.motion)
         if element.variable:
-            builder.offset(i, str(label), KEEP_THIRD, slides=slides, label=f"link{i + 1}")
+            builder.offset(OwnerKind.LINK, i, str(label), KEEP_THIRD, slides=slides)
             slots.append(Slot(element, i))
         elif element.symbol is None:
             slots.append(Slot(element))
@@ -186,9 +179,7 @@ def _joint_terms(builder: ModelBuilder, robot: Robot, i: int, errors: ErrorModel
     unit = "m" if slides else "rad"
 
     def term(quantity: str, unit: str, width: float, basis: TermBasis, other: int = 0) -> None:
-        parameter = KinematicParameter(
-            kind=OwnerKind.JOINT, body=i, quantity=quantity, unit=unit, tolerance=width, rank=KEEP_LAST
-        )
+        parameter = KinematicParameter(OwnerKind.JOINT, i, quantity, unit, tolerance=width, rank=KEEP_LAST)
         builder.terms.append(JointTerm(i, builder.add(parameter), basis, other))
 
     if Term.GAIN in errors.terms:

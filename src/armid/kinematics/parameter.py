@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import pi
+from dataclasses import dataclass, field
+from math import inf, pi
 
 from armid.parameters.space import Parameter
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class KinematicParameter(Parameter):
     """One number added to the nominal kinematics: `link3.ty`, `joint3.offset`, `sensor.rx`, `tool.tz` (docs/conventions.md).
 
-    Its kind decides its tolerance and the order in which redundant ones are dropped.
+    Its `body` is the 0-based joint, -1 for what stands in front of the base and the number of joints for what hangs on the last
+    link.
 
     Args:
-        tolerance: standard deviation of the Gaussian prior around nominal, same unit.
+        frame: name of the sensor placement, or of the body on the tool; empty for links and joints.
+        tolerance: standard deviation of the Gaussian prior around nominal, same unit; infinite when nothing is known.
         rank: redundant parameters with a higher rank are dropped first.
     """
 
-    tolerance: float
-    rank: int = 0
+    frame: str = field(default="", kw_only=True)
+    tolerance: float = field(default=inf, kw_only=True)
+    rank: int = field(default=0, kw_only=True)
+
+    @property
+    def owner(self) -> str:
+        """`link3`, `joint3`, or the name of the frame."""
+        return self.frame or f"{self.kind}{self.body + 1}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

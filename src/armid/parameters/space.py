@@ -25,43 +25,38 @@ _COMPONENTS = {name: InertialIndex(k) for k, name in enumerate(INERTIAL_NAMES)}
 
 
 class OwnerKind(StrEnum):
-    """What a parameter belongs to."""
+    """What a standard parameter belongs to."""
 
     LINK = "link"
     JOINT = "joint"
     PAYLOAD = PAYLOAD
     SETUP = "setup"
-    """A placement of a measuring instrument."""
+    """The frame of a sensor placement, in front of the base."""
     TARGET = "target"
-    """A body on the tool that an instrument sees."""
+    """The frame of what was measured, on the last link."""
     OTHER = ""
     """Nothing of the arm: whatever else a stored vector holds. Its quantity is its whole name."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter of dynamics or kinematics. It travels as this; its name is for people and files and is never taken apart.
+    """One standard parameter. It travels as this; its name is for people and files and is never taken apart.
 
     Args:
         kind: what it belongs to.
-        body: 0-based link or joint; -1 for what stands in front of the base (or when only its name is known), n_joints for
-            the payload and what hangs on the last link.
-        quantity: `mass`, `Ixx`, `coulomb`, `motor_viscous`, `offset`, ...
+        body: 0-based link or joint; n_joints for the payload (-1 when only its name is known).
+        quantity: `mass`, `Ixx`, `coulomb`, `motor_viscous`, ...
         unit: SI; empty when only its name is known.
-        label: of an owner that has a name of its own: a sensor placement, a body on the tool, a frame.
     """
 
     kind: OwnerKind
     body: int
     quantity: str
-    unit: str = ""
-    label: str = ""
+    unit: str
 
     @property
     def owner(self) -> str:
-        """`link3`, `joint3`, `payload`, or the owner's own name."""
-        if self.label:
-            return self.label
+        """`link3`, `joint3` or `payload`."""
         return f"{self.kind}{self.body + 1}" if self.of_link or self.of_joint else self.kind.value
 
     @property
@@ -105,9 +100,9 @@ def named_parameter(name: str) -> Parameter:
     """
     found = _NAME.fullmatch(name)
     if found is None:
-        return Parameter(kind=OwnerKind.OTHER, body=-1, quantity=name)
+        return Parameter(OwnerKind.OTHER, -1, name, "")
     kind = OwnerKind(found["kind"] or found["payload"])
-    return Parameter(kind=kind, body=int(found["number"] or 0) - 1, quantity=found["quantity"])
+    return Parameter(kind, int(found["number"] or 0) - 1, found["quantity"], "")
 
 
 @dataclass(frozen=True)
@@ -151,12 +146,6 @@ class ParameterSpace:
         """Column of the mass of a link or the payload, where its ten parameters begin; None without them."""
         return self.find(kind, body, INERTIAL_NAMES[InertialIndex.MASS])
 
-    def start(self, kind: OwnerKind, body: int) -> int:
-        """The same for a body that is there."""
-        column = self.first_of(kind, body)
-        assert column is not None, f"no body {kind}{body + 1} in this vector"
-        return column
-
     @cached_property
     def _places(self) -> dict[tuple[OwnerKind, int, str], int]:
         return {(p.kind, p.body, p.quantity): i for i, p in enumerate(self.parameters)}
@@ -177,28 +166,23 @@ def parameter_space(prismatic: Sequence[bool], effects: Effects, *, coupled: Seq
     n = len(prismatic)
     for i, slides in enumerate(prismatic):
         if effects.torques is not TorqueSide.DIFFERENCE:
-            out += _inertial_parameters(OwnerKind.LINK, i)
+            out += inertial_parameters(OwnerKind.LINK, i)
         quantities = _drive_quantities(effects, prismatic=slides)
         quantities += _shape_quantities(effects, prismatic=slides, coupled=bool(coupled) and coupled[i])
-        out += [Parameter(kind=OwnerKind.JOINT, body=i, quantity=quantity, unit=unit) for quantity, unit in quantities]
+        out += [Parameter(OwnerKind.JOINT, i, quantity, unit) for quantity, unit in quantities]
     if effects.payload is not PayloadRuns.NONE and effects.torques is not TorqueSide.DIFFERENCE:
-        out += _inertial_parameters(OwnerKind.PAYLOAD, n)
+        out += inertial_parameters(OwnerKind.PAYLOAD, n)
         if effects.torques is TorqueSide.BOTH:
             # [Kolyubin2017] counts the payload as one more link with all seventeen parameters of a link, 8 * 17 = 136.
             # A body held rigidly has no drive: these columns are zero and come out as not identifiable.
             quantities = _drive_quantities(effects, prismatic=False)
-            out += [
-                Parameter(kind=OwnerKind.PAYLOAD, body=n, quantity=quantity, unit=unit) for quantity, unit in quantities
-            ]
+            out += [Parameter(OwnerKind.PAYLOAD, n, quantity, unit) for quantity, unit in quantities]
     return ParameterSpace(tuple(out), effects)
 
 
-def _inertial_parameters(kind: OwnerKind, body: int) -> list[Parameter]:
+def inertial_parameters(kind: OwnerKind, body: int) -> list[Parameter]:
     """The ten parameters of one body."""
-    return [
-        Parameter(kind=kind, body=body, quantity=name, unit=unit)
-        for name, unit in zip(INERTIAL_NAMES, INERTIAL_UNITS, strict=True)
-    ]
+    return [Parameter(kind, body, name, unit) for name, unit in zip(INERTIAL_NAMES, INERTIAL_UNITS, strict=True)]
 
 
 def _drive_quantities(effects: Effects, *, prismatic: bool) -> list[tuple[str, str]]:

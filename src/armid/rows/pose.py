@@ -17,6 +17,7 @@ import numpy as np
 from armid.kernels.source import Row as LinearRow
 from armid.kinematics.build import DENAVIT, MOTIONS, kinematic_model
 from armid.kinematics.model import ErrorModel, FrameModel, Slot
+from armid.kinematics.parameter import KinematicParameter
 from armid.parameters.space import OwnerKind, Parameter
 from armid.recursion.kinematics import element_twists, elements_to
 from armid.recursion.motion import geometric_coordinates
@@ -117,12 +118,10 @@ def _described_chain(robot: Robot, frame: Frame) -> tuple[ChainElement, ...]:
         row, first = row_of(joints[0])[1], INSTRUMENT[1]  # type: ignore[index]
         placed = replace(row, alpha=first.alpha, a=first.a, theta=row.theta + first.theta, d=row.d + first.d)
         joints[0] = transforms(placed, Convention.MODIFIED, robot.joints[0].kind)
-        out += _named(
-            OwnerKind.SETUP, -1, [(e, None) for e in transforms(INSTRUMENT[0], Convention.MODIFIED, None)], label=SENSOR
-        )
+        out += _named(OwnerKind.SETUP, -1, [(e, None) for e in transforms(INSTRUMENT[0], Convention.MODIFIED, None)])
     for i, chain in enumerate(joints):
         out += _named(OwnerKind.LINK, i, [(e, i if e.variable else None) for e in chain])
-    return tuple(out + _named(OwnerKind.TARGET, frame.link, [(e, None) for e in tool or frame.transforms], label=TOOL))
+    return tuple(out + _named(OwnerKind.TARGET, frame.link, [(e, None) for e in tool or frame.transforms]))
 
 
 def _is_modified_row(chain: tuple[Elementary, ...]) -> bool:
@@ -140,12 +139,11 @@ def _tool_row(frame: Frame) -> tuple[Elementary, ...] | None:
     return transforms(Row(theta=theta, d=d), Convention.MODIFIED, None)
 
 
-def _named(
-    kind: OwnerKind, body: int, elements: Sequence[tuple[Elementary, int | None]], *, label: str = ""
-) -> list[ChainElement]:
+def _named(kind: OwnerKind, body: int, elements: Sequence[tuple[Elementary, int | None]]) -> list[ChainElement]:
     """Elements with names made of the owner and the constant: of a Denavit-Hartenberg row `alpha`, `a`, `theta`, `d`; of any
     other chain the motion, numbered from the second of a kind on.
     """
+    frame = {OwnerKind.SETUP: SENSOR, OwnerKind.TARGET: TOOL}.get(kind, "")
     row = row_of(tuple(element for element, _ in elements)) is not None
     seen: Counter[str] = Counter()
     out = []
@@ -154,7 +152,7 @@ def _named(
         seen[quantity] += 1
         number = str(seen[quantity]) if seen[quantity] > 1 else ""
         unit = "rad" if element.motion.is_rotation else "m"
-        parameter = Parameter(kind=kind, body=body, quantity=f"{quantity}{number}", unit=unit, label=label)
+        parameter = KinematicParameter(kind, body, f"{quantity}{number}", unit, frame=frame)
         out.append(ChainElement(element, joint, parameter))
     return out
 
