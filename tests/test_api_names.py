@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+import pydoc
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
@@ -62,6 +63,20 @@ def test_a_promised_name_is_listed_and_explained(name: str) -> None:
     assert name in armid.__all__
     assert name in (armid.__doc__ or "")
     assert inspect.getdoc(getattr(armid, name))
+
+
+def test_help_reads_like_a_table_of_contents() -> None:
+    text = pydoc.plain(pydoc.render_doc(armid))
+    contents = text.partition("DESCRIPTION")[2].partition("FUNCTIONS")[0]
+    for title in ("Reading", "Planning ahead", "Learning", "Judging", "Using", "Rigid body", "Nouns"):
+        assert f"    {title} " in contents
+
+
+def test_completion_offers_the_promise_and_the_rooms() -> None:
+    offered = {name for name in dir(armid) if not name.startswith("_")}
+    assert offered == {*armid._PUBLIC, *armid._ROOMS}
+    for room in armid._ROOMS:
+        assert inspect.ismodule(getattr(armid, room))
 
 
 @pytest.mark.parametrize("room", ["rows", "identifiability", "robot"])

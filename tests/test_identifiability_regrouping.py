@@ -175,7 +175,7 @@ def test_a_vertical_slide_cannot_tell_its_weight_from_an_offset() -> None:
 def test_payload(runs: PayloadRuns) -> None:
     effects = Effects(payload=runs)
     loads = (True, False) if runs is PayloadRuns.BOTH else (True,)
-    found = regroup(*(TorqueRows(seed_iiwa(), effects, loaded) for loaded in loads))
+    found = regroup(*(TorqueRows(seed_iiwa(), effects, loaded=loaded) for loaded in loads))
     assert len(found.base) == (53 if runs is PayloadRuns.BOTH else 43)
     if runs is PayloadRuns.LOADED:
         assert found["link7.mx"] == {"link7.mx": 1, "payload.mx": 1}
@@ -249,7 +249,7 @@ def test_expressions_are_readable() -> None:
         plain(terms)
         == "link2.my + link3.mz + d3*link3.mass + (d3 + d4)*(link4.mass + link5.mass + link6.mass + link7.mass)"
     )
-    notation = Notation.of(seed_iiwa())
+    notation = Notation.of(TorqueRows(seed_iiwa()).space)
     assert notation.unicode(terms) == "my₂ + mz₃ + d₃ m₃ + (d₃ + d₄) (m₄ + m₅ + m₆ + m₇)"
     assert r"\left" not in notation.latex(terms)
     assert "d_{3}" in notation.latex(terms)

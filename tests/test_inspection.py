@@ -164,7 +164,7 @@ def test_a_trajectory_of_another_arm_is_refused() -> None:
 def test_points_may_be_given_where_they_are() -> None:
     one = armid.inspect("mabi-max100", quantity="pose", measure="points", points=[(0.1, 0.05, 0.02)])
     assert (one.standard_parameters, one.base_parameters) == (42, 27)
-    assert "joint6.Rz" in str(one)
+    assert one.base.names[0] in str(one)
 
 
 def test_an_arm_in_memory_with_symbols() -> None:

@@ -182,11 +182,24 @@ def test_only_outside_uses_the_outside() -> None:
 HEAVY = {"scipy", "numba", "llvmlite", "mujoco", "sympy", "plotly", "clarabel", "jinja2", "pyarrow"}
 
 
+def loaded_by(program: str) -> set[str]:
+    """Libraries in memory after a program."""
+    code = f"{program}\nimport sys\nprint(*{{name.split('.')[0] for name in sys.modules}})"
+    return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
+
+
 @pytest.mark.parametrize("program", ["import armid", "import armid.cli; armid.cli.application()"])
 def test_starting_loads_nothing_heavy(program: str) -> None:
-    code = f"{program}\nimport sys\nprint(*{{name.split('.')[0] for name in sys.modules}})"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert not HEAVY & set(loaded)
+    assert not HEAVY & loaded_by(program)
+
+
+def test_inspecting_loads_symbols_and_nothing_else_that_is_heavy() -> None:
+    assert loaded_by("import armid; armid.inspect('cylindrical').summary()") & HEAVY == {"sympy"}
+
+
+def test_rigid_body_functions_load_no_compiler_for_a_few_samples() -> None:
+    program = "import armid; armid.inverse_dynamics(armid.load_robot('cylindrical'), *[[0.1, 0.2, 0.3]] * 3)"
+    assert not HEAVY & loaded_by(program)
 
 
 if __name__ == "__main__":

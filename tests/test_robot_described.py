@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 
-from armid.errors import UnknownNameError
 from armid.kernels.dynamics import inverse_dynamics
 from armid.kernels.evaluate import evaluate_rows
 from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
 from armid.parameters.inertial import InertialIndex
-from armid.parameters.space import OwnerKind
-from armid.robot.described import described_values, parameters_named
+from armid.parameters.space import OwnerKind, named_parameter
+from armid.robot.described import described_values
 from armid.robot.load import load_robot
 from armid.rows.torque import TorqueRows, space_of
 
@@ -52,17 +51,33 @@ def test_names_lead_back_to_the_same_parameters(side):
     robot = load_robot("cylindrical")
     shapes = {"asymmetric": True, "stribeck": True, "load": True} if side is TorqueSide.MOTOR else {}
     space = space_of(robot, Effects(**EVERYTHING, **shapes, torques=side, payload=PayloadRuns.BOTH))
-    assert parameters_named(robot, space.names) == space.parameters
+    for parameter in space:
+        read = named_parameter(parameter.name)
+        assert (read.name, read.kind, read.quantity) == (parameter.name, parameter.kind, parameter.quantity)
+        assert read.kind is OwnerKind.PAYLOAD or read.body == parameter.body
+    stored = described_values(robot, map(named_parameter, space.names))
+    np.testing.assert_array_equal(stored, described_values(robot, space))
 
 
 def test_a_parameter_knows_what_it_is():
-    robot = load_robot("iiwa14")
-    mass, friction = parameters_named(robot, ["link3.mx", "joint2.motor_coulomb"])
+    mass, friction = named_parameter("link3.mx"), named_parameter("joint2.motor_coulomb")
     assert (mass.kind, mass.body, mass.component, mass.drive_quantity) == (OwnerKind.LINK, 2, InertialIndex.MX, None)
     assert (friction.kind, friction.body, friction.component) == (OwnerKind.JOINT, 1, None)
     assert (friction.drive_quantity, friction.is_motor_side) == ("coulomb", True)
 
 
-def test_a_name_no_parameter_has_is_refused():
-    with pytest.raises(UnknownNameError, match=r"link9\.mass"):
-        parameters_named(load_robot("iiwa14"), ["link9.mass"])
+@pytest.mark.parametrize("name", ["gain", "link.mass", "link0.mass", "sensor.rx", "joint1", "payload"])
+def test_a_name_that_is_no_parameter_of_an_arm_keeps_its_name(name):
+    parameter = named_parameter(name)
+    assert (parameter.kind, parameter.name, parameter.owner) == (OwnerKind.OTHER, name, "")
+
+
+@pytest.mark.parametrize("name", ["iiwa14", "cylindrical", "lwr4-dh"])
+def test_an_arm_is_told_in_one_line_and_in_one_table(name):
+    robot = load_robot(name)
+    assert "\n" not in repr(robot)
+    assert repr(robot).startswith(f"<Robot {name}: {robot.n_joints} joints")
+    assert len(repr(robot)) < 200
+    for joint in robot.joints:
+        assert joint.name in str(robot)
+    assert ("no masses" in repr(robot)) == (not robot.inertial.any())

@@ -20,8 +20,8 @@ Nouns            Robot  Effects  Log  Trajectory  Information  BaseParameters  E
                  Inspection  Note  Check  Verdict  ArmidError  InputError
 
 Every answer has `verdict`, `checks`, `notes`, `provenance`, `summary()`, `plot(name)`, `report(path)`, `save(folder)` and
-`as_dict()`. The machine room is one level down: `armid.rows`, `armid.information`, `armid.identifiability`, `armid.estimation`,
-`armid.consistency`. Names load when first used, so that `import armid` is quick.
+`as_dict()`. The machine room is one level down: `armid.robot`, `armid.rows`, `armid.information`, `armid.identifiability`,
+`armid.estimation`, `armid.consistency`. Names load when first used, so that `import armid` is quick.
 """
 
 from __future__ import annotations
@@ -84,6 +84,9 @@ _PUBLIC = {
 }
 """The promise: where each public name lives, below `armid`."""
 
+_ROOMS = ("consistency", "estimation", "identifiability", "information", "robot", "rows")
+"""The machine room, one level down."""
+
 __all__ = [*_PUBLIC, "__version__"]
 
 
@@ -100,4 +103,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_PUBLIC])
+    """The promise and the rooms below it; what else a module has begins with an underscore and is nobody's business."""
+    return sorted([*__all__, *_ROOMS, *(name for name in globals() if name.startswith("__"))])

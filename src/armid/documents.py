@@ -95,6 +95,99 @@ def read_json(path: str | Path, what: str, *, schema: str = "", key: str = "sche
     return value
 
 
+MAX_YAML_BYTES = 2_000_000
+"""Of a YAML file: robots, cells, mappings and settings take a few kilobytes; meshes and data are separate files."""
+MAX_YAML_DEPTH = 30
+"""Levels of nesting; ours need six. Deeper text would exhaust the parser's stack."""
+MAX_YAML_NODES = 30_000
+"""Values in a document; bounds the time a hostile file can take."""
+
+
+def read_yaml(path: str | Path, what: str, *, as_text: bool = False) -> dict[str, Any]:
+    """The mapping in a YAML file.
+
+    Args:
+        path: of the file.
+        what: it should be, for the message.
+        as_text: leave every value as it was written.
+
+    Raises:
+        InputError: not readable, not YAML as `yaml_values` takes it, or not a mapping.
+    """
+    content = yaml_values(read_text(path, what, most=MAX_YAML_BYTES), str(path), as_text=as_text)
+    if not isinstance(content, dict):
+        raise InputError(path, "not a mapping", f"expected {what}")
+    return content
+
+
+def yaml_values(text: str, where: str, *, as_text: bool = False) -> Any:
+    """A YAML document as nested dicts, lists and plain values; nothing is constructed from it.
+
+    Args:
+        text: of the document.
+        where: it stands, for messages.
+        as_text: leave every value as it was written; else numbers, true and false, and empty values become those.
+
+    Raises:
+        InputError: empty, not YAML, too large, too deep, with anchors, tags or repeated keys; says the line.
+    """
+    import yaml  # only files in YAML need it
+
+    if len(text.encode("utf-8", "replace")) > MAX_YAML_BYTES:
+        raise InputError(where, f"larger than {MAX_YAML_BYTES} bytes", "such a file holds no meshes or data")
+    loader = yaml.BaseLoader if as_text else yaml.SafeLoader
+    try:
+        _check_yaml_events(yaml.parse(text, Loader=loader), where)
+        reader = loader(text)
+        node = reader.get_single_node()
+        if node is None:
+            raise InputError(where, "empty file")
+        _check_yaml_keys(node, where)
+        return reader.construct_document(node)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f"{where}, line {mark.line + 1}" if mark is not None else where
+        problem = getattr(error, "problem", None) or str(error).splitlines()[0]
+        raise InputError(place, f"not valid YAML: {problem}", "check indentation, colons and brackets") from None
+    except ValueError as error:  # a date that does not exist
+        raise InputError(where, f"not valid YAML: {error}", "put text in quotes") from None
+
+
+def _check_yaml_events(events: Iterator[Any], where: str) -> None:
+    """Refuses what can make a small file explode or mean two things: anchors, tags, deep nesting."""
+    import yaml
+
+    depth = 0
+    for nodes, event in enumerate(events):
+        place = f"{where}, line {event.start_mark.line + 1}"
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
+            raise InputError(place, "anchors and aliases (& and *) are not read", "write the value out")
+        if getattr(event, "tag", None) not in (None, "!"):
+            raise InputError(place, f"tag {event.tag!r} is not read", "plain values only")
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_YAML_DEPTH or nodes > MAX_YAML_NODES:
+            raise InputError(place, "nested too deeply" if depth > MAX_YAML_DEPTH else "too many values")
+
+
+def _check_yaml_keys(node: Any, where: str) -> None:
+    """Refuses keys that are not plain text or stand twice in one mapping."""
+    import yaml
+
+    if isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            _check_yaml_keys(item, where)
+    elif isinstance(node, yaml.MappingNode):
+        seen = set()
+        for key, value in node.value:
+            place = f"{where}, line {key.start_mark.line + 1}"
+            if not isinstance(key, yaml.ScalarNode):
+                raise InputError(place, "a key that is not plain text")
+            if key.value in seen:
+                raise InputError(place, f"key {key.value!r} appears twice", "keep one of them")
+            seen.add(key.value)
+            _check_yaml_keys(value, where)
+
+
 @contextmanager
 def new_file(path: str | Path, *, text: bool = False) -> Iterator[IO[Any]]:
     """A file to write to that takes its place when complete, or vanishes if anything goes wrong.

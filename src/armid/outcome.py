@@ -6,14 +6,12 @@ in plain values what programs rely on (`as_dict`); everything a person or a note
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from functools import cache
 from html import escape
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, overload
@@ -85,6 +83,9 @@ class InputFile:
 @cache
 def versions() -> Mapping[str, str]:
     """Of armid, Python and the libraries whose arithmetic is in every number."""
+    import platform  # both only here: --help must start at once
+    from importlib.metadata import PackageNotFoundError, version
+
     out = {"python": platform.python_version()}
     for library in ("armid", "numpy", "scipy", "numba", "clarabel"):
         try:

@@ -14,6 +14,7 @@ import typer.core
 
 from armid.cli.command_line import ARGUMENTS
 from armid.cli.output import EXIT_FAILED
+from armid.documents import read_yaml
 from armid.errors import ArmidError, InputError, UnknownNameError
 
 FLAG = "--config"
@@ -28,9 +29,9 @@ class ConfiguredGroup(typer.core.TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         ARGUMENTS.set(tuple(args))
         try:
-            rest, path = without_config(args)
+            rest, path = _without_config(args)
             if path is not None:
-                ctx.default_map = defaults(path, self, ctx)
+                ctx.default_map = _defaults(path, self, ctx)
         except ArmidError as error:
             typer.echo(f"armid: {error}", err=True)
             raise typer.Exit(EXIT_FAILED) from None
@@ -40,16 +41,16 @@ class ConfiguredGroup(typer.core.TyperGroup):
         command = super().get_command(ctx, cmd_name)
         if command is not None and not ctx.resilient_parsing:
             for parameter in command.params:
-                setattr(parameter, "help", literal(getattr(parameter, "help", None)))  # noqa: B010 - not on its base class
+                setattr(parameter, "help", _literal(getattr(parameter, "help", None)))  # noqa: B010 - not on its base class
         return command
 
 
-def literal(text: str | None) -> str | None:
+def _literal(text: str | None) -> str | None:
     """Help text whose brackets are shown: the printer would take units like [m/s^2] for markup."""
     return None if text is None else text.replace("\\[", "[").replace("[", "\\[")
 
 
-def without_config(args: list[str]) -> tuple[list[str], Path | None]:
+def _without_config(args: list[str]) -> tuple[list[str], Path | None]:
     """The arguments without `--config FILE`, and the file.
 
     Raises:
@@ -74,45 +75,31 @@ def without_config(args: list[str]) -> tuple[list[str], Path | None]:
     return rest, Path(found[0]) if found else None
 
 
-def defaults(path: Path, group: typer.core.TyperGroup, ctx: Any) -> dict[str, dict[str, Any]]:
+def _defaults(path: Path, group: typer.core.TyperGroup, ctx: Any) -> dict[str, dict[str, Any]]:
     """Default values of every verb's parameters from a config file, by the names click knows them by.
 
     Raises:
         InputError: not readable, or not a mapping of mappings.
         UnknownNameError: a verb or a setting that does not exist; lists those that do.
     """
-    content = read(path)
+    content = read_yaml(path, "verb: {option: value}", as_text=True)
     commands = {name: command for name in group.list_commands(ctx) if (command := group.get_command(ctx, name))}
-    known = {name: settings(command) for name, command in commands.items()}
+    known = {name: _settings(command) for name, command in commands.items()}
     for section in content:
         if section != EVERY_VERB and section not in known:
             raise UnknownNameError(f"verb (in {path})", section, (EVERY_VERB, *known))
-    common = section_of(content, EVERY_VERB, path)
-    check_names(common, {key for options in known.values() for key in options}, f"setting of any verb (in {path})")
+    common = _section_of(content, EVERY_VERB, path)
+    _check_names(common, {key for options in known.values() for key in options}, f"setting of any verb (in {path})")
     out = {}
     for verb, options in known.items():
-        own = section_of(content, verb, path)
-        check_names(own, set(options), f"setting of {verb} (in {path})")
+        own = _section_of(content, verb, path)
+        _check_names(own, set(options), f"setting of {verb} (in {path})")
         chosen = {key: value for key, value in common.items() if key in options} | own
-        out[verb] = {options[key].name: fitted(value, options[key], path, key) for key, value in chosen.items()}
+        out[verb] = {options[key].name: _fitted(value, options[key], path, key) for key, value in chosen.items()}
     return out
 
 
-def read(path: Path) -> dict[str, Any]:
-    """The file as nested text."""
-    from armid.robot.document import document
-
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(path, f"cannot be read: {getattr(error, 'strerror', None) or 'not text'}") from None
-    content = document(text, str(path))
-    if not isinstance(content, dict):
-        raise InputError(path, "not a mapping", "expected verb: {option: value}")
-    return content
-
-
-def section_of(content: dict[str, Any], name: str, path: Path) -> dict[str, Any]:
+def _section_of(content: dict[str, Any], name: str, path: Path) -> dict[str, Any]:
     section = content.get(name, {})
     if section == "":
         return {}
@@ -121,7 +108,7 @@ def section_of(content: dict[str, Any], name: str, path: Path) -> dict[str, Any]
     return section
 
 
-def settings(command: Any) -> dict[str, Any]:
+def _settings(command: Any) -> dict[str, Any]:
     """A verb's parameters by the name they have in a config file: the flag without dashes, or the argument's name."""
     out = {}
     for parameter in command.params:
@@ -132,13 +119,13 @@ def settings(command: Any) -> dict[str, Any]:
     return out
 
 
-def check_names(section: dict[str, Any], known: set[str], kind: str) -> None:
+def _check_names(section: dict[str, Any], known: set[str], kind: str) -> None:
     for key in section:
         if key not in known:
             raise UnknownNameError(kind, key, sorted(known))
 
 
-def fitted(value: Any, parameter: Any, path: Path, key: str) -> Any:
+def _fitted(value: Any, parameter: Any, path: Path, key: str) -> Any:
     """A value as the parameter takes it: a list for what may be repeated, else one text (lists joined by commas)."""
     if isinstance(value, dict) or (isinstance(value, list) and not all(isinstance(item, str) for item in value)):
         raise InputError(f"{path}, {key}", f"{value!r}", "expected a value or a list of values")

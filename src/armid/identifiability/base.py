@@ -50,7 +50,7 @@ class WeakDirection:
         return {"ratio": self.ratio, "combination": dict(self.combination)}
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class BaseParameters:
     """A full set of independent combinations `b = pi[independent] + K pi[dependent]`.
 
@@ -78,6 +78,9 @@ class BaseParameters:
             indices = np.array(getattr(self, name), dtype=np.intp)
             indices.flags.writeable = False
             object.__setattr__(self, name, indices)
+
+    def __repr__(self) -> str:
+        return f"<BaseParameters {len(self)} of {len(self.parameters)}: {', '.join(self.names[:3])}, ...>"
 
     def __len__(self) -> int:
         return len(self.independent)

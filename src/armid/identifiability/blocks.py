@@ -90,7 +90,7 @@ def _drive_columns(space: ParameterSpace, kind: OwnerKind, body: int) -> tuple[i
     return tuple(i for i, p in enumerate(space) if p.kind is kind and p.body == body and p.component is None)
 
 
-def change_of_frame(T: FloatArray) -> FloatArray:
+def _change_of_frame(T: FloatArray) -> FloatArray:
     """The 10 x 10 matrix that expresses a body's parameters in another frame."""
     return np.column_stack([transformed(e, T) for e in np.eye(N_INERTIAL)])
 
@@ -107,12 +107,12 @@ def block_null_vectors(block: Block, A: FloatArray) -> NullVectors:
     reference = 0.0
     if block.link_start is not None:
         T_link_axis: FloatArray = np.asarray(np.linalg.inv(product(block.after)), dtype=np.float64)
-        own = A[:, block.link_start : block.link_start + N_INERTIAL] @ change_of_frame(T_link_axis)
+        own = A[:, block.link_start : block.link_start + N_INERTIAL] @ _change_of_frame(T_link_axis)
         reference = float(np.linalg.norm(own, axis=0).max())
         B[:, :N_INERTIAL] = own
         if block.parent_start is not None:
             parent = A[:, block.parent_start : block.parent_start + N_INERTIAL]
-            B[:, :N_INERTIAL] -= parent @ change_of_frame(product(block.before))
+            B[:, :N_INERTIAL] -= parent @ _change_of_frame(product(block.before))
     B[:, N_INERTIAL:] = A[:, list(block.drives)]
     B[:, np.linalg.norm(B, axis=0) < ZERO_COLUMN * 10 * reference] = 0.0
     try:
@@ -151,20 +151,20 @@ def exact_null_vectors(block: Block, sources: Sequence[Any], scalars: FieldScala
     size = N_INERTIAL + len(block.drives)
     exact = [replace(source, robot=with_exact_angles(source.robot)) for source in sources]
     rng = np.random.default_rng(11)
-    frames = body_frames(block, scalars)
+    frames = _body_frames(block, scalars)
     echelon: dict[int, dict[int, Any]] = {}
     stale = 0
     # Three samples in a row without a new direction: the chance that a direction hides from all of them is nil.
     while stale < 3:
         before = len(echelon)
         for source in exact:
-            for row in source.rows(rational_inputs(source, rng, scalars), scalars):
-                insert(echelon, difference_row(block, row, frames))
+            for row in source.rows(_rational_inputs(source, rng, scalars), scalars):
+                _insert(echelon, _difference_row(block, row, frames))
         stale = stale + 1 if len(echelon) == before else 0
-    return kernel(echelon, size, scalars)
+    return _kernel(echelon, size, scalars)
 
 
-def rational_inputs(source: RowSource, rng: np.random.Generator, scalars: FieldScalars) -> list[Any]:
+def _rational_inputs(source: RowSource, rng: np.random.Generator, scalars: FieldScalars) -> list[Any]:
     """A sample with small rational numbers; positions of revolute joints as exact angles."""
     robot: Robot = source.robot  # type: ignore[attr-defined]
     if robot.coupling is not None:
@@ -178,7 +178,7 @@ def rational_inputs(source: RowSource, rng: np.random.Generator, scalars: FieldS
     return out
 
 
-def body_frames(block: Block, scalars: FieldScalars) -> list[list[tuple[int, Any]]]:
+def _body_frames(block: Block, scalars: FieldScalars) -> list[list[tuple[int, Any]]]:
     """Per parameter of a body in the joint's frame: columns and weights of it on this link and off the one before."""
     out: list[list[tuple[int, Any]]] = []
     for c in range(N_INERTIAL):
@@ -192,7 +192,7 @@ def body_frames(block: Block, scalars: FieldScalars) -> list[list[tuple[int, Any
     return out
 
 
-def difference_row(block: Block, row: Row, frames: Sequence[Sequence[tuple[int, Any]]]) -> dict[int, Any]:
+def _difference_row(block: Block, row: Row, frames: Sequence[Sequence[tuple[int, Any]]]) -> dict[int, Any]:
     """The row of `body on this link minus the same body on the link before`, over the joint's frame and the drives."""
     out: dict[int, Any] = {}
     for c, weights in enumerate(frames):
@@ -203,7 +203,7 @@ def difference_row(block: Block, row: Row, frames: Sequence[Sequence[tuple[int, 
     return out | {N_INERTIAL + k: row[j] for k, j in enumerate(block.drives) if row.get(j)}
 
 
-def insert(echelon: dict[int, dict[int, Any]], row: dict[int, Any]) -> None:
+def _insert(echelon: dict[int, dict[int, Any]], row: dict[int, Any]) -> None:
     """One more row of a reduced echelon form (pivot on the lowest index)."""
     for pivot, other in echelon.items():
         row = minus(row, row.get(pivot), other)
@@ -231,7 +231,7 @@ def minus(v: dict[int, Any], factor: Any, w: dict[int, Any]) -> dict[int, Any]:
     return out
 
 
-def kernel(echelon: dict[int, dict[int, Any]], size: int, scalars: FieldScalars) -> list[list[Any]]:
+def _kernel(echelon: dict[int, dict[int, Any]], size: int, scalars: FieldScalars) -> list[list[Any]]:
     """The null space of a reduced echelon form, one vector per free column."""
     out = []
     for free in range(size):

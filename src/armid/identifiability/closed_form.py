@@ -66,14 +66,14 @@ class ClosedForm:
     def latex(self) -> str:
         """An `align*` environment with one line per channel."""
         lines = [
-            rf"  \mathrm{{{latex_text(name)}}} &= {sympy.latex(expression)} \\"
+            rf"  \mathrm{{{_latex_text(name)}}} &= {sympy.latex(expression)} \\"
             for name, expression in zip(self.channels, self.expressions(), strict=True)
         ]
         return "\n".join([r"\begin{align*}", *lines, r"\end{align*}"])
 
     def numpy_source(self) -> str:
         """A Python module with one function of the inputs [n_samples, n_inputs] and the base parameters."""
-        return numpy_module(self)
+        return _numpy_module(self)
 
     def evaluate(self, inputs: npt.ArrayLike, b: npt.ArrayLike) -> FloatArray:
         """Values of all channels, shape [n_samples, n_channels].
@@ -201,14 +201,14 @@ def polynomial_values(p: Polynomial, generators: Sequence[Any], count: int) -> F
     return total
 
 
-def latex_text(name: str) -> str:
+def _latex_text(name: str) -> str:
     return name.replace("_", r"\_")
 
 
-def numpy_module(form: ClosedForm) -> str:
+def _numpy_module(form: ClosedForm) -> str:
     """Source of a module whose `evaluate(x, b)` gives all channels; common parts are computed once."""
     printer = NumPyPrinter({"fully_qualified_modules": False})
-    constants = named_constants(form)
+    constants = _named_constants(form)
     own = {sympy.Symbol(name): sympy.Symbol(argument) for name, (argument, _) in constants.items()}
     parts, results = sympy.cse(
         [expression.xreplace(own) for expression in form.expressions()], symbols=sympy.numbered_symbols("_t")
@@ -239,7 +239,7 @@ def numpy_module(form: ClosedForm) -> str:
     return "\n".join(lines) + "\n"
 
 
-def named_constants(form: ClosedForm) -> dict[str, tuple[str, float]]:
+def _named_constants(form: ClosedForm) -> dict[str, tuple[str, float]]:
     """Name in expressions -> name as an argument of generated code, and value, of gravity and of every length."""
     robot = form.scalars.robot
     taken = {"x", "b", "y", "np", "cos", "sin", *form.inputs, *(str(s) for s in form.symbols)}

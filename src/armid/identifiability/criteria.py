@@ -107,9 +107,9 @@ def evaluate(criterion: Criterion, R: npt.ArrayLike, *, rows: float = 1.0) -> Ev
         R: triangular factor or rows of the base columns, shape [m, r].
         rows: number of rows (or poses) R stands for; only O1 uses it.
     """
-    factor = checked_factor(R)
+    factor = _checked_factor(R)
     if criterion is Criterion.CONDITION_SCALED:
-        return scaled_condition(factor)
+        return _scaled_condition(factor)
     _, sigma, Vt = np.linalg.svd(factor, full_matrices=False)
     if sigma[-1] <= np.finfo(float).eps * sigma[0]:
         return Evaluation(float("inf"), np.zeros((factor.shape[1],) * 2))
@@ -119,7 +119,7 @@ def evaluate(criterion: Criterion, R: npt.ArrayLike, *, rows: float = 1.0) -> Ev
 
 def quality(R: npt.ArrayLike, *, rows: float = 1.0) -> Quality:
     """All figures of merit at once; arguments as in `evaluate`."""
-    factor = checked_factor(R)
+    factor = _checked_factor(R)
     sigma = np.linalg.svd(factor, compute_uv=False)
     full = bool(sigma[-1] > np.finfo(float).eps * sigma[0])
     indices = {f"O{k}": -evaluate(Criterion(f"o{k}"), factor, rows=rows).value if full else 0.0 for k in range(1, 6)}
@@ -141,15 +141,15 @@ def standard_deviations(R: npt.ArrayLike, noise: float = 1.0) -> FloatArray:
         R: factor of rows already divided by their own noise, or of raw rows with one common `noise`.
         noise: standard deviation of the measurement.
     """
-    factor = checked_factor(R)
+    factor = _checked_factor(R)
     # Scaling columns first keeps the inverse accurate whatever the units.
     norms = np.linalg.norm(factor, axis=0)
     if not norms.all():
-        return np.where(norms > 0.0, standard_deviations_of(factor, norms), np.inf) * noise
-    return standard_deviations_of(factor, norms) * noise
+        return np.where(norms > 0.0, _standard_deviations_of(factor, norms), np.inf) * noise
+    return _standard_deviations_of(factor, norms) * noise
 
 
-def standard_deviations_of(factor: FloatArray, norms: FloatArray) -> FloatArray:
+def _standard_deviations_of(factor: FloatArray, norms: FloatArray) -> FloatArray:
     """The same for unit noise, over the columns that are not zero."""
     out = np.full(len(norms), np.inf)
     live = np.flatnonzero(norms)
@@ -169,7 +169,7 @@ def predicted_deviation(R: npt.ArrayLike, which: int, noise: float = 1.0) -> Eva
         which: index of the parameter.
         noise: standard deviation of the measurement.
     """
-    factor = checked_factor(R)
+    factor = _checked_factor(R)
     _, sigma, Vt = np.linalg.svd(factor, full_matrices=False)
     if sigma[-1] <= np.finfo(float).eps * sigma[0]:
         return Evaluation(float("inf"), np.zeros((factor.shape[1],) * 2))
@@ -178,7 +178,7 @@ def predicted_deviation(R: npt.ArrayLike, which: int, noise: float = 1.0) -> Eva
     return Evaluation(value, read_only(-(noise**2) * np.outer(column, column) / value))
 
 
-def checked_factor(R: npt.ArrayLike) -> FloatArray:
+def _checked_factor(R: npt.ArrayLike) -> FloatArray:
     """A finite matrix with at least as many rows as columns."""
     factor = finite("R", np.asarray(R, dtype=np.float64))
     if factor.ndim != 2 or factor.shape[1] == 0 or factor.shape[0] < factor.shape[1]:
@@ -186,7 +186,7 @@ def checked_factor(R: npt.ArrayLike) -> FloatArray:
     return factor
 
 
-def scaled_condition(factor: FloatArray) -> Evaluation:
+def _scaled_condition(factor: FloatArray) -> Evaluation:
     """Condition number of A with columns of unit length, and its gradient with respect to A itself.
 
     With B = A D^-1, D the column lengths: dB = (dA - B dD) D^-1 and dD_j = b_j . da_j, so

@@ -71,15 +71,15 @@ def excitation(
     checked_tolerance(tolerance)
     if information.parameters != base.parameters:
         raise InputError("excitation", "information and base parameters are about different parameter vectors")
-    weights = {c.name: 1.0 / noise_of(noise, c.name) for c in information.channels}
+    weights = {c.name: 1.0 / _noise_of(noise, c.name) for c in information.channels}
     R = information.weighted(weights).select(base.independent).stacked()[:-1, :-1]
     scaled, norms = scaled_columns(R)
-    strength = sines(scaled)
+    strength = _sines(scaled)
     excited = tuple(bool(x > tolerance) for x in strength)
     values = decide_rank(scaled, tolerance=tolerance, why="strength of excitation").singular_values
     low = float(values[-1] ** 2) if len(values) == len(base) else 0.0
     directions = weak_directions(scaled, base.names, below=tolerance)
-    deviations = np.where(strength > np.finfo(float).eps * len(base), deviations_of(R, norms), np.inf)
+    deviations = np.where(strength > np.finfo(float).eps * len(base), _deviations_of(R, norms), np.inf)
     return Excitation(
         names=base.names,
         strength=read_only(strength),
@@ -87,11 +87,11 @@ def excitation(
         excited=excited,
         bounds=(low, float(values[0] ** 2) if len(values) else 0.0),
         unexcited_directions=directions,
-        notes=tuple(excitation_notes(base.names, excited)),
+        notes=tuple(_excitation_notes(base.names, excited)),
     )
 
 
-def noise_of(noise: float | Mapping[str, float], channel: str) -> float:
+def _noise_of(noise: float | Mapping[str, float], channel: str) -> float:
     """The standard deviation of one channel, checked."""
     value = noise if isinstance(noise, float | int) else noise.get(channel)
     if value is None or not value > 0.0:
@@ -99,7 +99,7 @@ def noise_of(noise: float | Mapping[str, float], channel: str) -> float:
     return float(value)
 
 
-def sines(scaled: FloatArray) -> FloatArray:
+def _sines(scaled: FloatArray) -> FloatArray:
     """For each column of unit length its distance from the span of all others, shape [r]; zero for a zero column.
 
     Equals 1 / sqrt of the diagonal of (B^T B)^-1 where that exists; by projection, so that dependent columns give zero.
@@ -116,7 +116,7 @@ def sines(scaled: FloatArray) -> FloatArray:
     return out
 
 
-def deviations_of(R: FloatArray, norms: FloatArray) -> FloatArray:
+def _deviations_of(R: FloatArray, norms: FloatArray) -> FloatArray:
     """Predicted standard deviations for rows of unit noise; parameters in directions left open get infinity."""
     if norms.all():
         direct = standard_deviations(R)
@@ -131,7 +131,7 @@ def deviations_of(R: FloatArray, norms: FloatArray) -> FloatArray:
     return np.where(touched | (norms == 0.0), np.inf, spread / np.where(norms > 0.0, norms, 1.0))
 
 
-def excitation_notes(names: tuple[str, ...], excited: tuple[bool, ...]) -> list[Note]:
+def _excitation_notes(names: tuple[str, ...], excited: tuple[bool, ...]) -> list[Note]:
     """One warning that names what the motion leaves open."""
     lost = [name for name, yes in zip(names, excited, strict=True) if not yes]
     if not lost:

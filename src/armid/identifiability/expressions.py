@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import sympy
 
 from armid.parameters.inertial import InertialIndex
-from armid.parameters.space import OwnerKind, Parameter, every_parameter
-from armid.robot.robot import JointKind, Robot
+from armid.parameters.space import OwnerKind, Parameter
 
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _SUPERSCRIPTS = {"2": "²", "3": "³", "4": "⁴"}
@@ -104,9 +103,9 @@ class Notation:
     parameters: Mapping[str, Parameter]
 
     @classmethod
-    def of(cls, robot: Robot) -> Notation:
-        """For every standard parameter of an arm."""
-        return cls(every_parameter([joint.kind is JointKind.PRISMATIC for joint in robot.joints]))
+    def of(cls, parameters: Iterable[Parameter]) -> Notation:
+        """For the standard parameters of an arm."""
+        return cls({parameter.name: parameter for parameter in parameters})
 
     def unicode(self, terms: Terms) -> str:
         """`my₂ + d₃ m₃ + (d₃ + d₄) (m₄ + m₅)`."""

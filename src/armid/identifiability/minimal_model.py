@@ -90,18 +90,18 @@ def minimal_model(form: ClosedForm, channel: int | str) -> MinimalModel:
     """
     k = form.channel(channel) if isinstance(channel, str) else channel
     scalars = form.scalars
-    F, lengths = length_field(scalars)
-    forms = monomial_forms(form.entries[k], scalars, F)
+    F, lengths = _length_field(scalars)
+    forms = _monomial_forms(form.entries[k], scalars, F)
     chosen: list[LinearForm] = []
     functions: list[dict[tuple[int, ...], Any]] = []
     echelon: list[tuple[int, LinearForm, LinearForm]] = []
     for monomial in sorted(forms, reverse=True):
-        rest, combination = reduced_form(forms[monomial], echelon)
+        rest, combination = _reduced_form(forms[monomial], echelon)
         if rest:
             pivot = min(rest)
             own = {index: -x for index, x in combination.items()} | {len(chosen): F.one}
             scale = rest[pivot]
-            echelon.append((pivot, divided(rest, scale), divided(own, scale)))
+            echelon.append((pivot, _divided(rest, scale), _divided(own, scale)))
             chosen.append(forms[monomial])
             functions.append({monomial: F.one})
         else:
@@ -116,13 +116,13 @@ def minimal_model(form: ClosedForm, channel: int | str) -> MinimalModel:
     )
 
 
-def length_field(scalars: TrigonometricScalars) -> tuple[Any, list[sympy.Symbol]]:
+def _length_field(scalars: TrigonometricScalars) -> tuple[Any, list[sympy.Symbol]]:
     """The field of rational functions in the lengths, and the symbols of its generators."""
     names = list(scalars.lengths) or ["unused"]
     return field(names, QQ)[0], [sympy.Symbol(name) for name in names]
 
 
-def monomial_forms(row: Mapping[int, Any], scalars: TrigonometricScalars, F: Any) -> dict[tuple[int, ...], LinearForm]:
+def _monomial_forms(row: Mapping[int, Any], scalars: TrigonometricScalars, F: Any) -> dict[tuple[int, ...], LinearForm]:
     """Exponents of the angles -> linear form in the base parameters; lengths go into its coefficients."""
     first = len(scalars.ring.gens) - len(scalars.lengths)
     out: dict[tuple[int, ...], LinearForm] = {}
@@ -136,7 +136,7 @@ def monomial_forms(row: Mapping[int, Any], scalars: TrigonometricScalars, F: Any
     return {m: {j: x for j, x in form.items() if x} for m, form in out.items() if any(form.values())}
 
 
-def reduced_form(
+def _reduced_form(
     form: LinearForm, echelon: Sequence[tuple[int, LinearForm, LinearForm]]
 ) -> tuple[LinearForm, LinearForm]:
     """What the chosen forms do not span of a form, and the combination of chosen forms that makes up the rest."""
@@ -146,12 +146,12 @@ def reduced_form(
         factor = rest.get(pivot)
         if not factor:
             continue
-        rest = combined(rest, -factor, row)
-        combination = combined(combination, factor, own)
+        rest = _combined(rest, -factor, row)
+        combination = _combined(combination, factor, own)
     return rest, combination
 
 
-def combined(a: LinearForm, factor: Any, b: LinearForm) -> LinearForm:
+def _combined(a: LinearForm, factor: Any, b: LinearForm) -> LinearForm:
     """A plus factor times b, without zeros."""
     out = dict(a)
     for index, x in b.items():
@@ -159,5 +159,5 @@ def combined(a: LinearForm, factor: Any, b: LinearForm) -> LinearForm:
     return {index: x for index, x in out.items() if x}
 
 
-def divided(form: LinearForm, scale: Any) -> LinearForm:
+def _divided(form: LinearForm, scale: Any) -> LinearForm:
     return {index: x / scale for index, x in form.items()}

@@ -81,40 +81,40 @@ def regroup(*sources: ArmSource, base: BaseParameters | None = None) -> Regroupi
     base = structural_base(*sources) if base is None else base
     scalars = FieldScalars(length_symbols(robot))
     vectors: dict[int, Vector] = {}
-    draws = [null_spaces(sources, lengths) for lengths in random_lengths(scalars.lengths)]
+    draws = [_null_spaces(sources, lengths) for lengths in _random_lengths(scalars.lengths)]
     for i, block in enumerate(blocks_of(robot, sources[0].space)):
         basis = null_vectors(i, block, [draw[i] for draw in draws], sources, scalars)
-        reduce_block([lifted(block, v, scalars) for v in basis], vectors)
+        _reduce_block([_lifted(block, v, scalars) for v in basis], vectors)
     if set(vectors) != {int(i) for i in base.dependent}:
         raise UnsupportedClosedFormError(
             f"the closed-form rules find {len(vectors)} dependent parameters of {robot.name}, samples find "
             f"{len(base.dependent)}; use the numeric base parameters"
         )
-    lengths = {name: value_of(robot, name) for name in scalars.lengths}
-    out = Regrouping(base, symbolic_terms(base, vectors), lengths)
-    check_agreement(out)
-    return replace(out, terms=tuple(without_round_off(terms, lengths) for terms in out.terms))
+    lengths = {name: _value_of(robot, name) for name in scalars.lengths}
+    out = Regrouping(base, _symbolic_terms(base, vectors), lengths)
+    _check_agreement(out)
+    return replace(out, terms=tuple(_without_round_off(terms, lengths) for terms in out.terms))
 
 
-def without_round_off(terms: dict[str, sympy.Expr], lengths: dict[str, float]) -> dict[str, sympy.Expr]:
+def _without_round_off(terms: dict[str, sympy.Expr], lengths: dict[str, float]) -> dict[str, sympy.Expr]:
     """Terms whose coefficient is more than what an angle written with few decimals leaves behind (1.5708 for pi/2)."""
     size = {name: abs(float(value.subs(lengths))) for name, value in terms.items()}
     floor = COEFFICIENT_ROUND_OFF * max(size.values())
     return {name: value for name, value in terms.items() if size[name] == 0.0 or size[name] > floor}
 
 
-def value_of(robot: Robot, symbol: str) -> float:
+def _value_of(robot: Robot, symbol: str) -> float:
     """The length a symbol stands for."""
     return next(e.value for joint in robot.joints for e in joint.transforms if e.symbol == symbol)
 
 
-def random_lengths(names: Sequence[str]) -> list[dict[str, float]]:
+def _random_lengths(names: Sequence[str]) -> list[dict[str, float]]:
     """Two choices of the lengths that share no value, as short decimals."""
     rng = np.random.default_rng(7)
     return [{name: round(float(rng.uniform(0.2, 1.2)), 3) for name in names} for _ in range(2)]
 
 
-def null_spaces(sources: Sequence[ArmSource], lengths: dict[str, float]) -> list[NullVectors]:
+def _null_spaces(sources: Sequence[ArmSource], lengths: dict[str, float]) -> list[NullVectors]:
     """All D_i at given lengths."""
     moved = [replace(source, robot=with_lengths(source.robot, lengths)) for source in sources]  # type: ignore[type-var]
     A = np.vstack([structural_rows(s, count=BLOCK_SAMPLES).reshape(-1, len(s.columns)) for s in moved])
@@ -129,19 +129,19 @@ def null_vectors(
     Entries that agree at random choices of the lengths do not depend on them; otherwise they are found by exact
     elimination with those lengths as symbols that matter.
     """
-    if same(*draws):
+    if _same(*draws):
         return [[scalars.number(exact_number(float(x))) for x in row] for row in draws[0].basis]
-    first, second = random_lengths(scalars.lengths)
+    first, second = _random_lengths(scalars.lengths)
     fixed = {
         name: value
         for name, value in first.items()
-        if same(draws[0], null_spaces(sources, {**first, name: second[name]})[i])
+        if _same(draws[0], _null_spaces(sources, {**first, name: second[name]})[i])
     }
     exact = [replace(s, robot=with_lengths(s.robot, fixed, forget=True)) for s in sources]  # type: ignore[type-var]
     return exact_null_vectors(blocks_of(exact[0].robot, exact[0].space)[i], exact, scalars)
 
 
-def same(a: NullVectors, b: NullVectors) -> bool:
+def _same(a: NullVectors, b: NullVectors) -> bool:
     """Whether two bases are the same numbers up to round-off."""
     return a.pivots == b.pivots and np.allclose(a.basis, b.basis, rtol=0.0, atol=1e-8)
 
@@ -159,7 +159,7 @@ def with_lengths(robot: Robot, lengths: dict[str, float], *, forget: bool = Fals
     )
 
 
-def lifted(block: Block, vector: Sequence[Any], scalars: FieldScalars) -> Vector:
+def _lifted(block: Block, vector: Sequence[Any], scalars: FieldScalars) -> Vector:
     """The unnoticed change: the body added to the block's link, taken from the link before, with the drive's part."""
     out: Vector = {}
     ten = vector[:N_INERTIAL]
@@ -178,15 +178,15 @@ def lifted(block: Block, vector: Sequence[Any], scalars: FieldScalars) -> Vector
     return out
 
 
-def reduce_block(own: list[Vector], vectors: dict[int, Vector]) -> None:
+def _reduce_block(own: list[Vector], vectors: dict[int, Vector]) -> None:
     """Gauss-Jordan on the vectors of one block, pivots on the highest index; adds them to those of the blocks before.
 
     Vectors of earlier blocks have no entry in this block's columns, so they stay reduced.
     """
-    own = [reduced(v, vectors) for v in own]
+    own = [_reduced(v, vectors) for v in own]
     pivots: dict[int, Vector] = {}
     for vector in own:
-        v = reduced(vector, pivots)
+        v = _reduced(vector, pivots)
         if not v:
             continue
         pivot = max(v)
@@ -196,14 +196,14 @@ def reduce_block(own: list[Vector], vectors: dict[int, Vector]) -> None:
     vectors.update(pivots)
 
 
-def reduced(vector: Vector, pivots: dict[int, Vector]) -> Vector:
+def _reduced(vector: Vector, pivots: dict[int, Vector]) -> Vector:
     """The vector with zeros at all pivots."""
     for pivot, w in pivots.items():
         vector = minus(vector, vector.get(pivot), w)
     return vector
 
 
-def symbolic_terms(base: BaseParameters, vectors: dict[int, Vector]) -> tuple[dict[str, sympy.Expr], ...]:
+def _symbolic_terms(base: BaseParameters, vectors: dict[int, Vector]) -> tuple[dict[str, sympy.Expr], ...]:
     """From unnoticed changes e_j - sum K_ij e_i to base parameters b_i = pi_i + sum K_ij pi_j."""
     rows: dict[int, dict[int, sympy.Expr]] = {int(i): {int(i): sympy.Integer(1)} for i in base.independent}
     for j, vector in vectors.items():
@@ -213,7 +213,7 @@ def symbolic_terms(base: BaseParameters, vectors: dict[int, Vector]) -> tuple[di
     return tuple({base.parameters[j]: rows[int(i)][j] for j in sorted(rows[int(i)])} for i in base.independent)
 
 
-def check_agreement(regrouping: Regrouping) -> None:
+def _check_agreement(regrouping: Regrouping) -> None:
     """Symbolic and numeric coefficients are the same numbers.
 
     Raises:

@@ -51,7 +51,7 @@ UNSEEN = 1e-9
 """Relative size below which a change of parameters has no effect on rows computed in double precision."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ArmForm:
     """A closed form and what its base parameters stand for.
 
@@ -60,12 +60,14 @@ class ArmForm:
         form: functions of the inputs times base parameters.
         base: the base parameters.
         terms: their combinations of standard parameters.
+        standard: the standard parameters.
     """
 
     word: FormWord
     form: ClosedForm
     base: BaseParameters
     terms: tuple[dict[str, sympy.Expr], ...]
+    standard: tuple[Parameter, ...]
 
     @cached_property
     def axis_models(self) -> tuple[MinimalModel, ...]:
@@ -110,11 +112,11 @@ def arm_form(
     source = _SOURCES[word](robot, effects)
     if not _determines(base, source):
         base = structural_base(source)
-        terms = regroup(source, base=base).terms
+        terms, parameters = regroup(source, base=base).terms, source.space.parameters
     form = closed_form(source, base.names, name=word)
     if word is FormWord.CORIOLIS:
         form = coriolis_form(form, {entry: k for k, entry in enumerate(source.entries)})
-    return ArmForm(word, form, base, terms)
+    return ArmForm(word=word, form=form, base=base, terms=terms, standard=parameters)
 
 
 def _determines(base: BaseParameters, source: RowSource) -> bool:
@@ -155,7 +157,7 @@ def _minimal_text(arm: ArmForm) -> str:
     """The minimal models for people, one function per line."""
     from armid.identifiability.expressions import Notation
 
-    notation = Notation.of(arm.form.scalars.robot)
+    notation = Notation.of(arm.standard)
     lines = []
     for k in range(len(arm.axis_models)):
         lines.append(axis_caption(arm, k))
@@ -170,7 +172,7 @@ def _minimal_latex(arm: ArmForm) -> str:
 
     from armid.identifiability.expressions import Notation
 
-    notation = Notation.of(arm.form.scalars.robot)
+    notation = Notation.of(arm.standard)
     lines = []
     for k, model in enumerate(arm.axis_models):
         lines += [rf"% axis {k + 1}: {len(model)} base functions", r"\begin{align*}"]

@@ -139,7 +139,7 @@ class Inspection(Outcome):
         """The regroupings as an `align*` environment, one per line."""
         from armid.identifiability.expressions import Notation
 
-        notation = Notation.of(self.robot)
+        notation = Notation.of(self.standard)
         pairs = list(zip(self.base.names, self.terms, strict=True))
         lines = [
             rf"  {notation.latex_name(name)}^{{\mathrm{{R}}}} &= {notation.latex(terms)} \\"
@@ -217,7 +217,7 @@ class Inspection(Outcome):
         """One row per base parameter."""
         from armid.identifiability.expressions import Notation
 
-        notation = Notation.of(self.robot)
+        notation = Notation.of(self.standard)
         rows = tuple((name, notation.unicode(terms)) for name, terms in zip(self.base.names, self.terms, strict=True))
         return Table(("base parameter", "combination of standard parameters"), rows, caption=self.base.decision.reason)
 
@@ -253,7 +253,7 @@ def _axis_tables(form: ArmForm) -> list[Table]:
     """The minimal model of every axis; short enough to be read at once."""
     from armid.identifiability.expressions import Notation
 
-    notation = Notation.of(form.form.scalars.robot)
+    notation = Notation.of(form.standard)
     return [
         Table(
             ("function", "multiplies"),

@@ -26,8 +26,8 @@ class BoundKernel:
         self.output = np.zeros((kernel.slots, count))
         self._keep = inputs
         self._call = kernel.loaded.call
-        self._sources = np.concatenate([addresses(array) for array in inputs])
-        self._targets = addresses(self.output)
+        self._sources = np.concatenate([_addresses(array) for array in inputs])
+        self._targets = _addresses(self.output)
         self._uniform = np.zeros(1)
         self._scratch = aligned_zeros(max(kernel.slots, 1) * STRIDE)
         self._pointers = tuple(a.ctypes.data for a in (self._sources, self._uniform, self._scratch, self._targets))
@@ -37,7 +37,7 @@ class BoundKernel:
         self._call(*self._pointers, blocks, BLOCK)
 
 
-def addresses(array: FloatArray) -> npt.NDArray[np.uintp]:
+def _addresses(array: FloatArray) -> npt.NDArray[np.uintp]:
     """Address of each row of a C-contiguous matrix."""
     assert array.flags.c_contiguous
     return np.arange(len(array), dtype=np.uintp) * np.uintp(array.strides[0]) + np.uintp(array.ctypes.data)

@@ -90,7 +90,7 @@ def states(robot: Robot, **values: npt.ArrayLike) -> list[FloatArray]:
     return arrays
 
 
-def inertial_vector(robot: Robot, inertial: npt.ArrayLike | None) -> FloatArray:
+def _inertial_vector(robot: Robot, inertial: npt.ArrayLike | None) -> FloatArray:
     """Standard inertial parameters, shape [10 n_joints]; the robot's own when none are given."""
     values = np.asarray(robot.inertial if inertial is None else inertial, dtype=np.float64)
     if values.size != robot.n_joints * N_INERTIAL:
@@ -121,11 +121,11 @@ def inverse_dynamics(
         Torque [N m or N], shape [n_samples, n_joints].
     """
     x, v, a = states(robot, q=q, qd=qd, qdd=qdd)
-    tau = over_samples(_Torque(robot), (x, v, a), inertial_vector(robot, inertial))
-    return tau + drive_torque(robot, v, a) if drives else tau
+    tau = over_samples(_Torque(robot), (x, v, a), _inertial_vector(robot, inertial))
+    return tau + _drive_torque(robot, v, a) if drives else tau
 
 
-def drive_torque(robot: Robot, qd: FloatArray, qdd: FloatArray) -> FloatArray:
+def _drive_torque(robot: Robot, qd: FloatArray, qdd: FloatArray) -> FloatArray:
     """Rotor inertia, friction and offset of the robot's own drives, shape [n_samples, n_joints]."""
     return (
         robot.drive("rotor_inertia") * qdd
@@ -173,7 +173,7 @@ def mass_matrix(robot: Robot, q: npt.ArrayLike, *, inertial: npt.ArrayLike | Non
     Returns:
         [kg m^2; kg m or kg where joints slide], shape [n_samples, n_joints, n_joints].
     """
-    return both_sides(robot, over_samples(_Mass(robot), states(robot, q=q), inertial_vector(robot, inertial)))
+    return _both_sides(robot, over_samples(_Mass(robot), states(robot, q=q), _inertial_vector(robot, inertial)))
 
 
 def coriolis(robot: Robot, q: npt.ArrayLike, qd: npt.ArrayLike, *, inertial: npt.ArrayLike | None = None) -> FloatArray:
@@ -189,8 +189,8 @@ def coriolis(robot: Robot, q: npt.ArrayLike, qd: npt.ArrayLike, *, inertial: npt
     Returns:
         Shape [n_samples, n_joints, n_joints].
     """
-    C = over_samples(_Coriolis(robot), states(robot, q=q, qd=qd), inertial_vector(robot, inertial))
-    return both_sides(robot, C)
+    C = over_samples(_Coriolis(robot), states(robot, q=q, qd=qd), _inertial_vector(robot, inertial))
+    return _both_sides(robot, C)
 
 
 def gravity(robot: Robot, q: npt.ArrayLike, *, inertial: npt.ArrayLike | None = None) -> FloatArray:
@@ -204,19 +204,19 @@ def gravity(robot: Robot, q: npt.ArrayLike, *, inertial: npt.ArrayLike | None = 
     Returns:
         [N m or N], shape [n_samples, n_joints].
     """
-    return over_samples(_Gravity(robot), states(robot, q=q), inertial_vector(robot, inertial))
+    return over_samples(_Gravity(robot), states(robot, q=q), _inertial_vector(robot, inertial))
 
 
 def kinetic_energy(
     robot: Robot, q: npt.ArrayLike, qd: npt.ArrayLike, *, inertial: npt.ArrayLike | None = None
 ) -> FloatArray:
     """1/2 qd^T M(q) qd [J], shape [n_samples]."""
-    return over_samples(_Kinetic(robot), states(robot, q=q, qd=qd), inertial_vector(robot, inertial))[:, 0]
+    return over_samples(_Kinetic(robot), states(robot, q=q, qd=qd), _inertial_vector(robot, inertial))[:, 0]
 
 
 def potential_energy(robot: Robot, q: npt.ArrayLike, *, inertial: npt.ArrayLike | None = None) -> FloatArray:
     """Potential energy [J] with its zero at the base frame's origin, shape [n_samples]; its gradient is `gravity`."""
-    return over_samples(_Potential(robot), states(robot, q=q), inertial_vector(robot, inertial))[:, 0]
+    return over_samples(_Potential(robot), states(robot, q=q), _inertial_vector(robot, inertial))[:, 0]
 
 
 def forward_dynamics(
@@ -248,7 +248,7 @@ def forward_dynamics(
     return np.asarray(np.linalg.solve(M, (tau - bias)[..., np.newaxis])[..., 0], dtype=np.float64)
 
 
-def both_sides(robot: Robot, entries: FloatArray) -> FloatArray:
+def _both_sides(robot: Robot, entries: FloatArray) -> FloatArray:
     """C^T A C with the robot's coupling C, for matrices A given row by row, shape [n_samples, n n]."""
     A = entries.reshape(len(entries), robot.n_joints, robot.n_joints)
     return A if robot.coupling is None else robot.coupling.T @ A @ robot.coupling

@@ -58,15 +58,15 @@ column:
 loop:
   %lane = phi i64 [ 0, %column ], [ %next, %loop ]
 {phis}
-{lane_offsets(n)}
-{loads(lanes, "a", n)}
+{_lane_offsets(n)}
+{_loads(lanes, "a", n)}
 {additions}
   %next = add i64 %lane, {n}
   %more = icmp slt i64 %next, {BLOCK}
   br i1 %more, label %loop, label %end
 end:
   %target = getelementptr double, ptr %own, i64 %k
-{add_to_memory(lanes, [f"%t{i}" for i in range(n)], "%target")}
+{_add_to_memory(lanes, [f"%t{i}" for i in range(n)], "%target")}
   %k1 = add i64 %k, {n}
   %again = icmp slt i64 %k1, %width
   br i1 %again, label %column, label %done
@@ -105,15 +105,15 @@ tile:
 loop:
   %lane = phi i64 [ 0, %tile ], [ %next, %loop ]
 {phis}
-{lane_offsets(TILE)}
-{loads(lanes, "a", TILE)}
-{loads(lanes, "b", TILE)}
+{_lane_offsets(TILE)}
+{_loads(lanes, "a", TILE)}
+{_loads(lanes, "b", TILE)}
 {products}
   %next = add i64 %lane, {lanes.lanes}
   %more = icmp slt i64 %next, {BLOCK}
   br i1 %more, label %loop, label %end
 end:
-{add_to_memory(lanes, [f"%t{i}{j}" for i, j in pairs], "%g1")}
+{_add_to_memory(lanes, [f"%t{i}{j}" for i, j in pairs], "%g1")}
   %g2 = getelementptr double, ptr %g1, i64 {TILE * TILE}
   %j1 = add i64 %j, {TILE}
   %againj = icmp slt i64 %j1, %width
@@ -127,7 +127,7 @@ done:
 }}"""
 
 
-def sums(lanes: Lanes, names: Sequence[str], prefix: str) -> tuple[list[str], str]:
+def _sums(lanes: Lanes, names: Sequence[str], prefix: str) -> tuple[list[str], str]:
     """IR that turns as many vectors as there are lanes into one vector of their sums.
 
     Neighbours are added pairwise, twice as many per vector each time: fewer operations than one horizontal sum each.
@@ -149,12 +149,12 @@ def sums(lanes: Lanes, names: Sequence[str], prefix: str) -> tuple[list[str], st
     return lines, current[0]
 
 
-def add_to_memory(lanes: Lanes, names: Sequence[str], target: str) -> str:
+def _add_to_memory(lanes: Lanes, names: Sequence[str], target: str) -> str:
     """IR that adds the sum of each of these vectors to consecutive doubles at `target`."""
     v, n = lanes.vector, lanes.lanes
     lines: list[str] = []
     for first in range(0, len(names), n):
-        more, value = sums(lanes, names[first : first + n], f"r{first}_")
+        more, value = _sums(lanes, names[first : first + n], f"r{first}_")
         lines += more
         lines.append(f"  %rp{first} = getelementptr double, ptr {target}, i64 {first}")
         lines.append(f"  %ro{first} = load {v}, ptr %rp{first}, align 8")
@@ -163,7 +163,7 @@ def add_to_memory(lanes: Lanes, names: Sequence[str], target: str) -> str:
     return "\n".join(lines)
 
 
-def loads(lanes: Lanes, pointer: str, count: int) -> str:
+def _loads(lanes: Lanes, pointer: str, count: int) -> str:
     """IR that loads the current lanes of `count` columns behind a pointer, as %<pointer>0, %<pointer>1, ..."""
     return "\n".join(
         f"  %at{pointer}{i} = getelementptr double, ptr %{pointer}, i64 %lane{i}\n"
@@ -172,7 +172,7 @@ def loads(lanes: Lanes, pointer: str, count: int) -> str:
     )
 
 
-def lane_offsets(count: int) -> str:
+def _lane_offsets(count: int) -> str:
     return "\n".join(f"  %lane{i} = add i64 %lane, {i * STRIDE}" for i in range(count))
 
 

@@ -67,13 +67,13 @@ def module_text(plan: KernelPlan, lanes: int) -> str:
             finish = total(width)
         case Finish.GRAM:
             finish = gram(width)
-    return "\n".join([evaluate(plan, width), finish, entry(plan), width.declarations()])
+    return "\n".join([_evaluate(plan, width), finish, entry(plan), width.declarations()])
 
 
-def evaluate(plan: KernelPlan, lanes: Lanes) -> str:
+def _evaluate(plan: KernelPlan, lanes: Lanes) -> str:
     """One block: the tape over all its vectors, outputs to scratch."""
     body = Arithmetic(lanes)
-    places = scratch_slots(plan)
+    places = _scratch_slots(plan)
     wanted = [node for group in plan.groups for node in group]
     for index in plan.tape.needed(wanted):
         body.operation(index, plan.tape.operations[index])
@@ -96,7 +96,7 @@ done:
 }}"""
 
 
-def scratch_slots(plan: KernelPlan) -> dict[int, list[int]]:
+def _scratch_slots(plan: KernelPlan) -> dict[int, list[int]]:
     """Scratch slots each operation's value goes to."""
     places: dict[int, list[int]] = {}
     start = 0

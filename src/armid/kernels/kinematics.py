@@ -53,7 +53,7 @@ def entries(T: Placement) -> list[Scalar]:
     return [*(value for row in T.R for value in row), *T.p]
 
 
-def resolved(robot: Robot, frame: str | Frame | None) -> Frame:
+def _resolved(robot: Robot, frame: str | Frame | None) -> Frame:
     return frame if isinstance(frame, Frame) else robot.frame(frame)
 
 
@@ -68,8 +68,8 @@ def forward_kinematics(robot: Robot, q: npt.ArrayLike, frame: str | Frame | None
     Returns:
         Homogeneous transforms, lengths in m, shape [n_samples, 4, 4].
     """
-    body = _Pose(robot, tuple(elements_to(robot, resolved(robot, frame))))
-    return homogeneous(over_samples(body, states(robot, q=q), np.empty(0)))
+    body = _Pose(robot, tuple(elements_to(robot, _resolved(robot, frame))))
+    return _homogeneous(over_samples(body, states(robot, q=q), np.empty(0)))
 
 
 def jacobian(robot: Robot, q: npt.ArrayLike, frame: str | Frame | None = None) -> FloatArray:
@@ -83,7 +83,7 @@ def jacobian(robot: Robot, q: npt.ArrayLike, frame: str | Frame | None = None) -
     Returns:
         Rows vx vy vz wx wy wz of the frame's origin in base axes [m or rad per unit of q], shape [n_samples, 6, n_joints].
     """
-    elements = elements_to(robot, resolved(robot, frame))
+    elements = elements_to(robot, _resolved(robot, frame))
     moving = [k for k, (_, joint) in enumerate(elements) if joint is not None]
     _, columns = parametric_jacobian(robot, q, elements, wanted=moving)
     J = np.zeros((len(columns), 6, robot.n_joints))
@@ -111,10 +111,10 @@ def parametric_jacobian(
     chosen = tuple(range(len(elements)) if wanted is None else wanted)
     values = over_samples(_Twists(robot, tuple(elements), chosen), states(robot, q=q), np.empty(0))
     J = values[:, 12:].reshape(len(values), len(chosen), 6).transpose(0, 2, 1)
-    return homogeneous(values), J
+    return _homogeneous(values), J
 
 
-def homogeneous(values: FloatArray) -> FloatArray:
+def _homogeneous(values: FloatArray) -> FloatArray:
     """4 x 4 matrices from the twelve columns that `entries` lists."""
     out = np.zeros((len(values), 4, 4))
     out[:, :3, :3] = values[:, :9].reshape(-1, 3, 3)

@@ -20,7 +20,7 @@ MOST_LANES = 8
 """Doubles in the widest vector in use."""
 
 
-def literal(value: float) -> str:
+def _literal(value: float) -> str:
     """A double as LLVM's exact hexadecimal literal."""
     return "0x" + struct.pack(">d", value).hex().upper()
 
@@ -49,7 +49,7 @@ class Lanes:
         return f"@llvm.fma.v{self.lanes}f64"
 
     def splat(self, value: float) -> str:
-        return f"<{', '.join([f'double {literal(value)}'] * self.lanes)}>"
+        return f"<{', '.join([f'double {_literal(value)}'] * self.lanes)}>"
 
     def splat_integer(self, value: int) -> str:
         return f"<{', '.join([f'i64 {value}'] * self.lanes)}>"

@@ -69,7 +69,7 @@ def machine() -> Machine:
     return Machine(cpu, features, lanes)
 
 
-def cache_directory() -> Path:
+def _cache_directory() -> Path:
     """Where compiled kernels are kept: `$ARMID_CACHE`, else the user's cache directory."""
     chosen = os.environ.get("ARMID_CACHE")
     if chosen:
@@ -86,7 +86,7 @@ def load(text: str) -> Loaded:
     key = hashlib.sha256(
         "\0".join((text, host.cpu, host.features, CODE_MODEL, llvmlite.__version__)).encode()
     ).hexdigest()
-    path = cache_directory() / f"{key}.o"
+    path = _cache_directory() / f"{key}.o"
     code = read_object(path)
     found = code is not None
     # LLVM's global context is not safe to use from two threads at once.
@@ -96,7 +96,7 @@ def load(text: str) -> Loaded:
             module.triple = target.triple
             module.data_layout = str(target.target_data)
             code = target.emit_object(module)
-            write_object(path, code)
+            _write_object(path, code)
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), host.target())
         engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         engine.finalize_object()
@@ -114,7 +114,7 @@ def read_object(path: Path) -> bytes | None:
     return code if hashlib.sha256(code).digest() == digest else None
 
 
-def write_object(path: Path, code: bytes) -> None:
+def _write_object(path: Path, code: bytes) -> None:
     """Object code to disk. A cache that cannot be written is not an error: the code is compiled again next time."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -29,6 +30,8 @@ class OwnerKind(StrEnum):
     LINK = "link"
     JOINT = "joint"
     PAYLOAD = PAYLOAD
+    OTHER = ""
+    """Nothing of the arm: whatever else a stored vector holds. Its quantity is its whole name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +40,9 @@ class Parameter:
 
     Args:
         kind: what it belongs to.
-        body: 0-based link or joint; n_joints for the payload.
+        body: 0-based link or joint; n_joints for the payload (-1 when only its name is known).
         quantity: `mass`, `Ixx`, `coulomb`, `motor_viscous`, ...
-        unit: SI.
+        unit: SI; empty when only its name is known.
     """
 
     kind: OwnerKind
@@ -50,12 +53,22 @@ class Parameter:
     @property
     def owner(self) -> str:
         """`link3`, `joint3` or `payload`."""
-        return PAYLOAD if self.kind is OwnerKind.PAYLOAD else f"{self.kind}{self.body + 1}"
+        return f"{self.kind}{self.body + 1}" if self.of_link or self.of_joint else self.kind.value
 
     @property
     def name(self) -> str:
         """`link3.mass`: stable, sortable, one per parameter."""
-        return f"{self.owner}.{self.quantity}"
+        return f"{self.owner}.{self.quantity}" if self.owner else self.quantity
+
+    @property
+    def of_link(self) -> bool:
+        """One of the ten of a link."""
+        return self.kind is OwnerKind.LINK
+
+    @property
+    def of_joint(self) -> bool:
+        """Of a drive: friction, rotor inertia, offset."""
+        return self.kind is OwnerKind.JOINT
 
     @property
     def component(self) -> InertialIndex | None:
@@ -71,6 +84,21 @@ class Parameter:
     def is_motor_side(self) -> bool:
         """Whether it is friction before the transmission where both sides are told apart."""
         return self.quantity in _MOTOR_SIDE.values()
+
+
+_NAME = re.compile(r"(?:(?P<kind>link|joint)(?P<number>[1-9]\d*)|(?P<payload>payload))\.(?P<quantity>.+)")
+
+
+def named_parameter(name: str) -> Parameter:
+    """The parameter a stored name (`link3.mass`) stands for: the one place where names are read.
+
+    A name tells no unit, nor the number of the body that a payload is.
+    """
+    found = _NAME.fullmatch(name)
+    if found is None:
+        return Parameter(OwnerKind.OTHER, -1, name, "")
+    kind = OwnerKind(found["kind"] or found["payload"])
+    return Parameter(kind, int(found["number"] or 0) - 1, found["quantity"], "")
 
 
 @dataclass(frozen=True)
@@ -114,6 +142,12 @@ class ParameterSpace:
         """Column of the mass of a link or the payload, where its ten parameters begin; None without them."""
         return self.find(kind, body, INERTIAL_NAMES[InertialIndex.MASS])
 
+    def start(self, kind: OwnerKind, body: int) -> int:
+        """The same for a body that is there."""
+        column = self.first_of(kind, body)
+        assert column is not None, f"no body {kind}{body + 1} in this vector"
+        return column
+
     @cached_property
     def _places(self) -> dict[tuple[OwnerKind, int, str], int]:
         return {(p.kind, p.body, p.quantity): i for i, p in enumerate(self.parameters)}
@@ -134,12 +168,12 @@ def parameter_space(prismatic: Sequence[bool], effects: Effects, *, coupled: Seq
     n = len(prismatic)
     for i, slides in enumerate(prismatic):
         if effects.torques is not TorqueSide.DIFFERENCE:
-            out += inertial_parameters(OwnerKind.LINK, i)
+            out += _inertial_parameters(OwnerKind.LINK, i)
         quantities = _drive_quantities(effects, prismatic=slides)
         quantities += _shape_quantities(effects, prismatic=slides, coupled=bool(coupled) and coupled[i])
         out += [Parameter(OwnerKind.JOINT, i, quantity, unit) for quantity, unit in quantities]
     if effects.payload is not PayloadRuns.NONE and effects.torques is not TorqueSide.DIFFERENCE:
-        out += inertial_parameters(OwnerKind.PAYLOAD, n)
+        out += _inertial_parameters(OwnerKind.PAYLOAD, n)
         if effects.torques is TorqueSide.BOTH:
             # [Kolyubin2017] counts the payload as one more link with all seventeen parameters of a link, 8 * 17 = 136.
             # A body held rigidly has no drive: these columns are zero and come out as not identifiable.
@@ -148,27 +182,9 @@ def parameter_space(prismatic: Sequence[bool], effects: Effects, *, coupled: Seq
     return ParameterSpace(tuple(out), effects)
 
 
-def inertial_parameters(kind: OwnerKind, body: int) -> list[Parameter]:
+def _inertial_parameters(kind: OwnerKind, body: int) -> list[Parameter]:
     """The ten parameters of one body."""
     return [Parameter(kind, body, name, unit) for name, unit in zip(INERTIAL_NAMES, INERTIAL_UNITS, strict=True)]
-
-
-def every_parameter(prismatic: Sequence[bool]) -> dict[str, Parameter]:
-    """Every standard parameter an arm can have under any effects, by name: from names in files to parameters.
-
-    Args:
-        prismatic: whether each joint is.
-    """
-    n = len(prismatic)
-    all_friction = Effects(viscous=True, coulomb=True, offset=True, torques=TorqueSide.BOTH)
-    out = [parameter for i in range(n) for parameter in inertial_parameters(OwnerKind.LINK, i)]
-    out += inertial_parameters(OwnerKind.PAYLOAD, n)
-    for i, slides in enumerate(prismatic):
-        quantities = [*_drive_quantities(all_friction, prismatic=slides), *_shapes(FRICTION_SHAPES, prismatic=slides)]
-        out += [Parameter(OwnerKind.JOINT, i, quantity, unit) for quantity, unit in quantities]
-    drive = _drive_quantities(all_friction, prismatic=False)
-    out += [Parameter(OwnerKind.PAYLOAD, n, quantity, unit) for quantity, unit in drive]
-    return {parameter.name: parameter for parameter in out}
 
 
 def _drive_quantities(effects: Effects, *, prismatic: bool) -> list[tuple[str, str]]:
@@ -189,10 +205,7 @@ def _drive_quantities(effects: Effects, *, prismatic: bool) -> list[tuple[str, s
 
 def _shape_quantities(effects: Effects, *, prismatic: bool, coupled: bool) -> list[tuple[str, str]]:
     """Friction of one joint beyond the linear one, with units; `coupled` friction only where drives share a joint."""
-    return _shapes([word for word in effects.shapes if word != "coupled" or coupled], prismatic=prismatic)
-
-
-def _shapes(words: Iterable[str], *, prismatic: bool) -> list[tuple[str, str]]:
+    words = [word for word in effects.shapes if word != "coupled" or coupled]
     viscous, torque = ("N s/m", "N") if prismatic else ("N m s/rad", "N m")
     units = {"viscous_asymmetry": viscous, "coupled_viscous": viscous, "coulomb_load": "1"}
     return [(name, units.get(name, torque)) for word in words for name in FRICTION_SHAPES[word]]

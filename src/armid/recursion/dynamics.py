@@ -27,7 +27,7 @@ Ten = tuple[Scalar, ...]
 """One value for each of the ten standard parameters, in the order of `InertialIndex`."""
 
 
-def symmetric_columns(a: Vector, b: Vector) -> Ten:
+def _symmetric_columns(a: Vector, b: Vector) -> Ten:
     """The six coefficients of (Ixx, Ixy, Ixz, Iyy, Iyz, Izz) in a^T I b."""
     return (
         a[0] * b[0],
@@ -39,7 +39,7 @@ def symmetric_columns(a: Vector, b: Vector) -> Ten:
     )
 
 
-def moment_columns(motion: LinkMotion) -> tuple[Vector, ...]:
+def _moment_columns(motion: LinkMotion) -> tuple[Vector, ...]:
     """For each of the six inertia entries, the moment I al + w x I w it contributes."""
     (x, y, z), (ax, ay, az) = motion.angular_velocity, motion.angular_acceleration
     xy, xz, yz = x * y, x * z, y * z
@@ -54,7 +54,7 @@ def moment_columns(motion: LinkMotion) -> tuple[Vector, ...]:
     )
 
 
-def force_rows(motion: LinkMotion) -> tuple[Vector, Vector, Vector]:
+def _force_rows(motion: LinkMotion) -> tuple[Vector, Vector, Vector]:
     """skew(al) + skew(w)^2, row by row."""
     (x, y, z), (ax, ay, az) = motion.angular_velocity, motion.angular_acceleration
     xy, xz, yz = x * y, x * z, y * z
@@ -66,10 +66,10 @@ def force_rows(motion: LinkMotion) -> tuple[Vector, Vector, Vector]:
     )
 
 
-def torque_columns(axis: Twist, motion: LinkMotion) -> Ten:
+def _torque_columns(axis: Twist, motion: LinkMotion) -> Ten:
     """Torque about one joint's axis for each of the ten parameters of one link."""
     u, s, a = axis.linear, axis.angular, motion.acceleration
-    L = force_rows(motion)
+    L = _force_rows(motion)
     first = add(
         (
             u[0] * L[0][0] + u[1] * L[1][0] + u[2] * L[2][0],
@@ -78,7 +78,7 @@ def torque_columns(axis: Twist, motion: LinkMotion) -> Ten:
         ),
         cross(a, s),
     )
-    return (dot(u, a), *first, *(dot(s, column) for column in moment_columns(motion)))
+    return (dot(u, a), *first, *(dot(s, column) for column in _moment_columns(motion)))
 
 
 def regressor(
@@ -100,20 +100,20 @@ def regressor(
     rows: list[list[Ten | None]] = [[None] * n for _ in range(n)]
     for i, motion in enumerate(motions):
         for k, axis in enumerate(motion.axes):
-            rows[k][i] = torque_columns(axis, motion)
+            rows[k][i] = _torque_columns(axis, motion)
     return rows
 
 
-def link_wrench(motion: LinkMotion, pi: Sequence[Scalar]) -> tuple[Vector, Vector]:
+def _link_wrench(motion: LinkMotion, pi: Sequence[Scalar]) -> tuple[Vector, Vector]:
     """Force and moment about the link origin that move the link."""
     h = (pi[1], pi[2], pi[3])
     w, alpha, a = motion.angular_velocity, motion.angular_acceleration, motion.acceleration
     force = add(scale(pi[0], a), add(cross(alpha, h), cross(w, cross(w, h))))
-    moment = add(cross(h, a), add(inertia_times(pi, alpha), cross(w, inertia_times(pi, w))))
+    moment = add(cross(h, a), add(_inertia_times(pi, alpha), cross(w, _inertia_times(pi, w))))
     return force, moment
 
 
-def inertia_times(pi: Sequence[Scalar], v: Vector) -> Vector:
+def _inertia_times(pi: Sequence[Scalar], v: Vector) -> Vector:
     """I v with I from the ten parameters."""
     return (
         pi[4] * v[0] + pi[5] * v[1] + pi[6] * v[2],
@@ -139,7 +139,7 @@ def inverse_dynamics(
     force: Vector | None = None
     moment: Vector | None = None
     for i in reversed(range(robot.n_joints)):
-        own_force, own_moment = link_wrench(motions[i], inertial[i])
+        own_force, own_moment = _link_wrench(motions[i], inertial[i])
         if force is None or moment is None:
             force, moment = own_force, own_moment
         else:
@@ -152,11 +152,11 @@ def inverse_dynamics(
     return torque
 
 
-def energy_columns(a: Twist, b: Twist) -> Ten:
+def _energy_columns(a: Twist, b: Twist) -> Ten:
     """The ten coefficients of a^T [spatial inertia] b: m, h and I enter linearly."""
     first = add(cross(a.linear, b.angular), cross(b.linear, a.angular))
     # a_v . (b_w x h) = h . (a_v x b_w), and the same with a and b exchanged.
-    return (dot(a.linear, b.linear), *first, *symmetric_columns(a.angular, b.angular))
+    return (dot(a.linear, b.linear), *first, *_symmetric_columns(a.angular, b.angular))
 
 
 def inertia_matrix_columns(robot: Robot, q: Sequence[Scalar], scalars: Scalars) -> list[list[list[Ten | None]]]:
@@ -166,11 +166,11 @@ def inertia_matrix_columns(robot: Robot, q: Sequence[Scalar], scalars: Scalars) 
     for i, axes in enumerate(propagate_axes(joint_placements(robot, q, scalars))):
         for j in range(i + 1):
             for k in range(j + 1):
-                entries[j][k][i] = entries[k][j][i] = energy_columns(axes[j], axes[k])
+                entries[j][k][i] = entries[k][j][i] = _energy_columns(axes[j], axes[k])
     return entries
 
 
-def contract(columns: Sequence[Ten | None], inertial: Sequence[Sequence[Scalar]], scalars: Scalars) -> Scalar:
+def _contract(columns: Sequence[Ten | None], inertial: Sequence[Sequence[Scalar]], scalars: Scalars) -> Scalar:
     """Sum over links of columns times parameters."""
     total = scalars.constant(0.0)
     for ten, pi in zip(columns, inertial, strict=True):
@@ -187,7 +187,7 @@ def mass_matrix(
     n = robot.n_joints
     M: list[list[Scalar]] = [[scalars.constant(0.0)] * n for _ in range(n)]
     for i, axes in enumerate(propagate_axes(joint_placements(robot, q, scalars))):
-        momenta = [momentum(inertial[i], axis) for axis in axes]
+        momenta = [_momentum(inertial[i], axis) for axis in axes]
         for j in range(i + 1):
             for k in range(j + 1):
                 M[j][k] = M[j][k] + dot(axes[j].angular, momenta[k].angular) + dot(axes[j].linear, momenta[k].linear)
@@ -195,47 +195,47 @@ def mass_matrix(
     return M
 
 
-def momentum(pi: Sequence[Scalar], twist: Twist) -> Twist:
+def _momentum(pi: Sequence[Scalar], twist: Twist) -> Twist:
     """Spatial inertia times twist: (I w + h x v, m v - h x w), angular part first."""
     h = (pi[1], pi[2], pi[3])
     w, v = twist.angular, twist.linear
     return Twist(
-        add(inertia_times(pi, w), cross(h, v)),
+        add(_inertia_times(pi, w), cross(h, v)),
         add(scale(pi[0], v), cross(w, h)),
     )
 
 
-def twist_cross(a: Twist, b: Twist) -> Twist:
+def _twist_cross(a: Twist, b: Twist) -> Twist:
     """Motion cross product a x b (rate of change of b carried along with a)."""
     return Twist(cross(a.angular, b.angular), add(cross(a.angular, b.linear), cross(a.linear, b.angular)))
 
 
-def force_cross(a: Twist, f: Twist) -> Twist:
+def _force_cross(a: Twist, f: Twist) -> Twist:
     """Force cross product a x* f; f holds (moment, force)."""
     return Twist(add(cross(a.angular, f.angular), cross(a.linear, f.linear)), cross(a.angular, f.linear))
 
 
-def power(a: Twist, f: Twist) -> Scalar:
+def _power(a: Twist, f: Twist) -> Scalar:
     """Pairing of a twist with a wrench (moment, force)."""
     return dot(a.angular, f.angular) + dot(a.linear, f.linear)
 
 
-def twist_sum(a: Twist, b: Twist) -> Twist:
+def _twist_sum(a: Twist, b: Twist) -> Twist:
     return Twist(add(a.angular, b.angular), add(a.linear, b.linear))
 
 
-def twist_scaled(s: Scalar, a: Twist) -> Twist:
+def _twist_scaled(s: Scalar, a: Twist) -> Twist:
     return Twist(scale(s, a.angular), scale(s, a.linear))
 
 
-def link_velocities(axes: Sequence[tuple[Twist, ...]], qd: Sequence[Scalar]) -> list[list[Twist]]:
+def _link_velocities(axes: Sequence[tuple[Twist, ...]], qd: Sequence[Scalar]) -> list[list[Twist]]:
     """Entry [i][k]: velocity of link k seen from link i (k <= i)."""
     velocities: list[list[Twist]] = []
     for carried in axes:
         partial: list[Twist] = []
         for k, axis in enumerate(carried):
-            step = twist_scaled(qd[k], axis)
-            partial.append(step if k == 0 else twist_sum(partial[-1], step))
+            step = _twist_scaled(qd[k], axis)
+            partial.append(step if k == 0 else _twist_sum(partial[-1], step))
         velocities.append(partial)
     return velocities
 
@@ -256,21 +256,21 @@ def coriolis(
     half = scalars.constant(0.5)
     C: list[list[Scalar]] = [[scalars.constant(0.0)] * n for _ in range(n)]
     axes = propagate_axes(joint_placements(robot, q, scalars))
-    velocities = link_velocities(axes, qd)
+    velocities = _link_velocities(axes, qd)
     for i, carried in enumerate(axes):
         pi, v = inertial[i], velocities[i][i]
-        p = momentum(pi, v)
+        p = _momentum(pi, v)
         for k, axis in enumerate(carried):
-            psi = twist_cross(velocities[i][k], axis)
-            own = momentum(pi, axis)
+            psi = _twist_cross(velocities[i][k], axis)
+            own = _momentum(pi, axis)
             # B S = 1/2 (v x* I S + S x* I v - I (v x S))
-            swirl = twist_sum(force_cross(v, own), force_cross(axis, p))
-            rate = momentum(pi, twist_cross(v, axis))
+            swirl = _twist_sum(_force_cross(v, own), _force_cross(axis, p))
+            rate = _momentum(pi, _twist_cross(v, axis))
             for j in range(i + 1):
                 C[j][k] = (
                     C[j][k]
-                    + power(carried[j], momentum(pi, psi))
-                    + half * (power(carried[j], swirl) - power(carried[j], rate))
+                    + _power(carried[j], _momentum(pi, psi))
+                    + half * (_power(carried[j], swirl) - _power(carried[j], rate))
                 )
     return C
 
@@ -285,8 +285,8 @@ def kinetic_energy(
     """1/2 sum over links of v^T I v."""
     total = scalars.constant(0.0)
     axes = propagate_axes(joint_placements(robot, q, scalars))
-    for pi, velocities in zip(inertial, link_velocities(axes, qd), strict=True):
-        total = total + power(velocities[-1], momentum(pi, velocities[-1]))
+    for pi, velocities in zip(inertial, _link_velocities(axes, qd), strict=True):
+        total = total + _power(velocities[-1], _momentum(pi, velocities[-1]))
     return scalars.constant(0.5) * total
 
 

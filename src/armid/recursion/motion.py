@@ -50,17 +50,17 @@ def geometric_coordinates(robot: Robot, drive: Sequence[Scalar], scalars: Scalar
     """`q_geometric = coupling @ q_drive`, also for velocities and accelerations."""
     if robot.coupling is None:
         return list(drive)
-    return [linear_combination(row, drive, scalars) for row in robot.coupling]
+    return [_linear_combination(row, drive, scalars) for row in robot.coupling]
 
 
 def drive_coordinates(robot: Robot, torque: Sequence[Scalar], scalars: Scalars) -> list[Scalar]:
     """`tau_drive = coupling^T tau_geometric`: the transpose, so that power is the same on both sides."""
     if robot.coupling is None:
         return list(torque)
-    return [linear_combination(column, torque, scalars) for column in robot.coupling.T]
+    return [_linear_combination(column, torque, scalars) for column in robot.coupling.T]
 
 
-def linear_combination(weights: Sequence[float], values: Sequence[Scalar], scalars: Scalars) -> Scalar:
+def _linear_combination(weights: Sequence[float], values: Sequence[Scalar], scalars: Scalars) -> Scalar:
     """Sum of weights times values; weights that are zero or one cost nothing."""
     total = scalars.constant(0.0)
     for weight, value in zip(weights, values, strict=True):
@@ -74,7 +74,7 @@ def joint_placements(robot: Robot, q: Sequence[Scalar], scalars: Scalars) -> lis
     return [joint_placement(joint, qi, scalars) for joint, qi in zip(robot.joints, q, strict=True)]
 
 
-def transported(twist: Twist, placement: JointPlacement) -> Twist:
+def _transported(twist: Twist, placement: JointPlacement) -> Twist:
     """A twist given in the parent's axes at the parent's origin, seen from the child."""
     T = placement.placement
     return Twist(
@@ -88,7 +88,7 @@ def propagate_axes(placements: Sequence[JointPlacement]) -> list[tuple[Twist, ..
     axes: list[tuple[Twist, ...]] = []
     carried: tuple[Twist, ...] = ()
     for joint in placements:
-        carried = (*(transported(twist, joint) for twist in carried), Twist(joint.angular, joint.linear))
+        carried = (*(_transported(twist, joint) for twist in carried), Twist(joint.angular, joint.linear))
         axes.append(carried)
     return axes
 

@@ -28,7 +28,7 @@ def identity(scalars: Scalars) -> Placement:
     return Placement(((one, zero, zero), (zero, one, zero), (zero, zero, one)), (zero, zero, zero))
 
 
-def unit(axis: int, scalars: Scalars) -> Vector:
+def _unit(axis: int, scalars: Scalars) -> Vector:
     zero, one = scalars.constant(0.0), scalars.constant(1.0)
     return tuple(one if i == axis else zero for i in range(3))
 
@@ -65,7 +65,7 @@ def elementary(element: Elementary, q: Scalar | None, scalars: Scalars) -> Place
     return Placement(rotation(motion.axis, c, s, scalars), eye.p)
 
 
-def chain(elements: Iterable[Elementary], q: Scalar | None, scalars: Scalars) -> Placement:
+def _chain(elements: Iterable[Elementary], q: Scalar | None, scalars: Scalars) -> Placement:
     """Product of elementary transforms."""
     total = identity(scalars)
     for element in elements:
@@ -91,16 +91,16 @@ def joint_placement(joint: Joint, q: Scalar, scalars: Scalars) -> JointPlacement
     """T_parent_link(q) and the twist S with d/dq T = T [S]."""
     k = joint.variable_index
     element = joint.transforms[k]
-    before = chain(joint.transforms[:k], None, scalars)
-    after = chain(joint.transforms[k + 1 :], None, scalars)
+    before = _chain(joint.transforms[:k], None, scalars)
+    after = _chain(joint.transforms[k + 1 :], None, scalars)
     moved = before.then(elementary(element, q, scalars))
     sign = scalars.constant(float(element.sign))
     # The axis seen from the link frame, which lies behind the transforms after the variable.
-    axis = scale(sign, transpose_times(after.R, unit(element.motion.axis, scalars)))
+    axis = scale(sign, transpose_times(after.R, _unit(element.motion.axis, scalars)))
     zero = scalars.constant(0.0)
     if element.motion.is_rotation:
         # Velocity of the link origin, at `after.p` from the axis: w x p, in link axes.
-        linear = transpose_times(after.R, cross(scale(sign, unit(element.motion.axis, scalars)), after.p))
+        linear = transpose_times(after.R, cross(scale(sign, _unit(element.motion.axis, scalars)), after.p))
         return JointPlacement(moved.then(after), axis, linear)
     return JointPlacement(moved.then(after), (zero, zero, zero), axis)
 

@@ -52,10 +52,10 @@ def exact_angle(value: float) -> tuple[Fraction, Fraction]:
             (Fraction(0), Fraction(-1)),
         )[round(value / (pi / 2)) % 4]
     half = tan(value / 2)
-    return half_angle(Fraction(half).limit_denominator(ANGLE_DENOMINATOR))
+    return _half_angle(Fraction(half).limit_denominator(ANGLE_DENOMINATOR))
 
 
-def half_angle(t: Fraction) -> tuple[Fraction, Fraction]:
+def _half_angle(t: Fraction) -> tuple[Fraction, Fraction]:
     """Cosine and sine of the angle whose half has the tangent t."""
     return (1 - t * t) / (1 + t * t), 2 * t / (1 + t * t)
 
@@ -96,7 +96,7 @@ class FieldScalars:
 
     def angle(self, t: Fraction) -> Angle:
         """A joint position whose half has the tangent t."""
-        c, s = half_angle(t)
+        c, s = _half_angle(t)
         return Angle(self.number(c), self.number(s))
 
     def placement(self, elements: Sequence[Elementary]) -> Placement:

@@ -29,7 +29,7 @@ class TrigonometricScalars:
         names: list[str] = []
         for i, turns in enumerate(self.turning, start=1):
             names += [f"c{i}", f"s{i}"] if turns else [f"q{i}"]
-        self.rates = tuple(name for name in inputs if not is_position(name))
+        self.rates = tuple(name for name in inputs if not _is_position(name))
         # Lengths may be called s1 or c1 too: generators are told apart by a prefix that never shows.
         self.lengths = length_symbols(robot)
         self.ring: Any = ring([*names, *self.rates, GRAVITY, *(f"length_{name}" for name in self.lengths)], QQ)[0]
@@ -65,7 +65,7 @@ class TrigonometricScalars:
 
     def inputs(self, names: Sequence[str]) -> list[Scalar]:
         """One scalar per input of a source."""
-        return [self.position(int(n[1:]) - 1) if is_position(n) else self.generator(n) for n in names]
+        return [self.position(int(n[1:]) - 1) if _is_position(n) else self.generator(n) for n in names]
 
     def position(self, i: int) -> Scalar:
         if self.turning[i]:
@@ -133,6 +133,6 @@ class TrigonometricScalars:
         return sympy.cos(q) if name[0] == "c" else sympy.sin(q)
 
 
-def is_position(name: str) -> bool:
+def _is_position(name: str) -> bool:
     """Whether an input is a joint position (`q3`, not `qd3`)."""
     return name[0] == "q" and name[1:].isdigit()

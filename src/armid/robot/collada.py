@@ -23,7 +23,7 @@ class Document:
         text = decoded(data, "Collada file")
         self.bytes = text.encode("utf-8")
         self.root = parse_xml(text, "Collada file")
-        self.known = {e.attributes["id"]: e for e in walk(self.root) if "id" in e.attributes}
+        self.known = {e.attributes["id"]: e for e in _walk(self.root) if "id" in e.attributes}
         self.visited = 0
 
     def target(self, element: XmlElement, attribute: str) -> XmlElement:
@@ -40,10 +40,10 @@ class Document:
     def positions(self, geometry: XmlElement) -> FloatArray:
         """Vertex positions of a geometry in its own frame, shape [n, 3]."""
         found = []
-        for vertices in (e for e in walk(geometry) if e.tag == "vertices"):
+        for vertices in (e for e in _walk(geometry) if e.tag == "vertices"):
             for item in vertices.all("input"):
                 if item.attributes.get("semantic") == "POSITION":
-                    found += [self.numbers(a) for a in walk(self.target(item, "source")) if a.tag == "float_array"]
+                    found += [self.numbers(a) for a in _walk(self.target(item, "source")) if a.tag == "float_array"]
         return np.concatenate([array.reshape(-1, 3) for array in found]) if found else np.empty((0, 3))
 
     def placed(self, node: XmlElement, T: FloatArray, depth: int = 0) -> Iterator[FloatArray]:
@@ -53,7 +53,7 @@ class Document:
             raise ValueError(f"more than {MAX_NODES} nodes, or nested deeper than {MAX_DEPTH}")
         for child in node.children:
             if child.tag in ("matrix", "translate", "rotate", "scale"):
-                T = T @ transform(child.tag, self.numbers(child))
+                T = T @ _transform(child.tag, self.numbers(child))
             elif child.tag == "instance_geometry":
                 points = self.positions(self.target(child, "url"))
                 yield points @ T[:3, :3].T + T[:3, 3]
@@ -63,7 +63,7 @@ class Document:
                 yield from self.placed(self.target(child, "url"), T, depth + 1)
 
 
-def transform(tag: str, values: FloatArray) -> FloatArray:
+def _transform(tag: str, values: FloatArray) -> FloatArray:
     """One transform element of a node, shape [4, 4]."""
     T = np.eye(4)
     if tag == "matrix":
@@ -73,21 +73,21 @@ def transform(tag: str, values: FloatArray) -> FloatArray:
     elif tag == "scale":
         T[:3, :3] = np.diag(values)
     else:
-        T[:3, :3] = rotation_about(values[:3] / np.linalg.norm(values[:3]), np.radians(float(values[3])))
+        T[:3, :3] = _rotation_about(values[:3] / np.linalg.norm(values[:3]), np.radians(float(values[3])))
     return T
 
 
-def rotation_about(axis: FloatArray, angle: float) -> FloatArray:
+def _rotation_about(axis: FloatArray, angle: float) -> FloatArray:
     """Rodrigues' formula for a unit axis; angle [rad]."""
     K = skew(axis)
     return np.eye(3) + np.sin(angle) * K + (1.0 - np.cos(angle)) * K @ K
 
 
-def walk(element: XmlElement) -> Iterator[XmlElement]:
+def _walk(element: XmlElement) -> Iterator[XmlElement]:
     """The element and everything below it."""
     yield element
     for child in element.children:
-        yield from walk(child)
+        yield from _walk(child)
 
 
 def dae_vertices(data: bytes) -> FloatArray:
@@ -102,10 +102,10 @@ def dae_vertices(data: bytes) -> FloatArray:
     document = Document(data)
     if document.root.tag != "COLLADA":
         raise ValueError(f"the root element is <{document.root.tag}>, expected <COLLADA>")
-    unit = next((e for e in walk(document.root) if e.tag == "unit"), None)
+    unit = next((e for e in _walk(document.root) if e.tag == "unit"), None)
     scale = float(unit.attributes.get("meter", 1.0)) if unit is not None else 1.0
-    scenes = [e for e in walk(document.root) if e.tag == "visual_scene"]
+    scenes = [e for e in _walk(document.root) if e.tag == "visual_scene"]
     parts = [points for scene in scenes[:1] for points in document.placed(scene, np.eye(4))]
     if not parts:
-        parts = [document.positions(e) for e in walk(document.root) if e.tag == "geometry"]
+        parts = [document.positions(e) for e in _walk(document.root) if e.tag == "geometry"]
     return scale * np.concatenate(parts) if parts else np.empty((0, 3))

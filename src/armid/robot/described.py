@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.errors import UnknownNameError
 from armid.parameters.inertial import N_INERTIAL
-from armid.parameters.space import OwnerKind, Parameter, every_parameter
-from armid.robot.robot import JointKind, Robot
+from armid.parameters.space import Parameter
+from armid.robot.robot import Robot
 
 
 def described_values(robot: Robot, parameters: Iterable[Parameter]) -> FloatArray:
@@ -21,29 +20,17 @@ def described_values(robot: Robot, parameters: Iterable[Parameter]) -> FloatArra
 
     Args:
         robot: the arm.
-        parameters: a `ParameterSpace` or any choice of parameters, in their order.
+        parameters: a `ParameterSpace`, or any choice of parameters in their order; of stored names, `named_parameter` gives
+            them.
     """
     wanted = tuple(parameters)
     held = {(p.kind, p.body, p.quantity) for p in wanted}
     inertial = robot.inertial.reshape(robot.n_joints, N_INERTIAL)
     values = np.zeros(len(wanted))
     for i, p in enumerate(wanted):
-        if p.kind is OwnerKind.LINK and p.component is not None:
+        if p.of_link and p.component is not None:
             values[i] = inertial[p.body, p.component]
-        elif p.kind is OwnerKind.JOINT and p.drive_quantity is not None:
+        elif p.of_joint and p.drive_quantity is not None:
             counted = p.is_motor_side and (p.kind, p.body, p.drive_quantity) in held
             values[i] = 0.0 if counted else getattr(robot.joints[p.body].drive, p.drive_quantity)
     return values
-
-
-def parameters_named(robot: Robot, names: Sequence[str]) -> tuple[Parameter, ...]:
-    """Standard parameters of an arm from their names, for vectors that come from a file.
-
-    Raises:
-        UnknownNameError: a name that no parameter of this arm has.
-    """
-    known = every_parameter([joint.kind is JointKind.PRISMATIC for joint in robot.joints])
-    for name in names:
-        if name not in known:
-            raise UnknownNameError("parameter", name, known)
-    return tuple(known[name] for name in names)

@@ -8,75 +8,23 @@ from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
-import yaml
 
 from armid.arrays import FloatArray
-from armid.errors import RobotError
+from armid.documents import yaml_values
+from armid.errors import InputError, RobotError
 from armid.robot.amount import amount
-
-MAX_BYTES = 2_000_000
-"""A robot file is a few kilobytes; meshes are separate files."""
-MAX_DEPTH = 30
-"""Levels of nesting; ours needs six. Deeper text would exhaust the parser's stack."""
-MAX_NODES = 30_000
-"""Values in the document; bounds the time a hostile file can take."""
-
-
-class _Loader(yaml.BaseLoader):
-    """Every scalar stays text: numbers are read by our own grammar, and nothing is constructed from tags."""
 
 
 def document(text: str, where: str) -> Any:
-    """The document as nested dicts, lists and strings.
+    """The document as nested dicts, lists and strings: numbers are read by our own grammar, which knows units and lengths.
 
     Raises:
         RobotError: not YAML, too large, too deep, with anchors, tags or repeated keys.
     """
-    if len(text.encode("utf-8", "replace")) > MAX_BYTES:
-        raise RobotError(where, f"larger than {MAX_BYTES} bytes", "a robot file holds no meshes or data")
     try:
-        _check_events(text, where)
-        node = yaml.compose(text, Loader=_Loader)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f"{where}, line {mark.line + 1}" if mark is not None else where
-        problem = getattr(error, "problem", None) or str(error).splitlines()[0]
-        raise RobotError(place, f"not valid YAML: {problem}", "check indentation, colons and brackets") from None
-    if node is None:
-        raise RobotError(where, "empty file")
-    return _plain(node, where)
-
-
-def _check_events(text: str, where: str) -> None:
-    depth = 0
-    for nodes, event in enumerate(yaml.parse(text, Loader=_Loader)):
-        place = f"{where}, line {event.start_mark.line + 1}"
-        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
-            raise RobotError(place, "anchors and aliases (& and *) are not read", "write the value out")
-        if getattr(event, "tag", None) not in (None, "!"):
-            raise RobotError(place, f"tag {event.tag!r} is not read", "plain values only")
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        if depth > MAX_DEPTH or nodes > MAX_NODES:
-            raise RobotError(place, "nested too deeply" if depth > MAX_DEPTH else "too many values")
-
-
-def _plain(node: yaml.Node, where: str) -> Any:
-    if isinstance(node, yaml.ScalarNode):
-        return str(node.value)
-    if isinstance(node, yaml.SequenceNode):
-        return [_plain(item, where) for item in node.value]
-    out: dict[str, Any] = {}
-    for key_node, value_node in node.value:
-        place = f"{where}, line {key_node.start_mark.line + 1}"
-        if not isinstance(key_node, yaml.ScalarNode):
-            raise RobotError(place, "a key that is not plain text")
-        if key_node.value in out:
-            raise RobotError(place, f"key {key_node.value!r} appears twice", "keep one of them")
-        out[key_node.value] = _plain(value_node, where)
-    return out
+        return yaml_values(text, where, as_text=True)
+    except InputError as error:
+        raise RobotError(error.where, error.problem, error.hint) from None
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ def vertices(mesh: Mesh) -> FloatArray:
         raise MeshError(mesh.path, "mesh file not found", hint)
     if path.stat().st_size > MAX_BYTES:
         raise MeshError(path, f"larger than {MAX_BYTES} bytes")
-    readers = {".stl": stl_vertices, ".obj": obj_vertices, ".dae": dae_vertices}
+    readers = {".stl": _stl_vertices, ".obj": _obj_vertices, ".dae": dae_vertices}
     reader = readers.get(path.suffix.lower())
     if reader is None:
         raise MeshError(path, f"suffix {path.suffix!r}", f"known: {', '.join(readers)}")
@@ -46,7 +46,7 @@ def vertices(mesh: Mesh) -> FloatArray:
     return points * np.asarray(mesh.scale)
 
 
-def stl_vertices(data: bytes) -> FloatArray:
+def _stl_vertices(data: bytes) -> FloatArray:
     """Corners of all facets, each point once."""
     if len(data) >= 84:
         count = struct.unpack_from("<I", data, 80)[0]
@@ -57,7 +57,7 @@ def stl_vertices(data: bytes) -> FloatArray:
     return np.unique(np.array([[float(x) for x in row] for row in found]).reshape(-1, 3), axis=0)
 
 
-def obj_vertices(data: bytes) -> FloatArray:
+def _obj_vertices(data: bytes) -> FloatArray:
     """The `v x y z` lines."""
     rows = [line.split()[1:4] for line in data.decode("utf-8", "replace").splitlines() if line.startswith("v ")]
     return np.array([[float(x) for x in row] for row in rows]).reshape(-1, 3)

@@ -12,6 +12,8 @@ import numpy.typing as npt
 from armid.arrays import FloatArray, read_only
 from armid.errors import RobotError, UnknownNameError
 from armid.notes import Note
+from armid.outcome import text_table
+from armid.page import Table
 from armid.parameters.inertial import N_INERTIAL, inertial_problem
 from armid.robot.elementary import Elementary, product
 from armid.robot.geometry import Geometry
@@ -171,7 +173,7 @@ class Source:
     remark: str = ""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Robot:
     """A serial arm.
 
@@ -224,6 +226,30 @@ class Robot:
             if C.shape != (n, n) or not np.isfinite(C).all() or abs(np.linalg.det(C)) < 1e-9:
                 raise RobotError(self.name, f"coupling {C.tolist()}", f"expected an invertible {n} x {n} matrix")
             object.__setattr__(self, "coupling", None if np.array_equal(C, np.eye(n)) else C)
+
+    def __repr__(self) -> str:
+        kinds = "".join("P" if joint.kind is JointKind.PRISMATIC else "R" for joint in self.joints)
+        known = "" if self.inertial.any() else ", no masses"
+        return f"<Robot {self.name}: {self.n_joints} joints ({kinds}), tip {self.tip.name}{known}>"
+
+    def __str__(self) -> str:
+        """A table of the joints with their limits and drives."""
+        header = ("joint", "kind", "lower", "upper", "velocity", "torque", "mass", "viscous", "coulomb")
+        rows = tuple(
+            (
+                joint.name,
+                joint.kind.value,
+                joint.limits.lower,
+                joint.limits.upper,
+                joint.limits.velocity,
+                joint.limits.torque,
+                None if link.inertial is None else float(link.inertial[0]),
+                joint.drive.viscous,
+                joint.drive.coulomb,
+            )
+            for joint, link in zip(self.joints, self.links, strict=True)
+        )
+        return f"{self!r}\n\n{text_table(Table(header, rows, caption='SI units'))}"
 
     @property
     def n_joints(self) -> int:

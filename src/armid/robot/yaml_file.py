@@ -204,10 +204,10 @@ def _limits(field: Field, kind: str) -> Limits:
             raise field.error("position together with lower or upper", "position: p means lower: -p and upper: p")
         values["upper"] = values.pop("position")
         values["lower"] = -values["upper"]
-    return checked_limits(values, kind, field)
+    return _checked_limits(values, kind, field)
 
 
-def checked_limits(values: Mapping[str, float], kind: str, field: Field) -> Limits:
+def _checked_limits(values: Mapping[str, float], kind: str, field: Field) -> Limits:
     """Limits that make sense: in order, positive, and none on the position of a continuous joint."""
     limits = Limits(**values)
     if limits.lower >= limits.upper:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from armid.parameters.effects import Effects
@@ -23,7 +23,7 @@ class AtPose:
 
     robot: Robot
     effects: Effects = Effects()
-    loaded: bool = True
+    loaded: bool = field(default=True, kw_only=True)
 
     @cached_property
     def space(self) -> ParameterSpace:

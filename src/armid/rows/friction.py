@@ -120,7 +120,7 @@ def smoothed(direction: FloatArray, velocity: Velocity, effects: Effects, shapes
     """What the Coulomb parameter multiplies before the low-pass, shape [n_samples, points, n_joints] like the direction."""
     if not effects.smooth:
         return direction
-    scales = checked_scales(shapes, direction.shape[2])
+    scales = _checked_scales(shapes, direction.shape[2])
     return np.stack(
         [shape_values(Shape.SMOOTH, velocity.around(j), scale=scale) for j, scale in enumerate(scales)], axis=2
     )
@@ -153,7 +153,7 @@ def column_values(
             case "stribeck":
                 out[..., k] = stribeck(velocity, j, direction[..., j], shapes)
             case "coulomb_load":
-                carried = None if load is None else between(load[:, j], direction.shape[1])
+                carried = None if load is None else _between(load[:, j], direction.shape[1])
                 out[..., k] = shape_values(Shape.LOAD, velocity.around(j), load=carried, direction=direction[..., j])
             case "coupled_viscous":
                 out[..., k] = velocity.of_joint(robot, j)
@@ -162,7 +162,7 @@ def column_values(
     return out
 
 
-def between(values: FloatArray, points: int) -> FloatArray:
+def _between(values: FloatArray, points: int) -> FloatArray:
     """Smooth values at points around each sample, shape [n_samples, points]."""
     k = np.arange(len(values))[:, np.newaxis] + ((np.arange(points) + 0.5) / points - 0.5)
     return np.interp(k, np.arange(len(values)), values)
@@ -174,13 +174,13 @@ def stribeck(velocity: Velocity, j: int, direction: FloatArray, shapes: Shapes) 
     Where friction turns around over a distance, its direction is that of the contact and not of the velocity.
     """
     qd = velocity.around(j)
-    scale = checked_scales(shapes, velocity.qd.shape[1])[j]
+    scale = _checked_scales(shapes, velocity.qd.shape[1])[j]
     if shapes.presliding and shapes.presliding[j] > 0.0:
         return direction * np.exp(-((qd / scale) ** 2))
     return shape_values(Shape.STRIBECK, qd, scale=scale)
 
 
-def checked_scales(shapes: Shapes, joints: int) -> tuple[float, ...]:
+def _checked_scales(shapes: Shapes, joints: int) -> tuple[float, ...]:
     """The velocity scales.
 
     Raises:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from armid.kernels.rigid import combined_row
 from armid.kernels.source import Row
-from armid.parameters.space import ParameterSpace
+from armid.parameters.space import ROTOR_INERTIA, OwnerKind, ParameterSpace
 from armid.recursion.dynamics import inertia_matrix_columns
 from armid.recursion.motion import geometric_coordinates
 from armid.recursion.scalars import Scalar, Scalars
@@ -49,7 +49,7 @@ def inertia_matrix_rows(
         half = [[combined_row(list(C[:, k]), row, scalars) for k in range(n)] for row in M]
         M = [[combined_row(list(C[:, j]), [half[i][k] for i in range(n)], scalars) for k in range(n)] for j in range(n)]
     for i in range(n):
-        name = f"joint{i + 1}.rotor_inertia"
-        if name in space:
-            M[i][i] = M[i][i] | {space.index(name): scalars.constant(1.0)}
+        column = space.find(OwnerKind.JOINT, i, ROTOR_INERTIA)
+        if column is not None:
+            M[i][i] = M[i][i] | {column: scalars.constant(1.0)}
     return M

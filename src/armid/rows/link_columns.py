@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from armid.kernels.source import Row
 from armid.parameters.effects import PayloadRuns
-from armid.parameters.space import PAYLOAD, ParameterSpace
+from armid.parameters.space import OwnerKind, ParameterSpace
 from armid.recursion.dynamics import Ten
 
 
@@ -23,9 +23,9 @@ def link_row(space: ParameterSpace, entries: Sequence[Ten | None], *, loaded: bo
     for link, ten in enumerate(entries):
         if ten is None:
             continue
-        start = space.index(f"link{link + 1}.mass")
+        start = space.start(OwnerKind.LINK, link)
         row |= {start + k: value for k, value in enumerate(ten)}
         if carried and link == len(entries) - 1:
-            start = space.index(f"{PAYLOAD}.mass")
+            start = space.start(OwnerKind.PAYLOAD, len(entries))
             row |= {start + k: value for k, value in enumerate(ten)}
     return row

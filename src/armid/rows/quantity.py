@@ -87,4 +87,4 @@ def sources_for(
     if Quantity.AXIS_INERTIA in quantities:
         effects = replace(effects, rotor_inertia=True)
     runs = (True, False) if effects.payload is PayloadRuns.BOTH else (True,)
-    return tuple(_DYNAMIC[quantity](robot, effects, loaded) for loaded in runs for quantity in quantities)
+    return tuple(_DYNAMIC[quantity](robot, effects, loaded=loaded) for loaded in runs for quantity in quantities)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from armid.errors import InputError
@@ -11,7 +11,7 @@ from armid.kernels.rigid import rigid_rows
 from armid.kernels.source import Row
 from armid.parameters.effects import FRICTION_SHAPES, Effects, PayloadRuns, TorqueSide
 from armid.parameters.inertial import N_INERTIAL
-from armid.parameters.space import PAYLOAD, ParameterSpace, parameter_space
+from armid.parameters.space import ROTOR_INERTIA, OwnerKind, ParameterSpace, parameter_space
 from armid.recursion.scalars import Scalar, Scalars
 from armid.robot.robot import JointKind, Robot
 
@@ -22,13 +22,13 @@ def space_of(robot: Robot, effects: Effects) -> ParameterSpace:
     Raises:
         InputError: friction of coupled joints on an arm that has none.
     """
-    shared = coupled_joints(robot)
+    shared = _coupled_joints(robot)
     if effects.coupled and not any(shared):
         raise InputError("friction", f"coupled, but {robot.name} has no joint that several drives move", "leave it out")
     return parameter_space([joint.kind is JointKind.PRISMATIC for joint in robot.joints], effects, coupled=shared)
 
 
-def coupled_joints(robot: Robot) -> tuple[bool, ...]:
+def _coupled_joints(robot: Robot) -> tuple[bool, ...]:
     """Whether each joint is moved by several drives together."""
     if robot.coupling is None:
         return (False,) * robot.n_joints
@@ -70,7 +70,7 @@ class TorqueRows:
 
     robot: Robot
     effects: Effects = Effects()
-    loaded: bool = True
+    loaded: bool = field(default=True, kw_only=True)
 
     def __post_init__(self) -> None:
         if self.effects.payload is PayloadRuns.LOADED and not self.loaded:
@@ -103,11 +103,11 @@ class TorqueRows:
         """In the order of their inputs."""
         out = []
         for i in range(self.robot.n_joints):
-            for quantity in (q for word in self.effects.shapes for q in FRICTION_SHAPES[word]):
-                name = f"joint{i + 1}.{quantity}"
-                if name in self.space:
-                    entries = self.joint_entries(i) if quantity.startswith("coupled") else ((i, 1.0),)
-                    out.append(ShapeColumn(self.space.index(name), i, quantity, entries))
+            for word, quantity in ((w, q) for w in self.effects.shapes for q in FRICTION_SHAPES[w]):
+                column = self.space.find(OwnerKind.JOINT, i, quantity)
+                if column is not None:
+                    entries = self.joint_entries(i) if word == "coupled" else ((i, 1.0),)
+                    out.append(ShapeColumn(column, i, quantity, entries))
         return tuple(out)
 
     def joint_entries(self, i: int) -> tuple[tuple[int, float], ...]:
@@ -145,8 +145,8 @@ class TorqueRows:
 
     def drive_row(self, i: int, qd: Sequence[Scalar], qdd: Sequence[Scalar], side: str, scalars: Scalars) -> Row:
         """Rotor inertia and friction of drive i."""
-        name = f"joint{i + 1}.rotor_inertia"
-        rotor: Row = {self.space.index(name): qdd[i]} if name in self.space else {}
+        column = self.space.find(OwnerKind.JOINT, i, ROTOR_INERTIA)
+        rotor: Row = {} if column is None else {column: qdd[i]}
         return rotor | self.friction_row(i, qd, side, scalars)
 
     def friction_row(self, i: int, qd: Sequence[Scalar], side: str, scalars: Scalars) -> Row:
@@ -166,9 +166,9 @@ class TorqueRows:
     def rigid_rows(self, inputs: Sequence[Scalar], scalars: Scalars) -> list[Row]:
         """Inertial columns of every drive, payload included."""
         n = self.robot.n_joints
-        starts = [self.space.index(f"link{i + 1}.mass") for i in range(n)]
+        starts = [self.space.start(OwnerKind.LINK, i) for i in range(n)]
         carries = self.effects.payload is not PayloadRuns.NONE and self.loaded
-        payload = self.space.index(f"{PAYLOAD}.mass") if carries else None
+        payload = self.space.start(OwnerKind.PAYLOAD, n) if carries else None
         out: list[Row] = []
         for rigid in rigid_rows(self.robot, inputs, scalars):
             row = {starts[column // N_INERTIAL] + column % N_INERTIAL: value for column, value in rigid.items()}

@@ -56,7 +56,7 @@ def parse_urdf(
     urdf = read_urdf(text, where)
     first = _known(urdf, base) if base is not None else urdf.root
     notes = list(urdf.notes)
-    last = _known(urdf, tip) if tip is not None else default_tip(urdf, first, where, notes)
+    last = _known(urdf, tip) if tip is not None else _default_tip(urdf, first, where, notes)
     path = path_between(urdf, first, last, where)
     return _robot(urdf, path, first, last, notes, source or Source(path=where))
 
@@ -90,7 +90,7 @@ def path_between(urdf: Urdf, base: str, tip: str, where: str) -> list[UrdfJoint]
     return path[::-1]
 
 
-def default_tip(urdf: Urdf, base: str, where: str, notes: list[Note]) -> str:
+def _default_tip(urdf: Urdf, base: str, where: str, notes: list[Note]) -> str:
     """The end of the longest chain of moving joints; joints that mimic or are mimicked (a gripper's) do not count."""
     gripper = {name for joint in urdf.joints.values() if joint.mimic for name in (joint.name, joint.mimic)}
     best, ends = _longest(urdf, base, gripper)
@@ -296,7 +296,7 @@ def _joint(chain: Iterable[UrdfJoint], number: int, symbols: Symbols) -> Joint:
     return Joint(
         name=moving.name,
         kind=kind,
-        transforms=(*named, *variable_elements(moving.axis, kind)),
+        transforms=(*named, *_variable_elements(moving.axis, kind)),
         limits=moving.limits,
         drive=Drive(viscous=moving.damping, coulomb=moving.friction),
     )
@@ -323,7 +323,7 @@ def origin_elements(joint: UrdfJoint) -> tuple[Elementary, ...]:
     return tuple(Elementary(motion=motion, value=value) for motion, value in parts if value != 0.0)
 
 
-def variable_elements(axis: tuple[float, float, float], kind: JointKind) -> tuple[Elementary, ...]:
+def _variable_elements(axis: tuple[float, float, float], kind: JointKind) -> tuple[Elementary, ...]:
     """The joint's motion along `axis`, leaving its frame where it was at zero.
 
     A coordinate axis needs one element; any other is turned onto z and back: Rz(a) Ry(b) [Rz(q)] Ry(-b) Rz(-a).

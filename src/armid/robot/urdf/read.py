@@ -49,13 +49,13 @@ class _Reader(Attributes):
         joints = {element.attributes["name"]: self.joint(element) for element in self.unique(root, "joint")}
         if not links:
             raise self.error(root, "no <link>", "is this a URDF file?")
-        check_references(self, links, joints)
+        _check_references(self, links, joints)
         self.note_rounded()
         return Urdf(
             name=name,
             links=links,
             joints=joints,
-            root=find_root(self, root, links, joints),
+            root=_find_root(self, root, links, joints),
             element=root,
             notes=tuple(self.notes),
         )
@@ -212,7 +212,7 @@ class _Reader(Attributes):
         return Limits(**{key: value for key, value in values.items() if abs(value) < LARGEST})
 
 
-def check_references(read: Attributes, links: dict[str, UrdfLink], joints: dict[str, UrdfJoint]) -> None:
+def _check_references(read: Attributes, links: dict[str, UrdfLink], joints: dict[str, UrdfJoint]) -> None:
     parents: dict[str, str] = {}
     for joint in joints.values():
         for role, link in (("parent", joint.parent), ("child", joint.child)):
@@ -228,7 +228,7 @@ def check_references(read: Attributes, links: dict[str, UrdfLink], joints: dict[
             raise read.error(joint.element, f"mimics {joint.mimic[:80]!r}, which does not exist")
 
 
-def find_root(read: Attributes, element: XmlElement, links: dict[str, UrdfLink], joints: dict[str, UrdfJoint]) -> str:
+def _find_root(read: Attributes, element: XmlElement, links: dict[str, UrdfLink], joints: dict[str, UrdfJoint]) -> str:
     children = {joint.child for joint in joints.values()}
     roots = [name for name in links if name not in children]
     if not roots:

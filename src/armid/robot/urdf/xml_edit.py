@@ -46,15 +46,15 @@ class Edits:
             element = (self._attributes.get(start) or self._children[start])[0]
             tag = data[element.start : element.start_end].decode("utf-8")
             for attribute, value in self._attributes.get(start, (element, {}))[1].items():
-                tag = with_attribute(tag, attribute, value)
+                tag = _with_attribute(tag, attribute, value)
             blocks = self._children.get(start, (element, []))[1]
             if blocks:
-                tag = with_children(tag, element, blocks, newline + indentation(data, element))
+                tag = _with_children(tag, element, blocks, newline + _indentation(data, element))
             data = data[: element.start] + tag.encode("utf-8") + data[element.start_end :]
         return data.decode("utf-8")
 
 
-def with_attribute(tag: str, attribute: str, value: str) -> str:
+def _with_attribute(tag: str, attribute: str, value: str) -> str:
     """A start tag with the attribute set; its quotes and the space around it stay."""
     quoted = escape(value, {'"': "&quot;"})
     pattern = re.compile(rf"(?<=\s){re.escape(attribute)}(\s*=\s*)(\"[^\"]*\"|'[^']*')")
@@ -65,7 +65,7 @@ def with_attribute(tag: str, attribute: str, value: str) -> str:
     return f'{head.rstrip()} {attribute}="{quoted}"{closing}'
 
 
-def with_children(tag: str, element: XmlElement, blocks: list[list[str]], indent: str) -> str:
+def _with_children(tag: str, element: XmlElement, blocks: list[list[str]], indent: str) -> str:
     """A start tag followed by new children, each line after `indent` (a line break and white space).
 
     `<a/>` becomes `<a> ... </a>`.
@@ -76,7 +76,7 @@ def with_children(tag: str, element: XmlElement, blocks: list[list[str]], indent
     return tag + inner
 
 
-def indentation(data: bytes, element: XmlElement) -> str:
+def _indentation(data: bytes, element: XmlElement) -> str:
     """The white space between the start of the element's line and the element."""
     line = data[data.rfind(b"\n", 0, element.start) + 1 : element.start].decode("utf-8")
     return line if not line.strip() else ""
