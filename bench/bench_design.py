@@ -22,7 +22,7 @@ from armid.design.candidate import shrunk
 from armid.design.certificate import certify
 from armid.design.excitation import ExcitationGrid
 from armid.design.search import Budget, search
-from armid.design.statement import DesignSettings, stated
+from armid.design.statement import DesignSettings, excitation_problem
 from armid.identifiability.criteria import condition_numbers
 from armid.identifiability.expectation import excitation_information
 from armid.identifiability.structure import structural_base
@@ -38,7 +38,7 @@ def the_problem(margin=0.0, everything=False):
     kinds = {"position", "velocity"} | ({"acceleration", "jerk", "torque"} if everything else set())
     effects = effects_of("viscous,coulomb")
     settings = DesignSettings(effects=effects, margin=margin, limits=frozenset(kinds), self_collision=everything)
-    return stated(load_robot("iiwa14"), settings, None)[0]
+    return excitation_problem(load_robot("iiwa14"), settings, None)[0]
 
 
 def judged(problem, basis, coefficients):

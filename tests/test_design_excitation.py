@@ -15,7 +15,7 @@ from armid.design.optimise import design_excitation
 from armid.design.search import Budget, search
 from armid.design.search_files import load_search, save_search
 from armid.design.sequential import design_sequential
-from armid.design.statement import DesignSettings, stated, with_payload
+from armid.design.statement import DesignSettings, excitation_problem, with_payload
 from armid.errors import InputError, UnknownNameError
 from armid.identifiability.expectation import (
     condition_numbers,
@@ -58,7 +58,7 @@ def short_arm(joints: int = 3) -> Robot:
 @pytest.fixture(scope="module")
 def problem() -> ExcitationProblem:
     settings = DesignSettings(effects=FRICTION)
-    return stated(load_robot("iiwa14"), settings, parse_cell("{format: armid-cell/1, floor: 0.0}"))[0]
+    return excitation_problem(load_robot("iiwa14"), settings, parse_cell("{format: armid-cell/1, floor: 0.0}"))[0]
 
 
 def directional(function, y, direction, h=1e-6):
@@ -98,7 +98,7 @@ def test_gradient_of_the_lagrangian(problem, case):
     own, start = problem, None
     if case == "goals":
         settings = DesignSettings(effects=FRICTION, goal_condition=35.0, goal_reserve={"joint6": 0.9, "joint7": 0.8})
-        own = stated(problem.robot, settings, None)[0]
+        own = excitation_problem(problem.robot, settings, None)[0]
     if case == "log-det with weights":
         own = replace(problem, quality=Merit(SmoothCriterion.LOG_DET), weights=rng.uniform(0.5, 2.0, 7))
     if case == "analytic bounds":
@@ -256,7 +256,7 @@ def test_condition_number_is_that_of_the_stacked_regressor(wrist_design):
 
 def test_search_repeats_exactly_for_a_seed_whatever_the_workers(wrist_design, tmp_path):
     settings = DesignSettings(periods=(6.0,), harmonics=3)
-    problem = stated(wrist_design.robot, settings, None)[0]
+    problem = excitation_problem(wrist_design.robot, settings, None)[0]
     bases = (FourierBasis(6.0, 3),)
     one = wrist_design.search
     two = search(problem, bases, Budget(None, starts=3, workers=2), seed=1)
@@ -269,7 +269,7 @@ def test_search_repeats_exactly_for_a_seed_whatever_the_workers(wrist_design, tm
 
 
 def test_time_budget_is_kept(wrist_design):
-    problem = stated(wrist_design.robot, DesignSettings(periods=(6.0,), harmonics=3), None)[0]
+    problem = excitation_problem(wrist_design.robot, DesignSettings(periods=(6.0,), harmonics=3), None)[0]
     seen = []
     found = search(problem, (FourierBasis(6.0, 3), FourierBasis(9.0, 3)), Budget(2.0, workers=1), watch=seen.append)
     assert found.seconds < 4.0
@@ -280,7 +280,7 @@ def test_time_budget_is_kept(wrist_design):
 
 
 def test_interruption_keeps_the_best(wrist_design):
-    problem = stated(wrist_design.robot, DesignSettings(periods=(6.0,), harmonics=3), None)[0]
+    problem = excitation_problem(wrist_design.robot, DesignSettings(periods=(6.0,), harmonics=3), None)[0]
 
     def impatient(progress):
         if progress.explored == 2:
@@ -479,7 +479,7 @@ def test_the_published_iiwa_trajectory():
     trajectory = from_velocity_form(robot.joint_names, 20.0, a, b)
     assert trajectory_condition(robot, FRICTION, trajectory) == pytest.approx(63.0, abs=1.0)
     assert trajectory_condition(robot, FRICTION, trajectory.slowed(27.0 / 20.0)) == pytest.approx(113.6, abs=1.0)
-    rows = stated(robot, DesignSettings(effects=FRICTION), None)[0].rows
+    rows = excitation_problem(robot, DesignSettings(effects=FRICTION), None)[0].rows
     information = excitation_information(rows, trajectory)
     assert condition_numbers(information, structural_base(rows))[1] < 63.0
 

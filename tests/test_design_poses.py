@@ -12,7 +12,7 @@ from armid.design.approach import NoTransitionError, edge_is_free, safe_transiti
 from armid.design.certificate import certify
 from armid.design.pose_pool import Spread, free_poses, generate_poses, reference_pose
 from armid.design.pose_refine import refined_poses, set_value
-from armid.design.pose_selection import Pool, exchanged, multi_start_exchange, tabu_search
+from armid.design.pose_selection import Pool, exchange, multi_start_exchange, tabu_search
 from armid.design.poses import PoseMethod, PoseSettings, Purpose, design_poses
 from armid.design.target_matrix import rated_selection, safe_condition, target_matrix, undominated
 from armid.design.travel import route, travel_order, travel_times
@@ -137,7 +137,7 @@ def test_exchange_finds_the_best_of_all_choices(seed):
     assert value <= min(everything) + 0.05
     start = pool.random(rng)
     before = quality(pool.gram(start))[0]
-    assert exchanged(pool, start, quality)[1] <= before
+    assert exchange(pool, start, quality)[1] <= before
     assert tabu_search(pool, start, quality, iterations=60, tenure=4, rng=rng)[1] <= before
 
 

@@ -9,10 +9,11 @@ from armid.errors import ShapeError, UnknownNameError
 from armid.identifiability.structure import structural_base, structural_rows
 from armid.kernels.dynamics import coriolis, gravity, inverse_dynamics, mass_matrix
 from armid.parameters.effects import Effects, TorqueSide
-from armid.planning.model import TorqueModel, model_of_base, model_of_robot, nominal_value
+from armid.planning.model import TorqueModel, model_of_base, model_of_robot
 from armid.planning.path import SplinePath
 from armid.planning.reduced import reduced_dynamics
 from armid.robot import Robot, catalogue_names, load_robot
+from armid.robot.described import described_values
 from armid.rows.torque import TorqueRows
 
 EFFECTS = Effects(viscous=True, coulomb=True, offset=True, rotor_inertia=True)
@@ -24,7 +25,7 @@ def base_model(robot: Robot, effects: Effects = EFFECTS) -> TorqueModel:
     """Base values by least squares on random samples: regrouping coefficients are rounded to nine decimals."""
     rows = TorqueRows(robot, effects)
     base = structural_base(rows)
-    standard = np.array([nominal_value(robot, parameter) for parameter in rows.space.parameters])
+    standard = described_values(robot, rows.space)
     A = structural_rows(rows).reshape(-1, len(standard))
     return model_of_base(rows, base, np.linalg.lstsq(A[:, base.independent], A @ standard, rcond=None)[0])
 
@@ -94,9 +95,8 @@ def test_with_both_sides_measured_the_motors_carry_all_friction() -> None:
     robot = load_robot("lwr4plus")
     effects = Effects(viscous=True, coulomb=True, torques=TorqueSide.BOTH)
     rows = TorqueRows(robot, effects)
-    values = np.array(
-        [0.7 if p.quantity.startswith("motor_") else nominal_value(robot, p) for p in rows.space.parameters]
-    )
+    motor_side = np.array([parameter.is_motor_side for parameter in rows.space])
+    values = np.where(motor_side, 0.7, described_values(robot, rows.space))
     base = structural_base(rows)
     model = model_of_base(rows, base, base.values(values))
     q, qd, qdd = np.random.default_rng(5).uniform(-1.0, 1.0, (3, 10, 7))

@@ -237,7 +237,7 @@ def test_bad_settings_files_are_named(panda, tmp_path, text, message):
 
 
 def test_a_settings_file_that_is_not_there(panda, tmp_path):
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="does not exist"):
         load_scenario(tmp_path / "none.yaml", panda)
     (tmp_path / "binary.yaml").write_bytes(bytes(range(128, 256)))
     with pytest.raises(InputError):

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from armid.design.asked import joint_values, number_list, periods_of, reserves_of, words_of
 from armid.design.motion import Design, Judge, Trial
-from armid.design.optimise import alternatives, design_excitation, redesigned
+from armid.design.optimise import alternatives, design_around, design_excitation
 from armid.design.search import Budget, Progress, Search, Watcher
 from armid.design.search_files import load_search
 from armid.design.sequential import SequentialDesign, design_sequential
@@ -208,4 +208,4 @@ def _judged(found: Design, count: int, judge: Judge, cell: Cell | None, seed: in
         )
         for r in ranked
     )
-    return replace(redesigned(found, candidates[ranked[0].index], cell=cell, seed=seed), ranking=trials)
+    return replace(design_around(found, candidates[ranked[0].index], cell=cell, seed=seed), ranking=trials)

@@ -12,9 +12,16 @@ from armid.design.candidate import Candidate, Workshop
 from armid.design.certificate import certify
 from armid.design.excitation import ExcitationProblem
 from armid.design.motion import Design
-from armid.design.prediction import attained, predicted_deviations
+from armid.design.prediction import goal_misses, predicted_deviations
 from armid.design.search import Budget, Search, Watcher, search
-from armid.design.statement import DEFAULT_MARGIN, DesignSettings, check_start, checked, families_of, stated
+from armid.design.statement import (
+    DEFAULT_MARGIN,
+    DesignSettings,
+    check_start,
+    excitation_problem,
+    families_of,
+    finite_vector,
+)
 from armid.documents import plain
 from armid.identifiability.base import BaseParameters
 from armid.identifiability.criteria import condition_numbers
@@ -63,7 +70,7 @@ def design_excitation(
     if wanted.goal_reserve and wanted.goal_condition is None:
         wanted = _with_found_goal(robot, wanted, cell, bases, budget or Budget(), seed)
         budget = _half(budget or Budget())
-    problem, base, notes = stated(robot, wanted, cell)
+    problem, base, notes = excitation_problem(robot, wanted, cell)
     check_start(problem, wanted)
     found = search(problem, bases, budget or Budget(), seed=seed, watch=watch, resume=resume)
     if not found.best.feasible:
@@ -85,7 +92,7 @@ def _with_found_goal(
 ) -> DesignSettings:
     """The settings with a goal for the condition number from a single-objective run in half of the time."""
     alone = replace(settings, goal_reserve={}, goal_weights=None)
-    problem, _, _ = stated(robot, alone, cell)
+    problem, _, _ = excitation_problem(robot, alone, cell)
     check_start(problem, alone)
     first = search(problem, bases, _half(budget), seed=seed)
     return replace(settings, goal_condition=GOAL_SLACK * first.best.condition_number)
@@ -126,7 +133,7 @@ def _describe(
         limits=problem.limits,
         scene=problem.scene,
         deviations=predicted_deviations(problem, excitation),
-        misses=attained(problem, excitation, condition),
+        misses=goal_misses(problem, excitation, condition),
         search=found,
         notes=notes,
         hulls=hulls,
@@ -185,9 +192,9 @@ def alternatives(design: Design) -> tuple[Candidate, ...]:
     return tuple(candidate for candidate in design.search.pool if candidate.feasible)
 
 
-def redesigned(design: Design, candidate: Candidate, *, cell: Cell | None = None, seed: int = 0) -> Design:
+def design_around(design: Design, candidate: Candidate, *, cell: Cell | None = None, seed: int = 0) -> Design:
     """The same design around another of its certified motions."""
-    problem, base, notes = stated(design.robot, design.settings, cell)
+    problem, base, notes = excitation_problem(design.robot, design.settings, cell)
     bases = families_of(design.robot, design.settings)
     return _describe(problem, design.settings, base, bases, replace(design.search, best=candidate), notes, seed)
 
@@ -207,7 +214,7 @@ def _with_approach(
     repeated = excitation.repeated(settings.repetitions)
     if settings.home is None:
         return repeated
-    home = checked("home", settings.home, problem.robot.n_joints)
+    home = finite_vector("home", settings.home, problem.robot.n_joints)
     start = excitation.sample(0.0)[0][0]
     approach = safe_transition(problem.robot, home, start, problem.limits, problem.scene, rng=rng)
     return SequenceTrajectory((approach, repeated, approach.reversed()))

@@ -27,7 +27,7 @@ from armid.design.pose_candidates import (
 )
 from armid.design.pose_design import PoseDesign
 from armid.design.pose_refine import refined_poses
-from armid.design.pose_selection import exchanged, multi_start_exchange, tabu_search
+from armid.design.pose_selection import exchange, multi_start_exchange, tabu_search
 from armid.design.target_matrix import safe_condition
 from armid.design.travel import route, travel_order
 from armid.errors import InputError
@@ -175,7 +175,7 @@ def _search_methods(
     if method in (PoseMethod.BEST, PoseMethod.TABU):
         start = pool.random(rng) if rated is None else rated
         chosen, _ = tabu_search(pool, start, quality, iterations=settings.tabu_steps, tenure=len(start), rng=rng)
-        _offer_choice(tried, "tabu", candidates, exchanged(pool, chosen, quality)[0])
+        _offer_choice(tried, "tabu", candidates, exchange(pool, chosen, quality)[0])
     if method is PoseMethod.MULTI_START or (method is PoseMethod.BEST and rated is None):
         for _ in range(settings.starts):
             _offer_refined(tried, "multi-start", candidates, pool.random(rng))
@@ -185,7 +185,7 @@ def _search_methods(
 
 def _search_prediction(candidates: Candidates, quality: PredictionError, tried: Tried) -> Note:
     """Exchange and descent on the expected error of prediction; what was expected of the outcome."""
-    chosen, _ = exchanged(candidates.pool, greedy_choice(candidates.pool, quality), quality)
+    chosen, _ = exchange(candidates.pool, greedy_choice(candidates.pool, quality), quality)
     poses, channels, movable = (part[chosen] for part in (candidates.poses, candidates.channels, candidates.movable))
     tried.conditions["exchange"] = _set_condition(candidates, poses, channels)
     moved = refined_poses(

@@ -59,7 +59,7 @@ class Pool:
         return np.concatenate(parts).astype(np.intp)
 
 
-def exchanged(pool: Pool, start: IntArray, quality: Merit) -> tuple[IntArray, float]:
+def exchange(pool: Pool, start: IntArray, quality: Merit) -> tuple[IntArray, float]:
     """Swaps one candidate at a time while that improves the criterion; each swap stays within a group.
 
     Returns:
@@ -115,8 +115,8 @@ def multi_start_exchange(
     spread = Merit(SmoothCriterion.LOG_DET)
     best: tuple[IntArray, float] | None = None
     for k in range(starts):
-        start = first if k == 0 and first is not None else exchanged(pool, pool.random(rng), spread)[0]
-        found = exchanged(pool, start, quality)
+        start = first if k == 0 and first is not None else exchange(pool, pool.random(rng), spread)[0]
+        found = exchange(pool, start, quality)
         if best is None or found[1] < best[1]:
             best = found
     assert best is not None

@@ -22,7 +22,7 @@ def predicted_deviations(problem: ExcitationProblem, trajectory: Trajectory) -> 
     return np.linalg.norm(np.linalg.inv(R), axis=1)
 
 
-def attained(problem: ExcitationProblem, trajectory: Trajectory, condition: float) -> FloatArray:
+def goal_misses(problem: ExcitationProblem, trajectory: Trajectory, condition: float) -> FloatArray:
     """Relative misses of the goals; none positive when all are attained."""
     if problem.goals is None:
         return np.zeros(0)

@@ -16,7 +16,7 @@ from armid.arrays import FloatArray
 from armid.design.motion import FILE_RATE_HZ, Design
 from armid.design.optimise import described_settings, design_excitation, robot_file
 from armid.design.search import Budget
-from armid.design.statement import DesignSettings, checked
+from armid.design.statement import DesignSettings, finite_vector
 from armid.errors import InputError
 from armid.identifiability.errors import NothingIdentifiableError
 from armid.identifiability.structure import structural_base
@@ -172,7 +172,7 @@ def _stage(
 ) -> LockedStage:
     """The experiment in which the joints from `joint` on move."""
     arm = _remaining_arm(robot, joint, locked)
-    start = None if settings.start is None else checked("start", settings.start, robot.n_joints)[joint:]
+    start = None if settings.start is None else finite_vector("start", settings.start, robot.n_joints)[joint:]
     own = replace(settings, start=start, noise=None)
     design = design_excitation(arm, own, cell=_cell_around(robot, joint, locked, cell), budget=budget, seed=seed)
     part = design.excitation
@@ -254,7 +254,7 @@ def _locked_pose(
     """
     limits, _ = motion_limits(robot)
     if settings.start is not None:
-        return checked("start", settings.start, robot.n_joints)[:joint]
+        return finite_vector("start", settings.start, robot.n_joints)[:joint]
     scene = build_scene(robot, cell, self_collision=settings.self_collision)
     poses = rng.uniform(limits.within(0.3).lower, limits.within(0.3).upper, size=(POSES_TRIED, robot.n_joints))
     poses[0] = limits.middle

@@ -79,7 +79,7 @@ class DesignSettings:
     home: npt.ArrayLike | None = None
 
 
-def stated(
+def excitation_problem(
     robot: Robot, settings: DesignSettings, cell: Cell | None
 ) -> tuple[ExcitationProblem, BaseParameters, tuple[Note, ...]]:
     """The search problem of the settings."""
@@ -92,7 +92,7 @@ def stated(
     scale = deviation_scale(robot, rows, base) if settings.criterion is SmoothCriterion.WORST_DEVIATION else None
     weights = None
     if settings.noise is not None:
-        noise = checked("noise", settings.noise, len(rows.channels))
+        noise = finite_vector("noise", settings.noise, len(rows.channels))
         weights = 1.0 / noise
     problem = ExcitationProblem(
         robot=robot,
@@ -130,7 +130,7 @@ def _only_kinds(limits: MotionLimits, kinds: frozenset[str]) -> MotionLimits:
     return limits.but(**off) if off else limits
 
 
-def checked(name: str, values: npt.ArrayLike, count: int) -> FloatArray:
+def finite_vector(name: str, values: npt.ArrayLike, count: int) -> FloatArray:
     array = finite(name, np.asarray(values, dtype=np.float64))
     if array.shape != (count,):
         raise ShapeError(name, array.shape, f"[{count}]")
@@ -150,7 +150,9 @@ def _goals_of(robot: Robot, settings: DesignSettings) -> Goals | None:
     if not np.isfinite(limits).all():
         raise InputError("goals", "a joint without a torque limit", "a reserve is a fraction of it")
     reserve = np.array(list(settings.goal_reserve.values()))
-    weights = None if settings.goal_weights is None else checked("goal weights", settings.goal_weights, 1 + len(joints))
+    weights = (
+        None if settings.goal_weights is None else finite_vector("goal weights", settings.goal_weights, 1 + len(joints))
+    )
     return Goals(
         condition_number=settings.goal_condition, joints=joints, torque_limits=limits, reserve=reserve, weights=weights
     )
@@ -158,7 +160,7 @@ def _goals_of(robot: Robot, settings: DesignSettings) -> Goals | None:
 
 def families_of(robot: Robot, settings: DesignSettings) -> tuple[Basis, ...]:
     """One family of motions per period, after checking that the period suits the harmonics."""
-    start = None if settings.start is None else checked("start", settings.start, robot.n_joints)
+    start = None if settings.start is None else finite_vector("start", settings.start, robot.n_joints)
     if not settings.periods:
         raise InputError("period", "none given")
     if settings.knots is not None:
@@ -187,7 +189,7 @@ def check_start(problem: ExcitationProblem, settings: DesignSettings) -> None:
     for name, pose in (("start", settings.start), ("home", settings.home)):
         if pose is None:
             continue
-        q = checked(name, pose, robot.n_joints)
+        q = finite_vector(name, pose, robot.n_joints)
         outside = np.maximum(limits.lower - q, q - limits.upper)
         if (outside > 0.0).any():
             k = int(np.argmax(outside))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
@@ -18,8 +19,8 @@ from armid.kernels.evaluate import Restricted, evaluate_rows
 from armid.kernels.source import RowSource
 from armid.notes import Note, Severity
 from armid.parameters.effects import Effects, TorqueSide
-from armid.parameters.inertial import INERTIAL_NAMES, N_INERTIAL
 from armid.parameters.space import Parameter
+from armid.robot.described import described_values
 from armid.robot.robot import Robot
 from armid.rows.torque import TorqueRows
 
@@ -151,7 +152,7 @@ def model_of_robot(robot: Robot, *, effects: Effects | None = None) -> TorqueMod
     """
     chosen = effects or Effects(viscous=True, coulomb=True, offset=True, rotor_inertia=True)
     rows = TorqueRows(robot, chosen)
-    values = np.array([nominal_value(robot, parameter) for parameter in rows.space.parameters])
+    values = described_values(robot, rows.space)
     covariance = np.zeros((len(values), len(values)))
     return TorqueModel(
         robot=robot,
@@ -169,19 +170,9 @@ def _torque_channels(rows: TorqueRows) -> tuple[int, ...]:
     return tuple(range(len(rows.channels) - n, len(rows.channels)))
 
 
-FRICTION_ROLES = {f"{side}{role}": role for role in Role if role is not Role.RIGID for side in ("", "motor_")}
-"""Quantities of friction before and after the sensor, and their role."""
+FRICTION_ROLES = {role.value: role for role in Role if role is not Role.RIGID}
 
 
-def _roles(parameters: list[Parameter] | tuple[Parameter, ...]) -> tuple[Role, ...]:
+def _roles(parameters: Iterable[Parameter]) -> tuple[Role, ...]:
     """What each parameter stands for; friction of either side of a drive counts as friction."""
-    return tuple(FRICTION_ROLES.get(parameter.quantity, Role.RIGID) for parameter in parameters)
-
-
-def nominal_value(robot: Robot, parameter: Parameter) -> float:
-    """A standard parameter as the description has it; zero for a payload and for motor-side friction."""
-    if parameter.body >= robot.n_joints:
-        return 0.0
-    if parameter.quantity in INERTIAL_NAMES:
-        return float(robot.inertial[parameter.body * N_INERTIAL + INERTIAL_NAMES.index(parameter.quantity)])
-    return float(getattr(robot.joints[parameter.body].drive, parameter.quantity, 0.0))
+    return tuple(FRICTION_ROLES.get(parameter.drive_quantity or "", Role.RIGID) for parameter in parameters)

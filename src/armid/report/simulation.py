@@ -7,7 +7,7 @@ from armid.page import Block, Figure, Paragraph, Report, Section
 from armid.report.plots import COLOURS, DASHES, axes, line
 from armid.simulation.scenario import Experiment
 from armid.simulation.simulation import Simulation
-from armid.simulation.truth import injected
+from armid.simulation.truth import injected_faults
 
 SHOWN = {
     Channel.POSITION: "position [rad or m]",
@@ -38,7 +38,7 @@ def simulation_report(simulation: Simulation) -> Report:
 
 def _log(experiment: Experiment) -> tuple[Block, ...]:
     log = experiment.log
-    wrong = ", ".join(injected(experiment))
+    wrong = ", ".join(injected_faults(experiment))
     blocks: list[Block] = [Paragraph(f"Wrong on purpose: {wrong}.", "bad")] if wrong else []
     for channel, title in SHOWN.items():
         if channel in log:

@@ -41,11 +41,11 @@ class SimulationError(ArmidError):
         super().__init__(f"the motion was stopped after {time:.3f} s: {fault.message}")
 
 
-def stopped(code: str, message: str, subject: str = "") -> Note:
+def ending_fault(code: str, message: str, subject: str = "") -> Note:
     """A fault that ends the motion."""
     return Note(code, Severity.ERROR, message, subject)
 
 
-def noticed(code: str, message: str, subject: str = "") -> Note:
+def passing_fault(code: str, message: str, subject: str = "") -> Note:
     """A fault the motion survives, kept in the record."""
     return Note(code, Severity.WARNING, message, subject)

@@ -16,7 +16,7 @@ from armid.robot.robot import Robot
 from armid.simulation.controller_data import ControllerData, read_controller, write_controller_data
 from armid.simulation.scenario import Scenario, physical_robot
 from armid.simulation.tracker import TrackedPoses, track_poses, write_poses
-from armid.simulation.truth import SCHEMA, VERSION, described, description
+from armid.simulation.truth import SCHEMA, VERSION, description, settings_values
 
 
 def postures_of(postures: str | Path | npt.ArrayLike, robot: Robot) -> FloatArray:
@@ -55,7 +55,7 @@ class PostureExperiment:
                 "inertial": self.robot.inertial,
                 "payload": payload,
                 "gravity": {"true": self.robot.gravity, "declared": self.declared.gravity},
-                "scenario": described(self.scenario),
+                "scenario": settings_values(self.scenario),
             }
         )
         return out

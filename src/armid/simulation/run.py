@@ -13,7 +13,7 @@ from armid.robot.robot import Robot
 from armid.simulation.controllers import Controller, PdGravity, check_gains
 from armid.simulation.dynamics import RigidModel
 from armid.simulation.engine import engine_warnings
-from armid.simulation.faults import SimulationError, noticed, stopped
+from armid.simulation.faults import SimulationError, ending_fault, passing_fault
 from armid.simulation.loop import Loop, Record, substeps_of
 from armid.simulation.motions import CommandedMotion, Reference, sampled_reference
 from armid.simulation.physics import OnFault, Physics
@@ -172,7 +172,7 @@ def _coulomb_torques(plant: Plant, constraint: FloatArray) -> tuple[FloatArray, 
 def _faults_of(plant: Plant, record: Record, reference: Reference) -> list[Note]:
     """Everything worth a note, the one that ended the motion last."""
     notes = [
-        noticed(
+        passing_fault(
             "torque-saturated",
             f"joint {name} was asked for more than its torque limit in {int(count)} of {record.ticks} ticks",
             name,
@@ -182,5 +182,7 @@ def _faults_of(plant: Plant, record: Record, reference: Reference) -> list[Note]
     ]
     if record.fault is not None:
         fault = record.fault
-        notes.append(stopped(fault.code, f"after {reference.time[record.ticks]:.3f} s: {fault.message}", fault.subject))
+        notes.append(
+            ending_fault(fault.code, f"after {reference.time[record.ticks]:.3f} s: {fault.message}", fault.subject)
+        )
     return notes

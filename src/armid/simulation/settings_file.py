@@ -14,6 +14,7 @@ import numpy as np
 import yaml
 
 from armid.arrays import FloatArray
+from armid.documents import read_text
 from armid.errors import ArmidError, InputError, UnknownNameError
 from armid.parameters.inertial import from_centre_of_mass, tensor
 from armid.robot.robot import Robot
@@ -32,11 +33,7 @@ _EXPONENT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")
 def load_scenario(path: Path, robot: Robot) -> Scenario:
     """Reads a scenario (docs/simulation.md); `robot` is needed for sensors given as `typical`."""
     try:
-        if path.stat().st_size > MAX_SETTINGS_BYTES:
-            raise InputError(path, f"larger than {MAX_SETTINGS_BYTES} bytes", "is this a scenario?")
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as problem:
-        raise InputError(path, f"cannot be read: {problem}") from None
+        document = yaml.safe_load(read_text(path, "a scenario", most=MAX_SETTINGS_BYTES))
     except (yaml.YAMLError, RecursionError) as problem:
         raise InputError(path, f"not YAML: {' '.join(str(problem).split())}") from None
     try:

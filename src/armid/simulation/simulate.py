@@ -29,7 +29,7 @@ from armid.simulation.scenario import Experiment, Scenario, run_scenario
 from armid.simulation.sensors import Sensors
 from armid.simulation.settings_file import controller_from, load_scenario, sensors_from
 from armid.simulation.simulation import RecordedChannels, Simulation, log_name
-from armid.simulation.truth import described
+from armid.simulation.truth import settings_values
 from armid.simulation.writers import ALL, LogFormat, formats_of, left_out
 from armid.threads import one_blas_thread
 from armid.words import choice, numbers
@@ -229,4 +229,4 @@ def _warnings(notes: Sequence[Note]) -> tuple[Note, ...]:
 
 def _provenance(arm: Robot, trajectory: object, plan: Scenario) -> Provenance:
     inputs = (InputFile(arm.source.path, arm.source.sha256, "robot"), *input_of(trajectory, "trajectory"))
-    return Provenance(inputs=inputs, settings=plain(described(plan)), seed=plan.seed)
+    return Provenance(inputs=inputs, settings=plain(settings_values(plan)), seed=plan.seed)

@@ -11,9 +11,8 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.documents import new_file, plain, write_json
-from armid.parameters.effects import FRICTION_NAMES, Effects, PayloadRuns, TorqueSide
-from armid.parameters.inertial import INERTIAL_NAMES
-from armid.parameters.space import PAYLOAD
+from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
+from armid.parameters.space import ROTOR_INERTIA, OwnerKind, Parameter
 from armid.robot.robot import Robot
 from armid.rows.torque import space_of
 from armid.simulation.plant import Plant
@@ -33,27 +32,23 @@ def true_parameters(plant: Plant, side: TorqueSide) -> dict[str, float]:
     payload = PayloadRuns.NONE if plant.payload is None else PayloadRuns.LOADED
     effects = Effects(viscous=True, coulomb=True, offset=True, torques=side, payload=payload)
     space = space_of(robot, effects)
-    return {p.name: float(_true_value(plant, side, p.owner, p.quantity, p.body)) for p in space.parameters}
+    return {p.name: _true_value(plant, side, p) for p in space}
 
 
-MOTOR_SIDE = {f"motor_{name}": name for name in FRICTION_NAMES}
-"""Friction between motor and sensor, and the drive's friction it is a share of."""
-
-
-def _true_value(plant: Plant, side: TorqueSide, owner: str, quantity: str, body: int) -> float:
-    if quantity in INERTIAL_NAMES:
-        ten = plant.payload if owner == PAYLOAD else plant.robot.links[body].inertial
+def _true_value(plant: Plant, side: TorqueSide, parameter: Parameter) -> float:
+    if parameter.component is not None:
+        of_payload = parameter.kind is OwnerKind.PAYLOAD
+        ten = plant.payload if of_payload else plant.robot.links[parameter.body].inertial
         assert ten is not None, "a plant knows every body"
-        return float(ten[INERTIAL_NAMES.index(quantity)])
-    if owner == PAYLOAD:
-        return 0.0  # a body held rigidly has no drive
-    drive, share = plant.robot.joints[body].drive, plant.sensed_friction
-    if quantity == "rotor_inertia":
-        return drive.rotor_inertia
-    if quantity in MOTOR_SIDE:
-        return (1.0 - share) * float(getattr(drive, MOTOR_SIDE[quantity]))
-    value = float(getattr(drive, quantity))
-    return value if side is TorqueSide.MOTOR else share * value
+        return float(ten[parameter.component])
+    if parameter.kind is OwnerKind.PAYLOAD or parameter.drive_quantity is None:
+        return 0.0  # a body held rigidly has no drive, and a plant only linear friction
+    value = float(getattr(plant.robot.joints[parameter.body].drive, parameter.drive_quantity))
+    if parameter.quantity == ROTOR_INERTIA:
+        return value
+    if parameter.is_motor_side:
+        return (1.0 - plant.sensed_friction) * value
+    return value if side is TorqueSide.MOTOR else plant.sensed_friction * value
 
 
 def truth_of(experiment: Experiment) -> dict[str, Any]:
@@ -68,21 +63,21 @@ def truth_of(experiment: Experiment) -> dict[str, Any]:
         "parameters": {side.value: true_parameters(plant, side) for side in TorqueSide},
         "payload": None if plant.payload is None else plant.payload.tolist(),
         "gravity": {"true": run.robot.gravity.tolist(), "declared": experiment.declared.gravity.tolist()},
-        "faults_injected": list(injected(experiment)),
-        "mistakes": described(plan.mistakes),
+        "faults_injected": list(injected_faults(experiment)),
+        "mistakes": settings_values(plan.mistakes),
         "events": [fault.as_dict() for fault in run.faults],
         "complete": run.complete,
         "samples": len(experiment.log),
         "duration": float(run.time[-1]),
         "step": float(plant.model.opt.timestep),
-        "scenario": described(plan),
+        "scenario": settings_values(plan),
         "mujoco": mujoco.mj_versionString(),
     }
     out: dict[str, Any] = plain(truth)
     return out
 
 
-def injected(experiment: Experiment) -> tuple[str, ...]:
+def injected_faults(experiment: Experiment) -> tuple[str, ...]:
     """Codes of everything that is wrong with the log on purpose."""
     plan = experiment.scenario
     sensors, physics = plan.sensors, plan.physics
@@ -110,13 +105,13 @@ def description(robot: Robot) -> dict[str, Any]:
     }
 
 
-def described(value: Any) -> Any:
+def settings_values(value: Any) -> Any:
     """Settings by the names of their fields; an arm is named, not written out. The rest is left to `documents.plain`."""
     if isinstance(value, Robot):
         return value.name
     if is_dataclass(value) and not isinstance(value, type):
-        return {"kind": type(value).__name__} | {f.name: described(getattr(value, f.name)) for f in fields(value)}
-    return [described(item) for item in value] if isinstance(value, tuple | list) else value
+        return {"kind": type(value).__name__} | {f.name: settings_values(getattr(value, f.name)) for f in fields(value)}
+    return [settings_values(item) for item in value] if isinstance(value, tuple | list) else value
 
 
 def write_truth(experiment: Experiment, path: Path) -> Path:

@@ -9,7 +9,7 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.notes import Note
 from armid.simulation.controllers import Law
-from armid.simulation.faults import stopped
+from armid.simulation.faults import ending_fault
 from armid.simulation.motions import Reference
 from armid.simulation.physics import Physics
 from armid.simulation.plant import Plant
@@ -51,12 +51,14 @@ class Watch:
         finite = np.isfinite(q) & np.isfinite(qd)
         if not finite.all() or not np.isfinite(data.qacc).all():
             name = self.names[int(np.argmin(finite))]
-            return stopped("diverged", f"joint {name} has no finite state (unstable gains, or too long a step)", name)
+            return ending_fault(
+                "diverged", f"joint {name} has no finite state (unstable gains, or too long a step)", name
+            )
         if self.collisions and data.ncon:
             return self.collision(data)
         fast = int(np.argmax(np.abs(qd)))
         if abs(qd[fast]) > self.speed:
-            return stopped(
+            return ending_fault(
                 "diverged",
                 f"joint {self.names[fast]} runs away at {qd[fast]:.3g} per s (unstable gains?)",
                 self.names[fast],
@@ -64,12 +66,12 @@ class Watch:
         beyond = np.maximum(self.lower - q, q - self.upper)
         worst = int(np.argmax(beyond))
         if beyond[worst] > 0.0:
-            return stopped(
+            return ending_fault(
                 "position-limit", f"joint {self.names[worst]} left its limits: {q[worst]:.4g}", self.names[worst]
             )
         gap = np.abs(q - self.q_ref[k])
         worst = int(np.argmax(gap - self.reach))
-        return stopped(
+        return ending_fault(
             "tracking-lost",
             f"joint {self.names[worst]} is {gap[worst]:.3g} away from its command "
             "(gains too low, torque limit reached, or a wrong model)",
@@ -80,4 +82,4 @@ class Watch:
         bodies = self.plant.model.geom_bodyid[data.contact.geom[0]]
         links = (self.plant.robot.base, *self.plant.robot.link_names)
         one, other = (links[int(b)] if b < len(links) else "payload" for b in bodies)
-        return stopped("collision", f"{one} touches {other}", one)
+        return ending_fault("collision", f"{one} touches {other}", one)

@@ -92,7 +92,7 @@ def described_base(nominal: Robot, effects: Effects) -> BaseParameters:
     return structural_base(*(rows_of(nominal, effects, loaded) for loaded in loads), what="the torque")
 
 
-def identified(
+def identify_case(
     belief: Belief,
     motion: tuple[str, str],
     base: BaseParameters,

@@ -37,7 +37,7 @@ def payload_body(mass: float) -> FloatArray:
     return from_centre_of_mass(mass, np.array(PAYLOAD_CENTRE), inertia)
 
 
-def carried_out(
+def carry_out(
     nominal: Robot, specimen: Robot, motion: Trajectory, payloads: Sequence[FloatArray | None]
 ) -> tuple[SimulatedRun, ...]:
     """The motion once with every payload; the controller believes in the described arm."""
@@ -45,7 +45,7 @@ def carried_out(
     return tuple(run_motion(specimen, motion, physics=replace(plain, payload=p), declared=nominal) for p in payloads)
 
 
-def recorded(nominal: Robot, runs: Sequence[SimulatedRun], cutoff: float, seed: Sequence[int]) -> Samples:
+def record_runs(nominal: Robot, runs: Sequence[SimulatedRun], cutoff: float, seed: Sequence[int]) -> Samples:
     """Sensor readings of these runs with noise of their own, conditioned."""
     sensors = typical_sensors(nominal.limit("torque"))
     parts = []

@@ -24,7 +24,7 @@ from armid.simulation.truth import true_parameters
 from armid.simulation.variation import varied
 from armid.studies.kinematics.calibrated import kinematic_step
 from armid.studies.kinematics.comparison import ESSENTIAL, Study, StudySettings
-from armid.studies.kinematics.estimates import NOMINAL_LABEL, Belief, Case, described_base, identified
+from armid.studies.kinematics.estimates import NOMINAL_LABEL, Belief, Case, described_base, identify_case
 from armid.studies.kinematics.misbuilt import PUBLISHED_ARM, misbuilt
 from armid.studies.kinematics.motions import (
     Room,
@@ -34,7 +34,7 @@ from armid.studies.kinematics.motions import (
     stored_motion,
     waypoint_motion,
 )
-from armid.studies.kinematics.recordings import SENSED_FRICTION, carried_out, payload_body, recorded
+from armid.studies.kinematics.recordings import SENSED_FRICTION, carry_out, payload_body, record_runs
 from armid.threads import one_blas_thread
 from armid.words import choice
 
@@ -154,7 +154,7 @@ def run_study(robot: Robot, settings: StudySettings, *, progress: Progress = lam
     for belief in beliefs:
         for kind, label, samples in zip(motions, MOTION_LABELS, recordings, strict=True):
             progress(f"identifying: {belief.name}, {kind[0].name}", 0.7 + 0.075 * len(cases))
-            cases.append(identified(belief, (kind[0].name, label), base, effects, samples, held_out))
+            cases.append(identify_case(belief, (kind[0].name, label), base, effects, samples, held_out))
     truth = _true_values(specimen, payloads[-1], base, effects)
     test = runs_of(held_out, robot, effects)
     units = test[0].source.space.units  # type: ignore[attr-defined]
@@ -243,13 +243,13 @@ def _all_recordings(
         for k, motion in enumerate(kind):
             done = sum(len(parts) for parts in out) / total
             progress(f"moving the simulated arm: {motion.name} {k + 1} of {len(kind)}", 0.4 + 0.3 * done)
-            runs = carried_out(robot, specimen, motion.trajectory, payloads)
+            runs = carry_out(robot, specimen, motion.trajectory, payloads)
             seeds = ([settings.seed, m, k, repetition] for repetition in range(settings.repetitions))
-            out[m].append([recorded(robot, runs, settings.cutoff, seed) for seed in seeds])
+            out[m].append([record_runs(robot, runs, settings.cutoff, seed) for seed in seeds])
     progress("moving the simulated arm: held-out motion", 0.4 + 0.3 * (total - 1) / total)
     trajectory = _held_out_motion(room, settings)
-    runs = carried_out(robot, specimen, trajectory, payloads)
-    return out, recorded(robot, runs, settings.cutoff, [settings.seed, len(motions)])
+    runs = carry_out(robot, specimen, trajectory, payloads)
+    return out, record_runs(robot, runs, settings.cutoff, [settings.seed, len(motions)])
 
 
 HELD_OUT_HARMONICS = 5
