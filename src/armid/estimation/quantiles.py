@@ -1,4 +1,4 @@
-"""Quantiles of the normal and of Student's distribution, without loading a statistics library for two numbers."""
+"""Quantiles of the normal, Student's and the chi-square distribution, without loading a statistics library for a few numbers."""
 
 from __future__ import annotations
 
@@ -84,3 +84,49 @@ def _fraction(a: float, b: float, x: float) -> float:
         if abs(c * d - 1.0) < 1e-15:
             break
     return f
+
+
+def chi_square_tail(x: float, freedom: float) -> float:
+    """Probability of a value above x under the chi-square distribution with so many degrees of freedom."""
+    return incomplete_gamma(0.5 * freedom, 0.5 * x)
+
+
+def chi_square_quantile(p: float, freedom: float) -> float:
+    """Of the chi-square distribution, p in (0, 1): bisection between bounds that hold it, to round-off."""
+    low, high = 0.0, max(freedom, 1.0)
+    while chi_square_tail(high, freedom) > 1.0 - p:
+        low, high = high, 2.0 * high
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        if middle in (low, high):
+            break
+        low, high = (middle, high) if chi_square_tail(middle, freedom) > 1.0 - p else (low, middle)
+    return 0.5 * (low + high)
+
+
+def incomplete_gamma(a: float, x: float) -> float:
+    """Regularised upper Q(a, x): by its series below the mean, by its continued fraction above."""
+    if x <= 0.0 or isinf(x):
+        return 1.0 if x <= 0.0 else 0.0
+    front = exp(a * log(x) - x - lgamma(a))
+    if x < a + 1.0:
+        term = total = 1.0 / a
+        k = a
+        while abs(term) > 1e-17 * abs(total):
+            k += 1.0
+            term *= x / k
+            total += term
+        return 1.0 - front * total
+    tiny = 1e-300
+    b = x + 1.0 - a
+    c, d = 1.0 / tiny, 1.0 / b
+    f = d
+    for k in range(1, 100_000):
+        an = -k * (k - a)
+        b += 2.0
+        d = 1.0 / (an * d + b or tiny)
+        c = b + an / c or tiny
+        f *= c * d
+        if abs(c * d - 1.0) < 1e-15:
+            break
+    return front * f
