@@ -146,6 +146,12 @@ def test_parts_of_a_streamed_log_are_conditioned_in_one_pass(tmp_path, small, mo
     assert not passes
 
 
+def test_a_part_alone_is_the_same_part(tmp_path, small):
+    path = written(tmp_path, recording(seconds=60.0))
+    (one, _), (other, _) = (open_recording(path, arm()).split(0.6) for _ in range(2))
+    same(one.condition(alone=True), other.condition(), 0.0)
+
+
 def test_samples_too_many_to_put_aside_are_conditioned_again(tmp_path, small, monkeypatch):
     path = written(tmp_path, recording(seconds=60.0))
     expected = open_recording(path, arm()).condition()

@@ -281,7 +281,9 @@ class Recording:
             self._levels[key] = noise_levels(self._grid.evidence(settings, self._span))
         return self._levels[key]
 
-    def samples(self, settings: Conditioning | None = None, *, context: int = 0) -> Iterator[Samples]:
+    def samples(
+        self, settings: Conditioning | None = None, *, context: int = 0, alone: bool = False
+    ) -> Iterator[Samples]:
         """Conditioned samples in pieces of bounded size, in order, never across a gap.
 
         A piece has one segment; `segment.continues` says whether it follows on the piece before without a gap. The numbers are
@@ -291,6 +293,8 @@ class Recording:
             settings: see `Conditioning`; automatic where it leaves a choice.
             context: samples of the neighbouring pieces of the same stretch that each piece repeats before and after its own, for
                 filters that must not see the border; `segment.lead` and `segment.trail` count them.
+            alone: the other part of a split will not be asked for under these settings, so that a pass over a long file need not
+                condition it as well.
 
         Raises:
             LogRefusedError: the log has errors that `settings.accept` does not name.
@@ -298,7 +302,7 @@ class Recording:
         """
         resolved, notes = self._choices(settings or Conditioning())
         with np.errstate(all="ignore"):
-            pieces = with_context(self._grid.samples(resolved, self._span), context)
+            pieces = with_context(self._grid.samples(resolved, self._span, alone=alone), context)
             noise = self._noise(resolved)
             empty = True
             for piece in pieces:
@@ -309,9 +313,9 @@ class Recording:
         if empty:
             raise InputError(self.name, "nothing is left after trimming the ends", "trim less")
 
-    def condition(self, settings: Conditioning | None = None) -> Samples:
-        """All samples at once, for those that fit in memory; with the notes of the log."""
-        whole = concatenated(self.samples(settings))
+    def condition(self, settings: Conditioning | None = None, *, alone: bool = False) -> Samples:
+        """All samples at once, for those that fit in memory; with the notes of the log. Arguments as for `samples`."""
+        whole = concatenated(self.samples(settings, alone=alone))
         return replace(whole, segments=segments_joined(whole.segments), notes=(*self.notes, *whole.notes))
 
 

@@ -51,8 +51,8 @@ class EvenGrid(Protocol):
     def notes(self, settings: Conditioning) -> tuple[Note, ...]:
         """What is to be said about how the grid came about: gaps, time base."""
 
-    def samples(self, settings: Conditioning, span: Span) -> Iterator[Samples]:
-        """Conditioned pieces in order; settings are resolved."""
+    def samples(self, settings: Conditioning, span: Span, *, alone: bool = False) -> Iterator[Samples]:
+        """Conditioned pieces in order; settings are resolved. With `alone` the other parts of a split will not be needed."""
 
 
 def within(part: Uniform, span: Span, limit: int | None = None) -> Uniform:

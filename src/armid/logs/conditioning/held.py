@@ -78,7 +78,8 @@ class HeldGrid:
 
         return replace(SHELF.get(self._owner, key, make, samples_bytes), settings=settings)
 
-    def samples(self, settings: Conditioning, span: Span) -> Iterator[Samples]:
+    def samples(self, settings: Conditioning, span: Span, *, alone: bool = False) -> Iterator[Samples]:
+        """Pieces in order; parts are conditioned one by one anyway."""
         yield from in_pieces(self.whole(settings, span))
 
 

@@ -176,11 +176,17 @@ class StreamedGrid:
             raise InputError(first.name, f"no stretch of {MIN_STRETCH} samples without a gap at the beginning")
         return longest
 
-    def samples(self, settings: Conditioning, span: Span) -> Iterator[Samples]:
-        """Pieces in order; conditioned in one pass with those of the span's family, and read back the next time."""
+    def samples(self, settings: Conditioning, span: Span, *, alone: bool = False) -> Iterator[Samples]:
+        """Pieces in order; conditioned in one pass with those of the span's family, and read back the next time.
+
+        Args:
+            settings: resolved.
+            span: wanted.
+            alone: leave the rest of its family out.
+        """
         key = (settings, span)
         if key not in self._spools and key not in self._endless:
-            self._fill(settings, self._families.get(span, (span,)))
+            self._fill(settings, (span,) if alone else self._families.get(span, (span,)))
         if key in self._spools:
             yield from self._spools[key].pieces()
         else:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from armid.arrays import FloatArray
 from armid.errors import InputError
 from armid.logs.log import Log
+from armid.signals.spline import CubicSpline
 
 Mask = npt.NDArray[np.bool_]
 
@@ -130,10 +131,8 @@ def grid_of(stretch: Stretch, step: float) -> FloatArray:
 
 def resampled(time: FloatArray, values: FloatArray, grid: FloatArray, fresh: Mask) -> FloatArray:
     """Values on a uniform grid by a cubic spline through the fresh rows; unchanged when they are on the grid already."""
-    from scipy.interpolate import CubicSpline
-
     if fresh.all() and len(time) == len(grid) and np.abs(time - grid).max() <= UNIFORM_JITTER * (grid[1] - grid[0]):
         return values
     if fresh.sum() < 4:
         return np.column_stack([np.interp(grid, time[fresh], column[fresh]) for column in values.T])
-    return np.asarray(CubicSpline(time[fresh], values[fresh], axis=0)(grid))
+    return CubicSpline.through(time[fresh], values[fresh])(grid)

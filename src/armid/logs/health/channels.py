@@ -9,7 +9,7 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.logs.conditioning.uniform import ordinary_step, stale_rows
 from armid.logs.health.findings import finding, share
-from armid.logs.health.rows import ABSURD, Mask, channel_spikes, corrupt, needed
+from armid.logs.health.rows import ABSURD, Mask, channel_spikes, corrupt, needed, within
 from armid.logs.health.thresholds import (
     AT_LIMIT,
     BEYOND_LIMIT,
@@ -36,8 +36,9 @@ def channel_findings(log: Log, robot: Robot) -> Iterator[Note]:
     for channel in (*needed(log), Channel.VELOCITY):
         if channel in log:
             yield from value_findings(log, channel)
-    yield from repeated_findings(log)
-    yield from frozen_findings(log)
+    moving = moving_rows(log)
+    yield from repeated_findings(log, moving)
+    yield from frozen_findings(log, moving)
     for channel in needed(log):
         if channel.is_torque:
             yield from saturation_findings(log, channel, robot)
@@ -47,9 +48,36 @@ def channel_findings(log: Log, robot: Robot) -> Iterator[Note]:
 def value_findings(log: Log, channel: Channel) -> Iterator[Note]:
     """Missing numbers, absurd numbers, spikes."""
     values = log[channel]
-    missing = np.isnan(values)
-    absurd = corrupt(values, ABSURD[channel]) & ~missing
     used = channel is not Channel.VELOCITY
+    sound: Mask = np.ones(len(values), dtype=np.bool_)
+    if not within(values, ABSURD[channel]):
+        sound = np.asarray(~corrupt(values, ABSURD[channel]).any(axis=1))
+        yield from corrupt_findings(log, channel, used=used)
+    if not used:
+        return
+    found = channel_spikes(log, channel, sound)
+    for j in np.flatnonzero(found.any(axis=0)):
+        fraction = float(found[:, j].mean())
+        yield finding(
+            "spikes",
+            Severity.ERROR if fraction > MANY else Severity.WARNING,
+            log.joints[j],
+            f"{int(found[:, j].sum())} single samples of {channel.value} stand far off their neighbours, first in row "
+            f"{int(np.argmax(found[:, j])) + 1}",
+            "corrupt packets: those rows are left out",
+        )
+
+
+def corrupt_findings(log: Log, channel: Channel, *, used: bool) -> Iterator[Note]:
+    """Missing numbers and absurd ones.
+
+    Args:
+        log: as read.
+        channel: looked at.
+        used: whether a fit needs it.
+    """
+    missing = np.isnan(log[channel])
+    absurd = corrupt(log[channel], ABSURD[channel]) & ~missing
     for code, mask, what in (("not-finite", missing, "missing"), ("corrupt-values", absurd, "absurd")):
         for j in np.flatnonzero(mask.any(axis=0)):
             fraction = float(mask[:, j].mean())
@@ -63,25 +91,11 @@ def value_findings(log: Log, channel: Channel) -> Iterator[Note]:
                 f"{share(fraction)} of {channel.value} is {what}, first in row {first + 1}",
                 do if used else "velocity is derived from position instead",
             )
-    if not used:
-        return
-    found = channel_spikes(log, channel, np.asarray(~(missing | absurd).any(axis=1)))
-    for j in np.flatnonzero(found.any(axis=0)):
-        fraction = float(found[:, j].mean())
-        yield finding(
-            "spikes",
-            Severity.ERROR if fraction > MANY else Severity.WARNING,
-            log.joints[j],
-            f"{int(found[:, j].sum())} single samples of {channel.value} stand far off their neighbours, first in row "
-            f"{int(np.argmax(found[:, j])) + 1}",
-            "corrupt packets: those rows are left out",
-        )
 
 
-def repeated_findings(log: Log) -> Iterator[Note]:
+def repeated_findings(log: Log, moving: Mask) -> Iterator[Note]:
     """Rows that repeat the row before while the arm moves."""
     q = log[Channel.POSITION]
-    moving = moving_rows(log)
     stale = stale_rows(q) & moving
     fraction = float(stale.sum() / max(1, moving.sum()))
     if fraction > REPEATED:
@@ -109,9 +123,8 @@ def moving_rows(log: Log) -> Mask:
     return np.concatenate([np.repeat(moving[:1], reach), moving, np.repeat(moving[-1:], reach)])
 
 
-def frozen_findings(log: Log) -> Iterator[Note]:
+def frozen_findings(log: Log, moving: Mask) -> Iterator[Note]:
     """Channels that stop changing to the last bit."""
-    moving = moving_rows(log)
     step = ordinary_step(log.time) or 1.0
     long = max(FREEZE_SAMPLES, int(np.ceil(FREEZE_SECONDS / step)))
     for channel in log.torques:
@@ -227,7 +240,7 @@ def resolution_findings(log: Log, robot: Robot) -> Iterator[Note]:
     for channel in (Channel.POSITION, *log.torques[:1]):
         values = log[channel]
         for j in range(values.shape[1]):
-            x = values[np.isfinite(values[:, j]), j]
+            x = values[:, j] if np.isfinite(values[:, j].sum()) else values[np.isfinite(values[:, j]), j]
             span = float(np.ptp(x)) if len(x) else 0.0
             if span <= 0.0 or (channel is Channel.POSITION and span < minimum_range(robot, j)):
                 continue

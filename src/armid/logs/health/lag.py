@@ -13,6 +13,7 @@ from armid.logs.health.probe import Probe
 from armid.logs.log import Channel
 from armid.logs.samples import Samples, Segment
 from armid.signals.filters import LowPass, low_pass
+from armid.signals.spline import CubicSpline
 
 Index = npt.NDArray[np.intp]
 
@@ -246,15 +247,13 @@ def advanced(values: FloatArray, samples: Samples, by: float) -> FloatArray:
 
     Straight lines would smooth the torque, and smoother torque leaves less unexplained: half a sample would look like a lag.
     """
-    from scipy.interpolate import CubicSpline
-
     if by == 0.0:
         return values
     out = values.copy()
     for segment in samples.segments:
         t = samples.time[segment.slice]
         if len(t) > 4:
-            curve = CubicSpline(t, values[segment.slice], axis=0)
+            curve = CubicSpline.through(t, values[segment.slice])
             out[segment.slice] = curve(np.clip(t + by, t[0], t[-1]))
     return out
 

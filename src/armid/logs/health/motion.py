@@ -11,7 +11,7 @@ from armid.arrays import FloatArray
 from armid.logs.conditioning.uniform import increasing_mask
 from armid.logs.health.channels import minimum_range
 from armid.logs.health.findings import finding, share
-from armid.logs.health.rows import ABSURD, corrupt, spikes
+from armid.logs.health.rows import ABSURD, corrupt, spikes, within
 from armid.logs.health.thresholds import (
     AGREES,
     CLOCK_FACTOR,
@@ -30,10 +30,11 @@ from armid.robot.robot import JointKind, Robot
 
 def motion_findings(log: Log, robot: Robot) -> Iterator[Note]:
     """Findings about positions and velocities."""
-    good = ~corrupt(log[Channel.POSITION], ABSURD[Channel.POSITION]).any(axis=1)
-    if good.sum() < 10:
+    q = log[Channel.POSITION]
+    if not within(q, ABSURD[Channel.POSITION]):
+        q = q[~corrupt(q, ABSURD[Channel.POSITION]).any(axis=1)]
+    if len(q) < 10:
         return
-    q = log[Channel.POSITION][good]
     degrees = list(degree_findings(log, q, robot))
     yield from degrees
     if not degrees:
@@ -50,8 +51,8 @@ def degree_findings(log: Log, q: FloatArray, robot: Robot) -> Iterator[Note]:
     reach = np.abs(q).max(axis=0)
     width = np.where(np.isfinite(high - low), high - low, np.inf)
     beyond = revolute & ((reach > TURNS) | (np.ptp(q, axis=0) > WIDE * width))
-    converted = q * pi / 180.0
-    fits = np.asarray(((converted >= low - OVER_LIMIT) & (converted <= high + OVER_LIMIT)).all(axis=0))
+    lowest, highest = (q.min(axis=0) * pi / 180.0, q.max(axis=0) * pi / 180.0)
+    fits = np.asarray((lowest >= low - OVER_LIMIT) & (highest <= high + OVER_LIMIT))
     if beyond.any() and fits[revolute].all():
         j = int(np.argmax(np.where(beyond, reach, 0.0)))
         yield finding(
@@ -66,10 +67,10 @@ def degree_findings(log: Log, q: FloatArray, robot: Robot) -> Iterator[Note]:
 def limit_findings(log: Log, q: FloatArray, robot: Robot) -> Iterator[Note]:
     low, high = robot.limit("lower"), robot.limit("upper")
     for j, name in enumerate(log.joints):
+        if low[j] - q[:, j].min() <= OVER_LIMIT and q[:, j].max() - high[j] <= OVER_LIMIT:
+            continue
         over = np.maximum(low[j] - q[:, j], q[:, j] - high[j])
         outside = float(np.mean(over > OVER_LIMIT))
-        if outside == 0.0:
-            continue
         severe = float(np.mean(over > FAR_OVER_LIMIT)) > FAR_SHARE
         yield finding(
             "position-limits",
@@ -175,25 +176,32 @@ def is_degrees(ratio: float) -> bool:
 def derivative_and_velocity(log: Log) -> tuple[FloatArray, FloatArray]:
     """Mean velocity over a few steps, derived and recorded, shape [n, n_joints]; thinned."""
     q, qd = log[Channel.POSITION], log[Channel.VELOCITY]
-    good = np.isfinite(q).all(axis=1) & np.isfinite(qd).all(axis=1) & increasing_mask(log.time)
-    good &= ~corrupt(q, ABSURD[Channel.POSITION]).any(axis=1) & ~corrupt(qd, ABSURD[Channel.VELOCITY]).any(axis=1)
+    good = increasing_mask(log.time)
+    for channel, values in ((Channel.POSITION, q), (Channel.VELOCITY, qd)):
+        if not within(values, ABSURD[channel]):
+            good &= ~corrupt(values, ABSURD[channel]).any(axis=1)
     good &= ~spikes(q, good).any(axis=1)
-    t, x, v, row = log.time[good], q[good], qd[good], np.flatnonzero(good)
+    row = np.flatnonzero(good)
+    t = log.time[row]
     # A fiftieth of a second, so that quantisation and jitter do not matter, or a few steps of a slow log.
     reach = int(np.clip(round(0.02 / max(float(np.median(np.diff(t))), 1e-6)), 4, 200)) if len(t) > 10 else 4
     if len(t) <= reach + 1:
         return np.empty((0, q.shape[1])), np.empty((0, q.shape[1]))
     span = t[reach:] - t[:-reach]
-    # Trapezium rule over the same samples.
-    area = np.concatenate(
-        [np.zeros((1, v.shape[1])), np.cumsum((v[1:] + v[:-1]) / 2.0 * np.diff(t)[:, np.newaxis], axis=0)]
-    )
     # Neither across gaps nor across rows left out where the clock steps back.
-    keep = (span < 5.0 * np.median(span)) & (row[reach:] - row[:-reach] < 2 * reach)
-    derived = (x[reach:] - x[:-reach])[keep] / span[keep, np.newaxis]
-    recorded = (area[reach:] - area[:-reach])[keep] / span[keep, np.newaxis]
-    every = max(1, len(derived) // 5000)
-    return derived[::every], recorded[::every]
+    kept = np.flatnonzero((span < 5.0 * np.median(span)) & (row[reach:] - row[:-reach] < 2 * reach))
+    at = kept[:: max(1, len(kept) // COMPARED)]
+    derived = (q[row[at + reach]] - q[row[at]]) / span[at, np.newaxis]
+    # Trapezium rule over the same samples.
+    area = np.zeros_like(derived)
+    for k in range(reach):
+        step = (t[at + k + 1] - t[at + k])[:, np.newaxis]
+        area += 0.5 * step * (qd[row[at + k]] + qd[row[at + k + 1]])
+    return derived, area / span[at, np.newaxis]
+
+
+COMPARED = 5000
+"""Places at which velocity and derivative are compared."""
 
 
 def correlations(x: FloatArray, y: FloatArray) -> FloatArray:
