@@ -74,7 +74,7 @@ def missing_input(verb: str) -> list[str]:
     """The shortest command line that parses, about things that are not there."""
     words = [verb]
     for parameter in commands()[verb].params:
-        if parameter.param_type_name == "argument" and parameter.required:
+        if parameter.param_type_name == "argument":
             words += ["no-such-thing"] * (2 if parameter.nargs == -1 else 1)
         elif parameter.required:
             words += [parameter.opts[0], REQUIRED[parameter.opts[0]]]
