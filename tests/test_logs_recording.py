@@ -241,7 +241,7 @@ def test_what_has_made_room_is_read_again(tmp_path, monkeypatch):
 
 
 def test_the_shelf_keeps_what_fits_and_forgets_with_the_owner():
-    shelf = Shelf(100)
+    shelf = Shelf(1000)
 
     class Owner:
         pass
@@ -251,7 +251,7 @@ def test_the_shelf_keeps_what_fits_and_forgets_with_the_owner():
     made = []
 
     def get(key):
-        return shelf.get(number, key, lambda: made.append(key) or key, lambda _: 60)
+        return shelf.get(number, key, lambda: made.append(key) or key, lambda _: 600)
 
     get("a")
     get("a")
@@ -259,6 +259,11 @@ def test_the_shelf_keeps_what_fits_and_forgets_with_the_owner():
     assert made == ["a", "b"]
     get("a")
     assert made == ["a", "b", "a"]
+    shelf.get(number, "small", lambda: made.append("small"), lambda _: 1)
+    get("b")
+    get("a")
+    shelf.get(number, "small", lambda: made.append("small"), lambda _: 1)
+    assert made.count("small") == 1
     del owner
     assert not shelf._values
     assert shelf._bytes == 0

@@ -221,7 +221,7 @@ class Recording:
         if isinstance(self._grid, StreamedGrid):
             yield from self._grid.stream.stamps()
         else:
-            yield self._grid.log.time
+            yield self._grid.time
 
     def changed(self, change: RowChange) -> Recording:
         """The recording with every row changed, such as by a correction of its encoders.
@@ -345,7 +345,14 @@ def open_recording(
         if sum(log_bytes(log) for log in held) > HELD_BYTES:
             return _streamed(stream, robot, _let_go(held, chunks), check=check)
     log = replace(joined_logs(held), source=stream.provenance()).with_notes(stream.notes)
-    return _held(log, robot, lambda: joined_logs(list(stream.again().chunks(PIECE_ROWS))), check=check)
+    known = log.source
+
+    def load() -> Log:
+        # Opened anew: some readers hold what they have read.
+        again = open_log(source, robot, options=options).knowing(known)
+        return joined_logs(list(again.chunks(PIECE_ROWS)))
+
+    return _held(log, robot, load, check=check)
 
 
 def _let_go(held: list[Log], rest: Iterator[Log]) -> Iterator[Log]:

@@ -14,6 +14,9 @@ Kept = TypeVar("Kept")
 KEPT_BYTES = 192 << 20
 """Of all recordings together: two hundred logs of a minute each stay within half a gigabyte with everything else."""
 
+LARGE = 0.005
+"""Of the limit: what is smaller (conditioned samples of a short log) took more work than it takes room."""
+
 _owners = count()
 
 
@@ -57,8 +60,13 @@ class Shelf:
             self._values[owner, key] = value, size(value)
             self._bytes += self._values[owner, key][1]
             while self._bytes > self.limit and len(self._values) > 1:
-                self._drop(next(iter(self._values)))
+                self._drop(self._dispensable())
         return value
+
+    def _dispensable(self) -> tuple[int, Hashable]:
+        """The longest unused of the large ones, which make room; of all when none is large. Never the one put last."""
+        *keys, _ = self._values
+        return next((key for key in keys if self._values[key][1] > LARGE * self.limit), keys[0])
 
     def forget(self, owner: int) -> None:
         """Lets go of everything of an owner."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
@@ -40,19 +39,6 @@ class Span:
     @property
     def whole(self) -> bool:
         return self.start == -np.inf and self.stop == np.inf
-
-
-class EvenGrid(Protocol):
-    """A log on its even grid."""
-
-    def evidence(self, settings: Conditioning, span: Span) -> list[Uniform]:
-        """The stretches of a span, `EVIDENCE_ROWS` in all at most."""
-
-    def notes(self, settings: Conditioning) -> tuple[Note, ...]:
-        """What is to be said about how the grid came about: gaps, time base."""
-
-    def samples(self, settings: Conditioning, span: Span, *, alone: bool = False) -> Iterator[Samples]:
-        """Conditioned pieces in order; settings are resolved. With `alone` the other parts of a split will not be needed."""
 
 
 def within(part: Uniform, span: Span, limit: int | None = None) -> Uniform:

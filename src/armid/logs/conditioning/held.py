@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from armid.arrays import FloatArray
 from armid.errors import InputError
 from armid.logs.conditioning.grid import EVIDENCE_ROWS, Span, in_pieces, parts_within
 from armid.logs.conditioning.parts import Uniform, averaged_part, uniform_parts
@@ -38,13 +39,22 @@ class HeldGrid:
     def __init__(self, load: Callable[[], Log]) -> None:
         self._load = load
         self._owner = SHELF.owner(self)
+        self._time: FloatArray | None = None
 
     @property
     def log(self) -> Log:
         return SHELF.get(self._owner, "log", self._load, log_bytes)
 
+    @property
+    def time(self) -> FloatArray:
+        """Of the log [s]; kept, for it is a small part of it."""
+        if self._time is None:
+            self._time = self.log.time
+        return self._time
+
     def hold(self, log: Log) -> None:
         """The log as it has just been loaded, which need not be done again for now."""
+        self._time = log.time
         SHELF.get(self._owner, "log", lambda: log, log_bytes)
 
     def gridded(self, settings: Conditioning) -> Gridded:
