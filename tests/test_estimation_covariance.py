@@ -19,7 +19,12 @@ from armid.estimation.covariance import (
 )
 from armid.estimation.least_squares import OrdinaryLeastSquares, WeightedLeastSquares
 from armid.estimation.noise import ResidualStretch, joint_positions, own_speeds
-from armid.estimation.quantiles import normal_quantile, student_quantile
+from armid.estimation.quantiles import (
+    chi_square_quantile,
+    chi_square_tail,
+    normal_quantile,
+    student_quantile,
+)
 from armid.estimation.repeats import period_of, repeat_growth
 from armid.estimation.run import Run, information_of
 from armid.information.information import ChannelInformation, Information
@@ -121,6 +126,9 @@ def test_quantiles_of_student_are_those_of_a_library(p, freedom):
     scipy_stats = pytest.importorskip("scipy.stats")
     assert student_quantile(p, freedom) == pytest.approx(float(scipy_stats.t.ppf(p, freedom)), rel=1e-9)
     assert normal_quantile(p) == pytest.approx(float(scipy_stats.norm.ppf(p)), rel=1e-12)
+    quantile = float(scipy_stats.chi2.ppf(p, min(freedom, 1234.5)))
+    assert chi_square_quantile(p, min(freedom, 1234.5)) == pytest.approx(quantile, rel=1e-9)
+    assert chi_square_tail(quantile, min(freedom, 1234.5)) == pytest.approx(1.0 - p, rel=1e-9)
 
 
 def cut(run, pieces):

@@ -14,6 +14,7 @@ from armid.consistency.consistent import Consistency, honest_information, parame
 from armid.consistency.prior import Prior
 from armid.consistency.regularisers import PullBack, relative_basis
 from armid.estimation.estimate import Estimate
+from armid.estimation.quantiles import chi_square_quantile, chi_square_tail
 from armid.information.status import EstimationError
 
 LEVEL = 0.95
@@ -51,16 +52,12 @@ class Feasibility:
     @property
     def limit(self) -> float:
         """95 % quantile of what the distance can be under noise alone, whatever the true bodies are."""
-        from scipy.special import gammaincinv
-
-        return 2.0 * float(gammaincinv(0.5 * self.parameters, LEVEL))
+        return chi_square_quantile(LEVEL, self.parameters)
 
     @property
     def p_value(self) -> float:
         """About how often noise alone takes the estimate of a physical robot this far, given the constraints that bind."""
-        from scipy.special import gammaincc
-
-        return float(gammaincc(0.5 * self.freedom, 0.5 * self.distance)) if self.freedom else 1.0
+        return chi_square_tail(self.distance, self.freedom) if self.freedom else 1.0
 
 
 def feasibility(free: Estimate, prior: Prior) -> Feasibility:

@@ -63,20 +63,46 @@ def impulse_response(coefficients: FloatArray, *, tolerance: float = 1e-6, longe
         count *= 4
 
 
+BLOCK = 64
+"""Samples that the recursion takes at once: small matrix products instead of one step per sample."""
+
+
 def recursive_filter(coefficients: FloatArray, x: FloatArray, state: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Columns of x through 1 / a(z), and the state afterwards.
+
+    Within a block y = H (x - P y_before): H holds the impulse response, P what earlier outputs still say.
 
     Args:
         coefficients: (1, a_1, ..., a_m).
         x: shape [n, k].
-        state: shape [max(m, 1), k]; zero at the start.
+        state: the last outputs, the newest last, shape [max(m, 1), k]; zero at the start.
     """
-    from scipy.signal import lfilter
-
-    if len(coefficients) == 1:
+    m = len(coefficients) - 1
+    if m == 0 or len(x) == 0:
         return x, state
-    out, after = lfilter([1.0], coefficients, x, axis=0, zi=state)
-    return np.asarray(out), np.asarray(after)
+    H, P = _block_matrices(coefficients)
+    out, before = np.empty(x.shape), state
+    for start in range(0, len(x), BLOCK):
+        part = x[start : start + BLOCK]
+        n = len(part)
+        out[start : start + n] = H[:n, :n] @ (part - P[:n] @ before)
+        before = out[start : start + n][-m:] if n >= m else np.vstack([before, out[start : start + n]])[-m:]
+    return out, np.array(before)
+
+
+def _block_matrices(coefficients: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Lower triangular impulse response, shape [BLOCK, BLOCK], and weights of the m outputs before, shape [BLOCK, m]."""
+    m = len(coefficients) - 1
+    h = np.zeros(BLOCK)
+    h[0] = 1.0
+    for i in range(1, BLOCK):
+        past = h[max(i - m, 0) : i][::-1]
+        h[i] = -float(coefficients[1 : len(past) + 1] @ past)
+    lag = np.subtract.outer(np.arange(BLOCK), np.arange(BLOCK))
+    P = np.zeros((BLOCK, m))
+    for i in range(min(BLOCK, m)):
+        P[i, i:] = coefficients[:i:-1][: m - i]
+    return np.where(lag >= 0, h[np.maximum(lag, 0)], 0.0), P
 
 
 def fit_autoregression(segments: Sequence[FloatArray], *, max_order: int) -> Autoregression:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from math import atan, erfc, exp, inf, lgamma, log, pi, sqrt
+from math import atan, erfc, exp, inf, isinf, lgamma, log, pi, sqrt
 from statistics import NormalDist
 
 MANY = 1e7
@@ -27,24 +27,20 @@ def normal_tail(x: float) -> float:
     return 0.5 * erfc(x / sqrt(2.0))
 
 
-def chi_square_tail(x: float, freedom: int) -> float:
-    """Probability of a sum of squares of standard normal numbers above x ([Abramowitz1964] 26.4.4, 26.4.5).
-
-    For up to some hundred degrees of freedom: terms of the sum underflow where x exceeds a thousand.
-    """
-    if x <= 0.0:
-        return 1.0
-    tail, term = (erfc(sqrt(x / 2.0)), sqrt(2.0 * x / pi) * exp(-x / 2.0)) if freedom % 2 else (0.0, exp(-x / 2.0))
-    for k in range(2 + freedom % 2, freedom + 1, 2):
-        tail += term
-        term *= x / k
-    return tail
+def chi_square_tail(x: float, freedom: float) -> float:
+    """Probability of a sum of `freedom` squares of standard normal numbers above x."""
+    return incomplete_gamma(0.5 * freedom, 0.5 * x)
 
 
 @cache
-def chi_square_above(probability: float, freedom: int) -> float:
+def chi_square_above(probability: float, freedom: float) -> float:
     """What a sum of squares of standard normal numbers exceeds with this probability."""
     return _crossing(lambda x: chi_square_tail(x, freedom), probability)
+
+
+def chi_square_quantile(p: float, freedom: float) -> float:
+    """Of the chi-square distribution, p in (0, 1)."""
+    return chi_square_above(1.0 - p, freedom)
 
 
 def student_tail(t: float, freedom: float) -> float:
@@ -77,6 +73,34 @@ def incomplete_beta(a: float, b: float, x: float) -> float:
         return 1.0 - incomplete_beta(b, a, 1.0 - x)
     front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log(1.0 - x)) / a
     return front / _fraction(a, b, x)
+
+
+def incomplete_gamma(a: float, x: float) -> float:
+    """Regularised upper Q(a, x): by its series below the mean, by its continued fraction above."""
+    if x <= 0.0 or isinf(x):
+        return 1.0 if x <= 0.0 else 0.0
+    front = exp(a * log(x) - x - lgamma(a))
+    if x < a + 1.0:
+        term = total = 1.0 / a
+        k = a
+        while abs(term) > 1e-17 * abs(total):
+            k += 1.0
+            term *= x / k
+            total += term
+        return 1.0 - front * total
+    tiny = 1e-300
+    b = x + 1.0 - a
+    c, d = 1.0 / tiny, 1.0 / b
+    f = d
+    for k in range(1, 100_000):
+        an = -k * (k - a)
+        b += 2.0
+        d = 1.0 / (an * d + b or tiny)
+        c = b + an / c or tiny
+        f *= c * d
+        if abs(c * d - 1.0) < 1e-15:
+            break
+    return front * f
 
 
 def _fraction(a: float, b: float, x: float) -> float:

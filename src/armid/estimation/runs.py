@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import IO, overload
@@ -105,6 +106,7 @@ class RunShelf:
             if self._bytes <= self._limit:
                 return
             self._file = tempfile.TemporaryFile(prefix="armid-runs-", buffering=0)  # noqa: SIM115 - lives as long as we do
+            weakref.finalize(self, self._file.close)
             for held in self._held:
                 self._put(held)
             self._held.clear()

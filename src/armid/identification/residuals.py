@@ -139,10 +139,15 @@ def autocorrelation(x: FloatArray, step: float) -> tuple[FloatArray, FloatArray,
 
 def amplitude_density(x: FloatArray, step: float) -> tuple[FloatArray, FloatArray]:
     """Welch's estimate with half-overlapping Hann windows: frequency [Hz], root of the power density."""
-    from scipy.signal import welch
-
-    frequency, power = welch(x, 1.0 / step, nperseg=min(len(x), 1024), detrend="constant")
-    return np.asarray(frequency[1:]), np.sqrt(np.asarray(power[1:]))
+    length = min(len(x), 1024)
+    window = 0.5 - 0.5 * np.cos(2.0 * np.pi * np.arange(length) / length)
+    starts = range(0, len(x) - length + 1, length - length // 2)
+    pieces = np.array([x[start : start + length] - x[start : start + length].mean() for start in starts])
+    power = np.mean(np.abs(np.fft.rfft(pieces * window, axis=1)) ** 2, axis=0) * step / np.sum(window**2)
+    # One-sided: every frequency but zero and the highest of an even number stands for two.
+    power[1 : len(power) if length % 2 else -1] *= 2.0
+    frequency = np.fft.rfftfreq(length, step)
+    return np.asarray(frequency[1:], dtype=np.float64), np.asarray(np.sqrt(power[1:]), dtype=np.float64)
 
 
 def binned(over: FloatArray, residual: FloatArray) -> Binned:

@@ -97,7 +97,7 @@ FAR_APART = Threshold(
     "of the difference, beyond which two results disagree about a parameter: one in 370 by chance",
 )
 
-GATE = (
+THRESHOLDS = (
     RELATIVE_ERROR,
     UNEXPLAINED,
     GROWTH,

@@ -34,16 +34,33 @@ def contact_state(q: FloatArray, qd: FloatArray, rate: float, distance: float) -
         rate: [Hz].
         distance: x0 [rad or m], positive.
     """
-    from scipy.interpolate import CubicHermiteSpline
-
     count = len(q)
     if count < 2:
         return np.tile(np.sign(qd)[:, np.newaxis], SUBSTEPS)
-    t = np.arange(count) / rate
-    # From half an interval before the first sample to half an interval after the last.
-    fine = (np.arange(count * SUBSTEPS) + 0.5) / (SUBSTEPS * rate) - 0.5 / rate
-    path = CubicHermiteSpline(t, q, qd)(fine)
-    return followed(path, distance).reshape(count, SUBSTEPS)
+    return followed(path_between(q, qd, rate).ravel(), distance).reshape(count, SUBSTEPS)
+
+
+def path_between(q: FloatArray, qd: FloatArray, rate: float) -> FloatArray:
+    """Position at `SUBSTEPS` points around each sample by the cubic with the samples' positions and velocities.
+
+    From half an interval before the first sample to half an interval after the last, where the outer cubics go on.
+
+    Args:
+        q, qd: shape [n_samples], at least two.
+        rate: [Hz].
+
+    Returns:
+        Shape [n_samples, SUBSTEPS].
+    """
+    offset = (np.arange(SUBSTEPS) + 0.5) / SUBSTEPS - 0.5
+    place = np.arange(len(q))[:, np.newaxis] + offset
+    left = np.clip(np.floor(place).astype(np.intp), 0, len(q) - 2)
+    s = place - left
+    h = 1.0 / rate
+    ahead = s * s * (3.0 - 2.0 * s)
+    bend = s * (1.0 - s)
+    slopes = h * bend * ((1.0 - s) * qd[left] - s * qd[left + 1])
+    return np.asarray((1.0 - ahead) * q[left] + ahead * q[left + 1] + slopes)
 
 
 def followed(path: FloatArray, distance: float) -> FloatArray:
