@@ -25,7 +25,7 @@ _COMPONENTS = {name: InertialIndex(k) for k, name in enumerate(INERTIAL_NAMES)}
 
 
 class OwnerKind(StrEnum):
-    """What a standard parameter belongs to."""
+    """What a parameter belongs to."""
 
     LINK = "link"
     JOINT = "joint"
@@ -146,6 +146,12 @@ class ParameterSpace:
         """Column of the mass of a link or the payload, where its ten parameters begin; None without them."""
         return self.find(kind, body, INERTIAL_NAMES[InertialIndex.MASS])
 
+    def start(self, kind: OwnerKind, body: int) -> int:
+        """The same for a body that is there."""
+        column = self.first_of(kind, body)
+        assert column is not None, f"no body {kind}{body + 1} in this vector"
+        return column
+
     @cached_property
     def _places(self) -> dict[tuple[OwnerKind, int, str], int]:
         return {(p.kind, p.body, p.quantity): i for i, p in enumerate(self.parameters)}
@@ -166,12 +172,12 @@ def parameter_space(prismatic: Sequence[bool], effects: Effects, *, coupled: Seq
     n = len(prismatic)
     for i, slides in enumerate(prismatic):
         if effects.torques is not TorqueSide.DIFFERENCE:
-            out += inertial_parameters(OwnerKind.LINK, i)
+            out += _inertial_parameters(OwnerKind.LINK, i)
         quantities = _drive_quantities(effects, prismatic=slides)
         quantities += _shape_quantities(effects, prismatic=slides, coupled=bool(coupled) and coupled[i])
         out += [Parameter(OwnerKind.JOINT, i, quantity, unit) for quantity, unit in quantities]
     if effects.payload is not PayloadRuns.NONE and effects.torques is not TorqueSide.DIFFERENCE:
-        out += inertial_parameters(OwnerKind.PAYLOAD, n)
+        out += _inertial_parameters(OwnerKind.PAYLOAD, n)
         if effects.torques is TorqueSide.BOTH:
             # [Kolyubin2017] counts the payload as one more link with all seventeen parameters of a link, 8 * 17 = 136.
             # A body held rigidly has no drive: these columns are zero and come out as not identifiable.
@@ -180,7 +186,7 @@ def parameter_space(prismatic: Sequence[bool], effects: Effects, *, coupled: Seq
     return ParameterSpace(tuple(out), effects)
 
 
-def inertial_parameters(kind: OwnerKind, body: int) -> list[Parameter]:
+def _inertial_parameters(kind: OwnerKind, body: int) -> list[Parameter]:
     """The ten parameters of one body."""
     return [Parameter(kind, body, name, unit) for name, unit in zip(INERTIAL_NAMES, INERTIAL_UNITS, strict=True)]
 
