@@ -114,6 +114,7 @@ def test_the_thresholds_need_no_log(folder):
     assert result.exit_code == 0
     assert "reason" in result.stdout
     table = json.loads(run("--thresholds", "--json").stdout)["logs"]
+    assert json.loads(run("--json", "--thresholds").stdout)["logs"] == table
     assert len({each["name"] for each in table}) == len(table) > 30
     assert all(each["reason"] for each in table)
 

@@ -10,8 +10,9 @@ from armid.cli.options import (
     BaseLinkOption,
     DataRootOption,
     GravityOption,
-    JsonOption,
+    LogsArgument,
     OptionalOutOption,
+    RobotArgument,
     StepOption,
     TipOption,
 )
@@ -34,16 +35,17 @@ def format_word(text: str) -> str:
     return text
 
 
+def thresholds_asked(context: typer.Context, asked: bool) -> None:
+    """Prints the thresholds and ends before a robot and a log are missed."""
+    if asked:
+        show_thresholds(as_json=bool(context.params.get("as_json")))
+        raise typer.Exit
+
+
 @verb
 def check(
-    robot: Annotated[
-        str | None,
-        typer.Argument(metavar="ROBOT", help="URDF path, robot YAML path, or catalogue name (iiwa14, panda, ...)."),
-    ] = None,
-    logs: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="LOG...", help="Recordings: any known format, or mapping files (.yaml)."),
-    ] = None,
+    robot: RobotArgument,
+    logs: LogsArgument,
     step: StepOption = None,
     side: Annotated[SideWord | None, typer.Option("--side", help="Where torque was measured.")] = None,
     format: Annotated[
@@ -59,16 +61,19 @@ def check(
     base: BaseLinkOption = None,
     tip: TipOption = None,
     thresholds: Annotated[
-        bool, typer.Option("--thresholds", help="Print the numbers that decide what is said about logs and results.")
+        bool,
+        typer.Option(
+            "--thresholds",
+            callback=thresholds_asked,
+            help="Print the numbers that decide what is said about logs and results; needs neither ROBOT nor LOG.",
+        ),
     ] = False,
-    as_json: JsonOption = False,
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", is_eager=True, help="One JSON object on stdout; everything else on stderr."),
+    ] = False,
 ) -> None:
     """Is this log what it claims to be? Clock, units, signs, joint order, lag, mounting."""
-    if thresholds:
-        show_thresholds(as_json=as_json)
-        return
-    if robot is None or not logs:
-        raise typer.BadParameter("expected ROBOT and at least one LOG")
     from armid.logs.check import CheckedLogs, check_log
     from armid.robot.load import load_robot
 
