@@ -16,8 +16,8 @@ from armid.estimation.autoregression import Autoregression, fit_autoregression, 
 from armid.estimation.run import Run
 from armid.estimation.runs import lengths_of
 
-MOST_SAMPLES = 1 << 18
-"""Of all runs together, on which noise is modelled: an hour at ordinary conditioned rates."""
+MOST_SAMPLES = 1 << 16
+"""Of all runs together, on which noise is modelled: a quarter of an hour and more at ordinary conditioned rates."""
 FORGOTTEN = 1e-3
 """Of the largest response: what is smaller no longer counts."""
 LONGEST_MEMORY = 4096

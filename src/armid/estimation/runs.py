@@ -14,8 +14,8 @@ from armid.arrays import FloatArray
 from armid.estimation.run import Run
 from armid.kernels.source import RowSource
 
-HELD_BYTES = 64 << 20
-"""Of all runs together that are held in memory: 190,000 samples of seven joints; longer motion is put aside."""
+HELD_BYTES = 16 << 20
+"""Of all runs together that are held in memory: 47,000 samples of seven joints; longer motion is put aside."""
 
 
 class Runs(Sequence[Run]):
@@ -118,11 +118,12 @@ class RunShelf:
         for array in _arrays(run):
             # Columns are contiguous in the file as they are in memory.
             np.ascontiguousarray(array.T).tofile(self._file)
+        # Fresh arrays: a view of nothing would keep the whole in memory.
         small = replace(
             run,
-            inputs=run.inputs[:0],
-            y=run.y[:0],
-            y_raw=None if run.y_raw is None else run.y_raw[:0],
+            inputs=np.empty((0, run.inputs.shape[1])),
+            y=np.empty((0, run.y.shape[1])),
+            y_raw=None,
             segments=run.segments,
         )
         self._places.append(_Place(run=small, offset=self._end, samples=len(run), raw=run.y_raw is not None))
