@@ -36,9 +36,6 @@ def register(app: typer.Typer) -> None:
 
 def design(
     robot: RobotArgument,
-    friction: LinearFrictionOption = DEFAULT_FRICTION,
-    rotor_inertia: RotorOption = False,
-    torques: TorquesOption = TorqueSide.LINK,
     period: Annotated[str, typer.Option(help="Seconds: 20, several with commas, or a range 10:30 to search.")] = "20",
     harmonics: Annotated[int, typer.Option(min=2, help="Of the Fourier series.")] = 10,
     spline_knots: Annotated[int | None, typer.Option(min=4, help="Splines with this many knots instead.")] = None,
@@ -49,6 +46,9 @@ def design(
         str | None, typer.Option(help="Where the robot stands: adds the approach and the way back.")
     ] = None,
     repeat: Annotated[int, typer.Option(min=1, help="Periods to run.")] = 1,
+    friction: LinearFrictionOption = DEFAULT_FRICTION,
+    rotor_inertia: RotorOption = False,
+    torques: TorquesOption = TorqueSide.LINK,
     margin: Annotated[float, typer.Option(help="Fraction of every limit left unused.")] = 0.05,
     limits: LimitsOption = ",".join(LIMITS),
     cell: CellOption = None,
