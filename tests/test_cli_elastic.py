@@ -14,7 +14,7 @@ from armid.cli import application
 from armid.documents import plain
 from armid.errors import UnknownNameError
 from armid.logs.log import Channel
-from armid.logs.read import read_log
+from armid.logs.read import unchecked_log
 from armid.robot.load import load_robot
 from armid.simulation.physics import Physics
 from armid.simulation.scenario import Scenario, run_scenario
@@ -76,14 +76,14 @@ def test_the_function_behind_the_verb(recording: Path, tmp_path: Path) -> None:
     printed = run("cmu-dd-arm2", recording, "--joint", "joint2", "--motor-inertia", "joint2=0.3", "--cutoff-hz", "15")
     arm = load_robot("cmu-dd-arm2")
     found = identify_transmission(
-        arm, [read_log(recording, arm)], joints=["joint2"], motor_inertia={"joint2": 0.3}, cutoff_hz=15.0
+        arm, [unchecked_log(recording, arm)], joints=["joint2"], motor_inertia={"joint2": 0.3}, cutoff_hz=15.0
     )
     assert answer_of(printed) == plain(found.as_dict())
     assert found.joint("joint2").stiffness == printed["joints"][0]["stiffness"]
     with pytest.raises(UnknownNameError, match="joint9"):
         found.joint("joint9")
     check_family(found, tmp_path)
-    log = read_log(recording, arm)
+    log = unchecked_log(recording, arm)
     order = [2, 0, 1]
     mixed = replace(
         log,
@@ -96,7 +96,7 @@ def test_the_function_behind_the_verb(recording: Path, tmp_path: Path) -> None:
 
 def test_a_reversed_torque_is_not_to_be_trusted(recording: Path) -> None:
     arm = load_robot("cmu-dd-arm2")
-    log = read_log(recording, arm)
+    log = unchecked_log(recording, arm)
     channels = dict(log.channels) | {Channel.MOTOR_TORQUE: -log[Channel.MOTOR_TORQUE]}
     wrong = identify_transmission(arm, replace(log, channels=channels), joints=["joint2"])
     assert "possible-transmission" in failing(wrong)
@@ -106,7 +106,7 @@ def test_a_reversed_torque_is_not_to_be_trusted(recording: Path) -> None:
 def test_torque_of_something_else_is_not_to_be_trusted(recording: Path) -> None:
     """Noise in place of the motor's torque: the equation explains none of it, and no stiffness is seen."""
     arm = load_robot("cmu-dd-arm2")
-    log = read_log(recording, arm)
+    log = unchecked_log(recording, arm)
     noise = np.random.default_rng(0).normal(size=log[Channel.MOTOR_TORQUE].shape)
     channels = dict(log.channels) | {Channel.MOTOR_TORQUE: noise}
     found = identify_transmission(arm, replace(log, channels=channels), joints=["joint2"])

@@ -15,7 +15,7 @@ from armid.cli import application
 from armid.documents import plain
 from armid.identification.result import load_result
 from armid.logs.log import Channel
-from armid.logs.read import read_log
+from armid.logs.read import unchecked_log
 from armid.motions.trajectory import SampledTrajectory
 from armid.outcome import Check
 from armid.parameters.inertial import from_centre_of_mass, transformed
@@ -131,7 +131,7 @@ def test_the_function_behind_the_verb(folder: Path, tmp_path: Path) -> None:
     options = ("--gripper", "0.4,0.02,-0.01,0.06")
     printed = run("payload", folder / "result", folder / LOADED[0], *options)
     result = load_result(folder / "result")
-    log = read_log(folder / LOADED[0], ROBOT)
+    log = unchecked_log(folder / LOADED[0], ROBOT)
     found = identify_payload(result, log, subtract=[0.4, 0.02, -0.01, 0.06])
     assert answer_of(printed) == plain(found.as_dict())
     assert [file.role for file in found.provenance.inputs] == ["robot", "loaded"]
@@ -186,7 +186,7 @@ def test_at_rest_with_a_gripper_subtracted(resting: Path) -> None:
 
 def test_torque_out_of_step_is_refused(folder: Path) -> None:
     """Ten milliseconds late, from another clock: the mass would be six per cent off."""
-    log = read_log(folder / LOADED[0], ROBOT)
+    log = unchecked_log(folder / LOADED[0], ROBOT)
     channels = {
         c: (np.vstack([np.repeat(v[:1], 10, axis=0), v[:-10]]) if c.is_torque else v) for c, v in log.channels.items()
     }
@@ -199,7 +199,7 @@ def test_torque_out_of_step_is_refused(folder: Path) -> None:
 @pytest.mark.parametrize("extra", [(), ("--static",), ("--online",)])
 def test_signals_of_the_wrong_kind_are_refused(folder: Path, extra: tuple[str, ...]) -> None:
     """Currents without drive gains, or no torque at all."""
-    log = read_log(folder / LOADED[0], ROBOT)
+    log = unchecked_log(folder / LOADED[0], ROBOT)
     q = {Channel.POSITION: log[Channel.POSITION]}
     for name, channels, message in (
         ("bare", q, "torque"),
@@ -228,7 +228,7 @@ def test_known_failures_are_one_line(folder: Path, extra: tuple[str, ...], messa
 
 
 def test_on_line_identification_of_a_stream(folder: Path) -> None:
-    log = read_log(folder / "empty.csv", ROBOT)
+    log = unchecked_log(folder / "empty.csv", ROBOT)
     step = 5
     lines = "\n".join(
         json.dumps({"time": float(t), "position": q.tolist(), "torque": tau.tolist()})
@@ -261,7 +261,7 @@ def test_on_line_identification_of_a_stream(folder: Path) -> None:
 
 def test_a_grasp_in_a_stream_is_an_event(folder: Path) -> None:
     """A kilogram is picked up on the way, with forgetting on: one event, at the time it happened, and the new arm afterwards."""
-    parts = [read_log(folder / name, ROBOT) for name in ("empty.csv", LOADED[0])]
+    parts = [unchecked_log(folder / name, ROBOT) for name in ("empty.csv", LOADED[0])]
     lines, start = [], 0.0
     for log in parts:
         for t, q, tau in zip(

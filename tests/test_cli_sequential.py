@@ -17,7 +17,7 @@ from armid.errors import UnknownNameError
 from armid.identifiability.structure import structural_base
 from armid.kernels.dynamics import inverse_dynamics
 from armid.logs.log import Channel
-from armid.logs.read import read_log
+from armid.logs.read import unchecked_log
 from armid.parameters.effects import Effects
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
@@ -74,7 +74,7 @@ def test_the_function_behind_the_verb(tmp_path: Path) -> None:
     robot = load_robot("cmu-dd-arm2")
     path = stage_file(tmp_path, 0)
     printed = run("sequential", "cmu-dd-arm2", path, "--friction", "none", "--cutoff-hz", "40", "--from-nominal")
-    found = identify_sequential(robot, read_log(path, robot), effects=Effects(), cutoff_hz=40.0, start="nominal")
+    found = identify_sequential(robot, unchecked_log(path, robot), effects=Effects(), cutoff_hz=40.0, start="nominal")
     assert answer_of(printed) == plain(found.as_dict())
     assert found.parameters["link3.mx"].standard_deviation > 0.0
     assert found.parameters.sorted_by("value")[0].value == min(p.value for p in found.parameters)
@@ -92,7 +92,7 @@ def test_the_default_effects_are_those_of_every_verb(tmp_path: Path) -> None:
 def test_friction_that_drives_is_not_to_be_trusted(tmp_path: Path) -> None:
     """Torque with friction of the wrong sign: something pushed the arm."""
     robot = load_robot("cmu-dd-arm2")
-    log = read_log(stage_file(tmp_path, 0), robot)
+    log = unchecked_log(stage_file(tmp_path, 0), robot)
     velocity = np.gradient(log[Channel.POSITION], log.time, axis=0)
     pushed = {Channel.LINK_TORQUE: log[Channel.LINK_TORQUE] - 2.0 * velocity}
     found = identify_sequential(robot, replace(log, channels=dict(log.channels) | pushed), cutoff_hz=40.0)
@@ -113,7 +113,7 @@ def test_round_off_of_exact_data_is_no_friction(tmp_path: Path) -> None:
 
 def test_torque_of_something_else_is_said(tmp_path: Path) -> None:
     robot = load_robot("cmu-dd-arm2")
-    log = read_log(stage_file(tmp_path, 0), robot)
+    log = unchecked_log(stage_file(tmp_path, 0), robot)
     noise = np.random.default_rng(0).normal(size=log[Channel.LINK_TORQUE].shape)
     found = identify_sequential(
         robot,
@@ -219,7 +219,7 @@ def test_only_the_stage_of_each_joint_with_25_samples(tmp_path: Path) -> None:
     stages = []
     for k in (2, 1, 0):
         x = sinusoid(3, moving=tuple(range(k, 3)))
-        log = read_log(sampled_file(tmp_path / f"log{k}.csv", robot, x, truth), robot)
+        log = unchecked_log(sampled_file(tmp_path / f"log{k}.csv", robot, x, truth), robot)
         stages.append(
             stages_of_log(log, robot, Staging(as_recorded=True, locked=robot.joint_names[:k]))[-1 if k == 0 else 0]
         )

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from armid.estimation.chi_square import chi_square_above, chi_square_tail
-from armid.estimation.factor import solve_factor
 from armid.estimation.paired import SURE, sure
+from armid.estimation.quantiles import chi_square_above, chi_square_tail
 from armid.identifiability.base import base_parameters
 from armid.identifiability.select import choose_columns
 from armid.information import blocks
 from armid.information.blocks import fold_rows, known_values
+from armid.information.solve import solve_factor
 
 
 def dependent_columns(rng):

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from armid.errors import InputError, ShapeError, UnknownNameError
-from armid.estimation.factor import solve_factor
 from armid.estimation.least_squares import GaussianPrior
 from armid.estimation.recursive.estimator import ChangeDetection, RecursiveEstimator
 from armid.estimation.recursive.forgetting import BLOCKS, ENOUGH, SHORTEST_BLOCK, Forgetting
@@ -18,6 +17,7 @@ from armid.estimation.status import EstimationError
 from armid.identifiability.structure import structural_base
 from armid.information.accumulate import accumulate
 from armid.information.information import triangular
+from armid.information.solve import solve_factor
 from armid.kernels.evaluate import Restricted, evaluate_rows, reference_rows
 from armid.kernels.single import SingleRows
 from armid.online.estimator import OnlineEstimator

@@ -21,7 +21,7 @@ from armid.kernels.dynamics import inverse_dynamics
 from armid.kernels.evaluate import evaluate_rows
 from armid.logs.conditioning import Conditioning, condition
 from armid.logs.log import Channel, Log
-from armid.logs.read import ReadOptions, read_log
+from armid.logs.read import ReadOptions, unchecked_log
 from armid.outcome import Check
 from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
 from armid.parameters.inertial import from_centre_of_mass, six, to_centre_of_mass, transformed
@@ -424,8 +424,8 @@ def test_ur10e_weighs_what_it_carries() -> None:
     robot = load_robot(str(folder / "ur10e.urdf"))
     options = ReadOptions(data_root=real_data())
     mapping = ROOT / "docs" / "mappings"
-    unloaded = ur10e_run(robot, read_log(mapping / "ur10e-14harm50sec.yaml", robot, options=options))
-    halves = read_log(mapping / "ur10e-14harm50sec-load.yaml", robot, options=options).split(0.5)
+    unloaded = ur10e_run(robot, unchecked_log(mapping / "ur10e-14harm50sec.yaml", robot, options=options))
+    halves = unchecked_log(mapping / "ur10e-14harm50sec-load.yaml", robot, options=options).split(0.5)
     for known, other in (halves, halves[::-1]):
         arm, gains = ur10e_arm(robot, [unloaded, ur10e_run(robot, known)])
         runs = [ur10e_run(robot, log) for log in (other, *other.split(0.5))]
@@ -442,13 +442,13 @@ def test_ur10e_weighs_the_same_three_weeks_earlier(tmp_path: Path) -> None:
     robot = load_robot(str(folder / "ur10e.urdf"))
     options = ReadOptions(data_root=real_data())
     mapping = ROOT / "docs" / "mappings"
-    logs = [read_log(mapping / f"ur10e-14harm50sec{x}.yaml", robot, options=options) for x in ("", "-load")]
+    logs = [unchecked_log(mapping / f"ur10e-14harm50sec{x}.yaml", robot, options=options) for x in ("", "-load")]
     arm, gains = ur10e_arm(robot, [ur10e_run(robot, log) for log in logs])
     text = (mapping / "ur10e-14harm50sec-load.yaml").read_text()
     for name, mass in (("load", 2.805), ("unload", 0.0)):
         other = text.replace("ur-20_02_19_14harm50secLoad.csv", f"ur-20_01_31-{name}.csv")
         (tmp_path / f"{name}.yaml").write_text("\n".join(x for x in other.splitlines() if not x.startswith("rows:")))
-        run = ur10e_run(robot, read_log(tmp_path / f"{name}.yaml", robot, options=options))
+        run = ur10e_run(robot, unchecked_log(tmp_path / f"{name}.yaml", robot, options=options))
         found = PayloadSearch().fit(arm, [run.with_measured(run.y * gains)])
         assert found.mass == pytest.approx(mass, abs=0.03 * 2.805)
         assert abs(found.mass - mass) < 3.0 * float(found.standard_deviations["mass"])  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ from armid.information.accumulate import accumulate
 from armid.kernels.dynamics import forward_dynamics, inverse_dynamics
 from armid.kernels.evaluate import evaluate_rows
 from armid.logs.conditioning import LowPass, condition, low_pass
-from armid.logs.read import ReadOptions, read_log
+from armid.logs.read import ReadOptions, unchecked_log
 from armid.logs.samples import Segment
 from armid.parameters.effects import Effects
 from armid.robot.load import load_robot
@@ -157,7 +157,7 @@ def test_real_arm_from_the_tip_predicts_another_recording() -> None:
     effects = Effects(viscous=True, coulomb=True, offset=True)
     source = TorqueRows(robot, effects)
     train, held_out = (
-        read_log(ROOT / "docs" / "mappings" / f"lwr4plus-{k}.yaml", robot, options=options) for k in (1, 2)
+        unchecked_log(ROOT / "docs" / "mappings" / f"lwr4plus-{k}.yaml", robot, options=options) for k in (1, 2)
     )
     stages = stages_of_log(train, robot, Staging(effects=effects, accept=("torque-lag",)))
     data, other = condition(train, robot), condition(held_out, robot)

@@ -16,7 +16,7 @@ from armid.kernels.dynamics import inverse_dynamics
 from armid.kernels.evaluate import evaluate_rows, reference_rows
 from armid.logs.conditioning import Differentiator, LowPass, derivatives, low_pass
 from armid.logs.log import Channel, Log
-from armid.logs.read import ReadOptions, read_log
+from armid.logs.read import ReadOptions, unchecked_log
 from armid.parameters.effects import Effects
 from armid.recursion.jets import Jet, JetScalars
 from armid.recursion.scalars import FLOATS
@@ -290,7 +290,7 @@ def test_kr300_transmissions_agree_between_recordings() -> None:
     options = ReadOptions(data_root=real_data())
     mapping = ROOT / "docs" / "mappings"
     arm = load_robot(str(KR300))
-    logs = [read_log(mapping / f"kr300-{name}-elastic.yaml", options=options) for name in "AB"]
+    logs = [unchecked_log(mapping / f"kr300-{name}-elastic.yaml", options=options) for name in "AB"]
     for joint, low, high in (("joint2", 3e6, 7e6), ("joint3", 3e6, 7e6)):
         first, second = (TransmissionSearch().fit([log], joint, arm) for log in logs)
         spread = np.hypot(first.standard_deviations[0], second.standard_deviations[0])
@@ -314,7 +314,7 @@ def test_kr300_with_the_motors_inertia_known() -> None:
 
     options = ReadOptions(data_root=real_data())
     arm = load_robot(str(KR300))
-    logs = [read_log(ROOT / "docs" / "mappings" / f"kr300-{name}-elastic.yaml", options=options) for name in "AB"]
+    logs = [unchecked_log(ROOT / "docs" / "mappings" / f"kr300-{name}-elastic.yaml", options=options) for name in "AB"]
     made = loadmat(real_data("dynamics", "kr300", "rec_A.mat"), squeeze_me=True, struct_as_record=False)["para"]
     names = ("joint1", "joint2", "joint3")
     inertia = dict(zip(names, (made.J_mr * made.u**2)[:3].tolist(), strict=True))

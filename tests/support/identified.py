@@ -14,7 +14,7 @@ from armid.identification.result import Result
 from armid.identification.settings import Identification
 from armid.kernels.dynamics import inverse_dynamics
 from armid.logs import Channel, Clock, Log
-from armid.logs.health.check import check_log
+from armid.logs.check import check_log
 from armid.outcome import Check
 from armid.parameters.effects import Effects
 from armid.robot import Robot

@@ -15,7 +15,7 @@ from math import sqrt
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.estimation.chi_square import chi_square_above, chi_square_tail
+from armid.estimation.quantiles import chi_square_above, chi_square_tail
 from armid.kinematics.measurement import Observations
 from armid.rows.pose_residual import Residual, parts
 

@@ -12,9 +12,9 @@ from armid.arrays import FloatArray
 from armid.calibration.identifiable import Selection, select
 from armid.calibration.noise import InstrumentNoise, VectorLoss, estimated_noise, lengths
 from armid.calibration.words import StepRule
-from armid.estimation.factor import solve_factor
 from armid.information.blocks import fold_rows, known_values
 from armid.information.information import Information
+from armid.information.solve import solve_factor
 from armid.kinematics.measurement import Measurements
 from armid.kinematics.model import KinematicModel
 from armid.rows.pose_residual import Residual, parts, residuals

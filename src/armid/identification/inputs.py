@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from armid.logs.health.check import check_log
+from armid.logs.check import check_log
 from armid.logs.log import Log
-from armid.logs.read import ReadOptions, read_log
+from armid.logs.read import ReadOptions, unchecked_log
 from armid.outcome import InputFile
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
@@ -74,7 +74,7 @@ class Recordings:
         """Logs from paths; logs as they are."""
         several = [logs] if isinstance(logs, str | Path | Log) else list(logs)
         options = ReadOptions(step=self.step, data_root=self.data_root)
-        read = [log if isinstance(log, Log) else read_log(log, robot, options=options) for log in several]
+        read = [log if isinstance(log, Log) else unchecked_log(log, robot, options=options) for log in several]
         return [check_log(log, robot) for log in read] if self.checked else read
 
 

@@ -79,10 +79,6 @@ def unchecked_log(path: str | Path, robot: Robot | None = None, *, options: Read
     return replace(whole, source=stream.provenance()).with_notes(stream.notes)
 
 
-read_log = unchecked_log
-"""Its name among those who read without checking."""
-
-
 def joined_logs(pieces: Sequence[Log]) -> Log:
     """Pieces of one recording after one another."""
     first = pieces[0]

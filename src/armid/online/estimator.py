@@ -167,6 +167,7 @@ class OnlineEstimator:
 
     def _torque(self, tau: npt.ArrayLike) -> FloatArray:
         torque = np.asarray(tau, dtype=np.float64)
+        torque = torque[0] if torque.ndim == 2 and len(torque) == 1 else torque
         if torque.shape != (len(self._source.channels),):
             raise ShapeError("tau", torque.shape, f"[{len(self._source.channels)}]")
         return torque

@@ -15,11 +15,11 @@ import numpy.typing as npt
 from armid.arrays import FloatArray
 from armid.errors import InputError
 from armid.estimation.estimate import Estimate
-from armid.estimation.factor import solve_factor
 from armid.estimation.least_squares import GaussianPrior
 from armid.estimation.recursive.estimator import ChangeDetection, RecursiveEstimator
 from armid.estimation.recursive.forgetting import Forgetting
 from armid.information.information import triangular
+from armid.information.solve import solve_factor
 from armid.kernels.evaluate import Restricted
 from armid.kernels.single import SingleRows
 from armid.parameters.effects import Effects, PayloadRuns

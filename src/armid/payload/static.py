@@ -9,8 +9,8 @@ import numpy as np
 from armid.arrays import FloatArray, samples
 from armid.errors import InputError
 from armid.estimation.estimate import Estimate
-from armid.estimation.factor import solve_factor
 from armid.estimation.run import Run
+from armid.information.solve import solve_factor
 from armid.logs.log import Channel, Log
 from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
 from armid.parameters.space import ParameterSpace

@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from armid.arrays import FloatArray, read_only, samples
 from armid.errors import InputError
+from armid.logs.check import check_log
 from armid.logs.conditioning import Conditioning, LowPass, VelocitySource, condition, low_pass
 from armid.logs.conditioning.condition import resolved_settings
 from armid.logs.conditioning.parts import uniform_parts
-from armid.logs.health.check import check_log
 from armid.logs.log import Channel, Log, matched
 from armid.logs.samples import Samples, Segment
 from armid.parameters.effects import Effects, TorqueSide

@@ -22,10 +22,9 @@ from armid.identification.pipeline import Identification, identify
 from armid.identification.records import CommandRecord
 from armid.identification.result import Result
 from armid.kernels.compiled import thread_count
+from armid.logs.check import read_log
 from armid.logs.conditioning import Conditioning
-from armid.logs.health.check import check_log
 from armid.logs.log import Log
-from armid.logs.read import read_log
 from armid.motions.trajectory import Trajectory
 from armid.motions.trajectory_files import save_csv, save_trajectory
 from armid.notes import Note, Severity
@@ -266,7 +265,7 @@ def tell_story(
         progress(f"running the {name} motion on the embedded robot ({design.trajectory.duration:.0f} s)")
         runs.append(_record(robot, specimen, design.trajectory, story))
         path = write_log(runs[-1].log, folder / f"{name}_log.csv", LogFormat.CSV)
-        logs.append(check_log(read_log(path, robot), robot))
+        logs.append(read_log(path, robot))
     logs[0] = logs[0].split(1.0 / (story.repetitions + 1))[1]
     held = 0.5 / Physics().control_rate_hz  # a torque command is held for a tick: it acts half of one after its stamp
     conditioning = Conditioning(period=story.period, trim=STANDSTILL, torque_delay=-held)

@@ -16,8 +16,8 @@ from armid.estimation.estimate import Estimate
 from armid.identifiability.expectation import trajectory_condition
 from armid.identification.pipeline import run_identification
 from armid.identification.settings import Identification
+from armid.logs.check import check_log
 from armid.logs.conditioning import Conditioning
-from armid.logs.health.check import check_log
 from armid.motions.fourier import FourierTrajectory
 from armid.motions.spline import SplineTrajectory
 from armid.motions.trajectory import Trajectory

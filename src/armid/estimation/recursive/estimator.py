@@ -16,11 +16,11 @@ import numpy.typing as npt
 from armid.arrays import FloatArray, finite
 from armid.errors import InputError, ShapeError, UnknownNameError
 from armid.estimation.estimate import Estimate
-from armid.estimation.factor import solve_factor
 from armid.estimation.least_squares import GaussianPrior
 from armid.estimation.recursive.forgetting import Fading, Forgetting
 from armid.identifiability.base import BaseParameters
 from armid.information.information import triangular
+from armid.information.solve import solve_factor
 from armid.kernels.evaluate import Restricted
 from armid.kernels.single import SingleRows
 from armid.kernels.source import RowSource

@@ -35,13 +35,6 @@ def log_findings(log: Log, robot: Robot, conditioned: Callable[[], Samples]) -> 
         return (*found, *torque_tests(log, robot, found, conditioned))
 
 
-def check_log(log: Log, robot: Robot) -> Log:
-    """See `armid.check_log`."""
-    from armid.logs.check import check_log as public
-
-    return public(log, robot)
-
-
 UNREADABLE = ("too-short", "time-frozen")
 """Findings after which nothing more can be said about a log."""
 
