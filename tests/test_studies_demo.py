@@ -70,8 +70,8 @@ def test_without_mistakes_it_is_trusted(shortcuts: None, tmp_path: Path) -> None
     # Where periods join the arm may stand still and friction has no sign: that part of the averaged period is left out.
     choices = ending.result.conditioning
     kept = STORY.period - 2.0 * module.STANDSTILL
-    assert choices["samples_train"] == pytest.approx(kept * choices["rate_hz"], abs=2)
-    assert choices["torque_delay_s"] == -0.0005  # half a tick of the controller
+    assert choices.samples_train == pytest.approx(kept * choices.rate_hz, abs=2)
+    assert choices.torque_delay_s == -0.0005  # half a tick of the controller
     assert {path.name for export in ending.exports for path in export.files} == {"iiwa14.urdf", "iiwa14.xml"}
     assert ending.page_file.stat().st_size < 10_000_000
     assert load_result(tmp_path / "result").verdict == "trusted"
