@@ -30,9 +30,7 @@ POSITIONAL = {
     "scene.capsules.LinkCapsule": "what it belongs to, two ends and a radius",
     "design.pose_candidates.Candidates": "made in its own room alone",
     "design.search.Progress": "made in its own room alone",
-    "identification.comparison.Comparison": "a name and four numbers of one table row",
     "logs.health.weight.WeightFit": "columns of a table that is filled row by row",
-    "transmission.two_encoders.Transmission": "made in its own room alone",
 }
 """Records with more fields that are made by position all the same, with the reason."""
 

@@ -34,16 +34,16 @@ FOUNDATIONS = {
     "robot": "parameters robot.catalogue robot.urdf",
     "robot.catalogue": "",
     "robot.urdf": "parameters robot",
-    "signals": "",
     "recursion": "robot",
     "kernels": "parameters robot recursion",
+    "signals": "kernels",
     "kinematics": "parameters robot recursion kernels",
     "rows": "parameters robot signals recursion kernels kinematics",
     "information": "kernels",
     "motions": "robot kernels",
     "scene": "robot kernels motions",
     "identifiability": "parameters robot recursion kernels rows information motions",
-    "logs": "parameters robot signals kinematics logs.readers logs.mapping logs.health logs.conditioning",
+    "logs": ("parameters robot signals kinematics logs.readers logs.mapping logs.health logs.conditioning"),
     "logs.readers": "",
     "logs.mapping": "logs logs.readers",
     "logs.health": "parameters robot signals kernels logs logs.conditioning",
@@ -56,25 +56,28 @@ FOUNDATIONS = {
 
 QUESTIONS = {
     "identification": (
-        "parameters robot kernels rows information identifiability logs logs.health logs.conditioning "
-        "estimation consistency"
+        "parameters robot kernels kinematics rows information identifiability logs logs.health "
+        "logs.conditioning estimation consistency"
     ),
-    "inspection": "parameters robot kernels rows information motions identifiability logs logs.conditioning",
-    "calibration": "parameters robot robot.urdf kernels kinematics rows information identifiability estimation",
+    "inspection": ("parameters robot kernels rows information motions identifiability logs logs.conditioning"),
+    "calibration": ("parameters robot robot.urdf kernels kinematics rows information identifiability estimation"),
     "design": "parameters robot kernels rows motions scene identifiability",
     "payload": (
-        "parameters robot kernels rows information identifiability logs estimation estimation.recursive consistency"
+        "parameters robot signals kernels rows information identifiability logs logs.conditioning "
+        "estimation estimation.recursive consistency identification"
     ),
-    "online": "parameters robot signals rows identifiability estimation.recursive",
-    "response": "robot kernels rows information motions scene identifiability logs estimation",
+    "online": ("parameters robot signals rows identifiability estimation estimation.recursive identification"),
+    "response": ("robot kernels rows information motions scene identifiability logs estimation identification"),
     "recovery": (
-        "parameters robot kernels rows information scene identifiability logs logs.conditioning estimation consistency"
+        "parameters robot kernels rows information scene identifiability logs logs.conditioning "
+        "estimation consistency identification"
     ),
     "sequential": (
-        "parameters robot kernels rows information identifiability logs logs.health logs.conditioning estimation"
+        "parameters robot kernels rows information motions identifiability logs logs.conditioning "
+        "estimation identification"
     ),
-    "transmission": "parameters robot signals kernels rows identifiability logs",
-    "planning": "parameters robot kernels kinematics rows motions scene identifiability identification",
+    "transmission": "parameters robot signals kernels rows identifiability logs identification",
+    "planning": ("parameters robot kernels kinematics rows motions scene identifiability identification"),
     "simulation": "parameters robot rows motions logs",
 }
 """Siblings: they use foundations and identification, never one another."""
@@ -83,19 +86,19 @@ OUTSIDE = {
     "export": "parameters robot robot.urdf recursion kernels consistency identification",
     "report": (
         "parameters robot kernels kinematics rows motions scene identifiability logs consistency "
-        "identification inspection calibration design recovery planning studies studies.kinematics"
+        "identification inspection calibration design payload online response recovery sequential "
+        "transmission planning simulation studies studies.kinematics"
     ),
     "studies": (
-        "parameters robot kernels kinematics motions identifiability logs logs.health logs.conditioning "
-        "estimation identification calibration design simulation export report"
+        "parameters robot kernels kinematics motions identifiability logs logs.conditioning estimation "
+        "identification calibration design simulation export report"
     ),
     "studies.kinematics": (
         "parameters robot kernels kinematics rows motions scene identifiability logs logs.conditioning "
         "estimation identification calibration design simulation"
     ),
     "cli": (
-        "parameters robot signals kinematics rows motions scene identifiability logs logs.health "
-        "logs.conditioning estimation estimation.recursive consistency identification inspection "
+        "parameters robot kinematics identifiability logs logs.readers identification inspection "
         "calibration design payload online response recovery sequential transmission planning simulation "
         "export report studies studies.kinematics"
     ),

@@ -16,6 +16,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, overload
 
+from armid import __version__
 from armid.errors import ArmidError, MissingDependencyError, UnknownNameError
 from armid.notes import Note
 from armid.page import Cell, Figure, Report, Table
@@ -86,8 +87,8 @@ def versions() -> Mapping[str, str]:
     import platform  # both only here: --help must start at once
     from importlib.metadata import PackageNotFoundError, version
 
-    out = {"python": platform.python_version()}
-    for library in ("armid", "numpy", "scipy", "numba", "clarabel"):
+    out = {"armid": __version__, "python": platform.python_version()}
+    for library in ("numpy", "scipy", "numba", "clarabel"):
         try:
             out[library] = version(library)
         except PackageNotFoundError:
