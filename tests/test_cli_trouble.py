@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from armid.cli import application
 from armid.consistency import program
-from armid.estimation.status import EstimationError, Status
+from armid.information.status import EstimationError, Status
 from armid.robot.load import load_robot
 from support.elbow_logs import ROBOT, write_columns, write_elbow_log
 

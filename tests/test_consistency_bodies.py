@@ -23,7 +23,7 @@ from armid.consistency.thesis import ThesisProblem
 from armid.errors import InputError, UnknownNameError
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.run import information_of
-from armid.estimation.status import EstimationError, Status
+from armid.information.status import EstimationError, Status
 from armid.parameters.inertial import (
     from_log_cholesky,
     inertial_problem,

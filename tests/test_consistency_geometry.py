@@ -27,7 +27,7 @@ from armid.consistency.regularisers import PullBack
 from armid.errors import InputError, UnknownNameError
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.run import information_of
-from armid.estimation.status import EstimationError, Status
+from armid.information.status import EstimationError, Status
 from armid.parameters.inertial import from_centre_of_mass, pseudo_inertia, to_centre_of_mass
 from armid.robot import Link
 from armid.robot.elementary import rotation_from_rpy

@@ -12,8 +12,8 @@ from armid.consistency.consistent import Consistency
 from armid.consistency.places import support_of_ellipsoid, support_of_slab
 from armid.consistency.prior import Prior
 from armid.consistency.regularisers import Entropic, Euclidean, PullBack
-from armid.estimation.status import EstimationError, Status
 from armid.information.information import ChannelInformation, Information, triangular
+from armid.information.status import EstimationError, Status
 from armid.parameters.inertial import INERTIAL_NAMES, from_centre_of_mass, pseudo_inertia, to_centre_of_mass
 
 NAMES = (*(f"link{i}.{name}" for i in (1, 2) for name in INERTIAL_NAMES), "joint1.viscous", "joint2.coulomb")

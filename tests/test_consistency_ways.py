@@ -23,8 +23,8 @@ from armid.consistency.thesis import ThesisProblem
 from armid.errors import InputError, UnknownNameError
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.run import Run, information_of
-from armid.estimation.status import EstimationError, Status
 from armid.information.information import ChannelInformation, Information, triangular
+from armid.information.status import EstimationError, Status
 from armid.kernels.evaluate import evaluate_rows
 from armid.parameters.effects import Effects
 from armid.parameters.inertial import from_centre_of_mass, from_log_cholesky, to_centre_of_mass, to_log_cholesky

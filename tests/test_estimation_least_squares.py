@@ -21,10 +21,10 @@ from armid.estimation.least_squares import (
 )
 from armid.estimation.robust import Huber, RobustLeastSquares, Tukey
 from armid.estimation.run import Run, information_of
-from armid.estimation.status import EstimationError, Status
 from armid.estimation.total_least_squares import TotalLeastSquares, mixed_total_least_squares
 from armid.identification.closed_loop import ClosedLoop, nearest_bodies
 from armid.information.information import triangular
+from armid.information.status import EstimationError, Status
 from armid.kernels.evaluate import evaluate_rows
 from support.elbow import case, coloured
 

@@ -13,11 +13,11 @@ from armid.estimation.covariance import PerChannelNoise
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.recording import FilteredTorqueRows, averaged_sign, runs_of
 from armid.estimation.run import Run, information_of
-from armid.estimation.status import EstimationError
 from armid.identifiability.structure import structural_base
 from armid.identification.friction import FrictionSearch, Shape, Shapes, rigid_part, scale_deviations, shape_values
 from armid.identification.gains import DriveGainSearch
 from armid.identification.gravity import GravityDirection, angle
+from armid.information.status import EstimationError
 from armid.kernels.evaluate import evaluate_rows
 from armid.logs.conditioning import Conditioning, condition
 from armid.logs.log import Channel, Log

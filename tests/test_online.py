@@ -13,11 +13,11 @@ from armid.estimation.least_squares import GaussianPrior
 from armid.estimation.recursive.estimator import ChangeDetection, RecursiveEstimator
 from armid.estimation.recursive.forgetting import BLOCKS, ENOUGH, SHORTEST_BLOCK, Forgetting
 from armid.estimation.recursive.kernels import CHUNK, QUAD, fold
-from armid.estimation.status import EstimationError
 from armid.identifiability.structure import structural_base
 from armid.information.accumulate import accumulate
 from armid.information.information import triangular
 from armid.information.solve import solve_factor
+from armid.information.status import EstimationError
 from armid.kernels.evaluate import Restricted, evaluate_rows, reference_rows
 from armid.kernels.single import SingleRows
 from armid.online.estimator import OnlineEstimator

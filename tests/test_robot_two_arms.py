@@ -125,7 +125,7 @@ def test_an_identified_arm_keeps_its_chain_to_the_export(place: Path) -> None:
     left, right = URDF.index('<joint name="left_mount"'), URDF.index('<joint name="right_mount"')
     assert URDF[left:right] in text
     found = load_robot(place / "identified" / "pair.urdf", base="right_base", tip="right_tool")
-    np.testing.assert_allclose(found.inertial, stored.identified_robot().inertial, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(found.inertial, stored.robot.inertial, rtol=1e-9, atol=1e-12)
 
 
 def test_verbs_that_plan_take_the_chain(place: Path) -> None:

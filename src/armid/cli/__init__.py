@@ -38,7 +38,8 @@ VERBS: tuple[str, ...] = (
     "online",
     "show",
 )
-"""Each is a module here with a `register(app)`; heavy imports happen inside the verb so that --help is instant."""
+"""Each is a module here with a function of its name (and a `COMMAND` when it parses in a way of its own); heavy imports happen
+inside the verb so that --help is instant."""
 
 
 def application(names: Sequence[str] = VERBS) -> typer.Typer:
@@ -54,7 +55,8 @@ def application(names: Sequence[str] = VERBS) -> typer.Typer:
     # With a callback typer keeps the verb's name even while there is only one.
     app.callback()(verbs)
     for name in names:
-        import_module(f"armid.cli.{name}").register(app)
+        module = import_module(f"armid.cli.{name}")
+        app.command(name, cls=getattr(module, "COMMAND", None))(getattr(module, name))
     return app
 
 

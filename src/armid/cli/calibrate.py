@@ -8,15 +8,13 @@ from typing import Annotated
 import typer
 
 from armid.calibration.words import ORIENTATIONS, AngleUnit, LengthUnit, SensorPlace, SetupSharing, StepRule
-from armid.cli.options import BaseLinkOption, JsonOption, OutOption, RobotArgument, SeedOption, TipOption, word_list
+from armid.cli import options as opt
 from armid.cli.output import check_folder, render, verb
 from armid.cli.variadic import VariadicCommand
 from armid.kinematics.words import Term, UnknownGeometry
 
-
-def register(app: typer.Typer) -> None:
-    """Adds the verb."""
-    app.command("calibrate", cls=VariadicCommand)(calibrate)
+COMMAND = VariadicCommand
+"""Takes several words after --validate."""
 
 
 def _orientation(text: str) -> str:
@@ -28,12 +26,12 @@ def _orientation(text: str) -> str:
 def _terms(text: str) -> str:
     if "auto" in text and text != "auto":
         raise typer.BadParameter(f"{text!r}: 'auto' stands alone")
-    return word_list(("auto", *Term))(text)
+    return opt.word_list(("auto", *Term))(text)
 
 
 @verb
 def calibrate(
-    robot: RobotArgument,
+    robot: opt.RobotArgument,
     poses: Annotated[
         list[Path], typer.Argument(metavar="POSES...", help="Measured poses: CSV with a header (docs/formats.md).")
     ],
@@ -49,8 +47,8 @@ def calibrate(
             help="auto, or of offset, gain, eccentricity, coupling, compliance (comma-separated), or none.",
         ),
     ] = "auto",
-    base: BaseLinkOption = None,
-    tip: TipOption = None,
+    base: opt.BaseLinkOption = None,
+    tip: opt.TipOption = None,
     setups: Annotated[
         SetupSharing, typer.Option(help="Do the files share sensor and tool frames?")
     ] = SetupSharing.AUTO,
@@ -81,9 +79,9 @@ def calibrate(
     compensate: Annotated[
         Path | None, typer.Option(metavar="TARGETS", help="Joint targets (CSV) to rewrite for a nominal controller.")
     ] = None,
-    out: OutOption = Path("calibrated"),
-    seed: SeedOption = 0,
-    as_json: JsonOption = False,
+    out: opt.OutOption = Path("calibrated"),
+    seed: opt.SeedOption = 0,
+    as_json: opt.JsonOption = False,
 ) -> None:
     """Find where joints and links really are from measured poses, points, distances or contacts."""
     from time import perf_counter

@@ -6,24 +6,11 @@ from typing import Annotated, Literal
 
 import typer
 
-from armid.cli.options import (
-    BaseLinkOption,
-    DataRootOption,
-    GravityOption,
-    LogsArgument,
-    OptionalOutOption,
-    RobotArgument,
-    StepOption,
-    TipOption,
-)
+from armid.cli import options as opt
 from armid.cli.output import emit, render, verb
 from armid.words import numbers
 
 SideWord = Literal["link", "motor", "current", "commanded"]
-
-
-def register(app: typer.Typer) -> None:
-    app.command("check")(check)
 
 
 def format_word(text: str) -> str:
@@ -44,9 +31,9 @@ def thresholds_asked(context: typer.Context, asked: bool) -> None:
 
 @verb
 def check(
-    robot: RobotArgument,
-    logs: LogsArgument,
-    step: StepOption = None,
+    robot: opt.RobotArgument,
+    logs: opt.LogsArgument,
+    step: opt.StepOption = None,
     side: Annotated[SideWord | None, typer.Option("--side", help="Where torque was measured.")] = None,
     format: Annotated[
         str | None,
@@ -55,11 +42,11 @@ def check(
         ),
     ] = None,
     topic: Annotated[str | None, typer.Option("--topic", help="JointState topic of a ROS bag.")] = None,
-    data_root: DataRootOption = None,
-    gravity: GravityOption = None,
-    out: OptionalOutOption = None,
-    base: BaseLinkOption = None,
-    tip: TipOption = None,
+    data_root: opt.DataRootOption = None,
+    gravity: opt.GravityOption = None,
+    out: opt.OptionalOutOption = None,
+    base: opt.BaseLinkOption = None,
+    tip: opt.TipOption = None,
     thresholds: Annotated[
         bool,
         typer.Option(

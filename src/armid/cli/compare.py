@@ -7,13 +7,8 @@ from typing import Annotated
 
 import typer
 
-from armid.cli.options import JsonOption, OutOption
+from armid.cli import options as opt
 from armid.cli.output import render, verb
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the verb."""
-    app.command("compare")(compare)
 
 
 @verb
@@ -21,8 +16,8 @@ def compare(
     results: Annotated[
         list[Path], typer.Argument(metavar="RESULT...", help="Folders written by armid identify; two or more.")
     ],
-    out: OutOption = Path("comparison"),
-    as_json: JsonOption = False,
+    out: opt.OutOption = Path("comparison"),
+    as_json: opt.JsonOption = False,
 ) -> None:
     """Put identifications of one arm side by side: parameters with intervals, differences, held-out errors."""
     from armid.identification.compare import compare as compared

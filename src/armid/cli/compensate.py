@@ -7,18 +7,13 @@ from typing import Annotated
 
 import typer
 
-from armid.cli.options import BaseLinkOption, JsonOption, OutOption, RobotArgument, TipOption
+from armid.cli import options as opt
 from armid.cli.output import check_folder, render, verb
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the verb."""
-    app.command("compensate")(compensate)
 
 
 @verb
 def compensate(
-    robot: RobotArgument,
+    robot: opt.RobotArgument,
     correction: Annotated[
         Path, typer.Argument(metavar="CORRECTION", help="Folder of armid calibrate, or the correction.json in it.")
     ],
@@ -26,10 +21,10 @@ def compensate(
     poses: Annotated[
         bool, typer.Option("--poses", help="TARGETS also has the tip's poses in the base frame: reach those.")
     ] = False,
-    out: OutOption = Path("compensated"),
-    base: BaseLinkOption = None,
-    tip: TipOption = None,
-    as_json: JsonOption = False,
+    out: opt.OutOption = Path("compensated"),
+    base: opt.BaseLinkOption = None,
+    tip: opt.TipOption = None,
+    as_json: opt.JsonOption = False,
 ) -> None:
     """Rewrite joint targets so that the real arm goes where the nominal one would, for controllers nobody can teach."""
     check_folder(out)

@@ -8,24 +8,20 @@ from typing import Annotated, Literal
 
 import typer
 
-from armid.cli.options import JsonOption, OutOption, RobotArgument, SeedOption
+from armid.cli import options as opt
 from armid.cli.output import check_folder, render, verb
 
 FaultWord = Literal["none", "torque-sign", "lag", "mounting"]
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the verb."""
-    app.command("demo")(verb(demo))
-
-
+@verb
 def demo(
-    robot: RobotArgument = "iiwa14",
+    robot: opt.RobotArgument = "iiwa14",
     starts: Annotated[int, typer.Option(min=1, help="Random starts of the search for the excitation.")] = 4,
     fault: Annotated[FaultWord, typer.Option(help="A mistake to make on purpose.")] = "none",
-    out: OutOption = Path("demo"),
-    seed: SeedOption = 0,
-    as_json: JsonOption = False,
+    out: opt.OutOption = Path("demo"),
+    seed: opt.SeedOption = 0,
+    as_json: opt.JsonOption = False,
 ) -> None:
     """Design, run, identify, validate, export and report on the embedded robot: an arm learns its body."""
     from armid.cli.command_line import command_record

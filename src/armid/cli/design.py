@@ -8,34 +8,18 @@ from typing import Annotated, Literal
 
 import typer
 
-from armid.cli.options import (
-    BaseLinkOption,
-    CellOption,
-    JsonOption,
-    LinearFrictionOption,
-    OutOption,
-    RobotArgument,
-    RotorOption,
-    SeedOption,
-    TipOption,
-    TorquesOption,
-    word_list,
-)
+from armid.cli import options as opt
 from armid.cli.output import check_folder, progress, render, verb
 from armid.parameters.effects import DEFAULT_FRICTION, TorqueSide
 
 CriterionWord = Literal["condition", "log-det", "smallest", "worst-deviation"]
 LIMITS = ("position", "velocity", "acceleration", "jerk", "torque")
-LimitsOption = Annotated[str, typer.Option(metavar="LIST", parser=word_list(LIMITS), help="Limits that count.")]
+LimitsOption = Annotated[str, typer.Option(metavar="LIST", parser=opt.word_list(LIMITS), help="Limits that count.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the verb."""
-    app.command("design")(verb(design))
-
-
+@verb
 def design(
-    robot: RobotArgument,
+    robot: opt.RobotArgument,
     period: Annotated[str, typer.Option(help="Seconds: 20, several with commas, or a range 10:30 to search.")] = "20",
     harmonics: Annotated[int, typer.Option(min=2, help="Of the Fourier series.")] = 10,
     spline_knots: Annotated[int | None, typer.Option(min=4, help="Splines with this many knots instead.")] = None,
@@ -46,12 +30,12 @@ def design(
         str | None, typer.Option(help="Where the robot stands: adds the approach and the way back.")
     ] = None,
     repeat: Annotated[int, typer.Option(min=1, help="Periods to run.")] = 1,
-    friction: LinearFrictionOption = DEFAULT_FRICTION,
-    rotor_inertia: RotorOption = False,
-    torques: TorquesOption = TorqueSide.LINK,
+    friction: opt.LinearFrictionOption = DEFAULT_FRICTION,
+    rotor_inertia: opt.RotorOption = False,
+    torques: opt.TorquesOption = TorqueSide.LINK,
     margin: Annotated[float, typer.Option(help="Fraction of every limit left unused.")] = 0.05,
     limits: LimitsOption = ",".join(LIMITS),
-    cell: CellOption = None,
+    cell: opt.CellOption = None,
     self_collision: Annotated[bool, typer.Option(help="Keep the arm clear of itself.")] = True,
     analytic_bounds: Annotated[
         bool,
@@ -81,11 +65,11 @@ def design(
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; one per core by default.")] = None,
     resume: Annotated[Path | None, typer.Option(help="search.json of an earlier run to go on from.")] = None,
     rate_hz: Annotated[float, typer.Option(min=0.001, help="Of the sampled files.")] = 100.0,
-    seed: SeedOption = 0,
-    out: OutOption = Path("design"),
-    base: BaseLinkOption = None,
-    tip: TipOption = None,
-    as_json: JsonOption = False,
+    seed: opt.SeedOption = 0,
+    out: opt.OutOption = Path("design"),
+    base: opt.BaseLinkOption = None,
+    tip: opt.TipOption = None,
+    as_json: opt.JsonOption = False,
 ) -> None:
     """An excitation trajectory that excites every parameter and that the arm can run as it is.
 

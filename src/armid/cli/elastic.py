@@ -7,27 +7,14 @@ from typing import Annotated
 
 import typer
 
-from armid.cli.options import (
-    BaseLinkOption,
-    DataRootOption,
-    JsonOption,
-    LogsArgument,
-    OptionalOutOption,
-    RobotArgument,
-    TipOption,
-)
+from armid.cli import options as opt
 from armid.cli.output import progress, render, verb
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the verb."""
-    app.command("elastic")(elastic)
 
 
 @verb
 def elastic(
-    robot: RobotArgument,
-    logs: LogsArgument,
+    robot: opt.RobotArgument,
+    logs: opt.LogsArgument,
     joint: Annotated[
         list[str] | None, typer.Option("--joint", help="Which; by default every one whose link moves.")
     ] = None,
@@ -53,11 +40,11 @@ def elastic(
     cutoff_hz: Annotated[
         float | None, typer.Option("--cutoff-hz", help="Low-pass on everything; 10, with one sensor 6.")
     ] = None,
-    data_root: DataRootOption = None,
-    out: OptionalOutOption = None,
-    base: BaseLinkOption = None,
-    tip: TipOption = None,
-    as_json: JsonOption = False,
+    data_root: opt.DataRootOption = None,
+    out: opt.OptionalOutOption = None,
+    base: opt.BaseLinkOption = None,
+    tip: opt.TipOption = None,
+    as_json: opt.JsonOption = False,
 ) -> None:
     """Stiffness and motor inertia of joints with encoders on both sides of the transmission.
 

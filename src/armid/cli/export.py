@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from armid.cli.options import JsonOption
-from armid.cli.output import console, emit, show_files, verb
+from armid.cli import options as opt
+from armid.cli.output import emit, verb
 
 
 class Target(StrEnum):
@@ -30,11 +30,6 @@ class Values(StrEnum):
     base = "base"
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the verb."""
-    app.command("export")(export)
-
-
 @verb
 def export(
     result: Annotated[Path, typer.Argument(metavar="RESULT", help="Folder written by armid identify.")],
@@ -49,11 +44,9 @@ def export(
         Values, typer.Option("--parameters", help="Consistent bodies, or base parameters as estimated (code only).")
     ] = Values.consistent,
     force: Annotated[bool, typer.Option("--force", help="Write an untrusted result too, marked UNVALIDATED.")] = False,
-    as_json: JsonOption = False,
+    as_json: opt.JsonOption = False,
 ) -> None:
     """Write the identified arm to a file; an untrusted result is refused."""
-    from rich.markup import escape
-
     from armid.export.export import Format, Parameters, export_result
     from armid.identification.result import load_result
 
@@ -62,14 +55,12 @@ def export(
     done = export_result(
         stored, Format(to.value), folder, force=force, parameters=Parameters(parameters.value), name=name
     )
-    screen = console()
-    show_files(done.files)
-    for check in done.reloads:
-        screen.print(
-            f"[dim]{check.program} reads it back with the same torques (difference {check.difference:.1e})[/dim]"
-        )
-    for line in done.missing:
-        screen.print(f"[yellow]not in this format:[/yellow] {escape(line)}")
+    said = [
+        *(f"wrote {file}" for file in done.files),
+        *(f"{c.program} reads it back with the same torques (difference {c.difference:.1e})" for c in done.reloads),
+        *(f"not in this format: {line}" for line in done.missing),
+    ]
+    typer.echo("\n".join(said), err=as_json)
     emit(
         {
             "file": done.files[0],

@@ -3,97 +3,54 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from armid.cli.bodies import BoundsOption, ConsistencyOption, PriorWeightOption, RegulariserOption
-from armid.cli.options import (
-    AcceptOption,
-    BaseLinkOption,
-    CutoffOption,
-    DataRootOption,
-    FrictionOption,
-    GravityOption,
-    JsonOption,
-    LogsArgument,
-    OutOption,
-    PayloadRunsOption,
-    RobotArgument,
-    RotorOption,
-    SeedOption,
-    StepOption,
-    TipOption,
-    TorqueDelayOption,
-    TorquesOption,
-    VelocityOption,
-)
+from armid.cli import options as opt
 from armid.cli.output import check_folder, progress, render, verb
 from armid.cli.variadic import VariadicCommand
 from armid.parameters.effects import DEFAULT_FRICTION, PayloadRuns, TorqueSide
 
-MethodWord = Literal["ols", "wls", "huber", "tukey", "ridge", "torque-error", "tls", "iv"]
-EssentialWord = Literal["significance", "bic"]
-ValidateOption = Annotated[
-    list[str] | None, typer.Option("--validate", metavar="LOG", help="Held-out recording; repeatable.")
-]
-PriorOption = Annotated[
-    Path | None, typer.Option("--prior", metavar="RESULT", help="Add the Information of an earlier result.")
-]
-TorqueCutoffOption = Annotated[float | None, typer.Option("--torque-cutoff-hz", help="Another low-pass on torque.")]
-FindGravityOption = Annotated[
-    bool, typer.Option("--find-gravity", help="Estimate base tilt and mounting from the torque, and use them.")
-]
-EssentialOption = Annotated[
-    bool, typer.Option("--essential", help="Also list the parameters that are not essential, with their price.")
-]
-FRAME_HELP = "Of --gravity; sensor is the levelled instrument that --correction was measured with."
-FrameOption = Annotated[str, typer.Option("--gravity-frame", metavar="base|sensor[:NAME]", help=FRAME_HELP)]
-CorrectionOption = Annotated[
-    Path | None,
-    typer.Option("--correction", metavar="FILE", help="Calibrated kinematics: correction.json of armid calibrate."),
-]
-
-
-def register(app: typer.Typer) -> None:
-    app.command("identify", cls=VariadicCommand)(identify)
+COMMAND = VariadicCommand
+"""Takes several words after --validate."""
 
 
 @verb
 def identify(
-    robot: RobotArgument,
-    logs: LogsArgument,
-    validate: ValidateOption = None,
-    prior: PriorOption = None,
-    friction: FrictionOption = DEFAULT_FRICTION,
-    rotor_inertia: RotorOption = False,
-    payload: PayloadRunsOption = PayloadRuns.NONE,
-    torques: TorquesOption = TorqueSide.LINK,
-    cutoff_hz: CutoffOption = None,
-    torque_cutoff_hz: TorqueCutoffOption = None,
-    torque_delay_ms: TorqueDelayOption = 0.0,
-    velocity: VelocityOption = "auto",
-    method: Annotated[MethodWord, typer.Option("--method", help="Of the free estimate.")] = "wls",
-    find_gravity: FindGravityOption = False,
-    essential: EssentialOption = False,
+    robot: opt.RobotArgument,
+    logs: opt.LogsArgument,
+    validate: opt.ValidateOption = None,
+    prior: opt.PriorOption = None,
+    friction: opt.FrictionOption = DEFAULT_FRICTION,
+    rotor_inertia: opt.RotorOption = False,
+    payload: opt.PayloadRunsOption = PayloadRuns.NONE,
+    torques: opt.TorquesOption = TorqueSide.LINK,
+    cutoff_hz: opt.CutoffOption = None,
+    torque_cutoff_hz: opt.TorqueCutoffOption = None,
+    torque_delay_ms: opt.TorqueDelayOption = 0.0,
+    velocity: opt.VelocityOption = "auto",
+    method: Annotated[opt.MethodWord, typer.Option("--method", help="Of the free estimate.")] = "wls",
+    find_gravity: opt.FindGravityOption = False,
+    essential: opt.EssentialOption = False,
     essential_by: Annotated[
-        EssentialWord, typer.Option("--essential-by", help="When --essential lets a parameter go.")
+        opt.EssentialWord, typer.Option("--essential-by", help="When --essential lets a parameter go.")
     ] = "significance",
-    gravity: GravityOption = None,
-    gravity_frame: FrameOption = "base",
-    consistency: ConsistencyOption = "lmi",
-    regulariser: RegulariserOption = "pull-back",
-    prior_weight: PriorWeightOption = 0.1,
-    bounds: BoundsOption = None,
-    correction: CorrectionOption = None,
-    step: StepOption = None,
-    data_root: DataRootOption = None,
-    accept: AcceptOption = None,
-    out: OutOption = Path("identified"),
-    seed: SeedOption = 0,
-    base: BaseLinkOption = None,
-    tip: TipOption = None,
-    as_json: JsonOption = False,
+    gravity: opt.GravityOption = None,
+    gravity_frame: opt.GravityFrameOption = "base",
+    consistency: opt.ConsistencyOption = "lmi",
+    regulariser: opt.RegulariserOption = "pull-back",
+    prior_weight: opt.PriorWeightOption = 0.1,
+    bounds: opt.BoundsOption = None,
+    correction: opt.CorrectionOption = None,
+    step: opt.StepOption = None,
+    data_root: opt.DataRootOption = None,
+    accept: opt.AcceptOption = None,
+    out: opt.OutOption = Path("identified"),
+    seed: opt.SeedOption = 0,
+    base: opt.BaseLinkOption = None,
+    tip: opt.TipOption = None,
+    as_json: opt.JsonOption = False,
 ) -> None:
     """Estimate the arm's parameters, make them physical, test them on held-out motion."""
     from time import perf_counter

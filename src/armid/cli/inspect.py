@@ -7,19 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from armid.cli.options import (
-    BaseLinkOption,
-    FrameOption,
-    FrictionOption,
-    JsonOption,
-    OptionalOutOption,
-    PayloadRunsOption,
-    RobotArgument,
-    RotorOption,
-    TipOption,
-    TorquesOption,
-    word_list,
-)
+from armid.cli import options as opt
 from armid.cli.output import render, show_files, verb
 from armid.errors import InputError
 from armid.parameters.effects import DEFAULT_FRICTION, PayloadRuns, TorqueSide
@@ -28,26 +16,22 @@ _QUANTITIES = ("torque", "gravity", "inertia-matrix", "axis-inertia", "pose")
 _FORMS = ("gravity", "inertia-matrix", "coriolis", "axis-inertia")
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the verb."""
-    app.command("inspect")(verb(inspect))
-
-
+@verb
 def inspect(
-    robot: RobotArgument,
-    friction: FrictionOption = DEFAULT_FRICTION,
-    rotor_inertia: RotorOption = False,
-    payload: PayloadRunsOption = PayloadRuns.NONE,
-    torques: TorquesOption = TorqueSide.LINK,
+    robot: opt.RobotArgument,
+    friction: opt.FrictionOption = DEFAULT_FRICTION,
+    rotor_inertia: opt.RotorOption = False,
+    payload: opt.PayloadRunsOption = PayloadRuns.NONE,
+    torques: opt.TorquesOption = TorqueSide.LINK,
     quantity: Annotated[
         str,
         typer.Option(
             metavar="LIST",
-            parser=word_list(_QUANTITIES, none=False),
+            parser=opt.word_list(_QUANTITIES, none=False),
             help=f"What is measured: {', '.join(_QUANTITIES)}.",
         ),
     ] = "torque",
-    frame: FrameOption = None,
+    frame: opt.FrameOption = None,
     measure: Annotated[Literal["pose", "points", "distance"], typer.Option(help="What is seen of a pose.")] = "pose",
     points: Annotated[int, typer.Option(min=1, max=3, help="Number of tracked points, for points and distance.")] = 1,
     errors: Annotated[
@@ -56,7 +40,7 @@ def inspect(
     ] = None,
     tolerance: Annotated[float | None, typer.Option(help="Of the rank decision, relative, in (0, 1).")] = None,
     closed_form: Annotated[
-        str, typer.Option(metavar="LIST", parser=word_list(_FORMS), help=f"With --out: {', '.join(_FORMS)}.")
+        str, typer.Option(metavar="LIST", parser=opt.word_list(_FORMS), help=f"With --out: {', '.join(_FORMS)}.")
     ] = "none",
     log: Annotated[
         str | None, typer.Option(metavar="LOG", help="Which of these parameters does this recorded motion excite?")
@@ -72,10 +56,10 @@ def inspect(
         ),
     ] = None,
     latex: Annotated[bool, typer.Option("--latex", help="The regroupings in LaTeX on stdout.")] = False,
-    base: BaseLinkOption = None,
-    tip: TipOption = None,
-    out: OptionalOutOption = None,
-    as_json: JsonOption = False,
+    base: opt.BaseLinkOption = None,
+    tip: opt.TipOption = None,
+    out: opt.OptionalOutOption = None,
+    as_json: opt.JsonOption = False,
 ) -> None:
     """What can be identified: alone, in combination (and in which), not at all.
 

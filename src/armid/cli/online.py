@@ -8,25 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from armid.cli.options import (
-    BaseLinkOption,
-    JsonOption,
-    OptionalOutOption,
-    RotorOption,
-    TipOption,
-    TorquesOption,
-    word_list,
-)
+from armid.cli import options as opt
 from armid.cli.output import EXIT_UNTRUSTED, emit, render, verb
 from armid.parameters.effects import FRICTION_NAMES, TorqueSide
 
 if TYPE_CHECKING:
     from armid.online.state import OnlineState
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the verb."""
-    app.command("online")(online)
 
 
 @verb
@@ -44,20 +31,20 @@ def online(
         typer.Option(
             "--friction",
             metavar="LIST",
-            parser=word_list(FRICTION_NAMES),
+            parser=opt.word_list(FRICTION_NAMES),
             help="Of viscous, coulomb, offset; 'none' for none. All by default; a RESULT has its own.",
         ),
     ] = None,
-    rotor_inertia: RotorOption = False,
-    torques: TorquesOption = TorqueSide.LINK,
+    rotor_inertia: opt.RotorOption = False,
+    torques: opt.TorquesOption = TorqueSide.LINK,
     forget_s: Annotated[
         float | None, typer.Option("--forget-s", help="Time constant of forgetting; never by default.")
     ] = None,
     follow: Annotated[bool, typer.Option("--follow", help="A JSON line with the estimate every second.")] = False,
-    out: OptionalOutOption = None,
-    base: BaseLinkOption = None,
-    tip: TipOption = None,
-    as_json: JsonOption = False,
+    out: opt.OptionalOutOption = None,
+    base: opt.BaseLinkOption = None,
+    tip: opt.TipOption = None,
+    as_json: opt.JsonOption = False,
 ) -> None:
     """Base parameters of an arm while it moves: JSON lines on stdin, one sample each.
 

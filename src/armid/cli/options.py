@@ -14,6 +14,10 @@ import typer
 from armid.parameters.effects import FRICTION_NAMES, FRICTION_SHAPES, PayloadRuns, TorqueSide
 
 VelocityWord = Literal["auto", "position", "measured"]
+ConsistencyWord = Literal["lmi", "log-cholesky", "eq3.53"]
+RegulariserWord = Literal["pull-back", "entropic", "euclidean"]
+MethodWord = Literal["ols", "wls", "huber", "tukey", "ridge", "torque-error", "tls", "iv"]
+EssentialWord = Literal["significance", "bic"]
 
 
 def word_list(known: Sequence[str], *, none: bool = True) -> Callable[[str], str]:
@@ -103,3 +107,43 @@ CellOption = Annotated[
     str | None, typer.Option("--cell", metavar="CELL", help="Cell file, or the name of one that comes along.")
 ]
 FrameOption = Annotated[str | None, typer.Option("--frame", metavar="NAME", help="The tip frame by default.")]
+
+ConsistencyOption = Annotated[
+    ConsistencyWord,
+    typer.Option(
+        "--consistency", help="Convex program; smoothly refined; or [Halper2024]'s inequalities (docs/estimation.md)."
+    ),
+]
+RegulariserOption = Annotated[RegulariserWord, typer.Option("--regulariser", help="Kind of pull towards the prior.")]
+PriorWeightOption = Annotated[
+    float, typer.Option("--prior-weight", help="Pull towards the prior bodies: 1 / (relative doubt)^2.")
+]
+BoundsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--bounds",
+        metavar="FILE|geometry",
+        help="Known masses and centres of mass (docs/estimation.md), or just: mass within the links' shapes.",
+    ),
+]
+ValidateOption = Annotated[
+    list[str] | None, typer.Option("--validate", metavar="LOG", help="Held-out recording; repeatable.")
+]
+PriorOption = Annotated[
+    Path | None, typer.Option("--prior", metavar="RESULT", help="Add the Information of an earlier result.")
+]
+TorqueCutoffOption = Annotated[float | None, typer.Option("--torque-cutoff-hz", help="Another low-pass on torque.")]
+FindGravityOption = Annotated[
+    bool, typer.Option("--find-gravity", help="Estimate base tilt and mounting from the torque, and use them.")
+]
+EssentialOption = Annotated[
+    bool, typer.Option("--essential", help="Also list the parameters that are not essential, with their price.")
+]
+_GRAVITY_FRAME_HELP = "Of --gravity; sensor is the levelled instrument that --correction was measured with."
+GravityFrameOption = Annotated[
+    str, typer.Option("--gravity-frame", metavar="base|sensor[:NAME]", help=_GRAVITY_FRAME_HELP)
+]
+CorrectionOption = Annotated[
+    Path | None,
+    typer.Option("--correction", metavar="FILE", help="Calibrated kinematics: correction.json of armid calibrate."),
+]

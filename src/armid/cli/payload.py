@@ -7,24 +7,19 @@ from typing import Annotated
 
 import typer
 
-from armid.cli.options import DataRootOption, FrameOption, JsonOption, LogsArgument, OptionalOutOption, ResultArgument
+from armid.cli import options as opt
 from armid.cli.output import progress, render, verb
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the verb."""
-    app.command("payload")(payload)
 
 
 @verb
 def payload(
-    result: ResultArgument,
-    logs: LogsArgument,
+    result: opt.ResultArgument,
+    logs: opt.LogsArgument,
     static: Annotated[
         bool, typer.Option("--static", help="Use the poses at rest only: mass and centre of mass.")
     ] = False,
     online: Annotated[bool, typer.Option("--online", help="Sample by sample, as on a live stream.")] = False,
-    frame: FrameOption = None,
+    frame: opt.FrameOption = None,
     gripper: Annotated[
         str | None,
         typer.Option(
@@ -36,9 +31,9 @@ def payload(
     offsets: Annotated[
         bool, typer.Option("--offsets", help="Let the drives' offsets differ from the result's.")
     ] = False,
-    data_root: DataRootOption = None,
-    out: OptionalOutOption = None,
-    as_json: JsonOption = False,
+    data_root: opt.DataRootOption = None,
+    out: opt.OptionalOutOption = None,
+    as_json: opt.JsonOption = False,
 ) -> None:
     """Mass, centre of mass and inertia of what an identified arm carries.
 

@@ -8,17 +8,13 @@ from typing import Annotated
 
 import typer
 
-from armid.cli.options import CellOption, JsonOption, OutOption, ResultArgument, SeedOption
+from armid.cli import options as opt
 from armid.cli.output import check_folder, render, verb
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the verb."""
-    app.command("plan")(verb(plan))
-
-
+@verb
 def plan(
-    result: ResultArgument,
+    result: opt.ResultArgument,
     path: Annotated[
         Path, typer.Argument(metavar="PATH", help="Waypoints (CSV), tool line or arc (YAML), or a trajectory (JSON).")
     ],
@@ -30,7 +26,7 @@ def plan(
     ] = None,
     margin: Annotated[float, typer.Option(min=0.0, max=0.9, help="Share of every limit left unused.")] = 0.0,
     jerk: Annotated[bool, typer.Option("--jerk/--no-jerk", help="Respect jerk limits.")] = True,
-    cell: CellOption = None,
+    cell: opt.CellOption = None,
     collisions: Annotated[
         bool, typer.Option("--collisions/--no-collisions", help="Check the arm against itself.")
     ] = True,
@@ -45,9 +41,9 @@ def plan(
     force: Annotated[
         bool, typer.Option("--force", help="Plan with an untrusted result too; files are marked UNVALIDATED.")
     ] = False,
-    out: OutOption = Path("plan"),
-    seed: SeedOption = 0,
-    as_json: JsonOption = False,
+    out: opt.OutOption = Path("plan"),
+    seed: opt.SeedOption = 0,
+    as_json: opt.JsonOption = False,
 ) -> None:
     """Time-optimal motion along a path within torque, velocity, acceleration and jerk limits."""
     from armid.planning.plan import plan_motion

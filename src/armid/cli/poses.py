@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from armid.cli.options import BaseLinkOption, CellOption, JsonOption, OutOption, RobotArgument, SeedOption, TipOption
+from armid.cli import options as opt
 from armid.cli.output import check_folder, render, verb
 
 PurposeWord = Literal["calibration", "axis-inertia", "gravity"]
@@ -17,20 +17,16 @@ MethodWord = Literal["best", "target", "exchange", "tabu", "multi-start", "predi
 SpreadWord = Literal["random", "uniform", "weighted"]
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the verb."""
-    app.command("poses")(verb(poses))
-
-
+@verb
 def poses(
-    robot: RobotArgument,
+    robot: opt.RobotArgument,
     purpose: Annotated[PurposeWord, typer.Option("--for", help="What is measured there.")],
     count: Annotated[int | None, typer.Option(min=1, help="Poses; 17 for calibration, 30 for gravity.")] = None,
     frame: Annotated[str | None, typer.Option(help="Tracked by the instrument; the tip by default.")] = None,
     errors: Annotated[
         ErrorsWord | None, typer.Option(help="For calibration: the description's constants, or a complete set.")
     ] = None,
-    cell: CellOption = None,
+    cell: opt.CellOption = None,
     method: Annotated[
         MethodWord, typer.Option(help="target: [RWTH2021]; prediction: expected error of axis inertias.")
     ] = "best",
@@ -45,11 +41,11 @@ def poses(
         str | None, typer.Option(help="Pose of the joints that do not matter; found by default.")
     ] = None,
     transitions: Annotated[bool, typer.Option(help="Find collision-free ways between the poses.")] = True,
-    seed: SeedOption = 0,
-    out: OutOption = Path("poses"),
-    base: BaseLinkOption = None,
-    tip: TipOption = None,
-    as_json: JsonOption = False,
+    seed: opt.SeedOption = 0,
+    out: opt.OutOption = Path("poses"),
+    base: opt.BaseLinkOption = None,
+    tip: opt.TipOption = None,
+    as_json: opt.JsonOption = False,
 ) -> None:
     """Measurement poses that determine the parameters well, within limits, cell and visibility.
 

@@ -8,28 +8,14 @@ from typing import Annotated
 
 import typer
 
-from armid.cli.options import (
-    AcceptOption,
-    BaseLinkOption,
-    GravityOption,
-    JsonOption,
-    OptionalOutOption,
-    RobotArgument,
-    SeedOption,
-    TipOption,
-)
+from armid.cli import options as opt
 from armid.cli.output import progress, render, verb
 from armid.errors import InputError
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the verb."""
-    app.command("recover")(recover)
-
-
 @verb
 def recover(
-    robot: RobotArgument,
+    robot: opt.RobotArgument,
     samples: Annotated[
         Path | None, typer.Argument(metavar="SAMPLES", help="Poses with gravity and inertia (npz or csv).")
     ] = None,
@@ -48,19 +34,19 @@ def recover(
         Path | None, typer.Option("--tool", metavar="SAMPLES", help="The same arm with a tool: its mass and centre.")
     ] = None,
     cutoff_hz: Annotated[float, typer.Option("--cutoff-hz", help="Low-pass on the motion.")] = 1.0,
-    gravity: GravityOption = None,
+    gravity: opt.GravityOption = None,
     rotor_inertia: Annotated[
         bool, typer.Option("--rotor-inertia", help="The inertia matrix has the rotors on its diagonal.")
     ] = False,
     plan: Annotated[
         int | None, typer.Option("--plan", min=1, metavar="N", help="Write N random poses to read at, and stop.")
     ] = None,
-    accept: AcceptOption = None,
-    out: OptionalOutOption = None,
-    base: BaseLinkOption = None,
-    tip: TipOption = None,
-    seed: SeedOption = 0,
-    as_json: JsonOption = False,
+    accept: opt.AcceptOption = None,
+    out: opt.OptionalOutOption = None,
+    base: opt.BaseLinkOption = None,
+    tip: opt.TipOption = None,
+    seed: opt.SeedOption = 0,
+    as_json: opt.JsonOption = False,
 ) -> None:
     """Parameters from the gravity vectors and inertia matrices that a controller reports.
 

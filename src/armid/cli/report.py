@@ -7,23 +7,18 @@ from typing import Annotated
 
 import typer
 
-from armid.cli.options import JsonOption, ResultArgument
+from armid.cli import options as opt
 from armid.cli.output import emit, show_files, verb
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the verb."""
-    app.command("report")(report)
 
 
 @verb
 def report(
-    result: ResultArgument,
+    result: opt.ResultArgument,
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="DIR", help="Where to write report.html; the result's folder by default."),
     ] = None,
-    as_json: JsonOption = False,
+    as_json: opt.JsonOption = False,
 ) -> None:
     """Write one self-contained HTML page with everything needed to trust the result, or not."""
     from armid.identification.result import load_result

@@ -8,36 +8,17 @@ from typing import Annotated, Literal
 
 import typer
 
-from armid.cli.options import (
-    AcceptOption,
-    BaseLinkOption,
-    CutoffOption,
-    DataRootOption,
-    JsonOption,
-    LinearFrictionOption,
-    LogsArgument,
-    OptionalOutOption,
-    RobotArgument,
-    RotorOption,
-    StepOption,
-    TipOption,
-    TorqueDelayOption,
-)
+from armid.cli import options as opt
 from armid.cli.output import progress, render, verb
 from armid.parameters.effects import DEFAULT_FRICTION
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the verb."""
-    app.command("sequential")(sequential)
-
-
 @verb
 def sequential(
-    robot: RobotArgument,
-    logs: LogsArgument,
-    friction: LinearFrictionOption = DEFAULT_FRICTION,
-    rotor_inertia: RotorOption = False,
+    robot: opt.RobotArgument,
+    logs: opt.LogsArgument,
+    friction: opt.LinearFrictionOption = DEFAULT_FRICTION,
+    rotor_inertia: opt.RotorOption = False,
     torques: Annotated[Literal["link", "motor"], typer.Option("--torques", help="Where torque was measured.")] = "link",
     from_nominal: Annotated[
         bool, typer.Option("--from-nominal", help="Start from the description's values instead of zero.")
@@ -67,15 +48,15 @@ def sequential(
     velocity: Annotated[
         Literal["position", "measured"], typer.Option("--velocity", help="Derived from position, or as recorded.")
     ] = "position",
-    cutoff_hz: CutoffOption = None,
-    torque_delay_ms: TorqueDelayOption = 0.0,
-    accept: AcceptOption = None,
-    step: StepOption = None,
-    data_root: DataRootOption = None,
-    out: OptionalOutOption = None,
-    base: BaseLinkOption = None,
-    tip: TipOption = None,
-    as_json: JsonOption = False,
+    cutoff_hz: opt.CutoffOption = None,
+    torque_delay_ms: opt.TorqueDelayOption = 0.0,
+    accept: opt.AcceptOption = None,
+    step: opt.StepOption = None,
+    data_root: opt.DataRootOption = None,
+    out: opt.OptionalOutOption = None,
+    base: opt.BaseLinkOption = None,
+    tip: opt.TipOption = None,
+    as_json: opt.JsonOption = False,
 ) -> None:
     """Base parameters joint by joint from the tip, proximal joints locked or moving.
 

@@ -7,26 +7,22 @@ from typing import Annotated
 
 import typer
 
-from armid.cli.options import BaseLinkOption, CellOption, JsonOption, RobotArgument, TipOption
+from armid.cli import options as opt
 from armid.cli.output import emit, show_notes, verb
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the verb."""
-    app.command("show")(verb(show))
-
-
+@verb
 def show(
-    robot: RobotArgument,
+    robot: opt.RobotArgument,
     trajectory: Annotated[
         Path | None, typer.Argument(help="Trajectory (JSON or CSV), or poses.json / poses.csv of `armid poses`.")
     ] = None,
-    cell: CellOption = None,
+    cell: opt.CellOption = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="On this machine only; 0 for any free one.")] = 8080,
     seconds: Annotated[float | None, typer.Option(help="Stop after this long; until Ctrl-C by default.")] = None,
-    base: BaseLinkOption = None,
-    tip: TipOption = None,
-    as_json: JsonOption = False,
+    base: opt.BaseLinkOption = None,
+    tip: opt.TipOption = None,
+    as_json: opt.JsonOption = False,
 ) -> None:
     """A 3D preview of the arm, its cell, and a motion or poses playing, on this machine only.
 

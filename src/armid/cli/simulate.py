@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from armid.cli.options import BaseLinkOption, JsonOption, OutOption, RobotArgument, TipOption
+from armid.cli import options as opt
 from armid.cli.output import check_folder, render, verb
 
 RecordWord = Literal["log", "tracker", "controller-model"]
@@ -44,13 +44,9 @@ MistakeOption = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the verb."""
-    app.command("simulate")(verb(simulate))
-
-
+@verb
 def simulate(
-    robot: RobotArgument,
+    robot: opt.RobotArgument,
     trajectory: Annotated[
         Path,
         typer.Argument(metavar="TRAJECTORY", help="Trajectory (JSON or CSV); postures (CSV) for --record tracker."),
@@ -84,13 +80,13 @@ def simulate(
     ] = None,
     runs: Annotated[int, typer.Option(min=1, help="Repetitions with seeds SEED, SEED+1, ...")] = 1,
     processes: Annotated[int, typer.Option(min=1, help="How many run at a time.")] = 1,
-    base: BaseLinkOption = None,
-    tip: TipOption = None,
-    out: OutOption = Path("simulation"),
+    base: opt.BaseLinkOption = None,
+    tip: opt.TipOption = None,
+    out: opt.OutOption = Path("simulation"),
     seed: Annotated[
         int | None, typer.Option("--seed", min=0, help="Seed of everything random; the scenario's by default.")
     ] = None,
-    as_json: JsonOption = False,
+    as_json: opt.JsonOption = False,
 ) -> None:
     """Run the embedded robot along a motion; write its log and the truth."""
     # Every option but --json is an argument of the library's simulate, under the same name.

@@ -8,19 +8,15 @@ from typing import Annotated
 
 import typer
 
-from armid.cli.options import JsonOption, OutOption, RobotArgument, SeedOption, TorquesOption
+from armid.cli import options as opt
 from armid.cli.output import check_folder, progress, render, verb
 from armid.documents import check_replaceable
 from armid.parameters.effects import TorqueSide
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the verb."""
-    app.command("study")(verb(study))
-
-
+@verb
 def study(
-    robot: RobotArgument = "lwr4plus",
+    robot: opt.RobotArgument = "lwr4plus",
     correction: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="How the real arm deviates (correction.json); published for lwr4plus."),
@@ -40,11 +36,11 @@ def study(
     payload_kg: Annotated[
         float | None, typer.Option(min=0.0, help="Carried in half of the runs; 3.28 for lwr4plus, else none.")
     ] = None,
-    torques: TorquesOption = TorqueSide.BOTH,
+    torques: opt.TorquesOption = TorqueSide.BOTH,
     cutoff_hz: Annotated[float, typer.Option(help="Low-pass on motion and torque.")] = 10.0,
-    out: OutOption = Path("study"),
-    seed: SeedOption = 0,
-    as_json: JsonOption = False,
+    out: opt.OutOption = Path("study"),
+    seed: opt.SeedOption = 0,
+    as_json: opt.JsonOption = False,
 ) -> None:
     """Repeat [Kolyubin2017]'s study: what calibrated kinematics and an optimised motion do to the dynamic parameters."""
     from armid.studies.kinematics.comparison import TABLE

@@ -8,27 +8,14 @@ from typing import Annotated
 
 import typer
 
-from armid.cli.options import (
-    BaseLinkOption,
-    CellOption,
-    DataRootOption,
-    JsonOption,
-    OptionalOutOption,
-    RobotArgument,
-    TipOption,
-)
+from armid.cli import options as opt
 from armid.cli.output import progress, render, verb
 from armid.errors import InputError
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the verb."""
-    app.command("sweep")(sweep)
-
-
 @verb
 def sweep(
-    robot: RobotArgument,
+    robot: opt.RobotArgument,
     logs: Annotated[list[str] | None, typer.Argument(metavar="LOG...", help="One axis at one pose each.")] = None,
     frequency_hz: Annotated[
         list[float] | None, typer.Option("--frequency-hz", help="Of the sines; found in the spectrum by default.")
@@ -57,13 +44,13 @@ def sweep(
     torque_noise_percent: Annotated[
         float, typer.Option("--torque-noise-percent", help="With --plan: of the torque limit, per sample.")
     ] = 0.3,
-    cell: CellOption = None,
+    cell: opt.CellOption = None,
     rate_hz: Annotated[float, typer.Option("--rate-hz", help="With --plan: of the recording.")] = 1000.0,
-    data_root: DataRootOption = None,
-    out: OptionalOutOption = None,
-    base: BaseLinkOption = None,
-    tip: TipOption = None,
-    as_json: JsonOption = False,
+    data_root: opt.DataRootOption = None,
+    out: opt.OptionalOutOption = None,
+    base: opt.BaseLinkOption = None,
+    tip: opt.TipOption = None,
+    as_json: opt.JsonOption = False,
 ) -> None:
     """Axis inertia and viscous friction from frequency response.
 

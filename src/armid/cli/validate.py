@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import typer
-
-from armid.cli.options import AcceptOption, DataRootOption, JsonOption, LogsArgument, ResultArgument, StepOption
+from armid.cli import options as opt
 from armid.cli.output import progress, render, verb
-
-
-def register(app: typer.Typer) -> None:
-    app.command("validate")(validate)
 
 
 @verb
 def validate(
-    result: ResultArgument,
-    logs: LogsArgument,
-    step: StepOption = None,
-    data_root: DataRootOption = None,
-    accept: AcceptOption = None,
-    as_json: JsonOption = False,
+    result: opt.ResultArgument,
+    logs: opt.LogsArgument,
+    step: opt.StepOption = None,
+    data_root: opt.DataRootOption = None,
+    accept: opt.AcceptOption = None,
+    as_json: opt.JsonOption = False,
 ) -> None:
     """Predict the torque of other logs with a stored result."""
     from time import perf_counter

@@ -17,17 +17,6 @@ from armid.information.solve import belief, channel_sigmas, reduced, solve
 from armid.information.status import Status
 from armid.notes import Note, Severity
 
-__all__ = [
-    "GaussianPrior",
-    "OrdinaryLeastSquares",
-    "Ridge",
-    "TorqueError",
-    "WeightedLeastSquares",
-    "noise_floor",
-    "reduced",
-    "shifted",
-]
-
 TINY_SIGMA = 1e-9
 """Relative to the measured size: a channel fitted better than this (noise-free simulation) must not get infinite weight."""
 

@@ -166,10 +166,6 @@ class Result(Outcome):
             joints.append(replace(joint, drive=replace(joint.drive, **found)))
         return replace(self.described.with_inertial(inertial), joints=tuple(joints))
 
-    def identified_robot(self) -> Robot:
-        """The same as `robot`."""
-        return self.robot
-
     @cached_property
     def parameters(self) -> Listing[BaseRow]:
         """Base parameters: what the data say, without constraints."""

@@ -15,11 +15,11 @@ from armid.arrays import FloatArray
 from armid.consistency.consistent import Consistency, ConsistentEstimate
 from armid.consistency.prior import Prior, nominal_prior
 from armid.estimation.estimate import Estimate, units_of
-from armid.estimation.least_squares import noise_floor, reduced
+from armid.estimation.least_squares import noise_floor
 from armid.identifiability.base import BaseParameters
 from armid.identifiability.structure import structure
 from armid.information.information import Information, triangular
-from armid.information.solve import channel_sigmas, solve_factor
+from armid.information.solve import channel_sigmas, reduced, solve_factor
 from armid.kernels.evaluate import residuals
 from armid.parameters.effects import Effects
 from armid.recovery.elements import ElementError, errors_of

@@ -12,13 +12,12 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.documents import new_file
 from armid.errors import InputError
-from armid.estimation.least_squares import reduced
-from armid.estimation.status import EstimationError
 from armid.identifiability.structure import structural_base
 from armid.identification.inputs import RobotInput, files_of, robot_of
 from armid.information.accumulate import accumulate
 from armid.information.information import total
-from armid.information.solve import solve_factor
+from armid.information.solve import reduced, solve_factor
+from armid.information.status import EstimationError
 from armid.outcome import Check, Outcome, Provenance
 from armid.page import Table
 from armid.robot.robot import Robot

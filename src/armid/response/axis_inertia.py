@@ -11,10 +11,9 @@ import numpy.typing as npt
 from armid.arrays import FloatArray, samples
 from armid.errors import InputError
 from armid.estimation.estimate import Estimate, units_of
-from armid.estimation.least_squares import reduced
 from armid.identifiability.structure import structural_base
 from armid.information.information import ChannelInformation, Information, triangular
-from armid.information.solve import channel_sigmas, solve_factor
+from armid.information.solve import channel_sigmas, reduced, solve_factor
 from armid.kernels.evaluate import Restricted, evaluate_rows
 from armid.motions.limits import motion_limits
 from armid.response.frequency_response import AxisMeasurement

@@ -16,12 +16,12 @@ import numpy.typing as npt
 from armid.arrays import FloatArray, read_only, samples
 from armid.errors import InputError, ShapeError, UnknownNameError
 from armid.estimation.estimate import Estimate, units_of
-from armid.estimation.status import EstimationError, Status
 from armid.identifiability.base import BaseParameters, Category
 from armid.identifiability.rank import STRUCTURAL_TOLERANCE
 from armid.information.accumulate import accumulate
 from armid.information.information import ChannelInformation, triangular
 from armid.information.solve import solve_factor
+from armid.information.status import EstimationError, Status
 from armid.kernels.evaluate import evaluate_rows
 from armid.notes import Note, Severity
 from armid.rows.torque import TorqueRows
