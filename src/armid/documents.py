@@ -22,7 +22,7 @@ from armid.errors import InputError
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-MAX_TEXT_BYTES = 50_000_000
+_MAX_TEXT_BYTES = 50_000_000
 """Of any text file that is not a log: larger than every result, trajectory and pose list, small beside the memory."""
 
 
@@ -46,7 +46,7 @@ def json_text(value: Any, *, indent: int | None = 1) -> str:
     return json.dumps(plain(value), indent=indent, allow_nan=False) + "\n"
 
 
-def read_text(path: str | Path, what: str, *, most: int = MAX_TEXT_BYTES) -> str:
+def read_text(path: str | Path, what: str, *, most: int = _MAX_TEXT_BYTES) -> str:
     """The text of a file.
 
     Args:
@@ -99,7 +99,7 @@ MAX_YAML_BYTES = 2_000_000
 """Of a YAML file: robots, cells, mappings and settings take a few kilobytes; meshes and data are separate files."""
 MAX_YAML_DEPTH = 30
 """Levels of nesting; ours need six. Deeper text would exhaust the parser's stack."""
-MAX_YAML_NODES = 30_000
+_MAX_YAML_NODES = 30_000
 """Values in a document; bounds the time a hostile file can take."""
 
 
@@ -165,7 +165,7 @@ def _check_yaml_events(events: Iterator[Any], where: str) -> None:
         if getattr(event, "tag", None) not in (None, "!"):
             raise InputError(place, f"tag {event.tag!r} is not read", "plain values only")
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > MAX_YAML_DEPTH or nodes > MAX_YAML_NODES:
+        if depth > MAX_YAML_DEPTH or nodes > _MAX_YAML_NODES:
             raise InputError(place, "nested too deeply" if depth > MAX_YAML_DEPTH else "too many values")
 
 

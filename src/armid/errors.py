@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
 
-MOST_NAMES_LISTED = 40
+_MOST_NAMES_LISTED = 40
 """More than this in one message nobody reads; every catalogue, parameter kind and format list is shorter."""
 
 
@@ -45,7 +45,7 @@ class UnknownNameError(ArmidError):
 
     def _listed(self) -> str:
         """All names that exist; of a humanoid's hundred links only those that come near."""
-        if len(self.known) <= MOST_NAMES_LISTED:
+        if len(self.known) <= _MOST_NAMES_LISTED:
             return ", ".join(self.known) or "none"
         near = get_close_matches(self.name, self.known, n=6, cutoff=0.4) or self.known[:6]
         return f"{', '.join(near)} and {len(self.known) - len(near)} others"

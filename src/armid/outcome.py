@@ -198,7 +198,7 @@ class Outcome:
 
     def _repr_html_(self) -> str:
         """For notebooks."""
-        parts = [f"<p><b>{escape(self._heading())}</b></p>", *(html_table(table) for table in self._tables())]
+        parts = [f"<p><b>{escape(self._heading())}</b></p>", *(_html_table(table) for table in self._tables())]
         if self.checks:
             reasons = "".join(f"<li>{escape(reason)}</li>" for reason in self.reasons)
             parts.append(f"<p><b>{self.verdict}</b></p>" + (f"<ul>{reasons}</ul>" if reasons else ""))
@@ -258,7 +258,7 @@ def note_text(note: Note) -> str:
     return f"{note.severity} {note.code}{about}: {note.message}"
 
 
-def cell_text(value: Cell, digits: int = 4) -> str:
+def _cell_text(value: Cell, digits: int = 4) -> str:
     """A table cell: numbers shortened, a dash for what is missing."""
     if value is None or value == "":
         return "-" if value is None else ""
@@ -275,7 +275,7 @@ def text_table(table: Table) -> str:
     """A table in columns as wide as their contents: no number is ever cut, whatever the terminal."""
     if not table.rows:
         return table.caption
-    cells = [[cell_text(value, table.digits) for value in row] for row in table.rows]
+    cells = [[_cell_text(value, table.digits) for value in row] for row in table.rows]
     widths = [max(len(row[k]) for row in [list(table.header), *cells]) for k in range(len(table.header))]
     right = [all(_is_number(row[k]) for row in table.rows) for k in range(len(table.header))]
 
@@ -293,11 +293,11 @@ def _is_number(value: Cell) -> bool:
     return value is None or isinstance(value, int | float)
 
 
-def html_table(table: Table) -> str:
+def _html_table(table: Table) -> str:
     """A table for a notebook."""
     head = "".join(f"<th>{escape(title)}</th>" for title in table.header)
     body = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell_text(value, table.digits))}</td>" for value in row) + "</tr>"
+        "<tr>" + "".join(f"<td>{escape(_cell_text(value, table.digits))}</td>" for value in row) + "</tr>"
         for row in table.rows
     )
     caption = f"<caption>{escape(table.caption)}</caption>" if table.caption else ""
@@ -374,7 +374,7 @@ class Listing(Sequence[Record], Generic[Record]):
         return text_table(self.table())
 
     def _repr_html_(self) -> str:
-        return html_table(self.table())
+        return _html_table(self.table())
 
 
 def _columns(records: Sequence[Any]) -> tuple[str, ...]:

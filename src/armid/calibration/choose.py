@@ -16,7 +16,7 @@ from armid.kinematics.words import Term, UnknownGeometry
 from armid.robot.robot import Robot
 from armid.words import choice
 
-EQUATIONS_PER_PARAMETER = 2.0
+_EQUATIONS_PER_PARAMETER = 2.0
 """A richer model with fewer equations than this for each parameter fits noise as readily as anything real, and the leverage of
 its rows no longer tells what it would do elsewhere."""
 
@@ -67,7 +67,7 @@ def choose(fits: Sequence[KinematicFit], measurements: Measurements) -> int:
         return best
     errors = [by_group(*left_out_errors(f, measurements).main, measurements) for f in fits]
     for k in range(1, len(fits)):
-        if measurements.n_equations < EQUATIONS_PER_PARAMETER * fits[k].after.selection.kept.sum():
+        if measurements.n_equations < _EQUATIONS_PER_PARAMETER * fits[k].after.selection.kept.sum():
             continue
         if paired_t(errors[best], errors[k]) > sure(len(errors[k])):
             best = k

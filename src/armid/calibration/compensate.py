@@ -29,16 +29,16 @@ from armid.threads import one_blas_thread
 if TYPE_CHECKING:
     from armid.calibration.calibrate import Calibration
 
-EXACT = 1e-10
+_EXACT = 1e-10
 """[m, rad] Residual of a target at which the iteration ends: a thousandth of any encoder step."""
-REACHED = 1e-6
+_REACHED = 1e-6
 """[m, rad] What may be left of a target that counts as reached: a tenth of what the best instrument sees."""
-ITERATIONS = 60
+_ITERATIONS = 60
 
-DAMPING = 1e-2
+_DAMPING = 1e-2
 """[m/rad, rad/rad] First damping: singular values of the Jacobian below this move the joints little. Where steps help it
 shrinks, so that ordinary targets converge as fast as by Newton's own steps."""
-STALLED = 1e3
+_STALLED = 1e3
 """Damping beyond which a step no longer moves anything: the target is as near as it gets."""
 
 
@@ -61,7 +61,7 @@ class CompensatedTargets:
     @property
     def reached(self) -> npt.NDArray[np.bool_]:
         """Whether each target is reached, shape [n]."""
-        return (self.position_error < REACHED) & (self.orientation_error < REACHED)
+        return (self.position_error < _REACHED) & (self.orientation_error < _REACHED)
 
 
 def compensated_targets(
@@ -86,9 +86,9 @@ def compensated_targets(
     wanted = forward_kinematics(model.robot, q) if poses is None else np.asarray(poses, dtype=np.float64)
     arm = calibrated_robot(model, values)
     e = _twist_to(predicted_poses(model, values, q), wanted)
-    damping = np.full(len(q), DAMPING)
-    for _ in range(ITERATIONS):
-        open_ = (np.abs(e).max(axis=1, initial=0.0) > EXACT) & (damping < STALLED)
+    damping = np.full(len(q), _DAMPING)
+    for _ in range(_ITERATIONS):
+        open_ = (np.abs(e).max(axis=1, initial=0.0) > _EXACT) & (damping < _STALLED)
         if not open_.any():
             break
         trial = q[open_] + _damped_step(jacobian(arm, q[open_]), e[open_], damping[open_])

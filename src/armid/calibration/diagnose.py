@@ -27,17 +27,17 @@ from armid.notes import Note, Severity
 from armid.robot.robot import JointKind, Robot
 from armid.rows.pose_residual import Residual, residuals
 
-TOO_FAR = 0.015
+_TOO_FAR = 0.015
 """Position misfit, as a fraction of the arm's reach, that no manufacturing error explains: real arms show up to 0.005."""
-TOO_TURNED = 0.06
+_TOO_TURNED = 0.06
 """[rad] The same for orientation."""
-CLEARLY_BETTER = 0.25
+_CLEARLY_BETTER = 0.25
 """A reading must reduce the misfit to this fraction to be named as the cause."""
-FULL_TURNS = 4 * np.pi
+_FULL_TURNS = 4 * np.pi
 """[rad] No common arm turns further; joint angles beyond it are degrees."""
-MILLIMETRES = 30.0
+_MILLIMETRES = 30.0
 """Ratio of measured spread to the arm's reach from which on positions are millimetres."""
-PLAUSIBLE = 3.0
+_PLAUSIBLE = 3.0
 """The same up to which they may be metres: twice the reach from one end to the other, and a sensor on the arm."""
 
 
@@ -50,7 +50,7 @@ class Misfit:
 
     def score(self, reach: float) -> float:
         """The worse of the two, in units of what no real arm of that reach [m] would show."""
-        parts = (self.position / (TOO_FAR * reach), self.orientation / TOO_TURNED)
+        parts = (self.position / (_TOO_FAR * reach), self.orientation / _TOO_TURNED)
         return max((x for x in parts if np.isfinite(x)), default=0.0)
 
 
@@ -98,19 +98,19 @@ def check_misfit(robot: Robot, measurements: Measurements, fit: KinematicFit) ->
     if before.score(reach) <= 1.0:
         return []
     text, cause = _explained(robot, thinned(measurements))
-    if cause is None and after.score(reach) < EXPLAINED * min(before.score(reach), LARGEST):
+    if cause is None and after.score(reach) < _EXPLAINED * min(before.score(reach), _LARGEST):
         return [Note("far-from-nominal", Severity.WARNING, f"{text}; corrections within the tolerances explain it")]
     unknown = "no common mistake explains it: is this the right robot, in the right joint order?"
     raise MeasurementError(f"{text}; {cause or unknown}")
 
 
-EXPLAINED = 0.1
+_EXPLAINED = 0.1
 """Fraction of the misfit that a fit of the whole arm may leave to count as its explanation."""
-LARGEST = 5.0
+_LARGEST = 5.0
 """Misfits beyond this many times the limit are never blamed on the arm: at least a tenth of its reach."""
-TWICE = 2.0
+_TWICE = 2.0
 """Readings that fit within this factor of the best are equally likely; the commoner mistake is then named first."""
-MOST_LIKELY = 8
+_MOST_LIKELY = 8
 """Readings looked at closely, the best by their closed-form misfit."""
 
 
@@ -123,27 +123,27 @@ def _explained(robot: Robot, measurements: Measurements) -> tuple[str, str | Non
     missed = " and ".join(x for x in (away, turned) if x)
     text = f"the measurements miss the nominal arm by {missed} however sensor and tool are placed"
     ranked = sorted(readings(robot, measurements), key=lambda r: _rough_misfit(r.robot, r.measurements).score(reach))
-    tried = [(misfit(r.robot, r.measurements).score(reach), r) for r in ranked[:MOST_LIKELY]]
+    tried = [(misfit(r.robot, r.measurements).score(reach), r) for r in ranked[:_MOST_LIKELY]]
     least = min(score for score, _ in tried)
-    tried.sort(key=lambda pair: (pair[0] > TWICE * least, not pair[1].common, pair[0]))
-    fitting = [(score, r.cause) for score, r in tried if score < CLEARLY_BETTER * found.score(reach)]
+    tried.sort(key=lambda pair: (pair[0] > _TWICE * least, not pair[1].common, pair[0]))
+    fitting = [(score, r.cause) for score, r in tried if score < _CLEARLY_BETTER * found.score(reach)]
     if not fitting:
         return text, None
     best = fitting[0]
-    also = [cause for score, cause in fitting[1:3] if score < TWICE * best[0]]
+    also = [cause for score, cause in fitting[1:3] if score < _TWICE * best[0]]
     more = f" (or: {'; '.join(also)})" if also else ""
     times = min(found.score(reach) / max(best[0], 1e-9), 1e4)
     return text, f"they fit {times:.0f} times better if {best[1]}{more}"
 
 
-ENOUGH = 40
+_ENOUGH = 40
 """Rows used to try other readings."""
 
 
 def thinned(measurements: Measurements) -> Measurements:
     """An even selection of configurations."""
     kept = np.zeros(len(measurements.q), dtype=bool)
-    kept[:: max(1, len(kept) // ENOUGH)] = True
+    kept[:: max(1, len(kept) // _ENOUGH)] = True
     return measurements.subset(kept)
 
 
@@ -170,8 +170,8 @@ def _check_units(robot: Robot, measurements: Measurements) -> None:
     """Degrees for radians and millimetres for metres show in the size of the numbers."""
     for i, joint in enumerate(robot.joints):
         largest = float(np.abs(measurements.q[:, i]).max())
-        if joint.kind is JointKind.REVOLUTE and largest > FULL_TURNS:
-            rows = np.flatnonzero(np.abs(measurements.q[:, i]) > FULL_TURNS)
+        if joint.kind is JointKind.REVOLUTE and largest > _FULL_TURNS:
+            rows = np.flatnonzero(np.abs(measurements.q[:, i]) > _FULL_TURNS)
             part = (
                 "all rows"
                 if len(rows) > 0.5 * len(measurements.q)
@@ -191,12 +191,12 @@ def _check_lengths(robot: Robot, measurements: Measurements) -> None:
         if o.position is None or len(o) < 3:
             continue
         away = np.linalg.norm(o.position - np.median(o.position, axis=0), axis=1)
-        far = np.flatnonzero(away > MILLIMETRES * reach)
+        far = np.flatnonzero(away > _MILLIMETRES * reach)
         if not len(far):
             continue
         typical = float(np.median(away))
         # Rows that are plausible in metres beside others that are not: two units. Otherwise one, and it is not the metre.
-        if typical > PLAUSIBLE * reach:
+        if typical > _PLAUSIBLE * reach:
             raise MeasurementError(
                 f"positions of {o.target} spread over {typical:.4g} m, the arm reaches {reach:.2f} m: "
                 "these are millimetres (use --lengths mm)"
@@ -220,7 +220,7 @@ def arm_reach(robot: Robot) -> float:
     return max(total + slides, 0.1)
 
 
-MANY_STALE = 0.1
+_MANY_STALE = 0.1
 """Fraction of repeated target values from which on nothing in the file is to be trusted."""
 
 
@@ -232,7 +232,7 @@ def _without_stale(measurements: Measurements) -> tuple[Measurements, list[Note]
         stale = _stale_rows(o, measurements.q)
         if stale.any():
             where = ", ".join(measurements.labels[i] for i in o.rows[stale][:5])
-            severity = Severity.ERROR if stale.mean() > MANY_STALE else Severity.WARNING
+            severity = Severity.ERROR if stale.mean() > _MANY_STALE else Severity.WARNING
             text = (
                 f"{int(stale.sum())} measurements of {o.target} repeat an earlier one to the last digit although the joints "
                 f"moved (a sensor that froze, or copied lines) and are left out: {where}"
@@ -242,7 +242,7 @@ def _without_stale(measurements: Measurements) -> tuple[Measurements, list[Note]
     return replace(measurements, observations=tuple(kept)), notes
 
 
-MOVED = 1e-3
+_MOVED = 1e-3
 """[rad or m] Joints that differ by more than this put the target elsewhere."""
 
 
@@ -252,10 +252,10 @@ def _stale_rows(o: Observations, q: FloatArray) -> npt.NDArray[np.bool_]:
         return np.zeros(len(o), dtype=bool)
     _, first, which = np.unique(o.position, axis=0, return_index=True, return_inverse=True)
     original = first[np.ravel(which)]
-    return np.asarray(np.abs(q[o.rows] - q[o.rows[original]]).max(axis=1) > MOVED)
+    return np.asarray(np.abs(q[o.rows] - q[o.rows[original]]).max(axis=1) > _MOVED)
 
 
-COMPUTED = 2e-6
+_COMPUTED = 2e-6
 """[m, rad] No arm is built and no tool measured this well."""
 
 
@@ -272,7 +272,7 @@ def misfit_notes(fit: KinematicFit, measurements: Measurements) -> list[Note]:
             )
         )
     found = _misfit_of(fit.before.residuals)
-    if np.nanmax([found.position, found.orientation]) < COMPUTED:
+    if np.nanmax([found.position, found.orientation]) < _COMPUTED:
         notes.append(
             Note(
                 "computed-poses",

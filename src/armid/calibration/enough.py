@@ -59,7 +59,7 @@ def position_uncertainty(fit: KinematicFit, cov: FloatArray, measurements: Measu
 
 MEAN_OVER_RMS = 0.92
 """Mean length of a three-dimensional Gaussian vector over its root mean square."""
-MEAN_OVER_RMS_1 = 0.80
+_MEAN_OVER_RMS_1 = 0.80
 """The same of a single number: planes, bars and wires."""
 
 
@@ -86,14 +86,14 @@ def pose_count_study(
     return out
 
 
-COUNTS = 6
+_COUNTS = 6
 """Numbers of configurations a study looks at, from a twelfth to nine tenths of them."""
 
 
 def pose_counts(fit: KinematicFit, measurements: Measurements, *, seed: int) -> tuple[PoseCount, ...]:
     """The study over as many numbers of configurations as show the course of the error."""
     n = len(np.unique(measurements.group))
-    counts = sorted({round(float(x)) for x in np.geomspace(max(6, n // 12), 0.9 * n, COUNTS)})
+    counts = sorted({round(float(x)) for x in np.geomspace(max(6, n // 12), 0.9 * n, _COUNTS)})
     return tuple(pose_count_study(fit, measurements, counts, rng=np.random.default_rng(seed)))
 
 
@@ -117,7 +117,7 @@ def _subset_errors(fit: KinematicFit, measurements: Measurements, chosen: FloatA
                 D = r.D[:, channels]
                 variance = np.einsum("pim,pq,qim->m", D, cov, D, optimize=True)
                 noise = (fit.after.noise.sigma(r.observations)[channels] ** 2).sum(axis=0)
-                factor = MEAN_OVER_RMS if D.shape[1] == 3 else MEAN_OVER_RMS_1
+                factor = MEAN_OVER_RMS if D.shape[1] == 3 else _MEAN_OVER_RMS_1
                 predicted.append(factor * np.sqrt(variance))
                 total.append(factor * np.sqrt(variance + noise))
     return float(np.concatenate(predicted).mean()), float(np.concatenate(total).mean()), float(observed.mean())

@@ -10,7 +10,7 @@ import numpy as np
 from armid.calibration.fit import KinematicFit
 from armid.calibration.identifiable import ParameterStatus
 
-STRONGLY = 0.9
+_STRONGLY = 0.9
 """Correlation from which on two parameters are listed as hard to tell apart."""
 
 
@@ -64,6 +64,6 @@ def strong_correlations(fit: KinematicFit) -> list[Correlated]:
     C = fit.after.covariance[np.ix_(kept, kept)]
     d = np.sqrt(np.diag(C))
     R = C / np.outer(d, d)
-    pairs = [(i, j) for i, j in np.argwhere(np.triu(np.abs(R), 1) > STRONGLY)]
+    pairs = [(i, j) for i, j in np.argwhere(np.triu(np.abs(R), 1) > _STRONGLY)]
     pairs.sort(key=lambda ij: -abs(R[ij[0], ij[1]]))
     return [Correlated(fit.model.names[kept[i]], fit.model.names[kept[j]], float(R[i, j])) for i, j in pairs]

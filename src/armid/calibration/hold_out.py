@@ -16,12 +16,12 @@ from armid.estimation.paired import paired_t, sure, trimmed
 from armid.kinematics.measurement import Measurements
 from armid.rows.pose_residual import residuals
 
-LEAVE_ONE_OUT = 40
+_LEAVE_ONE_OUT = 40
 """Groups of configurations up to which each is left out once."""
-K_FOLD = 2000
+_K_FOLD = 2000
 """Groups up to which folds are used; above, one part is kept aside once."""
-FOLDS = 5
-ASIDE = 0.3
+_FOLDS = 5
+_ASIDE = 0.3
 """Fraction kept aside when there are many."""
 WORTHWHILE = 0.05
 """Relative gain below which nobody should touch a controller."""
@@ -68,10 +68,10 @@ def folds_of(measurements: Measurements, rng: np.random.Generator, count: int | 
     groups = np.unique(measurements.group)
     n = len(groups)
     if count is None:
-        count = n if n <= LEAVE_ONE_OUT else FOLDS if n <= K_FOLD else 1
+        count = n if n <= _LEAVE_ONE_OUT else _FOLDS if n <= _K_FOLD else 1
     shuffled = rng.permutation(groups)
     if count == 1:
-        aside = shuffled[: max(1, round(ASIDE * n))]
+        aside = shuffled[: max(1, round(_ASIDE * n))]
         return f"{len(aside)} of {n} configurations kept aside", [np.isin(measurements.group, aside)]
     count = min(count, n)
     how = f"leave-one-out over {n} configurations" if count == n else f"{count}-fold over {n} configurations"

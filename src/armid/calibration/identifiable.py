@@ -18,14 +18,14 @@ from armid.arrays import FloatArray
 from armid.identifiability.select import choose_columns
 from armid.kinematics.model import KinematicModel
 
-WORTH_KNOWING = 1.0
+_WORTH_KNOWING = 1.0
 """Signal-to-noise ratio from which on a parameter is fitted."""
-DEPENDENT = 1e-4
+_DEPENDENT = 1e-4
 """Relative length below which a column counts as dependent whatever the noise: two parameters that differ in a
 ten-thousandth of their effect are one for an arm whose errors are themselves of that size."""
 
 
-MOST_OF_EQUATIONS = 0.75
+_MOST_OF_EQUATIONS = 0.75
 """Fraction of the equations that may become parameters: with fewer left over residuals no longer show the noise, everything
 looks significant, and a model that passes through every measurement would be believed."""
 
@@ -80,9 +80,9 @@ def select(
     found = choose_columns(
         factor * model.tolerances,
         order,
-        dependent=DEPENDENT,
-        worth=WORTH_KNOWING,
-        most=None if n_equations is None else int(MOST_OF_EQUATIONS * n_equations),
+        dependent=_DEPENDENT,
+        worth=_WORTH_KNOWING,
+        most=None if n_equations is None else int(_MOST_OF_EQUATIONS * n_equations),
     )
     kept = np.isin(np.arange(p), found.kept)
     status = tuple(

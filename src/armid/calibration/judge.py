@@ -17,9 +17,9 @@ from armid.notes import Note, Severity
 from armid.outcome import Check
 from armid.rows.pose_residual import parts
 
-OUTLIER = 1e-5
+_OUTLIER = 1e-5
 """Probability of a Gaussian residual beyond which a row is named an outlier."""
-MANY_NAMED = 20
+_MANY_NAMED = 20
 """Outliers listed by name in a note; the residual file has them all."""
 
 
@@ -50,7 +50,7 @@ def find_outliers(fit: KinematicFit, measurements: Measurements) -> tuple[Outlie
         sigma = fit.after.noise.sigma(o)
         for part, channels in parts(o.quantity):
             z = np.linalg.norm(residual.r[channels] / sigma[channels], axis=0)
-            for i in np.flatnonzero(z > threshold(OUTLIER, channels.stop - channels.start)):
+            for i in np.flatnonzero(z > threshold(_OUTLIER, channels.stop - channels.start)):
                 size = float(np.linalg.norm(residual.r[channels, i]))
                 label = measurements.labels[o.rows[i]]
                 out.append(Outlier(label=label, target=o.target, kind=part, error=size, sigmas=float(z[i])))
@@ -61,8 +61,8 @@ def outlier_notes(outliers: Sequence[Outlier]) -> list[Note]:
     """One note that names the worst rows."""
     if not outliers:
         return []
-    worst = ", ".join(f"{x.label} ({x.target} {x.kind}, {x.sigmas:.0f} sigma)" for x in outliers[:MANY_NAMED])
-    more = f" and {len(outliers) - MANY_NAMED} more" if len(outliers) > MANY_NAMED else ""
+    worst = ", ".join(f"{x.label} ({x.target} {x.kind}, {x.sigmas:.0f} sigma)" for x in outliers[:_MANY_NAMED])
+    more = f" and {len(outliers) - _MANY_NAMED} more" if len(outliers) > _MANY_NAMED else ""
     text = f"{len(outliers)} measurements far from the rest, weighted down: {worst}{more}"
     return [Note("outliers", Severity.WARNING, text)]
 

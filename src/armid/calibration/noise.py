@@ -19,7 +19,7 @@ from armid.estimation.quantiles import chi_square_above, chi_square_tail
 from armid.kinematics.measurement import Observations
 from armid.rows.pose_residual import Residual, parts
 
-FLOOR = 1e-6
+_FLOOR = 1e-6
 """[m or rad] Smallest standard deviation: no arm repeats better, and weights stay comparable in noise-free simulations."""
 
 Component = tuple[str, str]
@@ -37,7 +37,7 @@ class InstrumentNoise:
         out = np.array(o.noise.T) ** 2
         for part, channels in parts(o.quantity):
             out[channels] += self.model.get((o.setup, part), 0.0) ** 2
-        return np.sqrt(np.maximum(out, FLOOR**2))
+        return np.sqrt(np.maximum(out, _FLOOR**2))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from armid.robot.document import Field, document
 
 Mask = npt.NDArray[np.bool_]
 
-MAX_BYTES = 500_000_000
+_MAX_BYTES = 500_000_000
 """A pose row is about 200 bytes: two million rows are no calibration."""
 
 
@@ -55,7 +55,7 @@ class PosesMapping:
     bodies: Mapping[str, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
 
 
-FORMAT = "armid-poses/1"
+_FORMAT = "armid-poses/1"
 _KEYS = (
     "format",
     "joints",
@@ -75,7 +75,7 @@ def read_mapping(path: str | Path) -> PosesMapping:
     """A mapping file (`NAME.map.yaml` beside the data)."""
     path = Path(path)
     top = Field(document(read_text(path, "a poses mapping"), path.name), f"{path.name}:").keys(_KEYS, ("format",))
-    top["format"].choice((FORMAT,))
+    top["format"].choice((_FORMAT,))
     sigma = top["sigma"].keys(("position", "orientation", "distance")) if "sigma" in top else {}
     lengths = top["lengths"].choice(tuple(LengthUnit)) if "lengths" in top else None
     return PosesMapping(
@@ -189,8 +189,8 @@ def column_names(path: str | Path) -> tuple[str, ...]:
 def _table_text(path: Path) -> str:
     if not path.is_file():
         raise InputError(path, "no such file")
-    if path.stat().st_size > MAX_BYTES:
-        raise InputError(path, f"larger than {MAX_BYTES} bytes", "is this a poses file?")
+    if path.stat().st_size > _MAX_BYTES:
+        raise InputError(path, f"larger than {_MAX_BYTES} bytes", "is this a poses file?")
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:

@@ -269,14 +269,14 @@ def _angles_as(values: FloatArray, reading: str) -> FloatArray:
     return matrix_from_euler(values, reading.removeprefix("euler-"))
 
 
-NOT_UNIT = 0.02
+_NOT_UNIT = 0.02
 """How far a quaternion's norm may be from one: two decimals of each component."""
 
 
 def _quaternions(table: PosesTable, raw: FloatArray, seen: Mask, reading: str) -> FloatArray:
     """Rotation matrices of quaternions in either order; refuses those that are not of unit length."""
     norm = np.linalg.norm(raw, axis=1)
-    bad = np.flatnonzero(seen & (np.abs(norm - 1.0) > NOT_UNIT))
+    bad = np.flatnonzero(seen & (np.abs(norm - 1.0) > _NOT_UNIT))
     if len(bad):
         raise InputError(
             f"{table.where}, line {table.lines[bad[0]]}",
@@ -292,7 +292,7 @@ def matrices(table: PosesTable, raw: FloatArray, seen: Mask) -> FloatArray:
     """Rotation matrices given entry by entry, row by row; refuses those that are none."""
     R = np.where(seen[:, np.newaxis], raw, np.eye(3).ravel()).reshape(-1, 3, 3)
     bad = np.flatnonzero(
-        (np.abs(R @ np.swapaxes(R, 1, 2) - np.eye(3)).max(axis=(1, 2)) > NOT_UNIT) | (np.linalg.det(R) < 0)
+        (np.abs(R @ np.swapaxes(R, 1, 2) - np.eye(3)).max(axis=(1, 2)) > _NOT_UNIT) | (np.linalg.det(R) < 0)
     )
     if len(bad):
         raise InputError(

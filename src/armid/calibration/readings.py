@@ -49,7 +49,7 @@ def only(applies: Callable[[Observations], bool], change: Change) -> Change:
     return lambda o: change(o) if applies(o) else o
 
 
-def turned(o: Observations) -> bool:
+def _turned(o: Observations) -> bool:
     return o.rotation is not None
 
 
@@ -64,12 +64,12 @@ def _angular(o: Observations) -> bool:
 def _orientation_readings(measurements: Measurements) -> Iterator[tuple[str, Change, bool]]:
     """Other conventions for the same three, four or nine orientation numbers."""
     observations = measurements.observations
-    if any(turned(o) and o.numbers is None for o in observations):
+    if any(_turned(o) and o.numbers is None for o in observations):
         for order, name in (((3, 0, 1, 2), "xyzw"), ((1, 2, 3, 0), "wxyz")):
             words = f"quaternions are in the order {' '.join(name)} (use --orientation quaternion-{name})"
-            yield words, only(turned, _requaternion(order)), True
-    if any(turned(o) for o in observations):
-        yield "orientations are those of the sensor in the target frame", only(turned, _transposed), True
+            yield words, only(_turned, _requaternion(order)), True
+    if any(_turned(o) for o in observations):
+        yield "orientations are those of the sensor in the target frame", only(_turned, _transposed), True
     if any(_angular(o) for o in observations):
         yield from _angle_readings()
 

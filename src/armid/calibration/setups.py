@@ -10,7 +10,7 @@ from armid.calibration.words import SetupSharing
 from armid.kinematics.measurement import Measurements, joined
 from armid.robot.robot import Robot
 
-MUCH_WORSE = 3.0
+_MUCH_WORSE = 3.0
 """A shared frame that fits this much worse than separate ones was not shared."""
 
 
@@ -34,7 +34,7 @@ def share_frames(robot: Robot, parts: Sequence[Measurements]) -> bool:
     together = misfit(robot, joined(few))
     apart = misfit(robot, joined([_renamed(part, str(i)) for i, part in enumerate(few)]))
     reach = arm_reach(robot)
-    return together.score(reach) < MUCH_WORSE * max(apart.score(reach), 1e-6)
+    return together.score(reach) < _MUCH_WORSE * max(apart.score(reach), 1e-6)
 
 
 def combined(robot: Robot, parts: Mapping[str, Measurements], setups: SetupSharing) -> Measurements:

@@ -22,9 +22,9 @@ from armid.rows.pose_residual import Residual, parts, residuals
 Mask = npt.NDArray[np.bool_]
 
 
-FIRST_DAMPING = 1e-3
+_FIRST_DAMPING = 1e-3
 """lambda at the start: the paper leaves it open; at this value the first step is nearly the full one."""
-LARGEST_DAMPING = 1e12
+_LARGEST_DAMPING = 1e12
 """Beyond it steps are below round-off."""
 
 
@@ -190,7 +190,7 @@ def _descend(
 ) -> tuple[Linearisation, list[float], bool]:
     """Iterate with given weights until a step would gain less than `enough`."""
     damped = settings.method is StepRule.LEVENBERG_MARQUARDT
-    damping = FIRST_DAMPING if damped else 0.0
+    damping = _FIRST_DAMPING if damped else 0.0
     costs = [at.cost]
     for _ in range(settings.iterations):
         known = posterior(model, at)
@@ -205,7 +205,7 @@ def _descend(
             costs.append(at.cost)
         else:
             damping *= 10.0
-            if damping > LARGEST_DAMPING:
+            if damping > _LARGEST_DAMPING:
                 return at, costs, False
     return at, costs, False
 
@@ -242,11 +242,11 @@ def solve(
     if noise is None:
         noise = _first_noise(model, values, measurements)
     if previous is not None:
-        return rounds(model, measurements, values, noise, allowed, settings, hold=hold, previous=previous.kept)
+        return _rounds(model, measurements, values, noise, allowed, settings, hold=hold, previous=previous.kept)
     # Plain least squares first: a robust loss whose scale is still falling can settle on fitting half of the rows exactly.
-    solution = rounds(model, measurements, values, noise, allowed, replace(settings, loss=VectorLoss(0.0)), hold=hold)
+    solution = _rounds(model, measurements, values, noise, allowed, replace(settings, loss=VectorLoss(0.0)), hold=hold)
     if settings.loss.probability > 0.0:
-        again = rounds(
+        again = _rounds(
             model,
             measurements,
             solution.values,
@@ -268,7 +268,7 @@ def _first_noise(model: KinematicModel, values: FloatArray, measurements: Measur
     return estimated_noise(first, unit, VectorLoss(0.0), n_parameters=0, n_equations=1)
 
 
-def rounds(
+def _rounds(
     model: KinematicModel,
     measurements: Measurements,
     values: FloatArray,
@@ -291,7 +291,7 @@ def rounds(
         else:
             at = linearise(model, held, measurements, noise, settings.loss, chosen.kept)
         last = settled and selection is not None and np.array_equal(chosen.kept, selection.kept)
-        enough = settings.converged if last else ROUGHLY
+        enough = settings.converged if last else _ROUGHLY
         at, costs, converged = _descend(model, at, measurements, noise, settings, enough=enough)
         values, selection, previous = at.values, chosen, chosen.kept
         iterations += len(costs) - 1
@@ -324,7 +324,7 @@ def _next_noise(
     )
 
 
-ROUGHLY = 1e-2
+_ROUGHLY = 1e-2
 """Gain below which iterating is pointless while the weights are still to change."""
 
 
@@ -335,12 +335,12 @@ def _components(first: tuple[Residual, ...]) -> list[tuple[str, str]]:
     )
 
 
-SAME_NOISE = 0.01
+_SAME_NOISE = 0.01
 """Relative change of a standard deviation below which the weights are settled."""
 
 
 def alike(a: InstrumentNoise, b: InstrumentNoise) -> bool:
-    return all(abs(b.model[k] - a.model.get(k, 0.0)) <= SAME_NOISE * b.model[k] + 1e-12 for k in b.model)
+    return all(abs(b.model[k] - a.model.get(k, 0.0)) <= _SAME_NOISE * b.model[k] + 1e-12 for k in b.model)
 
 
 def covariance(model: KinematicModel, at: Linearisation) -> FloatArray:

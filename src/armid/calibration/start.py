@@ -20,16 +20,16 @@ from armid.kinematics.rotations import nearest_rotation, rigid
 from armid.robot.elementary import Move
 from armid.robot.robot import Frame, Robot
 
-ENOUGH = 200
+_ENOUGH = 200
 """Configurations used for a start value; more change it by less than the first iteration does."""
-ROUNDS = 40
+_ROUNDS = 40
 """Alternations between sensor and target; each contracts the error by the spread of orientations."""
-WEAK = 0.02
+_WEAK = 0.02
 """Directions of the tool offset that move the target by less than this fraction are left at nominal."""
 
 ALL = (Move.TX, Move.TY, Move.TZ, Move.RX, Move.RY, Move.RZ)
 TRANSLATIONS = ALL[:3]
-SETUP_MOTIONS = {
+_SETUP_MOTIONS = {
     Observed.POINT: TRANSLATIONS,
     Observed.DISTANCE: TRANSLATIONS,
     Observed.PLANE: (Move.TZ, Move.RX, Move.RY),
@@ -52,7 +52,7 @@ class StartFrames:
             seen.setdefault(o.target, set()).add(o.quantity)
             # A fixed point seen by a riding sensor is a point, wherever the sensor is.
             point = o.riding and o.quantity is Observed.POSITION
-            looked.setdefault(o.setup, set()).add(SETUP_MOTIONS.get(Observed.POINT if point else o.quantity, ALL))
+            looked.setdefault(o.setup, set()).add(_SETUP_MOTIONS.get(Observed.POINT if point else o.quantity, ALL))
         setups = {
             name: FrameModel.around(T, next(iter(looked[name])) if len(looked[name]) == 1 else ALL, outside=True)
             for name, T in self.setups.items()
@@ -78,7 +78,7 @@ class StartFrames:
         return out
 
 
-SPREAD = 1e-3
+_SPREAD = 1e-3
 """[m] Targets closer together than this say nothing about how their body is turned."""
 
 
@@ -86,12 +86,12 @@ def _body_frame(targets: Sequence[FloatArray], offsets: Sequence[FloatArray]) ->
     """T_link_body from T_link_target of targets at known places on the body."""
     seen, known = np.array([T[:3, 3] for T in targets]), np.array(offsets)
     first = targets[0][:3, :3]
-    if np.linalg.norm(known - known.mean(axis=0), axis=1).max() < SPREAD:
+    if np.linalg.norm(known - known.mean(axis=0), axis=1).max() < _SPREAD:
         rotation = first
     else:
         # Where the points leave a rotation open (two of them, or all on a line) the first target's own settles it.
         a, b = known - known.mean(axis=0), seen - seen.mean(axis=0)
-        rotation = nearest_rotation(b.T @ a / (a**2).sum() + WEAK * first)
+        rotation = nearest_rotation(b.T @ a / (a**2).sum() + _WEAK * first)
     return rigid(rotation, (seen - known @ rotation.T).mean(axis=0))
 
 
@@ -119,8 +119,8 @@ def start_frames(robot: Robot, measurements: Measurements) -> StartFrames:
 
 
 def chosen(o: Observations) -> slice:
-    """An even selection of at most `ENOUGH` rows."""
-    return slice(None, None, max(1, len(o) // ENOUGH))
+    """An even selection of at most `_ENOUGH` rows."""
+    return slice(None, None, max(1, len(o) // _ENOUGH))
 
 
 def _flange_poses(robot: Robot, q: FloatArray, o: Observations) -> FloatArray:
@@ -164,7 +164,7 @@ def _solve_frames(
     return min(by_rotation, by_position, key=lambda frames: _pose_misfit(frames[0], frames[1], flange, M, m))
 
 
-LEVER = 0.5
+_LEVER = 0.5
 """[m] Distance at which an angle and a displacement count the same when two start values are compared."""
 
 
@@ -173,7 +173,7 @@ def _pose_misfit(Z: FloatArray, X: FloatArray, flange: FloatArray, M: FloatArray
     T = Z @ flange @ X
     away = ((T[:, :3, 3] - m) ** 2).sum(axis=1)
     turned = ((T[:, :3, :3] - M) ** 2).sum(axis=(1, 2)) / 2.0
-    return float(np.mean(away + LEVER**2 * turned))
+    return float(np.mean(away + _LEVER**2 * turned))
 
 
 def _cube_rotations() -> FloatArray:
@@ -198,7 +198,7 @@ def _from_rotations(
         Zr = _mean_rotation(np.einsum("nij,kj,nlk->nil", M, np.eye(3), R @ X[:3, :3]))[np.newaxis]
     # All that the alternation needs of the data: the 81 sums of products of entries.
     sums = np.einsum("nab,ncd->abcd", R, M) / len(M)
-    for _ in range(ROUNDS):
+    for _ in range(_ROUNDS):
         if X is None:
             Xr = nearest_rotation(np.einsum("jikl,skj->sil", sums, Zr))
         if Z is None:
@@ -228,7 +228,7 @@ def tool_offset(
     if not fixed:
         A = (R - R.mean(axis=0)).reshape(-1, 3)
         left = seen - p - R @ nominal
-        t = nominal + np.linalg.lstsq(A, (left - left.mean(axis=0)).ravel(), rcond=WEAK)[0]
+        t = nominal + np.linalg.lstsq(A, (left - left.mean(axis=0)).ravel(), rcond=_WEAK)[0]
     c = Zr @ (seen - p - R @ t).mean(axis=0)
     return t, c
 
@@ -258,12 +258,12 @@ def _alternated(
     Zr: FloatArray, R: FloatArray, p: FloatArray, m: FloatArray, nominal: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Sensor rotations [s, 3, 3] and tool offsets [s, 3] in turn, from many starts at once."""
-    offset = np.linalg.pinv((R - R.mean(axis=0)).reshape(-1, 3), rcond=WEAK)
+    offset = np.linalg.pinv((R - R.mean(axis=0)).reshape(-1, 3), rcond=_WEAK)
     centred = m - m.mean(axis=0)
     left = p + R @ nominal
     left = left - left.mean(axis=0)
     t = np.broadcast_to(nominal, (len(Zr), 3))
-    for _ in range(ROUNDS):
+    for _ in range(_ROUNDS):
         seen = np.einsum("sji,nj->sni", Zr, centred) - left
         t = nominal + seen.reshape(len(Zr), -1) @ offset.T
         placed = p + np.einsum("nij,sj->sni", R, t)
@@ -292,7 +292,7 @@ def _fixed_point(
         A = np.zeros((n, 3, 15))
         A[:, :, :9] = np.einsum("nij,nk->nijk", R, m).reshape(n, 3, 9)
         A[:, :, 9:12], A[:, :, 12:] = R, -np.eye(3)
-        x = np.linalg.lstsq(A.reshape(-1, 15), -p.ravel(), rcond=WEAK**2)[0]
+        x = np.linalg.lstsq(A.reshape(-1, 15), -p.ravel(), rcond=_WEAK**2)[0]
         Xr = nearest_rotation(np.asarray(x[:9], dtype=np.float64).reshape(3, 3))
         left = p + np.einsum("nij,nj->ni", R, m @ Xr.T)
         t, _ = tool_offset(np.eye(3), R, left, np.zeros_like(p), np.zeros(3))

@@ -23,7 +23,7 @@ from armid.page import Table
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 
-WHAT = "a calibration folder"
+_WHAT = "a calibration folder"
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -90,9 +90,9 @@ def load_calibration(folder: str | Path) -> StoredCalibration:
     """
     folder = Path(folder)
     path = folder / SUMMARY
-    data = read_json(path, WHAT, schema=FORMAT, key="format")
+    data = read_json(path, _WHAT, schema=FORMAT, key="format")
     robot = load_robot(folder / ROBOT)
-    found: StoredCalibration = restored(path, data, lambda value: _stored(folder, robot, value), WHAT)
+    found: StoredCalibration = restored(path, data, lambda value: _stored(folder, robot, value), _WHAT)
     return found
 
 

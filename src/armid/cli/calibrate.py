@@ -13,7 +13,7 @@ from armid.cli.output import check_folder, render, verb
 from armid.cli.variadic import VariadicCommand
 from armid.kinematics.words import Term, UnknownGeometry
 
-COMMAND = VariadicCommand
+_COMMAND = VariadicCommand
 """Takes several words after --validate."""
 
 

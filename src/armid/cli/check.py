@@ -13,7 +13,7 @@ from armid.words import numbers
 SideWord = Literal["link", "motor", "current", "commanded"]
 
 
-def format_word(text: str) -> str:
+def _format_word(text: str) -> str:
     """A reader or preset."""
     from armid.logs.readers.files import OPENERS, PRESETS
 
@@ -22,10 +22,10 @@ def format_word(text: str) -> str:
     return text
 
 
-def thresholds_asked(context: typer.Context, asked: bool) -> None:
+def _thresholds_asked(context: typer.Context, asked: bool) -> None:
     """Prints the thresholds and ends before a robot and a log are missed."""
     if asked:
-        show_thresholds(as_json=bool(context.params.get("as_json")))
+        _show_thresholds(as_json=bool(context.params.get("as_json")))
         raise typer.Exit
 
 
@@ -38,7 +38,7 @@ def check(
     format: Annotated[
         str | None,
         typer.Option(
-            "--format", metavar="PRESET", parser=format_word, help="csv, npz, parquet, mat, libfranka, rtde, ..."
+            "--format", metavar="PRESET", parser=_format_word, help="csv, npz, parquet, mat, libfranka, rtde, ..."
         ),
     ] = None,
     topic: Annotated[str | None, typer.Option("--topic", help="JointState topic of a ROS bag.")] = None,
@@ -51,7 +51,7 @@ def check(
         bool,
         typer.Option(
             "--thresholds",
-            callback=thresholds_asked,
+            callback=_thresholds_asked,
             help="Print the numbers that decide what is said about logs and results; needs neither ROBOT nor LOG.",
         ),
     ] = False,
@@ -74,7 +74,7 @@ def check(
     render(checked, as_json=as_json, files=() if out is None else checked.save(out))
 
 
-def show_thresholds(*, as_json: bool) -> None:
+def _show_thresholds(*, as_json: bool) -> None:
     """The tables of thresholds, of logs and of results."""
     from dataclasses import asdict
     from importlib import import_module

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from armid.identification.result import Result
     from armid.studies.hand_over import HandOver
 
-PROGRAM = "armid"
+_PROGRAM = "armid"
 
 ARGUMENTS: ContextVar[tuple[str, ...]] = ContextVar("arguments", default=())
 """Words after the program's name; set by the command group, empty when a verb is called from Python."""
@@ -23,7 +23,7 @@ ARGUMENTS: ContextVar[tuple[str, ...]] = ContextVar("arguments", default=())
 def command_line() -> str:
     """What was typed, quoted for a shell; empty when no command line led here."""
     words = ARGUMENTS.get()
-    return shlex.join((PROGRAM, *words)) if words else ""
+    return shlex.join((_PROGRAM, *words)) if words else ""
 
 
 def command_record(known: Iterable[str] = ()) -> CommandRecord:

@@ -18,8 +18,8 @@ from armid.documents import read_yaml
 from armid.errors import ArmidError, InputError, UnknownNameError
 
 FLAG = "--config"
-EVERY_VERB = "all"
-NOT_SETTINGS = ("help",)
+_EVERY_VERB = "all"
+_NOT_SETTINGS = ("help",)
 """Options that do something of their own and have no value to keep in a file."""
 
 
@@ -86,9 +86,9 @@ def _defaults(path: Path, group: typer.core.TyperGroup, ctx: Any) -> dict[str, d
     commands = {name: command for name in group.list_commands(ctx) if (command := group.get_command(ctx, name))}
     known = {name: _settings(command) for name, command in commands.items()}
     for section in content:
-        if section != EVERY_VERB and section not in known:
-            raise UnknownNameError(f"verb (in {path})", section, (EVERY_VERB, *known))
-    common = _section_of(content, EVERY_VERB, path)
+        if section != _EVERY_VERB and section not in known:
+            raise UnknownNameError(f"verb (in {path})", section, (_EVERY_VERB, *known))
+    common = _section_of(content, _EVERY_VERB, path)
     _check_names(common, {key for options in known.values() for key in options}, f"setting of any verb (in {path})")
     out = {}
     for verb, options in known.items():
@@ -114,7 +114,7 @@ def _settings(command: Any) -> dict[str, Any]:
     for parameter in command.params:
         long = [word for word in parameter.opts if word.startswith("--")]
         key = long[0].removeprefix("--") if long else parameter.name
-        if key not in NOT_SETTINGS:
+        if key not in _NOT_SETTINGS:
             out[key] = parameter
     return out
 

@@ -12,7 +12,7 @@ from armid.cli.output import check_folder, progress, render, verb
 from armid.cli.variadic import VariadicCommand
 from armid.parameters.effects import DEFAULT_FRICTION, PayloadRuns, TorqueSide
 
-COMMAND = VariadicCommand
+_COMMAND = VariadicCommand
 """Takes several words after --validate."""
 
 

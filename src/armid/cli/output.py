@@ -78,7 +78,7 @@ def console() -> Console:
     return Console(stderr=True)
 
 
-SEVERITY_COLOURS = {"info": "dim", "warning": "yellow", "error": "bold red"}
+_SEVERITY_COLOURS = {"info": "dim", "warning": "yellow", "error": "bold red"}
 
 
 def show_notes(notes: Iterable[Note]) -> None:
@@ -89,7 +89,7 @@ def show_notes(notes: Iterable[Note]) -> None:
     for note in notes:
         severity = note.severity.value
         about = f" ({note.subject})" if note.subject and note.subject not in note.message else ""
-        screen.print(Text.assemble((severity, SEVERITY_COLOURS[severity]), f" {note.code}{about}: {note.message}"))
+        screen.print(Text.assemble((severity, _SEVERITY_COLOURS[severity]), f" {note.code}{about}: {note.message}"))
 
 
 def show_files(files: Iterable[str | Path], lead: str = "wrote ") -> None:

@@ -18,7 +18,7 @@ FORMATS = ("csv", "npz", "parquet", "libfranka", "rtde", "mcap", "all")
 MISTAKES = ("torque-sign", "degrees", "joint-order", "gravity-compensated", "mounting")
 
 
-def repeatable(flag: str, known: tuple[str, ...], metavar: str, text: str) -> Any:
+def _repeatable(flag: str, known: tuple[str, ...], metavar: str, text: str) -> Any:
     """An option that may be repeated: words of a fixed set, with or without `=` and more behind them. Gives them as typed."""
 
     def parse(text: str) -> str:
@@ -31,11 +31,11 @@ def repeatable(flag: str, known: tuple[str, ...], metavar: str, text: str) -> An
 
 
 FormatOption = Annotated[
-    list[str] | None, repeatable("--format", FORMATS, "WORD", f"{', '.join(FORMATS)}; csv by default")
+    list[str] | None, _repeatable("--format", FORMATS, "WORD", f"{', '.join(FORMATS)}; csv by default")
 ]
 MistakeOption = Annotated[
     list[str] | None,
-    repeatable(
+    _repeatable(
         "--mistake",
         MISTAKES,
         "WORD[=JOINT,...]",

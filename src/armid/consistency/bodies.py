@@ -15,7 +15,7 @@ from armid.parameters.space import named_parameter
 BASIS: FloatArray = np.array([pseudo_inertia(row) for row in np.eye(N_INERTIAL)])
 """Pseudo-inertia of each unit parameter, shape [10, 4, 4]: P(pi) = sum of pi_k BASIS[k]."""
 
-NON_NEGATIVE = (
+_NON_NEGATIVE = (
     "rotor_inertia",
     *(f"{side}{quantity}" for side in ("", "motor_", "coupled_") for quantity in ("viscous", "coulomb")),
 )
@@ -60,7 +60,7 @@ def bodies_of(names: Sequence[str]) -> tuple[Body, ...]:
 def non_negative_columns(names: Sequence[str]) -> npt.NDArray[np.intp]:
     """Columns of parameters that cannot be negative."""
     quantities = [named_parameter(name).quantity for name in names]
-    return np.array([i for i, quantity in enumerate(quantities) if quantity in NON_NEGATIVE], dtype=np.intp)
+    return np.array([i for i, quantity in enumerate(quantities) if quantity in _NON_NEGATIVE], dtype=np.intp)
 
 
 def other_columns(names: Sequence[str], bodies: Sequence[Body]) -> npt.NDArray[np.intp]:

@@ -37,9 +37,9 @@ __all__ = [
     "support_of_box",
 ]
 
-MANY_ROWS = 2
+_MANY_ROWS = 2
 """Rows per variable in them from which on copies of the variables make a program faster."""
-ACTIVE = 1e-4
+_ACTIVE = 1e-4
 """Slack relative to the prior body's own size below which a bound is the one that decided."""
 
 
@@ -141,12 +141,12 @@ class Bounds:
         p = len(names)
         out: list[Constraint] = []
         for owner, (low, high) in self.mass.items():
-            out += interval(f"mass of {owner}", [known[owner].columns[0]], low, high, p)
+            out += _interval(f"mass of {owner}", [known[owner].columns[0]], low, high, p)
         for owner, places in self.where.items():
             out += [placed(known[owner], place, p) for place in places]
         if self.total_mass is not None:
             links = [body.columns[0] for body in bodies if body.link is not None]
-            out += interval("total mass of the links", links, *self.total_mass, p)
+            out += _interval("total mass of the links", links, *self.total_mass, p)
         if self.non_negative_drives:
             rows = np.eye(p)[non_negative_columns(names)]
             if len(rows):
@@ -162,7 +162,7 @@ class Bounds:
     def active(self, names: Sequence[str], bodies: Sequence[Body], x: FloatArray, scale: FloatArray) -> tuple[str, ...]:
         """Labels of the statements that hold with no slack left: without them the estimate would be another."""
         found = self.constraints(names, bodies)
-        return tuple(dict.fromkeys(c.label for c in found if c.slack(x, scale) < ACTIVE))
+        return tuple(dict.fromkeys(c.label for c in found if c.slack(x, scale) < _ACTIVE))
 
     def broken(
         self, names: Sequence[str], bodies: Sequence[Body], x: FloatArray, scale: FloatArray, *, tolerance: float = 1e-5
@@ -178,7 +178,7 @@ class Bounds:
         return replace(self, where=both, notes=(*self.notes, *notes))
 
 
-def interval(label: str, columns: Sequence[int], low: float, high: float, p: int) -> list[Constraint]:
+def _interval(label: str, columns: Sequence[int], low: float, high: float, p: int) -> list[Constraint]:
     """Low <= sum of these parameters <= high, as far as finite; one equation when they are the same."""
     row = np.zeros((1, p))
     row[0, list(columns)] = 1.0
@@ -210,7 +210,7 @@ def add_constraint(program: ConicProgram, constraint: Constraint, scale: FloatAr
         case Kind.NON_NEGATIVE:
             used = np.flatnonzero(np.any(G != 0.0, axis=0))
             rows, constants = G / sizes[:, np.newaxis], h / sizes
-            if len(rows) > MANY_ROWS * len(used):
+            if len(rows) > _MANY_ROWS * len(used):
                 program.non_negative_on(used, rows[:, used], constants)
             else:
                 program.non_negative(rows, constants)

@@ -33,7 +33,7 @@ from armid.consistency.places import CentreBox, CentreEllipsoid, Where
 from armid.errors import InputError, UnknownNameError
 from armid.robot.robot import Robot
 
-KEYS = (
+_KEYS = (
     "mass",
     "total_mass",
     "centre",
@@ -44,8 +44,8 @@ KEYS = (
     "about_centre",
     "inequalities",
 )
-GEOMETRY_KEYS = ("links", "margin", "moments")
-INEQUALITY_KEYS = (
+_GEOMETRY_KEYS = ("links", "margin", "moments")
+_INEQUALITY_KEYS = (
     "ratio",
     "off_diagonal",
     "smallest_inertia",
@@ -54,10 +54,10 @@ INEQUALITY_KEYS = (
     "slender_ratio",
     "around_prior",
 )
-KNOWLEDGE = {"mass": (0, 1), "centre": (1, 3), "inertia": (4, 6)}
+_KNOWLEDGE = {"mass": (0, 1), "centre": (1, 3), "inertia": (4, 6)}
 """First place and number of each quantity within mu."""
-AXES = "xyz"
-MAX_BYTES = 1 << 20
+_AXES = "xyz"
+_MAX_BYTES = 1 << 20
 
 
 def read_bounds(path: str | Path, robot: Robot) -> Bounds:
@@ -66,29 +66,29 @@ def read_bounds(path: str | Path, robot: Robot) -> Bounds:
     Raises:
         InputError: not YAML, unknown keys or values; names the key.
     """
-    content = checked(parsed(Path(path)), KEYS, f"key in {path}")
+    content = checked(parsed(Path(path)), _KEYS, f"key in {path}")
 
     def owned(key: str, read: Callable[[Any, str], Any]) -> dict[str, Any]:
         items = table(content.get(key, {}), f"{path}: {key}")
-        return {owner(robot, name): read(value, f"{path}: {key} of {name}") for name, value in items.items()}
+        return {_owner(robot, name): read(value, f"{path}: {key} of {name}") for name, value in items.items()}
 
     places: dict[str, tuple[Where, ...]] = {}
     for key, read in (("centre", box), ("ellipsoid", ellipsoid)):
         for name, place in owned(key, read).items():
             places[name] = (*places.get(name, ()), place)
     bounds = Bounds(
-        mass=owned("mass", interval),
+        mass=owned("mass", _interval),
         where=places,
-        total_mass=interval(content["total_mass"], f"{path}: total_mass") if "total_mass" in content else None,
+        total_mass=_interval(content["total_mass"], f"{path}: total_mass") if "total_mass" in content else None,
         non_negative_drives=flag(content.get("non_negative_drives", True), f"{path}: non_negative_drives"),
-        knowledge=tuple(replace(k, owner=name) for name, k in owned("about_centre", knowledge).items()),
+        knowledge=tuple(replace(k, owner=name) for name, k in owned("about_centre", _knowledge).items()),
         inequalities=inequalities(content.get("inequalities", {}), robot, f"{path}: inequalities"),
     )
     shapes = geometry(content, path)
     return bounds if shapes is None else shapes.apply(robot, bounds)
 
 
-def owner(robot: Robot, name: str) -> str:
+def _owner(robot: Robot, name: str) -> str:
     """`link3` of either name of a link; the payload is itself."""
     return name if name == "payload" else f"link{owner_index(robot, name) + 1}"
 
@@ -99,7 +99,7 @@ def geometry(content: dict[str, Any], path: str | Path) -> GeometryBounds | None
     if isinstance(value, bool):
         return GeometryBounds() if value else None
     where = f"{path}: geometry"
-    given = checked(table(value, where), GEOMETRY_KEYS, f"key in {where}")
+    given = checked(table(value, where), _GEOMETRY_KEYS, f"key in {where}")
     if "links" in given and not isinstance(given["links"], list):
         raise InputError(f"{where}: links", repr(given["links"]), "expected a list of links")
     out = GeometryBounds(links=tuple(str(x) for x in given["links"]) if "links" in given else None)
@@ -110,22 +110,22 @@ def geometry(content: dict[str, Any], path: str | Path) -> GeometryBounds | None
 
 def inequalities(value: Any, robot: Robot, where: str) -> ThesisInequalities:
     """Numbers of eq. 3.53 that differ from those of [Halper2024]."""
-    given = checked(table(value, where), INEQUALITY_KEYS, f"key in {where}")
+    given = checked(table(value, where), _INEQUALITY_KEYS, f"key in {where}")
     slender = {}
     for name, axis in table(given.pop("slender", {}), f"{where}: slender").items():
-        if axis not in tuple(AXES):
+        if axis not in tuple(_AXES):
             raise InputError(f"{where}: slender of {name}", repr(axis), "expected x, y or z")
-        slender[owner(robot, name)] = AXES.index(axis)
+        slender[_owner(robot, name)] = _AXES.index(axis)
     plain: dict[str, Any] = {key: numbers([item], 1, f"{where}: {key}")[0] for key, item in given.items()}
     return ThesisInequalities(slender=slender, **plain)
 
 
-def knowledge(value: Any, where: str) -> Knowledge:
+def _knowledge(value: Any, where: str) -> Knowledge:
     """Values and deviations about a centre of mass; the owner is filled in later."""
-    given = checked(table(value, where), tuple(KNOWLEDGE), f"key in {where}")
+    given = checked(table(value, where), tuple(_KNOWLEDGE), f"key in {where}")
     values, deviations = np.zeros(10), np.full(10, inf)
     for key, pair in given.items():
-        first, count = KNOWLEDGE[key]
+        first, count = _KNOWLEDGE[key]
         if not isinstance(pair, list) or len(pair) != 2:
             raise InputError(f"{where}: {key}", repr(pair), "expected a value and its standard deviation")
         stated = numbers(pair[0] if count > 1 else [pair[0]], count, f"{where}: {key}")
@@ -162,13 +162,13 @@ def parsed(path: Path) -> dict[str, Any]:
     import yaml
 
     try:
-        if path.stat().st_size > MAX_BYTES:
+        if path.stat().st_size > _MAX_BYTES:
             raise InputError(path, "larger than a bounds file can be")
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise InputError(path, f"not a bounds file ({error})") from None
     if not isinstance(content, dict):
-        raise InputError(path, "not a mapping", f"expected some of {', '.join(KEYS)}")
+        raise InputError(path, "not a mapping", f"expected some of {', '.join(_KEYS)}")
     return {str(key): value for key, value in content.items()}
 
 
@@ -193,7 +193,7 @@ def flag(value: Any, where: str) -> bool:
     return value
 
 
-def interval(value: Any, where: str) -> tuple[float, float]:
+def _interval(value: Any, where: str) -> tuple[float, float]:
     """Lowest and highest; a single number is known exactly."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = [value, value]

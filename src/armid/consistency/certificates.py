@@ -18,9 +18,9 @@ from armid.kernels.dynamics import mass_matrix
 from armid.parameters.inertial import N_INERTIAL
 from armid.robot.robot import Robot
 
-CONFIGURATIONS = 2000
+_CONFIGURATIONS = 2000
 """Random configurations at which M(q) is checked."""
-WHOLE_TURN = np.pi
+_WHOLE_TURN = np.pi
 """Range used for joints without position limits [rad, or m]."""
 
 
@@ -75,7 +75,7 @@ def certify(
     return Certificates(
         pseudo_inertia=consistent.smallest_eigenvalues,
         mass_matrix=smallest_mass_matrix_eigenvalue(robot, consistent.names, consistent.values, seed=seed),
-        configurations=CONFIGURATIONS,
+        configurations=_CONFIGURATIONS,
         proven=bound > 0.0,
         distance=test.distance,
         distance_limit=test.limit,
@@ -87,28 +87,28 @@ def certify(
     )
 
 
-def random_configurations(robot: Robot, count: int, seed: int) -> FloatArray:
+def _random_configurations(robot: Robot, count: int, seed: int) -> FloatArray:
     """Uniform within the position limits, shape [count, n_joints], in drive coordinates."""
     lower, upper = robot.limit("lower"), robot.limit("upper")
-    lower = np.where(np.isfinite(lower), lower, -WHOLE_TURN)
-    upper = np.where(np.isfinite(upper), upper, WHOLE_TURN)
+    lower = np.where(np.isfinite(lower), lower, -_WHOLE_TURN)
+    upper = np.where(np.isfinite(upper), upper, _WHOLE_TURN)
     return np.random.default_rng(seed).uniform(lower, upper, size=(count, robot.n_joints))
 
 
 def smallest_mass_matrix_eigenvalue(
-    robot: Robot, names: tuple[str, ...], values: FloatArray, *, seed: int = 0, count: int = CONFIGURATIONS
+    robot: Robot, names: tuple[str, ...], values: FloatArray, *, seed: int = 0, count: int = _CONFIGURATIONS
 ) -> float:
     """Of M(q) with rotor inertias over random configurations within the limits; the payload rides on the last link."""
-    inertial = moving_bodies(robot, names, values, payload=True)
-    rotor = np.diag(rotor_inertias(robot, names, values))
-    M = mass_matrix(robot, random_configurations(robot, count, seed), inertial=inertial) + rotor
+    inertial = _moving_bodies(robot, names, values, payload=True)
+    rotor = np.diag(_rotor_inertias(robot, names, values))
+    M = mass_matrix(robot, _random_configurations(robot, count, seed), inertial=inertial) + rotor
     return float(np.linalg.eigvalsh(M)[:, 0].min())
 
 
 def proven_eigenvalue(robot: Robot, names: tuple[str, ...], values: FloatArray) -> float:
     """Below every eigenvalue of M(q), with a payload or without: a payload can only add to M(q)."""
-    bodies = moving_bodies(robot, names, values, payload=False)
-    return mass_matrix_bound(robot, bodies, rotor_inertias(robot, names, values))
+    bodies = _moving_bodies(robot, names, values, payload=False)
+    return mass_matrix_bound(robot, bodies, _rotor_inertias(robot, names, values))
 
 
 def nearest_standard(free: Estimate, consistent: ConsistentEstimate) -> FloatArray:
@@ -121,7 +121,7 @@ def nearest_standard(free: Estimate, consistent: ConsistentEstimate) -> FloatArr
     return consistent.values + scale * smallest_solution(free.base.projection * scale, miss)
 
 
-def moving_bodies(robot: Robot, names: tuple[str, ...], values: FloatArray, *, payload: bool) -> FloatArray:
+def _moving_bodies(robot: Robot, names: tuple[str, ...], values: FloatArray, *, payload: bool) -> FloatArray:
     """Ten parameters of every link, shape [10 n], the payload added to the last when asked for."""
     inertial = np.zeros(robot.n_joints * N_INERTIAL)
     for body in bodies_of(names):
@@ -131,7 +131,7 @@ def moving_bodies(robot: Robot, names: tuple[str, ...], values: FloatArray, *, p
     return inertial
 
 
-def rotor_inertias(robot: Robot, names: tuple[str, ...], values: FloatArray) -> FloatArray:
+def _rotor_inertias(robot: Robot, names: tuple[str, ...], values: FloatArray) -> FloatArray:
     """[kg m^2, or kg], shape [n]; zero where they are no parameters."""
     known = dict(zip(names, values, strict=True))
     return np.array([known.get(f"joint{i + 1}.rotor_inertia", 0.0) for i in range(robot.n_joints)])

@@ -27,13 +27,13 @@ from armid.information.status import EstimationError, Status
 from armid.notes import Note, Severity
 from armid.parameters.inertial import pseudo_inertia
 
-DATA_SHARE = 0.9
+_DATA_SHARE = 0.9
 """A parameter with at least this resolution counts as determined by the data."""
-PRIOR_SHARE = 0.1
+_PRIOR_SHARE = 0.1
 """And with less than this, as determined by the prior."""
 
 
-EIGENVALUE_FLOOR = 1e-10
+_EIGENVALUE_FLOOR = 1e-10
 """Of a correlation matrix: smaller ones are round-off of nearly dependent parameters."""
 
 
@@ -84,7 +84,7 @@ class ConsistentEstimate:
     def determined_by(self) -> tuple[str, ...]:
         """`data`, `prior` or `both` for every parameter."""
         return tuple(
-            "data" if share >= DATA_SHARE else "prior" if share < PRIOR_SHARE else "both" for share in self.data_share
+            "data" if share >= _DATA_SHARE else "prior" if share < _PRIOR_SHARE else "both" for share in self.data_share
         )
 
     @property
@@ -179,10 +179,10 @@ class Consistency:
         if solution.status is Status.SOLVED:
             return solution, scale
         why = contradiction(self.bounds, prior, scale)
-        raise EstimationError(Status.INFEASIBLE if why else solution.status, why or unsolved(solution))
+        raise EstimationError(Status.INFEASIBLE if why else solution.status, why or _unsolved(solution))
 
 
-def unsolved(solution: ConicSolution) -> str:
+def _unsolved(solution: ConicSolution) -> str:
     return f"consistent estimate ({solution.detail})"
 
 
@@ -226,7 +226,7 @@ def honest_information(estimate: Estimate) -> Information:
     C = np.array(estimate.covariance)
     deviations = np.sqrt(np.maximum(np.diag(C), 1e-300))
     values, vectors = np.linalg.eigh(C / np.outer(deviations, deviations))
-    root = (vectors / np.sqrt(np.maximum(values, EIGENVALUE_FLOOR))).T / deviations
+    root = (vectors / np.sqrt(np.maximum(values, _EIGENVALUE_FLOOR))).T / deviations
     p = len(estimate.base.parameters)
     factor = triangular(np.column_stack([root @ estimate.base.projection, root @ estimate.values]))
     channel = ChannelInformation("estimate", np.arange(p), factor, float(len(estimate)))

@@ -12,11 +12,11 @@ from armid.consistency.prior import Prior
 from armid.consistency.program import ConicProgram
 from armid.consistency.regularisers import relative_basis
 
-SMALLEST_MARGIN = 1e-4
+_SMALLEST_MARGIN = 1e-4
 """Of a body relative to its prior, for this question, when none is asked for."""
-GIVE = 1e-3
+_GIVE = 1e-3
 """Of the least body there can be: statements that need more are contradictory."""
-WEAK_PULL = 1e-4
+_WEAK_PULL = 1e-4
 """Towards small parameters, so that the program has one answer; too weak to be worth breaking a statement for."""
 
 
@@ -52,22 +52,22 @@ def possible(constraints: Sequence[Constraint], prior: Prior, scale: FloatArray,
     Statements about places leave the mass free, so bodies of hardly any mass almost satisfy them; the give is therefore
     measured against the margin, the least body there can be.
     """
-    least = max(margin, SMALLEST_MARGIN)
+    least = max(margin, _SMALLEST_MARGIN)
     p = len(scale)
     program = ConicProgram(p + 1)
     add_bodies(program, prior, scale, least)
     for constraint in constraints:
-        relax(program, constraint, scale, p)
+        _relax(program, constraint, scale, p)
     give = np.zeros((1, p + 1))
     give[0, p] = 1.0
     program.non_negative(give, np.zeros(1))
     program.f[p] = 1.0
-    program.add_squares(np.eye(p), np.zeros(p), WEAK_PULL)
+    program.add_squares(np.eye(p), np.zeros(p), _WEAK_PULL)
     solution = program.solve(tolerance=1e-10)
-    return bool(solution.v[p] < GIVE * least)
+    return bool(solution.v[p] < _GIVE * least)
 
 
-def relax(program: ConicProgram, constraint: Constraint, scale: FloatArray, give: int) -> None:
+def _relax(program: ConicProgram, constraint: Constraint, scale: FloatArray, give: int) -> None:
     """A statement that may be broken by the variable `give` times the least body, rows of length one."""
     G = constraint.G * scale
     sizes = np.maximum(np.linalg.norm(G, axis=1), 1e-300)

@@ -22,17 +22,17 @@ from armid.robot.robot import Link
 MOST_HALF_SPACES = 32
 """Per link: a ball is then met within a tenth of its radius, a link's mesh within a few millimetres, and seven links
 still solve in well under 50 ms."""
-MOST_CANDIDATES = 2000
+_MOST_CANDIDATES = 2000
 """Facets that are looked at; fine meshes have more of them in almost the same directions."""
-CLOSE_ENOUGH = 1e-3
+_CLOSE_ENOUGH = 1e-3
 """[m]; a half-space that would cut off less is not worth its row."""
-THINNEST = 1e-3
+_THINNEST = 1e-3
 """[m]; flat shapes are widened by this much, so that a body with volume fits in."""
-BALL_DIRECTIONS = 120
-MARGIN_DIRECTIONS = 30
-ELLIPSOID_DIRECTIONS = 300
-DISC_DIRECTIONS = 24
-ELLIPSOID_TOLERANCE = 1e-3
+_BALL_DIRECTIONS = 120
+_MARGIN_DIRECTIONS = 30
+_ELLIPSOID_DIRECTIONS = 300
+_DISC_DIRECTIONS = 24
+_ELLIPSOID_TOLERANCE = 1e-3
 """Relative, of the smallest ellipsoid; it is scaled to contain everything afterwards, so this costs a little size only."""
 
 
@@ -61,10 +61,10 @@ class Solid:
         """Points of a polytope that contains the solid and is close to it, shape [m, 3]; exact without disc and ball."""
         points = self.points
         if self.disc > 0.0:
-            points = (points[:, np.newaxis] + self.disc * circle(self.axis)).reshape(-1, 3)
+            points = (points[:, np.newaxis] + self.disc * _circle(self.axis)).reshape(-1, 3)
         if self.ball > 0.0:
             # A margin around a mesh needs little roundness of its own.
-            directions = sphere(BALL_DIRECTIONS if len(points) <= 2 else MARGIN_DIRECTIONS)
+            directions = sphere(_BALL_DIRECTIONS if len(points) <= 2 else _MARGIN_DIRECTIONS)
             points = (points[:, np.newaxis] + self.ball * directions).reshape(-1, 3)
         return points
 
@@ -132,11 +132,11 @@ def enclosure(solids: Sequence[Solid], *, most: int = MOST_HALF_SPACES) -> Enclo
         solids: of one link.
         most: half-spaces, at least six.
     """
-    solids = thick_enough(solids)
+    solids = _thick_enough(solids)
     points = hull_points(np.concatenate([solid.corners() for solid in solids]))
-    centre, A = ellipsoid_around(points)
+    centre, A = _ellipsoid_around(points)
     axes = np.linalg.svd(A)[2]
-    normals, offsets, excess = chosen_half_spaces(solids, points, np.vstack([axes, -axes]), most)
+    normals, offsets, excess = _chosen_half_spaces(solids, points, np.vstack([axes, -axes]), most)
     slabs = np.column_stack([axes, -support(solids, -axes), support(solids, axes)])
     return Enclosure(normals=normals, offsets=offsets, centre=centre, A=A, slabs=slabs, excess=excess)
 
@@ -146,16 +146,16 @@ def support(solids: Sequence[Solid], directions: FloatArray) -> FloatArray:
     return np.asarray(np.max([solid.support(directions) for solid in solids], axis=0))
 
 
-def thick_enough(solids: Sequence[Solid]) -> tuple[Solid, ...]:
+def _thick_enough(solids: Sequence[Solid]) -> tuple[Solid, ...]:
     """The same solids, widened when together they are flat."""
     points = np.concatenate([solid.corners() for solid in solids])
     flattest = np.linalg.eigh(np.cov(points.T))[1][:, 0]
-    if np.ptp(points @ flattest) > 2.0 * THINNEST:
+    if np.ptp(points @ flattest) > 2.0 * _THINNEST:
         return tuple(solids)
-    return tuple(Solid(s.points, s.axis, s.disc, s.ball + THINNEST) for s in solids)
+    return tuple(Solid(s.points, s.axis, s.disc, s.ball + _THINNEST) for s in solids)
 
 
-def chosen_half_spaces(
+def _chosen_half_spaces(
     solids: Sequence[Solid], points: FloatArray, first: FloatArray, most: int
 ) -> tuple[FloatArray, FloatArray, float]:
     """Normals [k, 3], offsets [k] and how far corners stand off: facet by facet, the one that cuts off most next.
@@ -169,7 +169,7 @@ def chosen_half_spaces(
     from scipy.spatial import ConvexHull, HalfspaceIntersection
 
     candidates = np.unique(np.round(ConvexHull(points).equations[:, :3], 9), axis=0)
-    candidates = candidates[:: len(candidates) // MOST_CANDIDATES + 1]
+    candidates = candidates[:: len(candidates) // _MOST_CANDIDATES + 1]
     candidates /= np.linalg.norm(candidates, axis=1, keepdims=True)
     reach = support(solids, candidates)
     normals, offsets = first, support(solids, first)
@@ -179,24 +179,24 @@ def chosen_half_spaces(
         corners = outer.intersections[np.isfinite(outer.intersections).all(axis=1)]
         off = np.max(candidates @ corners.T, axis=1) - reach
         worst = int(np.argmax(off))
-        if off[worst] <= CLOSE_ENOUGH or len(normals) >= most:
+        if off[worst] <= _CLOSE_ENOUGH or len(normals) >= most:
             outer.close()
             return normals, offsets, max(float(off[worst]), 0.0)
         normals, offsets = np.vstack([normals, candidates[worst]]), np.append(offsets, reach[worst])
         outer.add_halfspaces(np.append(candidates[worst], -reach[worst])[np.newaxis])
 
 
-def ellipsoid_around(points: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _ellipsoid_around(points: FloatArray) -> tuple[FloatArray, FloatArray]:
     """A small ellipsoid |A (x - centre)| <= 1 that contains all points: Khachiyan's ascent [Todd2007]."""
     # The outermost in many directions are enough to shape it; the others only have to be inside.
-    outer = points[np.unique(np.argmax(sphere(ELLIPSOID_DIRECTIONS) @ points.T, axis=1))]
+    outer = points[np.unique(np.argmax(sphere(_ELLIPSOID_DIRECTIONS) @ points.T, axis=1))]
     n, d = outer.shape
     lifted = np.column_stack([outer, np.ones(n)])
     u = np.full(n, 1.0 / n)
     for _ in range(1000):
         distance = np.einsum("ij,ij->i", lifted @ np.linalg.inv(lifted.T @ (u[:, np.newaxis] * lifted)), lifted)
         worst = int(np.argmax(distance))
-        if distance[worst] <= (1.0 + ELLIPSOID_TOLERANCE) * (d + 1):
+        if distance[worst] <= (1.0 + _ELLIPSOID_TOLERANCE) * (d + 1):
             break
         step = (distance[worst] - d - 1.0) / ((d + 1) * (distance[worst] - 1.0))
         u *= 1.0 - step
@@ -229,9 +229,9 @@ def sphere(count: int) -> FloatArray:
     return read_only(points / np.min(-ConvexHull(points).equations[:, 3]))
 
 
-def circle(axis: FloatArray) -> FloatArray:
+def _circle(axis: FloatArray) -> FloatArray:
     """Corners of a polygon around the unit disc across an axis, shape [DISC_DIRECTIONS, 3]."""
     x = np.cross(np.eye(3)[int(np.argmin(np.abs(axis)))], axis)
-    x /= np.linalg.norm(x) * np.cos(np.pi / DISC_DIRECTIONS)
-    turn = 2.0 * np.pi * np.arange(DISC_DIRECTIONS) / DISC_DIRECTIONS
+    x /= np.linalg.norm(x) * np.cos(np.pi / _DISC_DIRECTIONS)
+    turn = 2.0 * np.pi * np.arange(_DISC_DIRECTIONS) / _DISC_DIRECTIONS
     return np.outer(np.cos(turn), x) + np.outer(np.sin(turn), np.cross(axis, x))

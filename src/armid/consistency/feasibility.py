@@ -17,15 +17,15 @@ from armid.estimation.estimate import Estimate
 from armid.estimation.quantiles import chi_square_quantile, chi_square_tail
 from armid.information.status import EstimationError
 
-LEVEL = 0.95
-NO_PULL = 1e-6
+_LEVEL = 0.95
+_NO_PULL = 1e-6
 """Weight that only picks one of the equally near bodies; a millionth of a standard deviation does not move the answer."""
-ON_THE_EDGE = 1e-3
+_ON_THE_EDGE = 1e-3
 """Eigenvalue relative to the prior body below which the nearest body counts as flat there. Too many flat directions make the
 test more careful, never less."""
-DEPENDENT = 1e-8
+_DEPENDENT = 1e-8
 """Relative singular value below which directions count as dependent."""
-SAME_DIRECTION = 0.999
+_SAME_DIRECTION = 0.999
 """Cosine of the angle from which on a normal counts as one of the base parameters' directions."""
 
 
@@ -52,7 +52,7 @@ class Feasibility:
     @property
     def limit(self) -> float:
         """95 % quantile of what the distance can be under noise alone, whatever the true bodies are."""
-        return chi_square_quantile(LEVEL, self.parameters)
+        return chi_square_quantile(_LEVEL, self.parameters)
 
     @property
     def p_value(self) -> float:
@@ -65,12 +65,12 @@ def feasibility(free: Estimate, prior: Prior) -> Feasibility:
     factor = honest_information(free).stacked()
     R, z = factor[:-1, :-1], factor[:-1, -1]
     try:
-        solution, units = Consistency(PullBack(NO_PULL), Bounds(margin=0.0)).solve(R, z, prior, 0.0)
+        solution, units = Consistency(PullBack(_NO_PULL), Bounds(margin=0.0)).solve(R, z, prior, 0.0)
     except EstimationError:
         return Feasibility(inf, len(free), len(free))
     x = solution.v[: len(units)] * units
     miss = R @ x - z
-    return Feasibility(float(miss @ miss), seen_normals(free.base.projection, x, prior), len(free))
+    return Feasibility(float(miss @ miss), _seen_normals(free.base.projection, x, prior), len(free))
 
 
 def distance_to_physical(free: Estimate, prior: Prior) -> float:
@@ -78,30 +78,30 @@ def distance_to_physical(free: Estimate, prior: Prior) -> float:
     return feasibility(free, prior).distance
 
 
-def seen_normals(P: FloatArray, x: FloatArray, prior: Prior) -> int:
+def _seen_normals(P: FloatArray, x: FloatArray, prior: Prior) -> int:
     """How many independent normals of the possible bodies at x are combinations of base parameters b = P x.
 
     By the angles between the two spans: solvers place flat directions to a few digits only.
     """
     scale = parameter_scale(prior)
-    normals, base = directions(edge_normals(x, prior) * scale), directions(P * scale)
-    return int(np.sum(np.linalg.svd(normals @ base.T, compute_uv=False) > SAME_DIRECTION))
+    normals, base = directions(_edge_normals(x, prior) * scale), directions(P * scale)
+    return int(np.sum(np.linalg.svd(normals @ base.T, compute_uv=False) > _SAME_DIRECTION))
 
 
-def edge_normals(x: FloatArray, prior: Prior) -> FloatArray:
+def _edge_normals(x: FloatArray, prior: Prior) -> FloatArray:
     """Functionals of the parameters that cannot get smaller at x: flat directions of bodies, drives at zero; shape [k, p]."""
     rows = [np.empty((0, len(x)))]
     for body in prior.bodies:
         basis = relative_basis(body.of(prior.values))
         values, V = np.linalg.eigh(np.einsum("k,kij->ij", body.of(x), basis))
-        flat = V[:, values < ON_THE_EDGE]
+        flat = V[:, values < _ON_THE_EDGE]
         i, j = np.triu_indices(flat.shape[1])
         own = np.einsum("kab,am,bm->mk", basis, flat[:, i], flat[:, j])
         row = np.zeros((len(own), len(x)))
         row[:, list(body.columns)] = own
         rows.append(row)
     drives = non_negative_columns(prior.names)
-    rows.append(np.eye(len(x))[drives[x[drives] < ON_THE_EDGE * prior.scale[drives]]])
+    rows.append(np.eye(len(x))[drives[x[drives] < _ON_THE_EDGE * prior.scale[drives]]])
     return np.vstack(rows)
 
 
@@ -109,4 +109,4 @@ def directions(A: FloatArray) -> FloatArray:
     """An orthonormal basis of the rows, each counted by its direction, shape [rank, columns]."""
     unit = A / np.maximum(np.linalg.norm(A, axis=1, keepdims=True), 1e-300)
     _, singular, Vt = np.linalg.svd(unit, full_matrices=False)
-    return np.asarray(Vt[singular > DEPENDENT * np.max(singular, initial=1e-300)], dtype=np.float64)
+    return np.asarray(Vt[singular > _DEPENDENT * np.max(singular, initial=1e-300)], dtype=np.float64)

@@ -13,7 +13,7 @@ from armid.notes import Note, Severity
 from armid.robot.meshes import MeshError
 from armid.robot.robot import Link, Robot
 
-MARGIN = 0.01
+_MARGIN = 0.01
 """[m] added around shapes: collision shapes are drawn with a hand's accuracy, and cables and screws are not drawn at all."""
 
 
@@ -28,7 +28,7 @@ class GeometryBounds:
             stays within the shapes' hull.
     """
 
-    margin: float = MARGIN
+    margin: float = _MARGIN
     links: tuple[str, ...] | None = None
     moments: bool = True
 
@@ -55,7 +55,7 @@ class GeometryBounds:
         if not where:
             hint = "describe shapes (geometry, <collision>), or bound centres by hand (centre, ellipsoid)"
             raise InputError(f"bounds of {robot.name}", f"no shapes on {', '.join(bare)}", hint)
-        return (bounds or Bounds()).merged(where, bare_notes(bare))
+        return (bounds or Bounds()).merged(where, _bare_notes(bare))
 
     def chosen(self, robot: Robot) -> Sequence[int]:
         """Indices of the links that are asked for."""
@@ -90,7 +90,7 @@ def owner_index(robot: Robot, name: str) -> int:
     return robot.link_names.index(name)
 
 
-def bare_notes(names: Sequence[str]) -> tuple[Note, ...]:
+def _bare_notes(names: Sequence[str]) -> tuple[Note, ...]:
     if not names:
         return ()
     text = f"no shapes on {', '.join(names)}: nothing bounds where their mass is"

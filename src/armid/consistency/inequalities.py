@@ -10,9 +10,9 @@ import numpy as np
 
 from armid.arrays import FloatArray
 
-DIAGONAL = (4, 7, 9)
+_DIAGONAL = (4, 7, 9)
 """Ixx, Iyy, Izz within mu = (m, cx, cy, cz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz)."""
-OFF_DIAGONAL = (5, 6, 8)
+_OFF_DIAGONAL = (5, 6, 8)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,16 +43,19 @@ class ThesisInequalities:
         G: list[FloatArray] = []
         unit = np.eye(10)
         for a, b, c in ((0, 1, 2), (0, 2, 1), (1, 2, 0)):
-            G.append(unit[DIAGONAL[a]] + unit[DIAGONAL[b]] - unit[DIAGONAL[c]])
-        G += [self.ratio * unit[a] - unit[b] for a, b in permutations(DIAGONAL, 2)]
+            G.append(unit[_DIAGONAL[a]] + unit[_DIAGONAL[b]] - unit[_DIAGONAL[c]])
+        G += [self.ratio * unit[a] - unit[b] for a, b in permutations(_DIAGONAL, 2)]
         G += [
-            self.off_diagonal * unit[a] - sign * unit[o] for a in DIAGONAL for o in OFF_DIAGONAL for sign in (1.0, -1.0)
+            self.off_diagonal * unit[a] - sign * unit[o]
+            for a in _DIAGONAL
+            for o in _OFF_DIAGONAL
+            for sign in (1.0, -1.0)
         ]
         if owner in self.slender:
             axis = self.slender[owner]
-            G += [unit[d] - self.slender_ratio * unit[DIAGONAL[axis]] for k, d in enumerate(DIAGONAL) if k != axis]
+            G += [unit[d] - self.slender_ratio * unit[_DIAGONAL[axis]] for k, d in enumerate(_DIAGONAL) if k != axis]
         h = [0.0] * len(G)
-        for d in DIAGONAL:
+        for d in _DIAGONAL:
             G.append(unit[d])
             h.append(-self.smallest_inertia)
         G.append(unit[0])

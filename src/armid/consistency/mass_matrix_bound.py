@@ -33,16 +33,16 @@ from armid.arrays import FloatArray
 from armid.parameters.inertial import N_INERTIAL, from_pseudo_inertia, skew, tensor
 from armid.robot.robot import Joint, JointKind, Robot
 
-ROUNDING = 1000.0 * float(np.finfo(np.float64).eps)
+_ROUNDING = 1000.0 * float(np.finfo(np.float64).eps)
 """Relative to the sizes of all that was added up; no sum or product here loses more."""
-GAP = 0.01
+_GAP = 0.01
 """Relative; how far below the best lambda of (1) the search may stop."""
-SHARPENING = 10.0
+_SHARPENING = 10.0
 """Of the barrier from round to round."""
-MOST_STEPS = 150
-LIFTED = 1.2
+_MOST_STEPS = 150
+_LIFTED = 1.2
 """Of the way up, in units of it, at which the form is positive definite with some room."""
-WEAK_PULL = 1e-6
+_WEAK_PULL = 1e-6
 """On transfers that change nothing, so that they stay where they are."""
 
 
@@ -85,7 +85,7 @@ class EnergyForm:
         """Cholesky factor of the form without lambda, less its rounding; LinAlgError when it is not positive definite."""
         S = self.full + np.einsum("k,kij->ij", y, self.transfers)
         size = self.sizes @ np.append(1.0, np.abs(y)) + np.linalg.norm(self.full - self.inertia)
-        return np.asarray(np.linalg.cholesky(S - ROUNDING * size * np.eye(len(S))), dtype=np.float64)
+        return np.asarray(np.linalg.cholesky(S - _ROUNDING * size * np.eye(len(S))), dtype=np.float64)
 
     def constant_bound(self, y: FloatArray) -> FloatArray:
         """B with M(q) + rotors >= B for every q, in drive coordinates, shape [n, n]: (g A^-1 g^T)^-1 with A = L L^T."""
@@ -98,7 +98,7 @@ class EnergyForm:
             half = np.linalg.solve(self.root(y), self.drive_rates.T)
         except np.linalg.LinAlgError:
             return 0.0
-        return (1.0 - ROUNDING) / float(np.linalg.norm(half, 2)) ** 2
+        return (1.0 - _ROUNDING) / float(np.linalg.norm(half, 2)) ** 2
 
 
 def mass_matrix_bound(robot: Robot, inertial: FloatArray, rotor: FloatArray) -> float:
@@ -113,7 +113,7 @@ def mass_matrix_bound(robot: Robot, inertial: FloatArray, rotor: FloatArray) -> 
     none = np.zeros(len(form.transfers))
     if form.proven(none) == 0.0:
         # Links that are no bodies by themselves, as of a free estimate, may be with what their neighbours lend them.
-        form = form.moved(positive_transfers(form))
+        form = form.moved(_positive_transfers(form))
     plain = form.proven(none)
     return max(plain, form.proven(best_transfers(form, plain))) if plain > 0.0 else 0.0
 
@@ -130,7 +130,7 @@ def energy_form(robot: Robot, inertial: FloatArray, rotor: FloatArray) -> Energy
         G[i, block(i)] = facts.own.rate
         if i == 0:
             # The base is at rest: the first link has no twist but its joint's, whatever mass lies on the axis.
-            F.append(np.pad(kernel(facts.own.screw[np.newaxis]).T, ((0, 0), (0, 6 * n - 6))))
+            F.append(np.pad(_kernel(facts.own.screw[np.newaxis]).T, ((0, 0), (0, 6 * n - 6))))
             continue
         none = np.zeros((len(facts.own.equal), 6 * n))
         none[:, block(i)], none[:, block(i - 1)] = facts.own.equal, -facts.before.equal
@@ -140,7 +140,7 @@ def energy_form(robot: Robot, inertial: FloatArray, rotor: FloatArray) -> Energy
             N = np.zeros((6 * n, 6 * n))
             N[block(i), block(i)], N[block(i - 1), block(i - 1)] = mine, -theirs
             transfers.append(N)
-    Z = kernel(np.vstack(F))
+    Z = _kernel(np.vstack(F))
     C = np.eye(n) if robot.coupling is None else robot.coupling
     moved = np.array(transfers).reshape(-1, 6 * n, 6 * n)
     sizes = np.append(np.linalg.norm(S), np.linalg.norm(moved, axis=(1, 2)))
@@ -151,7 +151,7 @@ def block(link: int) -> slice:
     return slice(6 * link, 6 * link + 6)
 
 
-def kernel(F: FloatArray) -> FloatArray:
+def _kernel(F: FloatArray) -> FloatArray:
     """An orthonormal basis of F V = 0, shape [columns, k]; the rows of F are independent."""
     Q = np.linalg.qr(F.T, mode="complete")[0]
     return np.asarray(Q[:, len(F) :], dtype=np.float64)
@@ -222,19 +222,19 @@ def best_transfers(form: EnergyForm, plain: float) -> FloatArray:
     """
     L = form.root(np.zeros(len(form.transfers)))
     g = form.drive_rates
-    return climbed(form, L, plain * g.T @ g, inf)
+    return _climbed(form, L, plain * g.T @ g, inf)
 
 
-def positive_transfers(form: EnergyForm) -> FloatArray:
+def _positive_transfers(form: EnergyForm) -> FloatArray:
     """Transfers y that make the form positive definite, as far as there are any: its smallest eigenvalue lifted above zero."""
     S = form.full
     # One below the lowest eigenvalue in units of a typical one; lifted by that much and as much again, it is positive.
     lift = -float(np.linalg.eigvalsh(S)[0]) + 0.01 * float(np.mean(np.abs(np.diag(S)))) or 1.0
     L = np.asarray(np.linalg.cholesky(S + lift * np.eye(len(S))), dtype=np.float64)
-    return climbed(form, L, lift * np.eye(len(S)), LIFTED)
+    return _climbed(form, L, lift * np.eye(len(S)), _LIFTED)
 
 
-def climbed(form: EnergyForm, L: FloatArray, unit: FloatArray, enough: float) -> FloatArray:
+def _climbed(form: EnergyForm, L: FloatArray, unit: FloatArray, enough: float) -> FloatArray:
     """Transfers y with about the largest v such that L L^T + sum y_k N_k - v unit >= 0, or with v large enough.
 
     Newton's method on t v + log det, t growing. Seen from L L^T everything is of order one, however flat a link is.
@@ -244,32 +244,32 @@ def climbed(form: EnergyForm, L: FloatArray, unit: FloatArray, enough: float) ->
     sizes = np.maximum(np.linalg.norm(N, axis=(1, 2)), 1e-9 * form.sizes[1:])
     F = np.concatenate([N / sizes[:, np.newaxis, np.newaxis], -(W @ unit @ W.T)[np.newaxis]])
     v, t = np.zeros(len(F)), 1.0
-    for _ in range(MOST_STEPS):
-        step, decrement = newton_step(F, v, t)
-        v = v + backtracked(F, v, step) * step
+    for _ in range(_MOST_STEPS):
+        step, decrement = _newton_step(F, v, t)
+        v = v + _backtracked(F, v, step) * step
         if v[-1] > enough:
             break
         if decrement < 0.1:
-            if len(W) / t < GAP * v[-1]:
+            if len(W) / t < _GAP * v[-1]:
                 break
-            t *= SHARPENING
+            t *= _SHARPENING
     return np.asarray(v[:-1] / sizes, dtype=np.float64)
 
 
-def newton_step(F: FloatArray, v: FloatArray, t: float) -> tuple[FloatArray, float]:
+def _newton_step(F: FloatArray, v: FloatArray, t: float) -> tuple[FloatArray, float]:
     """The step of minimising -t v_last - log det X + a weak pull on the others, X = 1 + sum v_k F_k; and its decrement."""
     X = np.linalg.inv(np.eye(F.shape[1]) + np.einsum("k,kij->ij", v, F))
     XF = X @ F
     gradient = -np.trace(XF, axis1=1, axis2=2)
-    gradient[:-1] += WEAK_PULL * v[:-1]
+    gradient[:-1] += _WEAK_PULL * v[:-1]
     gradient[-1] -= t
     H = np.einsum("aij,bji->ab", XF, XF)
-    H[np.diag_indices(len(v))] += WEAK_PULL
+    H[np.diag_indices(len(v))] += _WEAK_PULL
     step = -np.linalg.solve(H, gradient)
     return step, float(-gradient @ step)
 
 
-def backtracked(F: FloatArray, v: FloatArray, step: FloatArray) -> float:
+def _backtracked(F: FloatArray, v: FloatArray, step: FloatArray) -> float:
     """How much of a step keeps X positive definite with some room, at most all of it."""
     X = np.eye(F.shape[1]) + np.einsum("k,kij->ij", v, F)
     root = np.linalg.inv(np.linalg.cholesky(X))

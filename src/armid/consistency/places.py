@@ -19,7 +19,7 @@ class CentreBox:
     label: str = "in its box"
 
     def rows(self) -> FloatArray:
-        return half_space_rows(np.vstack([-np.eye(3), np.eye(3)]), np.concatenate([-self.lower, self.upper]))
+        return _half_space_rows(np.vstack([-np.eye(3), np.eye(3)]), np.concatenate([-self.lower, self.upper]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class CentreHull:
         object.__setattr__(self, "offsets", read_only(self.offsets))
 
     def rows(self) -> FloatArray:
-        return half_space_rows(self.normals, self.offsets)
+        return _half_space_rows(self.normals, self.offsets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +73,7 @@ class Support:
 Where = CentreBox | CentreHull | CentreEllipsoid | Support
 
 
-def half_space_rows(normals: FloatArray, offsets: FloatArray) -> FloatArray:
+def _half_space_rows(normals: FloatArray, offsets: FloatArray) -> FloatArray:
     """The half-spaces d m - n^T h >= 0 as rows on the ten parameters, shape [k, 10]: m times the half-spaces of the centre."""
     G = np.zeros((len(offsets), 10))
     G[:, 0] = offsets

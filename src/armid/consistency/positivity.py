@@ -18,16 +18,16 @@ from armid.parameters.inertial import INERTIAL_NAMES, N_INERTIAL
 from armid.parameters.space import named_parameter
 from armid.robot.robot import Robot
 
-SAMPLES = 2000
+_SAMPLES = 2000
 """Random configurations the search starts with: enough for seven joints to land near every basin that is not tiny."""
-KEPT = 8
+_KEPT = 8
 """Worst configurations that are followed downhill."""
-TRIES = 24
+_TRIES = 24
 """Random neighbours of each of them per round."""
-ROUNDS = 14
-SHRINKAGE = 0.65
+_ROUNDS = 14
+_SHRINKAGE = 0.65
 """Of the neighbourhood per round: after all rounds it is a four hundredth of the joint range."""
-WHOLE_TURN = np.pi
+_WHOLE_TURN = np.pi
 """Range searched of joints without position limits [rad or m]."""
 
 
@@ -71,17 +71,17 @@ def positivity_over(robot: Robot, *, seed: int = 0) -> Positivity:
         seed: of the random configurations.
     """
     rng = np.random.default_rng(seed)
-    lower, upper = joint_range(robot)
-    q = rng.uniform(lower, upper, size=(SAMPLES, robot.n_joints))
+    lower, upper = _joint_range(robot)
+    q = rng.uniform(lower, upper, size=(_SAMPLES, robot.n_joints))
     values = smallest_eigenvalues(robot, q)
-    kept = np.argsort(values)[:KEPT]
-    best, height, count = q[kept], values[kept], SAMPLES
+    kept = np.argsort(values)[:_KEPT]
+    best, height, count = q[kept], values[kept], _SAMPLES
     radius = 0.5 * (upper - lower)
-    for _ in range(ROUNDS):
-        radius = SHRINKAGE * radius
-        near = best[:, np.newaxis] + radius * rng.uniform(-1.0, 1.0, size=(len(best), TRIES, robot.n_joints))
+    for _ in range(_ROUNDS):
+        radius = _SHRINKAGE * radius
+        near = best[:, np.newaxis] + radius * rng.uniform(-1.0, 1.0, size=(len(best), _TRIES, robot.n_joints))
         near = np.clip(near, lower, upper)
-        found = smallest_eigenvalues(robot, near.reshape(-1, robot.n_joints)).reshape(len(best), TRIES)
+        found = smallest_eigenvalues(robot, near.reshape(-1, robot.n_joints)).reshape(len(best), _TRIES)
         count += found.size
         choice = np.argmin(found, axis=1)
         lowest = found[np.arange(len(best)), choice]
@@ -98,10 +98,10 @@ def smallest_eigenvalues(robot: Robot, q: FloatArray) -> FloatArray:
     return np.asarray(np.linalg.eigvalsh(M)[:, 0])
 
 
-def joint_range(robot: Robot) -> tuple[FloatArray, FloatArray]:
+def _joint_range(robot: Robot) -> tuple[FloatArray, FloatArray]:
     """Position limits, with a turn either way where there are none."""
     lower, upper = robot.limit("lower"), robot.limit("upper")
-    return np.where(np.isfinite(lower), lower, -WHOLE_TURN), np.where(np.isfinite(upper), upper, WHOLE_TURN)
+    return np.where(np.isfinite(lower), lower, -_WHOLE_TURN), np.where(np.isfinite(upper), upper, _WHOLE_TURN)
 
 
 def with_standard(robot: Robot, values: Mapping[str, float]) -> Robot:
@@ -117,9 +117,9 @@ def with_standard(robot: Robot, values: Mapping[str, float]) -> Robot:
             link = parameter.body if parameter.of_link else robot.n_joints - 1
             inertial[link, INERTIAL_NAMES.index(parameter.quantity)] += value
     for i, joint in enumerate(joints):
-        drive = {q: float(values.get(f"joint{i + 1}.{q}", 0.0)) for q in DRIVE_QUANTITIES}
+        drive = {q: float(values.get(f"joint{i + 1}.{q}", 0.0)) for q in _DRIVE_QUANTITIES}
         joints[i] = replace(joint, drive=replace(joint.drive, **drive))
     return replace(robot.with_inertial(inertial), joints=tuple(joints))
 
 
-DRIVE_QUANTITIES = ("rotor_inertia", "viscous", "coulomb", "offset")
+_DRIVE_QUANTITIES = ("rotor_inertia", "viscous", "coulomb", "offset")

@@ -17,13 +17,13 @@ from armid.parameters.space import named_parameter
 from armid.robot.elementary import product
 from armid.robot.robot import Robot
 
-SMALLEST_EXTENT = 0.05
+_SMALLEST_EXTENT = 0.05
 """[m]; radius of gyration scale given to links whose frames coincide, about the size of a small joint module."""
-SLENDERNESS = 0.35
+_SLENDERNESS = 0.35
 """Half width over half length of the stand-in ellipsoid of a link with no known inertia: between a rod and a ball."""
-SMALLEST_SCALE = 0.05
+_SMALLEST_SCALE = 0.05
 """[kg per stand-in]; lighter links than this are no arm."""
-SINGULAR = 1e-6
+_SINGULAR = 1e-6
 """Relative to the trace: a nominal pseudo-inertia with a smaller eigenvalue is a point or a rod, no use as a metric."""
 
 
@@ -58,11 +58,11 @@ def usable_as_prior(inertial: FloatArray | None) -> bool:
     """Whether a nominal body exists, has mass, and is not a point or a rod (its pseudo-inertia must be invertible)."""
     if inertial is None or inertial_problem(inertial) is not None or inertial[InertialIndex.MASS] <= 0.0:
         return False
-    P = normalised(pseudo_inertia(inertial))
-    return bool(np.linalg.eigvalsh(P)[0] > SINGULAR)
+    P = _normalised(pseudo_inertia(inertial))
+    return bool(np.linalg.eigvalsh(P)[0] > _SINGULAR)
 
 
-def normalised(P: FloatArray) -> FloatArray:
+def _normalised(P: FloatArray) -> FloatArray:
     """A pseudo-inertia in units of its own mass and size, so that its eigenvalues can be compared."""
     mass = P[3, 3]
     size = max(float(np.trace(P[:3, :3]) / mass), 1e-12) ** 0.5
@@ -86,8 +86,8 @@ def stand_in_body(robot: Robot, link: int) -> FloatArray:
     else:
         end = robot.tip.T_link_frame[:3, 3] if robot.tip.link == robot.n_joints else start
     reach = float(np.linalg.norm(end - start))
-    half = max(reach / 2.0, SMALLEST_EXTENT)
-    width = max(SLENDERNESS * half, SMALLEST_EXTENT)
+    half = max(reach / 2.0, _SMALLEST_EXTENT)
+    width = max(_SLENDERNESS * half, _SMALLEST_EXTENT)
     axis = (end - start) / reach if reach > 1e-9 else np.array([0.0, 0.0, 1.0])
     along = np.outer(axis, axis)
     # Second moments of a solid ellipsoid are semi-axis^2 / 5 per unit mass; I = tr(Sigma) 1 - Sigma.
@@ -122,8 +122,8 @@ def nominal_prior(robot: Robot, names: Sequence[str], *, masses: FloatArray | No
             ten, origin[body.owner] = stand_in_body(robot, robot.n_joints - 1) * typical, "geometry"
         values[list(body.columns)] = ten
     for column in other_columns(names, bodies):
-        values[column], scale[column] = drive_prior(robot, names[column], values, bodies)
-    return Prior(names=tuple(names), values=values, scale=scale, origin=origin, notes=prior_notes(origin))
+        values[column], scale[column] = _drive_prior(robot, names[column], values, bodies)
+    return Prior(names=tuple(names), values=values, scale=scale, origin=origin, notes=_prior_notes(origin))
 
 
 def scaled_to_data(prior: Prior, information: Information) -> Prior:
@@ -144,7 +144,7 @@ def scaled_to_data(prior: Prior, information: Information) -> Prior:
     others = other_columns(prior.names, prior.bodies)
     solution = smallest_solution(np.column_stack([R @ shape, R[:, others]]), z - R @ known, rcond=1e-10)
     scale = float(solution[0])
-    if scale < SMALLEST_SCALE:
+    if scale < _SMALLEST_SCALE:
         return prior
     values = np.array(prior.values)
     for body in made_up:
@@ -152,7 +152,7 @@ def scaled_to_data(prior: Prior, information: Information) -> Prior:
     return replace(prior, values=values)
 
 
-def drive_prior(robot: Robot, name: str, values: FloatArray, bodies: Sequence[Body]) -> tuple[float, float]:
+def _drive_prior(robot: Robot, name: str, values: FloatArray, bodies: Sequence[Body]) -> tuple[float, float]:
     """Centre and unit of doubt of a friction, rotor or offset parameter.
 
     Friction is centred at zero: `damping` and `friction` of most URDF files are there to calm a simulator, and where a
@@ -169,7 +169,7 @@ def drive_prior(robot: Robot, name: str, values: FloatArray, bodies: Sequence[Bo
     return 0.0, max(abs(nominal), 1.0)
 
 
-def prior_notes(origin: dict[str, str]) -> tuple[Note, ...]:
+def _prior_notes(origin: dict[str, str]) -> tuple[Note, ...]:
     """Says which bodies were made up."""
     made_up = [owner for owner, source in origin.items() if source == "geometry"]
     if not made_up:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from armid.arrays import FloatArray
 from armid.information.status import Status
 
-ROOT2 = float(np.sqrt(2.0))
+_ROOT2 = float(np.sqrt(2.0))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -155,14 +155,14 @@ class ConicProgram:
         raw = clarabel.DefaultSolver(upper, f / size, csc_matrix(csc_array(-G)), h, cones, settings).solve()
         return ConicSolution(
             v=origin + T @ np.asarray(raw.x, dtype=np.float64),
-            status=status_of(str(raw.status)),
+            status=_status_of(str(raw.status)),
             iterations=raw.iterations,
             seconds=raw.solve_time,
             detail=str(raw.status),
         )
 
 
-def status_of(word: str) -> Status:
+def _status_of(word: str) -> Status:
     """Our status for Clarabel's."""
     if word in ("Solved", "AlmostSolved"):
         return Status.SOLVED
@@ -175,4 +175,4 @@ def svec(M: FloatArray) -> FloatArray:
     """Upper triangle, column by column, off-diagonals times sqrt 2: Clarabel's order. Works on [..., k, k]."""
     k = M.shape[-1]
     columns, rows = np.tril_indices(k)
-    return M[..., rows, columns] * np.where(rows == columns, 1.0, ROOT2)
+    return M[..., rows, columns] * np.where(rows == columns, 1.0, _ROOT2)

@@ -27,19 +27,19 @@ from armid.information.status import Status
 from armid.notes import Note, Severity
 from armid.parameters.inertial import from_log_cholesky, from_pseudo_inertia, pseudo_inertia, to_log_cholesky
 
-OFF_THE_EDGE = 1e-6
+_OFF_THE_EDGE = 1e-6
 """Of the prior body, added to a start that lies on the edge of the cone, where the logarithms are infinite."""
-NEGLIGIBLE = 1e-5
+_NEGLIGIBLE = 1e-5
 """Of a step's gain in weighted squared error, where one is a standard deviation: the search ends."""
 SOFTEST, STIFFEST = 1e-9, 1e12
 """Damping of a step, in weighted squared error per unit of the coordinates."""
-LONGEST = 2.0
+_LONGEST = 2.0
 """Of a step, in units of the coordinates: logarithms change by a factor of seven at most."""
-MOST_BENT = 0.75
+_MOST_BENT = 0.75
 """Second-order part of a step over its first-order part."""
-PROBE = 0.1
+_PROBE = 0.1
 """How far along a step its bend is measured [Transtrum2012]."""
-SETTLED = 3
+_SETTLED = 3
 """Negligible gains in a row that end the search."""
 
 Residual = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
@@ -143,7 +143,7 @@ class LogCholeskyRefinement:
         problem = Problem(
             R=factor[:-1, :-1], z=factor[:-1, -1], regulariser=self.regulariser, start=start, extras=extras
         )
-        chart = chart_of(start, self.margin)
+        chart = _chart_of(start, self.margin)
         theta, used, converged = problem.descend(chart, chart.to(inside(start, self.margin)), self.evaluations)
         values = chart.back(theta)[0]
         status = Status.SOLVED if converged else Status.NOT_CONVERGED
@@ -201,9 +201,9 @@ class Problem:
                 if damping > STIFFEST:
                     return theta, used, True
                 continue
-            small = small + 1 if step.cost - fresh < NEGLIGIBLE else 0
+            small = small + 1 if step.cost - fresh < _NEGLIGIBLE else 0
             theta, damping = trial, max(damping / 5.0, SOFTEST)
-            if small == SETTLED:
+            if small == _SETTLED:
                 return theta, used, True
             step = Step(residual, theta, chart.sizes(chart.back(theta)[0], self.start.prior.scale))
         return theta, evaluations, False
@@ -226,14 +226,14 @@ class Step:
         self.cost = float(self.e @ self.e)
 
     def damped(self, damping: float) -> FloatArray:
-        """The change of the coordinates: no coordinate moves by more than `LONGEST`, and none bends more than it moves."""
+        """The change of the coordinates: no coordinate moves by more than `_LONGEST`, and none bends more than it moves."""
         v = self.solved(self.e, damping)
-        v *= min(1.0, LONGEST / max(float(np.abs(v).max()), 1e-300))
-        ahead = self.residual(self.theta + PROBE * v * self.sizes)[0]
-        bend = 2.0 / PROBE * ((ahead - self.e) / PROBE - self.J @ v)
+        v *= min(1.0, _LONGEST / max(float(np.abs(v).max()), 1e-300))
+        ahead = self.residual(self.theta + _PROBE * v * self.sizes)[0]
+        bend = 2.0 / _PROBE * ((ahead - self.e) / _PROBE - self.J @ v)
         a = 0.5 * self.solved(bend, damping)
-        if np.linalg.norm(a) > MOST_BENT * np.linalg.norm(v):
-            a *= MOST_BENT * np.linalg.norm(v) / np.linalg.norm(a)
+        if np.linalg.norm(a) > _MOST_BENT * np.linalg.norm(v):
+            a *= _MOST_BENT * np.linalg.norm(v) / np.linalg.norm(a)
         return np.asarray((v + a) * self.sizes)
 
     def solved(self, e: FloatArray, damping: float) -> FloatArray:
@@ -245,13 +245,13 @@ def inside(start: ConsistentEstimate, margin: float) -> FloatArray:
     values = np.array(start.values)
     for body in start.bodies:
         columns = list(body.columns)
-        values[columns] += OFF_THE_EDGE * (1.0 + margin) * body.of(start.prior.values)
+        values[columns] += _OFF_THE_EDGE * (1.0 + margin) * body.of(start.prior.values)
     free = np.intersect1d(other_columns(start.names, start.bodies), non_negative_columns(start.names))
-    values[free] = np.maximum(values[free], OFF_THE_EDGE * start.prior.scale[free])
+    values[free] = np.maximum(values[free], _OFF_THE_EDGE * start.prior.scale[free])
     return values
 
 
-def chart_of(estimate: ConsistentEstimate, margin: float = 0.0) -> Chart:
+def _chart_of(estimate: ConsistentEstimate, margin: float = 0.0) -> Chart:
     """The chart of an estimate's parameters above a margin of its prior bodies."""
     bodies = estimate.bodies
     squares = np.intersect1d(other_columns(estimate.names, bodies), non_negative_columns(estimate.names))

@@ -18,14 +18,14 @@ from armid.consistency.program import ConicProgram, svec
 from armid.parameters.inertial import pseudo_inertia
 
 
-def whitener(prior: FloatArray) -> FloatArray:
+def _whitener(prior: FloatArray) -> FloatArray:
     """L^-1 with L L^T = P0, so that L^-1 P0 L^-T is the identity, shape [4, 4]."""
     return np.linalg.inv(np.linalg.cholesky(pseudo_inertia(prior)))
 
 
 def relative_basis(prior: FloatArray) -> FloatArray:
     """BASIS seen from the prior body: L^-1 BASIS_k L^-T, shape [10, 4, 4]."""
-    W = whitener(prior)
+    W = _whitener(prior)
     return W @ BASIS @ W.T
 
 
@@ -152,7 +152,7 @@ class Entropic:
         total = 0.0
         rest = (x - prior.values) / prior.scale
         for body in prior.bodies:
-            W = whitener(body.of(prior.values))
+            W = _whitener(body.of(prior.values))
             P = W @ pseudo_inertia(body.of(x)) @ W.T
             total += float(np.trace(P) - np.linalg.slogdet(P)[1]) - 4.0
             rest[list(body.columns)] = 0.0
@@ -165,9 +165,9 @@ class Entropic:
             columns = list(body.columns)
             basis = relative_basis(body.of(prior.values))
             u, V = np.linalg.eigh(np.einsum("k,kij->ij", body.of(x), basis))
-            s, slope = entropic_root(u)
+            s, slope = _entropic_root(u)
             r[columns] = svec((V * s) @ V.T)
-            J[np.ix_(columns, columns)] = svec(V @ (divided_differences(u, s, slope) * (V.T @ basis @ V)) @ V.T).T
+            J[np.ix_(columns, columns)] = svec(V @ (_divided_differences(u, s, slope) * (V.T @ basis @ V)) @ V.T).T
         return r, J
 
     def curvature(self, prior: Prior) -> FloatArray:
@@ -175,7 +175,7 @@ class Entropic:
         return PullBack().curvature(prior)
 
 
-def entropic_root(u: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _entropic_root(u: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The increasing function s with s(u)^2 = u - 1 - log u, and its slope; u positive."""
     t = np.maximum(u, 1e-300) - 1.0
     small = np.abs(t) < 1e-3
@@ -186,7 +186,7 @@ def entropic_root(u: FloatArray) -> tuple[FloatArray, FloatArray]:
     return t * q, 1.0 / ((1.0 + t) * 2.0 * q)
 
 
-def divided_differences(u: FloatArray, s: FloatArray, slope: FloatArray) -> FloatArray:
+def _divided_differences(u: FloatArray, s: FloatArray, slope: FloatArray) -> FloatArray:
     """(s_i - s_j) / (u_i - u_j), the slope where they meet: derivative of a function of eigenvalues [Bhatia1997]."""
     gap = np.subtract.outer(u, u)
     close = np.abs(gap) < 1e-7 * np.maximum(1.0, np.abs(u))

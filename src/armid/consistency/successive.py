@@ -19,9 +19,9 @@ from armid.information.information import Information
 from armid.information.status import Status
 from armid.notes import Note, Severity
 
-NEGLIGIBLE = 1e-4
+_NEGLIGIBLE = 1e-4
 """Of a step's gain in weighted squared error, where one is a standard deviation: the search ends."""
-STIFFEST = 1e8
+_STIFFEST = 1e8
 """Damping in units of the pull-back divergence from the last iterate: no step that helps is left."""
 
 
@@ -69,7 +69,7 @@ class SuccessivePrograms:
                 x, damping = trial, damping / 10.0
             else:
                 damping *= 10.0
-            if 0.0 < gain < NEGLIGIBLE or damping > STIFFEST:
+            if 0.0 < gain < _NEGLIGIBLE or damping > _STIFFEST:
                 status = Status.SOLVED
         notes = tuple(note for note in start.notes if note.code != "bounds-active")
         notes += active_notes(self.bounds, start.prior, x)

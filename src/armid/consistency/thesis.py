@@ -31,14 +31,14 @@ from armid.information.information import Information, triangular
 from armid.information.status import EstimationError, Status
 from armid.notes import Note, Severity
 
-SMALLEST_UNIT = (1e-3, *(1e-2,) * 3, *(1e-3,) * 6)
+_SMALLEST_UNIT = (1e-3, *(1e-2,) * 3, *(1e-3,) * 6)
 """[kg, m, kg m^2]: least unit of (3.52b) around values of the prior that are zero."""
 
 FIRST_DAMPING, LAST_DAMPING = 1e-3, 1e6
 """Of a step, relative to the mean stiffness of the rows: where it starts, and where no step that helps is left."""
-NEGLIGIBLE = 1e-3
+_NEGLIGIBLE = 1e-3
 """Of a step's gain in weighted squared error, where one is a standard deviation: the search ends."""
-CURVATURE_FLOOR = 1e-14
+_CURVATURE_FLOOR = 1e-14
 """Relative; smaller ones are round-off."""
 
 
@@ -66,8 +66,8 @@ class ThesisProblem:
         factor = information.stacked()
         R, z = factor[:-1, :-1], factor[:-1, -1]
         constraints = self.constraints(start)
-        objective = Objective(R, z, quadratic(self.regulariser), start)
-        mu = nearest_feasible(to_physical(start.values, start.bodies), constraints, physical_units(start))
+        objective = Objective(R, z, _quadratic(self.regulariser), start)
+        mu = _nearest_feasible(to_physical(start.values, start.bodies), constraints, _physical_units(start))
         mu, status, used = self.descend(objective, mu, constraints)
         values = to_standard(mu, start.bodies)
         result = replace(
@@ -84,18 +84,18 @@ class ThesisProblem:
         self, objective: Objective, mu: FloatArray, constraints: Sequence[Constraint]
     ) -> tuple[FloatArray, Status, int]:
         """Where damped steps end, how, and after how many."""
-        units = physical_units(objective.start)
+        units = _physical_units(objective.start)
         cost, damping = objective.cost(mu), FIRST_DAMPING
         gradient, root = objective.model(mu, units)
         for used in range(1, self.iterations + 1):
-            trial = mu + constrained_step(gradient, root, constraints, mu, units, damping)
+            trial = mu + _constrained_step(gradient, root, constraints, mu, units, damping)
             fresh = objective.cost(trial)
             if not fresh < cost:
                 if damping > LAST_DAMPING:
                     return mu, Status.SOLVED, used
                 damping *= 10.0
                 continue
-            done = cost - fresh <= NEGLIGIBLE and damping <= FIRST_DAMPING
+            done = cost - fresh <= _NEGLIGIBLE and damping <= FIRST_DAMPING
             mu, cost, damping = trial, fresh, damping / 10.0
             if done:
                 return mu, Status.SOLVED, used
@@ -120,7 +120,7 @@ class ThesisProblem:
         plain = replace(self.bounds, where={})
         out += plain.constraints(start.names, bodies)
         for owner, places in self.bounds.where.items():
-            out += [centred(owners[owner], place, p) for place in places if not isinstance(place, Support)]
+            out += [_centred(owners[owner], place, p) for place in places if not isinstance(place, Support)]
         return tuple(out)
 
     def findings(self, result: ConsistentEstimate) -> tuple[Note, ...]:
@@ -156,7 +156,7 @@ class Objective:
         H = 2.0 * rows.T @ rows + physical_curvature(mu, bodies, by_standard)
         values, V = np.linalg.eigh(H * np.outer(units, units))
         # A step against |H| leaves saddles behind; constraints are linear in mu, so H is all the curvature there is.
-        A = np.sqrt(np.maximum(np.abs(values), CURVATURE_FLOOR * np.abs(values).max()))[:, np.newaxis] * V.T
+        A = np.sqrt(np.maximum(np.abs(values), _CURVATURE_FLOOR * np.abs(values).max()))[:, np.newaxis] * V.T
         return units * (J.T @ by_standard), A
 
     def cost(self, mu: FloatArray) -> float:
@@ -165,7 +165,7 @@ class Objective:
         return float(error @ error) + self.regulariser.weight * self.regulariser.value(x, self.start.prior)
 
 
-def quadratic(regulariser: Regulariser) -> Regulariser:
+def _quadratic(regulariser: Regulariser) -> Regulariser:
     """The pull itself, or the pull-back instead of the entropic one, whose logarithms end where bodies become impossible."""
     return PullBack(regulariser.weight) if isinstance(regulariser, Entropic) else regulariser
 
@@ -180,13 +180,13 @@ def embedded(rows: FloatArray, body: Body, p: int) -> FloatArray:
 def around(body: Body, prior: FloatArray, room: float, p: int) -> Constraint:
     """(3.52b): mu within a fraction of its prior value either way."""
     centre = prior[list(body.columns)]
-    half = room * np.maximum(np.abs(centre), SMALLEST_UNIT)
+    half = room * np.maximum(np.abs(centre), _SMALLEST_UNIT)
     G = embedded(np.vstack([np.eye(10), -np.eye(10)]), body, p)
     h = np.concatenate([half - centre, half + centre])
     return Constraint(f"{body.owner} within {room:g} of its prior", Kind.NON_NEGATIVE, G, h)
 
 
-def centred(body: Body, place: CentreBox | CentreHull | CentreEllipsoid, p: int) -> Constraint:
+def _centred(body: Body, place: CentreBox | CentreHull | CentreEllipsoid, p: int) -> Constraint:
     """A place of the centre as rows on mu: what multiplied the mass becomes the constant."""
     own = place.rows()
     rows = np.zeros_like(own)
@@ -195,7 +195,7 @@ def centred(body: Body, place: CentreBox | CentreHull | CentreEllipsoid, p: int)
     return Constraint(f"centre of mass of {body.owner}", kind, embedded(rows, body, p), own[:, 0].copy())
 
 
-def physical_units(start: ConsistentEstimate) -> FloatArray:
+def _physical_units(start: ConsistentEstimate) -> FloatArray:
     """Natural units of mu, shape [p]: mass, size and inertia of the prior bodies."""
     units = parameter_scale(start.prior)
     for body in start.bodies:
@@ -204,7 +204,7 @@ def physical_units(start: ConsistentEstimate) -> FloatArray:
     return units
 
 
-def constrained_step(
+def _constrained_step(
     gradient: FloatArray,
     A: FloatArray,
     constraints: Sequence[Constraint],
@@ -227,6 +227,6 @@ def constrained_step(
     return solution.v[: len(units)] * units
 
 
-def nearest_feasible(mu: FloatArray, constraints: Sequence[Constraint], units: FloatArray) -> FloatArray:
+def _nearest_feasible(mu: FloatArray, constraints: Sequence[Constraint], units: FloatArray) -> FloatArray:
     """The point that satisfies the inequalities, nearest in the bodies' own units."""
-    return mu + constrained_step(np.zeros(len(mu)), np.eye(len(mu)), constraints, mu, units, 0.0)
+    return mu + _constrained_step(np.zeros(len(mu)), np.eye(len(mu)), constraints, mu, units, 0.0)

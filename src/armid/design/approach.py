@@ -11,13 +11,13 @@ from armid.motions.transition import TransitionTrajectory, quickest_transition
 from armid.robot.robot import Robot
 from armid.scene.scene import Scene
 
-EDGE_STEP = 0.02
+_EDGE_STEP = 0.02
 """[rad or m] between poses checked along an edge; the certificate of the motion looks in between."""
 
-TREE_NODES = 1500
+_TREE_NODES = 1500
 """Random directions tried before a way is declared not found."""
 
-SLOWDOWN = 1.25
+_SLOWDOWN = 1.25
 """A transition that asks for too much torque is slowed by this factor until it does not."""
 
 
@@ -26,8 +26,8 @@ class NoTransitionError(InfeasibleError):
 
 
 def edge_is_free(scene: Scene, a: FloatArray, b: FloatArray) -> bool:
-    """Whether the straight way between two poses keeps every clearance, at steps of `EDGE_STEP`."""
-    count = max(int(np.ceil(np.abs(b - a).max() / EDGE_STEP)), 1)
+    """Whether the straight way between two poses keeps every clearance, at steps of `_EDGE_STEP`."""
+    count = max(int(np.ceil(np.abs(b - a).max() / _EDGE_STEP)), 1)
     return bool(scene.is_free(a + np.linspace(0.0, 1.0, count + 1)[:, np.newaxis] * (b - a)).all())
 
 
@@ -48,7 +48,7 @@ def safe_waypoints(
     if edge_is_free(scene, start, goal):
         return np.vstack([start, goal])
     trees = (Tree(start, limits), Tree(goal, limits))
-    for k in range(TREE_NODES):
+    for k in range(_TREE_NODES):
         growing, other = trees[k % 2], trees[1 - k % 2]
         node = growing.grow(rng.uniform(limits.lower, limits.upper), scene)
         if node is None:
@@ -58,7 +58,7 @@ def safe_waypoints(
             path = [*growing.path(node), *reversed(other.path(met))]
             return _shorten(scene, np.array(path if k % 2 == 0 else path[::-1]), rng)
     raise NoTransitionError(
-        f"no free way from {np.round(start, 3).tolist()} to {np.round(goal, 3).tolist()} after {TREE_NODES} random "
+        f"no free way from {np.round(start, 3).tolist()} to {np.round(goal, 3).tolist()} after {_TREE_NODES} random "
         "directions; widen the cell or give an intermediate pose"
     )
 
@@ -77,7 +77,7 @@ class Tree:
     def grow(self, towards: FloatArray, scene: Scene) -> int | None:
         """From the nearest node straight towards a pose as far as the way is free; the new node's index."""
         parent = self.nearest(towards)
-        count = max(int(np.ceil(np.abs(towards - self.poses[parent]).max() / EDGE_STEP)), 1)
+        count = max(int(np.ceil(np.abs(towards - self.poses[parent]).max() / _EDGE_STEP)), 1)
         way = self.poses[parent] + np.linspace(0.0, 1.0, count + 1)[1:, np.newaxis] * (towards - self.poses[parent])
         free = scene.is_free(way)
         reached = count if free.all() else int(np.argmin(free))
@@ -129,7 +129,7 @@ def safe_transition(
         proof = certify(motion, robot, limits, scene)
         if proof.usage["torque"].max() <= 1.0:
             break
-        motion = TransitionTrajectory(motion.joint_names, motion.waypoints, motion.durations * SLOWDOWN)
+        motion = TransitionTrajectory(motion.joint_names, motion.waypoints, motion.durations * _SLOWDOWN)
     if not proof.feasible:
         raise NoTransitionError(f"transition breaks its limits: {'; '.join(proof.violations[:3])}")
     return motion

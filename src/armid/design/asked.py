@@ -10,7 +10,7 @@ import numpy.typing as npt
 from armid.errors import InputError
 from armid.words import numbers
 
-PERIODS_IN_RANGE = 5
+_PERIODS_IN_RANGE = 5
 """Tried between the two ends of a range, both included."""
 
 
@@ -38,7 +38,7 @@ def periods_of(period: str | float | Sequence[float]) -> tuple[float, ...]:
     low, high = numbers("period", period.replace(":", ","), 2, "10:30")
     if not 0.0 < low < high:
         raise InputError("period", repr(period), "a range of periods has its shorter one first")
-    return tuple(low + (high - low) * k / (PERIODS_IN_RANGE - 1) for k in range(PERIODS_IN_RANGE))
+    return tuple(low + (high - low) * k / (_PERIODS_IN_RANGE - 1) for k in range(_PERIODS_IN_RANGE))
 
 
 def reserves_of(reserve: str | Mapping[str, float] | None) -> dict[str, float]:

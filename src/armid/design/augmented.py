@@ -14,7 +14,7 @@ from scipy.optimize import fmin_l_bfgs_b
 from armid.arrays import FloatArray
 from armid.design.excitation import ExcitationGrid, MotionProbe, Multipliers
 
-MEMORY = 20
+_MEMORY = 20
 """Pairs L-BFGS remembers."""
 
 PENALTY_START, PENALTY_GROWTH, PENALTY_END = 10.0, 2.0, 4000.0
@@ -103,5 +103,5 @@ def _minimise_round(
             raise DeadlineError
         return grid.evaluate(y, prices)
 
-    best: FloatArray = fmin_l_bfgs_b(value, start, m=MEMORY, maxiter=iterations, factr=1e4, pgtol=1e-8)[0]
+    best: FloatArray = fmin_l_bfgs_b(value, start, m=_MEMORY, maxiter=iterations, factr=1e4, pgtol=1e-8)[0]
     return best

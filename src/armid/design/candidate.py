@@ -21,17 +21,17 @@ COARSE, FINE = 128, 256
 """Instants on the grid while exploring and while polishing: 6 and 13 per second of a 20 s period, whose highest
 harmonic takes 2 s."""
 
-GUARD = 0.002
+_GUARD = 0.002
 """Polishing keeps this fraction away from every limit, and this many metres from every clearance, so that what a
 finite number of rounds leaves over, and what happens between instants, still fits."""
 
-WIDEST_GUARD = 0.05
+_WIDEST_GUARD = 0.05
 """A motion that misses by more than this is not repaired by keeping away further: its constraints contradict each other."""
 
-INSIDE = 1.0 - 1e-6
+_INSIDE = 1.0 - 1e-6
 """Motions are shrunk to this fraction of their tightest limit, so that rounding cannot put them outside."""
 
-REPAIRS = 3
+_REPAIRS = 3
 """Times a polished motion that misses its certificate is polished again with a wider guard."""
 
 
@@ -89,10 +89,10 @@ class Task:
     deadline: float = float("inf")
 
 
-PENALTY_OF_RANKING = 5.0
+_PENALTY_OF_RANKING = 5.0
 """In the ranking of explored motions a limit missed by 1 % weighs like 5 % of the condition number."""
 
-HOP_SIZE = 0.15
+_HOP_SIZE = 0.15
 """Random change of a good motion, relative to its own size, before it descends again: enough to leave its basin."""
 
 
@@ -132,7 +132,7 @@ class Workshop:
             origin = self.bases[task.family].random(self.problem.limits, rng)
         else:
             size = np.abs(task.origin).mean(axis=0)
-            origin = task.origin + HOP_SIZE * size * rng.normal(size=task.origin.shape)
+            origin = task.origin + _HOP_SIZE * size * rng.normal(size=task.origin.shape)
         return self.descended(
             Candidate(start=task.start, family=task.family, coefficients=origin), grid, EXPLORE, deadline
         )
@@ -144,16 +144,16 @@ class Workshop:
         return replace(
             candidate,
             coefficients=grid.coefficients(end.variables),
-            objective=end.probe.objective + PENALTY_OF_RANKING * max(end.probe.violation, 0.0),
+            objective=end.probe.objective + _PENALTY_OF_RANKING * max(end.probe.violation, 0.0),
             condition_number=end.probe.condition_number,
             evaluations=candidate.evaluations + grid.evaluations - before,
         )
 
     def polished(self, candidate: Candidate, deadline: float) -> Candidate:
         """Descends with a sharp criterion and tight constraints, then certifies; repairs what misses."""
-        guard = GUARD
+        guard = _GUARD
         best = self.certified(candidate)
-        for _ in range(REPAIRS):
+        for _ in range(_REPAIRS):
             refined = self.certified(
                 self.descended(candidate, self.grid(candidate.family, FINE, guard), POLISH, deadline)
             )
@@ -162,8 +162,8 @@ class Workshop:
                 break
             # What is missing now is kept as additional distance in the next attempt, unless no distance would help.
             assert refined.certificate is not None
-            guard += max(refined.certificate.worst - 1.0, -refined.certificate.clearance, GUARD)
-            if guard > WIDEST_GUARD:
+            guard += max(refined.certificate.worst - 1.0, -refined.certificate.clearance, _GUARD)
+            if guard > _WIDEST_GUARD:
                 break
             candidate = refined
         return best
@@ -172,8 +172,8 @@ class Workshop:
         """With a certificate, after shrinking the motion just enough to fit its position and rate limits."""
         problem, basis = self.problem, self.bases[candidate.family]
         proof = self.proof(candidate)
-        if proof.kinematic_worst > INSIDE:
-            coefficients = shrunk(basis, candidate.coefficients, problem, INSIDE / proof.kinematic_worst)
+        if proof.kinematic_worst > _INSIDE:
+            coefficients = shrunk(basis, candidate.coefficients, problem, _INSIDE / proof.kinematic_worst)
             candidate = replace(candidate, coefficients=coefficients)
             proof = self.proof(candidate)
         grid = self.grid(candidate.family, FINE)

@@ -26,10 +26,10 @@ from armid.scene.scene import Scene
 
 QUANTITIES = ("position", "velocity", "acceleration", "jerk", "torque")
 
-RATE_HZ = 1000.0
+_RATE_HZ = 1000.0
 """Samples for limits; the bound between them is then about a millionth of the limit."""
 
-CLEARANCE_RATE_HZ = 100.0
+_CLEARANCE_RATE_HZ = 100.0
 """First samples for clearances; refined where needed."""
 
 CLEARANCE_TOLERANCE = 1e-4
@@ -38,7 +38,7 @@ CLEARANCE_TOLERANCE = 1e-4
 USAGE_TOLERANCE = 1e-9
 """Round-off of a ratio that is exactly one by construction."""
 
-REFINEMENTS = 12
+_REFINEMENTS = 12
 """Halvings from 10 ms down to 2.4 microseconds, where nothing moves more than the tolerance."""
 
 
@@ -110,7 +110,7 @@ def _one_period(trajectory: Trajectory) -> Trajectory:
 
 def _certify_part(trajectory: Trajectory, robot: Robot, limits: MotionLimits, scene: Scene) -> Certificate:
     """One smooth motion."""
-    t = grid(trajectory.duration, RATE_HZ)
+    t = grid(trajectory.duration, _RATE_HZ)
     q, qd, qdd = trajectory.sample(t)
     values = (q, qd, qdd, trajectory.jerk(t))
     gap = [_between(trajectory, values[order], order, t[1] - t[0]) for order in range(4)]
@@ -152,15 +152,15 @@ def _smallest_clearance(trajectory: Trajectory, scene: Scene) -> tuple[float, st
     """A lower bound on all clearances over all instants, and which one it is."""
     if not len(scene):
         return float("inf"), ""
-    t = grid(trajectory.duration, CLEARANCE_RATE_HZ)
+    t = grid(trajectory.duration, _CLEARANCE_RATE_HZ)
     left, right = t[:-1], t[1:]
     bounds = np.full(len(scene), np.inf)
-    acceleration = np.abs(scene.geometric(trajectory.sample(grid(trajectory.duration, RATE_HZ))[2])).max(axis=0) * 1.01
+    acceleration = np.abs(scene.geometric(trajectory.sample(grid(trajectory.duration, _RATE_HZ))[2])).max(axis=0) * 1.01
     ask = _clearance_function(trajectory, scene)
-    for k in range(REFINEMENTS):
+    for k in range(_REFINEMENTS):
         low, lost = _interval_bounds(ask, left, right, scene, acceleration)
         # Good enough: certainly free, or as precise as the tolerance asks for.
-        settled = ((low >= 0.0) | (lost <= CLEARANCE_TOLERANCE)).all(axis=1) | (k == REFINEMENTS - 1)
+        settled = ((low >= 0.0) | (lost <= CLEARANCE_TOLERANCE)).all(axis=1) | (k == _REFINEMENTS - 1)
         if settled.any():
             bounds = np.minimum(bounds, low[settled].min(axis=0))
         left, right = left[~settled], right[~settled]

@@ -26,7 +26,7 @@ from armid.scene.cell import Cell, cell_of
 from armid.threads import one_blas_thread
 from armid.words import choice, numbers
 
-START_UP = 10.0
+_START_UP = 10.0
 """[s] A search shorter than this is over before further processes have started: it runs in this one."""
 
 
@@ -188,7 +188,7 @@ def default_workers(seconds: float) -> int:
     Args:
         seconds: to search; 0 for no limit.
     """
-    if 0.0 < seconds < START_UP:
+    if 0.0 < seconds < _START_UP:
         return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 

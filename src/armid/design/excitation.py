@@ -27,14 +27,14 @@ from armid.rows.nominal_torque import NominalTorque
 from armid.rows.torque import TorqueRows
 from armid.scene.scene import Scene
 
-CLEARANCE_SCALE = 0.1
+_CLEARANCE_SCALE = 0.1
 """[m or rad] a clearance is divided by, so that its violations weigh like a tenth of a joint's range."""
 
 
-GOAL_POWER = 80.0
+_GOAL_POWER = 80.0
 """With 57 parameters the smooth condition number is then at most a tenth too large."""
 
-SIGN_WIDTH = 0.03
+_SIGN_WIDTH = 0.03
 """Fraction of the velocity limit over which sign(qd) is rounded off inside the search. A jump has no slope: without
 rounding, line searches run into steps that the gradient did not announce. Reported figures use the true sign."""
 
@@ -107,7 +107,7 @@ class MotionProbe:
     @property
     def violation(self) -> float:
         """How far the worst constraint is broken, in the units of the search; zero or less when none is."""
-        return max(self.usage - 1.0, -self.clearance / CLEARANCE_SCALE)
+        return max(self.usage - 1.0, -self.clearance / _CLEARANCE_SCALE)
 
 
 class ExcitationGrid:
@@ -137,7 +137,7 @@ class ExcitationGrid:
         self.torque = GridRows(NominalTorque(problem.robot), count) if problem.needs_torque else None
         self.analytic = analytic_bounds(problem, basis)
         self.signs = _coulomb_entries(problem, self.columns)
-        self.width = SIGN_WIDTH * np.where(np.isfinite(limits.velocity), limits.velocity, 1.0)
+        self.width = _SIGN_WIDTH * np.where(np.isfinite(limits.velocity), limits.velocity, 1.0)
         self.quality = problem.quality
         self.evaluations = 0
 
@@ -147,7 +147,7 @@ class ExcitationGrid:
         The smooth condition number is up to r^(2/p) too large: harmless when it is only minimised, not when it is
         compared with a goal.
         """
-        least = GOAL_POWER if self.problem.goals is not None else 0.0
+        least = _GOAL_POWER if self.problem.goals is not None else 0.0
         self.quality = replace(self.quality, power=max(power, least))
 
     def multipliers(self, penalty: float) -> Multipliers:
@@ -264,7 +264,7 @@ class ExcitationGrid:
     def _pull_clearance(self, q: FloatArray, prices: Multipliers, bar: FloatArray) -> float:
         """Adds the price of clearances below zero."""
         rho, scene = prices.penalty, self.problem.scene
-        short = np.maximum(prices.clearance / rho - scene.clearances(q.T) / CLEARANCE_SCALE, 0.0)
+        short = np.maximum(prices.clearance / rho - scene.clearances(q.T) / _CLEARANCE_SCALE, 0.0)
         value = (
             rho
             / 2
@@ -272,7 +272,7 @@ class ExcitationGrid:
             * (float(np.vdot(short, short)) - float(np.vdot(prices.clearance, prices.clearance)) / rho**2)
         )
         if short.any():
-            bar[0] += scene.gradient(q.T, (-rho / self.count / CLEARANCE_SCALE) * short).T
+            bar[0] += scene.gradient(q.T, (-rho / self.count / _CLEARANCE_SCALE) * short).T
         return value
 
     def _pull_analytic(self, bounds: AnalyticBounds, y: FloatArray, prices: Multipliers, gradient: FloatArray) -> float:
@@ -290,7 +290,7 @@ class ExcitationGrid:
         usage = prices.penalty * (shifted - np.clip(shifted, -1.0, 1.0))
         clearance = prices.clearance
         if len(self.problem.scene):
-            values = self.problem.scene.clearances(motion[0].T) / CLEARANCE_SCALE
+            values = self.problem.scene.clearances(motion[0].T) / _CLEARANCE_SCALE
             clearance = np.maximum(prices.clearance - prices.penalty * values, 0.0)
         analytic = prices.analytic
         if self.analytic is not None:

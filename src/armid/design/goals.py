@@ -13,11 +13,11 @@ import numpy as np
 
 from armid.arrays import FloatArray
 
-SHARPNESS = 250.0
+_SHARPNESS = 250.0
 """Of the smooth maximum: misses closer together than 1/250 = 0.4 % are traded against each other. A reserve near 0.9 of the
 limit changes by a few per cent only, however hard the joint works, so coarser would not see it."""
 
-SOFTENING = 1e-3
+_SOFTENING = 1e-3
 """Fraction of the torque limit over which |tau| is rounded off at zero."""
 
 
@@ -63,13 +63,13 @@ class Goals:
             torque: shape [n_joints, N].
         """
         rows = list(self.joints)
-        rounding = SOFTENING * self.torque_limits[:, np.newaxis]
+        rounding = _SOFTENING * self.torque_limits[:, np.newaxis]
         size = np.sqrt(torque[rows] ** 2 + rounding**2)
         kappa = float(np.exp(min(log_condition, 50.0)))
         reached = np.concatenate([[kappa], self.torque_limits - size.mean(axis=1)])
         misses = (reached - self.goals) / self._weights
-        shares = np.exp(SHARPNESS * (misses - misses.max()))
-        value = float(misses.max() + np.log(shares.sum()) / SHARPNESS)
+        shares = np.exp(_SHARPNESS * (misses - misses.max()))
+        value = float(misses.max() + np.log(shares.sum()) / _SHARPNESS)
         shares /= shares.sum()
         by_torque = np.zeros_like(torque)
         by_torque[rows] = -(shares[1:] / self._weights[1:])[:, np.newaxis] * torque[rows] / size / torque.shape[1]

@@ -25,19 +25,19 @@ from armid.robot.robot import Robot
 from armid.rows.axis_inertia import described_inertia
 from armid.scene.scene import Scene
 
-PER_PARAMETER = 2
+_PER_PARAMETER = 2
 """Measurements per base parameter by default: enough left over to see whether they agree."""
 
-POOL = (4000,)
+_POOL = (4000,)
 """Poses generated per axis: the rows of an axis are products of a few sines, which thousands of poses cover."""
 
-FRESH = 2000
+_FRESH = 2000
 """Poses at which predictions are judged, uniform within the limits."""
 
 TORQUE_NOISE = 3e-3
 """Of the torque limit, per sample: torque from motor current. Only its ratio between axes matters to the choice."""
 
-AXES_POWER = 8.0
+_AXES_POWER = 8.0
 """p of the norm over axes: close to the worst axis, and still smooth."""
 
 
@@ -50,7 +50,7 @@ class PredictionError(Merit):
         weights: mean of d d^T / J^2 over fresh poses per axis, shape [n_axes, r, r].
     """
 
-    power: float = AXES_POWER
+    power: float = _AXES_POWER
     weights: FloatArray = field(default_factory=lambda: np.zeros((0, 0, 0)))
 
     def __call__(self, G: FloatArray) -> tuple[float, FloatArray]:
@@ -114,7 +114,7 @@ def prediction_candidates(
         Candidates, the criterion, and how many poses were generated and how many of them are free.
     """
     n, deviation = robot.n_joints, _axis_deviations(robot, limits)
-    chosen = PoseSettings(reference=settings.reference, spread=settings.spread, pool=settings.pool or POOL)
+    chosen = PoseSettings(reference=settings.reference, spread=settings.spread, pool=settings.pool or _POOL)
     poses, generated, free = [], 0, 0
     for axis in range(n):
         own, made = axis_pool(axis, chosen, limits, scene, rng)
@@ -125,12 +125,12 @@ def prediction_candidates(
     together = np.vstack(poses)
     channels = (np.eye(n) / deviation)[groups]
     blocks = (evaluate_rows(rows, together) * channels[:, :, np.newaxis])[np.arange(len(groups)), groups]
-    count = settings.count or PER_PARAMETER * len(rows.columns)
+    count = settings.count or _PER_PARAMETER * len(rows.columns)
     if count < len(rows.columns):
         raise InputError("count", f"{count} measurements", f"{len(rows.columns)} parameters need at least as many")
     pool = Pool(np.ascontiguousarray(blocks[:, np.newaxis]), np.zeros(len(groups), dtype=np.intp), (count,))
     movable = (np.arange(n) > groups[:, np.newaxis]).astype(np.float64)
-    fresh = rng.uniform(limits.lower, limits.upper, size=(FRESH, n))
+    fresh = rng.uniform(limits.lower, limits.upper, size=(_FRESH, n))
     quality = PredictionError(weights=_prediction_weights(robot, rows, fresh))
     return Candidates(rows, together, channels, movable, pool, limits, scene), quality, generated, free
 

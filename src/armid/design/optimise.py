@@ -83,7 +83,7 @@ def design_excitation(
     return _describe(problem, wanted, base, bases, found, notes, seed)
 
 
-GOAL_SLACK = 1.1
+_GOAL_SLACK = 1.1
 """A goal found by a first run asks for a condition number this much larger than it reached: room for the other goals."""
 
 
@@ -95,7 +95,7 @@ def _with_found_goal(
     problem, _, _ = excitation_problem(robot, alone, cell)
     check_start(problem, alone)
     first = search(problem, bases, _half(budget), seed=seed)
-    return replace(settings, goal_condition=GOAL_SLACK * first.best.condition_number)
+    return replace(settings, goal_condition=_GOAL_SLACK * first.best.condition_number)
 
 
 def _half(budget: Budget) -> Budget:
@@ -179,12 +179,12 @@ def _baseline_motion(robot: Robot, period: float, rng: np.random.Generator) -> T
         motion = random_waypoints(
             robot.joint_names, limits.lower, limits.upper, limits.velocity, limits.acceleration, count=points, rng=rng
         )
-        if motion.duration >= period or points >= MOST_WAYPOINTS:
+        if motion.duration >= period or points >= _MOST_WAYPOINTS:
             return motion
         points += 1
 
 
-MOST_WAYPOINTS = 500
+_MOST_WAYPOINTS = 500
 
 
 def alternatives(design: Design) -> tuple[Candidate, ...]:

@@ -46,19 +46,19 @@ class PoseMethod(StrEnum):
     """Smallest expected error of predicted inertias; axis inertias only."""
 
 
-POOL_SIZES = (50_000, 40_000, 30_000, 20_000, 10_000)
+_POOL_SIZES = (50_000, 40_000, 30_000, 20_000, 10_000)
 """Poses generated for axes 1 to 5 in algorithm 6.2 of [RWTH2021]; the last number for further axes."""
 
 
-POOL_SIZE = 20_000
+_POOL_SIZE = 20_000
 """Poses generated for the other purposes."""
 
 
-KEPT = 3000
+_KEPT = 3000
 """Poses of a pool that exchanges look at: half with the largest leverage, half at random."""
 
 
-DEFAULT_COUNTS = {Purpose.CALIBRATION: 17, Purpose.GRAVITY: 30}
+_DEFAULT_COUNTS = {Purpose.CALIBRATION: 17, Purpose.GRAVITY: 30}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -153,11 +153,11 @@ def pose_candidates(
 ) -> tuple[Candidates, int, int]:
     """Whole poses, every channel measured at each; and how many were generated and how many of them are free."""
     n, channels = len(limits.lower), len(rows.channels)
-    count = settings.count or DEFAULT_COUNTS[purpose]
+    count = settings.count or _DEFAULT_COUNTS[purpose]
     least = int(np.ceil(len(rows.columns) / channels))
     if count < least:
         raise InputError("count", f"{count} poses", f"{len(rows.columns)} parameters need at least {least}")
-    size: int | tuple[int, ...] = POOL_SIZE if settings.pool is None else settings.pool
+    size: int | tuple[int, ...] = _POOL_SIZE if settings.pool is None else settings.pool
     if settings.spread is not Spread.WEIGHTED and isinstance(size, tuple):
         size = size[0]
     generated = generate_poses(limits.middle, limits, settings.spread, size, rng=rng)
@@ -182,15 +182,15 @@ def _enough(scene: Scene, generated: FloatArray, free: FloatArray, count: int) -
 
 
 def leverage_subset(blocks: FloatArray, rng: np.random.Generator) -> IntArray:
-    """Half by the largest leverage x^T (A^T A)^-1 x, half at random, at most `KEPT`."""
-    if len(blocks) <= KEPT:
+    """Half by the largest leverage x^T (A^T A)^-1 x, half at random, at most `_KEPT`."""
+    if len(blocks) <= _KEPT:
         return np.arange(len(blocks), dtype=np.intp)
     rows = blocks.reshape(-1, blocks.shape[2])
     G = rows.T @ rows
     inverse = np.linalg.pinv(G, hermitian=True)
     leverage = np.einsum("pcr,pcr->p", blocks @ inverse, blocks)
-    top = np.argpartition(-leverage, KEPT // 2)[: KEPT // 2]
-    rest = rng.choice(np.setdiff1d(np.arange(len(blocks)), top), size=KEPT - KEPT // 2, replace=False)
+    top = np.argpartition(-leverage, _KEPT // 2)[: _KEPT // 2]
+    rest = rng.choice(np.setdiff1d(np.arange(len(blocks)), top), size=_KEPT - _KEPT // 2, replace=False)
     return np.sort(np.concatenate([top, rest])).astype(np.intp)
 
 
@@ -233,7 +233,7 @@ def axis_pool(
         reference = np.asarray(settings.reference, dtype=np.float64)
         if reference.shape != (n,):
             raise InputError("reference", f"{reference.size} positions", f"expected {n}")
-    sizes = settings.pool or POOL_SIZES
+    sizes = settings.pool or _POOL_SIZES
     size = sizes[min(axis, len(sizes) - 1)]
     generated = generate_poses(reference, limits, settings.spread, size, fixed=axis + 1, rng=rng)
     free = free_poses(scene, generated)

@@ -24,8 +24,8 @@ from armid.outcome import Check, Outcome, Provenance
 from armid.page import Table
 from armid.robot.robot import Robot
 
-FORMAT = "armid-poses"
-VERSION = 1
+_FORMAT = "armid-poses"
+_VERSION = 1
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -157,8 +157,8 @@ class PoseDesign(Outcome):
             header = ",".join(self.robot.joint_names)
             np.savetxt(file, self.poses, fmt="%.9g", delimiter=",", header=header, comments="")
         details = {
-            "format": FORMAT,
-            "version": VERSION,
+            "format": _FORMAT,
+            "version": _VERSION,
             "robot": self.robot.name,
             "purpose": self.purpose,
             "joint_names": self.robot.joint_names,
@@ -174,7 +174,7 @@ class PoseDesign(Outcome):
         return tuple(files)
 
 
-WHAT = "a trajectory of `armid design` or poses of `armid poses`"
+_WHAT = "a trajectory of `armid design` or poses of `armid poses`"
 
 
 def load_poses(path: Path, robot: Robot) -> FloatArray | None:
@@ -183,7 +183,7 @@ def load_poses(path: Path, robot: Robot) -> FloatArray | None:
     Raises:
         InputError: not text, or rows that are no pose of this robot.
     """
-    text = read_text(path, WHAT)
+    text = read_text(path, _WHAT)
     try:
         if path.suffix == ".csv":
             head, *lines = text.splitlines() or [""]
@@ -195,7 +195,7 @@ def load_poses(path: Path, robot: Robot) -> FloatArray | None:
         return None
     except ValueError as problem:
         raise InputError(path, f"not a table of numbers: {problem}") from None
-    if not isinstance(values, dict) or values.get("format") != FORMAT:
+    if not isinstance(values, dict) or values.get("format") != _FORMAT:
         return None
     return _checked_poses(values.get("poses"), robot, path)
 

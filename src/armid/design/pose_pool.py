@@ -25,7 +25,7 @@ class Spread(StrEnum):
     RANDOM = "random"
 
 
-MOST_COMBINATIONS = 2_000_000
+_MOST_COMBINATIONS = 2_000_000
 """More poses than this are not tabulated: five joints of ten values are already 100 000."""
 
 
@@ -72,8 +72,8 @@ def _steps_of(spread: Spread, count: int | tuple[int, ...], varying: int) -> tup
         raise InputError(
             "poses", f"{len(steps)} numbers of values", f"weighted poses need one for each of {varying} joints"
         )
-    if min(steps) < 1 or int(np.prod(steps)) > MOST_COMBINATIONS:
-        raise InputError("poses", f"{' x '.join(map(str, steps))} combinations", f"at most {MOST_COMBINATIONS}")
+    if min(steps) < 1 or int(np.prod(steps)) > _MOST_COMBINATIONS:
+        raise InputError("poses", f"{' x '.join(map(str, steps))} combinations", f"at most {_MOST_COMBINATIONS}")
     return steps
 
 
@@ -83,19 +83,19 @@ def _combinations(low: FloatArray, high: FloatArray, steps: tuple[int, ...]) -> 
     return np.array(list(product(*axes)))
 
 
-BLOCK = 4096
+_BLOCK = 4096
 
 
 def free_poses(scene: Scene, poses: FloatArray, *, threads: int = 2) -> FloatArray:
     """Those that keep every clearance; blocks of poses run in threads."""
     if not len(scene) or not len(poses):
         return poses
-    blocks = [poses[k : k + BLOCK] for k in range(0, len(poses), BLOCK)]
+    blocks = [poses[k : k + _BLOCK] for k in range(0, len(poses), _BLOCK)]
     with ThreadPoolExecutor(threads) as pool:
         return np.vstack([block[free] for block, free in zip(blocks, pool.map(scene.is_free, blocks), strict=True)])
 
 
-TRIALS = 200
+_TRIALS = 200
 """Poses tried per reference when looking for a good one."""
 
 
@@ -105,7 +105,7 @@ def reference_pose(scene: Scene, limits: MotionLimits, fixed: int, rng: np.rando
     Raises:
         InfeasibleError: no pose is free at all.
     """
-    candidates = rng.uniform(limits.lower, limits.upper, size=(TRIALS, len(limits.lower)))
+    candidates = rng.uniform(limits.lower, limits.upper, size=(_TRIALS, len(limits.lower)))
     candidates = np.vstack([limits.middle, candidates])
     free = free_poses(scene, candidates)
     if not len(free):
@@ -115,7 +115,7 @@ def reference_pose(scene: Scene, limits: MotionLimits, fixed: int, rng: np.rando
         )
     shares = []
     for candidate in free[:24]:
-        trial = generate_poses(candidate, limits, Spread.RANDOM, TRIALS, fixed=fixed, rng=rng)
+        trial = generate_poses(candidate, limits, Spread.RANDOM, _TRIALS, fixed=fixed, rng=rng)
         shares.append(float(scene.is_free(trial).mean()))
     best: FloatArray = free[int(np.argmax(shares))]
     return best

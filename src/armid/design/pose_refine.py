@@ -14,11 +14,11 @@ from armid.kernels.source import RowSource
 from armid.motions.limits import MotionLimits
 from armid.scene.scene import Scene
 
-CLEARANCE_SCALE = 0.02
+_CLEARANCE_SCALE = 0.02
 """[m or rad]: a clearance broken by this much costs as much as an e-fold of the criterion."""
 
-ROUNDS = 3
-ITERATIONS = 60
+_ROUNDS = 3
+_ITERATIONS = 60
 
 
 def refined_poses(
@@ -30,7 +30,7 @@ def refined_poses(
     scene: Scene,
     *,
     movable: FloatArray | None = None,
-    rounds: int = ROUNDS,
+    rounds: int = _ROUNDS,
 ) -> FloatArray:
     """Poses with a smaller criterion; never worse, and free wherever the given ones are.
 
@@ -83,14 +83,14 @@ def _descend(
         q = x.reshape(poses.shape)
         total, gradient = set_value(source, q, channels, quality)
         if len(scene):
-            short = np.maximum(-scene.clearances(q) / CLEARANCE_SCALE + 0.05, 0.0)
+            short = np.maximum(-scene.clearances(q) / _CLEARANCE_SCALE + 0.05, 0.0)
             total += float((short**2).sum())
-            gradient = gradient + scene.gradient(q, -2.0 / CLEARANCE_SCALE * short)
+            gradient = gradient + scene.gradient(q, -2.0 / _CLEARANCE_SCALE * short)
         return total, (gradient * movable).ravel()
 
     bounds = [(low, high) for _ in poses for low, high in zip(limits.lower, limits.upper, strict=True)]
     start = np.clip(poses, limits.lower, limits.upper)
-    end: FloatArray = fmin_l_bfgs_b(value, start.ravel(), bounds=bounds, m=20, maxiter=ITERATIONS)[0]
+    end: FloatArray = fmin_l_bfgs_b(value, start.ravel(), bounds=bounds, m=20, maxiter=_ITERATIONS)[0]
     return end.reshape(poses.shape)
 
 

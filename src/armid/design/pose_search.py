@@ -49,7 +49,7 @@ from armid.rows.pose import PoseRows
 from armid.scene.cell import Cell
 from armid.scene.scene import build_scene
 
-SHARP = 40.0
+_SHARP = 40.0
 """Power at which the smooth condition number is within a few per cent of the true one."""
 
 
@@ -163,7 +163,7 @@ def _search_methods(
     candidates: Candidates, settings: PoseSettings, tried: Tried, rated: IntArray | None, rng: np.random.Generator
 ) -> None:
     """Runs the methods asked for and records what each reached."""
-    quality = Merit(SmoothCriterion.CONDITION, SHARP)
+    quality = Merit(SmoothCriterion.CONDITION, _SHARP)
     pool, method = candidates.pool, settings.method
     if method is PoseMethod.TARGET:
         if rated is None:
@@ -228,7 +228,7 @@ def _refine_best(tried: Tried, candidates: Candidates) -> None:
 
 
 def _refine_set(candidates: Candidates, poses: FloatArray, channels: FloatArray, movable: FloatArray) -> FloatArray:
-    quality = Merit(SmoothCriterion.CONDITION, SHARP / 5)
+    quality = Merit(SmoothCriterion.CONDITION, _SHARP / 5)
     return refined_poses(
         candidates.source, poses, channels, quality, candidates.limits, candidates.scene, movable=movable
     )

@@ -20,9 +20,9 @@ IntArray = npt.NDArray[np.intp]
 SHORTLIST = 8
 """Additions and removals tried exactly in one exchange."""
 
-MOST_EXCHANGES = 2000
+_MOST_EXCHANGES = 2000
 
-IMPROVEMENT = 1e-6
+_IMPROVEMENT = 1e-6
 """Smallest gain worth an exchange: a millionth of the condition number."""
 
 
@@ -69,7 +69,7 @@ def exchange(pool: Pool, start: IntArray, quality: Merit) -> tuple[IntArray, flo
     members = [np.flatnonzero(pool.groups == group) for group in range(len(pool.quotas))]
     value, S = quality(pool.gram(chosen))
     idle, group = 0, 0
-    for _ in range(MOST_EXCHANGES):
+    for _ in range(_MOST_EXCHANGES):
         swap = _best_exchange(pool, chosen, members[group], group, S, quality, value)
         idle = idle + 1 if swap is None else 0
         if idle == len(members):
@@ -94,7 +94,7 @@ def _best_exchange(
     trials = G + gains[np.newaxis] - losses[:, np.newaxis]
     values = quality.values(trials.reshape(-1, *G.shape))
     best = int(np.argmin(values))
-    if values[best] >= value - IMPROVEMENT:
+    if values[best] >= value - _IMPROVEMENT:
         return None
     return int(removes[best // len(adds)]), int(adds[best % len(adds)])
 
@@ -123,7 +123,7 @@ def multi_start_exchange(
     return best
 
 
-HANDFUL = 32
+_HANDFUL = 32
 """Random candidates among which a tabu step picks."""
 
 
@@ -144,7 +144,7 @@ def tabu_search(
         place = int(np.argmax(pool.slopes(S, chosen)))
         group = pool.groups[chosen[place]]
         allowed = [
-            c for c in rng.choice(np.flatnonzero(pool.groups == group), size=HANDFUL) if tabu.get(int(c), -1) < k
+            c for c in rng.choice(np.flatnonzero(pool.groups == group), size=_HANDFUL) if tabu.get(int(c), -1) < k
         ]
         if not allowed:
             continue
@@ -152,6 +152,6 @@ def tabu_search(
         values = quality.values(pool.gram(np.delete(chosen, place)) + blocks.transpose(0, 2, 1) @ blocks)
         tabu[int(chosen[place])] = k + tenure
         chosen[place] = allowed[int(np.argmin(values))]
-        if values.min() < best_value - IMPROVEMENT:
+        if values.min() < best_value - _IMPROVEMENT:
             best, best_value = chosen.copy(), float(values.min())
     return best, best_value

@@ -86,27 +86,27 @@ class Search:
     interrupted: bool = False
 
 
-EXPLORING = 0.35
+_EXPLORING = 0.35
 """Share of the time for random starts."""
 
 
-FIRST_POLISH = 0.08
+_FIRST_POLISH = 0.08
 """After this share one motion is polished, so that there is a certified one early."""
 
 
-FIRST_CHOICE = 5
+_FIRST_CHOICE = 5
 """Explored motions polished before good ones are shaken."""
 
 
-NEAR = 0.04
+_NEAR = 0.04
 """A shaken motion is polished when its objective comes this close to the best explored one (4 % of a condition number)."""
 
 
-POOL = 8
+_POOL = 8
 """Explored motions kept for polishing."""
 
 
-POLISHED_WITHOUT_TIME = 4
+_POLISHED_WITHOUT_TIME = 4
 """Motions polished when a number of starts, not time, ends the search."""
 
 
@@ -156,7 +156,7 @@ class SearchState:
             return None
         if self.budget.starts is not None:
             return self._counted()
-        if self.share < EXPLORING and not (self.share > FIRST_POLISH and not self.taken and self.explored):
+        if self.share < _EXPLORING and not (self.share > _FIRST_POLISH and not self.taken and self.explored):
             return self._explore()
         return self._improve()
 
@@ -165,7 +165,7 @@ class SearchState:
         if self.next_start - self.first_start < self.budget.starts:
             return self._explore()
         # Polishing waits until every start is explored, so that the choice does not depend on who finished first.
-        if len(self.explored) < self.budget.starts or len(self.taken) >= POLISHED_WITHOUT_TIME:
+        if len(self.explored) < self.budget.starts or len(self.taken) >= _POLISHED_WITHOUT_TIME:
             return None
         return self._polish()
 
@@ -191,11 +191,11 @@ class SearchState:
     def _improve(self) -> Task | None:
         """Polish while something promising waits; otherwise shake a good motion."""
         waiting, best = self.waiting(), self.best
-        if len(self.taken) < FIRST_CHOICE or best is None:
+        if len(self.taken) < _FIRST_CHOICE or best is None:
             return self._polish() or self._explore()
         # A shaken motion is worth polishing when exploring alone brought it near the best explored one so far.
         reference = min(c.objective for c in self.explored)
-        if waiting and waiting[0].objective < reference + NEAR:
+        if waiting and waiting[0].objective < reference + _NEAR:
             return self._polish()
         good = sorted((c for c in self.polished if c.feasible), key=lambda c: c.objective) or [best]
         start = self.next_start
@@ -276,7 +276,7 @@ def _finish(plan: SearchState, workshop: Workshop, interrupted: bool) -> Search:
         best = workshop.certified(waiting[0])
         plan.history.append((plan.elapsed, best.condition_number))
     ranked = sorted(plan.polished, key=lambda c: (not c.feasible, c.objective, c.start))
-    pool = (*ranked, *(c for c in plan.waiting() if c.start not in {p.start for p in ranked}))[:POOL]
+    pool = (*ranked, *(c for c in plan.waiting() if c.start not in {p.start for p in ranked}))[:_POOL]
     return Search(
         best=best,
         explored=len(plan.explored),
@@ -366,14 +366,14 @@ def _workers(count: int, problem: ExcitationProblem, bases: tuple[Basis, ...], s
                 process.terminate()
 
 
-THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "ARMID_THREADS")
+_THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "ARMID_THREADS")
 
 
 @contextmanager
 def _one_thread_each() -> Iterator[None]:
     """Processes started meanwhile use one thread each: with one process per core more would only get in the way."""
-    before = {name: os.environ.get(name) for name in THREAD_SETTINGS}
-    os.environ.update(dict.fromkeys(THREAD_SETTINGS, "1"))
+    before = {name: os.environ.get(name) for name in _THREAD_SETTINGS}
+    os.environ.update(dict.fromkeys(_THREAD_SETTINGS, "1"))
     try:
         yield
     finally:

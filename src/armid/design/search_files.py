@@ -13,8 +13,8 @@ from armid.documents import read_json, restored, write_json
 from armid.errors import InputError
 from armid.motions.basis import Basis
 
-FORMAT = "armid-search"
-WHAT = "a search to resume"
+_FORMAT = "armid-search"
+_WHAT = "a search to resume"
 
 
 def save_search(result: Search, path: Path) -> Path:
@@ -29,7 +29,7 @@ def save_search(result: Search, path: Path) -> Path:
         }
         for c in result.pool
     ]
-    head = {"format": FORMAT, "version": 1, "explored": result.explored, "seconds": result.seconds}
+    head = {"format": _FORMAT, "version": 1, "explored": result.explored, "seconds": result.seconds}
     return write_json(path, head | {"history": result.history, "pool": pool}, indent=None)
 
 
@@ -39,8 +39,8 @@ def load_search(path: Path, bases: tuple[Basis, ...], n_joints: int) -> Search:
     Raises:
         InputError: not such a file, or of another family of motions.
     """
-    values = read_json(path, WHAT, schema=FORMAT, key="format")
-    pool: tuple[Candidate, ...] = restored(path, values, _candidates, WHAT)
+    values = read_json(path, _WHAT, schema=_FORMAT, key="format")
+    pool: tuple[Candidate, ...] = restored(path, values, _candidates, _WHAT)
     for c in pool:
         if c.family >= len(bases) or c.coefficients.shape != (bases[c.family].size, n_joints):
             raise InputError(path, "a search with another period, number of harmonics or start pose", "start afresh")

@@ -32,7 +32,7 @@ from armid.rows.torque import TorqueRows
 from armid.scene.cell import Cell
 from armid.scene.scene import build_scene
 
-POSES_TRIED = 200
+_POSES_TRIED = 200
 """Random poses of the locked joints among which the one that shows most parameters is taken."""
 
 
@@ -256,12 +256,12 @@ def _locked_pose(
     if settings.start is not None:
         return finite_vector("start", settings.start, robot.n_joints)[:joint]
     scene = build_scene(robot, cell, self_collision=settings.self_collision)
-    poses = rng.uniform(limits.within(0.3).lower, limits.within(0.3).upper, size=(POSES_TRIED, robot.n_joints))
+    poses = rng.uniform(limits.within(0.3).lower, limits.within(0.3).upper, size=(_POSES_TRIED, robot.n_joints))
     poses[0] = limits.middle
     free = poses[scene.is_free(poses)]
     if not len(free):
         raise InfeasibleError(
-            f"none of {POSES_TRIED} poses is free of collision; {scene.worst(limits.middle)[1]} in the middle one"
+            f"none of {_POSES_TRIED} poses is free of collision; {scene.worst(limits.middle)[1]} in the middle one"
         )
     counts = [_count_shown(robot, joint, pose[:joint], settings) for pose in free[:20]]
     best: FloatArray = free[int(np.argmax(counts))][:joint]

@@ -14,10 +14,10 @@ import numpy.typing as npt
 
 from armid.arrays import FloatArray
 
-PENALTIES = 400
+_PENALTIES = 400
 """`penInt` of its table 6.2."""
 
-CONSTANT = 1e-9
+_CONSTANT = 1e-9
 """A base function whose range is below this is the constant one."""
 
 
@@ -46,7 +46,7 @@ def target_matrix(values: FloatArray) -> FloatArray:
         values: base functions over the pool, shape [n_poses, n_functions].
     """
     high, low = values.max(axis=0), values.min(axis=0)
-    constant = high - low <= CONSTANT * np.maximum(1.0, np.abs(high))
+    constant = high - low <= _CONSTANT * np.maximum(1.0, np.abs(high))
     rows = []
     for m in range(values.shape[1]):
         for extreme in (high[m], low[m]):
@@ -62,7 +62,7 @@ def target_matrix(values: FloatArray) -> FloatArray:
     return np.array(unique)
 
 
-def rated_selection(values: FloatArray, target: FloatArray, penalties: int = PENALTIES) -> RatedSelection:
+def rated_selection(values: FloatArray, target: FloatArray, penalties: int = _PENALTIES) -> RatedSelection:
     """Algorithm 5.3: for each penalty the best-rated pose per target row; the penalty with the smallest condition number.
 
     Rating of pose i for row j: C = A - penalty * B with A = values_i . target_j - sum(target_j), B = |values_i - target_j|.

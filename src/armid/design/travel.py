@@ -20,10 +20,10 @@ def travel_times(poses: FloatArray, limits: MotionLimits) -> FloatArray:
     return np.asarray((np.abs(poses[:, np.newaxis] - poses) / limits.velocity).max(axis=2))
 
 
-NEIGHBOURS = 8
+_NEIGHBOURS = 8
 """Nearest poses of each whose straight way is checked before the order is chosen."""
 
-DETOUR = 3.0
+_DETOUR = 3.0
 """A way around an obstacle is taken to be this many times as long as the straight one."""
 
 
@@ -32,9 +32,9 @@ def travel_order(poses: FloatArray, limits: MotionLimits, scene: Scene, *, first
     D = travel_times(poses, limits)
     blocked = np.ones_like(D, dtype=np.bool_)
     for i, row in enumerate(D):
-        for j in np.argsort(row)[1 : 1 + NEIGHBOURS]:
+        for j in np.argsort(row)[1 : 1 + _NEIGHBOURS]:
             blocked[i, j] = blocked[j, i] = not edge_is_free(scene, poses[i], poses[j])
-    D = np.where(blocked, DETOUR * D, D)
+    D = np.where(blocked, _DETOUR * D, D)
     left = set(range(len(poses))) - {first}
     tour = [first]
     while left:

@@ -63,7 +63,7 @@ def impulse_response(coefficients: FloatArray, *, tolerance: float = 1e-6, longe
         count *= 4
 
 
-BLOCK = 64
+_BLOCK = 64
 """Samples that the recursion takes at once: small matrix products instead of one step per sample."""
 
 
@@ -82,8 +82,8 @@ def recursive_filter(coefficients: FloatArray, x: FloatArray, state: FloatArray)
         return x, state
     H, P = _block_matrices(coefficients)
     out, before = np.empty(x.shape), state
-    for start in range(0, len(x), BLOCK):
-        part = x[start : start + BLOCK]
+    for start in range(0, len(x), _BLOCK):
+        part = x[start : start + _BLOCK]
         n = len(part)
         out[start : start + n] = H[:n, :n] @ (part - P[:n] @ before)
         before = out[start : start + n][-m:] if n >= m else np.vstack([before, out[start : start + n]])[-m:]
@@ -93,14 +93,14 @@ def recursive_filter(coefficients: FloatArray, x: FloatArray, state: FloatArray)
 def _block_matrices(coefficients: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Lower triangular impulse response, shape [BLOCK, BLOCK], and weights of the m outputs before, shape [BLOCK, m]."""
     m = len(coefficients) - 1
-    h = np.zeros(BLOCK)
+    h = np.zeros(_BLOCK)
     h[0] = 1.0
-    for i in range(1, BLOCK):
+    for i in range(1, _BLOCK):
         past = h[max(i - m, 0) : i][::-1]
         h[i] = -float(coefficients[1 : len(past) + 1] @ past)
-    lag = np.subtract.outer(np.arange(BLOCK), np.arange(BLOCK))
-    P = np.zeros((BLOCK, m))
-    for i in range(min(BLOCK, m)):
+    lag = np.subtract.outer(np.arange(_BLOCK), np.arange(_BLOCK))
+    P = np.zeros((_BLOCK, m))
+    for i in range(min(_BLOCK, m)):
         P[i, i:] = coefficients[:i:-1][: m - i]
     return np.where(lag >= 0, h[np.maximum(lag, 0)], 0.0), P
 

@@ -80,7 +80,7 @@ class Covariance(Protocol):
         """
 
 
-def all_rows(
+def _all_rows(
     estimate: Estimate, runs: Sequence[Run], information: Information | None, earlier: Earlier | None
 ) -> tuple[Information, Information]:
     """Rows of the base parameters: of the runs, and of everything."""
@@ -116,7 +116,7 @@ class IndependentNoise:
         *,
         earlier: Earlier | None = None,
     ) -> Estimate:
-        _, rows = all_rows(estimate, runs, information, earlier)
+        _, rows = _all_rows(estimate, runs, information, earlier)
         B = bread(rows, dict.fromkeys(estimate.sigma, 1.0))
         energy = sum(channel.error_energy(estimate.values) for channel in rows.channels)
         return estimate.with_covariance(energy / max(rows.count - len(estimate), 1.0) * B, "iid")
@@ -134,7 +134,7 @@ class PerChannelNoise:
         *,
         earlier: Earlier | None = None,
     ) -> Estimate:
-        _, rows = all_rows(estimate, runs, information, earlier)
+        _, rows = _all_rows(estimate, runs, information, earlier)
         return estimate.with_covariance(bread(rows, estimate.sigma), "per-channel")
 
 
@@ -169,9 +169,9 @@ class AutocorrelatedNoise:
         """One pass for the residuals, one for the filtered rows."""
         stretches = stretches_of(runs, estimate.standard)
         noise = fitted_noise(stretches, self.max_order)
-        rows, every = all_rows(estimate, runs, information, earlier)
+        rows, every = _all_rows(estimate, runs, information, earlier)
         B = bread(every, estimate.sigma)
-        own, meat = filtered_meats(estimate, runs, noise)
+        own, meat = _filtered_meats(estimate, runs, noise)
         repeated = repeat_growth(stretches)
         # What repeats has fewer independent samples: the fit absorbs more of it, and its size is known less well.
         grow = repeated * (1.0 + repeated * (self.growth(rows, estimate, B, own, noise.models) - 1.0))
@@ -187,7 +187,7 @@ class AutocorrelatedNoise:
             parts.append(earlier.meat(estimate))
             meat = meat + parts[-1]
             freedom.append(earlier.information.count / earlier.inflation**2)
-        widen = student_factors(B, parts, np.array(freedom))
+        widen = _student_factors(B, parts, np.array(freedom))
         return estimate.with_covariance(B @ meat @ B * np.outer(widen, widen), "autocorrelation")
 
     def growth(
@@ -217,7 +217,7 @@ class AutocorrelatedNoise:
         return growth
 
 
-def filtered_meats(estimate: Estimate, runs: Sequence[Run], noise: NoiseModel) -> tuple[list[FloatArray], FloatArray]:
+def _filtered_meats(estimate: Estimate, runs: Sequence[Run], noise: NoiseModel) -> tuple[list[FloatArray], FloatArray]:
     """A_c^T W Gamma_c W A_c of each channel alone, and of all with their correlations; shape [r, r] each.
 
     Runs that continue one another are filtered as one motion.
@@ -261,7 +261,7 @@ def filtered_meats(estimate: Estimate, runs: Sequence[Run], noise: NoiseModel) -
     return own, full
 
 
-def student_factors(B: FloatArray, own: Sequence[FloatArray], freedom: FloatArray) -> FloatArray:
+def _student_factors(B: FloatArray, own: Sequence[FloatArray], freedom: FloatArray) -> FloatArray:
     """By how much to widen each deviation, shape [r]: Student's 95 % quantile over the normal one.
 
     Where several channels carry a parameter their degrees of freedom combine by Satterthwaite's rule.
@@ -273,10 +273,10 @@ def student_factors(B: FloatArray, own: Sequence[FloatArray], freedom: FloatArra
     """
     shares = np.array([np.einsum("ij,jk,ik->i", B, G, B) for G in own])
     together = shares.sum(axis=0) ** 2 / np.maximum((shares**2 / freedom[:, np.newaxis]).sum(axis=0), 1e-300)
-    return np.array([student_quantile(0.975, float(f)) for f in np.clip(together, FEWEST_FREEDOM, 1e9)]) / NORMAL_95
+    return np.array([student_quantile(0.975, float(f)) for f in np.clip(together, _FEWEST_FREEDOM, 1e9)]) / NORMAL_95
 
 
-FEWEST_FREEDOM = 3.0
+_FEWEST_FREEDOM = 3.0
 """Degrees of freedom a log is given at least: with fewer the quantile says nothing but that nothing is known."""
 
 
@@ -300,14 +300,14 @@ class BlockNoise:
         *,
         earlier: Earlier | None = None,
     ) -> Estimate:
-        _, rows = all_rows(estimate, runs, information, earlier)
+        _, rows = _all_rows(estimate, runs, information, earlier)
         B = bread(rows, estimate.sigma)
         meat = np.zeros_like(B)
         blocks = 0.0
         for run in runs:
             residuals = run.residuals(estimate.standard)
             length = self.block(run, residuals)
-            for scores in segment_scores(estimate, run, residuals):
+            for scores in _segment_scores(estimate, run, residuals):
                 meat += block_meat(scores, min(length, len(scores)))
                 blocks += len(scores) / length
         # Few blocks leave few degrees of freedom; the usual small-sample inflation.
@@ -324,7 +324,7 @@ class BlockNoise:
         return int(np.clip(10.0 * max(lengths), 1, max(len(run) // 10, 1)))
 
 
-def segment_scores(estimate: Estimate, run: Run, residuals: FloatArray) -> list[FloatArray]:
+def _segment_scores(estimate: Estimate, run: Run, residuals: FloatArray) -> list[FloatArray]:
     """Per segment, sum over channels of A^T W r at every sample, shape [n, r]."""
     weight = np.array([estimate.sigma[name] ** -2 for name in run.channels])
     parts: list[list[FloatArray]] = []
@@ -343,6 +343,6 @@ def block_meat(scores: FloatArray, length: int) -> FloatArray:
     return sums.T @ sums / length
 
 
-def with_sigma(estimate: Estimate, sigma: Mapping[str, float]) -> Estimate:
+def _with_sigma(estimate: Estimate, sigma: Mapping[str, float]) -> Estimate:
     """The same estimate with other channel noises, for sandwiches around unweighted fits."""
     return replace(estimate, sigma=sigma)

@@ -95,7 +95,7 @@ class BackwardElimination:
         rows = reduced(information, estimate.base)
         weighted = rows.weighted(weights)
         test = reduced(held_out, estimate.base).weighted(weights) if held_out is not None else weighted
-        inflation = covariance_inflation(estimate, solve(weighted).inverse)
+        inflation = _covariance_inflation(estimate, solve(weighted).inverse)
         independent = log(max(rows.count / float(np.median(inflation)) ** 2, 2.0))
         full = error(test, estimate.values)
         kept, removals, stopped = list(range(len(estimate))), [], "nothing left to remove"
@@ -170,7 +170,7 @@ class BackwardElimination:
         return EssentialParameters(result, np.array(kept, dtype=np.intp), removals, stopped)
 
 
-def covariance_inflation(estimate: Estimate, independent: FloatArray) -> FloatArray:
+def _covariance_inflation(estimate: Estimate, independent: FloatArray) -> FloatArray:
     """Standard deviations of the estimate over those of independent noise, shape [r]."""
     return np.sqrt(np.maximum(np.diag(estimate.covariance), 1e-300) / np.maximum(np.diag(independent), 1e-300))
 

@@ -16,7 +16,7 @@ from armid.identifiability.base import BaseParameters
 from armid.information.status import Status
 from armid.notes import Note, Severity
 
-RELATIVE_TO_BEST = 10.0
+_RELATIVE_TO_BEST = 10.0
 """[Halper2024] section 3.2.3: poorly identified when the relative standard deviation exceeds ten times the smallest."""
 RELATIVE_LIMIT = 0.15
 """[RWTH2021] and [Kolyubin2017] distrust relative standard deviations above 5 to 15 %."""
@@ -88,7 +88,7 @@ class Estimate:
         rsd = self.relative_standard_deviations
         low, high = self.interval()
         rules = {
-            "relative-to-best": rsd > RELATIVE_TO_BEST * rsd.min(initial=np.inf),
+            "relative-to-best": rsd > _RELATIVE_TO_BEST * rsd.min(initial=np.inf),
             "relative-limit": rsd > RELATIVE_LIMIT,
             "interval-holds-zero": (low <= 0.0) & (high >= 0.0),
         }

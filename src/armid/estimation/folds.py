@@ -17,17 +17,17 @@ from armid.identifiability.base import BaseParameters
 from armid.information.information import Information, total
 from armid.information.solve import reduced
 
-MOST_FOLDS = 10
+_MOST_FOLDS = 10
 """Up to so many motions each is left out alone; more are dealt out to this many folds."""
-MOST_LOGS = 20
+_MOST_LOGS = 20
 """Up to so many logs each is left out alone; more are dealt out like motions."""
-MOST_NAMES = 12
+_MOST_NAMES = 12
 """Of motions left out together that are listed."""
-STILL = 0.02
+_STILL = 0.02
 """Of the 90 % quantile of a joint's speed: slower than this it stands."""
-REST = 0.3
+_REST = 0.3
 """[s]; all joints standing this long separate two motions. Reversals of single joints do not, nor do all at once by chance."""
-SHORTEST = 1.0
+_SHORTEST = 1.0
 """[s]; a shorter piece is no motion of its own and stays with the one before."""
 
 
@@ -77,12 +77,12 @@ class CrossValidation:
 
 def motions(runs: Sequence[Run]) -> tuple[Run, ...]:
     """One run per motion: logs are cut where sampling was interrupted and where all joints rested."""
-    return tuple(part for run in runs for part in motions_of(run))
+    return tuple(part for run in runs for part in _motions_of(run))
 
 
-def motions_of(run: Run) -> tuple[Run, ...]:
+def _motions_of(run: Run) -> tuple[Run, ...]:
     """The motions of one run, in order; the run itself when it is a single one."""
-    ranges = [(a, b) for start, stop in run.segments for a, b in moving_ranges(run, start, stop)]
+    ranges = [(a, b) for start, stop in run.segments for a, b in _moving_ranges(run, start, stop)]
     if len(ranges) < 2:
         return (run,)
     return tuple(
@@ -98,19 +98,19 @@ def motions_of(run: Run) -> tuple[Run, ...]:
     )
 
 
-def moving_ranges(run: Run, start: int, stop: int) -> list[tuple[int, int]]:
+def _moving_ranges(run: Run, start: int, stop: int) -> list[tuple[int, int]]:
     """A stretch of uniform sampling cut in the middle of every rest."""
     n = torque_source([run]).robot.n_joints
     speed = np.abs(run.inputs[start:stop, n : 2 * n])
-    still = np.all(speed < STILL * np.quantile(speed, 0.9, axis=0), axis=1)
+    still = np.all(speed < _STILL * np.quantile(speed, 0.9, axis=0), axis=1)
     edges = np.flatnonzero(np.diff(np.concatenate([[False], still, [False]]).astype(int)))
-    rests = [(a, b) for a, b in zip(edges[::2], edges[1::2], strict=True) if b - a >= REST * run.rate]
+    rests = [(a, b) for a, b in zip(edges[::2], edges[1::2], strict=True) if b - a >= _REST * run.rate]
     cuts = [start]
     for a, b in rests:
         middle = start + int(a + b) // 2
-        if middle - cuts[-1] >= SHORTEST * run.rate:
+        if middle - cuts[-1] >= _SHORTEST * run.rate:
             cuts.append(middle)
-    if len(cuts) > 1 and stop - cuts[-1] < SHORTEST * run.rate:
+    if len(cuts) > 1 and stop - cuts[-1] < _SHORTEST * run.rate:
         cuts.pop()
     return list(zip(cuts, [*cuts[1:], stop], strict=True))
 
@@ -131,12 +131,12 @@ def k_fold(runs: Sequence[Run], estimate: Estimate, *, k: int | None = None) -> 
     Args:
         runs: the motions, at least two.
         estimate: of all of them together, with the covariance that shifts are measured in.
-        k: number of folds; None: one per motion, at most `MOST_FOLDS`.
+        k: number of folds; None: one per motion, at most `_MOST_FOLDS`.
     """
     if len(runs) < 2:
         raise InputError("runs", "leaving one out needs at least two motions")
-    count = min(len(runs), MOST_FOLDS) if k is None else min(k, len(runs))
-    return dealt_out(((run.name, run.information()) for run in runs), estimate, count)
+    count = min(len(runs), _MOST_FOLDS) if k is None else min(k, len(runs))
+    return _dealt_out(((run.name, run.information()) for run in runs), estimate, count)
 
 
 def left_out_logs(runs: Sequence[Run], estimate: Estimate) -> CrossValidation | None:
@@ -144,15 +144,15 @@ def left_out_logs(runs: Sequence[Run], estimate: Estimate) -> CrossValidation | 
     names = dict.fromkeys(run.name for run in runs)
     if len(names) < 2:
         return None
-    return dealt_out(_joined(_named_parts(runs)), estimate, len(names) if len(names) <= MOST_LOGS else MOST_FOLDS)
+    return _dealt_out(_joined(_named_parts(runs)), estimate, len(names) if len(names) <= _MOST_LOGS else _MOST_FOLDS)
 
 
 def left_out_motions(runs: Sequence[Run], estimate: Estimate) -> CrossValidation | None:
     """Every motion between rests predicted by the others; None when there is one only."""
     count = 0
     for run in runs:
-        count += len(motions_of(run)) - int(run.continues)
-    return None if count < 2 else dealt_out(_joined(_motion_parts(runs)), estimate, MOST_FOLDS)
+        count += len(_motions_of(run)) - int(run.continues)
+    return None if count < 2 else _dealt_out(_joined(_motion_parts(runs)), estimate, _MOST_FOLDS)
 
 
 Part = tuple[str, bool, Information]
@@ -168,7 +168,7 @@ def _named_parts(runs: Sequence[Run]) -> Iterator[Part]:
 
 def _motion_parts(runs: Sequence[Run]) -> Iterator[Part]:
     for run in runs:
-        for k, part in enumerate(motions_of(run)):
+        for k, part in enumerate(_motions_of(run)):
             yield part.name, run.continues and k == 0, part.information()
 
 
@@ -186,7 +186,7 @@ def _joined(parts: Iterable[Part]) -> Iterator[tuple[str, Information]]:
         yield name, held
 
 
-def dealt_out(motions: Iterable[tuple[str, Information]], estimate: Estimate, count: int) -> CrossValidation:
+def _dealt_out(motions: Iterable[tuple[str, Information]], estimate: Estimate, count: int) -> CrossValidation:
     """Motions dealt out to at most `count` folds, each predicted by the others.
 
     Args:
@@ -212,7 +212,7 @@ def dealt_out(motions: Iterable[tuple[str, Information]], estimate: Estimate, co
         others = total(information for i, (_, information) in enumerate(piles) if i != k)
         fit = WeightedLeastSquares().fit(others, estimate.base)
         shift = (fit.values - estimate.values) / deviations
-        folds.append(Fold(shown(names), fit.values, shift, relative_errors(tested, estimate.base, fit.values)))
+        folds.append(Fold(shown(names), fit.values, shift, _relative_errors(tested, estimate.base, fit.values)))
         for channel in reduced(tested, estimate.base).channels:
             energy[channel.name] = energy.get(channel.name, 0.0) + channel.error_energy(fit.values)
             size[channel.name] = size.get(channel.name, 0.0) + float(np.sum(channel.factor[:, -1] ** 2))
@@ -224,10 +224,10 @@ def dealt_out(motions: Iterable[tuple[str, Information]], estimate: Estimate, co
 
 def shown(names: Sequence[str]) -> tuple[str, ...]:
     """Names of the motions of a fold; of very many the first few."""
-    return tuple(names) if len(names) <= MOST_NAMES else (*names[:MOST_NAMES], f"{len(names) - MOST_NAMES} more")
+    return tuple(names) if len(names) <= _MOST_NAMES else (*names[:_MOST_NAMES], f"{len(names) - _MOST_NAMES} more")
 
 
-def relative_errors(information: Information, base: BaseParameters, values: FloatArray) -> dict[str, float]:
+def _relative_errors(information: Information, base: BaseParameters, values: FloatArray) -> dict[str, float]:
     """Norm of the error over the norm of the measured values, per channel."""
     out = {}
     for channel in reduced(information, base).channels:

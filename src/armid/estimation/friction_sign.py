@@ -10,14 +10,14 @@ from armid.estimation.estimate import Estimate
 from armid.outcome import Check
 from armid.parameters.space import ParameterSpace
 
-OPPOSING = ("viscous", "coulomb", "motor_viscous", "motor_coulomb")
+_OPPOSING = ("viscous", "coulomb", "motor_viscous", "motor_coulomb")
 """Quantities of a joint that oppose its motion whatever the drive: never negative."""
 
-SURE = 4.0
+_SURE = 4.0
 """Standard deviations below zero: of some dozens of parameters none is there by chance."""
 
 
-ROUND_OFF = 1e-9
+_ROUND_OFF = 1e-9
 """Of the largest parameter: exact data leave deviations as small as round-off, which is no friction of either sign."""
 
 
@@ -43,9 +43,9 @@ class FrictionSign:
         )
         return Check(
             code="friction-opposes",
-            passed=self.score >= -SURE,
+            passed=self.score >= -_SURE,
             value=self.score,
-            limit=-SURE,
+            limit=-_SURE,
             message=text if self.name else "no friction is below zero",
             subject=self.name,
         )
@@ -53,9 +53,9 @@ class FrictionSign:
 
 def friction_sign(estimate: Estimate, space: ParameterSpace) -> FrictionSign:
     """The friction parameter that is furthest below zero, in standard deviations; among those identified by themselves."""
-    opposing = {parameter.name for parameter in space.parameters if parameter.quantity in OPPOSING}
+    opposing = {parameter.name for parameter in space.parameters if parameter.quantity in _OPPOSING}
     worst = FrictionSign("", 0.0, 0.0)
-    smallest = ROUND_OFF * float(np.abs(estimate.values).max(initial=0.0))
+    smallest = _ROUND_OFF * float(np.abs(estimate.values).max(initial=0.0))
     rows = zip(estimate.names, estimate.values, estimate.standard_deviations, strict=True)
     for name, value, deviation in rows:
         if name not in opposing or len(estimate.base.terms(name)) > 1 or not value < 0.0:

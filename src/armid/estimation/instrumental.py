@@ -67,7 +67,7 @@ class InstrumentalVariables:
             covariance = np.asarray(inverse @ power @ inverse.T)
             step = np.abs(fresh - values) / np.sqrt(np.maximum(np.diag(covariance), 1e-300))
             values = fresh
-            sigma = residual_sigmas(runs, base.embedding @ values)
+            sigma = _residual_sigmas(runs, base.embedding @ values)
             if step.max() < self.tolerance:
                 status = Status.SOLVED
                 break
@@ -110,7 +110,7 @@ def moments(
     return cross, target, power
 
 
-def residual_sigmas(runs: Sequence[Run], standard: FloatArray) -> dict[str, float]:
+def _residual_sigmas(runs: Sequence[Run], standard: FloatArray) -> dict[str, float]:
     """Root mean square residual per channel over all runs."""
     energy: dict[str, float] = {}
     count: dict[str, int] = {}

@@ -17,7 +17,7 @@ from armid.information.solve import belief, channel_sigmas, reduced, solve
 from armid.information.status import Status
 from armid.notes import Note, Severity
 
-TINY_SIGMA = 1e-9
+_TINY_SIGMA = 1e-9
 """Relative to the measured size: a channel fitted better than this (noise-free simulation) must not get infinite weight."""
 
 
@@ -131,7 +131,7 @@ def noise_floor(rows: Information) -> dict[str, float]:
     out = {}
     for channel in rows.channels:
         energy = float(np.sum(channel.factor[:, -1] ** 2)) / max(channel.count, 1.0)
-        out[channel.name] = max(TINY_SIGMA * float(np.sqrt(energy)), 1e-300)
+        out[channel.name] = max(_TINY_SIGMA * float(np.sqrt(energy)), 1e-300)
     return out
 
 

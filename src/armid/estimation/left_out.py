@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from armid.arrays import FloatArray
 
-LARGEST_LEVERAGE = 0.999
+_LARGEST_LEVERAGE = 0.999
 """A group that alone determines a direction would get an infinite error; it is limited to a thousandfold one."""
 
 
@@ -39,9 +39,9 @@ def _enlarged(H: FloatArray, z: FloatArray) -> FloatArray:
     """`(I - H)^-1 z` for groups of leverages H, shape [g, m, m], and residuals z, shape [g, m], with leverages limited."""
     out = np.empty_like(z)
     # No eigenvalue exceeds the trace: most groups need none.
-    small = np.einsum("gii->g", H) < LARGEST_LEVERAGE
+    small = np.einsum("gii->g", H) < _LARGEST_LEVERAGE
     out[small] = np.linalg.solve(np.eye(H.shape[1]) - H[small], z[small][..., np.newaxis])[..., 0]
     values, vectors = np.linalg.eigh(H[~small])
-    turned = np.einsum("gji,gj->gi", vectors, z[~small]) / (1.0 - np.minimum(values, LARGEST_LEVERAGE))
+    turned = np.einsum("gji,gj->gi", vectors, z[~small]) / (1.0 - np.minimum(values, _LARGEST_LEVERAGE))
     out[~small] = np.einsum("gij,gj->gi", vectors, turned)
     return out

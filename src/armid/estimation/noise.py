@@ -1,6 +1,6 @@
 """The noise of every channel as residuals show it: its memory, how large it is when, and what channels share.
 
-Models are fitted to residuals of at most `MOST_SAMPLES` samples, spread evenly over long motion: more would not change them, and
+Models are fitted to residuals of at most `_MOST_SAMPLES` samples, spread evenly over long motion: more would not change them, and
 memory stays flat.
 """
 
@@ -16,15 +16,15 @@ from armid.estimation.autoregression import Autoregression, fit_autoregression, 
 from armid.estimation.run import Run
 from armid.estimation.runs import lengths_of
 
-MOST_SAMPLES = 1 << 16
+_MOST_SAMPLES = 1 << 16
 """Of all runs together, on which noise is modelled: a quarter of an hour and more at ordinary conditioned rates."""
-FORGOTTEN = 1e-3
+_FORGOTTEN = 1e-3
 """Of the largest response: what is smaller no longer counts."""
-LONGEST_MEMORY = 4096
+_LONGEST_MEMORY = 4096
 """Samples; noise that remembers longer is a drift, and no log of an arm shows its size."""
-MOST_LAGS = 200
+_MOST_LAGS = 200
 """At which the correlation of innovations is looked at."""
-SMALLEST_SHARE = 0.05
+_SMALLEST_SHARE = 0.05
 """Of the mean variance: what noise is left at standstill at least."""
 
 
@@ -52,7 +52,7 @@ class ResidualStretch:
 def stretches_of(runs: Sequence[Run], standard: FloatArray) -> tuple[ResidualStretch, ...]:
     """Residuals of full standard parameters, stretch by stretch; evenly spread runs of very long motion."""
     length = sum(lengths_of(runs))
-    every = max(1, -(-length // MOST_SAMPLES))
+    every = max(1, -(-length // _MOST_SAMPLES))
     pieces: list[list[tuple[FloatArray, FloatArray, FloatArray]]] = []
     rates: list[float] = []
     alone: list[bool] = []
@@ -84,13 +84,13 @@ def stretches_of(runs: Sequence[Run], standard: FloatArray) -> tuple[ResidualStr
     )
 
 
-def input_places(run: Run) -> dict[str, int]:
+def _input_places(run: Run) -> dict[str, int]:
     return {name: k for k, name in enumerate(run.source.inputs)}
 
 
 def own_speeds(run: Run) -> FloatArray:
     """Absolute speed of every channel's own joint, shape [n, channels]; [n, 0] when the inputs hold no motion."""
-    places = input_places(run)
+    places = _input_places(run)
     n = sum(f"qdd{k + 1}" in places for k in range(len(places)))
     names = [f"qd{c % n + 1}" for c in range(len(run.channels))] if n else []
     if not names or any(name not in places for name in names):
@@ -100,7 +100,7 @@ def own_speeds(run: Run) -> FloatArray:
 
 def joint_positions(run: Run) -> FloatArray:
     """Positions of the joints, shape [n, n_joints]; [n, 0] when the inputs do not begin with them."""
-    places = input_places(run)
+    places = _input_places(run)
     n = sum(f"qdd{k + 1}" in places for k in range(len(places)))
     return run.inputs[:, :n] if n and run.source.inputs[0] == "q1" else np.empty((len(run), 0))
 
@@ -143,7 +143,7 @@ def fitted_noise(stretches: Sequence[ResidualStretch], max_order: int) -> NoiseM
     deviation = np.sqrt(np.maximum(np.diag(products), 1e-300))
     variances = np.array(
         [
-            variance_along(
+            _variance_along(
                 white[:, c],
                 np.concatenate([s.speeds[:, c] for s in stretches]) if stretches[0].speeds.shape[1] else None,
                 models[c].innovation ** 2,
@@ -168,7 +168,7 @@ def innovations(residuals: FloatArray, models: Sequence[Autoregression]) -> Floa
     return u
 
 
-def variance_along(u: FloatArray, speed: FloatArray | None, mean: float) -> tuple[float, float, float]:
+def _variance_along(u: FloatArray, speed: FloatArray | None, mean: float) -> tuple[float, float, float]:
     """Variance of innovations u along a motion: constant, multiple of the speed, and smallest value.
 
     Non-negative multiples that explain the squares best, when they do so beyond chance (Bayesian information
@@ -179,18 +179,18 @@ def variance_along(u: FloatArray, speed: FloatArray | None, mean: float) -> tupl
         return mean, 0.0, 0.0
     squares = u**2 / size
     average = max(float(np.mean(speed)), 1e-300)
-    constant, slope = non_negative_pair(speed / average, squares)
+    constant, slope = _non_negative_pair(speed / average, squares)
     left = float(np.sum((squares - constant - slope * speed / average) ** 2))
-    independent = len(u) / max(squared_correlation_of(u), 1.0)
+    independent = len(u) / max(_squared_correlation_of(u), 1.0)
     gain = independent * np.log(float(np.sum((squares - 1.0) ** 2)) / max(left, 1e-300))
     if gain < np.log(max(independent, 2.0)):
         return mean, 0.0, 0.0
-    fitted = np.maximum(constant + slope * speed / average, SMALLEST_SHARE)
+    fitted = np.maximum(constant + slope * speed / average, _SMALLEST_SHARE)
     scale = mean / max(float(fitted.mean()), 1e-300)
-    return scale * constant, scale * slope / average, scale * SMALLEST_SHARE
+    return scale * constant, scale * slope / average, scale * _SMALLEST_SHARE
 
 
-def non_negative_pair(x: FloatArray, y: FloatArray) -> tuple[float, float]:
+def _non_negative_pair(x: FloatArray, y: FloatArray) -> tuple[float, float]:
     """Non-negative (a, b) with a + b x nearest to y."""
     mean_x, mean_y = float(np.mean(x)), float(np.mean(y))
     spread = float(np.mean((x - mean_x) ** 2))
@@ -203,10 +203,10 @@ def non_negative_pair(x: FloatArray, y: FloatArray) -> tuple[float, float]:
     return a, b
 
 
-def squared_correlation_of(u: FloatArray) -> float:
+def _squared_correlation_of(u: FloatArray) -> float:
     """Sum over lags of the squared autocorrelation of a sequence, beyond what white noise of its length shows."""
     size = 1 << (2 * len(u) - 1).bit_length()
-    covariance = np.fft.irfft(np.abs(np.fft.rfft(u, size)) ** 2, size)[: min(len(u), MOST_LAGS)]
+    covariance = np.fft.irfft(np.abs(np.fft.rfft(u, size)) ** 2, size)[: min(len(u), _MOST_LAGS)]
     rho = covariance / max(float(covariance[0]), 1e-300)
     return 1.0 + 2.0 * float(np.sum(np.maximum(rho[1:] ** 2 - 2.0 / len(u), 0.0)))
 
@@ -214,4 +214,4 @@ def squared_correlation_of(u: FloatArray) -> float:
 def response_length(model: Autoregression) -> int:
     """Samples after which the noise has forgotten an innovation."""
     h = np.abs(impulse_response(model.coefficients))
-    return min(int(np.flatnonzero(h > FORGOTTEN * h.max())[-1]) + 1, LONGEST_MEMORY)
+    return min(int(np.flatnonzero(h > _FORGOTTEN * h.max())[-1]) + 1, _LONGEST_MEMORY)

@@ -13,7 +13,7 @@ from armid.estimation.quantiles import student_quantile
 SURE = 2.5
 """Paired t statistic from which on a gain over many configurations is believed. Errors of different folds share most of their
 data, which makes the plain statistic too bold by about sqrt(1 + 1/(k - 1)) for k folds, hence above the usual 2."""
-TRIM = 0.1
+_TRIM = 0.1
 """Fraction of the pairs left out at each end of a comparison: a handful of bad measurements says nothing about either model."""
 
 
@@ -25,7 +25,7 @@ def sure(count: int) -> float:
 
 def trimmed(count: int) -> int:
     """How many pairs are left out at each end."""
-    return int(TRIM * count)
+    return int(_TRIM * count)
 
 
 def paired_t(a: FloatArray, b: FloatArray) -> float:

@@ -13,7 +13,7 @@ from statistics import NormalDist
 MANY = 1e7
 """Degrees of freedom from which on Student's distribution is the normal one to seven digits."""
 
-HALVINGS = 200
+_HALVINGS = 200
 """Of an interval: more than double precision can tell apart."""
 
 
@@ -22,14 +22,14 @@ def normal_quantile(p: float) -> float:
     return NormalDist().inv_cdf(p)
 
 
-def normal_tail(x: float) -> float:
+def _normal_tail(x: float) -> float:
     """Probability of a standard normal number above x."""
     return 0.5 * erfc(x / sqrt(2.0))
 
 
 def chi_square_tail(x: float, freedom: float) -> float:
     """Probability of a sum of `freedom` squares of standard normal numbers above x."""
-    return incomplete_gamma(0.5 * freedom, 0.5 * x)
+    return _incomplete_gamma(0.5 * freedom, 0.5 * x)
 
 
 @cache
@@ -43,39 +43,39 @@ def chi_square_quantile(p: float, freedom: float) -> float:
     return chi_square_above(1.0 - p, freedom)
 
 
-def student_tail(t: float, freedom: float) -> float:
+def _student_tail(t: float, freedom: float) -> float:
     """Probability of Student's t above a positive t, any positive degrees of freedom."""
     if freedom > MANY:
-        return normal_tail(t)
+        return _normal_tail(t)
     if freedom == 1.0:
         return atan(1.0 / t) / pi if t > 0.0 else 0.5
-    return 0.5 * incomplete_beta(0.5 * freedom, 0.5, freedom / (freedom + t * t))
+    return 0.5 * _incomplete_beta(0.5 * freedom, 0.5, freedom / (freedom + t * t))
 
 
 @cache
-def student_above(probability: float, freedom: float) -> float:
+def _student_above(probability: float, freedom: float) -> float:
     """What Student's t exceeds with this probability, at most one half."""
-    return _crossing(lambda t: student_tail(t, freedom), probability)
+    return _crossing(lambda t: _student_tail(t, freedom), probability)
 
 
 def student_quantile(p: float, freedom: float) -> float:
     """Of Student's distribution, p in (0, 1), any positive degrees of freedom."""
-    return student_above(1.0 - p, freedom) if p > 0.5 else -student_above(p, freedom)
+    return _student_above(1.0 - p, freedom) if p > 0.5 else -_student_above(p, freedom)
 
 
-def incomplete_beta(a: float, b: float, x: float) -> float:
+def _incomplete_beta(a: float, b: float, x: float) -> float:
     """Regularised I_x(a, b), by the continued fraction that converges quickly on its side of the mean."""
     if x <= 0.0:
         return 0.0
     if x >= 1.0:
         return 1.0
     if x > (a + 1.0) / (a + b + 2.0):
-        return 1.0 - incomplete_beta(b, a, 1.0 - x)
+        return 1.0 - _incomplete_beta(b, a, 1.0 - x)
     front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log(1.0 - x)) / a
     return front / _fraction(a, b, x)
 
 
-def incomplete_gamma(a: float, x: float) -> float:
+def _incomplete_gamma(a: float, x: float) -> float:
     """Regularised upper Q(a, x): by its series below the mean, by its continued fraction above."""
     if x <= 0.0 or isinf(x):
         return 1.0 if x <= 0.0 else 0.0
@@ -128,7 +128,7 @@ def _crossing(tail: Callable[[float], float], probability: float) -> float:
     low, high = 0.0, 1.0
     while tail(high) > probability:
         low, high = high, 2.0 * high
-    for _ in range(HALVINGS):
+    for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
         if middle in (low, high):
             break

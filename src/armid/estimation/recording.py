@@ -125,18 +125,18 @@ def runs_of(
         run = Run(
             name=log,
             source=rows_of(robot, effects.linear, loaded),
-            inputs=with_signs(part, shifted, effects, friction),
+            inputs=_with_signs(part, shifted, effects, friction),
             y=part.torque(effects.torques),
             segments=tuple((s.start, s.stop) for s in shifted),
             rate=rate,
             y_raw=part.torque(effects.torques, raw=True) if part.raw_torques else None,
         )
-        whole = with_shape_inputs(run, part, shifted, rows_of(robot, effects, loaded), friction)
-        runs.append(without_context(whole, segments[0]))
+        whole = _with_shape_inputs(run, part, shifted, rows_of(robot, effects, loaded), friction)
+        runs.append(_without_context(whole, segments[0]))
     return tuple(runs)
 
 
-def without_context(run: Run, segment: Segment) -> Run:
+def _without_context(run: Run, segment: Segment) -> Run:
     """A run of one piece of a long log without the samples of the neighbouring pieces that filters were shown."""
     if not (segment.continues or segment.lead or segment.trail):
         return run
@@ -151,7 +151,7 @@ def without_context(run: Run, segment: Segment) -> Run:
     )
 
 
-def with_signs(samples: Samples, segments: Sequence[Segment], effects: Effects, shapes: Shapes) -> FloatArray:
+def _with_signs(samples: Samples, segments: Sequence[Segment], effects: Effects, shapes: Shapes) -> FloatArray:
     """Inputs of the rows without shapes of friction: the motion, and the direction of Coulomb friction if it is there."""
     inputs = samples.inputs()
     if not effects.coulomb:
@@ -161,7 +161,7 @@ def with_signs(samples: Samples, segments: Sequence[Segment], effects: Effects, 
     return np.column_stack([inputs, filtered(samples, segments, columns)])
 
 
-def with_shape_inputs(
+def _with_shape_inputs(
     run: Run,
     samples: Samples,
     segments: Sequence[Segment],

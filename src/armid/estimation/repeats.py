@@ -9,9 +9,9 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.estimation.noise import ResidualStretch
 
-SAME = 0.03
+_SAME = 0.03
 """Root mean square difference of positions one period apart, over their spread: closer than this the motion repeats itself."""
-SHORTEST_SECONDS = 1.0
+_SHORTEST_SECONDS = 1.0
 """No excitation has a shorter period, and noise that slow is in the autoregression anyway."""
 
 
@@ -21,13 +21,13 @@ def period_of(stretch: ResidualStretch) -> int | None:
         return None
     q = stretch.positions - stretch.positions.mean(axis=0)
     spread = float(np.sum(q.var(axis=0)))
-    first, last = round(SHORTEST_SECONDS * stretch.rate), len(q) // 2
+    first, last = round(_SHORTEST_SECONDS * stretch.rate), len(q) // 2
     if spread == 0.0 or last <= first:
         return None
     apart = differences(q)
     # A slow motion resembles itself a little later, too: the period is where it comes back after having been away.
-    away = np.maximum.accumulate(apart) > 10.0 * SAME**2 * spread
-    back = np.flatnonzero(away[first : last + 1] & (apart[first : last + 1] < SAME**2 * spread))
+    away = np.maximum.accumulate(apart) > 10.0 * _SAME**2 * spread
+    back = np.flatnonzero(away[first : last + 1] & (apart[first : last + 1] < _SAME**2 * spread))
     if len(back) == 0:
         return None
     near = slice(first + int(back[0]), min(first + int(back[0]) + first, last + 1))

@@ -17,9 +17,9 @@ from armid.information.solve import solve
 from armid.information.status import Status
 from armid.notes import Note, Severity
 
-MAD_TO_SIGMA = 1.482602218505602
+_MAD_TO_SIGMA = 1.482602218505602
 """Median absolute deviation of a normal distribution to its standard deviation."""
-DISTRUSTED = 0.5
+_DISTRUSTED = 0.5
 """A row whose weight fell below this is named."""
 
 
@@ -82,7 +82,7 @@ class RobustFit:
 
     def distrusted(self, run: int, channel: int) -> tuple[tuple[int, int], ...]:
         """(start, stop) of stretches of samples whose weight fell below one half."""
-        mask = np.concatenate([[False], self.weights[run][:, channel] < DISTRUSTED, [False]])
+        mask = np.concatenate([[False], self.weights[run][:, channel] < _DISTRUSTED, [False]])
         edges = np.flatnonzero(mask[1:] != mask[:-1])
         return tuple((int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True))
 
@@ -112,7 +112,7 @@ class RobustLeastSquares:
         for _ in range(self.iterations):
             used += 1
             residuals = [run.residuals(base.embedding @ values) for run in runs]
-            sigma = robust_sigmas(runs, residuals, len(base))
+            sigma = _robust_sigmas(runs, residuals, len(base))
             scale = [np.array([sigma[name] for name in run.channels]) for run in runs]
             weights = [self.loss.weights(r / s) for r, s in zip(residuals, scale, strict=True)]
             roots = [np.sqrt(w) / s for w, s in zip(weights, scale, strict=True)]
@@ -134,10 +134,10 @@ class RobustLeastSquares:
             iterations=used,
         )
         fit = RobustFit(estimate, tuple(weights), self.loss)
-        return replace(fit, estimate=estimate.with_notes(*distrust_notes(runs, fit)))
+        return replace(fit, estimate=estimate.with_notes(*_distrust_notes(runs, fit)))
 
 
-def robust_sigmas(runs: Sequence[Run], residuals: Sequence[FloatArray], n_parameters: int) -> dict[str, float]:
+def _robust_sigmas(runs: Sequence[Run], residuals: Sequence[FloatArray], n_parameters: int) -> dict[str, float]:
     """Scale of each channel's residuals from their median absolute deviation, with a degrees-of-freedom correction."""
     names = dict.fromkeys(name for run in runs for name in run.channels)
     out = {}
@@ -147,12 +147,12 @@ def robust_sigmas(runs: Sequence[Run], residuals: Sequence[FloatArray], n_parame
             r[:, run.channels.index(name)] for run, r in zip(runs, residuals, strict=True) if name in run.channels
         ]
         both = np.abs(np.concatenate(pieces))
-        size = MAD_TO_SIGMA * float(np.median(both)) * np.sqrt(rows / max(rows - n_parameters, 1))
+        size = _MAD_TO_SIGMA * float(np.median(both)) * np.sqrt(rows / max(rows - n_parameters, 1))
         out[name] = max(float(size), 1e-12 * float(np.max(both, initial=0.0)), 1e-300)
     return out
 
 
-def distrust_notes(runs: Sequence[Run], fit: RobustFit) -> tuple[Note, ...]:
+def _distrust_notes(runs: Sequence[Run], fit: RobustFit) -> tuple[Note, ...]:
     """One note per channel and run with distrusted rows: how many, and where the longest stretch is."""
     notes = []
     for k, run in enumerate(runs):

@@ -16,7 +16,7 @@ from armid.information.status import EstimationError, Status
 from armid.kernels.evaluate import evaluate_rows, residuals
 from armid.kernels.source import RowSource
 
-BLOCK = 4096
+_BLOCK = 4096
 """Samples per pass block: a few megabytes of dense rows."""
 
 
@@ -77,9 +77,9 @@ class Run:
             backward: from the last block to the first; a segment then starts at its end. Rows within a block stay in order.
         """
         for start, stop in reversed(self.segments) if backward else self.segments:
-            firsts = range(start, stop, BLOCK)
+            firsts = range(start, stop, _BLOCK)
             for first in reversed(firsts) if backward else firsts:
-                part = slice(first, min(first + BLOCK, stop))
+                part = slice(first, min(first + _BLOCK, stop))
                 begins = part.stop == stop if backward else first == start
                 yield part, begins, evaluate_rows(self.source, self.inputs[part])
 

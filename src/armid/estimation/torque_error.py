@@ -42,21 +42,21 @@ class JointErrors:
         """Keys of the command contract."""
         return {
             "name": self.name,
-            **{f"rmse_{part}": getattr(self, part).rmse for part in PARTS},
-            **{f"relative_error_{part}": getattr(self, part).relative for part in PARTS},
-            **{f"rmse_raw_{part}": getattr(self, part).rmse_raw for part in PARTS},
-            **{f"normalised_error_{part}": getattr(self, part).normalised for part in PARTS},
+            **{f"rmse_{part}": getattr(self, part).rmse for part in _PARTS},
+            **{f"relative_error_{part}": getattr(self, part).relative for part in _PARTS},
+            **{f"rmse_raw_{part}": getattr(self, part).rmse_raw for part in _PARTS},
+            **{f"normalised_error_{part}": getattr(self, part).normalised for part in _PARTS},
         }
 
     @staticmethod
     def from_dict(values: dict[str, Any]) -> JointErrors:
         """The inverse of `as_dict`; null reads as NaN."""
-        parts = {part: TorqueErrors(*(number(values.get(f"{key}_{part}")) for key in KEYS)) for part in PARTS}
+        parts = {part: TorqueErrors(*(number(values.get(f"{key}_{part}")) for key in _KEYS)) for part in _PARTS}
         return JointErrors(values["name"], parts["train"], parts["held_out"])
 
 
-PARTS = ("train", "held_out")
-KEYS = ("rmse", "rmse_raw", "relative_error", "normalised_error")
+_PARTS = ("train", "held_out")
+_KEYS = ("rmse", "rmse_raw", "relative_error", "normalised_error")
 """In the order of the fields of `TorqueErrors`."""
 
 
@@ -104,7 +104,7 @@ class ErrorSums:
         return float(np.sqrt(self.error.sum() / size)) if size > 0.0 else nan
 
 
-def error_sums(runs: Sequence[Run], models: Mapping[str, FloatArray]) -> dict[str, ErrorSums]:
+def _error_sums(runs: Sequence[Run], models: Mapping[str, FloatArray]) -> dict[str, ErrorSums]:
     """Errors of several full standard parameter vectors in one pass over the runs."""
     channels = runs[0].channels if len(runs) else ()
     sums = {name: ErrorSums(channels) for name in models}
@@ -116,12 +116,12 @@ def error_sums(runs: Sequence[Run], models: Mapping[str, FloatArray]) -> dict[st
 
 def torque_errors(runs: Sequence[Run], standard: FloatArray) -> dict[str, TorqueErrors]:
     """Errors per channel of full standard parameters; one streaming pass."""
-    return error_sums(runs, {"": standard})[""].errors()
+    return _error_sums(runs, {"": standard})[""].errors()
 
 
 def stacked_relative_error(runs: Sequence[Run], standard: FloatArray) -> float:
     """Norm of the error over the norm of the torque, all channels stacked."""
-    return error_sums(runs, {"": standard})[""].stacked_relative()
+    return _error_sums(runs, {"": standard})[""].stacked_relative()
 
 
 def joint_errors(train: Sequence[Run], held_out: Sequence[Run], standard: FloatArray) -> tuple[JointErrors, ...]:

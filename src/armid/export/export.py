@@ -104,16 +104,16 @@ def export_result(
     if parameters is Parameters.BASE and target not in (Format.PYTHON, Format.C, Format.MATLAB):
         raise InputError(f"--to {target}", "base parameters are not bodies", "only generated code can use them")
     trusted = result.verdict == "trusted"
-    stem = (name or safe_name(result.described.name)) + ("" if trusted else f"_{UNVALIDATED}")
-    robot = base_robot(result) if parameters is Parameters.BASE else result.robot
-    lost = (*friction_lost(result, target), *links_unknown(result))
-    comments = [*comments_for(result, parameters), *(f"Missing: {text}." for text in lost)]
-    texts, reloads = rendered(result, robot, target, stem, comments)
+    stem = (name or _safe_name(result.described.name)) + ("" if trusted else f"_{UNVALIDATED}")
+    robot = _base_robot(result) if parameters is Parameters.BASE else result.robot
+    lost = (*_friction_lost(result, target), *_links_unknown(result))
+    comments = [*_comments_for(result, parameters), *(f"Missing: {text}." for text in lost)]
+    texts, reloads = _rendered(result, robot, target, stem, comments)
     files = tuple(write_text(folder / name, text) for name, text in texts.items())
-    return Export(files, result.verdict, (*not_in_format(robot, target), *lost), reloads)
+    return Export(files, result.verdict, (*_not_in_format(robot, target), *lost), reloads)
 
 
-def export_file(result: Result, path: Path, *, force: bool = False) -> Export:
+def _export_file(result: Result, path: Path, *, force: bool = False) -> Export:
     """Writes an identified arm to a file whose suffix tells the format.
 
     Args:
@@ -130,20 +130,20 @@ def export_file(result: Result, path: Path, *, force: bool = False) -> Export:
     return export_result(result, target, path.parent, force=force, name=path.stem)
 
 
-def links_unknown(result: Result) -> tuple[str, ...]:
+def _links_unknown(result: Result) -> tuple[str, ...]:
     """Said when the links' values in a file are not this result's: motor less joint torque is about the drives alone."""
     if result.effects.torques is not TorqueSide.DIFFERENCE:
         return ()
     return ("identified links: motor less joint torque says nothing of them, the description's own stand here",)
 
 
-def safe_name(name: str) -> str:
+def _safe_name(name: str) -> str:
     """A file name, and an identifier for generated code."""
     text = "".join(c if c.isalnum() and c.isascii() else "_" for c in name)
     return text if text and not text[0].isdigit() else f"arm_{text}"
 
 
-def comments_for(result: Result, parameters: Parameters) -> list[str]:
+def _comments_for(result: Result, parameters: Parameters) -> list[str]:
     """What the file says about itself."""
     version = result.provenance.versions.get("armid", "")
     lines = [f"Identified by armid {version}".rstrip() + f"; {parameters} parameters; verdict: {result.verdict}."]
@@ -152,20 +152,20 @@ def comments_for(result: Result, parameters: Parameters) -> list[str]:
     return lines
 
 
-def base_robot(result: Result) -> Robot:
+def _base_robot(result: Result) -> Robot:
     """The arm with the unconstrained base estimate in the leading standard parameters and zeros elsewhere."""
     return with_standard(
         result.described, dict(zip(result.estimate.base.parameters, result.estimate.standard, strict=True))
     )
 
 
-def rendered(
+def _rendered(
     result: Result, robot: Robot, target: Format, stem: str, comments: list[str]
 ) -> tuple[dict[str, str], tuple[Reload, ...]]:
     """Texts by file name, and what other programs made of them."""
     match target:
         case Format.URDF:
-            text = urdf_of(result, robot, comments)
+            text = _urdf_of(result, robot, comments)
             return {f"{stem}.urdf": text}, reload_checks(robot, text, mjcf=False)
         case Format.MJCF:
             text = mjcf_text(robot, comments=comments)
@@ -173,10 +173,10 @@ def rendered(
         case Format.JSON:
             return {f"{stem}.json": json_text(everything(result, robot))}, ()
         case _:
-            return source_code(robot, Language(target.value), name=safe_name(stem), header=comments), ()
+            return source_code(robot, Language(target.value), name=_safe_name(stem), header=comments), ()
 
 
-def urdf_of(result: Result, robot: Robot, comments: list[str]) -> str:
+def _urdf_of(result: Result, robot: Robot, comments: list[str]) -> str:
     """The original file with new values, or a new one for an arm that did not come from a URDF."""
     path = Path(result.described.source.path)
     if path.suffix.lower() not in (".urdf", ".xml"):
@@ -189,10 +189,10 @@ def urdf_of(result: Result, robot: Robot, comments: list[str]) -> str:
         if hashlib.sha256(data).hexdigest() != result.described.source.sha256:
             raise InputError(path, "has changed since the identification", "identify again with the file as it is now")
         text = updated_urdf(data.decode("utf-8"), robot, where=path.name)
-    return with_comments(text, comments)
+    return _with_comments(text, comments)
 
 
-def with_comments(text: str, comments: list[str]) -> str:
+def _with_comments(text: str, comments: list[str]) -> str:
     """Comments just before the root element."""
     start = text.find("<robot")
     block = "".join(f"<!-- {line.replace('--', '- -')} -->\n" for line in comments)
@@ -208,7 +208,7 @@ def everything(result: Result, robot: Robot) -> dict[str, Any]:
     }
 
 
-def not_in_format(robot: Robot, target: Format) -> tuple[str, ...]:
+def _not_in_format(robot: Robot, target: Format) -> tuple[str, ...]:
     """What the format cannot hold of this robot, in words."""
     if target is Format.MJCF:
         return not_in_mjcf(robot)
@@ -226,7 +226,7 @@ def not_in_format(robot: Robot, target: Format) -> tuple[str, ...]:
     return tuple(missing)
 
 
-def friction_lost(result: Result, target: Format) -> tuple[str, ...]:
+def _friction_lost(result: Result, target: Format) -> tuple[str, ...]:
     """That only our JSON holds friction beyond viscous, Coulomb and offset, when there is some."""
     if target is Format.JSON or not result.effects.shapes:
         return ()

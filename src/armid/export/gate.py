@@ -18,7 +18,7 @@ from armid.robot.urdf.read import read_urdf
 RELOAD_TOLERANCE = 1e-9
 """Largest difference of torques, relative to the largest torque: decimal text with 17 digits loses nothing that shows here."""
 
-RELOAD_STATES = 20
+_RELOAD_STATES = 20
 
 
 class ExportRefusedError(ArmidError):
@@ -68,9 +68,12 @@ def reload_checks(robot: Robot, text: str, *, mjcf: bool) -> tuple[Reload, ...]:
     # A URDF's arm may hang from a base that stands turned in the file's root, where other programs keep gravity.
     turned = np.eye(3) if mjcf else orientation_in_root(read_urdf(text, "exported file"), robot.base)
     down = turned @ robot.gravity
-    readers: dict[str, Callable[[], Torque | None]] = {"MuJoCo": lambda: mujoco_torque(robot, text, down)}
+    readers: dict[str, Callable[[], Torque | None]] = {"MuJoCo": lambda: _mujoco_torque(robot, text, down)}
     if not mjcf:
-        readers |= {"armid": lambda: own_torque(robot, text), "Pinocchio": lambda: pinocchio_torque(robot, text, down)}
+        readers |= {
+            "armid": lambda: _own_torque(robot, text),
+            "Pinocchio": lambda: _pinocchio_torque(robot, text, down),
+        }
     checks = []
     for program, reader in readers.items():
         torque = reader()
@@ -87,18 +90,18 @@ def reload_checks(robot: Robot, text: str, *, mjcf: bool) -> tuple[Reload, ...]:
 def largest_difference(robot: Robot, torque: Torque) -> float:
     """Over random states, relative to the largest torque."""
     rng = np.random.default_rng(0)
-    q, qd, qdd = rng.uniform(-1.0, 1.0, size=(3, RELOAD_STATES, robot.n_joints))
+    q, qd, qdd = rng.uniform(-1.0, 1.0, size=(3, _RELOAD_STATES, robot.n_joints))
     expected = inverse_dynamics(replace(robot, coupling=None), q, qd, qdd)
-    found = np.array([torque(q[s], qd[s], qdd[s]) for s in range(RELOAD_STATES)])
+    found = np.array([torque(q[s], qd[s], qdd[s]) for s in range(_RELOAD_STATES)])
     return float(np.abs(found - expected).max() / max(float(np.abs(expected).max()), 1e-12))
 
 
-def own_torque(robot: Robot, text: str) -> Torque:
+def _own_torque(robot: Robot, text: str) -> Torque:
     again = parse_urdf(text, "exported file", base=robot.base, tip=robot.tip.name).with_gravity(robot.gravity)
     return lambda q, qd, qdd: inverse_dynamics(again, q, qd, qdd)[0]
 
 
-def without_shapes(text: str) -> str:
+def _without_shapes(text: str) -> str:
     """The description without meshes and shapes, whose files a reader might not find and dynamics does not need."""
     root = ElementTree.fromstring(text)  # noqa: S314 - text of our own writing
     for link in root.iter("link"):
@@ -108,12 +111,12 @@ def without_shapes(text: str) -> str:
     return ElementTree.tostring(root, encoding="unicode")
 
 
-def mujoco_torque(robot: Robot, text: str, gravity: FloatArray) -> Torque:
+def _mujoco_torque(robot: Robot, text: str, gravity: FloatArray) -> Torque:
     """MuJoCo's inverse dynamics with everything but the links switched off; gravity in the file's root [m/s^2]."""
     import mujoco
 
     try:
-        model = mujoco.MjModel.from_xml_string(without_shapes(text))
+        model = mujoco.MjModel.from_xml_string(_without_shapes(text))
     except ValueError as error:
         raise ReloadError(f"MuJoCo refuses the exported file: {str(error).splitlines()[0]}") from None
     model.opt.gravity[:] = gravity
@@ -136,14 +139,14 @@ def mujoco_torque(robot: Robot, text: str, gravity: FloatArray) -> Torque:
     return torque
 
 
-def pinocchio_torque(robot: Robot, text: str, gravity: FloatArray) -> Torque | None:
+def _pinocchio_torque(robot: Robot, text: str, gravity: FloatArray) -> Torque | None:
     """Pinocchio's recursive Newton-Euler, gravity in the file's root; None when Pinocchio is not installed."""
     try:
         import pinocchio as pin
     except ImportError:
         return None
     try:
-        model = pin.buildModelFromXML(without_shapes(text))
+        model = pin.buildModelFromXML(_without_shapes(text))
     except ValueError as error:
         raise ReloadError(f"Pinocchio refuses the exported file: {error}") from None
     model.gravity.linear = np.array(gravity)

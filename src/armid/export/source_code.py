@@ -49,7 +49,7 @@ class Function:
     outputs: tuple[Node, ...]
 
 
-def model_functions(robot: Robot) -> tuple[Function, ...]:
+def _model_functions(robot: Robot) -> tuple[Function, ...]:
     """Torque, mass matrix, Coriolis matrix and gravity of a robot with its inertial and drive parameters."""
     return (
         _function(robot, "torque", ("q", "qd", "qdd"), "torque [N m or N] of the drives, friction included", _torque),
@@ -130,7 +130,7 @@ def source_code(robot: Robot, language: Language, *, name: str = "arm", header: 
         name: of the module, and prefix of C and MATLAB functions.
         header: comment lines at the top of every file (where the numbers come from, the verdict).
     """
-    functions = model_functions(robot)
+    functions = _model_functions(robot)
     match language:
         case Language.PYTHON:
             return {f"{name}.py": _python(functions, robot, header)}

@@ -187,10 +187,10 @@ def base_parameters(
     decision = decide_rank(scaled, tolerance=tolerance, why=why)
     if decision.rank == 0:
         raise NothingIdentifiableError(what, names)
-    independent = leading_columns(scaled, decision)
+    independent = _leading_columns(scaled, decision)
     dependent = np.setdiff1d(np.arange(len(names)), independent)
     K = np.linalg.lstsq(scaled[:, independent], scaled[:, dependent], rcond=None)[0]
-    K = cleaned(K * norms[dependent], norms[independent])
+    K = _cleaned(K * norms[dependent], norms[independent])
     weak = weak_directions(scaled[:, independent], [names[i] for i in independent])
     return BaseParameters(
         parameters=names, independent=independent, dependent=dependent, K=K, decision=decision, weak=weak
@@ -202,7 +202,7 @@ def compressed(A: FloatArray) -> FloatArray:
     return np.asarray(np.linalg.qr(A, mode="r")) if A.shape[0] > A.shape[1] else A
 
 
-def leading_columns(scaled: FloatArray, decision: RankDecision) -> npt.NDArray[np.intp]:
+def _leading_columns(scaled: FloatArray, decision: RankDecision) -> npt.NDArray[np.intp]:
     """Indices of the columns that those before them do not span, exactly `decision.rank` of them.
 
     A column leads when its distance from the span of the leading columns before it exceeds a threshold. The threshold
@@ -210,18 +210,18 @@ def leading_columns(scaled: FloatArray, decision: RankDecision) -> npt.NDArray[n
     """
     low, high = 0.0, 1.0
     threshold = decision.tolerance
-    chosen = greedy_columns(scaled, threshold)
+    chosen = _greedy_columns(scaled, threshold)
     # Halving the exponent range 60 times separates any two distances that differ in double precision.
     for _ in range(60):
         if len(chosen) == decision.rank:
             break
         low, high = (threshold, high) if len(chosen) > decision.rank else (low, threshold)
         threshold = np.sqrt(max(low, np.finfo(float).tiny ** 0.25) * high)
-        chosen = greedy_columns(scaled, threshold)
+        chosen = _greedy_columns(scaled, threshold)
     return np.array(chosen, dtype=np.intp)
 
 
-def greedy_columns(scaled: FloatArray, threshold: float) -> list[int]:
+def _greedy_columns(scaled: FloatArray, threshold: float) -> list[int]:
     """Left to right, each column further than the threshold from the span of those already chosen."""
     return list(choose_columns(scaled, range(scaled.shape[1]), dependent=threshold).kept)
 
@@ -230,7 +230,7 @@ COEFFICIENT_ROUND_OFF = 1e-9
 """Coefficients come out of a least-squares solve with a condition number of at most some 1e4: noise below 1e-11."""
 
 
-def cleaned(K: FloatArray, lengths: FloatArray) -> FloatArray:
+def _cleaned(K: FloatArray, lengths: FloatArray) -> FloatArray:
     """Coefficients with round-off replaced by the zero or the short decimal it came from.
 
     Args:

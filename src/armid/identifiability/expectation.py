@@ -16,11 +16,11 @@ from armid.robot.described import described_values
 from armid.robot.robot import Robot
 from armid.rows.torque import TorqueRows
 
-REPORT_RATE_HZ = 100.0
+_REPORT_RATE_HZ = 100.0
 """Rate at which condition numbers are reported: that of the [Halper2024]; more samples change the third digit."""
 
 
-def excitation_inputs(trajectory: Trajectory, rate_hz: float = REPORT_RATE_HZ) -> FloatArray:
+def excitation_inputs(trajectory: Trajectory, rate_hz: float = _REPORT_RATE_HZ) -> FloatArray:
     """Samples of one period, the end left out when it is the start again, shape [n_samples, 3 n_joints]."""
     count = max(round(trajectory.duration * rate_hz), 2)
     return np.hstack(trajectory.sample(np.arange(count) * (trajectory.duration / count)))
@@ -38,14 +38,14 @@ def trajectory_condition(robot: Robot, effects: Effects, trajectory: Trajectory)
     return condition_numbers(excitation_information(rows, trajectory), structural_base(rows, what="joint torque"))[0]
 
 
-NOISE_OF_LIMIT = 0.005
+_NOISE_OF_LIMIT = 0.005
 """Torque noise assumed where none is given, as a fraction of the torque limit; 1 N m where that is unknown."""
 
 
 def assumed_noise(robot: Robot, channels: int) -> FloatArray:
     """Standard deviation of each channel's torque."""
     limits = robot.limit("torque")
-    own = np.where(np.isfinite(limits), NOISE_OF_LIMIT * limits, 1.0)
+    own = np.where(np.isfinite(limits), _NOISE_OF_LIMIT * limits, 1.0)
     return np.tile(own, channels // robot.n_joints)
 
 
@@ -54,7 +54,7 @@ def nominal_base(robot: Robot, rows: TorqueRows, base: BaseParameters) -> FloatA
     return base.values(described_values(robot, rows.space))
 
 
-SCALE_FLOOR = 0.05
+_SCALE_FLOOR = 0.05
 """Of the largest nominal value with the same unit: a parameter that is nominally zero need not be known to infinite precision."""
 
 
@@ -62,5 +62,5 @@ def deviation_scale(robot: Robot, rows: TorqueRows, base: BaseParameters) -> Flo
     """Magnitudes relative deviations refer to, shape [r]."""
     nominal = np.abs(nominal_base(robot, rows, base))
     units = np.array([rows.space.units[i] for i in base.independent])
-    floor_of = {unit: SCALE_FLOOR * max(float(nominal[units == unit].max()), 1e-6) for unit in set(units)}
+    floor_of = {unit: _SCALE_FLOOR * max(float(nominal[units == unit].max()), 1e-6) for unit in set(units)}
     return np.maximum(nominal, [floor_of[unit] for unit in units])

@@ -39,12 +39,12 @@ from armid.rows.quantity import ArmSource
 Vector = dict[int, Any]
 """Sparse vector over the standard parameters, entries in the field of the lengths."""
 
-AGREEMENT = 1e-7
+_AGREEMENT = 1e-7
 """Relative; symbolic coefficients at the arm's lengths against the numeric ones, whose own error is below 1e-9 unless
 leading columns are nearly dependent; then it grows with their condition number."""
-BLOCK_SAMPLES = 40
+_BLOCK_SAMPLES = 40
 """More than twice the columns of one link with everything in its drive."""
-ROUND_OFF = 1e-14
+_ROUND_OFF = 1e-14
 """Error of a numeric coefficient per unit of that condition number."""
 
 
@@ -83,7 +83,7 @@ def regroup(*sources: ArmSource, base: BaseParameters | None = None) -> Regroupi
     vectors: dict[int, Vector] = {}
     draws = [_null_spaces(sources, lengths) for lengths in _random_lengths(scalars.lengths)]
     for i, block in enumerate(blocks_of(robot, sources[0].space)):
-        basis = null_vectors(i, block, [draw[i] for draw in draws], sources, scalars)
+        basis = _null_vectors(i, block, [draw[i] for draw in draws], sources, scalars)
         _reduce_block([_lifted(block, v, scalars) for v in basis], vectors)
     if set(vectors) != {int(i) for i in base.dependent}:
         raise UnsupportedClosedFormError(
@@ -117,11 +117,11 @@ def _random_lengths(names: Sequence[str]) -> list[dict[str, float]]:
 def _null_spaces(sources: Sequence[ArmSource], lengths: dict[str, float]) -> list[NullVectors]:
     """All D_i at given lengths."""
     moved = [replace(source, robot=with_lengths(source.robot, lengths)) for source in sources]  # type: ignore[type-var]
-    A = np.vstack([structural_rows(s, count=BLOCK_SAMPLES).reshape(-1, len(s.columns)) for s in moved])
+    A = np.vstack([structural_rows(s, count=_BLOCK_SAMPLES).reshape(-1, len(s.columns)) for s in moved])
     return [block_null_vectors(block, A) for block in blocks_of(moved[0].robot, moved[0].space)]
 
 
-def null_vectors(
+def _null_vectors(
     i: int, block: Block, draws: Sequence[NullVectors], sources: Sequence[ArmSource], scalars: FieldScalars
 ) -> list[list[Any]]:
     """A basis of D_i in the joint's own frame, entries in the field.
@@ -220,7 +220,7 @@ def _check_agreement(regrouping: Regrouping) -> None:
         UnsupportedClosedFormError: they are not; lengths that happen to satisfy a relation can do that.
     """
     weak = regrouping.base.weak
-    tolerance = max(AGREEMENT, ROUND_OFF / weak[0].ratio if weak else 0.0)
+    tolerance = max(_AGREEMENT, _ROUND_OFF / weak[0].ratio if weak else 0.0)
     for i, terms in enumerate(regrouping.terms):
         numeric = regrouping.base.terms(i)
         at = {name: float(c.subs(regrouping.lengths)) for name, c in terms.items()}

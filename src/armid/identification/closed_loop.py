@@ -19,11 +19,11 @@ from armid.information.status import EstimationError, Status
 from armid.kernels.evaluate import CompiledRows, compiled_rows
 from armid.parameters.effects import TorqueSide
 
-NEAR = 1e3
+_NEAR = 1e3
 """How many times more a base value counts than the pull towards the prior bodies, in units of the prior."""
-LONGEST_STEP = 0.25
+_LONGEST_STEP = 0.25
 """Integration step in units of one over the controller's angular frequency: stable, and accurate to a few per cent of the lag."""
-FARTHEST = 1.0
+_FARTHEST = 1.0
 """[rad or m]; a simulated joint farther than this from its command has left it for good."""
 
 
@@ -81,21 +81,21 @@ class ClosedLoop:
         q, qd, qdd = (np.array(command[0, k * n : (k + 1) * n]) for k in range(3))
         out = np.empty(command.shape)
         w = 2.0 * np.pi * self.bandwidth
-        substeps = self.substeps or max(1, int(np.ceil(w / (LONGEST_STEP * rate))))
+        substeps = self.substeps or max(1, int(np.ceil(w / (_LONGEST_STEP * rate))))
         h = 1.0 / (rate * substeps)
-        fine = interpolated(command, substeps)
-        weights = entry_weights(rows, standard)
+        fine = _interpolated(command, substeps)
+        weights = _entry_weights(rows, standard)
         forward = torque(rows, weights, fine)
-        probe = probes(n)
+        probe = _probes(n)
         for k in range(len(command)):
             out[k] = np.concatenate([q, qd, qdd])
             for j in range(k * substeps, min((k + 1) * substeps, len(fine))):
-                M, bias = inertia_and_bias(rows, weights, probe, q, qd)
+                M, bias = _inertia_and_bias(rows, weights, probe, q, qd)
                 error = w**2 * (fine[j, :n] - q) + 2.0 * w * (fine[j, n : 2 * n] - qd)
-                qdd = accelerated(M, forward[j] + np.diag(M) * error - bias)
+                qdd = _accelerated(M, forward[j] + np.diag(M) * error - bias)
                 qd = qd + h * qdd
                 q = q + h * qd
-            if not np.all(np.abs(q - command[k, :n]) < FARTHEST):
+            if not np.all(np.abs(q - command[k, :n]) < _FARTHEST):
                 raise EstimationError(Status.NOT_CONVERGED, f"simulated motion left its command after {k / rate:.2f} s")
         return out
 
@@ -106,21 +106,21 @@ def nearest_bodies(base: BaseParameters, prior: Prior) -> Callable[[FloatArray],
     size = np.maximum(np.abs(P) @ np.abs(prior.values), 1e-3)
 
     def nearest(values: FloatArray) -> FloatArray:
-        root = np.diag(NEAR / size)
+        root = np.diag(_NEAR / size)
         solution, scale = Consistency(PullBack(1.0)).solve(root @ P, root @ values, prior, 0.0)
         return solution.v[: len(scale)] * scale
 
     return nearest
 
 
-def interpolated(command: FloatArray, substeps: int) -> FloatArray:
+def _interpolated(command: FloatArray, substeps: int) -> FloatArray:
     """The command at every integration step, linear between samples."""
     coarse = np.arange(len(command))
     fine = np.arange((len(command) - 1) * substeps + 1) / substeps
     return np.column_stack([np.interp(fine, coarse, column) for column in command.T])
 
 
-def entry_weights(rows: CompiledRows, standard: FloatArray) -> FloatArray:
+def _entry_weights(rows: CompiledRows, standard: FloatArray) -> FloatArray:
     """What every packed entry of the rows adds to every channel, shape [n_channels, n_entries]."""
     weights = np.zeros((len(rows.source.channels), len(rows.entries)))
     for k, (channel, column) in enumerate(rows.entries):
@@ -133,14 +133,14 @@ def torque(rows: CompiledRows, weights: FloatArray, inputs: FloatArray) -> Float
     return np.asarray((weights @ np.asarray(rows.packed(inputs))).T)
 
 
-def probes(n: int) -> FloatArray:
+def _probes(n: int) -> FloatArray:
     """Inputs at zero and at unit accelerations, position and velocity to be filled in, shape [n + 1, 3 n]."""
     inputs = np.zeros((n + 1, 3 * n))
     inputs[1:, 2 * n :] = np.eye(n)
     return inputs
 
 
-def inertia_and_bias(
+def _inertia_and_bias(
     rows: CompiledRows, weights: FloatArray, probe: FloatArray, q: FloatArray, qd: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """M(q) and n(q, qd) from torques at zero and at unit accelerations: torque is affine in the acceleration."""
@@ -150,6 +150,6 @@ def inertia_and_bias(
     return (tau[1:] - tau[0]).T, tau[0]
 
 
-def accelerated(M: FloatArray, force: FloatArray) -> FloatArray:
+def _accelerated(M: FloatArray, force: FloatArray) -> FloatArray:
     """M^-1 force."""
     return np.asarray(np.linalg.solve(M, force), dtype=np.float64)

@@ -51,17 +51,17 @@ def combined(first: Result, second: Result) -> Result:
     Raises:
         InputError: another arm, other parameters, or a recording that both learned from.
     """
-    check_same_model(first, second)
+    _check_same_model(first, second)
     check_new(first.provenance.train, second.provenance.train, "adding it would count it twice")
     information = first.information + second.information
-    base, structural = common_base(first, second, information)
-    estimate = summed_estimate(first, second, information, base)
-    consistent = same_way(first).fit(
+    base, structural = _common_base(first, second, information)
+    estimate = _summed_estimate(first, second, information, base)
+    consistent = _same_way(first).fit(
         effective_information(information, estimate),
         first.consistent.units,
         consistent_prior(first.described, information.parameters, information, estimate),
     )
-    held_out = fresh_held_out(first, second)
+    held_out = _fresh_held_out(first, second)
     known = nominal_models(first.described, information.parameters)
     joints, raw, nominal = (
         joint_errors(information, held_out, values) for values in (consistent.values, estimate.standard, known[NOMINAL])
@@ -78,7 +78,7 @@ def combined(first: Result, second: Result) -> Result:
         raw,
         structural_rank=len(structural),
         relative_error=relative,
-        against_nominal=beside_nominal(held_out, consistent.values, known) if has_masses(first.described) else (),
+        against_nominal=_beside_nominal(held_out, consistent.values, known) if has_masses(first.described) else (),
         gravity_error={},
         log_notes=(),
     )
@@ -97,7 +97,7 @@ def combined(first: Result, second: Result) -> Result:
         condition_number_scaled=scaled,
         information=information,
         held_out_information=held_out,
-        checks=(*checks, *kept_checks(first), *kept_checks(second)),
+        checks=(*checks, *_kept_checks(first), *_kept_checks(second)),
         gains=first.gains,
         conditioning=replace(
             first.conditioning,
@@ -120,7 +120,7 @@ def combined(first: Result, second: Result) -> Result:
                     *second.notes,
                     *identification_notes(estimate),
                     *consistent.notes,
-                    *conditioning_notes(first, second),
+                    *_conditioning_notes(first, second),
                 )
             )
         ),
@@ -130,7 +130,7 @@ def combined(first: Result, second: Result) -> Result:
     )
 
 
-def check_same_model(first: Result, second: Result) -> None:
+def _check_same_model(first: Result, second: Result) -> None:
     """Refuses results whose rows mean different things.
 
     Raises:
@@ -155,7 +155,7 @@ def check_same_model(first: Result, second: Result) -> None:
         )
 
 
-def conditioning_notes(first: Result, second: Result) -> tuple[Note, ...]:
+def _conditioning_notes(first: Result, second: Result) -> tuple[Note, ...]:
     """That the two were conditioned differently, when they were."""
     mine, theirs = first.conditioning, second.conditioning
     differs = [
@@ -174,7 +174,7 @@ def conditioning_notes(first: Result, second: Result) -> tuple[Note, ...]:
     )
 
 
-def common_base(first: Result, second: Result, information: Information) -> tuple[BaseParameters, BaseParameters]:
+def _common_base(first: Result, second: Result, information: Information) -> tuple[BaseParameters, BaseParameters]:
     """Base parameters that both together determine, and those a perfect motion would: the larger set of the two results."""
     largest = max((first.estimate.base, second.estimate.base), key=len)
     if excited(information, largest):
@@ -185,7 +185,7 @@ def common_base(first: Result, second: Result, information: Information) -> tupl
     return base_parameters(information, tolerance=PRACTICAL_RANK, why=why, what="the torque"), largest
 
 
-def summed_estimate(first: Result, second: Result, information: Information, base: BaseParameters) -> Estimate:
+def _summed_estimate(first: Result, second: Result, information: Information, base: BaseParameters) -> Estimate:
     """Weighted least squares on the sum; each part's samples count by what they told that was new."""
     units = dict(zip(first.consistent.names, first.consistent.units, strict=True))
     estimate = WeightedLeastSquares().fit(information, base, tuple(units[name] for name in base.names))
@@ -195,14 +195,14 @@ def summed_estimate(first: Result, second: Result, information: Information, bas
     return named.with_covariance(B @ meat @ B, "autocorrelation")
 
 
-def same_way(result: Result) -> PossibleBodies:
+def _same_way(result: Result) -> PossibleBodies:
     """The search for possible bodies as the first result's settings say; bounds of it are not stored and do not count."""
     settings = result.provenance.settings
     kind = REGULARISERS.get(str(settings.get("regulariser")), REGULARISERS["pull-back"])
     return PossibleBodies(kind(float(settings.get("regulariser_weight", 0.1))))
 
 
-def fresh_held_out(first: Result, second: Result) -> Information | None:
+def _fresh_held_out(first: Result, second: Result) -> Information | None:
     """Information of the held-out motion of each result that the other did not learn from; None when there is none."""
     parts = []
     for mine, other in ((first, second), (second, first)):
@@ -235,7 +235,7 @@ def relative_error(information: Information, standard: FloatArray) -> float:
     return sqrt(energy / size) if size > 0.0 else nan
 
 
-def beside_nominal(
+def _beside_nominal(
     held_out: Information | None, standard: FloatArray, known: Mapping[str, FloatArray]
 ) -> tuple[Comparison, ...]:
     """The sum beside the description on held-out motion; without its course in time nothing is left to chance."""
@@ -250,14 +250,14 @@ def beside_nominal(
     return tuple(out)
 
 
-KEPT = "log-"
+_KEPT = "log-"
 """Beginning of the codes of conditions about recordings: what was merely accepted in a part was accepted in the sum."""
 
 
-def kept_checks(result: Result) -> tuple[Check, ...]:
+def _kept_checks(result: Result) -> tuple[Check, ...]:
     """Failed conditions of a part that adding up cannot mend."""
     return tuple(
         check
         for check in result.checks
-        if not check.passed and (check.code.startswith(KEPT) or check.code == "gravity-direction")
+        if not check.passed and (check.code.startswith(_KEPT) or check.code == "gravity-direction")
     )

@@ -17,7 +17,7 @@ from armid.notes import Note, Severity
 from armid.outcome import Check, InputFile, Outcome, Provenance
 from armid.page import Cell, Table
 
-SAME_COEFFICIENT = 1e-6
+_SAME_COEFFICIENT = 1e-6
 """Relative difference up to which two coefficients of a combination are the same (a calibrated arm moves them a little)."""
 
 
@@ -117,7 +117,7 @@ def compare(*results: str | Path | Result) -> ResultComparison:
     """
     loaded = tuple(r if isinstance(r, Result) else load_result(r, traces=False) for r in results)
     rows = agreement(loaded)
-    names = short_names(results)
+    names = _short_names(results)
     joints = loaded[0].described.joint_names
     for name, other in zip(names, loaded, strict=True):
         if other.described.joint_names != joints:
@@ -131,13 +131,13 @@ def compare(*results: str | Path | Result) -> ResultComparison:
         names=tuple(names),
         results=loaded,
         rows=rows,
-        checks=tuple(agreement_check(name, k, rows) for k, name in enumerate(names) if k),
-        notes=description_notes(loaded),
+        checks=tuple(_agreement_check(name, k, rows) for k, name in enumerate(names) if k),
+        notes=_description_notes(loaded),
         provenance=Provenance(inputs=tuple(InputFile(folder, "", "result") for folder in folders)),
     )
 
 
-def agreement_check(name: str, k: int, rows: Sequence[Agreement]) -> Check:
+def _agreement_check(name: str, k: int, rows: Sequence[Agreement]) -> Check:
     """Whether a result agrees with the first within the uncertainty of both."""
     found = [row for row in rows if isfinite(row.differences[k])]
     far = max(found, key=lambda row: abs(row.differences[k]))
@@ -156,7 +156,7 @@ def agreement_check(name: str, k: int, rows: Sequence[Agreement]) -> Check:
     )
 
 
-def description_notes(results: Sequence[Result]) -> tuple[Note, ...]:
+def _description_notes(results: Sequence[Result]) -> tuple[Note, ...]:
     """Said when the results rest on different descriptions of the arm."""
     if len({r.described.source.sha256 for r in results}) < 2:
         return ()
@@ -164,7 +164,7 @@ def description_notes(results: Sequence[Result]) -> tuple[Note, ...]:
     return (Note("descriptions-differ", Severity.INFO, text),)
 
 
-def short_names(results: Sequence[str | Path | Result]) -> list[str]:
+def _short_names(results: Sequence[str | Path | Result]) -> list[str]:
     """Names of the folders, or whole paths where those are not different; of results in memory their numbers."""
     folders = [None if isinstance(r, Result) else Path(r) for r in results]
     folders = [f.parent if f is not None and f.name == "result.json" else f for f in folders]
@@ -220,4 +220,4 @@ def row(name: str, estimates: Sequence[Estimate]) -> Agreement:
 
 def same_terms(a: dict[str, float], b: dict[str, float]) -> bool:
     """Whether two combinations of standard parameters are the same."""
-    return a.keys() == b.keys() and all(abs(a[k] - b[k]) <= SAME_COEFFICIENT * max(1.0, abs(a[k])) for k in a)
+    return a.keys() == b.keys() and all(abs(a[k] - b[k]) <= _SAME_COEFFICIENT * max(1.0, abs(a[k])) for k in a)

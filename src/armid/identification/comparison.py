@@ -16,9 +16,9 @@ from armid.identification.thresholds import COMPARISON_CONFIDENCE, TOLERATED_RAT
 BLOCK_SECONDS = 1.0
 """Squared errors are averaged over blocks this long before their scatter is taken: residuals of arms are correlated over
 tenths of a second, and samples that close are not independent evidence."""
-CONFIDENCE = COMPARISON_CONFIDENCE.value
+_CONFIDENCE = COMPARISON_CONFIDENCE.value
 TOLERATED = TOLERATED_RATIO.value
-FEWEST_BLOCKS = 3
+_FEWEST_BLOCKS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +84,7 @@ class BlockSquares:
 
 
 def compared_blocks(
-    mine: BlockSquares, theirs: BlockSquares, *, tolerated: float = TOLERATED, confidence: float = CONFIDENCE
+    mine: BlockSquares, theirs: BlockSquares, *, tolerated: float = TOLERATED, confidence: float = _CONFIDENCE
 ) -> tuple[Comparison, ...]:
     """Compares two models on the same held-out motion, channel by channel.
 
@@ -102,7 +102,7 @@ def compared_blocks(
     share = mine.shares
     excess = mine.means - tolerated**2 * theirs.means
     mean = share @ excess
-    half = half_width(excess - mean, share, len(mine.channels), confidence)
+    half = _half_width(excess - mean, share, len(mine.channels), confidence)
     rmse, rmse_other = np.sqrt(share @ mine.means), np.sqrt(share @ theirs.means)
     return tuple(
         Comparison(
@@ -132,10 +132,10 @@ def compared(runs: Sequence[Run], standard: FloatArray, other: FloatArray) -> tu
     return compared_blocks(mine, theirs)
 
 
-def half_width(deviations: FloatArray, share: FloatArray, channels: int, confidence: float) -> FloatArray:
+def _half_width(deviations: FloatArray, share: FloatArray, channels: int, confidence: float) -> FloatArray:
     """One-sided half width of the mean of each column, at the joint confidence of all channels."""
     count = len(share)
-    if count < FEWEST_BLOCKS:
+    if count < _FEWEST_BLOCKS:
         return np.full(channels, inf)
     quantile = student_quantile(1.0 - (1.0 - confidence) / channels, count - 1)
     variance = share**2 @ deviations**2 * count / (count - 1)

@@ -59,7 +59,7 @@ Widen = Callable[[Estimate], tuple[Estimate, tuple[float, ...]]]
 
 def structure_of(runs: Sequence[Run]) -> BaseParameters:
     """Base parameters that a perfect motion would determine, by the rows of these runs."""
-    return structural_base(*(run.source for run in one_each(runs)), what="the torque")
+    return structural_base(*(run.source for run in _one_each(runs)), what="the torque")
 
 
 def described_structure(runs: Sequence[Run], described: Robot | None) -> BaseParameters | None:
@@ -68,7 +68,7 @@ def described_structure(runs: Sequence[Run], described: Robot | None) -> BasePar
         return None
     arm = described.with_gravity(torque_source(runs).robot.gravity)
     return structural_base(
-        *(with_torque_source(run, replace(torque_source([run]), robot=arm)).source for run in one_each(runs)),
+        *(with_torque_source(run, replace(torque_source([run]), robot=arm)).source for run in _one_each(runs)),
         what="the torque",
     )
 
@@ -104,7 +104,7 @@ def usable_base(
     return base, intended if intended is not None and excited(information, intended) else structural
 
 
-def one_each(runs: Sequence[Run]) -> tuple[Run, ...]:
+def _one_each(runs: Sequence[Run]) -> tuple[Run, ...]:
     """One run of every kind of rows: with and without payload, filtered and not."""
     kinds: dict[tuple[type, bool], Run] = {}
     for run in runs:
@@ -143,7 +143,7 @@ def fitted(
     information = information_of(runs)
     names = information.parameters
     units = torque_source(runs).space.units
-    earlier = earlier_rows(settings, names)
+    earlier = _earlier_rows(settings, names)
     every = information if earlier is None else information + earlier.information
     base, structural = usable_base(runs, every, structural, intended)
     free = free_estimate(
@@ -176,7 +176,7 @@ def effective_information(information: Information, estimate: Estimate) -> Infor
     return information.weighted({name: 1.0 / (sigma * inflation) for name, sigma in estimate.sigma.items()})
 
 
-def earlier_rows(settings: Identification, names: tuple[str, ...]) -> Earlier | None:
+def _earlier_rows(settings: Identification, names: tuple[str, ...]) -> Earlier | None:
     """The Information of an earlier result, when there is one about the same parameters.
 
     Raises:

@@ -31,11 +31,11 @@ __all__ = ["FrictionSearch", "Shape", "ShapeFit", "Shapes", "rigid_part", "scale
 Build = Callable[[Shapes], tuple[Run, ...]]
 """The training runs with given shapes of friction."""
 
-LONGEST_STEP = 0.5
+_LONGEST_STEP = 0.5
 """Of the logarithm of a scale per iteration. It also damps joints whose friction shows no scale: they stay where they are."""
-UNDETERMINED = 0.5
+_UNDETERMINED = 0.5
 """Relative deviation of a scale beyond which it is not determined: linearised, it would say nothing."""
-RELATIVE_STEP = 1e-3
+_RELATIVE_STEP = 1e-3
 """Of a scale, for the difference that stands for the derivative: far above round-off, far below any curvature."""
 
 
@@ -118,10 +118,10 @@ class FrictionSearch:
         for used in range(1, self.iterations + 1):
             change = 0.0
             if has_scale:
-                step = scale_step(build, runs, shapes, estimate)
-                shapes, runs, estimate, change = descended(build, base, (shapes, runs, estimate), step, limits)
+                step = _scale_step(build, runs, shapes, estimate)
+                shapes, runs, estimate, change = _descended(build, base, (shapes, runs, estimate), step, limits)
             if shapes.load is not None:
-                shapes, moved = with_load(runs, shapes, estimate)
+                shapes, moved = _with_load(runs, shapes, estimate)
                 runs, estimate = fitted(build, base, shapes)
                 change = max(change, moved)
             if change < self.tolerance:
@@ -134,7 +134,7 @@ def fitted(build: Build, base: BaseParameters, shapes: Shapes) -> tuple[tuple[Ru
     return runs, WeightedLeastSquares().fit(information_of(runs), base)
 
 
-def misfit(estimate: Estimate) -> float:
+def _misfit(estimate: Estimate) -> float:
     """Sum over channels of the logarithm of the residual noise."""
     return float(np.sum(np.log(np.maximum(list(estimate.sigma.values()), 1e-12))))
 
@@ -142,7 +142,7 @@ def misfit(estimate: Estimate) -> float:
 State = tuple[Shapes, tuple[Run, ...], Estimate]
 
 
-def descended(
+def _descended(
     build: Build, base: BaseParameters, state: State, step: FloatArray, limits: FloatArray
 ) -> tuple[Shapes, tuple[Run, ...], Estimate, float]:
     """The state after a step in the logarithm of the scales, halved until it helps; the size of what was done."""
@@ -151,14 +151,14 @@ def descended(
         scales = np.clip(np.array(shapes.scales) * np.exp(step), *limits)
         trial = replace(shapes, scales=tuple(float(s) for s in scales))
         new_runs, new = fitted(build, base, trial)
-        if misfit(new) <= misfit(estimate):
+        if _misfit(new) <= _misfit(estimate):
             done = float(np.abs(np.log(scales / np.array(shapes.scales))).max(initial=0.0))
             return trial, new_runs, new, done
         step = 0.5 * step
     return shapes, runs, estimate, 0.0
 
 
-def with_load(runs: Sequence[Run], shapes: Shapes, estimate: Estimate) -> tuple[Shapes, float]:
+def _with_load(runs: Sequence[Run], shapes: Shapes, estimate: Estimate) -> tuple[Shapes, float]:
     """Shapes whose load is the rigid torque of this estimate, and how much that changed the load torque."""
     assert shapes.load is not None
     load = rigid_part(estimate)
@@ -176,36 +176,36 @@ def rigid_part(estimate: Estimate) -> dict[str, float]:
     return {name: float(value) for name, value in named if value != 0.0 and not named_parameter(name).of_joint}
 
 
-def tangents(build: Build, runs: Sequence[Run], shapes: Shapes, standard: FloatArray) -> tuple[Run, ...]:
+def _tangents(build: Build, runs: Sequence[Run], shapes: Shapes, standard: FloatArray) -> tuple[Run, ...]:
     """The runs with one more column per joint: the change of its torque with the logarithm of its scale.
 
     All scales are moved at once: each shows in its own channel only.
     """
-    ahead, behind = (build(shapes.scaled(1.0 + h)) for h in (RELATIVE_STEP, -RELATIVE_STEP))
+    ahead, behind = (build(shapes.scaled(1.0 + h)) for h in (_RELATIVE_STEP, -_RELATIVE_STEP))
     out = []
     for run, a, b in zip(runs, ahead, behind, strict=True):
-        slope = (a.predicted(standard) - b.predicted(standard)) / (2.0 * RELATIVE_STEP)
-        columns = [Column(scale_name(j), ((channel, slope[:, j]),)) for j, channel in enumerate(run.channels)]
+        slope = (a.predicted(standard) - b.predicted(standard)) / (2.0 * _RELATIVE_STEP)
+        columns = [Column(_scale_name(j), ((channel, slope[:, j]),)) for j, channel in enumerate(run.channels)]
         out.append(extended(run, columns))
     return tuple(out)
 
 
-def scale_name(joint: int) -> str:
+def _scale_name(joint: int) -> str:
     """Of the velocity scale of a joint's friction, as a parameter."""
     return f"joint{joint + 1}.friction_velocity"
 
 
-def scale_step(build: Build, runs: Sequence[Run], shapes: Shapes, estimate: Estimate) -> FloatArray:
+def _scale_step(build: Build, runs: Sequence[Run], shapes: Shapes, estimate: Estimate) -> FloatArray:
     """Gauss-Newton step of the logarithms of the scales, shape [n_joints]."""
     base, n, p = estimate.base, len(shapes.scales), len(estimate.base.parameters)
-    wide = information_of(tangents(build, runs, shapes, estimate.standard))
+    wide = information_of(_tangents(build, runs, shapes, estimate.standard))
     rows = wide.select([*base.independent, *range(p, p + n)])
     weights = {name: 1.0 / s for name, s in estimate.sigma.items()}
     r = len(base)
     root = np.zeros((n, r + n))
-    root[:, r:] = np.eye(n) / LONGEST_STEP
+    root[:, r:] = np.eye(n) / _LONGEST_STEP
     solution = solve(rows, weights=weights, prior=belief(rows.parameters, np.zeros(r + n), root))
-    return np.clip(solution.values[r:], -LONGEST_STEP, LONGEST_STEP)
+    return np.clip(solution.values[r:], -_LONGEST_STEP, _LONGEST_STEP)
 
 
 def scale_deviations(
@@ -222,20 +222,20 @@ def scale_deviations(
         estimate: of the linear parameters with these shapes.
         covariance: how the noise is modelled.
     """
-    wide = tangents(build, runs, shapes, estimate.standard)
-    seen = determined(wide, estimate, len(shapes.scales))
+    wide = _tangents(build, runs, shapes, estimate.standard)
+    seen = _determined(wide, estimate, len(shapes.scales))
     if not seen:
         return estimate, (float("inf"),) * len(shapes.scales)
-    kept = covariance.apply(widened(estimate, seen, len(shapes.scales)), wide)
+    kept = covariance.apply(_widened(estimate, seen, len(shapes.scales)), wide)
     r = len(estimate)
     deviations = [float("inf")] * len(shapes.scales)
     for k, j in enumerate(seen):
         relative = float(kept.standard_deviations[r + k])
-        deviations[j] = shapes.scales[j] * relative if relative < UNDETERMINED else float("inf")
+        deviations[j] = shapes.scales[j] * relative if relative < _UNDETERMINED else float("inf")
     return estimate.with_covariance(kept.covariance[:r, :r], kept.covariance_kind), tuple(deviations)
 
 
-def determined(wide: Sequence[Run], estimate: Estimate, n: int) -> list[int]:
+def _determined(wide: Sequence[Run], estimate: Estimate, n: int) -> list[int]:
     """Joints whose scale the rows determine, taken as independent samples: the most generous reading."""
     p = len(estimate.base.parameters)
     information = information_of(wide)
@@ -243,23 +243,23 @@ def determined(wide: Sequence[Run], estimate: Estimate, n: int) -> list[int]:
     left = list(range(n))
     while left:
         rows = information.select([*estimate.base.independent, *(p + j for j in left)])
-        solution = solve(rows, weights=weights, prior=weak_belief(rows.parameters, len(left)))
+        solution = solve(rows, weights=weights, prior=_weak_belief(rows.parameters, len(left)))
         deviation = np.sqrt(np.diag(solution.inverse)[len(estimate) :])
         worst = int(np.argmax(deviation))
-        if deviation[worst] < UNDETERMINED:
+        if deviation[worst] < _UNDETERMINED:
             return left
         del left[worst]
     return left
 
 
-def weak_belief(names: tuple[str, ...], n: int) -> Information:
+def _weak_belief(names: tuple[str, ...], n: int) -> Information:
     """Rows that keep one of the last n parameters, scales, from making the factor singular when it has no effect."""
     root = np.zeros((n, len(names)))
-    root[:, -n:] = np.eye(n) / (10.0 * UNDETERMINED)
+    root[:, -n:] = np.eye(n) / (10.0 * _UNDETERMINED)
     return belief(names, np.zeros(len(names)), root)
 
 
-def widened(estimate: Estimate, joints: Sequence[int], n: int) -> Estimate:
+def _widened(estimate: Estimate, joints: Sequence[int], n: int) -> Estimate:
     """The estimate over its base parameters and the logarithms of some scales, which are where they should be."""
     base, r, p = estimate.base, len(estimate), len(estimate.base.parameters)
     others = [j for j in range(n) if j not in joints]
@@ -267,7 +267,7 @@ def widened(estimate: Estimate, joints: Sequence[int], n: int) -> Estimate:
     dependent = np.array([*base.dependent, *(p + j for j in others)], dtype=np.intp)
     K = np.zeros((r + len(joints), len(dependent)))
     K[:r, : len(base.dependent)] = base.K
-    names = (*base.parameters, *(scale_name(j) for j in range(n)))
+    names = (*base.parameters, *(_scale_name(j) for j in range(n)))
     size = r + len(joints)
     return replace(
         estimate,

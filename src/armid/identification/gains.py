@@ -69,7 +69,7 @@ class DriveGainSearch:
         if not places:
             raise EstimationError(Status.RANK_DEFICIENT, "none of the known payload parameters shows in the currents")
         reference = np.array([known[base.names[i]] for i in places])
-        rows = known_last(information.select(base.independent), free, places, reference)
+        rows = _known_last(information.select(base.independent), free, places, reference)
         sigma, kappa = self.start(rows)
         values, inverse, used, status = self.iterate(rows, sigma, kappa)
         if status is not Status.SOLVED:
@@ -119,7 +119,7 @@ class DriveGainSearch:
         pi = np.zeros(r)
         inverse = np.eye(r + len(kappa))
         for used in range(1, self.iterations + 1):
-            J, e = linearised(rows, sigma, pi, kappa, first=used == 1)
+            J, e = _linearised(rows, sigma, pi, kappa, first=used == 1)
             step = smallest_solution(J, e, rcond=1e-12)
             pi, kappa = pi + step[:r], kappa + step[r:]
             if used > 1 and np.max(np.abs(step[r:] / kappa)) < self.tolerance:
@@ -128,7 +128,7 @@ class DriveGainSearch:
         return np.concatenate([pi, kappa]), inverse, self.iterations, Status.NOT_CONVERGED
 
 
-def known_last(rows: Information, free: Sequence[int], places: Sequence[int], reference: FloatArray) -> Information:
+def _known_last(rows: Information, free: Sequence[int], places: Sequence[int], reference: FloatArray) -> Information:
     """Free columns first, then one column with the torque of the known payload."""
     p = rows.n_parameters
     channels = []
@@ -142,7 +142,7 @@ def known_last(rows: Information, free: Sequence[int], places: Sequence[int], re
     return Information((*(rows.parameters[i] for i in free), "payload.known"), tuple(channels))
 
 
-def linearised(
+def _linearised(
     rows: Information, sigma: dict[str, float], pi: FloatArray, kappa: FloatArray, *, first: bool
 ) -> tuple[FloatArray, FloatArray]:
     """Jacobian and error of all channels' factors at (pi, kappa); the first step leaves the gains alone."""

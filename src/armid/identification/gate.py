@@ -29,16 +29,16 @@ from armid.outcome import Check
 from armid.parameters.inertial import pseudo_inertia
 
 LARGEST_RELATIVE_ERROR = RELATIVE_ERROR.value
-NO_BETTER_THAN_ZERO = UNEXPLAINED.value
+_NO_BETTER_THAN_ZERO = UNEXPLAINED.value
 LARGEST_GROWTH = GROWTH.value
-NEGLIGIBLE_ERROR = NEGLIGIBLE.value
+_NEGLIGIBLE_ERROR = NEGLIGIBLE.value
 LARGEST_CONSISTENCY_COST = CONSISTENCY_COST.value
-NOTABLE_CONSISTENCY_COST = NOTED_COST.value
+_NOTABLE_CONSISTENCY_COST = NOTED_COST.value
 REVERSED_IS_BETTER = REVERSED.value
-SMALLEST_MARGIN = MARGIN.value
-SETTLING_DELAY = SETTLING.value
+_SMALLEST_MARGIN = MARGIN.value
+_SETTLING_DELAY = SETTLING.value
 
-UNSETTLED = ("torque-lag",)
+_UNSETTLED = ("torque-lag",)
 """Warnings of logs after which nobody knows what was measured: with torque late against the motion inertia passes for friction,
 and least squares fits it almost as well as the truth."""
 
@@ -74,19 +74,19 @@ def judge(
         against_constant: held-out error beside that of each joint's mean training torque; empty when not compared.
     """
     return (
-        rank_check(estimate, structural_rank),
-        *convergence_checks(estimate),
+        _rank_check(estimate, structural_rank),
+        *_convergence_checks(estimate),
         *held_out_checks(joints, relative_error),
         *constant_checks(against_constant),
         *nominal_checks(against_nominal),
         interval_check(estimate, consistent),
         *physical_checks(consistent, certificates, joints, joints_raw),
-        *gravity_checks(gravity_error),
+        *_gravity_checks(gravity_error),
         *log_checks(log_notes, torque_delay=torque_delay),
     )
 
 
-def rank_check(estimate: Estimate, structural_rank: int) -> Check:
+def _rank_check(estimate: Estimate, structural_rank: int) -> Check:
     found = len(estimate)
     text = f"the motion determines {found} of {structural_rank} base parameters"
     if found < structural_rank:
@@ -94,7 +94,7 @@ def rank_check(estimate: Estimate, structural_rank: int) -> Check:
     return Check(code="rank", passed=found >= structural_rank, value=found, limit=structural_rank, message=text)
 
 
-def convergence_checks(estimate: Estimate) -> tuple[Check, ...]:
+def _convergence_checks(estimate: Estimate) -> tuple[Check, ...]:
     if estimate.status is Status.SOLVED:
         return ()
     return (
@@ -127,19 +127,19 @@ def held_out_checks(joints: Sequence[JointErrors], relative_error: Mapping[str, 
     ]
     for joint in joints:
         relative, growth = joint.held_out.relative, joint.held_out.rmse / max(joint.train.rmse, 1e-300)
-        if not relative < NO_BETTER_THAN_ZERO:
+        if not relative < _NO_BETTER_THAN_ZERO:
             text = f"{joint.name}: held-out error {100 * relative:.0f} % of its torque, no better than predicting zero"
             out.append(
                 Check(
                     code="joint-unexplained",
                     passed=False,
                     value=relative,
-                    limit=NO_BETTER_THAN_ZERO,
+                    limit=_NO_BETTER_THAN_ZERO,
                     message=text,
                     subject=joint.name,
                 )
             )
-        if not (growth <= LARGEST_GROWTH or relative <= NEGLIGIBLE_ERROR):
+        if not (growth <= LARGEST_GROWTH or relative <= _NEGLIGIBLE_ERROR):
             text = f"{joint.name}: held-out error {growth:.1f} times the training error; the motion was memorised"
             text += ", record a richer one"
             out.append(
@@ -179,7 +179,7 @@ def nominal_checks(comparisons: Sequence[Comparison]) -> tuple[Check, ...]:
         return ()
     mine, theirs = stacked(comparisons)
     worse = [c for c in comparisons if c.worse]
-    text = f"held-out error {ratio_text(mine, theirs)} that of the description's own parameters, and no joint is worse"
+    text = f"held-out error {_ratio_text(mine, theirs)} that of the description's own parameters, and no joint is worse"
     if not worse:
         return (Check(code="not-worse-than-nominal", passed=True, value=mine, limit=TOLERATED * theirs, message=text),)
     return tuple(
@@ -197,7 +197,7 @@ def nominal_checks(comparisons: Sequence[Comparison]) -> tuple[Check, ...]:
     )
 
 
-def ratio_text(mine: float, theirs: float) -> str:
+def _ratio_text(mine: float, theirs: float) -> str:
     """`0.23 times`, readable also when the other error is zero."""
     return f"{mine / theirs:.2g} times" if theirs > 0.0 else f"{mine:.2g} against zero,"
 
@@ -244,10 +244,10 @@ def physical_checks(
     out = [
         Check(
             code="physical-margin",
-            passed=least >= SMALLEST_MARGIN,
+            passed=least >= _SMALLEST_MARGIN,
             value=least,
-            limit=SMALLEST_MARGIN,
-            message=f"{owner}: smallest over largest pseudo-inertia eigenvalue {least:.2g} (at least {SMALLEST_MARGIN:g})",
+            limit=_SMALLEST_MARGIN,
+            message=f"{owner}: smallest over largest pseudo-inertia eigenvalue {least:.2g} (at least {_SMALLEST_MARGIN:g})",
             subject=owner,
         ),
         Check(
@@ -281,8 +281,8 @@ def physical_checks(
             )
         )
     for joint, raw in zip(joints, joints_raw, strict=True):
-        cost = consistency_cost(joint, raw)
-        if cost > NOTABLE_CONSISTENCY_COST:
+        cost = _consistency_cost(joint, raw)
+        if cost > _NOTABLE_CONSISTENCY_COST:
             text = f"{joint.name}: possible bodies fit {cost:.1f} times worse than free parameters"
             bad = cost > LARGEST_CONSISTENCY_COST
             if bad:
@@ -301,7 +301,7 @@ def physical_checks(
     return tuple(out)
 
 
-def consistency_cost(joint: JointErrors, raw: JointErrors) -> float:
+def _consistency_cost(joint: JointErrors, raw: JointErrors) -> float:
     """Error with possible bodies over that with free parameters, on training or held-out motion, whichever is smaller.
 
     A wrong sign or mounting costs on both. Where only the training motion shows a cost, free parameters have fitted its noise.
@@ -311,7 +311,7 @@ def consistency_cost(joint: JointErrors, raw: JointErrors) -> float:
     return cost if isnan(held_out) else min(cost, held_out)
 
 
-def gravity_checks(errors: Mapping[str, float]) -> tuple[Check, ...]:
+def _gravity_checks(errors: Mapping[str, float]) -> tuple[Check, ...]:
     """Least squares fits a reversed mounting almost as well; possible bodies do not."""
     if not {"as described", "reversed"} <= set(errors):
         return ()
@@ -340,5 +340,5 @@ def log_checks(notes: Sequence[Note], *, torque_delay: float = 0.0) -> tuple[Che
     return tuple(
         Check(code=f"log-{note.code}", passed=False, value=1.0, limit=0.0, message=note.message, subject=note.subject)
         for note in notes
-        if note.severity is Severity.ERROR or (note.code in UNSETTLED and abs(torque_delay) < SETTLING_DELAY)
+        if note.severity is Severity.ERROR or (note.code in _UNSETTLED and abs(torque_delay) < _SETTLING_DELAY)
     )

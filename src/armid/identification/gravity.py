@@ -27,10 +27,10 @@ from armid.information.solve import solve
 from armid.information.status import Status
 from armid.notes import Note, Severity
 
-TANGENTS = ("gravity.tilt1", "gravity.tilt2")
-NOTABLE_TILT = np.deg2rad(0.2)
+_TANGENTS = ("gravity.tilt1", "gravity.tilt2")
+_NOTABLE_TILT = np.deg2rad(0.2)
 """[rad]; below this, levelling by hand is no better."""
-CLEARLY_BETTER = 1.2
+_CLEARLY_BETTER = 1.2
 """Ratio of consistent errors (root mean square) above which another direction of gravity is the likely one."""
 
 
@@ -79,11 +79,11 @@ class GravityDirection:
         source = torque_source(runs)
         nominal = np.array(source.robot.gravity)
         size = float(np.linalg.norm(nominal))
-        errors = {name: self.consistent_error(runs, g * size) for name, g in hypotheses(nominal / size).items()}
+        errors = {name: self.consistent_error(runs, g * size) for name, g in _hypotheses(nominal / size).items()}
         best = min(errors, key=lambda name: errors[name])
-        if errors["as described"] < CLEARLY_BETTER * errors[best]:
+        if errors["as described"] < _CLEARLY_BETTER * errors[best]:
             best = "as described"
-        start = hypotheses(nominal / size)[best] * size
+        start = _hypotheses(nominal / size)[best] * size
         gravity, deviation, status, used = self.refine(runs, start)
         tilt = angle(gravity, nominal)
         return GravityFit(
@@ -93,7 +93,7 @@ class GravityDirection:
             consistent_error=errors,
             status=status,
             iterations=used,
-            notes=gravity_notes(best, tilt, deviation, errors),
+            notes=_gravity_notes(best, tilt, deviation, errors),
         )
 
     def consistent_error(
@@ -106,7 +106,7 @@ class GravityDirection:
             gravity: [m/s^2], shape [3].
             information: of the runs under this gravity; spares a pass.
         """
-        turned = with_gravity_all(runs, gravity)
+        turned = _with_gravity_all(runs, gravity)
         source = torque_source(turned)
         information = information_of(turned) if information is None else information
         # The noise must be the same for every hypothesis, else a bad fit would excuse itself.
@@ -122,13 +122,13 @@ class GravityDirection:
         """Gauss-Newton over base parameters and two tangents of the sphere."""
         gravity, deviation = start, float("inf")
         for used in range(1, self.iterations + 1):
-            turned = with_gravity_all(runs, gravity)
+            turned = _with_gravity_all(runs, gravity)
             # A tilted base lets gravity act on the first link too, so the base parameters depend on the direction.
             base = structural_base(turned[0].source)
             fit = WeightedLeastSquares().fit(information_of(turned), base)
-            T = tangents(gravity)
-            wide = widened_all(turned, base, fit.values, T)
-            step, deviation = joint_step(wide, base, fit.sigma)
+            T = _tangents(gravity)
+            wide = _widened_all(turned, base, fit.values, T)
+            step, deviation = _joint_step(wide, base, fit.sigma)
             size = float(np.linalg.norm(gravity))
             gravity = gravity + size * T @ step
             gravity *= size / np.linalg.norm(gravity)
@@ -137,9 +137,9 @@ class GravityDirection:
         return gravity, deviation, Status.NOT_CONVERGED, self.iterations
 
 
-def hypotheses(down: FloatArray) -> dict[str, FloatArray]:
+def _hypotheses(down: FloatArray) -> dict[str, FloatArray]:
     """Mountings worth trying: as described, upside down, and on the four walls."""
-    T = tangents(down)
+    T = _tangents(down)
     return {
         "as described": down,
         "reversed": -down,
@@ -147,7 +147,7 @@ def hypotheses(down: FloatArray) -> dict[str, FloatArray]:
     }
 
 
-def tangents(gravity: FloatArray) -> FloatArray:
+def _tangents(gravity: FloatArray) -> FloatArray:
     """Two unit vectors orthogonal to gravity and each other, shape [3, 2]."""
     down = gravity / np.linalg.norm(gravity)
     first = np.eye(3)[int(np.argmin(np.abs(down)))]
@@ -162,27 +162,27 @@ def with_gravity(run: Run, gravity: FloatArray) -> Run:
     return with_torque_source(run, replace(source, robot=source.robot.with_gravity(gravity)))
 
 
-def with_gravity_all(runs: Sequence[Run], gravity: FloatArray) -> Sequence[Run]:
+def _with_gravity_all(runs: Sequence[Run], gravity: FloatArray) -> Sequence[Run]:
     """The same runs under another gravity."""
     return map_runs(runs, lambda run: with_gravity(run, gravity))
 
 
-def widened_all(runs: Sequence[Run], base: BaseParameters, values: FloatArray, T: FloatArray) -> Sequence[Run]:
+def _widened_all(runs: Sequence[Run], base: BaseParameters, values: FloatArray, T: FloatArray) -> Sequence[Run]:
     """Every run with its tangents."""
-    return map_runs(runs, lambda run: with_tangents(run, base, values, T))
+    return map_runs(runs, lambda run: _with_tangents(run, base, values, T))
 
 
-def with_tangents(run: Run, base: BaseParameters, values: FloatArray, T: FloatArray) -> Run:
+def _with_tangents(run: Run, base: BaseParameters, values: FloatArray, T: FloatArray) -> Run:
     """Two more columns: change of torque per radian of tilt."""
     size = float(np.linalg.norm(torque_source([run]).robot.gravity))
     columns = []
-    for k, name in enumerate(TANGENTS):
-        slope = gravity_torque(run, base.embedding @ values, size * T[:, k])
+    for k, name in enumerate(_TANGENTS):
+        slope = _gravity_torque(run, base.embedding @ values, size * T[:, k])
         columns.append(Column(name, tuple((channel, slope[:, c]) for c, channel in enumerate(run.channels))))
     return extended(run, columns)
 
 
-def gravity_torque(run: Run, standard: FloatArray, gravity: FloatArray) -> FloatArray:
+def _gravity_torque(run: Run, standard: FloatArray, gravity: FloatArray) -> FloatArray:
     """Torque of gravity alone, linear in it, shape [n_samples, channels]."""
     source = torque_source([run])
     n = source.robot.n_joints
@@ -192,7 +192,7 @@ def gravity_torque(run: Run, standard: FloatArray, gravity: FloatArray) -> Float
     return with_gravity(replace(run, inputs=still), gravity).predicted(rigid)
 
 
-def joint_step(wide: Sequence[Run], base: BaseParameters, sigma: Mapping[str, float]) -> tuple[FloatArray, float]:
+def _joint_step(wide: Sequence[Run], base: BaseParameters, sigma: Mapping[str, float]) -> tuple[FloatArray, float]:
     """Least squares over base parameters and tangents: the tilt [rad] and its deviation [rad]."""
     p = len(base.parameters)
     rows = information_of(wide).select([*base.independent, p, p + 1])
@@ -206,7 +206,7 @@ def angle(a: FloatArray, b: FloatArray) -> float:
     return float(np.arctan2(np.linalg.norm(np.cross(a, b)), a @ b))
 
 
-def gravity_notes(best: str, tilt: float, deviation: float, errors: dict[str, float]) -> tuple[Note, ...]:
+def _gravity_notes(best: str, tilt: float, deviation: float, errors: dict[str, float]) -> tuple[Note, ...]:
     """What to tell about the mounting."""
     if best != "as described":
         ratio = errors["as described"] / max(errors[best], 1e-300)
@@ -216,7 +216,7 @@ def gravity_notes(best: str, tilt: float, deviation: float, errors: dict[str, fl
             "correct the mounting (gravity vector) of the robot, or the sign of the torque"
         )
         return (Note(code, Severity.ERROR, text),)
-    if tilt > max(NOTABLE_TILT, 3.0 * deviation):
+    if tilt > max(_NOTABLE_TILT, 3.0 * deviation):
         text = f"the base is tilted by {np.rad2deg(tilt):.2f} deg against its description"
         return (Note("gravity-tilted", Severity.WARNING, text),)
     return ()

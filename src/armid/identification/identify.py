@@ -28,10 +28,10 @@ from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 from armid.words import choice, numbers
 
-HELD_OUT = 0.4
+_HELD_OUT = 0.4
 """Fraction of the time of every log that is kept aside when no validation log is given."""
 
-GEOMETRY = "geometry"
+_GEOMETRY = "geometry"
 """Word for bounds by the links' shapes alone, where otherwise a file is named."""
 
 Source = str | Path | Log | Recording
@@ -226,8 +226,8 @@ def request(
     """What is to be identified from what, and how; arguments as `identify` takes them."""
     progress("reading")
     down = None if gravity is None else numbers("--gravity", gravity, 3, "0,0,-9.81")
-    check_gravity_frame(gravity_frame, down, correction)
-    settings = settings_of(
+    _check_gravity_frame(gravity_frame, down, correction)
+    settings = _settings_of(
         effects or effects_of(friction, rotor_inertia=rotor_inertia, payload=payload, torques=torques, shapes=True),
         conditioning=Conditioning(
             cutoff=cutoff_hz, torque_cutoff=torque_cutoff_hz, torque_delay=torque_delay, accept=tuple(accept)
@@ -243,11 +243,11 @@ def request(
         seed=seed,
     )
     arm = loaded(robot, down if correction is None else None)
-    train, held_out = training_and_held_out(arm, logs, validate, options)
+    train, held_out = _training_and_held_out(arm, logs, validate, options)
     settings = replace(
         settings,
         effects=payload_effects(settings.effects, [*train, *held_out]),
-        bounds=bounds_of(bounds, arm),
+        bounds=_bounds_of(bounds, arm),
         prior=load_result(prior) if isinstance(prior, str | Path) else prior,
     )
     return Request(
@@ -260,7 +260,7 @@ def request(
     )
 
 
-def settings_of(
+def _settings_of(
     effects: Effects,
     *,
     conditioning: Conditioning,
@@ -316,7 +316,7 @@ def opened(source: Source, robot: Robot, options: ReadOptions | None = None) -> 
     return source if isinstance(source, Recording) else open_recording(source, robot, options=options)
 
 
-def training_and_held_out(
+def _training_and_held_out(
     robot: Robot,
     logs: Source | Sequence[Source],
     validate: Source | Sequence[Source] | None,
@@ -327,22 +327,22 @@ def training_and_held_out(
     held_out = listed(validate)
     if held_out:
         return read, [opened(source, robot, options) for source in held_out]
-    pairs = [recording.split(1.0 - HELD_OUT) for recording in read]
+    pairs = [recording.split(1.0 - _HELD_OUT) for recording in read]
     return [first for first, _ in pairs], [last for _, last in pairs]
 
 
-def bounds_of(bounds: str | Path | Bounds | None, robot: Robot) -> Bounds:
+def _bounds_of(bounds: str | Path | Bounds | None, robot: Robot) -> Bounds:
     """Bounds of a file, of the shapes alone, as given, or none but the signs of drives."""
     if bounds is None:
         return Bounds()
     if isinstance(bounds, Bounds):
         return bounds
-    if str(bounds) == GEOMETRY and not Path(bounds).exists():
+    if str(bounds) == _GEOMETRY and not Path(bounds).exists():
         return GeometryBounds().apply(robot)
     return read_bounds(Path(bounds), robot)
 
 
-def check_gravity_frame(frame: str, gravity: Sequence[float] | None, correction: str | Path | None) -> None:
+def _check_gravity_frame(frame: str, gravity: Sequence[float] | None, correction: str | Path | None) -> None:
     """Refuses a frame that nothing is known about.
 
     Raises:
@@ -369,7 +369,7 @@ class Calibrated:
     ) -> None:
         self._known = read_correction(correction, nominal)
         self.gravity = (
-            gravity if gravity is None or frame == "base" else self._known.gravity(gravity, named_sensor(frame))
+            gravity if gravity is None or frame == "base" else self._known.gravity(gravity, _named_sensor(frame))
         )
         self.robot = self._known.robot if self.gravity is None else self._known.robot.with_gravity(self.gravity)
 
@@ -383,7 +383,7 @@ class Calibrated:
         return recording.changed(lambda log: corrected_log(log, self._known.model, self._known.values))
 
 
-def named_sensor(frame: str) -> str | None:
+def _named_sensor(frame: str) -> str | None:
     """Name of the sensor whose frame is meant; None for the only one.
 
     Raises:

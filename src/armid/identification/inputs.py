@@ -22,7 +22,7 @@ RobotInput = str | Path | Robot
 LogInput = str | Path | Log
 LogsInput = LogInput | Sequence[LogInput]
 
-RESULT_FILE = "result.json"
+_RESULT_FILE = "result.json"
 """By which a result's folder is known."""
 
 
@@ -52,7 +52,7 @@ def is_result(source: object) -> bool:
 
     if isinstance(source, str | Path):
         path = Path(source)
-        return path.name == RESULT_FILE or (path / RESULT_FILE).is_file()
+        return path.name == _RESULT_FILE or (path / _RESULT_FILE).is_file()
     return isinstance(source, Result)
 
 

@@ -31,7 +31,7 @@ from armid.logs.samples import concatenated
 from armid.parameters.space import named_parameter
 from armid.robot.robot import Robot
 
-AR_ORDER = 24
+_AR_ORDER = 24
 """Highest order of autoregressions of residuals."""
 
 
@@ -82,14 +82,14 @@ def aids_of(
         case Method.INSTRUMENTAL:
             if settings.effects.shapes:
                 raise InputError("--method iv", "with shapes of friction", "it simulates linear friction only")
-            return Aids(commanded=commands_of(robot, logs, runs, conditioning))
+            return Aids(commanded=_commands_of(robot, logs, runs, conditioning))
         case Method.TOTAL:
-            return Aids(motion_noise=motion_noise_of(robot, logs, conditioning))
+            return Aids(motion_noise=_motion_noise_of(robot, logs, conditioning))
         case _:
             return Aids()
 
 
-def commands_of(
+def _commands_of(
     robot: Robot, logs: Sequence[Recording], runs: Sequence[Run], conditioning: Conditioning
 ) -> dict[str, FloatArray]:
     """The commanded motion at the samples of every run, conditioned like the measured one.
@@ -121,7 +121,7 @@ def commands_of(
     return out
 
 
-def motion_noise_of(robot: Robot, logs: Sequence[Recording], conditioning: Conditioning) -> FloatArray:
+def _motion_noise_of(robot: Robot, logs: Sequence[Recording], conditioning: Conditioning) -> FloatArray:
     """Noise of conditioned (q, qd, qdd) from the white noise of the recorded position, shape [3 n_joints].
 
     White noise of deviation s at rate f has density 2 s^2 / f; what passes a low-pass at f_c after k derivatives is its
@@ -171,23 +171,23 @@ def free_estimate(
             return Free(ordinary(runs, information, base, units, noise), information)
         case Method.HUBER | Method.TUKEY:
             loss = Huber() if settings.method is Method.HUBER else Tukey()
-            return robust(RobustLeastSquares(loss).fit(runs, base, units), runs, noise)
+            return _robust(RobustLeastSquares(loss).fit(runs, base, units), runs, noise)
         case Method.RIDGE:
-            belief = nominal_belief(robot, information, base, settings.regulariser.weight)
-            return Free(updated_estimate(runs, information, base, units, belief), information)
+            belief = _nominal_belief(robot, information, base, settings.regulariser.weight)
+            return Free(_updated_estimate(runs, information, base, units, belief), information)
         case Method.TORQUE_ERROR:
-            return Free(torque_error(robot, runs, information, base, units, noise), information)
+            return Free(_torque_error(robot, runs, information, base, units, noise), information)
         case Method.TOTAL:
             estimate = total(runs, information, base, units, noise, aids.motion_noise)
-            return Free(estimate, recentred(information, estimate.standard))
+            return Free(estimate, _recentred(information, estimate.standard))
         case Method.INSTRUMENTAL:
-            return instrumental(robot, runs, information, base, units, noise, aids.commanded)
+            return _instrumental(robot, runs, information, base, units, noise, aids.commanded)
         case _:
             estimate = WeightedLeastSquares().fit(information, base, units)
             return Free(noise.apply(estimate, runs, information), information)
 
 
-def recentred(information: Information, standard: FloatArray) -> Information:
+def _recentred(information: Information, standard: FloatArray) -> Information:
     """The same rows with values whose least-squares solution is given, and the residual energy it leaves on the real ones."""
     channels = []
     for channel in information.channels:
@@ -211,7 +211,7 @@ def ordinary(
     return estimate.with_covariance(covariance.covariance, covariance.covariance_kind)
 
 
-def robust(fit: RobustFit, runs: Sequence[Run], noise: Covariance) -> Free:
+def _robust(fit: RobustFit, runs: Sequence[Run], noise: Covariance) -> Free:
     """A robust estimate with the covariance of its pseudo-values A b + psi(r), over the squared mean of psi'.
 
     The fit is the least-squares fit of these pseudo-values; outliers enter them only as far as they entered the fit.
@@ -225,42 +225,42 @@ def robust(fit: RobustFit, runs: Sequence[Run], noise: Covariance) -> Free:
 
     slope, rows = 0.0, 0
     for w, run in zip(fit.weights, runs, strict=True):
-        slope, rows = slope + float(np.sum(slopes(fit.loss, w, run, estimate))), rows + w.size
+        slope, rows = slope + float(np.sum(_slopes(fit.loss, w, run, estimate))), rows + w.size
     share = max(slope / rows, 0.1)
     covariance = noise.apply(estimate, Runs(believed, lengths_of(runs)))
     honest = estimate.with_covariance(covariance.covariance / share**2, covariance.covariance_kind)
     return Free(honest, weighted_information(runs, [np.sqrt(w) for w in fit.weights]))
 
 
-def slopes(loss: Loss, weights: FloatArray, run: Run, estimate: Estimate) -> FloatArray:
+def _slopes(loss: Loss, weights: FloatArray, run: Run, estimate: Estimate) -> FloatArray:
     """psi'(u) of every row, shape [n_samples, n_channels]."""
     scale = np.array([estimate.sigma[name] for name in run.channels])
     return loss.slopes(run.residuals(estimate.standard) / scale, weights)
 
 
-def description_prior(robot: Robot, information: Information) -> Prior:
+def _description_prior(robot: Robot, information: Information) -> Prior:
     """The description's bodies, stand-ins scaled to the torque where it has none."""
     prior = nominal_prior(robot, information.parameters)
     sigma = {c.name: max(float(np.sqrt(np.sum(c.factor[:, -1] ** 2) / c.count)), 1e-12) for c in information.channels}
     return scaled_to_data(prior, information.weighted({name: 1.0 / s for name, s in sigma.items()}))
 
 
-def nominal_belief(robot: Robot, information: Information, base: BaseParameters, weight: float) -> GaussianPrior:
+def _nominal_belief(robot: Robot, information: Information, base: BaseParameters, weight: float) -> GaussianPrior:
     """Nominal base values, each doubted by its own size over the root of the weight: ridge with a stated strength."""
-    prior = description_prior(robot, information)
+    prior = _description_prior(robot, information)
     P = np.abs(base.projection)
-    size = P @ np.where(prior.values != 0.0, np.abs(prior.values), prior.scale * np.array(joint_columns(prior)))
+    size = P @ np.where(prior.values != 0.0, np.abs(prior.values), prior.scale * np.array(_joint_columns(prior)))
     doubt = np.maximum(size, 1e-3) / np.sqrt(weight)
     origin = f"nominal values, each doubted by {1.0 / np.sqrt(weight):.3g} times its size"
     return GaussianPrior.independent(base.values(prior.values), doubt, origin)
 
 
-def joint_columns(prior: Prior) -> list[float]:
+def _joint_columns(prior: Prior) -> list[float]:
     """One where a parameter belongs to a drive (its prior is centred at zero), zero elsewhere."""
     return [1.0 if named_parameter(name).of_joint else 0.0 for name in prior.names]
 
 
-def torque_error(
+def _torque_error(
     robot: Robot,
     runs: Sequence[Run],
     information: Information,
@@ -269,7 +269,7 @@ def torque_error(
     noise: Covariance,
 ) -> Estimate:
     """Corrections to the description's values from the error of its torque ([Khosla1985]); each is kept beside its nominal."""
-    nominal = base.values(description_prior(robot, information).values)
+    nominal = base.values(_description_prior(robot, information).values)
     estimate = noise.apply(TorqueError().fit(information, base, nominal, units), runs, information)
     kept = {
         name: {"nominal": float(b), "correction": float(v - b), "standard_deviation": float(s)}
@@ -296,7 +296,7 @@ def total(
     )
 
 
-def instrumental(
+def _instrumental(
     robot: Robot,
     runs: Sequence[Run],
     information: Information,
@@ -307,7 +307,7 @@ def instrumental(
 ) -> Free:
     """Instruments from simulating the estimate along the commanded motion; the covariance is that of the instruments' rows."""
     simulate = ClosedLoop(
-        base=base, commanded=commanded, bodies=nearest_bodies(base, description_prior(robot, information))
+        base=base, commanded=commanded, bodies=nearest_bodies(base, _description_prior(robot, information))
     )
     estimate = InstrumentalVariables().fit(runs, base, simulate, units)
     clean = []
@@ -319,7 +319,7 @@ def instrumental(
     return Free(estimate.with_covariance(covariance.covariance, covariance.covariance_kind), rows)
 
 
-def updated_estimate(
+def _updated_estimate(
     runs: Sequence[Run], information: Information, base: BaseParameters, units: tuple[str, ...], belief: GaussianPrior
 ) -> Estimate:
     """A belief and new rows, the rows counted by their independent samples.
@@ -329,7 +329,7 @@ def updated_estimate(
     first = WeightedLeastSquares().fit(information, base, units, prior=belief)
     stretches = stretches_of(runs, first.standard)
     lengths = [
-        fit_autoregression([s.residuals[:, c] for s in stretches], max_order=AR_ORDER).correlation_length()
+        fit_autoregression([s.residuals[:, c] for s in stretches], max_order=_AR_ORDER).correlation_length()
         for c in range(len(runs[0].channels))
     ]
     length = float(np.mean(lengths))

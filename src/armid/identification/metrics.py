@@ -16,10 +16,10 @@ from armid.parameters.inertial import INERTIAL_NAMES, N_INERTIAL
 from armid.parameters.space import named_parameter
 from armid.robot.robot import Robot
 
-MOST_TRACE_SAMPLES = 20_000
+_MOST_TRACE_SAMPLES = 20_000
 """Per run in a result folder: enough to see anything, small enough to keep."""
 
-MOST_TRACED = 200_000
+_MOST_TRACED = 200_000
 """Of all runs together; longer motion is thinned out."""
 
 CONSISTENT, FREE, NOMINAL, RIGID, CONSTANT = "consistent", "free", "nominal", "rigid", "constant"
@@ -127,13 +127,13 @@ class Traces:
     def __init__(self, runs: Sequence[Run], temperatures: Sequence[FloatArray | None] = ()) -> None:
         self.arrays: dict[str, FloatArray] = {}
         self._temperatures = tuple(temperatures)
-        self._share = max(1.0, sum(lengths_of(runs)) / MOST_TRACED)
+        self._share = max(1.0, sum(lengths_of(runs)) / _MOST_TRACED)
         self._count = 0
 
     def add(self, run: Run, residuals: Mapping[str, FloatArray]) -> None:
         """One more run."""
         k, self._count = self._count, self._count + 1
-        most = max(MOST_TRACE_SAMPLES / self._share, 2.0)
+        most = max(_MOST_TRACE_SAMPLES / self._share, 2.0)
         every = max(1, int(np.ceil(len(run) / most)), int(self._share))
         self.arrays[f"run{k}.time"] = np.arange(len(run))[::every] / run.rate
         self.arrays[f"run{k}.inputs"] = np.array(run.inputs[::every])

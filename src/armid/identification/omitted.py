@@ -16,9 +16,9 @@ from armid.kernels.evaluate import evaluate_rows
 from armid.notes import Note, Severity
 from armid.parameters.effects import TorqueSide
 
-LOOKED_AT = 3000
+_LOOKED_AT = 3000
 """Samples: spread over the motion they show a missing column as well as all of them, at no cost."""
-WORTH_SAYING = 0.9
+_WORTH_SAYING = 0.9
 """Ratio of weighted residuals with and without rotor inertias. On a simulated Panda with 0.05 N m of noise it is above
 0.99 without any, 0.89 with 0.02 kg m^2 and 0.48 with 0.1 kg m^2 on every joint."""
 
@@ -36,20 +36,20 @@ def missing_rotors(runs: Sequence[Run], estimate: Estimate) -> tuple[Note, ...]:
     effects = torque_source(runs).effects
     if effects.rotor_inertia or effects.torques is not TorqueSide.LINK:
         return ()
-    stride = max(1, sum(lengths_of(runs)) // LOOKED_AT)
-    parts = [weighted_rows(run, estimate, stride) for run in runs]
+    stride = max(1, sum(lengths_of(runs)) // _LOOKED_AT)
+    parts = [_weighted_rows(run, estimate, stride) for run in runs]
     rows, rotors, residual = (np.concatenate([part[k] for part in parts]) for k in range(3))
     basis = np.linalg.qr(rows)[0]
     free = rotors - basis @ (basis.T @ rotors)
     values = smallest_solution(free, residual - basis @ (basis.T @ residual), rcond=1e-6)
     left = np.linalg.norm(residual - free @ values) / np.linalg.norm(residual)
-    if left > WORTH_SAYING or np.linalg.norm(free, axis=0) @ values <= 0.0:  # negative ones mend something else
+    if left > _WORTH_SAYING or np.linalg.norm(free, axis=0) @ values <= 0.0:  # negative ones mend something else
         return ()
     text = f"rotor inertias would take {1.0 - left:.0%} off the training error: try --rotor-inertia"
     return (Note("rotor-inertia-missing", Severity.WARNING, text),)
 
 
-def weighted_rows(run: Run, estimate: Estimate, stride: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _weighted_rows(run: Run, estimate: Estimate, stride: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Every stride-th sample's rows of the base parameters and of rotor inertias, and residuals, in units of the noise."""
     inputs, weight = run.inputs[::stride], 1.0 / np.array([estimate.sigma[name] for name in run.channels])
     n = len(run.channels)

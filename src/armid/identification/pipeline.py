@@ -54,7 +54,7 @@ __all__ = ["Identification", "Progress", "identify", "run_identification"]
 
 Progress = Callable[[str], None]
 
-SETTLED_BY_GRAVITY = ("gravity-reversed", "mounting")
+_SETTLED_BY_GRAVITY = ("gravity-reversed", "mounting")
 """Errors of logs that a search for the direction of gravity answers."""
 
 
@@ -89,7 +89,7 @@ def run_identification(
             check_new(settings.prior.provenance.train, part, what)
     progress("conditioning")
     if settings.find_gravity:
-        settings = replace(settings, conditioning=accepting(settings.conditioning, SETTLED_BY_GRAVITY))
+        settings = replace(settings, conditioning=_accepting(settings.conditioning, _SETTLED_BY_GRAVITY))
     linear = replace(settings, effects=settings.effects.linear)
     data = prepared(robot, learned, tested, linear)
     gains = None
@@ -105,7 +105,7 @@ def run_identification(
     friction: FrictionShapes | None = None
     aids = aids_of(robot, learned, data.train, data.conditioning, settings)
     if settings.effects.shapes:
-        data, fit, friction = with_shapes(robot, data, settings, gains, progress, aids)
+        data, fit, friction = _with_shapes(robot, data, settings, gains, progress, aids)
     else:
         fit = fitted(robot, data.train, settings, structural=data.structural, intended=data.intended, aids=aids)
     progress("judging")
@@ -129,7 +129,7 @@ def recorded(log: Recording | Log, robot: Robot) -> Recording:
     return open_recording(log, robot, check=False) if isinstance(log, Log) else log
 
 
-def with_shapes(
+def _with_shapes(
     robot: Robot, data: Data, settings: Identification, gains: DriveGains | None, progress: Progress, aids: Aids
 ) -> tuple[Data, Fit, FrictionShapes]:
     """Data and fit with the shapes of friction asked for, and the record of them beside linear friction."""
@@ -151,7 +151,7 @@ def with_shapes(
     return shaping.data, fit, friction_record(settings, shaping, fit, data, plain, fit.scale_deviations)
 
 
-def accepting(conditioning: Conditioning, codes: tuple[str, ...]) -> Conditioning:
+def _accepting(conditioning: Conditioning, codes: tuple[str, ...]) -> Conditioning:
     """Conditioning that accepts further errors of logs."""
     return replace(conditioning, accept=tuple(dict.fromkeys((*conditioning.accept, *codes))))
 
@@ -163,7 +163,7 @@ def levelled(robot: Robot, data: Data, settings: Identification) -> tuple[Robot,
     note = Note("gravity-found", Severity.WARNING if found.notes else Severity.INFO, text)
     # What the log check said about a reversed or tilted mounting is settled when the torque shows another direction.
     turned = found.tilt > np.deg2rad(TURNED.value)
-    kept = [n for n in data.notes if not (turned and n.code in SETTLED_BY_GRAVITY)]
+    kept = [n for n in data.notes if not (turned and n.code in _SETTLED_BY_GRAVITY)]
     train, held_out = (
         map_runs(runs, lambda run: with_gravity(run, found.gravity)) for runs in (data.train, data.held_out)
     )
@@ -193,7 +193,7 @@ class ErrorTables:
     relative: dict[str, float]
 
 
-def errors_of(train: Predicted, held_out: Predicted) -> ErrorTables:
+def _errors_of(train: Predicted, held_out: Predicted) -> ErrorTables:
     """From the predictions of both."""
     joints, raw, nominal = (
         paired(train.sums[name].errors(), held_out.sums[name].errors()) for name in (CONSISTENT, FREE, NOMINAL)
@@ -217,7 +217,7 @@ def judged(
     train = predicted(data.train, {CONSISTENT: values, FREE: free, NOMINAL: known[NOMINAL]})
     traces = Traces(data.held_out, data.temperatures)
     tested = predicted(data.held_out, {CONSISTENT: values, FREE: free, **known}, constant=train.mean, traces=traces)
-    errors = errors_of(train, tested)
+    errors = _errors_of(train, tested)
     cost = {
         j.name: j.train.rmse / max(r.train.rmse, 1e-300) - 1.0 for j, r in zip(errors.joints, errors.raw, strict=True)
     }
@@ -253,14 +253,14 @@ def judged(
         information=fit.information,
         held_out_information=held_out,
         checks=checks,
-        gains=gains_of(gains, row_inflation(fit.information, fit.estimate)),
+        gains=_gains_of(gains, row_inflation(fit.information, fit.estimate)),
         conditioning=data.record(),
         notes=tuple(dict.fromkeys((*data.notes, *fit.notes, *missing_rotors(data.train, fit.estimate)))),
         traces=traces.arrays,
     )
 
 
-def gains_of(gains: DriveGains | None, inflation: float) -> dict[str, Gain]:
+def _gains_of(gains: DriveGains | None, inflation: float) -> dict[str, Gain]:
     """Gain and standard deviation per joint; the latter widened like those of the parameters."""
     if gains is None:
         return {}

@@ -1,6 +1,6 @@
 """Recordings to runs: conditioning, velocity, friction and drive gains, all settled on the training motion alone.
 
-Choices between models are made on a bounded part of the training motion (`CHOICE_SAMPLES`), held in memory; estimates rest on
+Choices between models are made on a bounded part of the training motion (`_CHOICE_SAMPLES`), held in memory; estimates rest on
 all of it, however long.
 """
 
@@ -34,10 +34,10 @@ from armid.robot.robot import Robot
 from armid.rows.friction import Shapes
 from armid.rows.presliding import CANDIDATES, chosen_distances
 
-CHOICE_SAMPLES = 1 << 16
+_CHOICE_SAMPLES = 1 << 16
 """Of conditioned training motion on which velocity, presliding and shapes of friction are chosen: a quarter of an hour."""
 
-CONTEXT_SECONDS = 8.0
+_CONTEXT_SECONDS = 8.0
 """Of the neighbouring pieces of a long log: filters, and friction that remembers its path, forget in less."""
 
 
@@ -83,8 +83,8 @@ class Data:
         c = self.conditioning
         first = self.choice[0]
         return ResolvedConditioning(
-            cutoff_hz=finite_or_none(c.cutoff),
-            torque_cutoff_hz=finite_or_none(c.torque_cutoff),
+            cutoff_hz=_finite_or_none(c.cutoff),
+            torque_cutoff_hz=_finite_or_none(c.torque_cutoff),
             filter_order=c.order,
             torque_delay_s=c.torque_delay,
             rate_hz=first.rate,
@@ -97,7 +97,7 @@ class Data:
         )
 
 
-def finite_or_none(value: float | None) -> float | None:
+def _finite_or_none(value: float | None) -> float | None:
     """None for what is not there or infinite."""
     return None if value is None or not np.isfinite(value) else value
 
@@ -122,8 +122,8 @@ def prepared(robot: Robot, train: Sequence[Recording], held_out: Sequence[Record
     """Conditioned runs; open choices are settled on the training logs alone."""
     if not train:
         raise InputError("logs", "there are none", "give at least one recording")
-    choice, resolved, structural, notes = chosen_velocity(robot, train, settings)
-    distances = presliding_of(robot, choice, settings, structural)
+    choice, resolved, structural, notes = _chosen_velocity(robot, train, settings)
+    distances = _presliding_of(robot, choice, settings, structural)
     if any(distances):
         shown = ", ".join(f"{name} {1e3 * d:g}" for name, d in zip(robot.joint_names, distances, strict=True) if d)
         notes += (
@@ -131,7 +131,7 @@ def prepared(robot: Robot, train: Sequence[Recording], held_out: Sequence[Record
         )
     shapes = Shapes(distances)
     runs = [shelved(robot, part, settings.effects, shapes, resolved) for part in (train, held_out)]
-    temperatures = [t for r in held_out for t in temperatures_of(r, robot, resolved)]
+    temperatures = [t for r in held_out for t in _temperatures_of(r, robot, resolved)]
     return Data(
         train=runs[0],
         held_out=runs[1],
@@ -146,7 +146,7 @@ def prepared(robot: Robot, train: Sequence[Recording], held_out: Sequence[Record
     )
 
 
-def chosen_velocity(
+def _chosen_velocity(
     robot: Robot, train: Sequence[Recording], settings: Identification
 ) -> tuple[tuple[Samples, ...], Conditioning, BaseParameters, tuple[Note, ...]]:
     """Samples for choices, with the velocity that explains the training torque better, and the structure of their rows."""
@@ -156,7 +156,7 @@ def chosen_velocity(
     options = []
     for source in sources:
         try:
-            resolved = common_settings(train, replace(settings.conditioning, velocity=source))
+            resolved = _common_settings(train, replace(settings.conditioning, velocity=source))
             options.append((choice_samples(train, resolved), resolved))
         except InputError:
             # A recorded velocity full of holes cannot be used; the derived one always can, or the log is refused for good.
@@ -166,14 +166,14 @@ def chosen_velocity(
     scores = [0.0]
     if len(options) > 1:
         scores = [
-            misfit(choice_runs(robot, samples, settings.effects, Shapes()), structural, settings.described)
+            _misfit(choice_runs(robot, samples, settings.effects, Shapes()), structural, settings.described)
             for samples, _ in options
         ]
     samples, resolved = options[int(np.argmin(scores))]
     notes = tuple(
         note
         for recording in train
-        for note in (*recording.notes, *recording.conditioning_notes(resolved_for(recording, resolved)))
+        for note in (*recording.notes, *recording.conditioning_notes(_resolved_for(recording, resolved)))
     )
     if len(options) > 1:
         how = "as recorded" if resolved.velocity is VelocitySource.MEASURED else "from position"
@@ -182,12 +182,12 @@ def chosen_velocity(
     return samples, resolved, structural, notes
 
 
-def common_settings(recordings: Sequence[Recording], settings: Conditioning) -> Conditioning:
+def _common_settings(recordings: Sequence[Recording], settings: Conditioning) -> Conditioning:
     """Conditioning of all training logs, with the choices made on the longest of them."""
     return max(recordings, key=len).resolved(settings)
 
 
-def resolved_for(recording: Recording, settings: Conditioning) -> Conditioning:
+def _resolved_for(recording: Recording, settings: Conditioning) -> Conditioning:
     """Conditioning of a log that has no recorded velocity where others have one."""
     missing = settings.velocity is VelocitySource.MEASURED and Channel.VELOCITY not in recording
     return replace(settings, velocity=VelocitySource.POSITION) if missing else settings
@@ -195,17 +195,17 @@ def resolved_for(recording: Recording, settings: Conditioning) -> Conditioning:
 
 def pieces_of(recording: Recording, settings: Conditioning) -> Iterator[Samples]:
     """Conditioned samples: the whole at once when it is held in memory, else piece by piece with context."""
-    own = resolved_for(recording, settings)
+    own = _resolved_for(recording, settings)
     if not recording.streamed:
         yield recording.condition(own)
         return
     rate = recording.resolved(own).rate or 100.0
-    yield from recording.samples(own, context=int(CONTEXT_SECONDS * min(rate, 1e4)))
+    yield from recording.samples(own, context=int(_CONTEXT_SECONDS * min(rate, 1e4)))
 
 
 def choice_samples(recordings: Sequence[Recording], settings: Conditioning) -> tuple[Samples, ...]:
-    """Training motion in memory, of every recording its share of `CHOICE_SAMPLES` from the beginning."""
-    share = max(CHOICE_SAMPLES // len(recordings), 1)
+    """Training motion in memory, of every recording its share of `_CHOICE_SAMPLES` from the beginning."""
+    share = max(_CHOICE_SAMPLES // len(recordings), 1)
     out = []
     for recording in recordings:
         count = 0
@@ -222,7 +222,7 @@ def choice_runs(
 ) -> tuple[Run, ...]:
     """The motion that choices rest on as runs."""
     runs = [run for samples in choice for run in runs_of(samples, robot, effects, shapes=shapes)]
-    return tuple(runs) if gains is None else tuple(in_torque(run, gains) for run in runs)
+    return tuple(runs) if gains is None else tuple(_in_torque(run, gains) for run in runs)
 
 
 def shelved(
@@ -238,19 +238,19 @@ def shelved(
     for recording in recordings:
         for samples in pieces_of(recording, settings):
             for run in runs_of(samples, robot, effects, shapes=shapes):
-                shelf.append(run if gains is None else in_torque(run, gains))
+                shelf.append(run if gains is None else _in_torque(run, gains))
     return shelf.runs()
 
 
-def temperatures_of(recording: Recording, robot: Robot, settings: Conditioning) -> tuple[FloatArray | None, ...]:
+def _temperatures_of(recording: Recording, robot: Robot, settings: Conditioning) -> tuple[FloatArray | None, ...]:
     """Drive temperatures along the runs of a recording; of one that is held in memory."""
     if recording.streamed or Channel.TEMPERATURE not in recording:
         count = sum(1 for _ in pieces_of(recording, settings)) if recording.streamed else 1
         return (None,) * count
-    return run_temperatures(recording.log, robot, recording.condition(resolved_for(recording, settings)))
+    return run_temperatures(recording.log, robot, recording.condition(_resolved_for(recording, settings)))
 
 
-def presliding_of(
+def _presliding_of(
     robot: Robot, choice: Sequence[Samples], settings: Identification, structural: BaseParameters
 ) -> tuple[float, ...]:
     """Presliding distance per joint, zero where it does not pay; that of an earlier result when there is one."""
@@ -261,7 +261,7 @@ def presliding_of(
         return (0.0,) * n
     sigma = np.array(
         [
-            residual_noise(
+            _residual_noise(
                 choice_runs(robot, choice, settings.effects, Shapes((d,) * n)), structural, settings.described
             )
             for d in (0.0, *CANDIDATES)
@@ -272,12 +272,12 @@ def presliding_of(
     return tuple(float(d) for d in chosen_distances(sigma))
 
 
-def misfit(runs: Sequence[Run], structural: BaseParameters, described: Robot | None) -> float:
+def _misfit(runs: Sequence[Run], structural: BaseParameters, described: Robot | None) -> float:
     """Sum over channels of the logarithm of the residual noise, for comparing choices on the same torque."""
-    return float(np.sum(np.log(np.maximum(residual_noise(runs, structural, described), 1e-12))))
+    return float(np.sum(np.log(np.maximum(_residual_noise(runs, structural, described), 1e-12))))
 
 
-def residual_noise(runs: Sequence[Run], structural: BaseParameters, described: Robot | None) -> FloatArray:
+def _residual_noise(runs: Sequence[Run], structural: BaseParameters, described: Robot | None) -> FloatArray:
     """Standard deviation of the residuals of the free fit per channel."""
     information = information_of(runs)
     base, _ = usable_base(runs, information, structural, described_structure(runs, described))
@@ -314,11 +314,11 @@ def drive_gains(robot: Robot, data: Data) -> DriveGains:
 
 def in_torque_units(data: Data, gains: DriveGains) -> Data:
     """Currents times gains."""
-    train, held_out = (map_runs(runs, lambda run: in_torque(run, gains)) for runs in (data.train, data.held_out))
+    train, held_out = (map_runs(runs, lambda run: _in_torque(run, gains)) for runs in (data.train, data.held_out))
     return replace(data, train=train, held_out=held_out)
 
 
-def in_torque(run: Run, gains: DriveGains) -> Run:
+def _in_torque(run: Run, gains: DriveGains) -> Run:
     """A run whose measured currents are multiplied by the gains."""
     k = gains.values
     return replace(run, y=run.y * k, y_raw=None if run.y_raw is None else run.y_raw * k)

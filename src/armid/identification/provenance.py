@@ -27,12 +27,12 @@ def provenance(
         robot_name=robot.name,
         train=(*earlier, *train),
         held_out=held_out,
-        settings=settings_record(settings),
+        settings=_settings_record(settings),
         seed=settings.seed,
     )
 
 
-def settings_record(settings: Identification) -> dict[str, Any]:
+def _settings_record(settings: Identification) -> dict[str, Any]:
     """Every choice that was made, as plain values."""
     return {
         "method": settings.method.value,
@@ -48,7 +48,7 @@ def settings_record(settings: Identification) -> dict[str, Any]:
 
 def log_record(log: Recording) -> LogRecord:
     """What is kept of a recording: a log made in memory is known by the hash of its arrays."""
-    files = log.source.files or ((log.name, content_hash(log.log)),)
+    files = log.source.files or ((log.name, _content_hash(log.log)),)
     return LogRecord(
         name=log.name,
         samples=len(log),
@@ -59,7 +59,7 @@ def log_record(log: Recording) -> LogRecord:
     )
 
 
-def content_hash(log: Log) -> str:
+def _content_hash(log: Log) -> str:
     """SHA-256 of the time and channels of a log."""
     digest = hashlib.sha256(np.ascontiguousarray(log.time).tobytes())
     for channel in sorted(log.channels):

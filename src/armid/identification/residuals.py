@@ -9,12 +9,12 @@ import numpy as np
 
 from armid.arrays import FloatArray
 
-LAGS_SECONDS = 1.0
+_LAGS_SECONDS = 1.0
 """Autocorrelation is looked at this far."""
-BINS = 25
+_BINS = 25
 """Of velocity or load, with equal numbers of samples."""
-FEWEST_PER_BIN = 8
-NO_LOAD = 1e-6
+_FEWEST_PER_BIN = 8
+_NO_LOAD = 1e-6
 """Range of the gravity torque over that of the measured one below which an axis carries no weight: round-off."""
 BAND = 0.1
 """Half width of the band around measured torque, of the joint's largest torque, as in [Halper2024] figs. 4.2-4.3."""
@@ -103,7 +103,7 @@ def diagnose(
         spectrum=spectrum,
         torque_spectrum=amplitude_density(torque, step)[1],
         against_velocity=binned(velocity, residual),
-        against_gravity=binned(gravity, residual) if np.ptp(gravity) > NO_LOAD * np.ptp(torque) else None,
+        against_gravity=binned(gravity, residual) if np.ptp(gravity) > _NO_LOAD * np.ptp(torque) else None,
         against_temperature=binned(temperature, residual)
         if temperature is not None and np.ptp(temperature) > 0.0
         else None,
@@ -124,7 +124,7 @@ def inside_band(residual: FloatArray, torque: FloatArray) -> float:
 def autocorrelation(x: FloatArray, step: float) -> tuple[FloatArray, FloatArray, float]:
     """Lags [s], autocorrelation there, and the correlation time [s]."""
     centred = x - x.mean()
-    count = max(2, min(len(x) - 1, int(LAGS_SECONDS / step) + 1))
+    count = max(2, min(len(x) - 1, int(_LAGS_SECONDS / step) + 1))
     lag: FloatArray = np.arange(count, dtype=np.float64) * step
     size = 1 << (2 * len(x) - 1).bit_length()
     power = np.abs(np.fft.rfft(centred, size)) ** 2
@@ -153,7 +153,7 @@ def amplitude_density(x: FloatArray, step: float) -> tuple[FloatArray, FloatArra
 def binned(over: FloatArray, residual: FloatArray) -> Binned:
     """Mean and spread of the residual in bins of equal population."""
     order = np.argsort(over, kind="stable")
-    pieces = np.array_split(order, max(1, min(BINS, len(order) // FEWEST_PER_BIN)))
+    pieces = np.array_split(order, max(1, min(_BINS, len(order) // _FEWEST_PER_BIN)))
     return Binned(
         np.array([over[p].mean() for p in pieces]),
         np.array([residual[p].mean() for p in pieces]),

@@ -29,10 +29,10 @@ from armid.parameters.inertial import N_INERTIAL
 from armid.robot.robot import Robot
 from armid.rows.friction import Shapes
 
-DRIVE_QUANTITIES = ("rotor_inertia", "viscous", "coulomb", "offset")
+_DRIVE_QUANTITIES = ("rotor_inertia", "viscous", "coulomb", "offset")
 """Parameters of a joint that its drive can hold."""
 
-SAID_ALOUD = ("bounds-active", "bound-broken", "geometry-missing", "not-converged")
+_SAID_ALOUD = ("bounds-active", "bound-broken", "geometry-missing", "not-converged")
 """Notes on the bodies that belong into a summary."""
 
 
@@ -161,7 +161,7 @@ class Result(Outcome):
                 inertial[body.link * N_INERTIAL : (body.link + 1) * N_INERTIAL] = body.of(self.consistent.values)
         joints = []
         for i, joint in enumerate(self.described.joints):
-            names = {quantity: f"joint{i + 1}.{quantity}" for quantity in DRIVE_QUANTITIES}
+            names = {quantity: f"joint{i + 1}.{quantity}" for quantity in _DRIVE_QUANTITIES}
             found = {quantity: float(values[name]) for quantity, name in names.items() if name in values}
             joints.append(replace(joint, drive=replace(joint.drive, **found)))
         return replace(self.described.with_inertial(inertial), joints=tuple(joints))
@@ -330,7 +330,7 @@ class Result(Outcome):
             f"{count['both']} on data and prior, {count['prior']} on the prior"
         )
         out.append(f"smallest eigenvalue of M(q) {k.mass_matrix:.3g} sampled{proof}")
-        return out + [note.message for note in c.notes if note.code in SAID_ALOUD]
+        return out + [note.message for note in c.notes if note.code in _SAID_ALOUD]
 
     def save(self, folder: str | Path) -> tuple[Path, ...]:
         """Writes the folder that `load_result` reads, whole or not at all; an earlier result there is replaced."""

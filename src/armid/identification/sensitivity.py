@@ -23,7 +23,7 @@ from armid.information.status import EstimationError
 from armid.logs.conditioning import Conditioning
 from armid.robot.robot import Robot
 
-CUTOFF_FACTORS = (0.5, 2.0)
+_CUTOFF_FACTORS = (0.5, 2.0)
 
 
 def sensitivities(
@@ -38,8 +38,8 @@ def sensitivities(
     shifts = []
     cutoff = data.conditioning.cutoff
     if cutoff is not None and np.isfinite(cutoff):
-        reference = cutoff_reference(robot, settings, data, fit, gains)
-        for factor in CUTOFF_FACTORS:
+        reference = _cutoff_reference(robot, settings, data, fit, gains)
+        for factor in _CUTOFF_FACTORS:
             changed = replace(
                 data.conditioning,
                 cutoff=cutoff * factor,
@@ -48,16 +48,16 @@ def sensitivities(
                 if data.conditioning.torque_cutoff is None
                 else data.conditioning.torque_cutoff * factor,
             )
-            shifts.append(other_cutoff(robot, changed, settings, data, fit, gains, reference))
+            shifts.append(_other_cutoff(robot, changed, settings, data, fit, gains, reference))
     out = Sensitivity(cutoff=tuple(shifts))
     if settings.prior is None:
-        out = with_left_out(out, data, fit)
+        out = _with_left_out(out, data, fit)
     if settings.essential is not None:
         out = replace(out, essential=essential(fit, held_out, settings.essential))
     return out
 
 
-def with_left_out(out: Sensitivity, data: Data, fit: Fit) -> Sensitivity:
+def _with_left_out(out: Sensitivity, data: Data, fit: Fit) -> Sensitivity:
     """What leaving out each file does, and k-fold over motions where the logs hold several."""
     try:
         logs, parts = left_out_logs(data.train, fit.estimate), left_out_motions(data.train, fit.estimate)
@@ -67,28 +67,28 @@ def with_left_out(out: Sensitivity, data: Data, fit: Fit) -> Sensitivity:
         return replace(out, left_out_failed=text)
     return replace(
         out,
-        leave_one_out=() if logs is None else tuple(fold_shift(fold, fit) for fold in logs.folds),
-        cross_validation=None if parts is None else cross_validated(parts, fit),
+        leave_one_out=() if logs is None else tuple(_fold_shift(fold, fit) for fold in logs.folds),
+        cross_validation=None if parts is None else _cross_validated(parts, fit),
     )
 
 
-def cross_validated(found: CrossValidation, fit: Fit) -> CrossValidated:
+def _cross_validated(found: CrossValidation, fit: Fit) -> CrossValidated:
     """The record of it."""
     return CrossValidated(
         k=found.k,
         motions=found.motions,
         relative_error=dict(found.relative_error),
-        folds=tuple(fold_shift(fold, fit) for fold in found.folds),
+        folds=tuple(_fold_shift(fold, fit) for fold in found.folds),
     )
 
 
-def fold_shift(fold: Fold, fit: Fit) -> Shift:
+def _fold_shift(fold: Fold, fit: Fit) -> Shift:
     """What leaving out some motions changed."""
-    moved = shift_of(fold.shift, fit.estimate.names)
+    moved = _shift_of(fold.shift, fit.estimate.names)
     return replace(moved, name=fold.name, relative_error=dict(fold.relative_error))
 
 
-def shift_of(shift: FloatArray, names: Sequence[str]) -> Shift:
+def _shift_of(shift: FloatArray, names: Sequence[str]) -> Shift:
     """The largest shift, whose it is, and all of them by parameter; in standard deviations."""
     worst = int(np.argmax(np.abs(shift)))
     return Shift(
@@ -110,22 +110,22 @@ def essential(fit: Fit, held_out: Information | None, rule: Rule) -> EssentialCh
     )
 
 
-def cutoff_reference(
+def _cutoff_reference(
     robot: Robot, settings: Identification, data: Data, fit: Fit, gains: DriveGains | None
 ) -> FloatArray:
     """Base values that other cut-offs are compared with: the estimate, or that of the part on which choices rest."""
-    if all_chosen(data):
+    if _all_chosen(data):
         return fit.estimate.values
     runs = choice_runs(robot, data.choice, settings.effects, data.shapes, gains)
     return WeightedLeastSquares().fit(information_of(runs), fit.estimate.base).values
 
 
-def all_chosen(data: Data) -> bool:
+def _all_chosen(data: Data) -> bool:
     """Whether choices rest on all of the training motion."""
     return sum(len(samples) for samples in data.choice) >= data.record().samples_train
 
 
-def other_cutoff(
+def _other_cutoff(
     robot: Robot,
     conditioning: Conditioning,
     settings: Identification,
@@ -144,4 +144,4 @@ def other_cutoff(
     except (EstimationError, InputError):
         return entry
     shift = (values - reference) / np.maximum(fit.estimate.standard_deviations, 1e-300)
-    return replace(shift_of(shift, fit.estimate.names), cutoff_hz=conditioning.cutoff)
+    return replace(_shift_of(shift, fit.estimate.names), cutoff_hz=conditioning.cutoff)

@@ -31,9 +31,9 @@ from armid.robot.robot import Robot
 from armid.rows.friction import Shapes
 from armid.rows.presliding import CANDIDATES, chosen_distances
 
-BLOCKS = 16
+_BLOCKS = 16
 """Into which a short held-out motion is cut for that comparison."""
-CORRELATED = 40.0
+_CORRELATED = 40.0
 """Samples: conditioned torque keeps ten samples per period of the cut-off, and residuals hold together for a few periods."""
 
 
@@ -84,8 +84,8 @@ def shaped(robot: Robot, data: Data, settings: Identification, plain: Fit, gains
         shapes = settings.prior.shapes
         notes: tuple[Note, ...] = ()
     else:
-        found = searched(build, start_of(data, effects, plain), effects, presliding=settings.presliding)
-        shapes, notes = found.shapes, shape_notes(found)
+        found = searched(build, _start_of(data, effects, plain), effects, presliding=settings.presliding)
+        shapes, notes = found.shapes, _shape_notes(found)
     train, held_out = (
         shelved(robot, recordings, effects, shapes, data.conditioning, gains) for recordings in data.recordings
     )
@@ -96,12 +96,12 @@ def shaped(robot: Robot, data: Data, settings: Identification, plain: Fit, gains
         shapes=shapes,
         structural=structure_of(build(shapes)),
         intended=described_structure(train, settings.described),
-        notes=settled_notes(data, shapes),
+        notes=_settled_notes(data, shapes),
     )
     return Shaping(data=fresh, shapes=shapes, build=build, notes=notes)
 
 
-def start_of(data: Data, effects: Effects, plain: Fit) -> Shapes:
+def _start_of(data: Data, effects: Effects, plain: Fit) -> Shapes:
     """Where the search starts. Presliding as found with linear friction stays only where it has nothing to do with the shape."""
     n = len(data.presliding)
     presliding = (0.0,) * n if effects.has_scale else data.presliding
@@ -116,13 +116,13 @@ def searched(build: Build, start: Shapes, effects: Effects, *, presliding: bool)
     first = FrictionSearch().fit(build, start)
     if effects.smooth or not (presliding and effects.has_scale):
         return first
-    distances = presliding_with(build, first.shapes, first.estimate.base)
+    distances = _presliding_with(build, first.shapes, first.estimate.base)
     if not any(distances):
         return first
     return FrictionSearch().fit(build, replace(start, presliding=distances))
 
 
-def presliding_with(build: Build, shapes: Shapes, base: BaseParameters) -> tuple[float, ...]:
+def _presliding_with(build: Build, shapes: Shapes, base: BaseParameters) -> tuple[float, ...]:
     """Presliding distance per joint with these shapes, zero where it does not pay."""
     n = len(shapes.presliding)
     sigma = [
@@ -134,14 +134,14 @@ def presliding_with(build: Build, shapes: Shapes, base: BaseParameters) -> tuple
     return tuple(float(d) for d in chosen_distances(np.maximum(np.array(sigma), 1e-12)))
 
 
-def shape_notes(found: ShapeFit) -> tuple[Note, ...]:
+def _shape_notes(found: ShapeFit) -> tuple[Note, ...]:
     if found.converged:
         return ()
     text = f"the shape of friction had not settled after {found.iterations} iterations: it hardly shows in this motion"
     return (Note("friction-shape", Severity.WARNING, text),)
 
 
-def settled_notes(data: Data, shapes: Shapes) -> tuple[Note, ...]:
+def _settled_notes(data: Data, shapes: Shapes) -> tuple[Note, ...]:
     """Notes of the data, without what was said about presliding before it changed."""
     if shapes.presliding == data.presliding:
         return data.notes
@@ -162,14 +162,14 @@ def friction_record(
     joints = shaping.data.choice[0].joints
     shapes = shaping.shapes
     scales = {name: Measured(shapes.scales[k], deviations[k]) for k, name in enumerate(joints) if shapes.scales}
-    worth, linear = paying(shaping.data, fit, plain_data, plain)
+    worth, linear = _paying(shaping.data, fit, plain_data, plain)
     return FrictionShapes(
         shapes=settings.effects.shapes,
         scales=scales,
         load=None if shapes.load is None else dict(shapes.load),
         joints={
             name: {
-                **friction_values(fit.estimate, k),
+                **_friction_values(fit.estimate, k),
                 **({"friction_velocity": scales[name]} if scales else {}),
             }
             for k, name in enumerate(joints)
@@ -179,7 +179,7 @@ def friction_record(
     )
 
 
-def friction_values(estimate: Estimate, joint: int) -> dict[str, Measured]:
+def _friction_values(estimate: Estimate, joint: int) -> dict[str, Measured]:
     """Friction parameters of one joint as the data have them."""
     quantities = (*FRICTION_NAMES, *(q for word in FRICTION_SHAPES for q in FRICTION_SHAPES[word]))
     found = {}
@@ -190,11 +190,11 @@ def friction_values(estimate: Estimate, joint: int) -> dict[str, Measured]:
     return found
 
 
-def paying(data: Data, fit: Fit, plain_data: Data, plain: Fit) -> tuple[tuple[ShapeWorth, ...], float | None]:
+def _paying(data: Data, fit: Fit, plain_data: Data, plain: Fit) -> tuple[tuple[ShapeWorth, ...], float | None]:
     """Held-out error per channel beside that with linear friction, and the stacked relative error of the latter."""
     if not len(data.held_out):
         return (), None
-    seconds = block_seconds(data.held_out)
+    seconds = _block_seconds(data.held_out)
     mine = predicted(data.held_out, {CONSISTENT: fit.consistent.values}, seconds=seconds)
     linear = predicted(plain_data.held_out, {CONSISTENT: plain.consistent.values}, seconds=seconds)
     better, worse = (
@@ -208,10 +208,10 @@ def paying(data: Data, fit: Fit, plain_data: Data, plain: Fit) -> tuple[tuple[Sh
     return rows, linear.sums[CONSISTENT].stacked_relative()
 
 
-def block_seconds(runs: Sequence[Run]) -> float:
+def _block_seconds(runs: Sequence[Run]) -> float:
     """A second, or less where the held-out motion is short; never less than what the low-pass holds together."""
     first = runs[0]
-    return min(BLOCK_SECONDS, max(sum(lengths_of(runs)) / first.rate / BLOCKS, CORRELATED / first.rate))
+    return min(BLOCK_SECONDS, max(sum(lengths_of(runs)) / first.rate / _BLOCKS, _CORRELATED / first.rate))
 
 
 def paying_check(record: FrictionShapes) -> tuple[Check, ...]:

@@ -32,12 +32,12 @@ from armid.outcome import Check
 from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
 from armid.robot.record import record, restored
 
-SCHEMA = "armid.result/2"
-FAMILY = "armid.result/"
-JSON_NAME = "result.json"
-ARRAYS_NAME = "result.npz"
-TRACES_NAME = "torque.npz"
-WHAT = "a result folder, the --out of armid identify"
+_SCHEMA = "armid.result/2"
+_FAMILY = "armid.result/"
+_JSON_NAME = "result.json"
+_ARRAYS_NAME = "result.npz"
+_TRACES_NAME = "torque.npz"
+_WHAT = "a result folder, the --out of armid identify"
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -48,30 +48,30 @@ def check_replaceable(target: Path) -> None:
     Raises:
         InputError: the target exists and is something else.
     """
-    replaceable(target, marker=JSON_NAME, what="result")
+    replaceable(target, marker=_JSON_NAME, what="result")
 
 
 def write_result(result: Result, target: Path) -> tuple[Path, ...]:
     """Writes the folder, all or nothing; an earlier result there is replaced. Returns the files."""
-    with replacing(target, marker=JSON_NAME, what="result") as place:
-        write_json(place / JSON_NAME, summary(result))
-        write_arrays(place / ARRAYS_NAME, arrays(result))
+    with replacing(target, marker=_JSON_NAME, what="result") as place:
+        write_json(place / _JSON_NAME, summary(result))
+        write_arrays(place / _ARRAYS_NAME, arrays(result))
         if result.traces:
-            write_arrays(place / TRACES_NAME, result.traces)
-    names = [JSON_NAME, ARRAYS_NAME, *([TRACES_NAME] if result.traces else [])]
+            write_arrays(place / _TRACES_NAME, result.traces)
+    names = [_JSON_NAME, _ARRAYS_NAME, *([_TRACES_NAME] if result.traces else [])]
     return tuple(target / name for name in names)
 
 
 def summary(result: Result) -> dict[str, Any]:
     """Everything but the large arrays."""
     return {
-        "schema": SCHEMA,
+        "schema": _SCHEMA,
         **result.as_dict(),
         "checks": [check.as_dict() for check in result.checks],
         "relative_error": dict(result.relative_error),
         "joints_nominal": [joint.as_dict() for joint in result.joints_nominal],
-        "estimate": estimate_record(result.estimate),
-        "consistent": consistent_record(result.consistent),
+        "estimate": _estimate_record(result.estimate),
+        "consistent": _consistent_record(result.consistent),
         "certificates": asdict(result.certificates),
         "friction": None if result.friction is None else result.friction.as_dict(),
         "provenance": result.provenance.as_dict(),
@@ -89,7 +89,7 @@ def summary(result: Result) -> dict[str, Any]:
     }
 
 
-def estimate_record(e: Estimate) -> dict[str, Any]:
+def _estimate_record(e: Estimate) -> dict[str, Any]:
     columns = zip(e.names, e.units, e.values, e.standard_deviations, e.relative_standard_deviations, strict=True)
     return {
         "method": e.method,
@@ -117,7 +117,7 @@ def estimate_record(e: Estimate) -> dict[str, Any]:
     }
 
 
-def consistent_record(c: ConsistentEstimate) -> dict[str, Any]:
+def _consistent_record(c: ConsistentEstimate) -> dict[str, Any]:
     columns = zip(
         c.names,
         c.units,
@@ -175,28 +175,28 @@ def arrays(result: Result) -> Arrays:
 
 def read_result(folder: Path, *, traces: bool) -> Result:
     """A stored result; see `load_result`."""
-    place = folder.parent if folder.name == JSON_NAME else folder
-    path = place / JSON_NAME
+    place = folder.parent if folder.name == _JSON_NAME else folder
+    path = place / _JSON_NAME
     if not path.is_file():
         raise InputError(place, "not a result folder", "give the --out of armid identify")
-    text = read_json(path, WHAT)
+    text = read_json(path, _WHAT)
     found = text.get("schema")
-    if found != SCHEMA:
-        known = isinstance(found, str) and found.startswith(FAMILY)
-        raise InputError(path, f"schema {found!r}", f"this version reads {SCHEMA}: identify again" if known else WHAT)
+    if found != _SCHEMA:
+        known = isinstance(found, str) and found.startswith(_FAMILY)
+        raise InputError(path, f"schema {found!r}", f"this version reads {_SCHEMA}: identify again" if known else _WHAT)
     try:
-        data = read_arrays(place / ARRAYS_NAME, WHAT)
-        stored = place / TRACES_NAME
-        extra = read_arrays(stored, WHAT) if traces and stored.exists() else {}
-        return restored_result(text, data, extra, str(place))
+        data = read_arrays(place / _ARRAYS_NAME, _WHAT)
+        stored = place / _TRACES_NAME
+        extra = read_arrays(stored, _WHAT) if traces and stored.exists() else {}
+        return _restored_result(text, data, extra, str(place))
     except (InputError, KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise InputError(place, f"damaged result ({type(error).__name__}: {error})", "identify again") from None
 
 
-def restored_result(text: dict[str, Any], data: Arrays, traces: dict[str, FloatArray], where: str) -> Result:
+def _restored_result(text: dict[str, Any], data: Arrays, traces: dict[str, FloatArray], where: str) -> Result:
     """The objects behind a stored summary."""
-    consistent = restored_consistent(text["consistent"], data)
-    estimate = restored_estimate(text["estimate"], data, consistent.names)
+    consistent = _restored_consistent(text["consistent"], data)
+    estimate = _restored_estimate(text["estimate"], data, consistent.names)
     k = text["certificates"]
     k["p_value"] = number(k["p_value"])
     k["distance"] = inf if k["distance"] is None else k["distance"]
@@ -227,8 +227,8 @@ def restored_result(text: dict[str, Any], data: Arrays, traces: dict[str, FloatA
         joints_raw=raw,
         joints_nominal=nominal,
         relative_error={part: number(value) for part, value in text["relative_error"].items()},
-        condition_number=unbounded(text["condition_number"]),
-        condition_number_scaled=unbounded(text["condition_number_scaled"]),
+        condition_number=_unbounded(text["condition_number"]),
+        condition_number_scaled=_unbounded(text["condition_number_scaled"]),
         information=information,
         held_out_information=held_out,
         checks=tuple(
@@ -239,7 +239,7 @@ def restored_result(text: dict[str, Any], data: Arrays, traces: dict[str, FloatA
         conditioning=ResolvedConditioning.from_dict(text["conditioning"]),
         sensitivity=Sensitivity.from_dict(text["sensitivity"]),
         provenance=ResultProvenance.from_dict(text["provenance"]),
-        notes=notes_of(text["notes"]),
+        notes=_notes_of(text["notes"]),
         friction=None if text["friction"] is None else FrictionShapes.from_dict(text["friction"]),
         traces=traces,
         seconds=text["seconds"],
@@ -247,12 +247,12 @@ def restored_result(text: dict[str, Any], data: Arrays, traces: dict[str, FloatA
     )
 
 
-def restored_estimate(e: dict[str, Any], data: Arrays, names: tuple[str, ...]) -> Estimate:
+def _restored_estimate(e: dict[str, Any], data: Arrays, names: tuple[str, ...]) -> Estimate:
     decision = RankDecision(
         rank=len(data["independent"]),
         tolerance=e["rank_tolerance"],
         singular_values=data["singular_values"],
-        gap=unbounded(e["rank_gap"]),
+        gap=_unbounded(e["rank_gap"]),
         reason=e["rank_reason"],
     )
     base = BaseParameters(
@@ -268,12 +268,12 @@ def restored_estimate(e: dict[str, Any], data: Arrays, names: tuple[str, ...]) -
         method=e["method"],
         status=Status(e["status"]),
         iterations=e["iterations"],
-        notes=notes_of(e["notes"]),
+        notes=_notes_of(e["notes"]),
         provenance=e["provenance"],
     )
 
 
-def restored_consistent(c: dict[str, Any], data: Arrays) -> ConsistentEstimate:
+def _restored_consistent(c: dict[str, Any], data: Arrays) -> ConsistentEstimate:
     names = tuple(p["name"] for p in c["parameters"])
     prior = Prior(names=names, values=data["prior"], scale=data["prior_scale"], origin=c["prior_origin"], notes=())
     return ConsistentEstimate(
@@ -289,15 +289,15 @@ def restored_consistent(c: dict[str, Any], data: Arrays) -> ConsistentEstimate:
         status=Status(c["status"]),
         iterations=c["iterations"],
         seconds=c["seconds"],
-        notes=notes_of(c["notes"]),
+        notes=_notes_of(c["notes"]),
         method=c["method"],
     )
 
 
-def unbounded(value: float | None) -> float:
+def _unbounded(value: float | None) -> float:
     """A float; infinity for null."""
     return inf if value is None else float(value)
 
 
-def notes_of(items: list[dict[str, str]]) -> tuple[Note, ...]:
+def _notes_of(items: list[dict[str, str]]) -> tuple[Note, ...]:
     return tuple(Note(i["code"], Severity(i["severity"]), i["message"], i["subject"]) for i in items)

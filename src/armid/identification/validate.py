@@ -32,10 +32,10 @@ from armid.outcome import Check, InputFile, Outcome, Provenance
 from armid.page import Table
 from armid.threads import one_blas_thread
 
-ABOUT_MOTION = ("held-out", "joint-unexplained", "worse-than-constant", "joint-overfitted", "not-worse-than-nominal")
+_ABOUT_MOTION = ("held-out", "joint-unexplained", "worse-than-constant", "joint-overfitted", "not-worse-than-nominal")
 """Checks of the stored result that the new motion decides afresh."""
 
-NOT_SEEN = "never-seen"
+_NOT_SEEN = "never-seen"
 """Code of the check that a recording is not one the result learned from."""
 
 
@@ -121,16 +121,16 @@ def validate(
     recordings = [opened(source, known.described, options) for source in listed(logs)]
     if not recordings:
         raise InputError("logs", "there are none", "give at least one recording")
-    settings = stored_conditioning(known, tuple(accept))
+    settings = _stored_conditioning(known, tuple(accept))
     shelf = RunShelf()
     for recording in recordings:
-        for run in stored_runs(known, recording, settings):
+        for run in _stored_runs(known, recording, settings):
             shelf.append(run)
     names = known.consistent.names
     models = {CONSISTENT: known.standard, FREE: known.estimate.standard, **nominal_models(known.described, names)}
     found = predicted(shelf.runs(), models)
     joints, raw = (
-        beside_training(found.sums[name].errors(), stored)
+        _beside_training(found.sums[name].errors(), stored)
         for name, stored in ((CONSISTENT, known.joints), (FREE, known.joints_raw))
     )
     error = found.sums[CONSISTENT].stacked_relative()
@@ -144,11 +144,11 @@ def validate(
         joints_raw=raw,
         relative_error=error,
         checks=(
-            *(check for check in known.checks if check.code not in ABOUT_MOTION),
+            *(check for check in known.checks if check.code not in _ABOUT_MOTION),
             *held_out_checks(joints, {"held_out": error}),
             *nominal_checks(compared),
             *log_checks(notes, torque_delay=settings.torque_delay),
-            *seen_checks(known, recordings),
+            *_seen_checks(known, recordings),
         ),
         conditioning=known.conditioning,
         notes=notes,
@@ -158,13 +158,13 @@ def validate(
     )
 
 
-def beside_training(held_out: dict[str, TorqueErrors], stored: Sequence[JointErrors]) -> tuple[JointErrors, ...]:
+def _beside_training(held_out: dict[str, TorqueErrors], stored: Sequence[JointErrors]) -> tuple[JointErrors, ...]:
     """Errors on new runs beside the training errors that are already known."""
     known = {joint.name: joint.train for joint in stored}
     return tuple(JointErrors(name, known.get(name, TorqueErrors()), errors) for name, errors in held_out.items())
 
 
-def seen_checks(result: Result, recordings: Sequence[Recording]) -> tuple[Check, ...]:
+def _seen_checks(result: Result, recordings: Sequence[Recording]) -> tuple[Check, ...]:
     """One warning for every recording that the result learned from: no test of it."""
     out = []
     for recording in recordings:
@@ -173,7 +173,7 @@ def seen_checks(result: Result, recordings: Sequence[Recording]) -> tuple[Check,
             text = f"{recording.name}: the result learned from it; predicting it is no test"
             out.append(
                 Check(
-                    code=NOT_SEEN,
+                    code=_NOT_SEEN,
                     passed=False,
                     value=1.0,
                     limit=0.0,
@@ -185,7 +185,7 @@ def seen_checks(result: Result, recordings: Sequence[Recording]) -> tuple[Check,
     return tuple(out)
 
 
-def stored_conditioning(result: Result, accept: tuple[str, ...] = ()) -> Conditioning:
+def _stored_conditioning(result: Result, accept: tuple[str, ...] = ()) -> Conditioning:
     """The conditioning a result was made with."""
     stored = result.conditioning
     return Conditioning(
@@ -199,7 +199,7 @@ def stored_conditioning(result: Result, accept: tuple[str, ...] = ()) -> Conditi
     )
 
 
-def stored_runs(result: Result, recording: Recording, settings: Conditioning) -> Sequence[Run]:
+def _stored_runs(result: Result, recording: Recording, settings: Conditioning) -> Sequence[Run]:
     """Runs of one recording as the result's own were made: same rows, same friction, currents times gains."""
     shelf = RunShelf()
     for samples in pieces_of(recording, settings):

@@ -22,17 +22,17 @@ from armid.kernels.compiled import contiguous_columns
 from armid.kernels.evaluate import SMALL, CompiledRows, compiled_rows, reference_rows
 from armid.kernels.source import RowSource
 
-BLOCK = 2048
+_BLOCK = 2048
 """Samples per block of the QR way: a few megabytes of rows."""
 
-GRAM_CONDITION_LIMIT = 1e6
+_GRAM_CONDITION_LIMIT = 1e6
 """Condition number of the column-scaled rows up to which the Gram way is as accurate as QR (squared, it leaves four digits
 of double precision to the first solution, and each correction squares its error)."""
 
-CORRECTION_LIMIT = 1e-7
+_CORRECTION_LIMIT = 1e-7
 """Relative size of a correction below which another pass over the data would change nothing that matters."""
 
-MOST_CORRECTIONS = 3
+_MOST_CORRECTIONS = 3
 
 
 class FactorMethod(StrEnum):
@@ -60,14 +60,14 @@ def accumulate(
     if len(x) != len(measured):
         raise ShapeError("y", measured.shape, f"[{len(x)}, {len(source.channels)}]")
     if method is FactorMethod.QR or len(x) <= SMALL:
-        return by_qr(source, x, measured)
-    information = by_gram(source, x, measured)
-    if method is FactorMethod.AUTO and scaled_condition(information) > GRAM_CONDITION_LIMIT:
-        return by_qr(source, x, measured)
+        return _by_qr(source, x, measured)
+    information = _by_gram(source, x, measured)
+    if method is FactorMethod.AUTO and _scaled_condition(information) > _GRAM_CONDITION_LIMIT:
+        return _by_qr(source, x, measured)
     return information
 
 
-def scaled_condition(information: Information) -> float:
+def _scaled_condition(information: Information) -> float:
     """Condition number of all rows with columns scaled to unit norm; columns nothing excites are left out."""
     G = information.gram()
     scale = np.sqrt(np.diag(G))
@@ -77,23 +77,23 @@ def scaled_condition(information: Information) -> float:
     return float(np.sqrt(values[-1] / values[0])) if values.size and values[0] > 0.0 else np.inf
 
 
-def by_qr(source: RowSource, x: FloatArray, y: FloatArray) -> Information:
+def _by_qr(source: RowSource, x: FloatArray, y: FloatArray) -> Information:
     """Blocks of rows folded into one triangular factor per channel."""
     factors: list[FloatArray] = []
     columns: Sequence[npt.NDArray[np.intp]] = ()
-    for start in range(0, max(len(x), 1), BLOCK):
-        block, target = x[start : start + BLOCK], y[start : start + BLOCK]
-        columns, parts = row_blocks(source, block)
+    for start in range(0, max(len(x), 1), _BLOCK):
+        block, target = x[start : start + _BLOCK], y[start : start + _BLOCK]
+        columns, parts = _row_blocks(source, block)
         for k, A in enumerate(parts):
             rows = np.column_stack([A, target[:, k]])
             if start == 0:
                 factors.append(triangular(rows))
             else:
                 factors[k] = triangular(np.vstack([factors[k], rows]))
-    return assembled(source, columns, factors, float(len(x)), FactorMethod.QR)
+    return _assembled(source, columns, factors, float(len(x)), FactorMethod.QR)
 
 
-def row_blocks(source: RowSource, x: FloatArray) -> tuple[tuple[npt.NDArray[np.intp], ...], Iterator[FloatArray]]:
+def _row_blocks(source: RowSource, x: FloatArray) -> tuple[tuple[npt.NDArray[np.intp], ...], Iterator[FloatArray]]:
     """The columns each channel sees, and its rows over them, channel by channel."""
     code = compiled_rows(source)
     columns = code.channel_columns
@@ -105,20 +105,20 @@ def row_blocks(source: RowSource, x: FloatArray) -> tuple[tuple[npt.NDArray[np.i
     return columns, (packed[bounds[k] : bounds[k + 1]].T for k in range(len(columns)))
 
 
-def by_gram(source: RowSource, x: FloatArray, y: FloatArray) -> Information:
+def _by_gram(source: RowSource, x: FloatArray, y: FloatArray) -> Information:
     """Gram matrices by the fused kernel, then corrections of the right-hand sides until they stop mattering."""
     code = compiled_rows(source)
     data = [*contiguous_columns(x), *contiguous_columns(y)]
     grams = code.gram_kernel.gram(data)
     factors = [factor_of_gram(G) for G in grams]
     b = solution(grams, code, len(source.columns))
-    for _ in range(MOST_CORRECTIONS):
-        corrected = corrected_factors(code, factors, data, b)
-        step = stacked_solution(corrected, code, len(source.columns)) - b
+    for _ in range(_MOST_CORRECTIONS):
+        corrected = _corrected_factors(code, factors, data, b)
+        step = _stacked_solution(corrected, code, len(source.columns)) - b
         factors, b = corrected, b + step
-        if np.linalg.norm(step) <= CORRECTION_LIMIT * np.linalg.norm(b):
+        if np.linalg.norm(step) <= _CORRECTION_LIMIT * np.linalg.norm(b):
             break
-    return assembled(source, code.channel_columns, factors, float(len(x)), FactorMethod.GRAM)
+    return _assembled(source, code.channel_columns, factors, float(len(x)), FactorMethod.GRAM)
 
 
 def factor_of_gram(G: FloatArray) -> FloatArray:
@@ -136,10 +136,10 @@ def solution(grams: Sequence[FloatArray], code: CompiledRows, size: int) -> Floa
     for gram, columns in zip(grams, code.channel_columns, strict=True):
         G[np.ix_(columns, columns)] += gram[:-1, :-1]
         h[columns] += gram[:-1, -1]
-    return pseudo_solve(G, h)
+    return _pseudo_solve(G, h)
 
 
-def pseudo_solve(G: FloatArray, h: FloatArray) -> FloatArray:
+def _pseudo_solve(G: FloatArray, h: FloatArray) -> FloatArray:
     """G^+ h for a symmetric G, columns scaled to unit norm first."""
     scale = np.sqrt(np.maximum(np.diag(G), 0.0))
     inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0.0)
@@ -149,7 +149,7 @@ def pseudo_solve(G: FloatArray, h: FloatArray) -> FloatArray:
     return inverse * (vectors[:, kept] @ (projected / values[kept]))
 
 
-def stacked_solution(factors: Sequence[FloatArray], code: CompiledRows, size: int) -> FloatArray:
+def _stacked_solution(factors: Sequence[FloatArray], code: CompiledRows, size: int) -> FloatArray:
     """Least-squares solution of all channels from their factors."""
     blocks = []
     for factor, columns in zip(factors, code.channel_columns, strict=True):
@@ -160,7 +160,7 @@ def stacked_solution(factors: Sequence[FloatArray], code: CompiledRows, size: in
     return smallest_solution(stacked[:, :-1], stacked[:, -1])
 
 
-def corrected_factors(
+def _corrected_factors(
     code: CompiledRows, factors: Sequence[FloatArray], data: Sequence[FloatArray], b: FloatArray
 ) -> list[FloatArray]:
     """The factors with right-hand sides taken anew from the residuals of b.
@@ -186,7 +186,7 @@ def corrected_factors(
     return out
 
 
-def assembled(
+def _assembled(
     source: RowSource,
     columns: Sequence[npt.NDArray[np.intp]],
     factors: Sequence[FloatArray],

@@ -21,10 +21,10 @@ from armid.errors import ShapeError
 from armid.information.information import ChannelInformation, Information, triangular
 from armid.information.status import EstimationError, Status
 
-SINGULAR = 1e-10
+_SINGULAR = 1e-10
 """Smallest over largest singular value of the column-scaled factor below which values are round-off, not information."""
 
-BELIEF = "belief"
+_BELIEF = "belief"
 """Channel of rows that were not measured."""
 
 
@@ -85,7 +85,7 @@ def solve(
         EstimationError: fewer rows than parameters, or a direction that the rows do not determine; names the parameters in it.
     """
     rows = information if base is None else reduced(information, base)
-    factor = with_belief(rows.weighted(weights or {}).stacked(), prior)
+    factor = _with_belief(rows.weighted(weights or {}).stacked(), prior)
     solution = solve_factor(factor, rows.parameters)
     return Solution(
         names=solution.names,
@@ -110,7 +110,7 @@ def solve_factor(factor: FloatArray, names: tuple[str, ...]) -> Solution:
         lost = ", ".join(names[i] for i in np.flatnonzero(norms == 0.0))
         raise EstimationError(Status.RANK_DEFICIENT, f"the rows do not contain {lost}")
     U, s, Vt = np.linalg.svd(R / norms)
-    if s[-1] <= SINGULAR * s[0]:
+    if s[-1] <= _SINGULAR * s[0]:
         weak = np.abs(Vt[-1])
         blamed = ", ".join(names[i] for i in np.argsort(-weak)[:4] if weak[i] > 0.2 * weak.max())
         raise EstimationError(
@@ -169,10 +169,10 @@ def belief(names: tuple[str, ...], values: FloatArray, root: FloatArray) -> Info
         root: S with S^T S the inverse of the covariance, shape [k, r]; a direction it does not see is not believed anything of.
     """
     factor = triangular(np.column_stack([root, root @ values]))
-    return Information(names, (ChannelInformation(BELIEF, np.arange(len(names)), factor, float(len(root))),), "belief")
+    return Information(names, (ChannelInformation(_BELIEF, np.arange(len(names)), factor, float(len(root))),), "belief")
 
 
-def with_belief(factor: FloatArray, prior: Information | None) -> FloatArray:
+def _with_belief(factor: FloatArray, prior: Information | None) -> FloatArray:
     """The factor after adding the rows of a belief about the same parameters."""
     return factor if prior is None else triangular(np.vstack([factor, prior.stacked()]))
 
@@ -182,7 +182,7 @@ def channel_energies(information: Information, values: FloatArray) -> dict[str, 
     return {channel.name: channel.error_energy(values) for channel in information.channels}
 
 
-def channel_leverages(information: Information, inverse: FloatArray, weights: Mapping[str, float]) -> dict[str, float]:
+def _channel_leverages(information: Information, inverse: FloatArray, weights: Mapping[str, float]) -> dict[str, float]:
     """How many of the parameters each channel pays for: tr((A^T W A)^-1 w_c^2 A_c^T A_c); they add up to r."""
     out = {}
     for channel in information.channels:
@@ -197,7 +197,7 @@ def channel_sigmas(
 ) -> dict[str, float]:
     """Unbiased residual standard deviation per channel under independent noise: energy / (rows - leverage)."""
     energies = channel_energies(information, values)
-    leverages = channel_leverages(information, inverse, weights)
+    leverages = _channel_leverages(information, inverse, weights)
     return {
         channel.name: float(np.sqrt(energies[channel.name] / max(channel.count - leverages[channel.name], 1.0)))
         for channel in information.channels

@@ -13,8 +13,8 @@ from armid.documents import read_arrays, read_json, write_arrays, write_json
 from armid.errors import InputError
 from armid.information.information import ChannelInformation, Information
 
-SCHEMA = "armid-information-1"
-WHAT = "stored information, as armid.information.storage.save writes it"
+_SCHEMA = "armid-information-1"
+_WHAT = "stored information, as armid.information.storage.save writes it"
 
 
 def factors(information: Information, prefix: str = "") -> dict[str, npt.NDArray[Any]]:
@@ -55,7 +55,7 @@ def restored_information(
 def save(information: Information, path: Path) -> tuple[Path, Path]:
     """Writes `path` with the suffixes .json and .npz; returns both."""
     description = {
-        "schema": SCHEMA,
+        "schema": _SCHEMA,
         "parameters": information.parameters,
         "method": information.method,
         "channels": [{"name": c.name, "count": c.count} for c in information.channels],
@@ -73,11 +73,11 @@ def load(path: Path) -> Information:
         InputError: missing, damaged, or something else.
     """
     names = path.with_suffix(".json")
-    description = read_json(names, WHAT, schema=SCHEMA)
+    description = read_json(names, _WHAT, schema=_SCHEMA)
     try:
         channels = description["channels"]
         return restored_information(
-            read_arrays(path.with_suffix(".npz"), WHAT),
+            read_arrays(path.with_suffix(".npz"), _WHAT),
             "",
             description["parameters"],
             [c["name"] for c in channels],
@@ -85,4 +85,4 @@ def load(path: Path) -> Information:
             str(description["method"]),
         )
     except (ValueError, KeyError, TypeError) as error:
-        raise InputError(names, f"not stored information: {error}", WHAT) from error
+        raise InputError(names, f"not stored information: {error}", _WHAT) from error

@@ -47,7 +47,7 @@ _SOURCES: dict[FormWord, Any] = {
     FormWord.AXIS_INERTIA: AxisInertiaRows,
 }
 
-UNSEEN = 1e-9
+_UNSEEN = 1e-9
 """Relative size below which a change of parameters has no effect on rows computed in double precision."""
 
 
@@ -125,7 +125,7 @@ def _determines(base: BaseParameters, source: RowSource) -> bool:
         return False
     A = structural_rows(source, count=30).reshape(-1, len(source.columns))
     N = base.null_space[[base.parameters.index(name) for name in source.columns]]
-    return bool(np.abs(A @ N).max(initial=0.0) <= UNSEEN * np.abs(A).max())
+    return bool(np.abs(A @ N).max(initial=0.0) <= _UNSEEN * np.abs(A).max())
 
 
 def form_files(arm: ArmForm) -> dict[str, str]:

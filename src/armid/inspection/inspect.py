@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from armid.logs.log import Log
     from armid.motions.trajectory import Trajectory
 
-NOTES_THAT_MATTER = ("angle-rounded", "tip-chosen", "branch-lumped", "inertial-impossible")
+_NOTES_THAT_MATTER = ("angle-rounded", "tip-chosen", "branch-lumped", "inertial-impossible")
 """What a reader of a description says that decides what can be identified, or that identification would mend."""
 
-CLEAR_GAP = 1e3
+_CLEAR_GAP = 1e3
 """Factor by which singular values must fall where the rank is decided. Round-off stays below 1e-12 of the largest and what
 can be identified above 1e-6: where less than a thousand lies between two neighbours, the tolerance decided and not the arm."""
 
-POINTS = ((0.1, 0.05, 0.02), (-0.05, 0.1, 0.03), (0.02, -0.08, 0.1))
+_POINTS = ((0.1, 0.05, 0.02), (-0.05, 0.1, 0.03), (0.02, -0.08, 0.1))
 """[m] In the tracked frame. Off its axes, because a target on the last joint's axis does not see that joint turn."""
 
 
@@ -101,7 +101,7 @@ def inspect(
     tracking = Tracking(
         frame,
         choice("measure", measure, PoseMeasure),
-        POINTS[:points] if isinstance(points, int) else tuple((float(x), float(y), float(z)) for x, y, z in points),
+        _POINTS[:points] if isinstance(points, int) else tuple((float(x), float(y), float(z)) for x, y, z in points),
         None if errors is None else choice("errors", errors, ChainErrors),
     )
     levels = _noise(noise)
@@ -202,11 +202,11 @@ def _rank_checks(base: BaseParameters) -> tuple[Check, ...]:
     return (
         Check(
             code="rank-gap",
-            passed=gap >= CLEAR_GAP,
+            passed=gap >= _CLEAR_GAP,
             value=gap,
-            limit=CLEAR_GAP,
+            limit=_CLEAR_GAP,
             message=f"singular values fall by a factor of {gap:.2g} where the rank was decided; "
-            f"below {CLEAR_GAP:g} another tolerance gives another number of base parameters",
+            f"below {_CLEAR_GAP:g} another tolerance gives another number of base parameters",
         ),
     )
 
@@ -243,7 +243,7 @@ def _motion_checks(motion: MotionExcitation | None) -> tuple[Check, ...]:
 
 
 def _robot_notes(robot: Robot) -> tuple[Note, ...]:
-    return tuple(note for note in robot.notes if note.code in NOTES_THAT_MATTER)
+    return tuple(note for note in robot.notes if note.code in _NOTES_THAT_MATTER)
 
 
 def _weak_notes(base: BaseParameters) -> tuple[Note, ...]:

@@ -24,7 +24,7 @@ from armid.words import choice
 if TYPE_CHECKING:
     import sympy
 
-WEAKEST_SHOWN = 6
+_WEAKEST_SHOWN = 6
 """Parameters a motion excites least, in the summary; the page has all."""
 
 
@@ -239,7 +239,7 @@ class Inspection(Outcome):
         if self.motion is None:
             return ()
         motion = self.motion.excitation
-        order = sorted(zip(motion.strength, motion.names, motion.standard_deviations, strict=True))[:WEAKEST_SHOWN]
+        order = sorted(zip(motion.strength, motion.names, motion.standard_deviations, strict=True))[:_WEAKEST_SHOWN]
         rows: tuple[tuple[Cell, ...], ...] = tuple((name, float(s), float(deviation)) for s, name, deviation in order)
         low, high = motion.bounds
         caption = (

@@ -93,7 +93,7 @@ def recorded_excitation(
 
     samples = condition(log, source.robot)
     if not samples.torques:
-        return MotionExcitation(excitation_of(source, base, samples.inputs(), noise=noise))
+        return MotionExcitation(_excitation_of(source, base, samples.inputs(), noise=noise))
     information = accumulate(source, samples.inputs(), samples.torque(source.effects.torques))
     cutoff = samples.cutoff_hz
     correlated = max(1.0, samples.rate / (2.0 * cutoff)) if cutoff else 1.0
@@ -120,10 +120,10 @@ def planned_excitation(
     order = [trajectory.joint_names.index(name) for name in names]
     x = excitation_inputs(trajectory)
     ordered = np.hstack([x[:, k * n : (k + 1) * n][:, order] for k in range(3)])
-    return MotionExcitation(excitation_of(source, base, ordered, noise=noise))
+    return MotionExcitation(_excitation_of(source, base, ordered, noise=noise))
 
 
-def excitation_of(
+def _excitation_of(
     source: TorqueRows, base: BaseParameters, inputs: npt.ArrayLike, *, noise: npt.ArrayLike | None = None
 ) -> Excitation:
     """Which of the base parameters a motion excites, and how well: the persistent-excitation test of [Khosla1985].

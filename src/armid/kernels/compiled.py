@@ -19,7 +19,7 @@ from armid.kernels.machine import Loaded, load, machine
 
 Addresses = npt.NDArray[np.uintp]
 
-MINIMUM_BLOCKS_PER_THREAD = 8
+_MINIMUM_BLOCKS_PER_THREAD = 8
 """Below this, waking a thread costs more than the work."""
 
 
@@ -115,7 +115,7 @@ class Kernel:
         """
         count = len(columns[0])
         blocks, rest = divmod(count, BLOCK)
-        workers = max(1, min(threads, blocks // MINIMUM_BLOCKS_PER_THREAD))
+        workers = max(1, min(threads, blocks // _MINIMUM_BLOCKS_PER_THREAD))
         bounds = [blocks * k // workers for k in range(workers + 1)]
         sources = np.array([column.ctypes.data for column in columns], dtype=np.uintp)
         shared = np.zeros(1) if uniform is None else np.ascontiguousarray(uniform, dtype=np.float64)

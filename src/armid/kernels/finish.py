@@ -9,7 +9,7 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.kernels.lanes import BLOCK, STRIDE, TILE, Lanes
 
-FINISH = (
+_FINISH = (
     "define internal void @finish(ptr noalias %from, i64 %width, ptr %out, i64 %slot, i64 %group,"
     " i64 %first, i64 %valid) #0 {"
 )
@@ -18,7 +18,7 @@ FINISH = (
 def store() -> str:
     """out[slot] is the column of that slot."""
     return f"""
-{FINISH}
+{_FINISH}
 entry:
   %bytes = mul i64 %valid, 8
   br label %loop
@@ -45,7 +45,7 @@ def total(lanes: Lanes) -> str:
     phis = "\n".join(f"  %s{i} = phi {v} [ zeroinitializer, %column ], [ %t{i}, %loop ]" for i in range(n))
     additions = "\n".join(f"  %t{i} = fadd {v} %s{i}, %a{i}" for i in range(n))
     return f"""
-{FINISH}
+{_FINISH}
 entry:
   %totals = load ptr, ptr %out
   %own = getelementptr double, ptr %totals, i64 %slot
@@ -85,7 +85,7 @@ def gram(lanes: Lanes) -> str:
     phis = "\n".join(f"  %s{i}{j} = phi {v} [ zeroinitializer, %tile ], [ %t{i}{j}, %loop ]" for i, j in pairs)
     products = "\n".join(f"  %t{i}{j} = call {v} {lanes.fma}({v} %a{i}, {v} %b{j}, {v} %s{i}{j})" for i, j in pairs)
     return f"""
-{FINISH}
+{_FINISH}
 entry:
   %place = getelementptr ptr, ptr %out, i64 %group
   %G = load ptr, ptr %place

@@ -32,7 +32,7 @@ class _Pose:
 
     def __call__(self, inputs: Sequence[Scalar], shared: Sequence[Scalar], scalars: Scalars) -> Sequence[Scalar]:
         q = geometric_coordinates(self.robot, inputs, scalars)
-        return entries(recursion.chain_pose(self.elements, q, scalars))
+        return _entries(recursion.chain_pose(self.elements, q, scalars))
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,10 @@ class _Twists(_Pose):
         q = geometric_coordinates(self.robot, inputs, scalars)
         T, twists = recursion.element_twists(self.elements, q, scalars)
         columns = [value for k in self.wanted for value in (*twists[k].linear, *twists[k].angular)]
-        return [*entries(T), *columns]
+        return [*_entries(T), *columns]
 
 
-def entries(T: Placement) -> list[Scalar]:
+def _entries(T: Placement) -> list[Scalar]:
     """Rotation row by row, then position."""
     return [*(value for row in T.R for value in row), *T.p]
 
@@ -115,7 +115,7 @@ def parametric_jacobian(
 
 
 def _homogeneous(values: FloatArray) -> FloatArray:
-    """4 x 4 matrices from the twelve columns that `entries` lists."""
+    """4 x 4 matrices from the twelve columns that `_entries` lists."""
     out = np.zeros((len(values), 4, 4))
     out[:, :3, :3] = values[:, :9].reshape(-1, 3, 3)
     out[:, :3, 3] = values[:, 9:12]

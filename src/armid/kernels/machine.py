@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any
 
 _DIGEST = 32
-CODE_MODEL = "large"
+_CODE_MODEL = "large"
 """Needs no relative address to reach from one section of a loaded object to another. With the small model the process aborted
 now and then while an object was finalised beside Arrow's allocator; sections mapped more than 2 GB apart are the suspected
 cause, never shown in isolation. Since the large model no abort has been seen."""
 _LOCK = threading.Lock()
 
-ENTRY = ctypes.CFUNCTYPE(
+_ENTRY = ctypes.CFUNCTYPE(
     None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64
 )
 
@@ -51,7 +51,7 @@ class Machine:
         import llvmlite.binding as llvm
 
         return llvm.Target.from_default_triple().create_target_machine(
-            cpu=self.cpu, features=self.features, opt=2, reloc="pic", codemodel=CODE_MODEL, jit=True
+            cpu=self.cpu, features=self.features, opt=2, reloc="pic", codemodel=_CODE_MODEL, jit=True
         )
 
 
@@ -84,7 +84,7 @@ def load(text: str) -> Loaded:
 
     host = machine()
     key = hashlib.sha256(
-        "\0".join((text, host.cpu, host.features, CODE_MODEL, llvmlite.__version__)).encode()
+        "\0".join((text, host.cpu, host.features, _CODE_MODEL, llvmlite.__version__)).encode()
     ).hexdigest()
     path = _cache_directory() / f"{key}.o"
     code = read_object(path)
@@ -101,7 +101,7 @@ def load(text: str) -> Loaded:
         engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         engine.finalize_object()
         address = engine.get_function_address("kernel")
-    return Loaded(ENTRY(address), found, engine)
+    return Loaded(_ENTRY(address), found, engine)
 
 
 def read_object(path: Path) -> bytes | None:

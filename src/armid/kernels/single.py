@@ -17,7 +17,7 @@ from armid.kernels.machine import load
 from armid.kernels.source import RowSource
 from armid.kernels.tape import Node, Tape
 
-LANES = Lanes(2)
+_LANES = Lanes(2)
 """The narrowest vector the emitter writes: one sample fills one lane, and wider ones would only be wasted."""
 
 
@@ -34,7 +34,7 @@ class SingleRows:
         entries = recorded.entries
         self.channels: npt.NDArray[np.intp] = np.array([k for k, _ in entries], dtype=np.intp)
         self.columns: npt.NDArray[np.intp] = np.array([c for _, c in entries], dtype=np.intp)
-        self._inputs = np.zeros((len(source.inputs), LANES.lanes))
+        self._inputs = np.zeros((len(source.inputs), _LANES.lanes))
         self._packed = np.zeros(len(entries))
         self._sources = (
             self._inputs.ctypes.data + np.arange(len(source.inputs), dtype=np.uintp) * self._inputs.strides[0]
@@ -56,14 +56,14 @@ class SingleRows:
 
 def _single_text(tape: Tape, outputs: tuple[Node, ...]) -> str:
     """LLVM module whose `kernel` writes every output of one sample to consecutive doubles."""
-    body = Arithmetic(LANES)
+    body = Arithmetic(_LANES)
     places: dict[int, list[int]] = {}
     for slot, node in enumerate(outputs):
         places.setdefault(node.index, []).append(slot)
     for index in tape.needed(list(outputs)):
         body.operation(index, tape.operations[index])
         for slot in places.pop(index, ()):
-            body.line(f"%e{index}_{slot} = extractelement {LANES.vector} {body.names[index]}, i32 0")
+            body.line(f"%e{index}_{slot} = extractelement {_LANES.vector} {body.names[index]}, i32 0")
             body.line(f"%o{index}_{slot} = getelementptr double, ptr %out, i64 {slot}")
             body.line(f"store double %e{index}_{slot}, ptr %o{index}_{slot}, align 8")
     lines = "\n".join(body.lines)
@@ -74,4 +74,4 @@ entry:
 {lines}
   ret void
 }}
-{LANES.declarations()}"""
+{_LANES.declarations()}"""

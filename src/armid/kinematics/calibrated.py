@@ -13,7 +13,7 @@ from armid.kinematics.sag import gravity_torque
 from armid.robot.elementary import Elementary, product
 from armid.robot.robot import Frame, Robot
 
-IN_COUPLING = (TermBasis.POSITION, TermBasis.OTHER)
+_IN_COUPLING = (TermBasis.POSITION, TermBasis.OTHER)
 
 
 def calibrated_robot(model: KinematicModel, values: FloatArray) -> Robot:
@@ -27,7 +27,7 @@ def calibrated_robot(model: KinematicModel, values: FloatArray) -> Robot:
     for term in model.terms:
         if term.basis is TermBasis.ONE:
             zeros[term.joint] += values[term.parameter]
-        elif term.basis in IN_COUPLING:
+        elif term.basis in _IN_COUPLING:
             other = term.joint if term.basis is TermBasis.POSITION else term.other
             coupling[term.joint, other] += values[term.parameter]
     joints = tuple(

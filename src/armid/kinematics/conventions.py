@@ -18,11 +18,11 @@ from armid.robot.robot import Joint, JointKind, Robot
 
 MODIFIED = (Move.RX, Move.TX, Move.RZ, Move.TZ)
 STANDARD = (Move.RZ, Move.TZ, Move.TX, Move.RX)
-SYMBOLS = {Move.RX: "alpha", Move.TX: "a", Move.RZ: "theta", Move.TZ: "d"}
+_SYMBOLS = {Move.RX: "alpha", Move.TX: "a", Move.RZ: "theta", Move.TZ: "d"}
 
-NEARLY_PARALLEL = 1e-3
+_NEARLY_PARALLEL = 1e-3
 """[rad] Nominal axes this close are meant to be parallel; the difference (a rounded 1.5708) is kept as a fixed rotation."""
-ROUND_OFF = 1e-12
+_ROUND_OFF = 1e-12
 """A fixed transform closer to identity than this is left out."""
 
 
@@ -44,7 +44,7 @@ def _filled(robot: Robot, order: tuple[Move, ...]) -> Robot:
         elements = tuple(
             replace(
                 given.get(m, Elementary(motion=m)),
-                symbol=given[m].symbol if m in given and given[m].variable else f"{SYMBOLS[m]}{i + 1}",
+                symbol=given[m].symbol if m in given and given[m].variable else f"{_SYMBOLS[m]}{i + 1}",
             )
             for m in order
         )
@@ -141,7 +141,7 @@ def _common_normal(
 ) -> tuple[FloatArray, FloatArray]:
     """Direction of the common normal of two axes and its foot on the first one."""
     n = np.cross(z, z_next)
-    if np.linalg.norm(n) < NEARLY_PARALLEL:
+    if np.linalg.norm(n) < _NEARLY_PARALLEL:
         origin = foot(z, p, near)
         across = p_next - origin
         across = across - (across @ z) * z
@@ -200,7 +200,7 @@ def _modified_elements(F: FloatArray, G: FloatArray, joint: Joint, i: int) -> tu
 
 def _small_free(T: FloatArray) -> tuple[Elementary, ...]:
     """A fixed transform as elements without symbols; nothing at all for the identity."""
-    if np.abs(T - np.eye(4)).max() < ROUND_OFF:
+    if np.abs(T - np.eye(4)).max() < _ROUND_OFF:
         return ()
     return from_matrix(T)
 

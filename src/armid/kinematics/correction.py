@@ -22,13 +22,13 @@ from armid.robot.elementary import Elementary, Move
 from armid.robot.robot import Robot
 
 FORMAT = "armid-correction/1"
-WHAT = "a correction file"
+_WHAT = "a correction file"
 
 
 def load_correction(path: str | Path, robot: Robot) -> tuple[KinematicModel, FloatArray]:
     """The model and parameters of a correction file, for the nominal robot it was made with."""
-    data = read_json(path, WHAT, schema=FORMAT, key="format")
-    found: tuple[KinematicModel, FloatArray] = restored(path, data, lambda value: _corrected_model(value, robot), WHAT)
+    data = read_json(path, _WHAT, schema=FORMAT, key="format")
+    found: tuple[KinematicModel, FloatArray] = restored(path, data, lambda value: _corrected_model(value, robot), _WHAT)
     return found
 
 

@@ -15,13 +15,13 @@ from armid.kernels.dynamics import gravity
 from armid.kinematics.calibrated import calibrated_robot
 from armid.kinematics.model import JointTerm, KinematicModel, TermBasis, basis_values
 
-ENCODER = (TermBasis.POSITION, TermBasis.SIN, TermBasis.COS, TermBasis.TORQUE)
+_ENCODER = (TermBasis.POSITION, TermBasis.SIN, TermBasis.COS, TermBasis.TORQUE)
 """Terms that change the recorded motion: joint gain, eccentricity (two harmonics) and compliance."""
 
 
 def encoder_terms(model: KinematicModel, values: FloatArray) -> tuple[JointTerm, ...]:
     """The terms of a correction that lie between joint and encoder, those with a value only."""
-    return tuple(term for term in model.terms if term.basis in ENCODER and values[term.parameter] != 0.0)
+    return tuple(term for term in model.terms if term.basis in _ENCODER and values[term.parameter] != 0.0)
 
 
 def without_encoder_terms(model: KinematicModel, values: FloatArray) -> FloatArray:

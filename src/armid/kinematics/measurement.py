@@ -36,7 +36,7 @@ class Observed(StrEnum):
     @property
     def channels(self) -> tuple[str, ...]:
         """Names of the residual's components."""
-        return CHANNELS[self]
+        return _CHANNELS[self]
 
     @property
     def has_position(self) -> bool:
@@ -47,7 +47,7 @@ class Observed(StrEnum):
         return self in (Observed.POSE, Observed.ORIENTATION)
 
 
-CHANNELS: dict[Observed, tuple[str, ...]] = {
+_CHANNELS: dict[Observed, tuple[str, ...]] = {
     Observed.POSE: ("x", "y", "z", "rx", "ry", "rz"),
     Observed.POSITION: ("x", "y", "z"),
     Observed.ORIENTATION: ("rx", "ry", "rz"),
@@ -175,7 +175,7 @@ def with_covariance(o: Observations, covariance: FloatArray) -> Observations:
     blocks = (slice(0, 3), slice(3, 6)) if o.quantity is Observed.POSE else (slice(0, c),)
     for block in blocks:
         values, vectors = np.linalg.eigh((C[:, block, block] + np.swapaxes(C[:, block, block], 1, 2)) / 2.0)
-        bad = np.flatnonzero(values[:, 0] < -ROUND_OFF * np.abs(values[:, -1]))
+        bad = np.flatnonzero(values[:, 0] < -_ROUND_OFF * np.abs(values[:, -1]))
         if len(bad):
             raise MeasurementError(
                 f"the covariance of measurement {bad[0] + 1} of {o.target} has a negative eigenvalue"
@@ -185,7 +185,7 @@ def with_covariance(o: Observations, covariance: FloatArray) -> Observations:
     return replace(o, sigma=sigma, axes=axes)
 
 
-ROUND_OFF = 1e-6
+_ROUND_OFF = 1e-6
 """Relative size of a negative eigenvalue that printed digits explain."""
 
 

@@ -8,10 +8,10 @@ import numpy.typing as npt
 from armid.arrays import FloatArray
 from armid.robot.quaternion import quaternion_from_matrix
 
-SMALL_ANGLE = 1e-4
+_SMALL_ANGLE = 1e-4
 """[rad] Below it series replace quotients whose numerator and denominator both vanish; the next term is below 1e-17."""
 
-EULER_ORDERS = ("xyz", "zyx", "zyz", "zxz", "xzy", "yxz", "yzx", "zxy")
+_EULER_ORDERS = ("xyz", "zyx", "zyz", "zxz", "xzy", "yxz", "yzx", "zxy")
 """Orders seen in files. Lower case means fixed axes applied in that order: `xyz` is roll, pitch, yaw."""
 
 
@@ -29,9 +29,9 @@ def rotation_exp(v: npt.ArrayLike) -> FloatArray:
     """Rotation matrices of rotation vectors [rad], shape [n, 3] -> [n, 3, 3] (Rodrigues)."""
     w = np.asarray(v, dtype=np.float64)
     angle = np.linalg.norm(w, axis=-1)[..., np.newaxis, np.newaxis]
-    safe = np.where(angle < SMALL_ANGLE, 1.0, angle)
-    a = np.where(angle < SMALL_ANGLE, 1.0 - angle**2 / 6.0, np.sin(safe) / safe)
-    b = np.where(angle < SMALL_ANGLE, 0.5 - angle**2 / 24.0, (1.0 - np.cos(safe)) / safe**2)
+    safe = np.where(angle < _SMALL_ANGLE, 1.0, angle)
+    a = np.where(angle < _SMALL_ANGLE, 1.0 - angle**2 / 6.0, np.sin(safe) / safe)
+    b = np.where(angle < _SMALL_ANGLE, 0.5 - angle**2 / 24.0, (1.0 - np.cos(safe)) / safe**2)
     S = _skew(w)
     return np.eye(3) + a * S + b * (S @ S)
 
@@ -45,7 +45,7 @@ def rotation_log(R: FloatArray) -> FloatArray:
     vector = quaternion[..., 1:]
     length = np.linalg.norm(vector, axis=-1, keepdims=True)
     half = np.arctan2(length, quaternion[..., :1])
-    return vector * np.where(length < SMALL_ANGLE, 2.0, 2.0 * half / np.where(length < SMALL_ANGLE, 1.0, length))
+    return vector * np.where(length < _SMALL_ANGLE, 2.0, 2.0 * half / np.where(length < _SMALL_ANGLE, 1.0, length))
 
 
 def right_jacobian_inverse(e: FloatArray) -> FloatArray:

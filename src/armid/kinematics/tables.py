@@ -90,7 +90,7 @@ def _table_frames(robot: Robot, directions: Sequence[FloatArray] | None) -> list
     return [*frames, T_base_tip]
 
 
-MEETING = 1e-9
+_MEETING = 1e-9
 """[m] Axes closer than this meet, and their common normal has no direction of its own."""
 
 
@@ -109,7 +109,7 @@ def _x_axis(
     if np.linalg.norm(n) < PARALLEL:
         origin = foot(z, p, before)
         across = p_next + ((origin - p_next) @ z) / (z_next @ z) * z_next - origin
-        return perpendicular(across if np.linalg.norm(across) > MEETING else wanted, z, wanted), origin
+        return perpendicular(across if np.linalg.norm(across) > _MEETING else wanted, z, wanted), origin
     c, apart = z @ z_next, p_next - p
     # Feet of the common normal: minimise the distance of p + s z and p_next + t z_next.
     s = (apart @ z - c * (apart @ z_next)) / (1.0 - c * c)
@@ -117,7 +117,7 @@ def _x_axis(
     origin = p + s * z
     across = p_next + t * z_next - origin
     # The normal's direction from the axes' own directions: a distance near round-off has none.
-    return (n if np.linalg.norm(across) <= MEETING or across @ n >= 0.0 else -n) / np.linalg.norm(n), origin
+    return (n if np.linalg.norm(across) <= _MEETING or across @ n >= 0.0 else -n) / np.linalg.norm(n), origin
 
 
 def _table_rows(robot: Robot, frames: Sequence[FloatArray]) -> tuple[TableRow, ...]:

@@ -64,10 +64,10 @@ def channel_values(scaled: Scaled, table: Table, start: int, stop: int) -> Float
     if len(scaled.scale) not in (1, width):
         raise InputError(scaled.channel.value, f"{len(scaled.scale)} factors for {width} columns")
     with np.errstate(all="ignore"):
-        return scaled_values(scaled, raw, width, start, stop)
+        return _scaled_values(scaled, raw, width, start, stop)
 
 
-def scaled_values(scaled: Scaled, raw: list[FloatArray], width: int, start: int, stop: int) -> FloatArray:
+def _scaled_values(scaled: Scaled, raw: list[FloatArray], width: int, start: int, stop: int) -> FloatArray:
     """The columns times their factors, combined, with their offset; absurd numbers stay absurd."""
     out = np.empty((width, stop - start))
     scale = np.broadcast_to(scaled.scale, (width,))

@@ -16,7 +16,7 @@ from armid.outcome import Check, Outcome, Provenance
 from armid.page import Table
 from armid.robot.robot import Robot
 
-SEVERITIES = (Severity.ERROR, Severity.WARNING, Severity.INFO)
+_SEVERITIES = (Severity.ERROR, Severity.WARNING, Severity.INFO)
 """Worst first."""
 
 
@@ -148,7 +148,7 @@ class CheckedLogs(Outcome):
 
 def _findings(log: Log) -> Table:
     """What was found about a log, worst first."""
-    order: Sequence[Severity] = SEVERITIES
+    order: Sequence[Severity] = _SEVERITIES
     notes = sorted(log.notes, key=lambda note: order.index(note.severity))
     rows = tuple((note.severity.value, note.code, note.subject, note.message) for note in notes)
     return Table(

@@ -29,29 +29,29 @@ def unnamed_groups(
         raise InputError(path, "columns without names", hint)
     n, count = robot.n_joints, len(table.names)
     values = np.column_stack([head[name] for name in table.names])
-    timed = (count - 1) % n == 0 and count > n and increasing(values[:, 0])
+    timed = (count - 1) % n == 0 and count > n and _increasing(values[:, 0])
     first = 1 if timed else 0
     if (count - first) % n or count - first < n:
         raise InputError(path, f"{count} columns without names do not split into groups of {n} joints", hint)
     blocks = [values[:, first + k * n : first + (k + 1) * n] for k in range((count - first) // n)]
-    kinds = block_kinds(blocks)
+    kinds = _block_kinds(blocks)
     groups = [Group(channel, tuple(table.names[first + k * n : first + (k + 1) * n])) for channel, k in kinds.items()]
     return groups, ClockMap(column=table.names[0], unit="") if timed else ClockMap()
 
 
-FOLLOWS = 0.8
+_FOLLOWS = 0.8
 """Correlation above which one group is taken for the derivative of another: noise lowers it, a wrong group is near zero."""
 
 
-def block_kinds(blocks: list[FloatArray]) -> dict[Channel, int]:
+def _block_kinds(blocks: list[FloatArray]) -> dict[Channel, int]:
     """Which block is which; the first is the position."""
     kinds = {Channel.POSITION: 0}
     rest = list(range(1, len(blocks)))
     for source, target in ((Channel.POSITION, Channel.VELOCITY), (Channel.VELOCITY, Channel.ACCELERATION)):
         if source in kinds and len(rest) > 1:
-            score = {k: derivative_correlation(blocks[kinds[source]], blocks[k]) for k in rest}
+            score = {k: _derivative_correlation(blocks[kinds[source]], blocks[k]) for k in rest}
             best = max(score, key=lambda k: score[k])
-            if score[best] > FOLLOWS:
+            if score[best] > _FOLLOWS:
                 kinds[target] = best
                 rest.remove(best)
     if rest:
@@ -59,13 +59,13 @@ def block_kinds(blocks: list[FloatArray]) -> dict[Channel, int]:
     return kinds
 
 
-def derivative_correlation(x: FloatArray, v: FloatArray) -> float:
+def _derivative_correlation(x: FloatArray, v: FloatArray) -> float:
     """Correlation between the change of x and v at mid-step, over all joints together, so that those that move decide."""
     with np.errstate(all="ignore"):
-        return pooled_correlation(x, v)
+        return _pooled_correlation(x, v)
 
 
-def pooled_correlation(x: FloatArray, v: FloatArray) -> float:
+def _pooled_correlation(x: FloatArray, v: FloatArray) -> float:
     """The same; absurd numbers give zero."""
     # Over five samples, so that repeated rows and quantisation do not hide it.
     change = x[5:] - x[:-5]
@@ -80,7 +80,7 @@ def pooled_correlation(x: FloatArray, v: FloatArray) -> float:
     return score if np.isfinite(score) else 0.0
 
 
-def increasing(time: FloatArray) -> bool:
+def _increasing(time: FloatArray) -> bool:
     """Whether a column may be a clock: it rises almost always and never by much less than usual."""
     step = np.diff(time[np.isfinite(time)])
     return len(step) > 0 and bool(np.mean(step > 0.0) > 0.9) and bool(np.median(step) > 0.0)

@@ -18,10 +18,10 @@ Mask = npt.NDArray[np.bool_]
 ENCODERS_CORRECTED = "encoders-corrected"
 """Code of the note on a log whose motion was corrected."""
 
-STEP = 1e-3
+_STEP = 1e-3
 """[s] of the differences along the motion. What they neglect is a millionth of a correction that is itself a thousandth."""
 
-ABSURD = 1e6
+_ABSURD = 1e6
 """[rad or m] Rows beyond this are corrupt packets, which conditioning leaves out; they are passed on as they are."""
 
 
@@ -41,28 +41,28 @@ def corrected_log(log: Log, model: KinematicModel, values: FloatArray) -> Log:
     ordered = matched(log, model.robot)
     channels = dict(ordered.channels)
     q = ordered[Channel.POSITION]
-    sound = believable(q)
+    sound = _believable(q)
     channels[Channel.POSITION] = shifted(q, encoder_shift(model, values, q[sound]), sound)
     if Channel.VELOCITY in ordered:
         qd = ordered[Channel.VELOCITY]
-        moving = sound & believable(qd)
-        ahead, behind = (encoder_shift(model, values, q[moving] + h * qd[moving]) for h in (STEP, -STEP))
-        channels[Channel.VELOCITY] = shifted(qd, (ahead - behind) / (2.0 * STEP), moving)
+        moving = sound & _believable(qd)
+        ahead, behind = (encoder_shift(model, values, q[moving] + h * qd[moving]) for h in (_STEP, -_STEP))
+        channels[Channel.VELOCITY] = shifted(qd, (ahead - behind) / (2.0 * _STEP), moving)
         if Channel.ACCELERATION in ordered:
             qdd = ordered[Channel.ACCELERATION]
-            moving = moving & believable(qdd)
+            moving = moving & _believable(qdd)
             channels[Channel.ACCELERATION] = shifted(
-                qdd, bend(model, values, q[moving], qd[moving], qdd[moving]), moving
+                qdd, _bend(model, values, q[moving], qd[moving], qdd[moving]), moving
             )
     names = ", ".join(model.names[term.parameter] for term in terms)
     note = Note(ENCODERS_CORRECTED, Severity.INFO, f"recorded motion corrected for {names}", log.name)
     return replace(ordered, channels=channels).with_notes((note,))
 
 
-def bend(model: KinematicModel, values: FloatArray, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
+def _bend(model: KinematicModel, values: FloatArray, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
     """Second time derivative of the shift along the motion, shape [n, n_joints]."""
-    ahead, here, behind = (encoder_shift(model, values, q + h * qd + 0.5 * h**2 * qdd) for h in (STEP, 0.0, -STEP))
-    return np.asarray((ahead - 2.0 * here + behind) / STEP**2)
+    ahead, here, behind = (encoder_shift(model, values, q + h * qd + 0.5 * h**2 * qdd) for h in (_STEP, 0.0, -_STEP))
+    return np.asarray((ahead - 2.0 * here + behind) / _STEP**2)
 
 
 def shifted(values: FloatArray, shift: FloatArray, rows: Mask) -> FloatArray:
@@ -72,6 +72,6 @@ def shifted(values: FloatArray, shift: FloatArray, rows: Mask) -> FloatArray:
     return out
 
 
-def believable(values: FloatArray) -> Mask:
+def _believable(values: FloatArray) -> Mask:
     """Rows that are numbers of a sensible size, shape [n]."""
-    return np.asarray(np.all(np.abs(values) < ABSURD, axis=1), dtype=bool)
+    return np.asarray(np.all(np.abs(values) < _ABSURD, axis=1), dtype=bool)

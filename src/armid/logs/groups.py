@@ -22,7 +22,7 @@ class Group:
 
 def same_width(path: Path, groups: list[Group], head: Table) -> list[Group]:
     """The groups as wide as the positions; an incomplete torque must not be mistaken for a whole one."""
-    widths = {g.channel: width_of(g, head) for g in groups}
+    widths = {g.channel: _width_of(g, head) for g in groups}
     n = widths[Channel.POSITION]
     wrong = [g.channel for g in groups if widths[g.channel] != n]
     if any(channel.is_torque for channel in wrong):
@@ -33,5 +33,5 @@ def same_width(path: Path, groups: list[Group], head: Table) -> list[Group]:
     return [replace(g, joints=g.joints if len(g.joints) == n else ()) for g in groups if widths[g.channel] == n]
 
 
-def width_of(group: Group, head: Table) -> int:
+def _width_of(group: Group, head: Table) -> int:
     return sum(1 if head[name].ndim == 1 else head[name].shape[1] for name in group.columns)

@@ -258,7 +258,7 @@ class Log(Outcome):
         """
         path = Path(folder)
         path = path if path.suffix == ".npz" else path / f"{self.name}.npz"
-        arrays = {ARRAY_NAMES[channel]: values for channel, values in self.channels.items()}
+        arrays = {_ARRAY_NAMES[channel]: values for channel, values in self.channels.items()}
         written = [write_arrays(path, arrays if self.clock is Clock.UNKNOWN else {"time": self.time, **arrays})]
         said = {key: value for key, value in asdict(self.conditions).items() if value not in (None, "")}
         if said:
@@ -295,7 +295,7 @@ class Log(Outcome):
         return replace(first, name=f"{self.name} (first part)"), replace(last, name=f"{self.name} (last part)")
 
 
-ARRAY_NAMES: Mapping[Channel, str] = {
+_ARRAY_NAMES: Mapping[Channel, str] = {
     Channel.POSITION: "q",
     Channel.VELOCITY: "qd",
     Channel.ACCELERATION: "qdd",
@@ -320,12 +320,12 @@ def _reason(note: Note) -> str:
 def frozen(values: npt.ArrayLike) -> FloatArray:
     """A read-only float64 array; copied only when somebody else could still write to it."""
     array = np.asarray(values, dtype=np.float64)
-    if not array.flags.writeable and (array.base is None or is_read_only_view(array)):
+    if not array.flags.writeable and (array.base is None or _is_read_only_view(array)):
         return array
     return read_only(array)
 
 
-def is_read_only_view(array: FloatArray) -> bool:
+def _is_read_only_view(array: FloatArray) -> bool:
     """Whether the owner of a view's memory is itself a read-only array."""
     base = array.base
     while isinstance(base, np.ndarray) and base.base is not None:

@@ -37,17 +37,17 @@ def guessed_map(
     """
     if table.named:
         parsed = [taken_apart(name) for name in table.names]
-        groups = named_groups(parsed, head, table.joints, robot)
-        clock = named_clock(parsed)
-        preset = preset_of(parsed) or (layout.format or "columns by name")
-        groups = angle_units(groups, head, preset)
+        groups = _named_groups(parsed, head, table.joints, robot)
+        clock = _named_clock(parsed)
+        preset = _preset_of(parsed) or (layout.format or "columns by name")
+        groups = _angle_units(groups, head, preset)
     else:
         groups, clock = unnamed_groups(path, table, head, robot)
         preset = "columns by content"
     if Channel.POSITION not in {g.channel for g in groups}:
         raise InputError(
             path,
-            f"no joint positions among the columns {shortened(table.names)}",
+            f"no joint positions among the columns {_shortened(table.names)}",
             "write a mapping file that names them (docs/logs.md)",
         )
     groups = same_width(path, groups, head)
@@ -63,14 +63,14 @@ def guessed_map(
     mapping = LogMap(
         files={"": FileMap(path, layout)}, channels=channels, clock=clock, joints=joints, name=path.stem, preset=preset
     )
-    return mapping, (guess_note(path, preset, groups, clock),)
+    return mapping, (_guess_note(path, preset, groups, clock),)
 
 
-BEYOND_RADIANS = 3.3
+_BEYOND_RADIANS = 3.3
 """[rad] No joint of an LBR turns further than 175 degrees (3.05 rad) from its zero."""
 
 
-def angle_units(groups: list[Group], head: Table, preset: str) -> list[Group]:
+def _angle_units(groups: list[Group], head: Table, preset: str) -> list[Group]:
     """Angles of a Sunrise recording with their unit: whoever starts the recorder chooses degrees or radians, and the file
     does not say which.
     """
@@ -78,16 +78,16 @@ def angle_units(groups: list[Group], head: Table, preset: str) -> list[Group]:
     if preset != "sunrise" or position is None:
         return groups
     reach = max((float(np.nanmax(np.abs(head[name]), initial=0.0)) for name in position.columns), default=0.0)
-    unit = "deg" if BEYOND_RADIANS < reach < np.inf else "rad"
+    unit = "deg" if _BEYOND_RADIANS < reach < np.inf else "rad"
     angles = (Channel.POSITION, Channel.COMMANDED_POSITION)
     return [replace(g, unit=unit) if g.channel in angles and not g.unit else g for g in groups]
 
 
-def shortened(names: tuple[str, ...], limit: int = 12) -> str:
+def _shortened(names: tuple[str, ...], limit: int = 12) -> str:
     return ", ".join(names[:limit]) + (f", ... ({len(names)} in all)" if len(names) > limit else "")
 
 
-def guess_note(path: Path, preset: str, groups: list[Group], clock: ClockMap) -> Note:
+def _guess_note(path: Path, preset: str, groups: list[Group], clock: ClockMap) -> Note:
     """States the guess: what was taken for what."""
     parts = [
         f"{g.channel.value} = {g.columns[0]}"
@@ -102,7 +102,7 @@ def guess_note(path: Path, preset: str, groups: list[Group], clock: ClockMap) ->
     return Note("mapping-guess", Severity.INFO, f"read by preset '{preset}': {'; '.join(parts)}", path.name)
 
 
-PRESET_MARKS = {
+_PRESET_MARKS = {
     "libfranka": {"tauj", "statetauj", "taujd", "dtauj", "successrate"},
     "rtde": {"actualq", "actualqd", "actualcurrent", "targetmoment"},
     "sunrise": {"zeitinsec", "axisqmsr", "axistaumsr", "axisqcmdt1m"},
@@ -120,29 +120,29 @@ PRESET_MARKS = {
 KRL (trace, RSI), and FRI clients."""
 
 
-def preset_of(parsed: list[ColumnName]) -> str:
+def _preset_of(parsed: list[ColumnName]) -> str:
     """The controller whose recorder writes such names, or nothing."""
     words = {word for column in parsed for word in column.path}
-    return next((name for name, marks in PRESET_MARKS.items() if words & marks), "")
+    return next((name for name, marks in _PRESET_MARKS.items() if words & marks), "")
 
 
-CLOCK_ORDER = ("timestamp", "time", "timecont", "t")
+_CLOCK_ORDER = ("timestamp", "time", "timecont", "t")
 """Names of a clock, most explicit first; any other comes after these."""
 
 
-def named_clock(parsed: list[ColumnName]) -> ClockMap:
+def _named_clock(parsed: list[ColumnName]) -> ClockMap:
     """The time column, and the column of nanoseconds that goes with it when time is kept in two."""
     found = [clock for column in parsed if (clock := clock_name(column)) is not None]
     whole = [clock for clock in found if not clock.nanoseconds] or found
     if not whole:
         return ClockMap()
-    order = {word: k for k, word in enumerate(CLOCK_ORDER)}
+    order = {word: k for k, word in enumerate(_CLOCK_ORDER)}
     best = min(whole, key=lambda clock: order.get("".join(clock.stem), len(order)))
     pair = next((c.column.name for c in found if c.nanoseconds and c is not best and c.stem == best.stem), None)
-    return ClockMap(column=best.column.name, unit="s" if pair else clock_unit(best), nanoseconds=pair)
+    return ClockMap(column=best.column.name, unit="s" if pair else _clock_unit(best), nanoseconds=pair)
 
 
-def clock_unit(clock: ClockName) -> str:
+def _clock_unit(clock: ClockName) -> str:
     """The unit a clock's name gives; empty to find it out from the numbers."""
     if clock.nanoseconds:
         return "ns"
@@ -151,19 +151,19 @@ def clock_unit(clock: ClockName) -> str:
     return next((CLOCK_UNITS[word] for word in clock.stem if word in CLOCK_UNITS), "")
 
 
-def named_groups(parsed: list[ColumnName], head: Table, joints: tuple[str, ...], robot: Robot | None) -> list[Group]:
+def _named_groups(parsed: list[ColumnName], head: Table, joints: tuple[str, ...], robot: Robot | None) -> list[Group]:
     """Channels of a file with column names: two-dimensional columns, numbered columns, columns with joint names."""
     found: dict[Channel, Group] = {}
     for group in (
-        *wide_groups(parsed, head, joints),
-        *joint_named_groups(parsed, head, robot),
-        *numbered_groups(parsed, head),
+        *_wide_groups(parsed, head, joints),
+        *_joint_named_groups(parsed, head, robot),
+        *_numbered_groups(parsed, head),
     ):
         found.setdefault(group.channel, group)
     return list(found.values())
 
 
-def wide_groups(parsed: list[ColumnName], head: Table, joints: tuple[str, ...]) -> list[Group]:
+def _wide_groups(parsed: list[ColumnName], head: Table, joints: tuple[str, ...]) -> list[Group]:
     """Two-dimensional columns, as in npz, .mat, HDF5 and bags."""
     groups = []
     for column in parsed:
@@ -172,11 +172,11 @@ def wide_groups(parsed: list[ColumnName], head: Table, joints: tuple[str, ...]) 
         channel = meaning(column)
         if channel is not None:
             named = joints if len(joints) == head[column.name].shape[1] else ()
-            groups.append(Group(channel, (column.name,), unit_of(column), named))
+            groups.append(Group(channel, (column.name,), _unit_of(column), named))
     return groups
 
 
-def numbered_groups(parsed: list[ColumnName], head: Table) -> list[Group]:
+def _numbered_groups(parsed: list[ColumnName], head: Table) -> list[Group]:
     """Columns `q1 q2 ...` or `q_0 q_1 ...`, ordered by their number."""
     by_word: dict[str, dict[int, ColumnName]] = {}
     for column in parsed:
@@ -192,23 +192,23 @@ def numbered_groups(parsed: list[ColumnName], head: Table) -> list[Group]:
         numbers = sorted(members)
         if channel is None or numbers != list(range(numbers[0], numbers[0] + len(numbers))) or numbers[0] > 1:
             continue
-        groups.append(Group(channel, tuple(members[k].name for k in numbers), unit_of(members[numbers[0]])))
+        groups.append(Group(channel, tuple(members[k].name for k in numbers), _unit_of(members[numbers[0]])))
     return groups
 
 
-def unit_of(column: ColumnName) -> str:
+def _unit_of(column: ColumnName) -> str:
     """The unit a name states, or the one its recorder always uses."""
     return column.unit or next((UNIT_OF_WORD[word] for word in column.path if word in UNIT_OF_WORD), "")
 
 
-def joint_named_groups(parsed: list[ColumnName], head: Table, robot: Robot | None) -> list[Group]:
+def _joint_named_groups(parsed: list[ColumnName], head: Table, robot: Robot | None) -> list[Group]:
     """Columns that carry joint names (`joint_a1.position`, `effort_elbow`): matched by name."""
     found: dict[Channel, dict[str, ColumnName]] = {}
     known = sorted(robot.joint_names, key=len, reverse=True) if robot is not None else ()
     for column in parsed:
         if head[column.name].ndim == 1:
-            named = by_robot_name(column.name, known) if robot is not None else None
-            named = named or by_last_word(column.name)
+            named = _by_robot_name(column.name, known) if robot is not None else None
+            named = named or _by_last_word(column.name)
             if named is not None:
                 found.setdefault(named[1], {}).setdefault(named[0], column)
     position = found.get(Channel.POSITION, {})
@@ -222,7 +222,7 @@ def joint_named_groups(parsed: list[ColumnName], head: Table, robot: Robot | Non
     ]
 
 
-def by_robot_name(name: str, known: tuple[str, ...] | list[str]) -> tuple[str, Channel] | None:
+def _by_robot_name(name: str, known: tuple[str, ...] | list[str]) -> tuple[str, Channel] | None:
     """Joint and channel of a column whose name holds a joint name of the robot and a word we know."""
     for joint in known:
         place = re.search(rf"(?<![A-Za-z0-9]){re.escape(joint)}(?![A-Za-z0-9])", name)
@@ -233,7 +233,7 @@ def by_robot_name(name: str, known: tuple[str, ...] | list[str]) -> tuple[str, C
     return None
 
 
-def by_last_word(name: str) -> tuple[str, Channel] | None:
+def _by_last_word(name: str) -> tuple[str, Channel] | None:
     """`elbow.position` -> elbow, position; only for plain words, and names that are not just numbers."""
     place = re.fullmatch(r"(.*?[A-Za-z].*?)[./](position|velocity|effort|torque|current|pos|vel|tau)", name)
     if place is None:

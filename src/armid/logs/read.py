@@ -25,10 +25,10 @@ from armid.logs.timing import ClockGuess, clock_guess
 from armid.notes import Note, Severity
 from armid.robot.robot import Robot
 
-DATA_ROOT = "ARMID_DATA"
+_DATA_ROOT = "ARMID_DATA"
 """Environment variable: where mapping files find recordings that do not lie next to them."""
 
-HEAD_ROWS = 20_000
+_HEAD_ROWS = 20_000
 """Rows looked at to find out what the columns are: a minute at ordinary rates."""
 
 CHUNK_ROWS = 1 << 17
@@ -103,8 +103,8 @@ def open_log(path: str | Path, robot: Robot | None = None, *, options: ReadOptio
     location = existing(path)
     notes: tuple[Note, ...] = ()
     if is_mapping_file(location):
-        mapping = mapped_files(location, options)
-        tables = {key: table_of(entry.path, entry.layout) for key, entry in mapping.files.items()}
+        mapping = _mapped_files(location, options)
+        tables = {key: _table_of(entry.path, entry.layout) for key, entry in mapping.files.items()}
         if not mapping.channels:
             entry = mapping.files[""]
             guess, notes = guessed(entry.path, entry.layout, tables[""], robot)
@@ -116,22 +116,22 @@ def open_log(path: str | Path, robot: Robot | None = None, *, options: ReadOptio
         table = open_table(location, layout)
         mapping, notes = guessed(location, layout, table, robot)
         tables = {"": table}
-    mapping, more = with_options(mapping, options)
-    mapping = replace(mapping, clock=resolved_clock(mapping, tables))
+    mapping, more = _with_options(mapping, options)
+    mapping = replace(mapping, clock=_resolved_clock(mapping, tables))
     return LogStream(mapping=mapping, tables=tables, robot=robot, guesses=(*notes, *more))
 
 
 def guessed(path: Path, layout: Layout, table: TableFile, robot: Robot | None) -> tuple[LogMap, tuple[Note, ...]]:
     """A mapping for a file whose columns nobody described."""
-    head = next(iter(table.chunks(HEAD_ROWS)), None)
+    head = next(iter(table.chunks(_HEAD_ROWS)), None)
     if head is None:
         raise InputError(path, "no samples")
     return guessed_map(path, layout, table, head, robot)
 
 
-def mapped_files(location: Path, options: ReadOptions) -> LogMap:
+def _mapped_files(location: Path, options: ReadOptions) -> LogMap:
     """A mapping whose files exist: next to it, under the data root given, or under $ARMID_DATA."""
-    roots = [options.data_root] if options.data_root is not None else [location.parent, os.environ.get(DATA_ROOT)]
+    roots = [options.data_root] if options.data_root is not None else [location.parent, os.environ.get(_DATA_ROOT)]
     first: LogMap | None = None
     for root in roots:
         if root is not None:
@@ -142,11 +142,11 @@ def mapped_files(location: Path, options: ReadOptions) -> LogMap:
     assert first is not None
     missing = next(entry.path for entry in first.files.values() if not entry.path.exists())
     raise InputError(
-        location, f"its file {missing} does not exist", f"put it there, or give --data-root or ${DATA_ROOT}"
+        location, f"its file {missing} does not exist", f"put it there, or give --data-root or ${_DATA_ROOT}"
     )
 
 
-def with_options(mapping: LogMap, options: ReadOptions) -> tuple[LogMap, tuple[Note, ...]]:
+def _with_options(mapping: LogMap, options: ReadOptions) -> tuple[LogMap, tuple[Note, ...]]:
     """The mapping with what the user said on top; an assumed torque side is noted."""
     if options.step is not None:
         mapping = replace(mapping, clock=ClockMap(step=options.step))
@@ -169,7 +169,7 @@ def with_options(mapping: LogMap, options: ReadOptions) -> tuple[LogMap, tuple[N
     return mapping, ()
 
 
-def resolved_clock(mapping: LogMap, tables: Mapping[str, TableFile]) -> ClockMap:
+def _resolved_clock(mapping: LogMap, tables: Mapping[str, TableFile]) -> ClockMap:
     """The clock with its columns by the names they have in the file."""
     clock = mapping.clock
 
@@ -179,7 +179,7 @@ def resolved_clock(mapping: LogMap, tables: Mapping[str, TableFile]) -> ClockMap
     return replace(clock, column=name(clock.column), nanoseconds=name(clock.nanoseconds))
 
 
-def table_of(path: Path, layout: Layout) -> TableFile:
+def _table_of(path: Path, layout: Layout) -> TableFile:
     return FlatTable(path=path, layout=layout, width=layout.flat) if layout.flat else open_table(path, layout)
 
 
@@ -278,7 +278,7 @@ class LogStream:
             if start >= stop:
                 continue
             channels = {s.channel: channel_values(s, tables[s.file], start, stop) for s in self.scaled}
-            time = clock_column(clock, tables, start, stop)
+            time = _clock_column(clock, tables, start, stop)
             if self.settled is None:
                 self.settled = clock_guess(clock, time, channels, self.mapping.name)
             stamps = self.settled.times(time, offset, stop - start)
@@ -296,10 +296,10 @@ class LogStream:
         seen, offset = 0, 0
         # A copy, so that what it skips is not counted twice.
         for piece in copy(self.tables[file]).chunks(rows, names):
-            start, stop = window(self.mapping.rows, seen, rows_of(piece))
-            seen += rows_of(piece)
+            start, stop = window(self.mapping.rows, seen, _rows_of(piece))
+            seen += _rows_of(piece)
             if start < stop:
-                time = clock_column(clock, {file: piece}, start, stop)
+                time = _clock_column(clock, {file: piece}, start, stop)
                 yield self.settled.times(time, offset, stop - start)
                 offset += stop - start
 
@@ -341,10 +341,10 @@ class LogStream:
             key = next(iter(wanted))
             yield from ({key: piece} for piece in self.tables[key].chunks(rows, wanted[key]) if piece)
             return
-        streams = {key: regular(self.tables[key].chunks(rows, names), rows) for key, names in wanted.items()}
+        streams = {key: _regular(self.tables[key].chunks(rows, names), rows) for key, names in wanted.items()}
         while True:
             pieces = {key: next(stream, None) for key, stream in streams.items()}
-            lengths = {key: 0 if p is None else rows_of(p) for key, p in pieces.items()}
+            lengths = {key: 0 if p is None else _rows_of(p) for key, p in pieces.items()}
             if len(set(lengths.values())) > 1:
                 what = ", ".join(f"{self.mapping.files[key].path.name} ends after {n}" for key, n in lengths.items())
                 raise InputError(self.mapping.name, f"the files have different numbers of rows: in one piece {what}")
@@ -354,17 +354,17 @@ class LogStream:
             yield full
 
 
-def rows_of(table: Table) -> int:
+def _rows_of(table: Table) -> int:
     return len(next(iter(table.values())))
 
 
-def regular(chunks: Iterator[Table], rows: int) -> Iterator[Table]:
+def _regular(chunks: Iterator[Table], rows: int) -> Iterator[Table]:
     """The same pieces cut to exactly `rows` rows, but for the last."""
     held: list[Table] = []
     count = 0
     for chunk in chunks:
         held.append(chunk)
-        count += rows_of(chunk)
+        count += _rows_of(chunk)
         while count >= rows:
             whole = merged(held)
             yield {name: values[:rows] for name, values in whole.items()}
@@ -385,7 +385,7 @@ def window(rows: tuple[int, int | None] | None, seen: int, count: int) -> tuple[
     return min(max(first - 1 - seen, 0), count), count if last is None else min(max(last - seen, 0), count)
 
 
-def clock_column(clock: ClockMap, tables: Mapping[str, Table], start: int, stop: int) -> FloatArray | None:
+def _clock_column(clock: ClockMap, tables: Mapping[str, Table], start: int, stop: int) -> FloatArray | None:
     """The time column as it stands in the file; None with a fixed step or no clock."""
     if clock.column is None:
         return None

@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 
 Kept = TypeVar("Kept")
 
-KEPT_BYTES = 192 << 20
+_KEPT_BYTES = 192 << 20
 """Of all recordings together: two hundred logs of a minute each stay within half a gigabyte with everything else."""
 
-LARGE = 0.005
+_LARGE = 0.005
 """Of the limit: what is smaller (conditioned samples of a short log) took more work than it takes room."""
 
 _owners = count()
@@ -27,7 +27,7 @@ class Shelf:
         limit: [bytes]. The value put last always stays.
     """
 
-    def __init__(self, limit: int = KEPT_BYTES) -> None:
+    def __init__(self, limit: int = _KEPT_BYTES) -> None:
         self.limit = limit
         self._values: OrderedDict[tuple[int, Hashable], tuple[Any, int]] = OrderedDict()
         self._bytes = 0
@@ -66,7 +66,7 @@ class Shelf:
     def _dispensable(self) -> tuple[int, Hashable]:
         """The longest unused of the large ones, which make room; of all when none is large. Never the one put last."""
         *keys, _ = self._values
-        return next((key for key in keys if self._values[key][1] > LARGE * self.limit), keys[0])
+        return next((key for key in keys if self._values[key][1] > _LARGE * self.limit), keys[0])
 
     def forget(self, owner: int) -> None:
         """Lets go of everything of an owner."""

@@ -31,11 +31,11 @@ class ClockGuess:
             return np.asarray(stamps * seconds(self.unit or "s"))
 
 
-UNIT_MARGIN = 4.0
+_UNIT_MARGIN = 4.0
 """Units of time are a factor of 1000 apart; a step within this factor of the inferred one settles which it is."""
 
-MIN_STEP = 5e-5
-MAX_STEP = 0.5
+_MIN_STEP = 5e-5
+_MAX_STEP = 0.5
 """[s] Slowest and fastest sampling of robot logs: decides the unit of a clock when no velocity is recorded."""
 
 
@@ -46,22 +46,22 @@ def clock_guess(
     if clock.step is not None:
         return ClockGuess(Clock.STEP, step=clock.step)
     with np.errstate(all="ignore"):
-        return guessed_clock(clock, time, channels, name)
+        return _guessed_clock(clock, time, channels, name)
 
 
-def guessed_clock(
+def _guessed_clock(
     clock: ClockMap, time: FloatArray | None, channels: Mapping[Channel, FloatArray], name: str
 ) -> ClockGuess:
     """The clock from what the numbers do."""
-    step = inferred_step(channels.get(Channel.POSITION), channels.get(Channel.VELOCITY))
+    step = _inferred_step(channels.get(Channel.POSITION), channels.get(Channel.VELOCITY))
     if time is None:
-        return without_clock(step, name)
+        return _without_clock(step, name)
     if clock.unit:
         return ClockGuess(Clock.COLUMN, clock.unit)
-    return guessed_unit(time, step, name)
+    return _guessed_unit(time, step, name)
 
 
-def without_clock(step: float | None, name: str) -> ClockGuess:
+def _without_clock(step: float | None, name: str) -> ClockGuess:
     if step is None:
         text = "no time column and no step: give the sampling step with --step or in a mapping (clock: {step: 0.01})"
         return ClockGuess(Clock.UNKNOWN, notes=(Note("clock-unknown", Severity.ERROR, text, name),))
@@ -72,14 +72,14 @@ def without_clock(step: float | None, name: str) -> ClockGuess:
     return ClockGuess(Clock.INFERRED, step=step, notes=(Note("clock-inferred", Severity.WARNING, text, name),))
 
 
-def guessed_unit(time: FloatArray, step: float | None, name: str) -> ClockGuess:
+def _guessed_unit(time: FloatArray, step: float | None, name: str) -> ClockGuess:
     """The unit in which the recorded steps agree with the motion, or at least are those of a robot log."""
     steps = np.diff(time)
     steps = steps[np.isfinite(steps) & (steps > 0)]
     median = float(np.median(steps)) if len(steps) else 1.0
     for unit in ("s", "ms", "us", "ns"):
         dt = median * seconds(unit)
-        fits = step / UNIT_MARGIN < dt < step * UNIT_MARGIN if step is not None else MIN_STEP <= dt <= MAX_STEP
+        fits = step / _UNIT_MARGIN < dt < step * _UNIT_MARGIN if step is not None else _MIN_STEP <= dt <= _MAX_STEP
         if fits:
             if unit == "s":
                 return ClockGuess(Clock.COLUMN, "s")
@@ -89,7 +89,7 @@ def guessed_unit(time: FloatArray, step: float | None, name: str) -> ClockGuess:
     return ClockGuess(Clock.COLUMN, "s")
 
 
-def inferred_step(position: FloatArray | None, velocity: FloatArray | None) -> float | None:
+def _inferred_step(position: FloatArray | None, velocity: FloatArray | None) -> float | None:
     """The step h that makes `q[k+1] - q[k] = h (qd[k] + qd[k+1]) / 2` fit best over all joints; None when it does not fit.
 
     Least squares over all joints and samples, after thinning to moving samples; accepted when it explains

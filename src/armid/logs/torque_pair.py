@@ -21,7 +21,7 @@ from armid.logs.samples import Samples
 from armid.parameters.effects import Effects, TorqueSide
 from armid.signals.differentiate import Differentiator, derivatives
 
-LARGEST_LAG = 1.5e-3
+_LARGEST_LAG = 1.5e-3
 """[s] Torque changes by some 100 N m/s in an exciting motion: a lag of this much is 0.15 N m, as much as friction's own
 scatter."""
 
@@ -104,24 +104,24 @@ def pair_lags(samples: Samples) -> FloatArray:
             )
             y.append(difference[part, j][kept])
         A = np.vstack(rows)
-        if len(A) < FEWEST_MOVING:
+        if len(A) < _FEWEST_MOVING:
             continue
         norms = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
         out[j] = -(np.linalg.lstsq(A / norms, np.concatenate(y), rcond=None)[0] / norms)[0]
     return out
 
 
-STANDSTILL = 0.02
+_STANDSTILL = 0.02
 """Of a joint's largest speed: slower counts as standing."""
 
-FEWEST_MOVING = 50
+_FEWEST_MOVING = 50
 """Samples in motion below which a joint shows no lag: ten per coefficient."""
 
 
 def moving(qd: FloatArray, cutoff: float | None, rate: float) -> npt.NDArray[np.bool_]:
     """Samples further than a period of the low-pass from any standstill or reversal, and from the ends, shape [n]."""
     reach = 8 if cutoff is None or not np.isfinite(cutoff) else max(8, round(rate / cutoff))
-    slow = np.abs(qd) < STANDSTILL * np.abs(qd).max(initial=0.0)
+    slow = np.abs(qd) < _STANDSTILL * np.abs(qd).max(initial=0.0)
     slow[1:] |= np.sign(qd[1:]) != np.sign(qd[:-1])
     near = np.convolve(slow, np.ones(2 * reach + 1), mode="full")[reach : reach + len(qd)] > 0.5
     near[:8] = near[-8:] = True
@@ -139,7 +139,7 @@ def check_pair(samples: Samples) -> FloatArray:
     # A joint that hardly moves shows nothing: one alone must not condemn the pair, most of them must agree.
     typical = float(np.median(lags))
     low, high = np.percentile(lags, (25.0, 75.0))
-    if abs(typical) > LARGEST_LAG and high - low < abs(typical):
+    if abs(typical) > _LARGEST_LAG and high - low < abs(typical):
         raise InputError(
             f"torque of {samples.joints[worst]}",
             f"motor and joint torque are not synchronised: about {1e3 * typical:.2g} ms apart",

@@ -16,7 +16,7 @@ CHANGE = {f"{name}/s^2": value for name, value in ANGLE.items()}
 FORCE = {"Nm": 1.0, "N": 1.0, "mNm": 1e-3, "kNm": 1e3, "Ncm": 1e-2, "kN": 1e3}
 CURRENT = {"A": 1.0, "mA": 1e-3, "permille": 1e-3, "percent": 1e-2, "pu": 1.0}
 TIME = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0}
-TEMPERATURE = {"degC": 1.0}
+_TEMPERATURE = {"degC": 1.0}
 
 UNITS: dict[Channel, dict[str, float]] = {
     Channel.POSITION: ANGLE,
@@ -29,7 +29,7 @@ UNITS: dict[Channel, dict[str, float]] = {
     Channel.COMMANDED_TORQUE: FORCE,
     Channel.EXTERNAL_TORQUE: FORCE,
     Channel.CURRENT: CURRENT,
-    Channel.TEMPERATURE: TEMPERATURE,
+    Channel.TEMPERATURE: _TEMPERATURE,
 }
 
 ALIASES = {

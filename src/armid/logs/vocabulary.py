@@ -14,7 +14,7 @@ from functools import lru_cache
 from armid.logs.log import Channel
 from armid.logs.units import ALIASES, ANGLE, CHANGE, CURRENT, FORCE, RATE, TIME, canonical
 
-ABBREVIATIONS: dict[str, Channel] = {
+_ABBREVIATIONS: dict[str, Channel] = {
     "actposse": Channel.POSITION,
     "axisact": Channel.POSITION,
     "axisactmeas": Channel.POSITION,
@@ -45,7 +45,7 @@ ABBREVIATIONS: dict[str, Channel] = {
 """Whole names that word by word would mean something else or nothing: libfranka's `state.q_d` (desired, not velocity), KUKA's
 `AIPos`, `MACur`, `$TORQUE_AXIS_ACT` and `axisQCmdT1m`, `i` for current."""
 
-QUANTITIES: dict[str, tuple[str, ...]] = {
+_QUANTITIES: dict[str, tuple[str, ...]] = {
     "position": ("q", "qpos", "pos", "position", "positions", "angle", "angles", "theta"),
     "velocity": (
         "qd",
@@ -66,7 +66,7 @@ QUANTITIES: dict[str, tuple[str, ...]] = {
     "temperature": ("temperature", "temperatures", "temp"),
 }
 
-ROLES: dict[str, tuple[str, ...]] = {
+_ROLES: dict[str, tuple[str, ...]] = {
     "commanded": (
         "commanded",
         "command",
@@ -109,7 +109,7 @@ ROLES: dict[str, tuple[str, ...]] = {
     ),
 }
 
-MEANING: dict[tuple[str, str], Channel] = {
+_MEANING: dict[tuple[str, str], Channel] = {
     ("position", ""): Channel.POSITION,
     ("position", "commanded"): Channel.COMMANDED_POSITION,
     ("position", "motor"): Channel.MOTOR_POSITION,
@@ -129,7 +129,7 @@ MEANING: dict[tuple[str, str], Channel] = {
 UNIT_OF_WORD = {"axisact": "deg", "axisactmeas": "deg", "aipos": "deg", "aspos": "deg"}
 """KRL variables and RSI: joint angles are in degrees always."""
 
-TIME_WORDS = (
+_TIME_WORDS = (
     "timestamp",
     "timestamps",
     "timecont",
@@ -156,11 +156,11 @@ TIME_WORDS = (
 )
 """A clock's name is made of these; `sample_time` or `execution_time` are durations, not clocks."""
 
-NANOSECOND_WORDS = ("nanosec", "nanosecs", "nsec", "nsecs", "nanoseconds", "nano", "ns")
+_NANOSECOND_WORDS = ("nanosec", "nanosecs", "nsec", "nsecs", "nanoseconds", "nano", "ns")
 
 CLOCK_UNITS = {"utime": "us", "ipoc": "ms"}
 
-UNIT_WORDS = {
+_UNIT_WORDS = {
     **{name.lower(): name for table in (ANGLE, RATE, CHANGE, FORCE, CURRENT, TIME) for name in table if len(name) > 1},
     **ALIASES,
     "degpers": "deg/s",
@@ -171,13 +171,13 @@ UNIT_WORDS = {
     "s": "s",
 }
 
-BRACKETS = re.compile(r"[\[(]\s*([^\])\d][^\])]*)\s*[\])]\s*$")
-INDEX = re.compile(r"^(.*?)[\s_.\-/]*[\[({]?\s*(\d{1,2})\s*[\])}]?$")
-AXIS = re.compile(r"^(.*?)[\s_.\-/\[]+[AaJj](\d{1,2})\]?$")
+_BRACKETS = re.compile(r"[\[(]\s*([^\])\d][^\])]*)\s*[\])]\s*$")
+_INDEX = re.compile(r"^(.*?)[\s_.\-/]*[\[({]?\s*(\d{1,2})\s*[\])}]?$")
+_AXIS = re.compile(r"^(.*?)[\s_.\-/\[]+[AaJj](\d{1,2})\]?$")
 """`AXIS_ACT.A1`, `tau_J1`: axes counted with a letter."""
-DEVICE = re.compile(r"_(LBR|KR|KMR)_\w+$", re.IGNORECASE)
+_DEVICE = re.compile(r"_(LBR|KR|KMR)_\w+$", re.IGNORECASE)
 """KUKA's recorders append the device: `axisQMsr_LBR_iiwa_14_R820_1[0]`."""
-MAX_NAME = 80
+_MAX_NAME = 80
 """Letters; nobody names a column at greater length, and cutting into words is quadratic."""
 
 
@@ -203,70 +203,70 @@ class ColumnName:
 def taken_apart(name: str) -> ColumnName:
     """`q_0` -> q, 0;  `act_pos_deg[3]` -> actpos, 3, deg;  `time [ms]` -> time, ms."""
     rest, unit = name.strip(), ""
-    bracket = BRACKETS.search(rest)
-    if bracket and bracket.group(1).strip().lower() in UNIT_WORDS:
-        unit, rest = UNIT_WORDS[bracket.group(1).strip().lower()], rest[: bracket.start()].strip()
-    rest, index = without_index(rest)
+    bracket = _BRACKETS.search(rest)
+    if bracket and bracket.group(1).strip().lower() in _UNIT_WORDS:
+        unit, rest = _UNIT_WORDS[bracket.group(1).strip().lower()], rest[: bracket.start()].strip()
+    rest, index = _without_index(rest)
     if not unit:
-        rest, unit = without_unit(rest)
+        rest, unit = _without_unit(rest)
     if index is None:
         # The index may stand before the unit (`q1_deg`).
-        rest, index = without_index(rest)
-    rest = DEVICE.sub("", rest)
-    parts = [letters(part) for part in re.split(r"[.:/]", rest)]
+        rest, index = _without_index(rest)
+    rest = _DEVICE.sub("", rest)
+    parts = [_letters(part) for part in re.split(r"[.:/]", rest)]
     path = tuple(dict.fromkeys(word for k in range(len(parts)) if (word := "".join(parts[k:]))))
-    return ColumnName(name=name, word=letters(rest), index=index, unit=canonical(unit) if unit else "", path=path)
+    return ColumnName(name=name, word=_letters(rest), index=index, unit=canonical(unit) if unit else "", path=path)
 
 
-def letters(text: str) -> str:
+def _letters(text: str) -> str:
     return re.sub(r"[^a-z0-9]", "", text.lower())
 
 
-def without_index(name: str) -> tuple[str, int | None]:
+def _without_index(name: str) -> tuple[str, int | None]:
     """A name and the number at its end."""
-    found = AXIS.match(name) or INDEX.match(name)
+    found = _AXIS.match(name) or _INDEX.match(name)
     return (found.group(1), int(found.group(2))) if found else (name, None)
 
 
-def without_unit(name: str) -> tuple[str, str]:
+def _without_unit(name: str) -> tuple[str, str]:
     """A name and the unit its last words are, when something is left before them."""
-    for suffix in sorted(UNIT_WORDS, key=len, reverse=True):
+    for suffix in sorted(_UNIT_WORDS, key=len, reverse=True):
         for joint in ("_", ".", " ", "-"):
             tail = joint + suffix
             if suffix.replace("_", "").isalpha() and name.lower().endswith(tail) and len(name) > len(tail):
-                return name[: -len(tail)], UNIT_WORDS[suffix]
+                return name[: -len(tail)], _UNIT_WORDS[suffix]
     return name, ""
 
 
 def meaning(column: ColumnName) -> Channel | None:
     """What a column is; of a dotted name (`rec.act_pos`, `/lbr/state/measured_torque`) its end may say it alone."""
-    return next((channel for word in column.path if (channel := meaning_of_word(word)) is not None), None)
+    return next((channel for word in column.path if (channel := _meaning_of_word(word)) is not None), None)
 
 
-def meaning_of_word(word: str) -> Channel | None:
+def _meaning_of_word(word: str) -> Channel | None:
     """What a word without separators means."""
-    if word in ABBREVIATIONS:
-        return ABBREVIATIONS[word]
-    words = cut(word, tuple(KIND))
+    if word in _ABBREVIATIONS:
+        return _ABBREVIATIONS[word]
+    words = cut(word, tuple(_KIND))
     if words is None:
         return None
-    quantities = [KIND[w] for w in words if KIND[w] in QUANTITIES]
+    quantities = [_KIND[w] for w in words if _KIND[w] in _QUANTITIES]
     if len(quantities) == 2 and "current" in quantities:
         # `current_joint_position` is where the joint is now.
         quantities.remove("current")
-    roles = {KIND[w] for w in words if KIND[w] not in QUANTITIES} - {""}
+    roles = {_KIND[w] for w in words if _KIND[w] not in _QUANTITIES} - {""}
     if len(quantities) != 1 or len(roles) > 1:
         return None
-    return MEANING.get((quantities[0], "".join(roles)))
+    return _MEANING.get((quantities[0], "".join(roles)))
 
 
-KIND = {word: kind for table in (QUANTITIES, ROLES) for kind, words in table.items() for word in words}
+_KIND = {word: kind for table in (_QUANTITIES, _ROLES) for kind, words in table.items() for word in words}
 
 
 @lru_cache(maxsize=4096)
 def cut(word: str, known: tuple[str, ...]) -> tuple[str, ...] | None:
     """A word as known words one after another, longest first; None when it is not made of them."""
-    if not word or len(word) > MAX_NAME:
+    if not word or len(word) > _MAX_NAME:
         return None
     best: list[tuple[str, ...] | None] = [()] + [None] * len(word)
     for end in range(1, len(word) + 1):
@@ -290,10 +290,10 @@ def clock_name(column: ColumnName) -> ClockName | None:
     """The clock a column may be; None when its name has other words than a clock's."""
     if column.index is not None:
         return None
-    squashed = letters(column.name if not BRACKETS.search(column.name) else BRACKETS.sub("", column.name))
+    squashed = _letters(column.name if not _BRACKETS.search(column.name) else _BRACKETS.sub("", column.name))
     for word in dict.fromkeys((squashed, *column.path)):
-        words = cut(word, (*TIME_WORDS, *NANOSECOND_WORDS))
+        words = cut(word, (*_TIME_WORDS, *_NANOSECOND_WORDS))
         if words is not None and set(words) - {"in", "header", "system"}:
-            stem = tuple(w for w in words if w not in (*NANOSECOND_WORDS, "sec", "secs", "seconds"))
-            return ClockName(column, stem, bool(set(words) & set(NANOSECOND_WORDS)))
+            stem = tuple(w for w in words if w not in (*_NANOSECOND_WORDS, "sec", "secs", "seconds"))
+            return ClockName(column, stem, bool(set(words) & set(_NANOSECOND_WORDS)))
     return None

@@ -164,7 +164,7 @@ class SplineBasis:
         return _scaled_to_limits(self, rng.uniform(-1.0, 1.0, size=(self.size, len(limits.lower))), limits, rng)
 
 
-START_SAMPLES = 64
+_START_SAMPLES = 64
 """Instants at which a random start is compared with the limits: only its size is set by them."""
 
 
@@ -172,7 +172,7 @@ def _scaled_to_limits(
     basis: Basis, coefficients: FloatArray, limits: MotionLimits, rng: np.random.Generator
 ) -> FloatArray:
     """Each joint's motion centred in its range and stretched until it uses half to all of its tightest limit."""
-    P = basis.matrices(np.linspace(0.0, basis.period, START_SAMPLES, endpoint=False))
+    P = basis.matrices(np.linspace(0.0, basis.period, _START_SAMPLES, endpoint=False))
     q, qd, qdd, qddd = (phi @ coefficients for phi in P)
     middle = (q.max(axis=0) + q.min(axis=0)) / 2
     room = limits.half_range
@@ -191,7 +191,7 @@ def _scaled_to_limits(
     if basis.start is not None:
         return stretched
     # The constant motion is in the family: the coefficients that are closest to it in the least-squares sense are it.
-    constant = np.linalg.lstsq(P[0], np.ones(START_SAMPLES), rcond=None)[0]
+    constant = np.linalg.lstsq(P[0], np.ones(_START_SAMPLES), rcond=None)[0]
     q = P[0] @ stretched
     return stretched + np.outer(constant, limits.middle - (q.max(axis=0) + q.min(axis=0)) / 2)
 

@@ -11,19 +11,19 @@ from armid.errors import ArmidError, InputError
 from armid.notes import Note, Severity
 from armid.robot.robot import JointKind, Robot
 
-RISE_TIME = 0.25
+_RISE_TIME = 0.25
 """[s] from rest to full velocity where no acceleration limit is known: what industrial arms take at full load."""
 
-JERK_TIME = 0.1
+_JERK_TIME = 0.1
 """[s] from zero to full acceleration where no jerk limit is known: too slow to excite structural modes near 10 Hz."""
 
-FULL_TURN = 2.0 * np.pi
+_FULL_TURN = 2.0 * np.pi
 """[rad] used to either side of a revolute joint without position limits: cables do not like more."""
 
-SLIDE_TRAVEL = 1.0
+_SLIDE_TRAVEL = 1.0
 """[m] used to either side of a prismatic joint without position limits."""
 
-DEFAULT_SPEED = 1.0
+_DEFAULT_SPEED = 1.0
 """[rad/s or m/s] where the description gives no velocity limit."""
 
 
@@ -96,12 +96,12 @@ def motion_limits(robot: Robot) -> tuple[MotionLimits, tuple[Note, ...]]:
     """The robot's limits, completed where the description is silent, and a note for each kind that was completed."""
     notes: list[Note] = []
     turns = np.array([joint.kind is JointKind.REVOLUTE for joint in robot.joints])
-    travel = np.where(turns, FULL_TURN, SLIDE_TRAVEL)
+    travel = np.where(turns, _FULL_TURN, _SLIDE_TRAVEL)
     lower = _complete(robot, "lower", -travel, notes)
     upper = _complete(robot, "upper", travel, notes)
-    velocity = _complete(robot, "velocity", np.full(robot.n_joints, DEFAULT_SPEED), notes)
-    acceleration = _complete(robot, "acceleration", velocity / RISE_TIME, notes)
-    jerk = _complete(robot, "jerk", acceleration / JERK_TIME, notes)
+    velocity = _complete(robot, "velocity", np.full(robot.n_joints, _DEFAULT_SPEED), notes)
+    acceleration = _complete(robot, "acceleration", velocity / _RISE_TIME, notes)
+    jerk = _complete(robot, "jerk", acceleration / _JERK_TIME, notes)
     return MotionLimits(lower, upper, velocity, acceleration, jerk, robot.limit("torque")), tuple(notes)
 
 

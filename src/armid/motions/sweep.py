@@ -20,45 +20,45 @@ from armid.motions.limits import motion_limits
 from armid.motions.trajectory import quintic, quintic_through, times
 from armid.robot.robot import Robot
 
-LIMIT_SHARE = 0.9
+_LIMIT_SHARE = 0.9
 """Of the limits of velocity, acceleration, jerk and torque: the rest is for the controller, which may overshoot."""
 
-SINE_SHARE = 0.75
+_SINE_SHARE = 0.75
 """Of the offset: the peak of all sines together. The velocity never comes near zero, even when the controller overshoots."""
 
-HARMONICS = (3, 5, 7)
+_HARMONICS = (3, 5, 7)
 """Of a common fundamental: none is a multiple of another, and together they repeat, so that their peaks can be kept apart."""
 
-HARMONIC_SHARES = (0.5, 1.0, 0.5)
+_HARMONIC_SHARES = (0.5, 1.0, 0.5)
 """Acceleration of each. A carrier with two side lines can be phased like a frequency modulation, whose envelope is nearly
 constant: of the sets tried this has the most acceleration (root mean square 0.66 of the peak; a single sine has 0.71)."""
 
-BELOW_CORNER = 0.9
+_BELOW_CORNER = 0.9
 """Of jerk limit / acceleration limit: middle line at which both limits are reached together, side lines included."""
 
-FREQUENCY_RANGE = (1.5, 5.0)
+_FREQUENCY_RANGE = (1.5, 5.0)
 """[Hz] Of the middle line. Inertia shows by acceleration, which every frequency reaches alike until jerk ends it: the best one is
 jerk limit / acceleration limit. Slower ones travel too far, faster ones meet the resonances of large arms."""
 
-USUAL_FREQUENCY = 4.0
+_USUAL_FREQUENCY = 4.0
 """[Hz] Of the middle line when there is no limit of jerk."""
 
-FEWEST_PERIODS = 8
+_FEWEST_PERIODS = 8
 """Of the slowest sine in the steady part."""
 
 USUAL_SECONDS = 8.0
 """[s] Of the steady part, room permitting: torque noise of 0.3 % of the limit then leaves some tenths of a per cent."""
 
-PHASES_TRIED = 400
+_PHASES_TRIED = 400
 """Random sets of phases among which the one with the lowest peaks is taken; the best of three sines is found among 100."""
 
 COUNTED = 0.8
 """Of the steady part: what the window of the analysis and its search for the steady part leave."""
 
-SMALLEST_SHARE = 0.1
+_SMALLEST_SHARE = 0.1
 """Of the amplitude the limits allow: with less room or torque than that the pose is not worth measuring at."""
 
-NYQUIST_SHARE = 0.8
+_NYQUIST_SHARE = 0.8
 """Of the Nyquist frequency: faster sines alias or meet the anti-alias filter of the drive."""
 
 RAMP = 0.5
@@ -242,7 +242,7 @@ def sweep_motion(
         signal=signal,
     )
     if signal is Signal.SINES:
-        shares = (1.0,) * len(lines) if frequencies else HARMONIC_SHARES
+        shares = (1.0,) * len(lines) if frequencies else _HARMONIC_SHARES
         amplitudes = tuple(s / (2.0 * np.pi * f) for s, f in zip(shares, lines, strict=True))
         unit = _quietest(replace(unit, amplitudes=amplitudes), _motion_bounds(robot, k))
     strong = _scale(unit, _strongest(unit, _motion_bounds(robot, k)))
@@ -254,12 +254,12 @@ def _usual_frequencies(robot: Robot, axis: int, signal: Signal) -> tuple[float, 
     """Lines (or the ends of a chirp) around the frequency at which acceleration and jerk reach their limits together."""
     limits = robot.joints[axis].limits
     corner = (
-        BELOW_CORNER * limits.jerk / (2.0 * np.pi * limits.acceleration)
+        _BELOW_CORNER * limits.jerk / (2.0 * np.pi * limits.acceleration)
         if np.isfinite(limits.jerk)
-        else USUAL_FREQUENCY
+        else _USUAL_FREQUENCY
     )
-    middle = float(np.clip(corner, *FREQUENCY_RANGE)) if np.isfinite(corner) else USUAL_FREQUENCY
-    lines = tuple(round(h * middle / HARMONICS[1], 4) for h in HARMONICS)
+    middle = float(np.clip(corner, *_FREQUENCY_RANGE)) if np.isfinite(corner) else _USUAL_FREQUENCY
+    lines = tuple(round(h * middle / _HARMONICS[1], 4) for h in _HARMONICS)
     return (lines[0], lines[-1]) if signal is Signal.CHIRP else lines
 
 
@@ -268,9 +268,9 @@ def _motion_bounds(robot: Robot, axis: int) -> tuple[float, float, float]:
     limits = motion_limits(robot)[0]
     jerk = robot.joints[axis].limits.jerk
     return (
-        LIMIT_SHARE * float(limits.velocity[axis]),
-        LIMIT_SHARE * float(limits.acceleration[axis]),
-        LIMIT_SHARE * jerk,
+        _LIMIT_SHARE * float(limits.velocity[axis]),
+        _LIMIT_SHARE * float(limits.acceleration[axis]),
+        _LIMIT_SHARE * jerk,
     )
 
 
@@ -285,16 +285,19 @@ def _peaks(motion: SweepMotion) -> tuple[float, float, float]:
 def _strongest(motion: SweepMotion, bounds: tuple[float, float, float]) -> float:
     """By how much the oscillation may grow; the offset that goes with it included."""
     v, a, j = _peaks(motion)
-    return min(bounds[0] / (v * (1.0 + 1.0 / SINE_SHARE)), bounds[1] / a, bounds[2] / j)
+    return min(bounds[0] / (v * (1.0 + 1.0 / _SINE_SHARE)), bounds[1] / a, bounds[2] / j)
 
 
 def _quietest(motion: SweepMotion, bounds: tuple[float, float, float]) -> SweepMotion:
     """The same sines with the phases that let them grow most."""
     rng = np.random.default_rng(0)
     n = len(motion.frequencies)
-    trials = [_schroeder(n), *(tuple(p) for p in rng.uniform(0.0, 2.0 * np.pi, size=(PHASES_TRIED if n > 1 else 0, n)))]
+    trials = [
+        _schroeder(n),
+        *(tuple(p) for p in rng.uniform(0.0, 2.0 * np.pi, size=(_PHASES_TRIED if n > 1 else 0, n))),
+    ]
     # Peaks repeat with the sines: two periods of a common fundamental show them, or all of it when there is none.
-    short = replace(motion, seconds=min(motion.seconds, 2.0 * max(HARMONICS) / min(motion.frequencies)))
+    short = replace(motion, seconds=min(motion.seconds, 2.0 * max(_HARMONICS) / min(motion.frequencies)))
     best = max(trials, key=lambda phases: _strongest(replace(short, phases=phases), bounds))
     return replace(motion, phases=best)
 
@@ -302,7 +305,7 @@ def _quietest(motion: SweepMotion, bounds: tuple[float, float, float]) -> SweepM
 def _scale(motion: SweepMotion, factor: float) -> SweepMotion:
     """Amplitudes times a factor, and the slowest offset that keeps the velocity away from zero."""
     grown = replace(motion, amplitudes=tuple(factor * a for a in motion.amplitudes))
-    return replace(grown, offset=_peaks(grown)[0] / SINE_SHARE)
+    return replace(grown, offset=_peaks(grown)[0] / _SINE_SHARE)
 
 
 def _room_around(robot: Robot, axis: int, position: float, within: tuple[float, float] | None) -> float:
@@ -314,11 +317,11 @@ def _room_around(robot: Robot, axis: int, position: float, within: tuple[float, 
 
 def _fit_to_room(motion: SweepMotion, room: float) -> SweepMotion:
     """As long as the room allows; smaller when it does not allow eight periods of the slowest sine."""
-    least = min(FEWEST_PERIODS / min(motion.frequencies), motion.seconds)
+    least = min(_FEWEST_PERIODS / min(motion.frequencies), motion.seconds)
     shortened = replace(motion, seconds=least)
     needed = _travel(shortened)
     if needed > room:
-        if room < SMALLEST_SHARE * needed:
+        if room < _SMALLEST_SHARE * needed:
             name = motion.joint_names[motion.axis]
             text = f"no room to move around {motion.pose[motion.axis]:.3g} within its limits"
             raise InputError(f"joint {name!r}", text, "choose a pose further inside")
@@ -346,12 +349,12 @@ def _within_torque(robot: Robot, motion: SweepMotion) -> SweepMotion:
     q, qd, qdd = motion.sample(t)
     held = inverse_dynamics(robot, q, qd, np.zeros_like(qdd), drives=True)[:, motion.axis]
     moved = inverse_dynamics(robot, q, qd, qdd, drives=True)[:, motion.axis] - held
-    spare = LIMIT_SHARE * limit - float(np.abs(held).max())
+    spare = _LIMIT_SHARE * limit - float(np.abs(held).max())
     share = spare / max(float(np.abs(moved).max()), 1e-12)
     if share >= 1.0:
         return motion
     name = motion.joint_names[motion.axis]
-    if share < SMALLEST_SHARE:
+    if share < _SMALLEST_SHARE:
         text = f"gravity and friction leave {max(spare, 0.0):.3g} of its {limit:.3g} N m for the excitation"
         raise InputError(f"joint {name!r}", text, "choose a pose that asks for less torque")
     return _scale(motion, share)
@@ -367,9 +370,9 @@ def check_frequencies(axis: str, frequencies: Sequence[float], rate_hz: float, s
         raise InputError(
             f"frequencies of {axis!r}", f"a chirp from {frequencies[0]:g} to {frequencies[1]:g} Hz", "upwards"
         )
-    if max(frequencies) > NYQUIST_SHARE * 0.5 * rate_hz:
+    if max(frequencies) > _NYQUIST_SHARE * 0.5 * rate_hz:
         raise InputError(
             f"frequencies of {axis!r}",
             f"{max(frequencies):g} Hz at {rate_hz:g} samples per second",
-            f"at most {NYQUIST_SHARE * 0.5 * rate_hz:g} Hz, a little below the Nyquist frequency",
+            f"at most {_NYQUIST_SHARE * 0.5 * rate_hz:g} Hz, a little below the Nyquist frequency",
         )

@@ -21,13 +21,13 @@ from armid.motions.transition import TransitionTrajectory
 from armid.motions.trapezoid import TrapezoidalTrajectory
 from armid.outcome import InputFile
 
-FORMAT = "armid-trajectory"
-VERSION = 1
+_FORMAT = "armid-trajectory"
+_VERSION = 1
 
-MOST_BYTES = 1_000_000_000
+_MOST_BYTES = 1_000_000_000
 """Of a table of samples: seven joints at 1 kHz for half an hour."""
 
-FIELDS: dict[str, tuple[type, tuple[str, ...], tuple[str, ...]]] = {
+_FIELDS: dict[str, tuple[type, tuple[str, ...], tuple[str, ...]]] = {
     "fourier": (FourierTrajectory, ("period", "repetitions"), ("offset", "sine", "cosine")),
     "spline": (SplineTrajectory, ("period", "repetitions"), ("values",)),
     "trapezoidal": (TrapezoidalTrajectory, (), ("waypoints", "velocity", "acceleration")),
@@ -41,7 +41,7 @@ def _as_dict(trajectory: Trajectory) -> dict[str, Any]:
     """Plain JSON values; the inverse of `_from_dict`."""
     if isinstance(trajectory, SequenceTrajectory):
         return {"kind": "sequence", "parts": [_as_dict(part) for part in trajectory.parts]}
-    for kind, (cls, scalars, arrays) in FIELDS.items():
+    for kind, (cls, scalars, arrays) in _FIELDS.items():
         if isinstance(trajectory, cls):
             head = {"kind": kind, "joint_names": list(trajectory.joint_names)}
             numbers = {name: getattr(trajectory, name) for name in scalars}
@@ -57,9 +57,9 @@ def _from_dict(values: dict[str, Any], where: str) -> Trajectory:
         if not isinstance(parts, list) or not parts:
             raise InputError(f"{where}: parts", "a sequence without parts")
         return SequenceTrajectory(tuple(_from_dict(part, f"{where}: part {k + 1}") for k, part in enumerate(parts)))
-    if kind not in FIELDS:
-        raise InputError(f"{where}: kind", f"{kind!r}", f"one of {', '.join((*FIELDS, 'sequence'))}")
-    cls, scalars, arrays = FIELDS[kind]
+    if kind not in _FIELDS:
+        raise InputError(f"{where}: kind", f"{kind!r}", f"one of {', '.join((*_FIELDS, 'sequence'))}")
+    cls, scalars, arrays = _FIELDS[kind]
     try:
         names = tuple(str(name) for name in values["joint_names"])
         numbers = {name: (int if name == "repetitions" else float)(values[name]) for name in scalars if name in values}
@@ -81,7 +81,7 @@ def _from_dict(values: dict[str, Any], where: str) -> Trajectory:
 
 def save_trajectory(trajectory: Trajectory, path: Path, *, robot: str = "") -> Path:
     """Writes the coefficients as JSON."""
-    head = {"format": FORMAT, "version": VERSION, "robot": robot}
+    head = {"format": _FORMAT, "version": _VERSION, "robot": robot}
     return write_json(path, head | _as_dict(trajectory))
 
 
@@ -103,9 +103,9 @@ def load_trajectory(path: Path) -> Trajectory:
         raise InputError(path, "no such file", "give a trajectory written by `armid design`, JSON or CSV")
     if path.suffix.lower() == ".csv":
         return _load_csv(path)
-    values = read_json(path, "a trajectory file of `armid design`", schema=FORMAT, key="format")
-    if values.get("version") != VERSION:
-        raise InputError(path, f"version {values.get('version')!r}", f"this armid reads version {VERSION}")
+    values = read_json(path, "a trajectory file of `armid design`", schema=_FORMAT, key="format")
+    if values.get("version") != _VERSION:
+        raise InputError(path, f"version {values.get('version')!r}", f"this armid reads version {_VERSION}")
     try:
         return _from_dict(values, str(path))
     except InputError:
@@ -135,7 +135,7 @@ def _load_csv(path: Path) -> SampledTrajectory:
         InputError: not such a table, or a value that is not finite, with its joint and time.
     """
     try:
-        header, *lines = read_text(path, "samples of a motion", most=MOST_BYTES).splitlines() or [""]
+        header, *lines = read_text(path, "samples of a motion", most=_MOST_BYTES).splitlines() or [""]
         names = [name.strip() for name in header.split(",")]
         n = (len(names) - 1) // 3
         if names != _csv_header(n) or n < 1:

@@ -17,14 +17,14 @@ from armid.errors import ShapeError
 from armid.motions.limits import MotionLimits
 from armid.motions.trajectory import Motion, times
 
-PEAK_VELOCITY = 15.0 / 8.0
-PEAK_ACCELERATION = 10.0 / np.sqrt(3.0)
-PEAK_JERK = 60.0
+_PEAK_VELOCITY = 15.0 / 8.0
+_PEAK_ACCELERATION = 10.0 / np.sqrt(3.0)
+_PEAK_JERK = 60.0
 
 EASE = 1.002
 """Slower than quickest by this factor: a limit touched exactly cannot be certified between samples."""
 
-SHORTEST = 1e-3
+_SHORTEST = 1e-3
 """[s]: a transition between two equal poses still has a duration."""
 
 
@@ -90,9 +90,9 @@ def quickest_transition(
     step = np.abs(np.diff(points, axis=0))
     durations = np.maximum.reduce(
         [
-            PEAK_VELOCITY * step / limits.velocity,
-            np.sqrt(PEAK_ACCELERATION * step / limits.acceleration),
-            np.cbrt(PEAK_JERK * step / limits.jerk),
+            _PEAK_VELOCITY * step / limits.velocity,
+            np.sqrt(_PEAK_ACCELERATION * step / limits.acceleration),
+            np.cbrt(_PEAK_JERK * step / limits.jerk),
         ]
     ).max(axis=1)
-    return TransitionTrajectory(joint_names, points, np.maximum(EASE * durations, SHORTEST))
+    return TransitionTrajectory(joint_names, points, np.maximum(EASE * durations, _SHORTEST))

@@ -26,17 +26,17 @@ from armid.robot.robot import Robot
 from armid.rows.torque import TorqueRows
 from armid.signals.causal import CausalDifferentiator, LocalPolynomial
 
-GAP = 1.5
+_GAP = 1.5
 """Sampling periods: a longer step is a gap, and the window of the differentiator starts anew."""
 
-SMOOTHING = 0.03
+_SMOOTHING = 0.03
 """[s] Half window of the differentiator: passes the motion of an arm up to about 10 Hz."""
 
 
-CORRELATION_TIME = 0.1
+_CORRELATION_TIME = 0.1
 """[s] Over which residuals of an identified arm remember: friction not quite as modelled. Samples count by their share of it."""
 
-WATCH = ChangeDetection()
+_WATCH = ChangeDetection()
 """How a changed arm is noticed unless something else is asked for."""
 
 
@@ -73,7 +73,7 @@ class OnlineEstimator:
         effects: Effects | None = None,
         sigma: Mapping[str, float] | None = None,
         forget: float | None = None,
-        detection: ChangeDetection | None = WATCH,
+        detection: ChangeDetection | None = _WATCH,
         half_window: int | None = None,
         base: str | None = None,
         tip: str | None = None,
@@ -84,7 +84,7 @@ class OnlineEstimator:
             _check_result(arm, own=friction is None and effects is None)
             model, prior = arm.effects, GaussianPrior.from_estimate(arm.estimate)
             source, columns = TorqueRows(arm.robot, model), arm.estimate.base
-            memory = max(CORRELATION_TIME * rate, 1.0) ** 0.5
+            memory = max(_CORRELATION_TIME * rate, 1.0) ** 0.5
             noise = sigma or {name: memory * s for name, s in arm.estimate.sigma.items()}
         else:
             words = friction or DEFAULT_FRICTION
@@ -103,7 +103,7 @@ class OnlineEstimator:
             forgetting=None if forget is None else Forgetting(forget),
             detection=detection,
         )
-        width = half_window or max(3, round(SMOOTHING * rate))
+        width = half_window or max(3, round(_SMOOTHING * rate))
         self._differentiator = CausalDifferentiator(
             LocalPolynomial(rate, width), self.robot.n_joints, len(source.channels)
         )
@@ -181,7 +181,7 @@ class OnlineEstimator:
             step = time - self._time
             if step <= 0.0:
                 return False
-            if step > GAP / self.rate:
+            if step > _GAP / self.rate:
                 self.gaps += 1
                 self._differentiator.reset()
         self._time = time

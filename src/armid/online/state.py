@@ -16,7 +16,7 @@ from armid.page import Table
 from armid.parameters.space import ParameterSpace
 from armid.robot.robot import Robot
 
-NOTABLE_REST = 0.15
+_NOTABLE_REST = 0.15
 """Of the torque so far: an arm that is to be trusted leaves less of a motion it has not seen."""
 
 
@@ -166,9 +166,9 @@ def online_checks(
         friction_sign(estimate, space).check(),
         Check(
             code="torque-explained",
-            passed=relative_error < NOTABLE_REST,
+            passed=relative_error < _NOTABLE_REST,
             value=relative_error,
-            limit=NOTABLE_REST,
+            limit=_NOTABLE_REST,
             message=f"{100 * relative_error:.1f} % of the torque so far are not explained",
             decisive=False,
         ),

@@ -129,7 +129,7 @@ class Effects:
         return self.torques is not TorqueSide.LINK
 
 
-def friction_words(text: str, *, shapes: bool = True) -> dict[str, bool]:
+def _friction_words(text: str, *, shapes: bool = True) -> dict[str, bool]:
     """Fields of `Effects` from a comma-separated list; `none` for none.
 
     Args:
@@ -172,7 +172,7 @@ def effects_of(
         InputError: words that contradict each other.
     """
     return Effects(
-        **friction_words(friction, shapes=shapes),
+        **_friction_words(friction, shapes=shapes),
         rotor_inertia=rotor_inertia,
         torques=choice("torques", torques, TorqueSide),
         payload=choice("payload", payload, PayloadRuns),

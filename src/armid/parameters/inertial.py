@@ -137,7 +137,7 @@ def to_pinocchio(inertial: npt.ArrayLike) -> FloatArray:
 
 
 # A point mass or a rod is a possible body with a singular pseudo-inertia; decimal text rounds it to either side of zero.
-INERTIAL_TOLERANCE = 1e-6
+_INERTIAL_TOLERANCE = 1e-6
 """Relative to the trace: eigenvalues of the pseudo-inertia above minus this count as non-negative."""
 
 
@@ -153,7 +153,7 @@ def inertial_problem(inertial: npt.ArrayLike) -> str | None:
         return None if not values.any() else "mass is zero but other parameters are not"
     _, _, I = to_centre_of_mass(values)
     moments = np.linalg.eigvalsh(I)
-    slack = INERTIAL_TOLERANCE * max(float(np.abs(moments).sum()), 1e-12)
+    slack = _INERTIAL_TOLERANCE * max(float(np.abs(moments).sum()), 1e-12)
     if moments[0] < -slack:
         return f"principal moment of inertia {moments[0]:g} kg m^2 is negative"
     if moments[0] + moments[1] < moments[2] - slack:

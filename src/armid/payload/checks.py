@@ -14,10 +14,10 @@ from armid.payload.synchronisation import LATE
 SEEN = 3.0
 """Standard deviations from which on a load is more than nothing."""
 
-NEAR = 3.0
+_NEAR = 3.0
 """Standard deviations by which parameters may be moved to make a possible body."""
 
-LARGEST_REST = 0.15
+_LARGEST_REST = 0.15
 """Of the torque, all joints stacked: arm and load together are held against the same limit as an arm alone, whose held-out error
 has to be below it. Ratios to the arm's own error say less: that depends on how often a motion turns around."""
 
@@ -51,9 +51,9 @@ def load_checks(mass: float, spread: float, moved: float, *, doubt: float | None
         ),
         Check(
             code="near-possible-body",
-            passed=moved <= NEAR,
+            passed=moved <= _NEAR,
             value=moved,
-            limit=NEAR,
+            limit=_NEAR,
             message=f"the nearest possible body is {moved:.1f} standard deviations away from what was measured",
             decisive=False,
         ),
@@ -81,9 +81,9 @@ def torque_check(relative: float) -> Check:
     """
     return Check(
         code="torque-explained",
-        passed=relative < LARGEST_REST,
+        passed=relative < _LARGEST_REST,
         value=relative,
-        limit=LARGEST_REST,
+        limit=_LARGEST_REST,
         message=f"arm and load leave {100 * relative:.1f} % of the torque unexplained: something else than a rigid body is "
         "carried, or this is another arm",
     )

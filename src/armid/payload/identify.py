@@ -29,7 +29,7 @@ from armid.payload.static import Rest, poses_at_rest, static_payload
 from armid.signals.causal import CausalDifferentiator, LocalPolynomial
 from armid.threads import one_blas_thread
 
-SMOOTHING = 0.05
+_SMOOTHING = 0.05
 """[s] Half window of the differentiator, sample by sample."""
 
 
@@ -168,7 +168,7 @@ def _streamed(arm: Arm, known: Result, logs: Sequence[Log], frame: str | None) -
     """The recursive estimator over the samples one by one, derivatives from past samples only."""
     log = matched(logs[0], known.robot)
     rate = 1.0 / float(np.median(np.diff(log.time)))
-    polynomial = LocalPolynomial(rate, half_window=max(3, round(SMOOTHING * rate)))
+    polynomial = LocalPolynomial(rate, half_window=max(3, round(_SMOOTHING * rate)))
     n = known.robot.n_joints
     estimator = OnlinePayload(arm, known.effects, rate=rate, frame=frame)
     for one in logs:

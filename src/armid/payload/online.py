@@ -35,10 +35,10 @@ from armid.payload.search import (
 )
 from armid.rows.torque import TorqueRows
 
-CORRELATION_TIME = 0.1
+_CORRELATION_TIME = 0.1
 """[s] Over which residuals remember: the window of the differentiator, and friction that is not quite as modelled."""
 
-LOAD_BELIEF = np.array([30.0, *[10.0] * 3, *[10.0] * 6])
+_LOAD_BELIEF = np.array([30.0, *[10.0] * 3, *[10.0] * 6])
 """[kg, kg m, kg m^2] Deviations of a load about which nothing is known: of no consequence, but for a start without infinities."""
 
 
@@ -92,8 +92,8 @@ class OnlinePayload:
         C = np.asarray(self.arm.estimate.covariance)[np.ix_(self._kept, self._kept)]
         root = np.zeros((len(own) + len(load),) * 2)
         root[: len(own), : len(own)] = np.linalg.cholesky(np.linalg.inv(correlation_matrix(C))).T / deviations(C)
-        root[len(own) :, len(own) :] = np.diag(1.0 / LOAD_BELIEF)
-        together = max(CORRELATION_TIME * rate, 1.0) ** 0.5
+        root[len(own) :, len(own) :] = np.diag(1.0 / _LOAD_BELIEF)
+        together = max(_CORRELATION_TIME * rate, 1.0) ** 0.5
         sigma = {name: together * s for name, s in self.arm.estimate.sigma.items()}
         return RecursiveEstimator(
             self._source,

@@ -20,10 +20,10 @@ from armid.parameters.inertial import INERTIAL_NAMES, N_INERTIAL, inertial_probl
 from armid.payload.checks import remainder_check
 from armid.payload.formats import franka_set_load, kuka_load_data, ur_set_target_payload
 
-QUANTITIES = ("mass", "centre_x", "centre_y", "centre_z", *INERTIAL_NAMES[4:])
+_QUANTITIES = ("mass", "centre_x", "centre_y", "centre_z", *INERTIAL_NAMES[4:])
 """What a load is described by; inertias are about its centre of mass."""
 
-UNITS = ("kg", *["m"] * 3, *["kg m^2"] * 6)
+_UNITS = ("kg", *["m"] * 3, *["kg m^2"] * 6)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class LoadParameter:
     """One number of a load.
 
     Args:
-        name: of `QUANTITIES`.
+        name: of `_QUANTITIES`.
         value: in its unit.
         standard_deviation: infinite where nothing was measured.
         low, high: ends of the 95 % interval.
@@ -98,7 +98,7 @@ class Payload(Outcome):
         return {"mass": float(deviation[0]), "centre_of_mass": deviation[1:4], "inertia": tensor(deviation[4:])}
 
     def _deviations(self) -> FloatArray:
-        """In the order of `QUANTITIES`, shape [10]."""
+        """In the order of `_QUANTITIES`, shape [10]."""
         J = jacobian(self.inertial)
         deviation = np.sqrt(np.maximum(np.diag(J @ self.covariance @ J.T), 0.0))
         return deviation if self.separated else np.concatenate([deviation[:4], np.full(6, np.inf)])
@@ -116,7 +116,7 @@ class Payload(Outcome):
                 high=float(v + NORMAL_95 * s),
                 unit=unit,
             )
-            for name, v, s, unit in zip(QUANTITIES, values, self._deviations(), UNITS, strict=True)
+            for name, v, s, unit in zip(_QUANTITIES, values, self._deviations(), _UNITS, strict=True)
         )
 
     def interval(self, name: str) -> tuple[float, float]:

@@ -42,18 +42,18 @@ from armid.rows.torque import TorqueRows
 
 COLUMNS = tuple(f"{PAYLOAD}.{name}" for name in INERTIAL_NAMES)
 
-SMALLEST_LOAD = 0.02
+_SMALLEST_LOAD = 0.02
 """[kg] A prior body needs some mass; lighter loads than this no joint torque sensor feels."""
 
-TYPICAL_RADIUS = 0.06
+_TYPICAL_RADIUS = 0.06
 """[m] Radius of gyration of a stand-in load: a compact tool of about 15 cm."""
 
-INDEPENDENT = ("iid", "per-channel")
+_INDEPENDENT = ("iid", "per-channel")
 """Covariances that take samples for independent."""
 
-SEPARATED = 0.5
+_SEPARATED = 0.5
 """A principal direction of the load's inertia counts as measured when its standard deviation is below this share of
-mass times `TYPICAL_RADIUS` squared."""
+mass times `_TYPICAL_RADIUS` squared."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -73,7 +73,7 @@ class Arm:
 
     def doubt(self, inflation: float) -> float:
         """Factor on its variances: those of independent samples are too small by what the memory of the noise makes of them."""
-        return inflation if self.estimate.covariance_kind in INDEPENDENT else 1.0
+        return inflation if self.estimate.covariance_kind in _INDEPENDENT else 1.0
 
     def over(self, space: ParameterSpace) -> FloatArray:
         """Its standard parameters in the order of a parameter vector; those of a payload are zero, shape [p]."""
@@ -167,7 +167,7 @@ class PayloadSearch:
         rows[:k, :k] = root
         rows[:k, -1] = root @ values
         doubt = _inertia_doubt(values, covariance) if k == N_INERTIAL else np.inf
-        separated = doubt < SEPARATED
+        separated = doubt < _SEPARATED
         pull = PullBack(self.prior_weight if separated else max(self.prior_weight, 1.0))
         consistent = Consistency(pull).fit(_one_factor(rows), INERTIAL_UNITS, prior)
         posterior = _posterior_covariance(rows[:k, :-1], pull, prior)
@@ -186,7 +186,7 @@ class PayloadSearch:
                 spread,
                 float(moved.max(initial=0.0)),
                 doubt=None if at_rest else doubt,
-                limit=SEPARATED,
+                limit=_SEPARATED,
             ),
             notes=_load_notes(values, moved, spread, separated=separated, at_rest=at_rest),
         )
@@ -276,11 +276,11 @@ def correlation_matrix(covariance: FloatArray) -> FloatArray:
 
 def _typical_body(values: FloatArray) -> Prior:
     """A compact body of the measured mass at the measured centre (within arm's reach of the flange)."""
-    mass = max(float(values[0]), SMALLEST_LOAD)
+    mass = max(float(values[0]), _SMALLEST_LOAD)
     centre = values[1:4] / mass
     reach = float(np.linalg.norm(centre))
     centre = centre * min(1.0, 0.5 / reach) if reach > 0.0 else centre
-    ten = from_centre_of_mass(mass, centre, mass * TYPICAL_RADIUS**2 * np.eye(3))
+    ten = from_centre_of_mass(mass, centre, mass * _TYPICAL_RADIUS**2 * np.eye(3))
     return Prior(names=COLUMNS, values=ten, scale=np.ones(N_INERTIAL), origin={PAYLOAD: "typical body"})
 
 
@@ -296,7 +296,7 @@ def _posterior_covariance(root: FloatArray, pull: PullBack, prior: Prior) -> Flo
     The typical body has the mass and the centre that were measured: it is a belief about the inertia around that centre, given
     both, and none about them. r = I_c - m radius^2 1 has the prior's curvature by inertia.
     """
-    length = TYPICAL_RADIUS
+    length = _TYPICAL_RADIUS
     scale = prior.values[0] * np.array([1.0, *[length] * 3, *[length**2] * 6])
     J = jacobian(np.asarray(prior.values))[4:]
     J[:, 0] -= length**2 * six(np.eye(3))
@@ -308,7 +308,7 @@ def _posterior_covariance(root: FloatArray, pull: PullBack, prior: Prior) -> Flo
 def _inertia_doubt(values: FloatArray, covariance: FloatArray) -> float:
     """Standard deviation of the worst direction of the load's inertia, as a share of a typical body's inertia."""
     largest = float(np.sqrt(np.linalg.eigvalsh(covariance[4:, 4:])[-1]))
-    return largest / (max(float(values[0]), SMALLEST_LOAD) * TYPICAL_RADIUS**2)
+    return largest / (max(float(values[0]), _SMALLEST_LOAD) * _TYPICAL_RADIUS**2)
 
 
 def _load_notes(

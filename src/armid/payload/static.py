@@ -18,22 +18,22 @@ from armid.payload.payload import Payload
 from armid.payload.search import COLUMNS, Arm, PayloadSearch, arm_covariance, base_of_columns
 from armid.rows.torque import TorqueRows
 
-RESTING_VELOCITY = 2e-3
+_RESTING_VELOCITY = 2e-3
 """[rad/s or m/s] Slower than this a joint is at rest: a tenth of a degree per second, above the noise of good encoders."""
 
-DIFFERENCE_TIME = 0.1
-"""[s] Over which velocity is taken: at 20 bits an encoder's noise is then below a tenth of `RESTING_VELOCITY`."""
+_DIFFERENCE_TIME = 0.1
+"""[s] Over which velocity is taken: at 20 bits an encoder's noise is then below a tenth of `_RESTING_VELOCITY`."""
 
-SHORTEST_REST = 0.3
+_SHORTEST_REST = 0.3
 """[s] Torque is averaged over at least so long."""
 
-ROUNDS = 3
+_ROUNDS = 3
 """Of noise and solution."""
 
-SMALLEST_NOISE = 0.05
+_SMALLEST_NOISE = 0.05
 """Of the noise in motion: means over a rest are better than single samples, but hardly more than this."""
 
-SETTLING = 0.15
+_SETTLING = 0.15
 """[s] Left out at the start of a rest: the arm still swings."""
 
 
@@ -93,7 +93,7 @@ def _weighted_by_friction(arm: Arm, source: TorqueRows, rest: Run) -> tuple[Esti
     wanted = [source.space.index(name) for name in COLUMNS[:4]]
     held = _static_friction(arm, source)
     sigma = held
-    for _ in range(ROUNDS):
+    for _ in range(_ROUNDS):
         weighted = information.weighted({name: 1.0 / s for name, s in sigma.items()}).select(wanted)
         solution = solve_factor(weighted.stacked(), COLUMNS[:4])
         left = rest.residuals(_scattered(solution.values, wanted, rest))
@@ -125,7 +125,7 @@ def _static_friction(arm: Arm, source: TorqueRows) -> dict[str, float]:
     levels = _coulomb_levels(arm, source.space)
     out = {}
     for k, name in enumerate(source.channels):
-        smallest = SMALLEST_NOISE * max(arm.estimate.sigma.get(name, 1.0), 1e-12)
+        smallest = _SMALLEST_NOISE * max(arm.estimate.sigma.get(name, 1.0), 1e-12)
         out[name] = max(levels.get(k, 0.0) / 3.0**0.5, smallest)
     return out
 
@@ -159,17 +159,17 @@ def poses_at_rest(log: Log, channel: Channel) -> Rest:
     """
     time, q = log.time, log[Channel.POSITION]
     velocity = np.abs(_slow_velocity(time, q)).max(axis=1)
-    still = velocity < RESTING_VELOCITY
+    still = velocity < _RESTING_VELOCITY
     edges = np.flatnonzero(np.diff(np.concatenate([[0], still.astype(int), [0]])))
     poses, torques = [], []
     for start, stop in edges.reshape(-1, 2):
-        inside = slice(int(np.searchsorted(time, time[start] + SETTLING)), stop)
-        if time[stop - 1] - time[start] >= SHORTEST_REST + SETTLING:
+        inside = slice(int(np.searchsorted(time, time[start] + _SETTLING)), stop)
+        if time[stop - 1] - time[start] >= _SHORTEST_REST + _SETTLING:
             poses.append(q[inside].mean(axis=0))
             torques.append(log[channel][inside].mean(axis=0))
     if not poses:
         raise InputError(
-            log.name, f"no stretch of {SHORTEST_REST + SETTLING:.2g} s at rest", "hold each pose for half a second"
+            log.name, f"no stretch of {_SHORTEST_REST + _SETTLING:.2g} s at rest", "hold each pose for half a second"
         )
     return Rest(np.array(poses), np.array(torques))
 
@@ -177,7 +177,7 @@ def poses_at_rest(log: Log, channel: Channel) -> Rest:
 def _slow_velocity(time: FloatArray, q: FloatArray) -> FloatArray:
     """Difference over a tenth of a second, so that neither noise nor the steps of an encoder look like motion, shape of q."""
     step = float(np.median(np.diff(time))) if len(time) > 1 else 1.0
-    half = max(1, round(0.5 * DIFFERENCE_TIME / step))
+    half = max(1, round(0.5 * _DIFFERENCE_TIME / step))
     i = np.arange(len(time))
     before, after = np.maximum(i - half, 0), np.minimum(i + half, len(time) - 1)
     return np.asarray((q[after] - q[before]) / np.maximum(time[after] - time[before], step)[:, np.newaxis])

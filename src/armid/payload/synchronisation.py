@@ -15,13 +15,13 @@ LATE = 0.004
 """[s] Torque this late (or early) passes for viscous friction and for inertia of the load: on a fast arm for several per cent of
 its mass."""
 
-BESIDE = 3
+_BESIDE = 3
 """Samples on either side of a reversal that are left out: Coulomb friction jumps there, and a low-pass blurs it."""
 
-SURE = 5.0
+_SURE = 5.0
 """Standard deviations a lag must be away from zero."""
 
-MATTERS = 3.0
+_MATTERS = 3.0
 """Standard deviations of the mass by which it may change when the lag is taken out. Drives whose currents always come a little
 late, in the runs that identified the arm as well, stay below this."""
 
@@ -44,7 +44,7 @@ def torque_lag(runs: Sequence[Run], standard: FloatArray) -> tuple[float, float]
         parts = [_moving_part(run, standard, j) for run in runs]
         slope, left = (np.concatenate(side) for side in zip(*parts, strict=True))
         energy = float(slope @ slope)
-        if len(slope) > 4 * BESIDE and energy > 0.0:
+        if len(slope) > 4 * _BESIDE and energy > 0.0:
             lag = -float(slope @ left) / energy
             noise = float(np.mean((left + lag * slope) ** 2))
             found.append(lag)
@@ -63,14 +63,14 @@ def _moving_part(run: Run, standard: FloatArray, channel: int) -> tuple[FloatArr
     joints = len(run.inputs[0]) // 3
     sign = np.sign(run.inputs[:, joints + channel % joints])
     keep = np.ones(len(sign), dtype=np.bool_)
-    for k in range(1, BESIDE + 1):
+    for k in range(1, _BESIDE + 1):
         keep[k:] &= sign[k:] == sign[:-k]
         keep[:-k] &= sign[k:] == sign[:-k]
     slope = np.zeros_like(model)
     for start, stop in run.segments:
-        if stop - start > 2 * BESIDE:
+        if stop - start > 2 * _BESIDE:
             slope[start:stop] = np.gradient(model[start:stop]) * run.rate
-            keep[start : start + BESIDE] = keep[stop - BESIDE : stop] = False
+            keep[start : start + _BESIDE] = keep[stop - _BESIDE : stop] = False
         else:
             keep[start:stop] = False
     return slope[keep], left[keep]
@@ -79,7 +79,7 @@ def _moving_part(run: Run, standard: FloatArray, channel: int) -> tuple[FloatArr
 def out_of_step(runs: Sequence[Run], standard: FloatArray) -> float:
     """Lag of torque behind position where there is one for certain [s]; zero otherwise."""
     lag, spread = torque_lag(runs, standard)
-    return lag if abs(lag) >= LATE and abs(lag) >= SURE * spread else 0.0
+    return lag if abs(lag) >= LATE and abs(lag) >= _SURE * spread else 0.0
 
 
 def in_step(run: Run, lag: float) -> Run:
@@ -105,7 +105,7 @@ def synchronisation_note(name: str, lag: float, change: float, spread: float) ->
         InputError: the answer depends on it.
     """
     text = f"torque is {1e3 * abs(lag):.0f} ms {'late' if lag > 0 else 'early'} against position"
-    if abs(change) > MATTERS * spread:
+    if abs(change) > _MATTERS * spread:
         raise InputError(
             name,
             f"{text}, which makes {change:+.2g} kg",

@@ -11,7 +11,7 @@ from armid.motions.trajectory import Trajectory
 from armid.planning.model import TorqueModel
 from armid.planning.usage import torque_deviation
 
-INSTANTS = 150
+_INSTANTS = 150
 DRAWS = 3000
 """Parameter vectors drawn: the quantile at 99 % then rests on 30 of them."""
 
@@ -28,7 +28,7 @@ def _draws_along(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Expected torque, deviation [n, n_joints], and errors of torque for drawn parameters [n, n_joints, DRAWS]."""
     # Strictly inside: at rest dry friction has no sign.
-    inside = (np.arange(INSTANTS) + 0.5) / INSTANTS
+    inside = (np.arange(_INSTANTS) + 0.5) / _INSTANTS
     q, qd, qdd = trajectory.sample(inside * trajectory.duration)
     rows = np.ascontiguousarray(model.rows(q, qd, qdd))
     drawn = model.covariance_factor @ rng.standard_normal((len(model.values), DRAWS))

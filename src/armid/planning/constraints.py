@@ -15,7 +15,7 @@ from armid.planning.reduced import ReducedDynamics
 from armid.robot.robot import Robot
 from armid.scene.scene import Scene
 
-POSITION_SLACK = 1e-9
+_POSITION_SLACK = 1e-9
 """[rad or m] Round-off of a waypoint that lies exactly on a limit."""
 
 
@@ -123,7 +123,7 @@ def check_positions(path: Path, theta: FloatArray, q: FloatArray, limits: Motion
         OutsideLimitsError: where it first leaves them.
     """
     over = np.maximum(q - limits.upper, limits.lower - q)
-    outside = (over > POSITION_SLACK).any(axis=1)
+    outside = (over > _POSITION_SLACK).any(axis=1)
     if outside.any():
         k = int(np.argmax(outside))
         j = int(np.argmax(over[k]))

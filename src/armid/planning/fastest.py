@@ -29,16 +29,16 @@ from armid.planning.timing import fastest
 from armid.planning.usage import Usage, usage_of
 from armid.scene.scene import Scene
 
-INSTANTS_PER_INTERVAL = 4
+_INSTANTS_PER_INTERVAL = 4
 """Instants at which limits are checked between two points of the grid, both ends included."""
 
-TIGHTENINGS = 2
+_TIGHTENINGS = 2
 """Rounds of tightening where a motion passes a limit between points, before slowing down as a whole."""
 
-CLOSE = 1.0001
+_CLOSE = 1.0001
 """A motion this close to its limits is slowed down rather than tightened further."""
 
-SLOWEST = 60
+_SLOWEST = 60
 """Most rounds of slowing down; each takes off what the last one left."""
 
 
@@ -129,10 +129,10 @@ def _smooth(reduced: ReducedDynamics, limits: MotionLimits, kappa: float, points
     path = EasedPath(reduced.path)
     problem, start = _eased_problem(path, reduced.model, limits, kappa, points)
     control = jerk_limited(problem, start)
-    for _ in range(TIGHTENINGS):
+    for _ in range(_TIGHTENINGS):
         trajectory = PathTrajectory(path, law_of(control))
         usage = usage_of(trajectory, reduced.model, limits, kappa, _instants(trajectory.law))
-        if usage.needed <= CLOSE:
+        if usage.needed <= _CLOSE:
             break
         problem = problem.tightened(*_by_interval(usage, problem.at, points))
         control = jerk_limited(problem, control, iterations=2)
@@ -151,7 +151,7 @@ def _eased_problem(
 
 def _by_interval(usage: Usage, at: Constraints, n: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Largest usage of speed, jerk and the limited channels on each of n intervals: one piece of the law each."""
-    per = (INSTANTS_PER_INTERVAL, -1)
+    per = (_INSTANTS_PER_INTERVAL, -1)
 
     def largest(values: FloatArray) -> FloatArray:
         return np.asarray(values.reshape(n, *per).max(axis=1))
@@ -164,7 +164,7 @@ def _by_interval(usage: Usage, at: Constraints, n: int) -> tuple[FloatArray, Flo
 
 def _instants(law: TimeLaw) -> FloatArray:
     """Instants inside every piece of a law, from just after its start to just before its end, shape [n * per interval]."""
-    inside = np.linspace(1e-6, 1.0 - 1e-6, INSTANTS_PER_INTERVAL)
+    inside = np.linspace(1e-6, 1.0 - 1e-6, _INSTANTS_PER_INTERVAL)
     return np.asarray((law.time[:-1, np.newaxis] + np.diff(law.time)[:, np.newaxis] * inside).ravel())
 
 
@@ -177,7 +177,7 @@ def _within_limits(
     alone ([Hollerbach1984]); since the arm can be held and moved slowly everywhere, some factor always suffices.
     """
     factor, current = 1.0, trajectory
-    for _ in range(SLOWEST):
+    for _ in range(_SLOWEST):
         usage = usage_of(current, model, limits, kappa, _instants(current.law))
         if usage.needed <= 1.0 + HELD:
             break

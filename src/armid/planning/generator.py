@@ -23,12 +23,12 @@ from armid.planning.reduced import ScalarDynamics
 Input = Callable[[float, float], float]
 """u as a function of theta and theta'."""
 
-SINGULAR = 1e-6
+_SINGULAR = 1e-6
 """|alpha| relative to its largest value, below which theta'' is not determined."""
 
 RELATIVE_ACCURACY, ABSOLUTE_ACCURACY = 1e-10, 1e-12
 
-STICKING = 1e-9
+_STICKING = 1e-9
 """|theta'| relative to the largest speed so far, below which dry friction may hold the motion."""
 
 
@@ -94,7 +94,7 @@ class MotionGenerator:
 
     def __post_init__(self) -> None:
         alpha = self.dynamics.alpha
-        small = np.abs(alpha) < SINGULAR * np.abs(alpha).max()
+        small = np.abs(alpha) < _SINGULAR * np.abs(alpha).max()
         crossing = np.concatenate([alpha[:-1] * alpha[1:] <= 0.0, [False]])
         if (small | crossing).any():
             raise SingularGeneratorError(float(self.dynamics.theta[int(np.argmax(small | crossing))]))
@@ -150,7 +150,7 @@ class MotionGenerator:
 
     def _direction(self, theta: float, speed: float, u: float) -> float:
         """Which way it moves on from a state; 0 when dry friction holds it."""
-        if abs(speed) > STICKING:
+        if abs(speed) > _STICKING:
             return float(np.sign(speed))
         for way in (1.0, -1.0):
             if self.acceleration(theta, 0.0, u, way) * way > 0.0:
@@ -173,7 +173,7 @@ class MotionGenerator:
 
         reversal.terminal, reversal.direction = True, -1.0  # type: ignore[attr-defined]
         border.terminal, border.direction = True, -1.0  # type: ignore[attr-defined]
-        speed = state[1] if abs(state[1]) > STICKING else 0.0
+        speed = state[1] if abs(state[1]) > _STICKING else 0.0
         return solve_ivp(
             rate,
             (t, seconds),

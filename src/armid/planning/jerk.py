@@ -23,41 +23,41 @@ from armid.arrays import FloatArray
 from armid.planning.constraints import Constraints
 from armid.planning.time_law import TimeLaw, through_states
 
-GROWTH = 2.8
+_GROWTH = 2.8
 """Largest factor on e in one iteration; the jerk constraint's tangent ends at 3."""
 
-SHRINK = 0.15
-ITERATIONS = 40
-CONVERGED = 3e-4
+_SHRINK = 0.15
+_ITERATIONS = 40
+_CONVERGED = 3e-4
 """Relative gain in duration below which iterating ends."""
 
 FAR, BOLD = 0.01, 0.3
 """While an iteration still gains more than this, the duration's curvature counts only so much: far from the end of the
 iteration the tangents of the limits, not the model of the duration, say how far to go."""
 
-NEAR = 0.35
+_NEAR = 0.35
 """Rows using less than this share of their limit at the iterate are left out, and kept from then on once they matter."""
 
-ATTEMPTS = 5
+_ATTEMPTS = 5
 """Solves per iteration: all but the last with few rows, the last with all of them."""
 
-FINE_INTERVALS = 8
+_FINE_INTERVALS = 8
 """Intervals at either end with twice the sites: an eased path changes fast there."""
 
-MOST_TIGHTENED = 1.1
+_MOST_TIGHTENED = 1.1
 """A usage beyond this is not mended by tightening alone; slowing down takes care of the rest."""
 
-WIDTH = 4
+_WIDTH = 4
 """Control points that matter at any place of a cubic spline."""
 
-GAUSS_POINTS = 4
+_GAUSS_POINTS = 4
 
 
 def sites_of(intervals: int) -> FloatArray:
     """Where limits are imposed: ends and middles of all intervals, quarters of those near the ends."""
     h = 1.0 / intervals
     coarse = np.arange(2 * intervals + 1) / 2.0
-    fine = np.arange(min(FINE_INTERVALS, intervals // 2)) + 0.25
+    fine = np.arange(min(_FINE_INTERVALS, intervals // 2)) + 0.25
     quarters = np.concatenate([fine, fine + 0.5])
     return np.sort(np.concatenate([coarse, quarters, intervals - quarters])) * h
 
@@ -92,7 +92,7 @@ class JerkProblem:
         after = np.clip(np.floor(place).astype(int), 0, self.intervals - 1)
 
         def excess(usage: FloatArray) -> FloatArray:
-            return np.clip(np.maximum(usage[before], usage[after]), 1.0, MOST_TIGHTENED)
+            return np.clip(np.maximum(usage[before], usage[after]), 1.0, _MOST_TIGHTENED)
 
         return replace(
             self,
@@ -137,7 +137,7 @@ def _basis(sigma: FloatArray, intervals: int) -> tuple[npt.NDArray[np.intp], Flo
     return first, np.array(weights)
 
 
-def jerk_limited(problem: JerkProblem, start: FloatArray, *, iterations: int = ITERATIONS) -> FloatArray:
+def jerk_limited(problem: JerkProblem, start: FloatArray, *, iterations: int = _ITERATIONS) -> FloatArray:
     """Control points of e, shape [intervals + 3].
 
     Args:
@@ -152,7 +152,7 @@ def jerk_limited(problem: JerkProblem, start: FloatArray, *, iterations: int = I
         control, kept = _improve(problem, control, kept, BOLD if gain > FAR else 1.0)
         before, duration = duration, _duration_of(control)
         gain = 1.0 - duration / before
-        if abs(gain) < CONVERGED:
+        if abs(gain) < _CONVERGED:
             break
     return control
 
@@ -165,7 +165,7 @@ def _duration_of(control: FloatArray) -> float:
 def _interval_times(control: FloatArray) -> FloatArray:
     """Time spent on each interval, shape [intervals]."""
     n = len(control) - 3
-    nodes, weights = np.polynomial.legendre.leggauss(GAUSS_POINTS)
+    nodes, weights = np.polynomial.legendre.leggauss(_GAUSS_POINTS)
     inside = (np.arange(n)[:, np.newaxis] + 0.5 * (nodes + 1.0)) / n
     return np.asarray(0.5 / n * (weights / np.sqrt(_spline_of(control)(inside))).sum(axis=1))
 
@@ -185,13 +185,13 @@ def _improve(
         New control points, and the rows to keep from now on.
     """
     first, coefficients, bound = _linear_rows(problem, control)
-    place = first[:, np.newaxis] + np.arange(WIDTH)
+    place = first[:, np.newaxis] + np.arange(_WIDTH)
     coefficients = coefficients * control[place] / bound[:, np.newaxis]
-    used = coefficients.sum(axis=1) > NEAR
+    used = coefficients.sum(axis=1) > _NEAR
     kept = _leading_rows(problem, len(used)) if not len(kept) else kept
     ratio = np.ones(len(control))
-    for attempt in range(ATTEMPTS):
-        chosen = used | kept if attempt + 1 < ATTEMPTS else np.ones_like(used)
+    for attempt in range(_ATTEMPTS):
+        chosen = used | kept if attempt + 1 < _ATTEMPTS else np.ones_like(used)
         ratio = _solve(control, _banded(first[chosen], coefficients[chosen], len(control)), curved)
         broken = ((coefficients * ratio[place]).sum(axis=1) > 1.0 + 1e-6) & ~chosen
         if not broken.any():
@@ -211,8 +211,8 @@ def _leading_rows(problem: JerkProblem, count: int) -> npt.NDArray[np.bool_]:
 
 def _banded(first: npt.NDArray[np.intp], values: FloatArray, columns: int) -> sparse.csr_matrix:
     """A sparse matrix whose rows hold four values from a first column on."""
-    indices = (first[:, np.newaxis] + np.arange(WIDTH)).ravel()
-    starts = np.arange(len(first) + 1) * WIDTH
+    indices = (first[:, np.newaxis] + np.arange(_WIDTH)).ravel()
+    starts = np.arange(len(first) + 1) * _WIDTH
     return sparse.csr_matrix((values.ravel(), indices, starts), shape=(len(first), columns))
 
 
@@ -230,7 +230,7 @@ def _solve(control: FloatArray, matrix: sparse.csr_matrix, curved: float) -> Flo
     intervals = m - 3
     sigma = np.linspace(0.0, 1.0, intervals + 1)
     first, weights = _basis(sigma, intervals)
-    value = _banded(first, weights[0] * control[first[:, np.newaxis] + np.arange(WIDTH)], m)
+    value = _banded(first, weights[0] * control[first[:, np.newaxis] + np.arange(_WIDTH)], m)
     e = np.asarray(value @ np.ones(m))
     share = np.full(intervals + 1, 1.0 / intervals)
     share[[0, -1]] *= 0.5
@@ -239,8 +239,8 @@ def _solve(control: FloatArray, matrix: sparse.csr_matrix, curved: float) -> Flo
     cost = sparse.triu(value.T @ sparse.diags(curvature) @ value, format="csc")
     linear = value.T @ (gradient - curvature * e)
     identity = sparse.identity(m, format="csr")
-    A = sparse.vstack([matrix, identity / GROWTH, -identity], format="csc")
-    b = np.concatenate([np.ones(matrix.shape[0] + m), np.full(m, -SHRINK)])
+    A = sparse.vstack([matrix, identity / _GROWTH, -identity], format="csc")
+    b = np.concatenate([np.ones(matrix.shape[0] + m), np.full(m, -_SHRINK)])
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_rel = settings.tol_gap_abs = 1e-6
@@ -248,17 +248,17 @@ def _solve(control: FloatArray, matrix: sparse.csr_matrix, curved: float) -> Flo
     solution = clarabel.DefaultSolver(cost, linear, A, b, [clarabel.NonnegativeConeT(len(b))], settings).solve()
     factors = np.asarray(solution.x)
     # A failed solve leaves the iterate as it was; its limits hold.
-    return np.clip(factors, SHRINK, GROWTH) if np.isfinite(factors).all() else np.ones(m)
+    return np.clip(factors, _SHRINK, _GROWTH) if np.isfinite(factors).all() else np.ones(m)
 
 
 def _linear_rows(problem: JerkProblem, control: FloatArray) -> tuple[npt.NDArray[np.intp], FloatArray, FloatArray]:
     """All rows linearised at the control points: first control point, four coefficients, bound; one per limit, side and site."""
     first, weights = _basis(problem.at.reduced.theta, problem.intervals)
-    around = control[first[:, np.newaxis] + np.arange(WIDTH)]
+    around = control[first[:, np.newaxis] + np.arange(_WIDTH)]
     e, slope = (weights[0] * around).sum(axis=1), (weights[1] * around).sum(axis=1)
     rows = [_speed_rows(problem), *_channel_rows(problem, 0.5 * slope, e), *_jerk_rows(problem, e)]
     terms = np.array([row[:3] for row in rows])
-    coefficients = np.einsum("rks,ksw->rsw", terms, weights).reshape(-1, WIDTH)
+    coefficients = np.einsum("rks,ksw->rsw", terms, weights).reshape(-1, _WIDTH)
     bounds = np.concatenate([row[3] for row in rows])
     return np.tile(first, len(rows)), coefficients, bounds
 

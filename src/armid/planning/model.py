@@ -170,9 +170,9 @@ def _torque_channels(rows: TorqueRows) -> tuple[int, ...]:
     return tuple(range(len(rows.channels) - n, len(rows.channels)))
 
 
-FRICTION_ROLES = {role.value: role for role in Role if role is not Role.RIGID}
+_FRICTION_ROLES = {role.value: role for role in Role if role is not Role.RIGID}
 
 
 def _roles(parameters: Iterable[Parameter]) -> tuple[Role, ...]:
     """What each parameter stands for; friction of either side of a drive counts as friction."""
-    return tuple(FRICTION_ROLES.get(parameter.drive_quantity or "", Role.RIGID) for parameter in parameters)
+    return tuple(_FRICTION_ROLES.get(parameter.drive_quantity or "", Role.RIGID) for parameter in parameters)

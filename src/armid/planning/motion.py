@@ -28,10 +28,10 @@ UNVALIDATED = "UNVALIDATED"
 HELD = 1e-9
 """Relative excess of a limit that counts as holding it: round-off."""
 
-FILE_RATE_HZ = 1000.0
+_FILE_RATE_HZ = 1000.0
 """Of sampled files, unless something else is asked for: what arm controllers take."""
 
-SAMPLING = 3.0
+_SAMPLING = 3.0
 """Standard deviations of a share of `DRAWS` draws by which it may differ from the probability asked for."""
 
 
@@ -157,7 +157,7 @@ class Plan(Outcome):
             "notes": [note.as_dict() for note in self.notes],
         }
 
-    def save(self, folder: str | FilePath, *, rate_hz: float = FILE_RATE_HZ) -> tuple[FilePath, ...]:
+    def save(self, folder: str | FilePath, *, rate_hz: float = _FILE_RATE_HZ) -> tuple[FilePath, ...]:
         """Writes `plan.json` (samples and derivatives), `plan.csv`, `plan-joint-trajectory.yaml` and `plan.html`.
 
         Their names say UNVALIDATED when the result behind the plan is not to be trusted.
@@ -206,7 +206,7 @@ def _plan_checks(plan: Plan) -> tuple[Check, ...]:
         ),
     ]
     if plan.probability is not None and plan.confidence is not None:
-        spread = SAMPLING * float(np.sqrt(plan.confidence * (1.0 - plan.confidence) / DRAWS))
+        spread = _SAMPLING * float(np.sqrt(plan.confidence * (1.0 - plan.confidence) / DRAWS))
         least = plan.confidence - spread
         checks.append(
             Check(

@@ -16,10 +16,10 @@ from armid.errors import InputError
 from armid.motions.trajectory import Trajectory, times
 from armid.planning.errors import SingularPathError
 
-DEGREE = 5
+_DEGREE = 5
 """Jerk needs a continuous third derivative of the path."""
 
-SAME_POINT = 1e-9
+_SAME_POINT = 1e-9
 """[rad or m] Waypoints closer than this are the same point: far below any encoder."""
 
 STANDSTILL = 1e-6
@@ -66,14 +66,14 @@ class SplinePath:
     def __post_init__(self) -> None:
         points = read_only(samples("waypoints", self.waypoints, len(self.joint_names)))
         object.__setattr__(self, "waypoints", points)
-        least = 2 if self.straight_ends else DEGREE + 1
+        least = 2 if self.straight_ends else _DEGREE + 1
         if len(points) < least:
             raise InputError(
                 "path", f"{len(points)} waypoint(s)", f"at least {'two' if least == 2 else least} are needed"
             )
         steps = np.linalg.norm(np.diff(points, axis=0), axis=1)
-        if (steps < SAME_POINT).any():
-            k = int(np.argmax(steps < SAME_POINT))
+        if (steps < _SAME_POINT).any():
+            k = int(np.argmax(steps < _SAME_POINT))
             raise SingularPathError(
                 f"waypoints {k + 1} and {k + 2}",
                 "are the same point, so the path has no direction there",
@@ -95,7 +95,7 @@ class SplinePath:
         zero = np.zeros(len(self.joint_names))
         straight = [(2, zero), (3, zero)]
         ends = (straight, straight) if self.straight_ends else None
-        spline = make_interp_spline(self.knots, self.waypoints, k=DEGREE, bc_type=ends)
+        spline = make_interp_spline(self.knots, self.waypoints, k=_DEGREE, bc_type=ends)
         return spline, *(spline.derivative(order) for order in (1, 2, 3))
 
     def derivatives(self, theta: npt.ArrayLike) -> Derivatives:
@@ -136,7 +136,7 @@ class TrajectoryPath:
         return f"{theta:.4g} s into the motion it follows, {100 * theta / self.length:.1f} % of the path"
 
 
-EASED = 0.15
+_EASED = 0.15
 """Share of the parameter at either end over which an eased path gathers speed."""
 
 
@@ -163,16 +163,16 @@ class EasedPath:
     def inner(self, sigma: npt.ArrayLike) -> Derivatives:
         """The original parameter and its three derivatives, each of shape [n]."""
         s = np.clip(times(sigma), 0.0, 1.0)
-        z = np.clip(np.minimum(s, 1.0 - s) / EASED, 0.0, 1.0)
-        scale = self.path.length / (1.0 - 0.8 * EASED)
-        rise = EASED * (2.0 * z**3 - 2.0 * z**4 + 0.6 * z**5)
-        middle = np.minimum(s, 1.0 - s) - EASED + 0.6 * EASED
+        z = np.clip(np.minimum(s, 1.0 - s) / _EASED, 0.0, 1.0)
+        scale = self.path.length / (1.0 - 0.8 * _EASED)
+        rise = _EASED * (2.0 * z**3 - 2.0 * z**4 + 0.6 * z**5)
+        middle = np.minimum(s, 1.0 - s) - _EASED + 0.6 * _EASED
         near = scale * np.where(z < 1.0, rise, middle)
         sign = np.where(s <= 0.5, 1.0, -1.0)
         value = np.where(s <= 0.5, near, self.path.length - near)
         first = scale * z**2 * (6.0 - 8.0 * z + 3.0 * z**2)
-        second = sign * scale * 12.0 * z * (1.0 - z) ** 2 / EASED
-        third = scale * 12.0 * (1.0 - z) * (1.0 - 3.0 * z) / EASED**2
+        second = sign * scale * 12.0 * z * (1.0 - z) ** 2 / _EASED
+        third = scale * 12.0 * (1.0 - z) * (1.0 - 3.0 * z) / _EASED**2
         return value, first, second, third
 
     def derivatives(self, theta: npt.ArrayLike) -> Derivatives:

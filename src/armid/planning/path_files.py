@@ -21,9 +21,9 @@ from armid.robot.document import Field, document
 from armid.robot.robot import Robot
 from armid.robot.shapes import read_pose
 
-FORMAT = "armid-path/1"
+_FORMAT = "armid-path/1"
 
-KEYS = (
+_KEYS = (
     "format",
     "description",
     "start",
@@ -38,7 +38,7 @@ KEYS = (
     "waypoints_deg",
 )
 
-TRACED = 400
+_TRACED = 400
 """Points at which a trajectory that is no Fourier series is traced; its pauses are dropped."""
 
 
@@ -119,8 +119,8 @@ def _number(text: str, where: str) -> float:
 
 def parse_path(text: str, where: str, robot: Robot) -> Path:
     """A path from the text of a YAML file."""
-    top = Field(document(text, where), f"{where}:").keys(KEYS, required=("format",))
-    top["format"].choice((FORMAT,))
+    top = Field(document(text, where), f"{where}:").keys(_KEYS, required=("format",))
+    top["format"].choice((_FORMAT,))
     kinds = [key for key in ("line", "arc", "waypoints", "waypoints_deg") if key in top]
     if len(kinds) != 1:
         raise InputError(where, f"{len(kinds)} of line, arc and waypoints", "exactly one says what the path is")
@@ -178,7 +178,7 @@ def _trace(trajectory: Trajectory) -> Path:
     """
     if isinstance(trajectory, FourierTrajectory):
         trajectory = trajectory.repeated(1)
-    t = np.linspace(0.0, trajectory.duration, 20 * TRACED)
+    t = np.linspace(0.0, trajectory.duration, 20 * _TRACED)
     q, qd, _ = trajectory.sample(t)
     speed = np.linalg.norm(qd, axis=1)
     if isinstance(trajectory, FourierTrajectory) and speed.min() > STANDSTILL * speed.max():
@@ -186,5 +186,5 @@ def _trace(trajectory: Trajectory) -> Path:
     travelled = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(q, axis=0), axis=1))])
     if not travelled[-1] > 0.0:
         raise InputError("path", "the trajectory stands still", "a path needs somewhere to go")
-    at = np.interp(np.linspace(0.0, travelled[-1], TRACED), travelled, t)
+    at = np.interp(np.linspace(0.0, travelled[-1], _TRACED), travelled, t)
     return SplinePath(trajectory.joint_names, trajectory.sample(at)[0], straight_ends=False)

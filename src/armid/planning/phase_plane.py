@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-SCAN = 8
+_SCAN = 8
 """Speeds tried from below before bisecting: finds the first gap if friction should make one."""
 
-BISECTIONS = 32
-ROOT_ITERATIONS = 2
+_BISECTIONS = 32
+_ROOT_ITERATIONS = 2
 """sqrt(x) at the far end of an interval depends on u itself; each pass shrinks the error by the change across the interval."""
 
 SMALL = 1e-12
@@ -117,7 +117,7 @@ def accelerations(
     # The least and the largest u see different speeds at the far end.
     for side in range(2):
         root = np.sqrt(x)
-        for _ in range(ROOT_ITERATIONS):
+        for _ in range(_ROOT_ITERATIONS):
             work[0], work[1] = own_low, own_high
             _at_point(i + 1, x, root, 2.0 * step, table, limits, k2, S, work)
             if work[0] > work[1]:
@@ -146,15 +146,15 @@ def _highest(
     if not _reaches(i, 0.0, top, step, table, limits, k2, S, out, work):
         return -1.0
     good, bad = 0.0, -1.0
-    for k in range(1, SCAN + 1):
-        x = cap * (k / SCAN) ** 2
+    for k in range(1, _SCAN + 1):
+        x = cap * (k / _SCAN) ** 2
         if not _reaches(i, x, top, step, table, limits, k2, S, out, work):
             bad = x
             break
         good = x
     if bad < 0.0:
         return cap
-    for _ in range(BISECTIONS):
+    for _ in range(_BISECTIONS):
         x = 0.5 * (good + bad)
         if _reaches(i, x, top, step, table, limits, k2, S, out, work):
             good = x

@@ -11,10 +11,10 @@ from armid.planning import phase_plane
 from armid.planning.constraints import Constraints
 from armid.planning.errors import StuckError
 
-RETRIES = 60
+_RETRIES = 60
 """How often a point that turns out to lead nowhere is excluded before giving up; none is needed without strong friction."""
 
-EXCLUDED = 0.97
+_EXCLUDED = 0.97
 """What is left of the squared speed at such a point."""
 
 
@@ -56,7 +56,7 @@ def fastest(constraints: Constraints, *, start_speed: float = 0.0, end_speed: fl
     tops, x, u = np.zeros(len(theta)), np.zeros(len(theta)), np.zeros(len(theta) - 1)
     last = len(theta) - 1
     bad = phase_plane.backward(caps, last, min(end_speed**2, caps[last]), theta, *common, tops)
-    for _ in range(RETRIES):
+    for _ in range(_RETRIES):
         if bad >= 0:
             raise StuckError(path.place(float(theta[bad])), "no speed is possible there that leads on to the end")
         if start_speed**2 > tops[0] * (1.0 + 1e-9):
@@ -68,6 +68,6 @@ def fastest(constraints: Constraints, *, start_speed: float = 0.0, end_speed: fl
             return SpeedProfile(theta, x, tops)
         if stuck == 0 or x[stuck] <= 0.0:
             break
-        caps[stuck] = EXCLUDED * x[stuck]
+        caps[stuck] = _EXCLUDED * x[stuck]
         bad = phase_plane.backward(caps, stuck, caps[stuck], theta, *common, tops)
     raise StuckError(path.place(float(theta[max(stuck, 0)])), "the limits leave no acceleration that leads on")

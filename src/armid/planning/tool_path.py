@@ -16,19 +16,19 @@ from armid.planning.errors import UnreachableError
 from armid.planning.path import SplinePath
 from armid.robot.robot import Robot
 
-POINTS = 160
+_POINTS = 160
 """Waypoints of the joint path; the spline between them stays within micrometres of the tool path for arcs of a metre."""
 
-STAGES = 40
+_STAGES = 40
 """Steps from the start to each pose; each step is small enough for one or two Newton iterations."""
 
-CORRECTIONS = 3
-POLISH = 12
+_CORRECTIONS = 3
+_POLISH = 12
 
-DAMPING = 1e-3
+_DAMPING = 1e-3
 """Of the pseudo-inverse [m or rad per rad]: small against the singular values of any pose worth driving through."""
 
-REACHED = 1e-7
+_REACHED = 1e-7
 """[m, rad] Largest pose error of a point that counts as reached."""
 
 
@@ -112,7 +112,7 @@ def tool_path(
     *,
     frame: str | None = None,
     orientation: bool = True,
-    points: int = POINTS,
+    points: int = _POINTS,
 ) -> SplinePath:
     """The joint path whose frame follows a curve.
 
@@ -134,15 +134,15 @@ def tool_path(
     share = np.linspace(0.0, 1.0, points)
     rows = 6 if orientation else 3
     q = np.tile(q0, (points, 1))
-    for stage in range(1, STAGES + 1):
-        goal = curve.poses(share * stage / STAGES)
-        for _ in range(CORRECTIONS):
-            q = q + _correction(robot, q, goal, frame, rows, DAMPING)
+    for stage in range(1, _STAGES + 1):
+        goal = curve.poses(share * stage / _STAGES)
+        for _ in range(_CORRECTIONS):
+            q = q + _correction(robot, q, goal, frame, rows, _DAMPING)
     goal = curve.poses(share)
-    for _ in range(POLISH):
+    for _ in range(_POLISH):
         q = q + _correction(robot, q, goal, frame, rows, 0.0)
     missed = np.abs(_pose_error(forward_kinematics(robot, q, frame), goal)[:, :rows]).max(axis=1)
-    bad = ~(missed < REACHED)
+    bad = ~(missed < _REACHED)
     if bad.any():
         k = int(np.argmax(bad))
         raise UnreachableError(

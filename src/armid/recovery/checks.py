@@ -11,7 +11,7 @@ from armid.outcome import Check
 from armid.recovery.elements import ElementError
 from armid.recovery.gravity import FOREIGN
 
-DISAGREEMENT = 10.0
+_DISAGREEMENT = 10.0
 """Gravity and inertia that share no model fit together at least this many times worse than apart."""
 
 
@@ -40,9 +40,9 @@ def agreement_checks(disagreement: Mapping[str, float]) -> list[Check]:
     return [
         Check(
             code="one-arm",
-            passed=ratio < DISAGREEMENT,
+            passed=ratio < _DISAGREEMENT,
             value=ratio,
-            limit=DISAGREEMENT,
+            limit=_DISAGREEMENT,
             message=f"{name}: {_disagreement_text(name, ratio)}",
             subject=name,
         )
@@ -63,7 +63,7 @@ def disagreement_notes(disagreement: Mapping[str, float]) -> list[Note]:
     return [
         Note("gravity-inertia-disagree", Severity.ERROR, _disagreement_text(name, ratio), name)
         for name, ratio in disagreement.items()
-        if ratio >= DISAGREEMENT
+        if ratio >= _DISAGREEMENT
     ]
 
 

@@ -28,10 +28,10 @@ from armid.recovery.silent_channels import Silence, SilentChannel, silent_channe
 from armid.robot.robot import Robot
 from armid.rows.torque import space_of
 
-MODEL_SHARE = 1e-6
+_MODEL_SHARE = 1e-6
 """Of a quantity's energy: a worse joint fit than this is no round-off."""
 
-BODY_SHARE = 1e-4
+_BODY_SHARE = 1e-4
 """Of a channel's size: the noise it is given when bodies are fitted, so that the conic program stays well scaled."""
 
 
@@ -112,7 +112,7 @@ def disagreements(
         part = samples.only(name)
         own, shared = (sum(e.mean_square for e in element_errors(robot, part, fit, effects)) for fit in (alone, joint))
         size = sum(e.size**2 for e in element_errors(robot, part, joint, effects))
-        out[name] = float(np.sqrt(shared / max(own, 1e-300))) if shared > MODEL_SHARE * size else 1.0
+        out[name] = float(np.sqrt(shared / max(own, 1e-300))) if shared > _MODEL_SHARE * size else 1.0
     return out
 
 
@@ -121,6 +121,6 @@ def possible_bodies(
 ) -> ConsistentEstimate | None:
     """Full standard parameters that reproduce the data and belong to bodies that can exist."""
     sizes = {c.name: float(np.sqrt(np.sum(c.factor[:, -1] ** 2) / max(c.count, 1.0))) for c in information.channels}
-    weights = {n: 1.0 / max(joint.sigma[n], BODY_SHARE * sizes[n], 1e-9) for n in sizes}
+    weights = {n: 1.0 / max(joint.sigma[n], _BODY_SHARE * sizes[n], 1e-9) for n in sizes}
     belief = prior or nominal_prior(robot, information.parameters)
     return Consistency().fit(information.weighted(weights), space_of(robot, effects).units, belief)

@@ -23,25 +23,25 @@ from armid.robot.robot import Robot
 from armid.rows.gravity import GravityRows
 from armid.rows.inertia_matrix import InertiaMatrixRows
 
-ROUND_OFF = 1e-6
+_ROUND_OFF = 1e-6
 """Relative error of a fit that single precision on the wire explains."""
 
-CLEARLY_BETTER = 3.0
+_CLEARLY_BETTER = 3.0
 """Ratio of errors from which another direction of gravity is the real one, and no accident of noise."""
 
 FOREIGN = 0.05
 """Relative error of a fit: a controller that evaluates a model of this arm is never that far from every such model."""
 
-SLIGHT = np.deg2rad(3.0)
+_SLIGHT = np.deg2rad(3.0)
 """[rad] A base that was set up carelessly; beyond this it was mounted otherwise."""
 
-FROM_MOTION = 0.3
+_FROM_MOTION = 0.3
 """Share of what gravity does not explain that velocity and acceleration do: then it was no gravity vector."""
 
-OPPOSED = -0.7
+_OPPOSED = -0.7
 """Correlation with the description's gravity torques; masses that differ by half still agree in sign."""
 
-POSES = 120
+_POSES = 120
 """Used for the search: enough for the few first moments, quick enough to try many directions."""
 
 
@@ -80,14 +80,14 @@ def _direction(robot: Robot, q: FloatArray, g: FloatArray) -> Down:
 
     corners = [np.array(d, dtype=np.float64) for d in product((-1, 0, 1), repeat=3) if d > (0, 0, 0)]
     starts = sorted([described / size, *corners], key=error)[:2]
-    best = min((minimize(error, d, method="Nelder-Mead", options=SEARCH) for d in starts), key=lambda found: found.fun)
+    best = min((minimize(error, d, method="Nelder-Mead", options=_SEARCH) for d in starts), key=lambda found: found.fun)
     down = best.x / np.linalg.norm(best.x)
     if down @ described < 0.0:
         down = -down
     return Down(size * down, float(best.fun), error(described / size))
 
 
-SEARCH = {"xatol": 1e-7, "fatol": 1e-12, "maxfev": 250}
+_SEARCH = {"xatol": 1e-7, "fatol": 1e-12, "maxfev": 250}
 
 
 def _relative_error(A: FloatArray, y: FloatArray) -> float:
@@ -123,14 +123,14 @@ def _inertia_suspicions(robot: Robot, samples: ControllerSamples, M: FloatArray,
     rows = InertiaMatrixRows(robot, effects)
     j, k = np.array(rows.entries).T
     error = _fit_error(rows, samples.q, M[:, j, k])
-    if error < ROUND_OFF:
+    if error < _ROUND_OFF:
         return []
     if not effects.rotor_inertia:
         with_rotors = InertiaMatrixRows(robot, Effects(rotor_inertia=True))
         ratio = error / max(_fit_error(with_rotors, samples.q, M[:, j, k]), 1e-15)
-        if ratio > CLEARLY_BETTER:
+        if ratio > _CLEARLY_BETTER:
             text = f"rotor inertias on the diagonal explain it {ratio:.2g} times better: give --rotor-inertia"
-            return [_suspicion("rotors-included", "inertia", ratio, CLEARLY_BETTER, text)]
+            return [_suspicion("rotors-included", "inertia", ratio, _CLEARLY_BETTER, text)]
     if error > FOREIGN:
         text = "no arm of this geometry has these inertia matrices: other lengths or joint order, degrees, or another matrix"
         return [_suspicion("not-inertia", "inertia", error, FOREIGN, text)]
@@ -139,22 +139,22 @@ def _inertia_suspicions(robot: Robot, samples: ControllerSamples, M: FloatArray,
 
 def _gravity_suspicions(robot: Robot, samples: ControllerSamples, g: FloatArray) -> list[Check]:
     correlation = _correlation(robot, samples.q, g)
-    if correlation < OPPOSED:
+    if correlation < _OPPOSED:
         text = "opposed to the description's own gravity torques: a reversed sign, or an arm that hangs; give --gravity"
-        return [_suspicion("gravity-reversed", "gravity", correlation, OPPOSED, text)]
+        return [_suspicion("gravity-reversed", "gravity", correlation, _OPPOSED, text)]
     error = _fit_error(GravityRows(robot), samples.q, g)
-    if error < ROUND_OFF:
+    if error < _ROUND_OFF:
         return []
     moving = _motion_share(robot, samples, g)
-    if moving > FROM_MOTION:
+    if moving > _FROM_MOTION:
         text = (
             f"velocity and acceleration explain {100 * moving:.0f} % of what gravity does not: torque read in motion; "
             "read the controller's gravity vector, or stand still"
         )
-        return [_suspicion("not-static", "gravity", moving, FROM_MOTION, text)]
-    some = slice(None, None, max(1, len(samples) // POSES))
+        return [_suspicion("not-static", "gravity", moving, _FROM_MOTION, text)]
+    some = slice(None, None, max(1, len(samples) // _POSES))
     down = _direction(robot, samples.q[some], g[some])
-    if down.error_described > CLEARLY_BETTER * down.error and down.error < FOREIGN:
+    if down.error_described > _CLEARLY_BETTER * down.error and down.error < FOREIGN:
         return [_mounting(down, down.angle(np.array(robot.gravity)))]
     if error > FOREIGN:
         text = (
@@ -177,16 +177,16 @@ def _mounting(down: Down, angle: float) -> Check:
     vector = ", ".join(f"{x:.4g}" for x in down.gravity)
     ratio = down.error_described / max(down.error, 1e-15)
     words = f"gravity along ({vector}) m/s^2 explains the data {ratio:.2g} times better than the description's"
-    if angle < SLIGHT:
+    if angle < _SLIGHT:
         text = f"the base is tilted by {np.rad2deg(angle):.2g} degrees: {words}; give it with --gravity"
-        return _suspicion("tilted-base", "gravity", angle, SLIGHT, text, decisive=False)
+        return _suspicion("tilted-base", "gravity", angle, _SLIGHT, text, decisive=False)
     text = f"mounted otherwise than described, {np.rad2deg(angle):.0f} degrees off: {words}; give it with --gravity"
-    return _suspicion("mounting", "gravity", angle, SLIGHT, text)
+    return _suspicion("mounting", "gravity", angle, _SLIGHT, text)
 
 
 def _fit_error(rows: RowSource, q: FloatArray, y: FloatArray) -> float:
     """Relative error of the best fit, over some of the poses."""
-    some = slice(None, None, max(1, len(q) // POSES))
+    some = slice(None, None, max(1, len(q) // _POSES))
     A = evaluate_rows(rows, q[some])
     return _relative_error(A.reshape(-1, A.shape[-1]), y[some].ravel())
 

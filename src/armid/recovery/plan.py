@@ -26,7 +26,7 @@ from armid.rows.inertia_matrix import InertiaMatrixRows
 from armid.scene.scene import build_scene
 from armid.threads import one_blas_thread
 
-ROUNDS = 30
+_ROUNDS = 30
 """Draws of as many poses as wanted: an arm that is free in one of thirty random poses still gets its poses."""
 
 
@@ -142,9 +142,9 @@ def random_poses(robot: Robot, count: int, rng: np.random.Generator, *, free: bo
         return rng.uniform(lower, upper, size=(count, robot.n_joints))
     scene = build_scene(robot, None, self_collision=True)
     kept: list[FloatArray] = []
-    for _ in range(ROUNDS):
+    for _ in range(_ROUNDS):
         poses = rng.uniform(lower, upper, size=(count, robot.n_joints))
         kept.append(poses[scene.is_free(poses)] if len(scene) else poses)
         if sum(map(len, kept)) >= count:
             return np.concatenate(kept)[:count]
-    raise InputError(robot.name, f"links touch in almost all of {ROUNDS * count} random poses", "check its shapes")
+    raise InputError(robot.name, f"links touch in almost all of {_ROUNDS * count} random poses", "check its shapes")

@@ -27,10 +27,10 @@ from armid.robot.robot import Robot
 from armid.threads import one_blas_thread
 from armid.words import numbers
 
-HELD_OUT = 1.0 / 6.0
+_HELD_OUT = 1.0 / 6.0
 """Of the poses when no others are given for validation: 200 of 1200, as in [Gaz2014]."""
 
-CUTOFF = 1.0
+_CUTOFF = 1.0
 """[Hz] Low-pass on a motion, as in [Gaz2014] sec. VI."""
 
 SamplesInput = str | Path | ControllerSamples
@@ -49,7 +49,7 @@ def recover(
     bodies: bool = True,
     prior: Prior | None = None,
     gravity: str | Sequence[float] | None = None,
-    cutoff_hz: float = CUTOFF,
+    cutoff_hz: float = _CUTOFF,
     accept: Sequence[str] = (),
     base: str | None = None,
     tip: str | None = None,
@@ -77,7 +77,7 @@ def recover(
     down = None if gravity is None else numbers("gravity", gravity, 3, "0,0,-9.81")
     arm = robot_of(robot, base=base, tip=tip, gravity=down)
     data = samples_of(samples, arm)
-    training, validation = data.held_out(HELD_OUT) if validate is None else (data, samples_of(validate, arm))
+    training, validation = data.held_out(_HELD_OUT) if validate is None else (data, samples_of(validate, arm))
     found = recover_model(arm, training, validation, bodies=bodies, prior=prior, rotors=rotor_inertia)
     given = {"samples": samples, "held-out": validate, "along": along, "torque": torque, "tool": tool}
     settings = {"rotor_inertia": rotor_inertia, "bodies": bodies, "gravity": arm.gravity.tolist()}

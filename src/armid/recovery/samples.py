@@ -26,13 +26,13 @@ from armid.robot.robot import JointKind, Robot
 from armid.rows.gravity import GravityRows
 from armid.rows.inertia_matrix import InertiaMatrixRows
 
-ASYMMETRY = 1e-3
+_ASYMMETRY = 1e-3
 """Relative to the largest entry: an inertia matrix less symmetric than this is something else (a Jacobian, a row order)."""
 
-LONG_NAMES = {"g": "gravity", "M": "inertia"}
+_LONG_NAMES = {"g": "gravity", "M": "inertia"}
 """Symbols used in files, and our words for them; both are understood."""
 
-SMALL_ANGLES = 10.0
+_SMALL_ANGLES = 10.0
 """[rad] No revolute joint turns three half turns either way: larger positions are degrees."""
 
 
@@ -119,7 +119,7 @@ def read_samples(path: Path, robot: Robot) -> ControllerSamples:
 
 def _from_npz(path: Path) -> dict[str, Any]:
     arrays = read_arrays(path, "controller data: an npz or csv as in docs/formats.md")
-    return {LONG_NAMES.get(name, name): value for name, value in arrays.items()}
+    return {_LONG_NAMES.get(name, name): value for name, value in arrays.items()}
 
 
 def _from_csv(path: Path, robot: Robot) -> dict[str, Any]:
@@ -193,7 +193,7 @@ def _reordered(field: str, value: FloatArray, order: list[int]) -> FloatArray:
 
 def _check_positions(path: Path, robot: Robot, q: FloatArray) -> None:
     turning = [joint.kind is JointKind.REVOLUTE for joint in robot.joints]
-    if any(turning) and float(np.abs(q[:, turning]).max(initial=0.0)) > SMALL_ANGLES:
+    if any(turning) and float(np.abs(q[:, turning]).max(initial=0.0)) > _SMALL_ANGLES:
         largest = float(np.abs(q[:, turning]).max())
         raise InputError(path, f"a joint position of {largest:.4g} rad", "positions are in rad; convert from degrees")
 
@@ -202,7 +202,7 @@ def _check_inertia(path: Path, robot: Robot, M: FloatArray) -> None:
     """An inertia matrix is symmetric with a positive diagonal."""
     size = float(np.abs(M).max(initial=0.0))
     skew = np.abs(M - np.swapaxes(M, 1, 2)).max(axis=0)
-    if float(skew.max(initial=0.0)) > ASYMMETRY * size:
+    if float(skew.max(initial=0.0)) > _ASYMMETRY * size:
         j, k = (int(i) for i in np.unravel_index(np.argmax(skew), skew.shape))
         raise InputError(
             path, f"M[{j + 1},{k + 1}] and M[{k + 1},{j + 1}] differ by {skew[j, k]:.3g}", "expected inertia matrices"

@@ -15,7 +15,7 @@ from armid.identifiability.structure import structural_rows
 from armid.kernels.source import RowSource
 from armid.notes import Note, Severity
 
-SILENT = 1e-9
+_SILENT = 1e-9
 """Relative to the largest value of its quantity: a channel that never exceeds this is zero. Interfaces transmit single
 precision at worst, 6e-8 of the value itself, but a zero is transmitted as zero."""
 
@@ -70,7 +70,7 @@ def silent_channels(
         scale = float(np.abs(y).max(initial=0.0))
         for k, name in enumerate(source.channels):
             largest = float(np.abs(y[:, k]).max(initial=0.0))
-            quiet = largest <= SILENT * scale
+            quiet = largest <= _SILENT * scale
             if ranks[name] == 0:
                 out.append(SilentChannel(name, Silence.STRUCTURAL if quiet else Silence.DISCARDED, largest))
             elif quiet:

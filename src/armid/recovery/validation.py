@@ -21,7 +21,7 @@ from armid.recovery.samples import ControllerSamples
 if TYPE_CHECKING:
     from armid.recovery.recovery import Recovery
 
-STANDSTILL = 0.02
+_STANDSTILL = 0.02
 """[rad/s or m/s] Slower than this a joint is at rest and static friction can hold any torque up to the Coulomb level."""
 
 FILTER_ORDER = 4
@@ -128,7 +128,7 @@ def torque_test(found: Recovery, data: Samples) -> TorqueTest:
     Raises:
         InputError: nothing moves, or nothing but motor torque was recorded.
     """
-    if not (np.abs(data.qd) > STANDSTILL).any():
+    if not (np.abs(data.qd) > _STANDSTILL).any():
         raise InputError(data.segments[0].log, "no joint moves", "a motion; poses at rest go to --validate")
     if Channel.LINK_TORQUE not in data.torques:
         there = ", ".join(c.value for c in data.torques)

@@ -20,9 +20,9 @@ from armid.recursion.scalars import Scalar
 from armid.robot.elementary import Elementary
 from armid.robot.robot import Joint, Robot
 
-ANGLE_DENOMINATOR = 10**8
+_ANGLE_DENOMINATOR = 10**8
 """A fraction with this denominator comes within 1e-16 of any number."""
-LENGTH_DENOMINATOR = 10**12
+_LENGTH_DENOMINATOR = 10**12
 """Lengths are decimals in text; anything beyond a picometre is round-off of an earlier conversion."""
 ANGLE_PREFIX = "angle:"
 """Marks a constant angle that is to be met as one exact `Angle`."""
@@ -39,7 +39,7 @@ class Angle:
 def exact_number(value: float) -> Fraction:
     """The short decimal or fraction a float stands for."""
     short = Fraction(value).limit_denominator(10**4)
-    return short if abs(float(short) - value) < 1e-14 else Fraction(value).limit_denominator(LENGTH_DENOMINATOR)
+    return short if abs(float(short) - value) < 1e-14 else Fraction(value).limit_denominator(_LENGTH_DENOMINATOR)
 
 
 def exact_angle(value: float) -> tuple[Fraction, Fraction]:
@@ -52,7 +52,7 @@ def exact_angle(value: float) -> tuple[Fraction, Fraction]:
             (Fraction(0), Fraction(-1)),
         )[round(value / (pi / 2)) % 4]
     half = tan(value / 2)
-    return _half_angle(Fraction(half).limit_denominator(ANGLE_DENOMINATOR))
+    return _half_angle(Fraction(half).limit_denominator(_ANGLE_DENOMINATOR))
 
 
 def _half_angle(t: Fraction) -> tuple[Fraction, Fraction]:

@@ -17,22 +17,22 @@ from armid.parameters.inertial import to_centre_of_mass
 from armid.report import plots
 from armid.robot.robot import Robot
 
-PALETTE = (plots.BLUE, plots.ORANGE, plots.GREEN, plots.PINK, plots.SKY, plots.YELLOW, plots.GREY)
+_PALETTE = (plots.BLUE, plots.ORANGE, plots.GREEN, plots.PINK, plots.SKY, plots.YELLOW, plots.GREY)
 
 
 def consistency_section(result: Result) -> Section:
     blocks: tuple[Block, ...] = (
-        Paragraph(how_found(result)),
-        Paragraph(in_words(result)),
-        margin_table(result),
-        mass_matrix_table(result),
-        cost_table(result),
-        ellipsoid_figure(result.robot),
+        Paragraph(_how_found(result)),
+        Paragraph(_in_words(result)),
+        _margin_table(result),
+        _mass_matrix_table(result),
+        _cost_table(result),
+        _ellipsoid_figure(result.robot),
     )
     return Section("consistency", "Physical consistency", blocks)
 
 
-WAYS = {
+_WAYS = {
     "lmi": "the convex program over positive definite pseudo-inertias (lmi), whose optimum is global",
     "successive-lmi": "convex programs in a row (successive-lmi), which take in what is known about centres of mass",
     "log-cholesky": "smooth refinement of the convex program in log-cholesky coordinates",
@@ -40,7 +40,7 @@ WAYS = {
 }
 
 
-def how_found(result: Result) -> str:
+def _how_found(result: Result) -> str:
     """Method, pull, and what the parameters rest on."""
     c = result.consistent
     count = Counter(c.determined_by)
@@ -48,13 +48,13 @@ def how_found(result: Result) -> str:
         f" {note.message[0].upper()}{note.message[1:]}." for note in c.notes if note.code.startswith("bound")
     )
     return (
-        f"Found by {WAYS.get(c.method, c.method)}, pulled towards the prior ({c.regulariser}). {count['data']} parameters rest "
+        f"Found by {_WAYS.get(c.method, c.method)}, pulled towards the prior ({c.regulariser}). {count['data']} parameters rest "
         f"on the data, {count['both']} on data and prior, {count['prior']} on the prior alone; see the table of parameters."
         + notes
     )
 
 
-def in_words(result: Result) -> str:
+def _in_words(result: Result) -> str:
     k = result.certificates
     return (
         f"Smallest eigenvalue of the mass matrix of the consistent estimate over {k.configurations} configurations: "
@@ -66,7 +66,7 @@ def in_words(result: Result) -> str:
     )
 
 
-def cost_table(result: Result) -> Table:
+def _cost_table(result: Result) -> Table:
     return Table(
         ("joint", "torque cost of consistency"),
         tuple((name, plots.percent(float(cost), 2)) for name, cost in result.certificates.torque_cost.items()),
@@ -75,7 +75,7 @@ def cost_table(result: Result) -> Table:
     )
 
 
-def margin_table(result: Result) -> Table:
+def _margin_table(result: Result) -> Table:
     margin = margins(result.consistent)
     return Table(
         ("body", "smallest pseudo-inertia eigenvalue", "over the largest"),
@@ -85,7 +85,7 @@ def margin_table(result: Result) -> Table:
     )
 
 
-def mass_matrix_table(result: Result) -> Table:
+def _mass_matrix_table(result: Result) -> Table:
     """[Halper2024]'s check: positive definite along a motion and over the joint range, also for the unconstrained estimate."""
     free = with_standard(
         result.described, dict(zip(result.estimate.base.parameters, result.estimate.standard, strict=True))
@@ -109,9 +109,9 @@ def mass_matrix_table(result: Result) -> Table:
     )
 
 
-def ellipsoid_figure(robot: Robot) -> Figure:
+def _ellipsoid_figure(robot: Robot) -> Figure:
     # A slightly bent arm shows its links better than a stretched one.
-    q = np.full((1, robot.n_joints), BEND)
+    q = np.full((1, robot.n_joints), _BEND)
     surfaces = tuple(
         surface(robot, q, i)
         for i, link in enumerate(robot.links)
@@ -126,12 +126,12 @@ def ellipsoid_figure(robot: Robot) -> Figure:
             "legend": {"orientation": "v", "x": 1.0, "y": 0.85, "yanchor": "top", "xanchor": "right"},
         },
         "Each link as the solid ellipsoid of uniform density with its mass, centre and inertia, in the base frame with all "
-        f"joints at {BEND:g}.",
+        f"joints at {_BEND:g}.",
         height=520,
     )
 
 
-BEND = 0.4
+_BEND = 0.4
 """Joint position [rad or m] at which links are drawn."""
 
 
@@ -144,4 +144,6 @@ def surface(robot: Robot, q: Any, i: int) -> dict[str, Any]:
     squares = 2.5 / mass * (moments.sum() - 2.0 * moments)
     T = forward_kinematics(robot, q, link.name)[0]
     half = np.sqrt(np.maximum(squares, 1e-8))
-    return plots.ellipsoid(T[:3, :3] @ centre + T[:3, 3], half, T[:3, :3] @ axes, link.name, PALETTE[i % len(PALETTE)])
+    return plots.ellipsoid(
+        T[:3, :3] @ centre + T[:3, 3], half, T[:3, :3] @ axes, link.name, _PALETTE[i % len(_PALETTE)]
+    )

@@ -21,17 +21,17 @@ from armid.notes import Note, Severity
 from armid.page import Block, Figure, Paragraph, Report, Section, Table
 from armid.report.plots import BLUE, GREEN, GREY, ORANGE, axes, line, points, short
 
-MM = 1e3
+_MM = 1e3
 """Metres to millimetres and radians to milliradians."""
-BINS = 40
-PARAMETER_COLUMNS = ("parameter", "correction", "standard deviation", "tolerance", "unit")
-CORRECTIONS = "Corrections to nominal values."
-COLOURS = (BLUE, ORANGE, GREEN, GREY)
-MOST_ON_MAP = 2000
+_BINS = 40
+_PARAMETER_COLUMNS = ("parameter", "correction", "standard deviation", "tolerance", "unit")
+_CORRECTIONS = "Corrections to nominal values."
+_COLOURS = (BLUE, ORANGE, GREEN, GREY)
+_MOST_ON_MAP = 2000
 """Points of the map; more only hide each other."""
 
 
-def calibration_report(calibration: Calibration) -> Report:
+def _calibration_report(calibration: Calibration) -> Report:
     """Everything the page of a calibration shows."""
     sections = [_error_section(calibration), _map_section(calibration), _parameter_section(calibration)]
     if calibration.enough:
@@ -46,7 +46,7 @@ def calibration_report(calibration: Calibration) -> Report:
     )
 
 
-def stored_report(calibration: StoredCalibration) -> Report:
+def _stored_report(calibration: StoredCalibration) -> Report:
     """The page of a calibration read from its folder: what does not need the measurements."""
     rows = tuple(
         (p.name, *_scaled(p.value, p.standard_deviation, p.tolerance, p.unit))
@@ -62,7 +62,7 @@ def stored_report(calibration: StoredCalibration) -> Report:
             Section(
                 "errors", "Errors before and after", (error_table_of(calibration.errors), *_stored_bars(calibration))
             ),
-            Section("parameters", "What was found", (Table(PARAMETER_COLUMNS, rows, caption=CORRECTIONS),)),
+            Section("parameters", "What was found", (Table(_PARAMETER_COLUMNS, rows, caption=_CORRECTIONS),)),
             Section("notes", "Notes", tuple(_note_paragraphs(calibration.notes))),
         ),
     )
@@ -77,7 +77,7 @@ def _stored_bars(calibration: StoredCalibration) -> list[Block]:
             bar = {
                 "type": "bar",
                 "x": [name.replace("_", " ") for name in SHOWN],
-                "y": [MM * found[name].mean for name in SHOWN],
+                "y": [_MM * found[name].mean for name in SHOWN],
                 "marker": {"color": BLUE},
             }
             layout = axes("", f"mean {kind} error [{unit}]")
@@ -85,13 +85,13 @@ def _stored_bars(calibration: StoredCalibration) -> list[Block]:
     return out
 
 
-def compensation_report(compensation: Compensation) -> Report:
+def _compensation_report(compensation: Compensation) -> Report:
     """The page of compensated targets: how far joints had to move, and what is left."""
     change = np.abs(compensation.q - compensation.wanted.q)
     figures = tuple(
         Figure(
             f"{name}-error",
-            (points(np.arange(1.0, len(errors) + 1.0), MM * errors, name, BLUE),),
+            (points(np.arange(1.0, len(errors) + 1.0), _MM * errors, name, BLUE),),
             axes("target", f"{name} error left [{unit}]"),
             f"What is left of the {name} of each target.",
             half=True,
@@ -102,8 +102,8 @@ def compensation_report(compensation: Compensation) -> Report:
         )
     )
     moved = tuple(
-        points(np.arange(1.0, len(change) + 1.0), MM * change[:, k], joint, colour)
-        for k, (joint, colour) in enumerate(zip(compensation.robot.joint_names, cycle(COLOURS), strict=False))
+        points(np.arange(1.0, len(change) + 1.0), _MM * change[:, k], joint, colour)
+        for k, (joint, colour) in enumerate(zip(compensation.robot.joint_names, cycle(_COLOURS), strict=False))
     )
     changes = Figure("change", moved, axes("target", "change [mrad, mm]"), "How far every joint is moved.")
     return Report(
@@ -130,7 +130,7 @@ def _error_section(calibration: Calibration) -> Section:
         for kind, unit, errors in (("position", "mm", table.position), ("orientation", "mrad", table.orientation)):
             if len(errors):
                 s = statistics(errors)
-                rows.append((label, kind, MM * s.mean, MM * s.median, MM * s.max, unit))
+                rows.append((label, kind, _MM * s.mean, _MM * s.median, _MM * s.max, unit))
     blocks: list[Block] = [
         Paragraph(f"Held out: {held.method}."),
         Table(("", "", "mean", "median", "max", "unit"), tuple(rows)),
@@ -147,12 +147,12 @@ def _histograms(before: ErrorTable, after: ErrorTable) -> list[Block]:
         ("orientation", "mrad", before.orientation, after.orientation),
     ):
         if len(a):
-            edges = np.linspace(0.0, MM * max(float(a.max()), float(b.max())), BINS + 1)
+            edges = np.linspace(0.0, _MM * max(float(a.max()), float(b.max())), _BINS + 1)
             bars = [
                 {
                     "type": "bar",
                     "x": short(edges[:-1] + np.diff(edges) / 2),
-                    "y": np.histogram(MM * x, edges)[0].tolist(),
+                    "y": np.histogram(_MM * x, edges)[0].tolist(),
                     "name": name,
                     "marker": {"color": colour},
                     "opacity": 0.6,
@@ -170,7 +170,7 @@ def _map_section(calibration: Calibration) -> Section:
     blocks: list[Block] = []
     places, errors = _mapped_errors(calibration)
     if len(places):
-        every = max(1, len(places) // MOST_ON_MAP)
+        every = max(1, len(places) // _MOST_ON_MAP)
         cloud = {
             "type": "scatter3d",
             "mode": "markers",
@@ -179,7 +179,7 @@ def _map_section(calibration: Calibration) -> Section:
             "z": short(places[::every, 2], 4),
             "marker": {
                 "size": 3,
-                "color": short(MM * errors[::every], 3),
+                "color": short(_MM * errors[::every], 3),
                 "colorscale": "Viridis",
                 "showscale": True,
                 "colorbar": {"title": {"text": "mm"}},
@@ -197,7 +197,7 @@ def _map_section(calibration: Calibration) -> Section:
     after = calibration.errors_after
     for name, values in calibration.measurements.conditions.items():
         if len(after.position):
-            cloud = points(values[after.position_rows], MM * after.position, "after", BLUE)
+            cloud = points(values[after.position_rows], _MM * after.position, "after", BLUE)
             blocks.append(
                 Figure(f"trend-{name}", (cloud,), axes(name, "position error [mm]"), f"Against {name}.", half=True)
             )
@@ -235,7 +235,7 @@ def _parameter_section(calibration: Calibration) -> Section:
         )
         if (names := calibration.with_status(status))
     ]
-    table = Table(PARAMETER_COLUMNS, rows, caption=CORRECTIONS)
+    table = Table(_PARAMETER_COLUMNS, rows, caption=_CORRECTIONS)
     return Section("parameters", "What was found", (table, *held))
 
 
@@ -249,7 +249,7 @@ def _enough_section(enough: Sequence[PoseCount]) -> Section:
     """Error against the number of configurations."""
     n = np.array([row.configurations for row in enough])
     curves = [
-        line(n, MM * np.array(errors), name, colour, dash=dash)
+        line(n, _MM * np.array(errors), name, colour, dash=dash)
         for errors, name, colour, dash in (
             ([row.observed for row in enough], "observed on the rest", ORANGE, "solid"),
             ([row.predicted_total for row in enough], "predicted, with the noise of the check", BLUE, "dash"),
@@ -277,7 +277,7 @@ def _notes_section(calibration: Calibration) -> Section:
     """Everything else a reader must know."""
     blocks = _note_paragraphs(calibration.notes)
     noise = ", ".join(
-        f"{setup} {part} {MM * value:.4g} {'mm' if part != 'orientation' else 'mrad'}"
+        f"{setup} {part} {_MM * value:.4g} {'mm' if part != 'orientation' else 'mrad'}"
         for (setup, part), value in calibration.fit.after.noise.model.items()
     )
     blocks.append(Paragraph(f"Noise beyond the instrument's own, as estimated: {noise}."))

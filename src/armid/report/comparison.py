@@ -13,9 +13,9 @@ from armid.identification.thresholds import FAR_APART
 from armid.page import Block, Cell, Figure, Paragraph, Report, Section, Table
 from armid.report import plots
 
-FAR = FAR_APART.value
-SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star")
-COLOURS = (plots.BLUE, plots.ORANGE, plots.GREEN, plots.PINK, plots.YELLOW, plots.SKY, plots.GREY)
+_FAR = FAR_APART.value
+_SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star")
+_COLOURS = (plots.BLUE, plots.ORANGE, plots.GREEN, plots.PINK, plots.YELLOW, plots.SKY, plots.GREY)
 
 
 def comparison_report(answer: ResultComparison) -> Report:
@@ -27,7 +27,7 @@ def comparison_report(answer: ResultComparison) -> Report:
         verdict="",
         reasons=(),
         sections=(
-            overview(names, results),
+            _overview(names, results),
             held_out(names, results),
             differences(names, answer.rows),
             parameters(names, answer.rows),
@@ -36,7 +36,7 @@ def comparison_report(answer: ResultComparison) -> Report:
     )
 
 
-def overview(names: Sequence[str], results: Sequence[Result]) -> Section:
+def _overview(names: Sequence[str], results: Sequence[Result]) -> Section:
     rows: list[tuple[Cell, ...]] = []
     for name, r in zip(names, results, strict=True):
         rows.append(
@@ -94,7 +94,7 @@ def held_out(names: Sequence[str], results: Sequence[Result]) -> Section:
             "name": name,
             "x": list(joints),
             "y": plots.short([e[j].rmse if j in e else np.nan for j in joints]),
-            "marker": {"color": COLOURS[k % 7], "pattern": {"shape": ("", "/", ".", "x", "-", "|", "+")[k % 7]}},
+            "marker": {"color": _COLOURS[k % 7], "pattern": {"shape": ("", "/", ".", "x", "-", "|", "+")[k % 7]}},
         }
         for k, (name, e) in enumerate(zip(names, errors, strict=True))
     )
@@ -111,7 +111,7 @@ def differences(names: Sequence[str], rows: Sequence[Agreement]) -> Section:
             "name": names[k],
             "x": [r.name for r in rows],
             "y": plots.short([r.differences[k] for r in rows]),
-            "marker": {"size": 7, "color": COLOURS[k % 7], "symbol": SYMBOLS[k % 7]},
+            "marker": {"size": 7, "color": _COLOURS[k % 7], "symbol": _SYMBOLS[k % 7]},
         }
         for k in range(1, len(names))
     )
@@ -125,7 +125,7 @@ def differences(names: Sequence[str], rows: Sequence[Agreement]) -> Section:
             "y1": y,
             "line": {"color": plots.GREY, "dash": "dot", "width": 1},
         }
-        for y in (-FAR, FAR)
+        for y in (-_FAR, _FAR)
     ]
     layout = {
         "xaxis": {"tickangle": 90, "tickfont": {"size": 10}},
@@ -137,12 +137,12 @@ def differences(names: Sequence[str], rows: Sequence[Agreement]) -> Section:
         f"{r.name} in {names[k]} ({r.differences[k]:+.1f})"
         for r in rows
         for k in range(1, len(names))
-        if abs(r.differences[k]) > FAR
+        if abs(r.differences[k]) > _FAR
     ]
     text = (
-        f"Further apart than {FAR:g} standard deviations: " + ", ".join(far) + "."
+        f"Further apart than {_FAR:g} standard deviations: " + ", ".join(far) + "."
         if far
-        else f"No parameter differs by more than {FAR:g} standard deviations."
+        else f"No parameter differs by more than {_FAR:g} standard deviations."
     )
     figure = Figure("differences", traces, layout, "Dotted: three standard deviations of the difference.", height=420)
     return Section("differences", "Differences", (Paragraph(text, "bad" if far else "good"), figure))
@@ -159,7 +159,7 @@ def parameters(names: Sequence[str], rows: Sequence[Agreement]) -> Section:
         for k in range(len(names)):
             line += [r.values[k], 1.96 * r.standard_deviations[k]] + ([r.differences[k]] if k else [])
         cells.append(tuple(None if isinstance(c, float) and isnan(c) else c for c in line))
-    tones = tuple("bad" if any(abs(d) > FAR for d in r.differences) else "" for r in rows)
+    tones = tuple("bad" if any(abs(d) > _FAR for d in r.differences) else "" for r in rows)
     table = Table(
         tuple(header),
         tuple(cells),

@@ -19,8 +19,8 @@ from armid.report.plots import BLUE, COLOURS, DASHES, GREY, ORANGE, axes, line, 
 from armid.rows.nominal_torque import NominalTorque
 from armid.rows.torque import TorqueRows
 
-PLOT_RATE_HZ = 50.0
-WEAKEST = 8
+_PLOT_RATE_HZ = 50.0
+_WEAKEST = 8
 
 
 def design_report(design: Design) -> Report:
@@ -42,7 +42,7 @@ def design_report(design: Design) -> Report:
     )
 
 
-def sequential_report(plan: SequentialDesign) -> Report:
+def _sequential_report(plan: SequentialDesign) -> Report:
     """The experiments of a plan, each with the motion of the joints that move in it."""
     sections = [Section("plan", "The experiments", plan._tables())]
     for k, stage in enumerate(plan.stages, start=1):
@@ -108,7 +108,7 @@ def _motion_section(design: Design) -> Section:
 
 def _limit_fractions(design: Design) -> tuple[FloatArray, dict[str, FloatArray]]:
     """Times, and each limited quantity over its limit (margins taken off), shape [n_samples, n_joints]."""
-    t = grid(design.trajectory.duration, PLOT_RATE_HZ)
+    t = grid(design.trajectory.duration, _PLOT_RATE_HZ)
     q, qd, qdd = design.trajectory.sample(t)
     limits = design.limits
     torque = evaluate_rows(NominalTorque(design.robot), np.hstack([q, qd, qdd]))[:, :, 0]
@@ -122,7 +122,7 @@ def _limit_fractions(design: Design) -> tuple[FloatArray, dict[str, FloatArray]]
 
 def _path_section(design: Design) -> Section:
     """Where the tip goes."""
-    t = grid(design.trajectory.duration, PLOT_RATE_HZ)
+    t = grid(design.trajectory.duration, _PLOT_RATE_HZ)
     p = forward_kinematics(design.robot, design.trajectory.sample(t)[0])[:, :3, 3]
     path = {
         "type": "scatter3d",
@@ -171,7 +171,7 @@ def _deviation_section(design: Design) -> Section:
     bars = {"type": "bar", "x": names, "y": short(100.0 * relative[known]), "marker": {"color": BLUE}, "name": ""}
     layout = axes("", "standard deviation [% of nominal]", showlegend=False)
     layout["yaxis"]["type"] = "log"
-    order = [int(k) for k in np.argsort(-np.where(known, relative, 0.0))[:WEAKEST] if known[k]]
+    order = [int(k) for k in np.argsort(-np.where(known, relative, 0.0))[:_WEAKEST] if known[k]]
     rows = tuple((design.base.names[k], _percent(relative[k]), float(design.deviations[k])) for k in order)
     blocks: list[Block] = [
         Figure("deviations", (bars,), layout, "Expected for the assumed torque noise, over the nominal value.", 360),

@@ -19,9 +19,9 @@ from armid.rows.torque import TorqueRows
 def friction_section(result: Result) -> Section:
     """Measured torque minus the predicted rigid-body and rotor part, over velocity, with the identified curve."""
     blocks: list[Block] = [
-        friction_figure(result, channel)
+        _friction_figure(result, channel)
         for channel in channels_of(result)
-        if "inputs" in channel[3] and channel[1] < result.described.n_joints and has_friction(result, channel[1])
+        if "inputs" in channel[3] and channel[1] < result.described.n_joints and _has_friction(result, channel[1])
     ]
     if not blocks:
         return Section(
@@ -32,10 +32,10 @@ def friction_section(result: Result) -> Section:
         "show a shape the model lacks."
         + (" The part that grows with the load is taken off the points." if result.effects.load else "")
     )
-    return Section("friction", "Friction", (lead, *shape_tables(result), *blocks))
+    return Section("friction", "Friction", (lead, *_shape_tables(result), *blocks))
 
 
-def shape_tables(result: Result) -> tuple[Table, ...]:
+def _shape_tables(result: Result) -> tuple[Table, ...]:
     """Friction parameters with deviations, beside the held-out error of linear friction; empty without shapes."""
     record = result.friction
     if record is None:
@@ -46,7 +46,7 @@ def shape_tables(result: Result) -> tuple[Table, ...]:
     for name, found in record.joints.items():
         row = errors.get(name)
         worth: tuple[Cell, ...] = (None, None, "") if row is None else (row.rmse_linear, row.rmse, row.word)
-        rows.append((name, *worth, *(with_deviation(found.get(quantity)) for quantity in quantities)))
+        rows.append((name, *worth, *(_with_deviation(found.get(quantity)) for quantity in quantities)))
     header = ("joint", "held-out RMSE, linear", "with shape", "beyond chance", *quantities)
     caption = (
         f"Linear friction with {', '.join(record.shapes)}, beside linear friction alone. Values of the unconstrained estimate "
@@ -56,18 +56,18 @@ def shape_tables(result: Result) -> tuple[Table, ...]:
     return (Table(header, tuple(rows), caption=caption),)
 
 
-def with_deviation(item: Measured | None) -> str:
+def _with_deviation(item: Measured | None) -> str:
     if item is None:
         return ""
     s = item.standard_deviation
     return f"({item.value:.3g})" if np.isinf(s) else f"{item.value:.4g} ± {s:.2g}"
 
 
-def has_friction(result: Result, k: int) -> bool:
+def _has_friction(result: Result, k: int) -> bool:
     return any(f"joint{k + 1}.{quantity}" in result.consistent.names for quantity in ("viscous", "coulomb"))
 
 
-def friction_figure(result: Result, channel: Channel) -> Figure:
+def _friction_figure(result: Result, channel: Channel) -> Figure:
     name, k, run, a = channel
     n = result.described.n_joints
     values = dict(zip(result.consistent.names, result.consistent.values, strict=True))
@@ -76,14 +76,14 @@ def friction_figure(result: Result, channel: Channel) -> Figure:
     # The rows carry the direction of friction as the fit saw it, low-passed like the torque.
     direction = a["inputs"][:, 3 * n + k] if a["inputs"].shape[1] >= 4 * n else np.sign(qd)
     rest = a["measured"][:, k] - a["consistent"][:, k] + viscous * qd + coulomb * direction + offset
-    rest = rest + shape_torque(result, k, a["inputs"], values)
+    rest = rest + _shape_torque(result, k, a["inputs"], values)
     x = np.unique(np.concatenate([np.linspace(qd.min(), qd.max(), 200), [-1e-9, 1e-9]]))
     torque_unit, speed_unit = units(result, k)
     return Figure(
         f"friction-{run}-{k}",
         (
             plots.points(qd, rest, "measured", plots.SKY),
-            plots.line(x, friction_curve(result, k, x, values), "identified", plots.ORANGE, width=2.2),
+            plots.line(x, _friction_curve(result, k, x, values), "identified", plots.ORANGE, width=2.2),
         ),
         plots.axes(f"velocity [{speed_unit}]", f"friction [{torque_unit}]", title={"text": titled(result, name, run)}),
         height=270,
@@ -91,7 +91,7 @@ def friction_figure(result: Result, channel: Channel) -> Figure:
     )
 
 
-def shape_torque(result: Result, k: int, inputs: FloatArray, values: Mapping[str, float]) -> FloatArray:
+def _shape_torque(result: Result, k: int, inputs: FloatArray, values: Mapping[str, float]) -> FloatArray:
     """Torque of the shapes that the curve of joint k shows, as the rows had them, shape [n_samples]."""
     first, out = 4 * result.described.n_joints, np.zeros(len(inputs))
     for place, column in enumerate(TorqueRows(result.described, result.effects).shape_columns):
@@ -100,7 +100,7 @@ def shape_torque(result: Result, k: int, inputs: FloatArray, values: Mapping[str
     return out
 
 
-def friction_curve(result: Result, k: int, x: FloatArray, values: Mapping[str, float]) -> FloatArray:
+def _friction_curve(result: Result, k: int, x: FloatArray, values: Mapping[str, float]) -> FloatArray:
     """Identified friction of joint k over velocity, shape as x; without the part that depends on the load."""
     of = {
         q: values.get(f"joint{k + 1}.{q}", 0.0)

@@ -10,10 +10,10 @@ from armid.report import plots
 from armid.report.comparison import held_out
 from armid.studies.hand_over import HandOver
 
-COLOURS = (plots.ORANGE, plots.BLUE, plots.GREEN)
+_COLOURS = (plots.ORANGE, plots.BLUE, plots.GREEN)
 
 
-def hand_over_report(handed: HandOver) -> Report:
+def _hand_over_report(handed: HandOver) -> Report:
     """What calibrated kinematics and the direction of gravity changed ([Kolyubin2017] fig. 7).
 
     Args:
@@ -25,11 +25,11 @@ def hand_over_report(handed: HandOver) -> Report:
         subtitle=" · ".join(handed.names),
         verdict=result.verdict,
         reasons=result.reasons,
-        sections=(overview(handed), held_out(handed.names, handed.results), differences(handed), parameters(handed)),
+        sections=(_overview(handed), held_out(handed.names, handed.results), differences(handed), parameters(handed)),
     )
 
 
-def overview(handed: HandOver) -> Section:
+def _overview(handed: HandOver) -> Section:
     """Errors and gravity under every belief."""
     described = handed.results[0].described.gravity
     rows: list[tuple[Cell, ...]] = []
@@ -64,11 +64,11 @@ def overview(handed: HandOver) -> Section:
         else "The error of torque on held-out motion does not fall."
     )
     blocks: list[Block] = [Paragraph(text, "good" if gain > 0 else "bad"), Table(header, tuple(rows))]
-    blocks += [Paragraph(said, "faint") for said in encoder_sentences(handed)]
+    blocks += [Paragraph(said, "faint") for said in _encoder_sentences(handed)]
     return Section("overview", "What is known about the arm", tuple(blocks))
 
 
-def encoder_sentences(handed: HandOver) -> tuple[str, ...]:
+def _encoder_sentences(handed: HandOver) -> tuple[str, ...]:
     """What the calibration took off the recorded motion, once for all logs."""
     said = dict.fromkeys(note.message for note in handed.result.notes if note.code == ENCODERS_CORRECTED)
     return tuple(f"With calibrated kinematics the {text}." for text in said)
@@ -82,7 +82,7 @@ def differences(handed: HandOver) -> Section:
             "type": "bar",
             "name": handed.names[k],
             "x": names,
-            "marker": {"color": COLOURS[k]},
+            "marker": {"color": _COLOURS[k]},
             "y": plots.short([100.0 * c.relative[k] for c in handed.changes]),
         }
         for k in range(1, len(handed.names))

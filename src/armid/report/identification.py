@@ -20,7 +20,7 @@ from armid.report.parameters import correlation_section, parameter_section
 from armid.report.residuals import residual_section
 from armid.report.torque import torque_section
 
-WEAK = 0.15
+_WEAK = 0.15
 """Relative standard deviation above which a bar is drawn in the other colour."""
 
 
@@ -34,23 +34,23 @@ def identification_report(result: Result) -> Report:
         verdict=result.verdict,
         reasons=tuple(dict.fromkeys(result.reasons)),
         sections=(
-            verdict_section(result),
-            measured_section(result),
-            health_section(result),
-            excitation_section(result),
+            _verdict_section(result),
+            _measured_section(result),
+            _health_section(result),
+            _excitation_section(result),
             torque_section(result),
             friction_section(result),
             parameter_section(result),
             correlation_section(result),
             consistency_section(result),
             residual_section(result),
-            sensitivity_section(result),
+            _sensitivity_section(result),
             reproduce_section(result),
         ),
     )
 
 
-def validation_report(answer: Validation) -> Report:
+def _validation_report(answer: Validation) -> Report:
     """How a stored result does on other motion: errors per joint and every condition."""
     joints = tuple(
         (
@@ -82,12 +82,12 @@ def validation_report(answer: Validation) -> Report:
         verdict=answer.verdict,
         reasons=answer.reasons,
         sections=(
-            Section("torque", "Torque on other motion", (Table(header, joints), bars, check_table(answer.checks))),
+            Section("torque", "Torque on other motion", (Table(header, joints), bars, _check_table(answer.checks))),
         ),
     )
 
 
-def check_table(checks: Sequence[Check]) -> Table:
+def _check_table(checks: Sequence[Check]) -> Table:
     """Every condition with its outcome."""
     return Table(
         ("condition", "about", "outcome", "in words"),
@@ -97,7 +97,7 @@ def check_table(checks: Sequence[Check]) -> Table:
     )
 
 
-def verdict_section(result: Result) -> Section:
+def _verdict_section(result: Result) -> Section:
     joints = Table(
         ("joint", "train", "held out", "held out, raw", "relative", "unconstrained", "nominal model"),
         tuple(
@@ -117,7 +117,7 @@ def verdict_section(result: Result) -> Section:
         "'relative' to the norm of the torque. 'Unconstrained' and 'nominal model' (the "
         "description before identification) are held out too.",
     )
-    return Section("verdict", "Verdict", (joints, check_table(result.checks)))
+    return Section("verdict", "Verdict", (joints, _check_table(result.checks)))
 
 
 def outcome(check: Check) -> str:
@@ -126,15 +126,15 @@ def outcome(check: Check) -> str:
     return "✗ FAILS" if check.decisive else "noted"
 
 
-def measured_section(result: Result) -> Section:
+def _measured_section(result: Result) -> Section:
     p = result.provenance
-    inputs: list[tuple[Cell, ...]] = [("robot", p.robot.path, "", "", fingerprint(p.robot.sha256))]
+    inputs: list[tuple[Cell, ...]] = [("robot", p.robot.path, "", "", _fingerprint(p.robot.sha256))]
     for role, log in p.logs():
         span = f"{log.start_s:.2f} to {log.end_s:.2f} s"
-        inputs += [(role, path, span, log.samples, fingerprint(digest)) for path, digest in log.files]
+        inputs += [(role, path, span, log.samples, _fingerprint(digest)) for path, digest in log.files]
     stated = {**result.conditioning.as_dict(), **p.settings}
     choices: list[tuple[Cell, ...]] = [(name.replace("_", " "), shown(value)) for name, value in stated.items()]
-    choices += [("effects in the model", ", ".join(effect_words(result)))]
+    choices += [("effects in the model", ", ".join(_effect_words(result)))]
     choices += [(f"version of {name}", str(value)) for name, value in p.versions.items()]
     choices += [("time", f"{result.seconds:.2f} s, peak memory {result.peak_memory_mb:.0f} MB")]
     return Section(
@@ -152,7 +152,7 @@ def measured_section(result: Result) -> Section:
     )
 
 
-def fingerprint(digest: str) -> str:
+def _fingerprint(digest: str) -> str:
     return digest[:16]
 
 
@@ -165,7 +165,7 @@ def shown(value: Any) -> str:
     return "none" if value is None else str(value)
 
 
-def effect_words(result: Result) -> list[str]:
+def _effect_words(result: Result) -> list[str]:
     e = result.effects
     words = [
         name.replace("_", " ") for name in (*e.friction, *e.shapes, *(["rotor_inertia"] if e.rotor_inertia else []))
@@ -173,7 +173,7 @@ def effect_words(result: Result) -> list[str]:
     return ["links", *words, f"torque on the {e.torques.value} side", f"payload: {e.payload.value}"]
 
 
-def health_section(result: Result) -> Section:
+def _health_section(result: Result) -> Section:
     notes = [note for note in result.notes if note.code != "poorly-identified"]
     if not notes:
         return Section("health", "Data health", (Paragraph("The checks of the logs found nothing to remark.", "good"),))
@@ -185,7 +185,7 @@ def health_section(result: Result) -> Section:
     return Section("health", "Data health", (table,))
 
 
-def excitation_section(result: Result) -> Section:
+def _excitation_section(result: Result) -> Section:
     e = result.estimate
     rsd = e.relative_standard_deviations
     order = np.argsort(rsd)
@@ -196,7 +196,7 @@ def excitation_section(result: Result) -> Section:
                 "type": "bar",
                 "x": [e.names[k] for k in order],
                 "y": plots.short(100 * np.minimum(rsd[order], 10.0)),
-                "marker": {"color": [plots.BLUE if rsd[k] <= WEAK else plots.ORANGE for k in order]},
+                "marker": {"color": [plots.BLUE if rsd[k] <= _WEAK else plots.ORANGE for k in order]},
             },
         ),
         {
@@ -204,7 +204,7 @@ def excitation_section(result: Result) -> Section:
             "yaxis": {"type": "log", "dtick": 1, "title": {"text": "relative standard deviation [%]"}},
             "showlegend": False,
         },
-        f"Sorted; orange is above {100 * WEAK:.0f} %. A parameter can be uncertain simply because it is nearly zero: see its "
+        f"Sorted; orange is above {100 * _WEAK:.0f} %. A parameter can be uncertain simply because it is nearly zero: see its "
         "interval below.",
         height=380,
     )
@@ -219,7 +219,7 @@ def excitation_section(result: Result) -> Section:
     return Section("excitation", "Excitation, and what stays weak", tuple(lines))
 
 
-def sensitivity_section(result: Result) -> Section:
+def _sensitivity_section(result: Result) -> Section:
     s = result.sensitivity
     rows: list[tuple[Cell, ...]] = [
         (f"cut-off {item.cutoff_hz:.3g} Hz", item.largest_shift, item.parameter or "not possible", None)
@@ -238,10 +238,10 @@ def sensitivity_section(result: Result) -> Section:
         tuple(rows),
         caption="How far the base estimates move when a choice is made differently. A few standard deviations are normal.",
     )
-    return Section("sensitivity", "How the answer moves", (table, *fold_paragraphs(folds), *essential_blocks(result)))
+    return Section("sensitivity", "How the answer moves", (table, *_fold_paragraphs(folds), *_essential_blocks(result)))
 
 
-def essential_blocks(result: Result) -> tuple[Block, ...]:
+def _essential_blocks(result: Result) -> tuple[Block, ...]:
     """Which base parameters are essential, and what leaving out each of the others costs; nothing when not asked for."""
     found = result.sensitivity.essential
     if found is None:
@@ -258,7 +258,7 @@ def essential_blocks(result: Result) -> tuple[Block, ...]:
     return (Paragraph(text), Table(header, tuple(rows), caption=caption, folded=len(rows) > 12))
 
 
-def fold_paragraphs(folds: CrossValidated | None) -> tuple[Paragraph, ...]:
+def _fold_paragraphs(folds: CrossValidated | None) -> tuple[Paragraph, ...]:
     """Cross-validation over motions in a sentence; nothing when the logs held one motion."""
     if folds is None:
         return ()
@@ -274,10 +274,10 @@ def reproduce_section(result: Result) -> Section:
     typed = result.provenance.typed
     if typed.line:
         lead = Paragraph(
-            f"With the same files (hashes here and above) and armid {armid_version(result)}, this repeats it, as it was typed:"
+            f"With the same files (hashes here and above) and armid {_armid_version(result)}, this repeats it, as it was typed:"
         )
         text = Paragraph(f"cd {shlex.quote(typed.folder)}\n{typed.line}", "code")
-        return Section("reproduce", "How to reproduce", (lead, text, *named_files(typed)))
+        return Section("reproduce", "How to reproduce", (lead, text, *_named_files(typed)))
     lead = Paragraph(
         "A program made this result, not a command. With the same files (hashes above) and the same versions, this command, "
         "rebuilt from the settings, comes nearest:"
@@ -290,20 +290,20 @@ def reproduce_section(result: Result) -> Section:
     return Section("reproduce", "How to reproduce", (lead, Paragraph(command(result), "code"), after))
 
 
-def armid_version(result: Result) -> str:
+def _armid_version(result: Result) -> str:
     return result.provenance.versions.get("armid", "")
 
 
-def named_files(typed: CommandRecord) -> tuple[Table, ...]:
+def _named_files(typed: CommandRecord) -> tuple[Table, ...]:
     """Files the command names beside robot and logs: bounds, a prior, a correction, a config file."""
-    rows = tuple((path, fingerprint(digest)) for path, digest in typed.files)
+    rows = tuple((path, _fingerprint(digest)) for path, digest in typed.files)
     return (Table(("other file of the command", "sha256, first 16"), rows),) if rows else ()
 
 
 def command(result: Result) -> str:
     """A command line with the settings of an identification."""
     p, e, c = result.provenance, result.effects, result.conditioning
-    train, held_out = (log_words(logs) for logs in (p.train, p.held_out))
+    train, held_out = (_log_words(logs) for logs in (p.train, p.held_out))
     words = ["armid", "identify", (p.robot.path or "ROBOT").removeprefix("catalogue:"), *train]
     if held_out != train:
         words += [word for log in held_out for word in ("--validate", log)]
@@ -320,7 +320,7 @@ def command(result: Result) -> str:
     return shlex.join(words)
 
 
-def log_words(logs: Sequence[LogRecord]) -> list[str]:
+def _log_words(logs: Sequence[LogRecord]) -> list[str]:
     """What to give on the command line for each log: its mapping file, or its own path."""
     words: list[str] = []
     for log in logs:

@@ -10,7 +10,7 @@ from armid.outcome import note_text
 from armid.page import Block, Figure, Paragraph, Report, Section
 from armid.report.plots import BLUE, COLOURS, DASHES, axes, line
 
-FIGURES = {
+_FIGURES = {
     Channel.POSITION: ("position", "position [rad or m]"),
     Channel.VELOCITY: ("velocity", "velocity [rad/s or m/s]"),
     Channel.ACCELERATION: ("acceleration", "acceleration [rad/s² or m/s²]"),
@@ -22,7 +22,7 @@ FIGURES = {
 """Channels that are drawn, with the name of the figure and the title of its axis."""
 
 
-def log_page(log: Log) -> Report:
+def _log_page(log: Log) -> Report:
     """Everything the page shows."""
     sections = [_findings(log), _channels(log), Section("ranges", "Ranges", tuple(log._tables()))]
     return Report(
@@ -46,7 +46,7 @@ def _findings(log: Log) -> Section:
 
 def _channels(log: Log) -> Section:
     blocks: list[Block] = []
-    for channel, (name, title) in FIGURES.items():
+    for channel, (name, title) in _FIGURES.items():
         if channel in log:
             blocks.append(_figure(log, name, title, log[channel]))
     if log.clock is Clock.COLUMN and len(log) > 1:

@@ -9,17 +9,17 @@ from armid.identification.result import Result, combination
 from armid.page import Block, Figure, Paragraph, Section, Table
 from armid.report import plots
 
-STRONG_CORRELATION = 0.95
-MOST_PAIRS = 12
+_STRONG_CORRELATION = 0.95
+_MOST_PAIRS = 12
 
-ORIGINS = {"data": "data", "both": "data and prior", "prior": "prior: this log does not show it"}
+_ORIGINS = {"data": "data", "both": "data and prior", "prior": "prior: this log does not show it"}
 
 
 def parameter_section(result: Result) -> Section:
-    return Section("parameters", "Parameters", (base_table(result), standard_table(result), *unseen(result)))
+    return Section("parameters", "Parameters", (_base_table(result), _standard_table(result), *_unseen(result)))
 
 
-def base_table(result: Result) -> Table:
+def _base_table(result: Result) -> Table:
     e = result.estimate
     low, high = e.interval()
     flagged = set(e.poorly_identified["interval-holds-zero"])
@@ -48,12 +48,12 @@ def base_table(result: Result) -> Table:
     )
 
 
-def standard_table(result: Result) -> Table:
+def _standard_table(result: Result) -> Table:
     c = result.consistent
     return Table(
         ("parameter", "value", "std. dev.", "prior", "unit", "rests on", "share of data"),
         tuple(
-            (n, float(v), float(s), float(p), plots.unit(u), ORIGINS[by], plots.percent(float(share), 0))
+            (n, float(v), float(s), float(p), plots.unit(u), _ORIGINS[by], plots.percent(float(share), 0))
             for n, v, s, p, u, by, share in zip(
                 c.names,
                 c.values,
@@ -72,7 +72,7 @@ def standard_table(result: Result) -> Table:
     )
 
 
-def unseen(result: Result) -> tuple[Paragraph, ...]:
+def _unseen(result: Result) -> tuple[Paragraph, ...]:
     """Standard parameters no torque depends on."""
     K = result.estimate.base
     used = {name for k in range(len(result.estimate)) for name in K.terms(k)}
@@ -110,9 +110,9 @@ def correlation_section(result: Result) -> Section:
         "can hardly tell apart.",
         height=520,
     )
-    strong = np.argwhere(np.triu(np.abs(matrix) > STRONG_CORRELATION, 1))
-    pairs = "; ".join(f"{e.names[i]} and {e.names[j]} ({matrix[i, j]:+.2f})" for i, j in strong[:MOST_PAIRS])
-    more = f"; and {len(strong) - MOST_PAIRS} more" if len(strong) > MOST_PAIRS else ""
+    strong = np.argwhere(np.triu(np.abs(matrix) > _STRONG_CORRELATION, 1))
+    pairs = "; ".join(f"{e.names[i]} and {e.names[j]} ({matrix[i, j]:+.2f})" for i, j in strong[:_MOST_PAIRS])
+    more = f"; and {len(strong) - _MOST_PAIRS} more" if len(strong) > _MOST_PAIRS else ""
     text = f"Correlated above 0.95: {pairs}{more}." if pairs else "No pair is correlated above 0.95."
     blocks: tuple[Block, ...] = (figure, Paragraph(text, "faint"))
     return Section("correlation", "Correlation", blocks)

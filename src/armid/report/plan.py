@@ -12,7 +12,7 @@ from armid.planning.model import TorqueModel
 from armid.planning.motion import Plan
 from armid.report.plots import BLUE, COLOURS, GREY, ORANGE, SKY, axes, band, line
 
-KINDS = ("velocity", "acceleration", "jerk", "torque")
+_KINDS = ("velocity", "acceleration", "jerk", "torque")
 
 
 def plan_report(plan: Plan) -> Report:
@@ -48,10 +48,10 @@ def _summary(plan: Plan) -> Section:
             )
         )
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (name, *(_largest_use(plan, kind, j) for kind in KINDS)) for j, name in enumerate(plan.model.robot.joint_names)
+        (name, *(_largest_use(plan, kind, j) for kind in _KINDS)) for j, name in enumerate(plan.model.robot.joint_names)
     )
     caption = "Largest share of each limit that is used; a dash where there is no limit."
-    blocks.append(Table(("joint", *KINDS), rows, caption=caption))
+    blocks.append(Table(("joint", *_KINDS), rows, caption=caption))
     return Section("summary", "The motion", tuple(blocks))
 
 
@@ -183,7 +183,7 @@ def _generator_section(plan: Plan, joint: str) -> Section:
     return Section("generator", title, tuple(blocks))
 
 
-ORBITS = (0.2, 0.5, 0.8)
+_ORBITS = (0.2, 0.5, 0.8)
 """Left turning points of the orbits shown, as shares of the way from a centre to the next equilibrium or the path's start."""
 
 
@@ -195,7 +195,7 @@ def _periodic_motions(generator: MotionGenerator) -> list[PeriodicMotion]:
         if not stable:
             continue
         border = max([at for at in known if at < centre], default=generator.range[0])
-        for share in ORBITS:
+        for share in _ORBITS:
             try:
                 orbits.append(generator.periodic(centre - share * (centre - border), centre=centre))
             except InputError:

@@ -38,10 +38,10 @@ LOOPBACK = "127.0.0.1"
 LINK_COLOURS = ((240, 132, 40), (70, 120, 200))
 """Links alternate, so that joints can be seen turning about their own axis."""
 
-OBSTACLE_COLOUR = (140, 150, 160)
-PATH_COLOUR = (20, 160, 90)
-FRAMES_PER_SECOND = 30.0
-PLOT_POINTS = 400
+_OBSTACLE_COLOUR = (140, 150, 160)
+_PATH_COLOUR = (20, 160, 90)
+_FRAMES_PER_SECOND = 30.0
+_PLOT_POINTS = 400
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,22 +213,22 @@ class Preview:
             if capsule.name not in own:
                 vertices, faces = capsule_mesh(capsule)
                 self.server.scene.add_mesh_simple(
-                    f"/cell/{capsule.name}", vertices, faces, color=OBSTACLE_COLOUR, opacity=0.6
+                    f"/cell/{capsule.name}", vertices, faces, color=_OBSTACLE_COLOUR, opacity=0.6
                 )
         for k, row in enumerate(self.show.scene.boxes):
             self.server.scene.add_box(
                 f"/cell/box{k}",
-                color=OBSTACLE_COLOUR,
+                color=_OBSTACLE_COLOUR,
                 dimensions=tuple(2.0 * row[12:15]),
                 opacity=0.6,
                 wxyz=quaternion_from_matrix(row[:9].reshape(3, 3)),
                 position=row[9:12],
             )
         if self.show.trajectory is not None:
-            q = self.show.trajectory.sample(np.linspace(0.0, self.show.duration, 4 * PLOT_POINTS))[0]
+            q = self.show.trajectory.sample(np.linspace(0.0, self.show.duration, 4 * _PLOT_POINTS))[0]
             p = forward_kinematics(self.show.robot, q)[:, :3, 3]
             points = np.stack([p[:-1], p[1:]], axis=1)
-            self.server.scene.add_line_segments("/path", points, PATH_COLOUR, thickness=0.004)
+            self.server.scene.add_line_segments("/path", points, _PATH_COLOUR, thickness=0.004)
 
     def _build_panel(self) -> None:
         """Time, play, and live figures; plots of the motion beside them."""
@@ -263,9 +263,9 @@ class Preview:
         """Plays until interrupted, or for some seconds."""
         end = float("inf") if seconds is None else time.monotonic() + seconds
         while time.monotonic() < end:
-            time.sleep(1.0 / FRAMES_PER_SECOND)
+            time.sleep(1.0 / _FRAMES_PER_SECOND)
             if self.show.trajectory is not None and self.playing.value:
-                t = float(self.slider.value) + float(self.speed.value) / FRAMES_PER_SECOND
+                t = float(self.slider.value) + float(self.speed.value) / _FRAMES_PER_SECOND
                 # The slider tells `set_time`.
                 self.slider.value = round(t % self.show.duration, 3)
 
@@ -308,7 +308,7 @@ def _motion_plots(show: Show) -> list[tuple[str, Any]]:
     import plotly.graph_objects as go
 
     assert show.trajectory is not None
-    t = grid(show.duration, PLOT_POINTS / show.duration)
+    t = grid(show.duration, _PLOT_POINTS / show.duration)
     q, qd, _ = show.trajectory.sample(t)
     out = []
     for title, values in (("positions", q), ("velocities", qd)):

@@ -17,16 +17,16 @@ from armid.recovery.validation import Along, TorqueTest
 from armid.report.judged import judged_page
 from armid.report.plots import BLUE, GREEN, ORANGE, axes, line, short
 
-COLUMNS = 5
+_COLUMNS = 5
 """Panels side by side: 35 elements of a seven-joint arm make seven rows."""
 
-PANEL = 150
+_PANEL = 150
 """[pixels] Height of one panel."""
 
-JOINT_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#888888", "#000000")
+_JOINT_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#888888", "#000000")
 
 
-def recovery_page(found: Recovery) -> Report:
+def _recovery_page(found: Recovery) -> Report:
     """Everything the page shows."""
     sections = [_joints_section(found), _coefficients_section(found)]
     if found.along is not None:
@@ -39,7 +39,7 @@ def recovery_page(found: Recovery) -> Report:
     return judged_page(found, title, f"{poses}, {found.free} base parameters", *sections)
 
 
-def poses_page(plan: PosesToRead) -> Report:
+def _poses_page(plan: PosesToRead) -> Report:
     """Where the poses lie."""
     points = [
         {
@@ -88,7 +88,7 @@ def _motion_section(motion: Along) -> Section:
     """The motion, and every element along it: reported and recovered."""
     label = "time [s]" if motion.timed else "pose"
     curves = tuple(
-        line(motion.time, q, f"q{j + 1}", JOINT_COLOURS[j % len(JOINT_COLOURS)]) for j, q in enumerate(motion.q.T)
+        line(motion.time, q, f"q{j + 1}", _JOINT_COLOURS[j % len(_JOINT_COLOURS)]) for j, q in enumerate(motion.q.T)
     )
     trajectories = Figure("motion", curves, axes(label, "position [rad or m]"), "The motion.", 300)
     names = [e.title for e in motion.errors]
@@ -103,7 +103,7 @@ def _motion_section(motion: Along) -> Section:
         (("reported", motion.reported, BLUE, "solid", 2.6), ("recovered", motion.recovered, ORANGE, "dash", 1.3)),
         label,
     )
-    height = PANEL * -(-len(names) // COLUMNS) + 60
+    height = _PANEL * -(-len(names) // _COLUMNS) + 60
     return Section(
         "elements", "All elements along a motion", (trajectories, Figure("elements", *grid, caption, height))
     )
@@ -168,7 +168,7 @@ Curve = tuple[str, FloatArray, str, str, float]
 
 
 def _panels(
-    time: FloatArray, names: Sequence[str], curves: Sequence[Curve], label: str, columns: int = COLUMNS
+    time: FloatArray, names: Sequence[str], curves: Sequence[Curve], label: str, columns: int = _COLUMNS
 ) -> tuple[tuple[dict[str, Any], ...], dict[str, Any]]:
     """A grid of small plots over one time: Plotly's data and layout."""
     rows = -(-len(names) // columns)

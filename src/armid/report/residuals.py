@@ -18,7 +18,7 @@ from armid.report.torque import channels_of, titled, units
 Diagnosed = tuple[str, int, ResidualDiagnostics]
 
 
-def diagnostics_of(result: Result) -> Iterator[Diagnosed]:
+def _diagnostics_of(result: Result) -> Iterator[Diagnosed]:
     """Run, channel index and diagnostics of everything in the traces."""
     n, robot = result.described.n_joints, result.robot
     weights: dict[str, Any] = {}
@@ -44,17 +44,17 @@ def diagnostics_of(result: Result) -> Iterator[Diagnosed]:
 
 
 def residual_section(result: Result) -> Section:
-    found = list(diagnostics_of(result))
+    found = list(_diagnostics_of(result))
     title = "What the residuals still contain"
     if not found:
         return Section("residuals", title, (Paragraph("No held-out torque is stored with this result.", "faint"),))
-    blocks: list[Block] = [summary_table(result, found)]
+    blocks: list[Block] = [_summary_table(result, found)]
     for run, k, d in found:
-        blocks += in_pairs(
+        blocks += _in_pairs(
             [
-                spectrum_figure(result, run, k, d),
-                correlation_figure(result, run, k, d),
-                *shape_figures(result, run, k, d),
+                _spectrum_figure(result, run, k, d),
+                _correlation_figure(result, run, k, d),
+                *_shape_figures(result, run, k, d),
             ]
         )
     lead = Paragraph(
@@ -64,12 +64,12 @@ def residual_section(result: Result) -> Section:
     return Section("residuals", title, (lead, *blocks))
 
 
-def in_pairs(figures: list[Figure]) -> list[Figure]:
+def _in_pairs(figures: list[Figure]) -> list[Figure]:
     """The last of an odd number takes the whole width, so that the next joint starts a line."""
     return figures if len(figures) % 2 == 0 else [*figures[:-1], replace(figures[-1], half=False)]
 
 
-def summary_table(result: Result, found: list[Diagnosed]) -> Table:
+def _summary_table(result: Result, found: list[Diagnosed]) -> Table:
     return Table(
         ("joint", "correlated over [s]", "largest mean over velocity", "over gravity load", "over temperature", "unit"),
         tuple(
@@ -93,7 +93,7 @@ def largest(binned: Binned | None) -> float | None:
     return None if binned is None else float(np.abs(binned.mean).max())
 
 
-def spectrum_figure(result: Result, run: str, k: int, d: ResidualDiagnostics) -> Figure:
+def _spectrum_figure(result: Result, run: str, k: int, d: ResidualDiagnostics) -> Figure:
     return Figure(
         f"spectrum-{run}-{k}",
         (
@@ -110,7 +110,7 @@ def spectrum_figure(result: Result, run: str, k: int, d: ResidualDiagnostics) ->
     )
 
 
-def correlation_figure(result: Result, run: str, k: int, d: ResidualDiagnostics) -> Figure:
+def _correlation_figure(result: Result, run: str, k: int, d: ResidualDiagnostics) -> Figure:
     return Figure(
         f"autocorrelation-{run}-{k}",
         (plots.line(d.lag, d.autocorrelation, "autocorrelation", plots.BLUE),),
@@ -125,7 +125,7 @@ def correlation_figure(result: Result, run: str, k: int, d: ResidualDiagnostics)
     )
 
 
-def shape_figures(result: Result, run: str, k: int, d: ResidualDiagnostics) -> Iterator[Figure]:
+def _shape_figures(result: Result, run: str, k: int, d: ResidualDiagnostics) -> Iterator[Figure]:
     torque_unit, speed_unit = units(result, k)
     for name, over, binned, colour in (
         ("velocity", f"velocity [{speed_unit}]", d.against_velocity, plots.BLUE),
@@ -135,7 +135,7 @@ def shape_figures(result: Result, run: str, k: int, d: ResidualDiagnostics) -> I
         if binned is not None:
             yield Figure(
                 f"over-{name.split()[0]}-{run}-{k}",
-                (with_spread(binned, colour),),
+                (_with_spread(binned, colour),),
                 plots.axes(
                     over,
                     f"residual [{torque_unit}]",
@@ -147,7 +147,7 @@ def shape_figures(result: Result, run: str, k: int, d: ResidualDiagnostics) -> I
             )
 
 
-def with_spread(binned: Binned, colour: str) -> dict[str, Any]:
+def _with_spread(binned: Binned, colour: str) -> dict[str, Any]:
     """Means with their scatter as bars."""
     return {
         "type": "scatter",

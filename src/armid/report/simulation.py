@@ -9,7 +9,7 @@ from armid.simulation.scenario import Experiment
 from armid.simulation.simulation import Simulation
 from armid.simulation.truth import injected_faults
 
-SHOWN = {
+_SHOWN = {
     Channel.POSITION: "position [rad or m]",
     Channel.VELOCITY: "velocity [rad/s or m/s]",
     Channel.LINK_TORQUE: "joint torque [N m or N]",
@@ -18,7 +18,7 @@ SHOWN = {
 """Channels of the log that are drawn, with their axis."""
 
 
-def simulation_report(simulation: Simulation) -> Report:
+def _simulation_report(simulation: Simulation) -> Report:
     """Everything the page shows."""
     sections = [Section("summary", "The runs", (Paragraph(simulation._heading()), *simulation._tables()))]
     if simulation.experiments:
@@ -40,7 +40,7 @@ def _log(experiment: Experiment) -> tuple[Block, ...]:
     log = experiment.log
     wrong = ", ".join(injected_faults(experiment))
     blocks: list[Block] = [Paragraph(f"Wrong on purpose: {wrong}.", "bad")] if wrong else []
-    for channel, title in SHOWN.items():
+    for channel, title in _SHOWN.items():
         if channel in log:
             data = tuple(
                 line(log.time, log[channel][:, j], joint, COLOURS[j % len(COLOURS)], dash=_dash(j))

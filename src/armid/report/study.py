@@ -14,15 +14,15 @@ from armid.studies.kinematics.comparison import ESSENTIAL, Study
 from armid.studies.kinematics.estimates import Case
 from armid.studies.kinematics.misbuilt import PUBLISHED_ARM
 
-COLOURS = (plots.ORANGE, plots.YELLOW, plots.SKY, plots.BLUE)
-SYMBOLS = ("circle-open", "circle", "square-open", "square")
-PATTERNS = ("/", "", "x", "")
-LEGEND_AT = {"orientation": "h", "x": 0.0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"}
+_COLOURS = (plots.ORANGE, plots.YELLOW, plots.SKY, plots.BLUE)
+_SYMBOLS = ("circle-open", "circle", "square-open", "square")
+_PATTERNS = ("/", "", "x", "")
+_LEGEND_AT = {"orientation": "h", "x": 0.0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"}
 
-LEGEND = "CAD: kinematics as described; ID: calibrated. RP: trapezoidal motion through random way-points; OT: optimised motion."
+_LEGEND = "CAD: kinematics as described; ID: calibrated. RP: trapezoidal motion through random way-points; OT: optimised motion."
 
 
-def study_report(study: Study) -> Report:
+def _study_report(study: Study) -> Report:
     """What calibrated kinematics and an optimised motion do to the dynamic parameters, [Kolyubin2017] figs. 6 and 7.
 
     Args:
@@ -81,7 +81,7 @@ def _overview(study: Study) -> Section:
         "Medians over the essential parameters, relative to the true value. Spread: standard deviation over all "
         "identifications, each from another recording, several recordings from each of several motions. Of which noise: the "
         "same among recordings of one motion. Error: root mean square difference from the truth. Deviation stated: what a "
-        "single identification says of itself, correlated residuals accounted for. " + LEGEND
+        "single identification says of itself, correlated residuals accounted for. " + _LEGEND
     )
     table = Table(header, tuple(rows), (), caption)
     return Section("overview", "Four ways to identify one arm", (*_sentences(study), table, _medians(study)))
@@ -100,12 +100,12 @@ def _medians(study: Study) -> Figure:
                     100.0 * float(case.relative_error.mean()),
                 ]
             ),
-            "marker": {"color": COLOURS[k], "pattern": {"shape": PATTERNS[k]}},
+            "marker": {"color": _COLOURS[k], "pattern": {"shape": _PATTERNS[k]}},
         }
         for k, case in enumerate(study.cases)
     )
     layout = plots.axes("", "median [%]", barmode="group", bargap=0.3)
-    return Figure("medians", bars, layout | {"legend": LEGEND_AT}, "", 320)
+    return Figure("medians", bars, layout | {"legend": _LEGEND_AT}, "", 320)
 
 
 def _sentences(study: Study) -> tuple[Block, ...]:
@@ -158,19 +158,19 @@ def _spread(study: Study) -> Section:
             "name": case.label,
             "x": _beside(len(names), k),
             "y": plots.short(100.0 * study.relative(case.spread)),
-            "marker": {"color": COLOURS[k], "symbol": SYMBOLS[k], "size": 8},
+            "marker": {"color": _COLOURS[k], "symbol": _SYMBOLS[k], "size": 8},
         }
         for k, case in enumerate(study.cases)
     )
     layout = {
         "xaxis": _named_axis(names),
-        "legend": LEGEND_AT,
+        "legend": _LEGEND_AT,
         "yaxis": {"title": {"text": "standard deviation [% of the true value]"}, "type": "log", "dtick": 1},
     }
     caption = (
         f"Standard deviation over {len(study.cases[0].all)} identifications, logarithmic. Shown are the {len(names)} of "
         f"{len(study.base)} base parameters that make up at least {100 * ESSENTIAL:g} % of some channel's torque in the "
-        "held-out motion. " + LEGEND
+        "held-out motion. " + _LEGEND
     )
     return Section("spread", "Spread of the parameters", (Figure("spread", marks, layout, caption, 460),))
 
@@ -185,11 +185,11 @@ def _error_section(study: Study) -> Section:
     names = _essential_names(study)
     marks = tuple(_deviations(study, case, k) for k, case in enumerate(study.cases))
     reach = [np.abs(np.array(m["y"])) + np.array(m["error_y"]["array"]) for m in marks]
-    largest = float(np.percentile(np.concatenate(reach), SHOWN))
+    largest = float(np.percentile(np.concatenate(reach), _SHOWN))
     beyond = sorted({names[i] for values in reach for i in np.flatnonzero(values > largest)}, key=names.index)
     layout = {
         "xaxis": _named_axis(names),
-        "legend": LEGEND_AT,
+        "legend": _LEGEND_AT,
         "yaxis": {"title": {"text": "difference from the truth [%]"}, "range": [-1.05 * largest, 1.05 * largest]},
     }
     caption = "Mean estimates minus the true value, in parts of it, with their standard deviation. " + (
@@ -198,7 +198,7 @@ def _error_section(study: Study) -> Section:
     return Section("error", "Estimates against the truth", (Figure("error", marks, layout, caption, 460),))
 
 
-SHOWN = 97.0
+_SHOWN = 97.0
 """Per cent of all marks that the axis must hold: one parameter near zero would otherwise flatten all others."""
 
 
@@ -212,11 +212,11 @@ def _deviations(study: Study, case: Case, k: int) -> dict[str, Any]:
         "name": case.label,
         "x": _beside(n, k),
         "y": plots.short(bias),
-        "marker": {"color": COLOURS[k], "symbol": SYMBOLS[k], "size": 6},
+        "marker": {"color": _COLOURS[k], "symbol": _SYMBOLS[k], "size": 6},
         "error_y": {
             "type": "data",
             "array": plots.short(100.0 * study.relative(case.spread)),
-            "color": COLOURS[k],
+            "color": _COLOURS[k],
             "thickness": 1.2,
             "width": 2,
         },
@@ -237,12 +237,12 @@ def _changes(study: Study) -> Section:
         for i, label, colour, shape in ((0, "RP", plots.ORANGE, "/"), (1, "OT", plots.BLUE, ""))
     )
     values = np.abs(np.concatenate([study.changes(i) for i in (0, 1)])) * 100.0
-    largest = float(np.percentile(values, SHOWN))
+    largest = float(np.percentile(values, _SHOWN))
     layout = {
         "barmode": "group",
         "bargap": 0.25,
         "xaxis": _named_axis(names),
-        "legend": LEGEND_AT,
+        "legend": _LEGEND_AT,
         "yaxis": {"title": {"text": "calibrated minus nominal [%]"}, "range": [-1.1 * largest, 1.1 * largest]},
     }
     medians = " and ".join(
@@ -251,7 +251,7 @@ def _changes(study: Study) -> Section:
     )
     caption = (
         f"Mean estimate with calibrated kinematics minus that with nominal kinematics, relative to the latter: median {medians}, "
-        f"largest {values.max():.3g} %; the axis holds {SHOWN:g} % of the bars."
+        f"largest {values.max():.3g} %; the axis holds {_SHOWN:g} % of the bars."
     )
     return Section("changes", "What calibration changed", (Figure("changes", bars, layout, caption, 420),))
 
@@ -276,12 +276,12 @@ def _held_out(study: Study) -> Section:
             "name": case.label,
             "x": channels,
             "y": plots.short([100.0 * case.rmse[c] / rms[c] for c in channels]),
-            "marker": {"color": COLOURS[k], "pattern": {"shape": PATTERNS[k]}},
+            "marker": {"color": _COLOURS[k], "pattern": {"shape": _PATTERNS[k]}},
         }
         for k, case in enumerate(study.cases)
     )
     layout = plots.axes("", "error [% of the torque]", barmode="group", bargap=0.25)
-    layout["legend"] = LEGEND_AT
+    layout["legend"] = _LEGEND_AT
     return Section(
         "held-out", "Torque on held-out motion", (table, Figure("held-out", bars, layout, "", 320), _trace(study))
     )
@@ -303,7 +303,7 @@ def _trace(study: Study) -> Figure:
     name = study.robot.joint_names[j]
     layout = {
         "xaxis": {"title": {"text": "time [s]"}, "anchor": "y2"},
-        "legend": LEGEND_AT,
+        "legend": _LEGEND_AT,
         "yaxis": {"title": {"text": f"{name} [N m]"}, "domain": [0.42, 1.0]},
         "yaxis2": {"title": {"text": "error [N m]"}, "domain": [0.0, 0.34]},
     }
@@ -311,7 +311,7 @@ def _trace(study: Study) -> Figure:
     return Figure("trace", lines, layout, caption, 400)
 
 
-PUBLISHED_ERRORS = (5.9019, 9.6806, 0.7965, 1.7592)
+_PUBLISHED_ERRORS = (5.9019, 9.6806, 0.7965, 1.7592)
 """[mm] mean and largest position error before and after, [Kolyubin2017] table 3."""
 
 
@@ -333,7 +333,7 @@ def _kinematics(study: Study) -> Section:
         f"{len(c.identified)} parameters fitted, verdict {c.verdict}."
     )
     if study.robot.source.path == f"catalogue:{PUBLISHED_ARM}" and study.settings.correction is None:
-        a, b, d, e = PUBLISHED_ERRORS
+        a, b, d, e = _PUBLISHED_ERRORS
         caption += (
             f" Published for the real arm: {a:.2f} mm mean and {b:.2f} mm largest before, {d:.2f} and {e:.2f} mm after; that arm "
             "also had compliant joints and encoders, which this simulated one has not."

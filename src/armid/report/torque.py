@@ -41,10 +41,10 @@ def torque_section(result: Result) -> Section:
         "Motion no part of which was used for any choice. Predicted by the physically consistent estimate; the band is "
         f"±{100 * BAND:.0f} % of the joint's largest torque."
     )
-    return Section("torque", "Torque on held-out motion", (lead, *error_table(result), *torque_figures(result)))
+    return Section("torque", "Torque on held-out motion", (lead, *_error_table(result), *_torque_figures(result)))
 
 
-def error_table(result: Result) -> tuple[Table, ...]:
+def _error_table(result: Result) -> tuple[Table, ...]:
     """Errors normalised by the range of the torque, of three models, and how often the residual stays in the band."""
     rows = []
     for k, (joint, raw, nominal) in enumerate(
@@ -71,7 +71,7 @@ def error_table(result: Result) -> tuple[Table, ...]:
     return (Table(header, tuple(rows), caption=caption),)
 
 
-def torque_figures(result: Result) -> Iterator[Figure]:
+def _torque_figures(result: Result) -> Iterator[Figure]:
     for name, k, run, a in channels_of(result):
         t, measured, predicted = a["time"], a["measured"][:, k], a["consistent"][:, k]
         half = BAND * float(np.abs(measured).max())

@@ -19,19 +19,19 @@ from armid.arrays import FloatArray
 from armid.errors import InputError
 from armid.response.modulation import Complex, Modulation, Moments, modulation, moments
 
-BESIDE = 5
+_BESIDE = 5
 """Bins (of one over the window's length) on either side of a sine: two for the window's main lobe, the rest to see the noise."""
 
-SLOW_SHARE = 0.5
+_SLOW_SHARE = 0.5
 """Of the slowest excited frequency: slower bins hold gravity and friction along the way."""
 
-MOST_SLOW = 24
+_MOST_SLOW = 24
 """Bins of the slow group: gravity along one turn needs few, and friction that changes with position lives above them."""
 
-CLEARLY_MORE = 1.6
+_CLEARLY_MORE = 1.6
 """Ratio of two standard deviations that ten rows each do not reach by chance; weights should not follow chance."""
 
-ROUNDS = 4
+_ROUNDS = 4
 """Of lag, damping and the two groups' noise; the lag is then good to a millionth of itself."""
 
 
@@ -56,10 +56,10 @@ class Excited:
     def bins(self, seconds: float) -> tuple[FloatArray, FloatArray]:
         """Frequencies of the slow and of the excited group [Hz]."""
         step = 1.0 / seconds
-        slow: FloatArray = step * np.arange(min(int(SLOW_SHARE * self.low * seconds), MOST_SLOW) + 1.0)
+        slow: FloatArray = step * np.arange(min(int(_SLOW_SHARE * self.low * seconds), _MOST_SLOW) + 1.0)
         if not self.lines:
             return slow, np.asarray(np.arange(self.low, self.high + 0.5 * step, step), dtype=np.float64)
-        around = np.concatenate([f + step * np.arange(-BESIDE, BESIDE + 1) for f in self.lines])
+        around = np.concatenate([f + step * np.arange(-_BESIDE, _BESIDE + 1) for f in self.lines])
         return slow, np.asarray(np.unique(around[around > slow[-1] + 0.5 * step]), dtype=np.float64)
 
 
@@ -114,7 +114,7 @@ def fit_axis(
     belongs = np.repeat([0, 1], [2 * len(m.frequencies) for m in groups])
     yielded = _given_way(groups[1], t, parts[1], others)
     late, sigma, damping = 0.0, np.ones(2), 0.0
-    for _ in range(ROUNDS):
+    for _ in range(_ROUNDS):
         slow, fast = (m.functions(t - late) @ tau for m in groups)
         y = _stacked(slow, fast - yielded)
         A = np.vstack([_columns(part, damping, lag=lag) for part in parts])
@@ -190,7 +190,7 @@ def _group_noise(residuals: FloatArray, left: FloatArray, belongs: npt.NDArray[n
     low, high = (
         float(np.linalg.norm(residuals[belongs == k]) / max(left[belongs == k].sum(), 1e-3) ** 0.5) for k in (0, 1)
     )
-    return np.maximum([low if low > CLEARLY_MORE * high else high, high], 1e-300)
+    return np.maximum([low if low > _CLEARLY_MORE * high else high, high], 1e-300)
 
 
 def _deviations(P: FloatArray, groups: Sequence[Modulation], t: FloatArray, sigma: FloatArray) -> FloatArray:

@@ -20,13 +20,13 @@ from armid.response.frequency_response import AxisMeasurement
 from armid.robot.robot import Robot
 from armid.rows.axis_inertia import AxisInertiaRows, described_inertia
 
-SMALLEST_DEVIATION = 1e-4
+_SMALLEST_DEVIATION = 1e-4
 """Relative: no frequency response is better than this, whatever the noise of one recording says."""
 
-UNKNOWN_DEVIATION = 0.01
+_UNKNOWN_DEVIATION = 0.01
 """Relative: of measurements of which none says how good it is."""
 
-FRESH = 2000
+_FRESH = 2000
 """Poses at which the accuracy of predictions is judged."""
 
 
@@ -89,8 +89,8 @@ def axis_inertia_model(robot: Robot, measured: Sequence[AxisMeasurement]) -> Axi
 def _trusted_deviations(y: FloatArray, deviations: FloatArray) -> FloatArray:
     """Deviations of one axis' measurements: each its own, where it is known, and never better than a floor, shape [n]."""
     known = np.isfinite(deviations)
-    typical = float(np.median(deviations[known])) if known.any() else UNKNOWN_DEVIATION * float(np.abs(y).mean())
-    return np.maximum(np.where(known, deviations, typical), SMALLEST_DEVIATION * np.abs(y) + 1e-300)
+    typical = float(np.median(deviations[known])) if known.any() else _UNKNOWN_DEVIATION * float(np.abs(y).mean())
+    return np.maximum(np.where(known, deviations, typical), _SMALLEST_DEVIATION * np.abs(y) + 1e-300)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +128,7 @@ def expected_accuracy(
     A = evaluate_rows(rows, q)[np.arange(len(q)), k] / np.asarray(deviations, dtype=np.float64)[:, np.newaxis]
     C = solve_factor(triangular(np.column_stack([A, np.zeros(len(A))])), base.names).inverse
     limits = motion_limits(robot)[0]
-    fresh = np.random.default_rng(seed).uniform(limits.lower, limits.upper, size=(FRESH, robot.n_joints))
+    fresh = np.random.default_rng(seed).uniform(limits.lower, limits.upper, size=(_FRESH, robot.n_joints))
     d = evaluate_rows(rows, fresh) / described_inertia(robot, fresh)[:, :, np.newaxis]
     variance = np.einsum("nki,ij,nkj->nk", d, C, d)
     return ExpectedAccuracy(np.sqrt(variance.mean(axis=0)), np.sqrt(variance.max(axis=0)))

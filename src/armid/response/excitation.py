@@ -13,16 +13,16 @@ from armid.motions.sweep import check_frequencies
 from armid.response.axis_fit import Excited
 from armid.response.phasors import DRIFT_DEGREE, phasors
 
-FEWEST_PERIODS = 3.0
+_FEWEST_PERIODS = 3.0
 """Of the slowest sine: with fewer, drift and sine cannot be told apart."""
 
-MOST_LINES = 12
+_MOST_LINES = 12
 """More peaks than this are the ripples of a chirp."""
 
-CHIRP_RESIDUAL = 0.2
+_CHIRP_RESIDUAL = 0.2
 """Of the oscillation: when sines at all peaks leave more, it was no sum of sines."""
 
-CHIRP_FLOOR = 0.5
+_CHIRP_FLOOR = 0.5
 """Of its level: where the spectrum of a chirp is above this the axis was excited."""
 
 
@@ -67,11 +67,11 @@ def found_excitation(t: FloatArray, q: FloatArray, rate: float, axis: str) -> Ex
         raise InputError(f"joint {axis!r}", "no sine stands out of its velocity", "give --frequency-hz")
     inner = size[1:-1]
     peaks = np.flatnonzero((inner >= size[:-2]) & (inner > size[2:]) & (inner > 0.2 * size.max())) + 1
-    lines = _refined(t, q, [float(f[i]) for i in peaks]) if len(peaks) <= MOST_LINES else ()
-    if lines and _unexplained(t, q, lines) < CHIRP_RESIDUAL:
+    lines = _refined(t, q, [float(f[i]) for i in peaks]) if len(peaks) <= _MOST_LINES else ()
+    if lines and _unexplained(t, q, lines) < _CHIRP_RESIDUAL:
         return Excited(min(lines), max(lines), lines)
     # The ends of a chirp lie at the ends of the recording, where a window would hide them.
-    return Excited(*_widest(f, flat > CHIRP_FLOOR * np.median(flat[flat > 0.5 * flat.max()])))
+    return Excited(*_widest(f, flat > _CHIRP_FLOOR * np.median(flat[flat > 0.5 * flat.max()])))
 
 
 def _unexplained(t: FloatArray, q: FloatArray, lines: Sequence[float]) -> float:
@@ -116,7 +116,7 @@ def _refined(t: FloatArray, q: FloatArray, frequencies: Sequence[float], *, iter
 
 def check_length(name: str, t: FloatArray, slowest: float) -> None:
     periods = (t[-1] - t[0]) * slowest
-    if periods < FEWEST_PERIODS:
+    if periods < _FEWEST_PERIODS:
         raise InputError(
-            name, f"{periods:.2g} periods of {slowest:g} Hz in the steady part", f"record at least {FEWEST_PERIODS:g}"
+            name, f"{periods:.2g} periods of {slowest:g} Hz in the steady part", f"record at least {_FEWEST_PERIODS:g}"
         )

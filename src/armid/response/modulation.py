@@ -20,10 +20,10 @@ from armid.arrays import FloatArray
 
 Complex = npt.NDArray[np.complex128]
 
-TAPER = 0.12
+_TAPER = 0.12
 """Of the window at either end: what it rises and falls in. Short, because samples there count for little."""
 
-LONGEST_TAPER = 0.25
+_LONGEST_TAPER = 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class Modulation:
     start: float
     end: float
     frequencies: FloatArray
-    taper: float = TAPER
+    taper: float = _TAPER
 
     def functions(self, t: FloatArray, order: int = 0) -> Complex:
         """The function phi or one of its first three derivatives, times the sampling step (trapezium rule), shape [m, n_samples].
@@ -92,7 +92,7 @@ def steps(t: FloatArray) -> FloatArray:
 def modulation(t: FloatArray, slowest: float, frequencies: npt.ArrayLike) -> Modulation:
     """Over a whole recording; the taper is at least half a period of the slowest signal."""
     length = float(t[-1] - t[0])
-    taper = min(max(TAPER, 0.5 / (slowest * length)), LONGEST_TAPER)
+    taper = min(max(_TAPER, 0.5 / (slowest * length)), _LONGEST_TAPER)
     return Modulation(float(t[0]), float(t[-1]), np.asarray(frequencies, dtype=np.float64), taper)
 
 

@@ -18,7 +18,7 @@ from armid.robot.robot import Robot
 from armid.rows.axis_inertia import AxisInertiaRows
 from armid.scene.scene import Scene
 
-POSITIONS = 241
+_POSITIONS = 241
 """Of the axis looked at for clearance along its way: steps of about a degree and a half over one turn."""
 
 
@@ -125,8 +125,8 @@ def _free_way(robot: Robot, pose: FloatArray, axis: int, scene: Scene | None) ->
     low, high = float(limits.lower[axis]), float(limits.upper[axis])
     if scene is None or not len(scene):
         return low, high
-    positions = np.linspace(low, high, POSITIONS)
-    poses = np.tile(samples("pose", np.asarray(pose)[np.newaxis], robot.n_joints), (POSITIONS, 1))
+    positions = np.linspace(low, high, _POSITIONS)
+    poses = np.tile(samples("pose", np.asarray(pose)[np.newaxis], robot.n_joints), (_POSITIONS, 1))
     poses[:, axis] = positions
     free = np.flatnonzero(scene.is_free(poses))
     if not len(free):

@@ -24,7 +24,7 @@ from armid.response.frequency_response import AxisMeasurement, ResponseSettings,
 from armid.robot.robot import Robot
 from armid.threads import one_blas_thread
 
-LARGEST_DISAGREEMENT = 3.0
+_LARGEST_DISAGREEMENT = 3.0
 """Root mean square of what the parameters leave of the measurements, in their standard deviations: beyond this they do not belong
 to one arm, or are worse than they say."""
 
@@ -231,9 +231,9 @@ def model_checks(model: AxisInertiaModel | None, predictions: Sequence[InertiaPr
     checks = [
         Check(
             code="measurements-agree",
-            passed=model.disagreement < LARGEST_DISAGREEMENT,
+            passed=model.disagreement < _LARGEST_DISAGREEMENT,
             value=model.disagreement,
-            limit=LARGEST_DISAGREEMENT,
+            limit=_LARGEST_DISAGREEMENT,
             message=f"the measurements differ from one model by {model.disagreement:.2g} of their standard deviations; "
             "deviations are widened by as much",
             decisive=False,

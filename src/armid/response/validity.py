@@ -17,23 +17,23 @@ from armid.robot.robot import Robot
 if TYPE_CHECKING:
     from armid.response.frequency_response import AxisMeasurement
 
-OTHER_TRAVEL = 0.02
+_OTHER_TRAVEL = 0.02
 """Travel of another axis relative to the moving one's: above this Coriolis torque is no longer small."""
 
-OTHER_SWING = 0.15
+_OTHER_SWING = 0.15
 """Swing of another axis at the excited frequencies. Its coupling torque is taken out to first order and counts as doubt;
 from here on the second order would be a per cent."""
 
-SLOPE_SHARE = 0.02
+_SLOPE_SHARE = 0.02
 """Of w^2 J: a gravity slope larger than this shifts J by as much unless it is fitted."""
 
-YIELDED_SHARE = 0.005
+_YIELDED_SHARE = 0.005
 """Of J: other axes that give way by more are worth a word."""
 
-BELOW_ZERO = 4.0
+_BELOW_ZERO = 4.0
 """Standard deviations: viscous friction of a few of them below zero is noise, not a wrong sign."""
 
-CHIRP_LINES = 7
+_CHIRP_LINES = 7
 """Frequencies of a chirp's band at which other axes are looked at, its two ends left out."""
 
 Validity = tuple[tuple[Check, ...], tuple[Note, ...]]
@@ -95,7 +95,7 @@ def _other_axes_stand_still(
     measured: AxisMeasurement, excited: Excited, t: FloatArray, q: FloatArray, robot: Robot, axis: int
 ) -> Validity:
     """Other axes must stand still: travel brings Coriolis torque, swing brings their share of the inertia matrix."""
-    lines = excited.lines or tuple(np.linspace(excited.low, excited.high, CHIRP_LINES)[1:-1])
+    lines = excited.lines or tuple(np.linspace(excited.low, excited.high, _CHIRP_LINES)[1:-1])
     own = np.abs(phasors(t, q[:, axis], lines))
     way = max(abs(float(q[-1, axis] - q[0, axis])), 1e-12)
     worst, name, notes = 0.0, "", []
@@ -104,7 +104,7 @@ def _other_axes_stand_still(
             continue
         swing = float((np.abs(phasors(t, q[:, k], lines)) / own).max())
         travel = float(np.abs(q[-1, k] - q[0, k])) / way
-        use = max(swing / OTHER_SWING, travel / OTHER_TRAVEL)
+        use = max(swing / _OTHER_SWING, travel / _OTHER_TRAVEL)
         if use > 1.0:
             text = (
                 f"moves too ({100 * max(swing, travel):.1f} % of {measured.axis}): Coriolis and coupling torque enter"
@@ -120,7 +120,7 @@ def _other_axes_stand_still(
         message=f"{name} moves while {measured.axis} is measured, {worst:.2g} times what can be taken out",
         subject=measured.axis,
     )
-    if measured.coupling > YIELDED_SHARE and not notes:
+    if measured.coupling > _YIELDED_SHARE and not notes:
         text = f"other axes gave way; {100 * measured.coupling:.1f} % of the torque was theirs and is taken out"
         notes.append(Note("axes-give-way", Severity.INFO, text, measured.axis))
     return (check,), tuple(notes)
@@ -133,9 +133,9 @@ def _possible_response(measured: AxisMeasurement) -> Validity:
     text = f"inertia {J:.3g}, viscous friction {mu:.3g}: torque of the wrong sign or lagging"
     check = Check(
         code="possible-response",
-        passed=J > 0.0 and score >= -BELOW_ZERO,
+        passed=J > 0.0 and score >= -_BELOW_ZERO,
         value=float(score),
-        limit=-BELOW_ZERO,
+        limit=-_BELOW_ZERO,
         message=f"{measured.axis}: {text}",
         subject=measured.axis,
     )
@@ -159,7 +159,7 @@ def _known_well(measured: AxisMeasurement) -> Validity:
 
 def _gravity_slope(measured: AxisMeasurement, excited: Excited) -> tuple[Note, ...]:
     ratio = abs(measured.slope) / ((2.0 * np.pi * excited.low) ** 2 * abs(measured.inertia))
-    if not ratio > SLOPE_SHARE:
+    if not ratio > _SLOPE_SHARE:
         return ()
     text = (
         f"gravity changes along the axis: its slope is {100 * ratio:.1f} % of w^2 J at the slowest sine, and was fitted"

@@ -23,7 +23,7 @@ LARGEST = 1e12
 SMALLEST = 1e-100
 """Closer to zero than this is zero: such numbers come from broken exporters, and dividing by one overflows."""
 
-MAX_LENGTH = 200
+_MAX_LENGTH = 200
 """Characters; the longest sensible expression is far shorter, and this bounds the recursion."""
 
 _TOKEN = re.compile(
@@ -85,8 +85,8 @@ class _Reader:
 
     def _tokens(self) -> list[tuple[str, str]]:
         text = self.text.strip()
-        if not text or len(text) > MAX_LENGTH:
-            raise self._error("expected a number" if not text else f"is longer than {MAX_LENGTH} characters")
+        if not text or len(text) > _MAX_LENGTH:
+            raise self._error("expected a number" if not text else f"is longer than {_MAX_LENGTH} characters")
         out, start = [], 0
         while start < len(text):
             match = _TOKEN.match(text, start)

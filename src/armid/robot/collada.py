@@ -10,9 +10,9 @@ from armid.arrays import FloatArray
 from armid.parameters.inertial import skew
 from armid.robot.urdf.xml_tree import XmlElement, decoded, parse_xml
 
-MAX_NODES = 10_000
+_MAX_NODES = 10_000
 """Nodes may instantiate nodes: a file can ask for more copies than memory holds."""
-MAX_DEPTH = 64
+_MAX_DEPTH = 64
 """Of nodes within nodes; a node that contains itself ends here."""
 
 
@@ -49,8 +49,8 @@ class Document:
     def placed(self, node: XmlElement, T: FloatArray, depth: int = 0) -> Iterator[FloatArray]:
         """Points below a node, its transforms applied in the order written."""
         self.visited += 1
-        if self.visited > MAX_NODES or depth > MAX_DEPTH:
-            raise ValueError(f"more than {MAX_NODES} nodes, or nested deeper than {MAX_DEPTH}")
+        if self.visited > _MAX_NODES or depth > _MAX_DEPTH:
+            raise ValueError(f"more than {_MAX_NODES} nodes, or nested deeper than {_MAX_DEPTH}")
         for child in node.children:
             if child.tag in ("matrix", "translate", "rotate", "scale"):
                 T = T @ _transform(child.tag, self.numbers(child))

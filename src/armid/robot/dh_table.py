@@ -15,9 +15,9 @@ from armid.robot.robot import Frame, Joint, JointKind, Link, Robot
 from armid.robot.symbols import Symbols
 from armid.robot.urdf.attributes import exact_angle
 
-PARALLEL = 1e-9
+_PARALLEL = 1e-9
 """Sine of the angle below which two axes count as parallel; their common normal is then not unique."""
-NO_LENGTH = 1e-12
+_NO_LENGTH = 1e-12
 """[m] Lengths below this are round-off."""
 
 
@@ -103,13 +103,13 @@ def _frame(axis: _Axis, following: _Axis | None, before: FloatArray | None) -> F
     origin = on_axis
     if following is not None:
         n = np.cross(z, following.direction)
-        if np.linalg.norm(n) > PARALLEL:
+        if np.linalg.norm(n) > _PARALLEL:
             x = n / np.linalg.norm(n)
             origin = on_axis if following.slides else _foot(replace(axis, point=on_axis), following)
         elif not following.slides:
             gap = following.point - on_axis
             gap -= z * float(z @ gap)
-            if np.linalg.norm(gap) > NO_LENGTH:
+            if np.linalg.norm(gap) > _NO_LENGTH:
                 x = gap / np.linalg.norm(gap)
     if x is None:
         x = np.cross(np.eye(3)[int(np.argmin(np.abs(z)))], z)
@@ -123,7 +123,7 @@ def _across(v: FloatArray, z: FloatArray) -> FloatArray | None:
     """The part of v perpendicular to z, of length one; None when there is none."""
     w = v - z * float(z @ v)
     norm = np.linalg.norm(w)
-    return w / norm if norm > PARALLEL else None
+    return w / norm if norm > _PARALLEL else None
 
 
 def _foot(a: _Axis, b: _Axis) -> FloatArray:
@@ -139,7 +139,7 @@ def _row(T: FloatArray) -> Row:
     alpha = float(np.arctan2(-T[1, 2], T[2, 2]))
     theta = float(np.arctan2(-T[0, 1], T[0, 0]))
     a, d = float(T[0, 3]), float(T[:3, 3] @ T[:3, 2])
-    tidy = [0.0 if abs(length) < NO_LENGTH else length for length in (a, d)]
+    tidy = [0.0 if abs(length) < _NO_LENGTH else length for length in (a, d)]
     return Row(alpha=exact_angle(alpha), a=tidy[0], d=tidy[1], theta=exact_angle(theta))
 
 

@@ -70,13 +70,13 @@ def elementary_matrix(motion: Move, amount: float) -> FloatArray:
 
 # cos(pi/2) is 6e-17 in floats. An entry this close to 0 or +-1 is a right angle that went through
 # decimal text with 9 or more digits or through one rotation product, never a manufacturing deviation one could measure.
-SNAP = 1e-15
+_SNAP = 1e-15
 
 
 def snapped(x: float) -> float:
     """x, or the integer -1, 0, 1 it equals up to round-off, so that specialised kernels drop the term."""
     nearest = float(round(x))
-    return nearest if abs(x - nearest) < SNAP and abs(nearest) <= 1.0 else x
+    return nearest if abs(x - nearest) < _SNAP and abs(nearest) <= 1.0 else x
 
 
 def product(transforms: Iterable[Elementary], q: float = 0.0) -> FloatArray:

@@ -16,7 +16,7 @@ from armid.robot.urdf.arm import parse_urdf
 from armid.robot.urdf.xml_tree import decoded
 from armid.robot.yaml_file import parse_yaml
 
-MAX_FILE_BYTES = 50_000_000
+_MAX_FILE_BYTES = 50_000_000
 """The largest published URDFs are below 2 MB; anything near this is not a robot description."""
 
 
@@ -75,8 +75,8 @@ def _file(source: str | Path) -> bytes:
             if path.suffix or path.parent != Path():
                 raise RobotError(path, "no such file", f"or a catalogue name: {', '.join(catalogue_names())}")
             raise UnknownNameError("file, and no robot in the catalogue,", str(source), catalogue_names())
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise RobotError(path, f"larger than {MAX_FILE_BYTES} bytes", "is this a robot description?")
+        if path.stat().st_size > _MAX_FILE_BYTES:
+            raise RobotError(path, f"larger than {_MAX_FILE_BYTES} bytes", "is this a robot description?")
         return path.read_bytes()
     except (OSError, ValueError) as error:
         raise RobotError(path, f"cannot be read: {error}") from None

@@ -13,7 +13,7 @@ from armid.errors import InputError
 from armid.robot.collada import dae_vertices
 from armid.robot.geometry import Mesh
 
-MAX_BYTES = 200_000_000
+_MAX_BYTES = 200_000_000
 """No collision mesh is larger; a file that is, is not one."""
 
 
@@ -31,8 +31,8 @@ def vertices(mesh: Mesh) -> FloatArray:
     if not path.is_file():
         hint = "put it beside the description, or the folder of its package into one above the description's"
         raise MeshError(mesh.path, "mesh file not found", hint)
-    if path.stat().st_size > MAX_BYTES:
-        raise MeshError(path, f"larger than {MAX_BYTES} bytes")
+    if path.stat().st_size > _MAX_BYTES:
+        raise MeshError(path, f"larger than {_MAX_BYTES} bytes")
     readers = {".stl": _stl_vertices, ".obj": _obj_vertices, ".dae": dae_vertices}
     reader = readers.get(path.suffix.lower())
     if reader is None:

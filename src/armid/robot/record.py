@@ -15,7 +15,7 @@ from armid.robot.elementary import Elementary, Move
 from armid.robot.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Sphere
 from armid.robot.robot import Drive, Frame, Joint, JointKind, Limits, Link, Robot, Source
 
-TYPES: dict[str, type] = {
+_TYPES: dict[str, type] = {
     kind.__name__: kind
     for kind in (
         Robot,
@@ -35,8 +35,8 @@ TYPES: dict[str, type] = {
         Note,
     )
 }
-ENUMS: dict[str, type[Enum]] = {kind.__name__: kind for kind in (Move, JointKind, Severity)}
-WORDS = {"inf": float("inf"), "-inf": float("-inf"), "nan": float("nan")}
+_ENUMS: dict[str, type[Enum]] = {kind.__name__: kind for kind in (Move, JointKind, Severity)}
+_WORDS = {"inf": float("inf"), "-inf": float("-inf"), "nan": float("nan")}
 
 
 def record(value: Any) -> Any:
@@ -69,9 +69,9 @@ def restored(value: Any, where: str) -> Any:
     if "array" in value:
         return np.array(restored(value["array"], where), dtype=np.float64)
     if "number" in value:
-        return WORDS.get(value["number"], float("nan"))
-    if "enum" in value and value["enum"] in ENUMS:
-        return ENUMS[value["enum"]](value["value"])
-    if value.get("type") in TYPES:
-        return TYPES[value["type"]](**{key: restored(item, where) for key, item in value.items() if key != "type"})
+        return _WORDS.get(value["number"], float("nan"))
+    if "enum" in value and value["enum"] in _ENUMS:
+        return _ENUMS[value["enum"]](value["value"])
+    if value.get("type") in _TYPES:
+        return _TYPES[value["type"]](**{key: restored(item, where) for key, item in value.items() if key != "type"})
     raise InputError(where, f"cannot restore {str(value)[:60]!r}", "written by another version?")

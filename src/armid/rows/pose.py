@@ -99,7 +99,7 @@ def _complete_chain(robot: Robot, frame: Frame) -> tuple[ChainElement, ...]:
     return tuple(placed(slot) for slot in (*model.setups[SENSOR], *arm, *model.targets[TOOL]))
 
 
-INSTRUMENT = (Row(theta=1.55, d=-4.3), Row(alpha=1.5, a=0.1, theta=-0.79, d=-0.14))
+_INSTRUMENT = (Row(theta=1.55, d=-4.3), Row(alpha=1.5, a=0.1, theta=-0.79, d=-0.14))
 """Two modified rows from an instrument across the room to the first joint, the start values of [Kolyubin2017] table 2.
 What can be identified is the same for any place of the instrument in general position."""
 
@@ -115,10 +115,10 @@ def _described_chain(robot: Robot, frame: Frame) -> tuple[ChainElement, ...]:
     tool = _tool_row(frame)
     out: list[ChainElement] = []
     if tool is not None and all(_is_modified_row(chain) for chain in joints):
-        row, first = row_of(joints[0])[1], INSTRUMENT[1]  # type: ignore[index]
+        row, first = row_of(joints[0])[1], _INSTRUMENT[1]  # type: ignore[index]
         placed = replace(row, alpha=first.alpha, a=first.a, theta=row.theta + first.theta, d=row.d + first.d)
         joints[0] = transforms(placed, Convention.MODIFIED, robot.joints[0].kind)
-        out += _named(OwnerKind.SETUP, -1, [(e, None) for e in transforms(INSTRUMENT[0], Convention.MODIFIED, None)])
+        out += _named(OwnerKind.SETUP, -1, [(e, None) for e in transforms(_INSTRUMENT[0], Convention.MODIFIED, None)])
     for i, chain in enumerate(joints):
         out += _named(OwnerKind.LINK, i, [(e, i if e.variable else None) for e in chain])
     return tuple(out + _named(OwnerKind.TARGET, frame.link, [(e, None) for e in tool or frame.transforms]))

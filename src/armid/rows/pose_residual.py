@@ -112,7 +112,7 @@ def residuals(
             R, p, J = (x[..., start:end] for x in whole)
             if single is None:
                 R, p, J = at_target(model, values, o.target, (R, p, J), wanted=wanted)
-            yield LinearResidual(o, *along_axes(o, *pose_residual(o, R, p, J)))
+            yield LinearResidual(o, *along_axes(o, *_pose_residual(o, R, p, J)))
             start = end
 
 
@@ -146,7 +146,7 @@ def in_sensor_axes(o: Observations, r: FloatArray) -> FloatArray:
     return r if o.axes is None else np.einsum("mji,jm->im", o.axes, r)
 
 
-def pose_residual(o: Observations, R: FloatArray, p: FloatArray, J: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _pose_residual(o: Observations, R: FloatArray, p: FloatArray, J: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Residual and derivative of everything seen from a sensor frame."""
     match o.quantity:
         case Observed.POINT:

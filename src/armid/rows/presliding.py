@@ -19,7 +19,7 @@ from armid.arrays import FloatArray
 
 CANDIDATES = (0.0005, 0.001, 0.002, 0.004, 0.008)
 """[rad or m]; harmonic drives and bearings turn around within 0.5 to 8 mrad."""
-WORTHWHILE = 0.97
+_WORTHWHILE = 0.97
 """Ratio of residual noise below which a joint gets a presliding distance; less gain is within the luck of the draw."""
 SUBSTEPS = 9
 """Points per sampling interval at which friction is followed: a reversal, a turn-around or a hump near standstill may lie within
@@ -37,10 +37,10 @@ def contact_state(q: FloatArray, qd: FloatArray, rate: float, distance: float) -
     count = len(q)
     if count < 2:
         return np.tile(np.sign(qd)[:, np.newaxis], SUBSTEPS)
-    return followed(path_between(q, qd, rate).ravel(), distance).reshape(count, SUBSTEPS)
+    return followed(_path_between(q, qd, rate).ravel(), distance).reshape(count, SUBSTEPS)
 
 
-def path_between(q: FloatArray, qd: FloatArray, rate: float) -> FloatArray:
+def _path_between(q: FloatArray, qd: FloatArray, rate: float) -> FloatArray:
     """Position at `SUBSTEPS` points around each sample by the cubic with the samples' positions and velocities.
 
     From half an interval before the first sample to half an interval after the last, where the outer cubics go on.
@@ -91,4 +91,4 @@ def chosen_distances(sigma: FloatArray) -> FloatArray:
     """
     best = np.argmin(sigma[1:], axis=0)
     gain = np.min(sigma[1:], axis=0) / sigma[0]
-    return np.where(gain < WORTHWHILE, np.asarray(CANDIDATES)[best], 0.0)
+    return np.where(gain < _WORTHWHILE, np.asarray(CANDIDATES)[best], 0.0)

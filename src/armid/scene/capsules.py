@@ -13,7 +13,7 @@ from armid.robot.geometry import Box, Capsule, Cylinder, Geometry, Sphere
 from armid.robot.meshes import MeshError, vertices
 from armid.robot.robot import Robot
 
-THICKNESS = 0.055
+_THICKNESS = 0.055
 """Radius of an arm without shapes, as a fraction of its stretched length: iiwa, Panda and the common six-axis arms
 have 0.05 to 0.06 at their thickest link."""
 
@@ -168,4 +168,4 @@ def _skeleton_points(robot: Robot) -> list[tuple[FloatArray, FloatArray]]:
 
 def _skeleton_radius(robot: Robot) -> float:
     """[m], from the stretched length of the arm."""
-    return THICKNESS * sum(float(np.linalg.norm(end - start)) for start, end in _skeleton_points(robot))
+    return _THICKNESS * sum(float(np.linalg.norm(end - start)) for start, end in _skeleton_points(robot))

@@ -14,9 +14,9 @@ from armid.robot.document import Field, document
 from armid.robot.geometry import Geometry, Mesh
 from armid.robot.shapes import POSE, SHAPES, read_pose, read_shape
 
-FORMAT = "armid-cell/1"
+_FORMAT = "armid-cell/1"
 
-DEFAULT_MARGIN = 0.02
+_DEFAULT_MARGIN = 0.02
 """[m] kept between any two bodies: tracking error and cable bundles are of this size."""
 
 
@@ -64,11 +64,11 @@ class Cell:
     obstacles: tuple[Obstacle, ...] = ()
     regions: tuple[Region, ...] = ()
     floor: float | None = None
-    margin: float = DEFAULT_MARGIN
+    margin: float = _DEFAULT_MARGIN
     description: str = ""
 
 
-CELLS = Path(__file__).parent / "cells"
+_CELLS = Path(__file__).parent / "cells"
 """Those that come along."""
 
 
@@ -84,10 +84,10 @@ def cell_of(cell: str | Path | Cell | None) -> Cell | None:
     path = Path(cell)
     if path.suffix in (".yaml", ".yml") or path.exists():
         return load_cell(path)
-    known = sorted(file.stem for file in CELLS.glob("*.yaml"))
+    known = sorted(file.stem for file in _CELLS.glob("*.yaml"))
     if str(cell) not in known:
         raise UnknownNameError("cell", str(cell), known)
-    return load_cell(CELLS / f"{cell}.yaml")
+    return load_cell(_CELLS / f"{cell}.yaml")
 
 
 def load_cell(path: Path) -> Cell:
@@ -104,8 +104,8 @@ def parse_cell(text: str, where: str = "cell", *, folder: Path = Path()) -> Cell
     """Reads a cell from the text of a YAML file; mesh paths are relative to `folder`."""
     known = ("format", "description", "margin", "floor", "obstacles", "regions")
     top = Field(document(text, where), f"{where}:").keys(known, required=("format",))
-    top["format"].choice((FORMAT,))
-    margin = top["margin"].number() if "margin" in top else DEFAULT_MARGIN
+    top["format"].choice((_FORMAT,))
+    margin = top["margin"].number() if "margin" in top else _DEFAULT_MARGIN
     if margin < 0.0:
         raise top["margin"].error(f"{margin:g} m", "a margin cannot be negative")
     return Cell(
@@ -129,14 +129,14 @@ def _obstacle(entry: Field, index: int, folder: Path) -> Obstacle:
     return Obstacle(name, Geometry(shape, read_pose(fields) @ T_pose_shape))
 
 
-REGION_KEYS = ("frame", "axis_distance", "height", "inside", "camera", "roll_deg", "pitch_deg")
+_REGION_KEYS = ("frame", "axis_distance", "height", "inside", "camera", "roll_deg", "pitch_deg")
 
 
 def _region(entry: Field) -> Region:
     """Bounds on one frame; `height` is short for a lower bound on z."""
-    fields = entry.keys(REGION_KEYS)
+    fields = entry.keys(_REGION_KEYS)
     if len(fields) == ("frame" in fields):
-        raise entry.error("a region without a bound", f"give one of {', '.join(REGION_KEYS[1:])}")
+        raise entry.error("a region without a bound", f"give one of {', '.join(_REGION_KEYS[1:])}")
     lower, upper = np.full(3, -np.inf), np.full(3, np.inf)
     if "inside" in fields:
         inner = fields["inside"].keys(("min", "max"), required=("min", "max"))

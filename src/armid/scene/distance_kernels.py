@@ -20,11 +20,11 @@ FRAME_PLANE = 4  # frame a, -, offset, normal x y z: normal . p >= offset
 FRAME_ROLL = 5  # frame a, camera b, bound, +1 lower or -1 upper
 FRAME_PITCH = 6
 
-GOLDEN = 0.6180339887498949
-BOX_STEPS = 28
+_GOLDEN = 0.6180339887498949
+_BOX_STEPS = 28
 """Golden sections: 0.618^28 = 1e-6 of a link's length, micrometres."""
 
-TINY = 1e-12
+_TINY = 1e-12
 
 
 @njit(cache=True, nogil=True)
@@ -101,14 +101,14 @@ def _closest_on_segments(ends: Any, a: int, b: int, pa: Any, pb: Any) -> None:
     uv = ux * vx + uy * vy + uz * vz
     uw, vw = ux * wx + uy * wy + uz * wz, vx * wx + vy * wy + vz * wz
     s, t = 0.0, 0.0
-    if uu <= TINY and vv > TINY:
+    if uu <= _TINY and vv > _TINY:
         t = min(max(vw / vv, 0.0), 1.0)
-    elif vv <= TINY and uu > TINY:
+    elif vv <= _TINY and uu > _TINY:
         s = min(max(-uw / uu, 0.0), 1.0)
-    elif uu > TINY:
+    elif uu > _TINY:
         denominator = uu * vv - uv * uv
         # Parallel segments have many closest pairs; the middle of the first is as good as any.
-        s = min(max((uv * vw - uw * vv) / denominator, 0.0), 1.0) if denominator > TINY * uu * vv else 0.5
+        s = min(max((uv * vw - uw * vv) / denominator, 0.0), 1.0) if denominator > _TINY * uu * vv else 0.5
         t = (uv * s + vw) / vv
         if t < 0.0:
             t = 0.0
@@ -144,17 +144,17 @@ def _segment_to_box(ends: Any, a: int, boxes: Any, b: int, pa: Any, normal: Any)
     my = boxes[b, 1] * ux + boxes[b, 4] * uy + boxes[b, 7] * uz
     mz = boxes[b, 2] * ux + boxes[b, 5] * uy + boxes[b, 8] * uz
     hx, hy, hz = boxes[b, 12], boxes[b, 13], boxes[b, 14]
-    low, high, s1, s2 = 0.0, 1.0, 1.0 - GOLDEN, GOLDEN
+    low, high, s1, s2 = 0.0, 1.0, 1.0 - _GOLDEN, _GOLDEN
     f1 = _box_distance(lx + s1 * mx, ly + s1 * my, lz + s1 * mz, hx, hy, hz)
     f2 = _box_distance(lx + s2 * mx, ly + s2 * my, lz + s2 * mz, hx, hy, hz)
-    for _ in range(BOX_STEPS):
+    for _ in range(_BOX_STEPS):
         if f1 < f2:
             high, s2, f2 = s2, s1, f1
-            s1 = high - GOLDEN * (high - low)
+            s1 = high - _GOLDEN * (high - low)
             f1 = _box_distance(lx + s1 * mx, ly + s1 * my, lz + s1 * mz, hx, hy, hz)
         else:
             low, s1, f1 = s1, s2, f2
-            s2 = low + GOLDEN * (high - low)
+            s2 = low + _GOLDEN * (high - low)
             f2 = _box_distance(lx + s2 * mx, ly + s2 * my, lz + s2 * mz, hx, hy, hz)
     s = (low + high) / 2
     x, y, z = lx + s * mx, ly + s * my, lz + s * mz
@@ -210,7 +210,7 @@ def _apart(pa: Any, pb: Any, normal: Any) -> float:
     """Distance of two points, and the unit vector from the second to the first (zero when they coincide)."""
     x, y, z = pa[0] - pb[0], pa[1] - pb[1], pa[2] - pb[2]
     d = np.sqrt(x * x + y * y + z * z)
-    scale = 1.0 / d if d > TINY else 0.0
+    scale = 1.0 / d if d > _TINY else 0.0
     normal[0], normal[1], normal[2] = x * scale, y * scale, z * scale
     return d
 
@@ -224,7 +224,7 @@ def _frame_place(R: Any, p: Any, link: int, frames: Any, a: int, table: Any, c: 
         )
     if int(table[c, 0]) == FRAME_AXIS:
         d = np.sqrt(point[0] * point[0] + point[1] * point[1])
-        scale = 1.0 / d if d > TINY else 0.0
+        scale = 1.0 / d if d > _TINY else 0.0
         normal[0], normal[1], normal[2] = point[0] * scale, point[1] * scale, 0.0
         return d - table[c, 3]
     normal[0], normal[1], normal[2] = table[c, 4], table[c, 5], table[c, 6]
@@ -259,7 +259,7 @@ def _roll_pitch_rate(M: Any, pitch: bool) -> tuple[float, float]:
     """
     cp = np.hypot(M[2, 1], M[2, 2])
     cy, sy = 1.0, 0.0
-    if cp > TINY:
+    if cp > _TINY:
         cy, sy = M[0, 0] / cp, M[1, 0] / cp
     if pitch:
         return -sy, cy

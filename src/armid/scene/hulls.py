@@ -18,9 +18,9 @@ from armid.robot.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Sphere
 from armid.robot.meshes import MeshError, vertices
 from armid.robot.robot import Robot
 
-RATE_HZ = 50.0
+_RATE_HZ = 50.0
 
-FAR = 1.0
+_FAR = 1.0
 """[m] beyond which distances are not computed."""
 
 
@@ -41,7 +41,7 @@ class HullCheck:
     missing: tuple[str, ...]
 
 
-def hull_check(robot: Robot, trajectory: Trajectory, *, rate_hz: float = RATE_HZ) -> HullCheck:
+def hull_check(robot: Robot, trajectory: Trajectory, *, rate_hz: float = _RATE_HZ) -> HullCheck:
     """Distances between the shapes of links two or more apart along a motion, at samples."""
     shapes, missing = _collision_shapes(robot)
     pairs = [(a, b) for a in range(len(shapes)) for b in range(a) if abs(shapes[a][0] - shapes[b][0]) > 1]
@@ -62,8 +62,8 @@ def hull_check(robot: Robot, trajectory: Trajectory, *, rate_hz: float = RATE_HZ
             data.geom_xpos[k] = T[:3, :3] @ local[k][0] + T[:3, 3]
             data.geom_xmat[k] = (T[:3, :3] @ local[k][1]).ravel()
         for a, b in pairs:
-            d = mujoco.mj_geomDistance(model, data, a, b, min(best.distance, FAR), None)
-            if d < best.distance and d < FAR:
+            d = mujoco.mj_geomDistance(model, data, a, b, min(best.distance, _FAR), None)
+            if d < best.distance and d < _FAR:
                 best = HullCheck(float(d), f"{names[shapes[b][0]]} and {names[shapes[a][0]]}", float(instant), missing)
     return best
 

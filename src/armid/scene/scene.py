@@ -19,13 +19,13 @@ from armid.scene import distance_kernels as kernels
 from armid.scene.capsules import LinkCapsule, enclosing_capsule, link_capsules
 from armid.scene.cell import Cell, Region
 
-SAMPLED_POSES = 2000
+_SAMPLED_POSES = 2000
 """Poses used to see which pairs of neighbours always touch."""
 
-ALWAYS = 0.99
+_ALWAYS = 0.99
 """A pair that touches in this fraction of all poses belongs together by construction."""
 
-OFTEN = 0.05
+_OFTEN = 0.05
 """For a link and the next but one: touching this often means their capsules are too coarse for the joint between them,
 whose own limits keep the real shapes apart."""
 
@@ -300,10 +300,10 @@ def _without_permanent_contacts(scene: Scene) -> tuple[Scene, tuple[Note, ...]]:
     if not len(scene):
         return scene, ()
     limits, _ = motion_limits(scene.robot)
-    q = np.random.default_rng(0).uniform(limits.lower, limits.upper, size=(SAMPLED_POSES, scene.robot.n_joints))
+    q = np.random.default_rng(0).uniform(limits.lower, limits.upper, size=(_SAMPLED_POSES, scene.robot.n_joints))
     # The margin does not count here: what matters is whether the shapes themselves overlap.
     touching = (scene.clearances(q) + scene.table[:, 3] < 0.0).mean(axis=0)
-    limit = np.array([OFTEN if _links_between(scene, entry) == 1 else ALWAYS for entry in scene.table])
+    limit = np.array([_OFTEN if _links_between(scene, entry) == 1 else _ALWAYS for entry in scene.table])
     keep = touching < limit
     dropped = [name for name, kept in zip(scene.names, keep, strict=True) if not kept]
     names = tuple(name for name, kept in zip(scene.names, keep, strict=True) if kept)

@@ -27,17 +27,17 @@ from armid.notes import Note, Severity
 from armid.rows.torque import TorqueRows
 from armid.sequential.stages import RowFilter, Stage
 
-EXCITED = 1e-7
+_EXCITED = 1e-7
 """Smallest over largest singular value of a stage's column-scaled rows along a direction that counts as seen: with
 torque good to six digits a weaker one would be noise."""
 
-PIECE = 8192
+_PIECE = 8192
 """Samples whose rows of all joints are in memory at a time."""
 
-OUTSIDE = 1e-6
+_OUTSIDE = 1e-6
 """Of a base parameter: a smaller part outside the known directions is round-off."""
 
-ROUND_OFF = 1e-12
+_ROUND_OFF = 1e-12
 """Relative to the measured torque: residuals below this are those of double precision and say nothing of noise."""
 
 
@@ -132,7 +132,7 @@ class SequentialEstimate:
 
     def _lost(self, P: FloatArray) -> npt.NDArray[np.bool_]:
         outside = P - (P @ self.directions.T) @ self.directions
-        return np.asarray(np.linalg.norm(outside, axis=1) > OUTSIDE * np.linalg.norm(P, axis=1))
+        return np.asarray(np.linalg.norm(outside, axis=1) > _OUTSIDE * np.linalg.norm(P, axis=1))
 
     def alone(self, base: BaseParameters) -> dict[str, bool]:
         """For every standard parameter that shows at all, whether it was found by itself or only in a combination."""
@@ -152,11 +152,11 @@ class TipToBase:
     later stages leave alone what earlier ones found, as [Khosla1985] has it.
 
     Args:
-        excited: see `EXCITED`.
+        excited: see `_EXCITED`.
         hold: keep what a stage found fixed in all later ones, whatever its uncertainty.
     """
 
-    excited: float = EXCITED
+    excited: float = _EXCITED
     hold: bool = False
 
     def fit(
@@ -291,7 +291,7 @@ def _torque_size(channel: ChannelInformation) -> float:
 
 def _floor_of(channel: ChannelInformation) -> float:
     """[N m or N] The noise that double precision leaves in a stage's torque; one for a torque that is zero."""
-    return ROUND_OFF * _torque_size(channel) or 1.0
+    return _ROUND_OFF * _torque_size(channel) or 1.0
 
 
 def _rows_of(source: TorqueRows, stage: Stage) -> ChannelInformation:
@@ -314,7 +314,7 @@ def _filtered_channel(source: TorqueRows, inputs: FloatArray, stage: Stage, filt
     k = source.channels.index(stage.joint)
     velocity = inputs[:, source.robot.n_joints + k]
     # In pieces: of every sample's rows only those of one joint are kept.
-    pieces = [evaluate_rows(source, inputs[i : i + PIECE])[:, k] for i in range(0, len(inputs), PIECE)]
+    pieces = [evaluate_rows(source, inputs[i : i + _PIECE])[:, k] for i in range(0, len(inputs), _PIECE)]
     rows, torque, count = filter.apply(np.concatenate(pieces), stage.torque, velocity)
     columns = np.flatnonzero(rows.any(axis=0))
     factor = triangular(np.column_stack([rows[:, columns], torque]))
@@ -325,7 +325,7 @@ def _residual_sigma(e: FloatArray, channel: ChannelInformation, found: int) -> f
     """Noise of the joint's torque from what is left unexplained; zero when only round-off is."""
     energy = float(e @ e) + channel.residual_energy
     size = float(np.sum(channel.factor[:, -1] ** 2))
-    if energy <= ROUND_OFF**2 * size:
+    if energy <= _ROUND_OFF**2 * size:
         return 0.0
     return float(np.sqrt(energy / max(channel.count - found, 1.0)))
 

@@ -20,7 +20,7 @@ from armid.sequential.start import locks_of, starting_values
 from armid.threads import one_blas_thread
 from armid.words import choice
 
-SIDES = (TorqueSide.LINK, TorqueSide.MOTOR)
+_SIDES = (TorqueSide.LINK, TorqueSide.MOTOR)
 """One torque per joint is looked at: both sides, or their difference, are other experiments."""
 
 
@@ -81,8 +81,8 @@ def identify_sequential(
     """
     arm = robot_of(robot, base=base, tip=tip)
     model = effects or effects_of(friction, rotor_inertia=rotor_inertia, torques=torques, shapes=False)
-    if model.torques not in SIDES:
-        raise UnknownNameError("torques", model.torques.value, SIDES)
+    if model.torques not in _SIDES:
+        raise UnknownNameError("torques", model.torques.value, _SIDES)
     settings = Staging(
         effects=model,
         cutoff=cutoff_hz,

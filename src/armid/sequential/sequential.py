@@ -21,10 +21,10 @@ from armid.robot.robot import Robot
 from armid.sequential.estimate import SequentialEstimate, StageOutcome
 from armid.sequential.stages import ErrorStructure
 
-SMALL_TERM = 1e-9
+_SMALL_TERM = 1e-9
 """Of the largest term of a change: smaller ones are round-off."""
 
-NOTABLE_REST = 0.5
+_NOTABLE_REST = 0.5
 """Of a joint's torque: a stage that leaves this much found little of what is in it."""
 
 
@@ -153,7 +153,7 @@ def invisible_changes(base: BaseParameters) -> tuple[dict[str, float], ...]:
     """Directions of the null space with more than one term, as standard parameter -> amount."""
     out = []
     for direction in base.null_space.T:
-        smallest = SMALL_TERM * float(np.abs(direction).max())
+        smallest = _SMALL_TERM * float(np.abs(direction).max())
         terms = {n: float(v) for n, v in zip(base.parameters, direction, strict=True) if abs(v) > smallest}
         if len(terms) > 1:
             out.append(terms)
@@ -232,9 +232,9 @@ def sequential_checks(estimate: Estimate, found: SequentialEstimate, space: Para
 def _explained(stage: StageOutcome) -> Check:
     return Check(
         code="torque-explained",
-        passed=stage.relative_error < NOTABLE_REST,
+        passed=stage.relative_error < _NOTABLE_REST,
         value=stage.relative_error,
-        limit=NOTABLE_REST,
+        limit=_NOTABLE_REST,
         message=f"stage {stage.joint} leaves {100 * stage.relative_error:.0f} % of its torque unexplained",
         subject=stage.joint,
         decisive=False,

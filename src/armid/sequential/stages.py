@@ -20,17 +20,17 @@ from armid.logs.samples import Samples, Segment
 from armid.parameters.effects import Effects, TorqueSide
 from armid.robot.robot import Robot
 
-LOCKED_TRAVEL = 1e-3
+_LOCKED_TRAVEL = 1e-3
 """[rad or m] A joint on its brake moves less than this: the give of a brake and the noise of an encoder together."""
 
-MOVING_TRAVEL = 2e-2
+_MOVING_TRAVEL = 2e-2
 """[rad or m] A joint that was meant to move goes further than this. In between, a brake has slipped or a joint was pushed."""
 
-MOTION_SHARE = 2.0
+_MOTION_SHARE = 2.0
 """The motion passes this many times the cut-off of the rows, so that its own filter leaves what the rows' filter keeps alone
 (to 0.4 % at the cut-off itself, far less below)."""
 
-REVERSAL = 0.05
+_REVERSAL = 0.05
 """Of a joint's root-mean-square velocity: slower than this the sign of its velocity, hence of Coulomb friction, is a matter of
 filters and stiction. Such samples, as far as the rows' filter spreads them, are left out."""
 
@@ -67,7 +67,7 @@ class RowFilter:
         model does less harm than rows that hardly outnumber the parameters.
         """
         parts = [self._stretch(segment, rows, torque, velocity) for segment in self.segments]
-        wanted = RESERVE * np.count_nonzero(rows.any(axis=0))
+        wanted = _RESERVE * np.count_nonzero(rows.any(axis=0))
         left = sum(share * float(np.count_nonzero(clear)) for *_, clear, share in parts)
         keep = [clear if left >= wanted else np.ones_like(clear) for *_, clear, _ in parts]
         A = np.concatenate([part[0][k] for part, k in zip(parts, keep, strict=True)])
@@ -85,17 +85,17 @@ class RowFilter:
         reach = period // 2
         near = np.convolve(slow, np.ones(2 * reach + 1), mode="same") > 0.5 if slow.any() and reach else slow
         # What a low-pass leaves is determined by two samples per period of its cut-off; twice as many are kept.
-        every = max(1, int(segment.rate / (KEPT * self.cutoff)))
+        every = max(1, int(segment.rate / (_KEPT * self.cutoff)))
         kept = slice(period, max(period, len(segment) - period), every)
         share = 1.0 if filter.passes_all else min(1.0, 2.0 * self.cutoff * every / segment.rate)
         A, y = (low_pass(values[segment.slice], filter)[kept] for values in (rows, torque))
         return A, y, ~near[kept], share
 
 
-KEPT = 4.0
+_KEPT = 4.0
 """Rows per period of the cut-off."""
 
-RESERVE = 3.0
+_RESERVE = 3.0
 """Independent rows per column: with fewer, leaving samples out costs more than it mends."""
 
 
@@ -154,7 +154,7 @@ def _check_locked(robot: Robot, q: FloatArray, locked: Sequence[str], name: str)
     """Refuses a joint that should be locked but moved."""
     for joint in locked:
         travel = float(np.ptp(q[:, robot.joint_index(joint)]))
-        if travel > LOCKED_TRAVEL:
+        if travel > _LOCKED_TRAVEL:
             raise InputError(name, f"joint {joint!r} should be locked but moved by {travel:.3g}", "apply its brake")
 
 
@@ -225,7 +225,7 @@ def _sound(log: Log, robot: Robot) -> Log:
     """The log with its findings; a locked joint's encoder is meant to show the same value all along."""
     checked = check_log(log, robot)
     q = np.where(np.isfinite(log[Channel.POSITION]), log[Channel.POSITION], 0.0)
-    still = {name for name, x in zip(log.joints, q.T, strict=True) if np.ptp(x) < LOCKED_TRAVEL}
+    still = {name for name, x in zip(log.joints, q.T, strict=True) if np.ptp(x) < _LOCKED_TRAVEL}
     kept = (
         n for n in checked.notes if not (n.code == "frozen" and n.subject in still) and n.code != "too-little-motion"
     )
@@ -235,20 +235,20 @@ def _sound(log: Log, robot: Robot) -> Log:
 def _first_moving(name: str, q: FloatArray, robot: Robot) -> int:
     """Index of the first joint that moves; those before it are locked, those after it move or not."""
     travel = np.ptp(q, axis=0)
-    if (travel < LOCKED_TRAVEL).all():
+    if (travel < _LOCKED_TRAVEL).all():
         raise InputError(name, "no joint moves", "record the motion of the joint and those beyond it")
-    first = int(np.argmax(travel >= LOCKED_TRAVEL))
-    if travel[first] < MOVING_TRAVEL:
+    first = int(np.argmax(travel >= _LOCKED_TRAVEL))
+    if travel[first] < _MOVING_TRAVEL:
         raise InputError(
             name,
             f"joint {robot.joint_names[first]!r} moved by {travel[first]:.3g}: too far for a locked joint, not enough to be seen",
-            f"apply its brake (below {LOCKED_TRAVEL:g}), or move it further than {MOVING_TRAVEL:g}",
+            f"apply its brake (below {_LOCKED_TRAVEL:g}), or move it further than {_MOVING_TRAVEL:g}",
         )
     return first
 
 
 def _conditioned(log: Log, robot: Robot, plan: Staging) -> tuple[Samples, float]:
-    """Samples whose motion passes `MOTION_SHARE` times the rows' cut-off, and that cut-off [Hz]."""
+    """Samples whose motion passes `_MOTION_SHARE` times the rows' cut-off, and that cut-off [Hz]."""
     wanted = Conditioning(velocity=plan.velocity, torque_delay=plan.torque_delay, accept=plan.accept)
     if plan.cutoff is None:
         parts, _ = uniform_parts(log, wanted)
@@ -257,7 +257,7 @@ def _conditioned(log: Log, robot: Robot, plan: Staging) -> tuple[Samples, float]
         cutoff = chosen
     else:
         cutoff = plan.cutoff
-    return condition(log, robot, replace(wanted, cutoff=MOTION_SHARE * cutoff)), cutoff
+    return condition(log, robot, replace(wanted, cutoff=_MOTION_SHARE * cutoff)), cutoff
 
 
 def _with_reversals(stage: Stage, robot: Robot) -> Stage:
@@ -266,7 +266,7 @@ def _with_reversals(stage: Stage, robot: Robot) -> Stage:
         return stage
     n = robot.n_joints
     velocity = stage.inputs[:, n + robot.joint_index(stage.joint)]
-    limit = REVERSAL * float(np.sqrt(np.mean(velocity**2)))
+    limit = _REVERSAL * float(np.sqrt(np.mean(velocity**2)))
     return replace(stage, filter=replace(stage.filter, reversal=limit))
 
 

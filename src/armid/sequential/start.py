@@ -16,7 +16,7 @@ from armid.parameters.inertial import INERTIAL_NAMES, N_INERTIAL
 from armid.parameters.space import ParameterSpace
 from armid.robot.robot import Robot
 
-SAMPLES_OF_A_PLAN = 200
+_SAMPLES_OF_A_PLAN = 200
 """Instants of a planned motion looked at: a joint that stands still at all of them is locked."""
 
 NOMINAL = "nominal"
@@ -109,6 +109,6 @@ def _planned_locks(folder: Path, robot: Robot) -> tuple[tuple[str, ...], ...]:
             raise InputError(
                 path, f"joints {', '.join(motion.joint_names)}", f"{robot.name} has {', '.join(robot.joint_names)}"
             )
-        q = motion.sample(np.linspace(0.0, motion.duration, SAMPLES_OF_A_PLAN))[0]
+        q = motion.sample(np.linspace(0.0, motion.duration, _SAMPLES_OF_A_PLAN))[0]
         out.append(tuple(name for name, x in zip(robot.joint_names, q.T, strict=True) if np.ptp(x) == 0.0))
     return tuple(out)

@@ -58,10 +58,10 @@ def derivatives(
         x' and x'' at the samples kept. `LEAST_SQUARES_CAUSAL` returns both four samples late.
     """
     if method is Differentiator.SPECTRAL:
-        first, second = spectral(x, rate)
+        first, second = _spectral(x, rate)
         return first[keep], second[keep]
     if method is Differentiator.CENTRAL_8 and len(x) > 8:
-        return central_8(extended(x, 4, periodic), rate, range(len(x))[keep])
+        return _central_8(_extended(x, 4, periodic), rate, range(len(x))[keep])
     function: Callable[[FloatArray, float], Derivatives]
     match method:
         case Differentiator.CENTRAL:
@@ -69,21 +69,21 @@ def derivatives(
         case Differentiator.LEAST_SQUARES:
             function, reach = least_squares, 4
         case Differentiator.LEAST_SQUARES_CAUSAL:
-            function, reach = least_squares_causal, 8
+            function, reach = _least_squares_causal, 8
         case Differentiator.SAVITZKY_GOLAY:
-            window = savitzky_golay_window(rate, cutoff, len(x))
-            function, reach = (lambda y, r: savitzky_golay(y, r, window)), window
+            window = _savitzky_golay_window(rate, cutoff, len(x))
+            function, reach = (lambda y, r: _savitzky_golay(y, r, window)), window
         case Differentiator.CENTRAL_8:
             function, reach = central, 2  # too short for nine points
         case _:
             function, reach = (lambda y, r: spline(y, r, cutoff)), int(4 * rate / cutoff) if cutoff < rate else 16
     reach = min(reach, len(x) - 1)
-    wide = extended(x, reach, periodic)
+    wide = _extended(x, reach, periodic)
     first, second = function(wide, rate)
     return first[reach:-reach][keep], second[reach:-reach][keep]
 
 
-def extended(x: FloatArray, reach: int, periodic: bool) -> FloatArray:
+def _extended(x: FloatArray, reach: int, periodic: bool) -> FloatArray:
     """The signal continued at both ends: around the period, or by odd reflection, which keeps slope and value."""
     if periodic:
         return np.concatenate([x[-reach:], x, x[:reach]])
@@ -96,7 +96,7 @@ def central(x: FloatArray, rate: float) -> Derivatives:
     return first, np.gradient(first, 1.0 / rate, axis=0)
 
 
-def central_8(wide: FloatArray, rate: float, at: range) -> Derivatives:
+def _central_8(wide: FloatArray, rate: float, at: range) -> Derivatives:
     """Eighth-order central differences at some samples of a signal continued by four at both ends."""
 
     def shifted(k: int) -> FloatArray:
@@ -113,28 +113,28 @@ def central_8(wide: FloatArray, rate: float, at: range) -> Derivatives:
 
 def least_squares(x: FloatArray, rate: float) -> Derivatives:
     """Slope (-2 f[-2] - f[-1] + f[1] + 2 f[2]) / 10 T, twice: of the least-squares parabola [Khosla1985]."""
-    first = five_point(x, rate)
-    return first, five_point(first, rate)
+    first = _five_point(x, rate)
+    return first, _five_point(first, rate)
 
 
-def least_squares_causal(x: FloatArray, rate: float) -> Derivatives:
+def _least_squares_causal(x: FloatArray, rate: float) -> Derivatives:
     """The same from past samples: the first derivative is two samples late, the second four; both are given four late."""
     first, second = least_squares(x, rate)
-    return delayed(first, 4), delayed(second, 4)
+    return _delayed(first, 4), _delayed(second, 4)
 
 
-def five_point(x: FloatArray, rate: float) -> FloatArray:
+def _five_point(x: FloatArray, rate: float) -> FloatArray:
     out = np.zeros_like(x)
     out[2:-2] = (2.0 * (x[4:] - x[:-4]) + x[3:-1] - x[1:-3]) * (rate / 10.0)
     return out
 
 
-def delayed(x: FloatArray, by: int) -> FloatArray:
+def _delayed(x: FloatArray, by: int) -> FloatArray:
     """The signal some samples later; the first value is held before it."""
     return np.concatenate([np.repeat(x[:1], by, axis=0), x[:-by]])
 
 
-def savitzky_golay_window(rate: float, cutoff: float, count: int) -> int:
+def _savitzky_golay_window(rate: float, cutoff: float, count: int) -> int:
     """Odd window 2 M + 1 whose own -3 dB point lies at the cut-off.
 
     [Schafer2011]: at (order + 1) / (3.2 M - 4.6) of half the rate; the 4.6 is left out, which costs wide windows nothing.
@@ -143,7 +143,7 @@ def savitzky_golay_window(rate: float, cutoff: float, count: int) -> int:
     return int(np.clip(2 * round(width / 2.0) + 1, 7, max(7, count // 2 * 2 - 1)))
 
 
-def savitzky_golay(x: FloatArray, rate: float, window: int) -> Derivatives:
+def _savitzky_golay(x: FloatArray, rate: float, window: int) -> Derivatives:
     """Derivatives of the quartic fitted to each window."""
     from scipy.signal import savgol_filter
 
@@ -152,7 +152,7 @@ def savitzky_golay(x: FloatArray, rate: float, window: int) -> Derivatives:
     return np.asarray(first), np.asarray(savgol_filter(x, window, 4, deriv=2, delta=h, axis=0))
 
 
-def spectral(x: FloatArray, rate: float) -> Derivatives:
+def _spectral(x: FloatArray, rate: float) -> Derivatives:
     """Multiplication by i w and (i w)^2; x holds whole periods."""
     w = 2.0j * np.pi * np.fft.rfftfreq(len(x), 1.0 / rate)
     X = np.fft.rfft(x, axis=0)

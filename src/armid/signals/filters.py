@@ -10,10 +10,10 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.signals.recursive import filter_packs, packed, unpacked
 
-SETTLED = 1e-9
+_SETTLED = 1e-9
 """What is left of a filter's impulse response is negligible below this fraction."""
 
-MAX_NYQUIST = 0.95
+_MAX_NYQUIST = 0.95
 """Fraction of the Nyquist frequency above which a low-pass does nothing useful."""
 
 
@@ -33,7 +33,7 @@ class LowPass:
 
     @property
     def passes_all(self) -> bool:
-        return not self.cutoff < MAX_NYQUIST * self.rate / 2.0
+        return not self.cutoff < _MAX_NYQUIST * self.rate / 2.0
 
     @cached_property
     def sections(self) -> FloatArray:
@@ -60,12 +60,12 @@ class LowPass:
 
     @cached_property
     def settling(self) -> int:
-        """Samples after which the one-way impulse response has decayed to `SETTLED`; from the slowest pole."""
+        """Samples after which the one-way impulse response has decayed to `_SETTLED`; from the slowest pole."""
         if self.passes_all:
             return 0
         # Section [b0 b1 b2 1 a1 a2]: the poles are the roots of z^2 + a1 z + a2.
         radius = max(float(np.abs(np.roots([1.0, *section[4:]])).max()) for section in self.sections)
-        return int(np.ceil(np.log(SETTLED) / np.log(radius)))
+        return int(np.ceil(np.log(_SETTLED) / np.log(radius)))
 
     @property
     def transient(self) -> float:
@@ -87,16 +87,18 @@ def low_pass(values: FloatArray, filter: LowPass, *, periodic: bool = False) -> 
         skipped, wide = wrap * count, np.tile(columns, (2 * wrap + 1, 1))
     else:
         skipped = max(0, min(count - 2, filter.settling))
-        wide = reflected(columns, skipped)
+        wide = _reflected(columns, skipped)
     packs = packed(wide)
     for backward in (False, True):
         first = packs[:, -1 if backward else 0]
-        state = np.ascontiguousarray(steady_state(filter.sections)[:, :, np.newaxis] * first[:, np.newaxis, np.newaxis])
+        state = np.ascontiguousarray(
+            _steady_state(filter.sections)[:, :, np.newaxis] * first[:, np.newaxis, np.newaxis]
+        )
         filter_packs(packs, filter.sections, state=state, backward=backward)
     return unpacked(packs[:, skipped : skipped + count], columns.shape[1]).reshape(values.shape)
 
 
-def reflected(columns: FloatArray, reach: int) -> FloatArray:
+def _reflected(columns: FloatArray, reach: int) -> FloatArray:
     """Columns continued by odd reflection at both ends, which keeps value and slope."""
     if reach == 0:
         return columns
@@ -104,7 +106,7 @@ def reflected(columns: FloatArray, reach: int) -> FloatArray:
     return np.concatenate([2.0 * columns[0] - before, columns, 2.0 * columns[-1] - after])
 
 
-def steady_state(sections: FloatArray) -> FloatArray:
+def _steady_state(sections: FloatArray) -> FloatArray:
     """State of each section that a constant one at the input keeps, shape [n_sections, 2]."""
     out, level = np.empty((len(sections), 2)), 1.0
     for row, (b0, b1, b2, _, a1, a2) in zip(out, sections, strict=True):

@@ -21,7 +21,7 @@ from armid.simulation.motions import Reference
 from armid.simulation.plant import Plant
 from armid.simulation.sensors import PerJoint, per_joint
 
-UNSTABLE_RADIUS = 1.0 + 1e-6
+_UNSTABLE_RADIUS = 1.0 + 1e-6
 """Round-off of a loop that neither grows nor shrinks (a locked or hand-guided joint) stays below this."""
 
 TorqueLaw = Callable[[int, FloatArray, FloatArray], FloatArray]
@@ -101,12 +101,12 @@ class PdGravity:
             kp = inertia * omega**2 if self.kp is None else per_joint("kp", self.kp, n)
             kd = 2.0 * np.sqrt(kp * inertia) if self.kd is None else per_joint("kd", self.kd, n)
             worst = max(_closed_loop_radius(plant, q, np.diag(kp), np.diag(kd), period) for q in postures)
-            if worst < UNSTABLE_RADIUS or self.kp is not None or omega < SLOWEST_LOOP:
+            if worst < _UNSTABLE_RADIUS or self.kp is not None or omega < _SLOWEST_LOOP:
                 return kp, kd
             omega *= 0.7
 
 
-SLOWEST_LOOP = 2.0
+_SLOWEST_LOOP = 2.0
 """[rad/s] Slower than this an arm no longer follows; unstable gains are then left to the check that names them."""
 
 
@@ -188,18 +188,18 @@ def _friction_feedforward(robot: Robot, reference: Reference) -> FloatArray:
     return forward
 
 
-POSTURES_CHECKED = 8
+_POSTURES_CHECKED = 8
 """Enough to see the inertia matrix change along a motion."""
 
-POSTURES_WEIGHED = 200
+_POSTURES_WEIGHED = 200
 """Enough to meet the moment an arm folds together: fifty a period of the fastest harmonic in use."""
 
-LIGHTEST_KEPT = 3
+_LIGHTEST_KEPT = 3
 
 
 def spread(q: FloatArray) -> FloatArray:
     """A few postures spread over a motion."""
-    return q[np.linspace(0, len(q) - 1, POSTURES_CHECKED).astype(int)]
+    return q[np.linspace(0, len(q) - 1, _POSTURES_CHECKED).astype(int)]
 
 
 def lightest(known: RigidModel, q: FloatArray, damping: FloatArray) -> FloatArray:
@@ -208,12 +208,12 @@ def lightest(known: RigidModel, q: FloatArray, damping: FloatArray) -> FloatArra
     A loop sampled too slowly goes unstable there first; a folded arm can weigh a thirtieth of what it does stretched.
     """
     moved = np.flatnonzero(damping > 0.0)
-    tried = q[np.unique(np.linspace(0, len(q) - 1, POSTURES_WEIGHED).astype(int))]
+    tried = q[np.unique(np.linspace(0, len(q) - 1, _POSTURES_WEIGHED).astype(int))]
     M = np.array([known.mass_matrix(row, rotors=True)[np.ix_(moved, moved)] for row in tried])
     # The smallest eigenvalue of D^-1/2 M D^-1/2 is one over the largest of M^-1 D.
     scale = 1.0 / np.sqrt(damping[moved])
     smallest = np.linalg.eigvalsh(scale[:, np.newaxis] * M * scale)[:, :1].sum(axis=1)
-    return tried[np.argsort(smallest)[:LIGHTEST_KEPT]]
+    return tried[np.argsort(smallest)[:_LIGHTEST_KEPT]]
 
 
 def _closed_loop_radius(plant: Plant, q: FloatArray, Kp: FloatArray, Kd: FloatArray, period: float) -> float:
@@ -238,5 +238,5 @@ def check_gains(law: Law, plant: Plant, reference: Reference, period: float) -> 
     light = lightest(RigidModel(plant.robot), reference.q, np.where(plant.locked, 0.0, damping))
     for q in np.vstack([spread(reference.q), light]):
         radius = _closed_loop_radius(plant, q, law.stiffness(q), law.damping(q), period)
-        if not radius < UNSTABLE_RADIUS:
+        if not radius < _UNSTABLE_RADIUS:
             raise GainError(radius, period)

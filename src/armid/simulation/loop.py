@@ -15,18 +15,18 @@ from armid.simulation.physics import Physics
 from armid.simulation.plant import Plant
 from armid.simulation.watch import Watch
 
-RESOLVED = 0.7
+_RESOLVED = 0.7
 """Fourth-order Runge-Kutta is stable up to 2.8 rad per step of the fastest vibration; here it is accurate to 1e-3."""
 
-MOST_SUBSTEPS = 200
+_MOST_SUBSTEPS = 200
 
 
 def substeps_of(plant: Plant, reference: Reference, settings: Physics) -> int:
     """Integration steps per control period: short enough for the settings and for the stiffest transmission."""
     period = 1.0 / settings.control_rate_hz
     fastest = max(float(np.abs(np.linalg.eigvals(plant.linearised(q)[0])).max()) for q in spread(reference.q))
-    count = max(1, int(np.ceil(period / settings.step - 1e-9)), int(np.ceil(period * fastest / RESOLVED)))
-    if count > MOST_SUBSTEPS:
+    count = max(1, int(np.ceil(period / settings.step - 1e-9)), int(np.ceil(period * fastest / _RESOLVED)))
+    if count > _MOST_SUBSTEPS:
         raise InputError(
             plant.robot.name,
             f"a vibration of {fastest / (2.0 * np.pi):.3g} Hz needs {count} integration steps per control period",
@@ -47,7 +47,7 @@ class Record:
         self.fault: Note | None = None
 
 
-FRICTION_UPDATE = 100
+_FRICTION_UPDATE = 100
 """Ticks between updates of a drifting friction: temperatures change over minutes."""
 
 
@@ -76,7 +76,7 @@ class Loop:
         )
         self.watch = Watch(plant, law, reference, settings)
         self.record = Record(self.ticks, plant.n_coordinates, n)
-        updated = reference.time[np.arange(self.ticks) // FRICTION_UPDATE * FRICTION_UPDATE]
+        updated = reference.time[np.arange(self.ticks) // _FRICTION_UPDATE * _FRICTION_UPDATE]
         self.record.scale[:] = settings.drift.scales(updated)
 
     def run(self) -> Record:
@@ -86,7 +86,7 @@ class Loop:
         forward, step = mujoco.mj_forward, mujoco.mj_step
         drifting = self.settings.drift.active
         for k in range(self.ticks):
-            if drifting and k % FRICTION_UPDATE == 0:
+            if drifting and k % _FRICTION_UPDATE == 0:
                 self.update_friction(k)
             q, qd = (qpos, qvel) if self.direct else (S @ qpos, S @ qvel)
             seen = (q, qd) if self.encoders is None else self.encoders.read(k, q)

@@ -79,7 +79,7 @@ def with_mistake(mistakes: Mistakes, text: str, robot: Robot) -> Mistakes:
 
 
 # One stream of random numbers per purpose: switching one sensor off leaves the others' noise as it was.
-STREAMS = ("clock", "position", "velocity", "torque", "motor", "current", "packets")
+_STREAMS = ("clock", "position", "velocity", "torque", "motor", "current", "packets")
 
 
 def measure(
@@ -102,7 +102,7 @@ def measure(
     if len(run.time) < 2:
         raise InputError("run", f"{len(run.time)} sample(s)", "the motion was stopped before anything could be logged")
     settings, wrong = sensors or Sensors(), mistakes or Mistakes()
-    rngs = dict(zip(STREAMS, np.random.default_rng(seed).spawn(len(STREAMS)), strict=True))
+    rngs = dict(zip(_STREAMS, np.random.default_rng(seed).spawn(len(_STREAMS)), strict=True))
     rate = 1.0 / float(run.time[1] - run.time[0])
     true, stamps = settings.clock.instants(float(run.time[-1]), rate, rngs["clock"])
     channels = _read_channels(run, settings, wrong, declared or run.robot, true, rngs)

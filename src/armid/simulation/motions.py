@@ -87,10 +87,10 @@ class Reference:
 
 
 # Beyond this a position controller's first command is a blow, not a start.
-START_TOLERANCE = 1e-3
+_START_TOLERANCE = 1e-3
 """[rad or m, rad/s or m/s]"""
 
-LIMIT_SLACK = 1e-3
+_LIMIT_SLACK = 1e-3
 """A command may pass a limit by this share of it: designs certified to round-off must not be refused."""
 
 
@@ -169,10 +169,10 @@ def _check_finite(robot: Robot, time: FloatArray, q: FloatArray, qd: FloatArray,
 
 def _check_limits(robot: Robot, time: FloatArray, q: FloatArray, qd: FloatArray) -> None:
     lower, upper, velocity = robot.limit("lower"), robot.limit("upper"), robot.limit("velocity")
-    span = np.where(np.isfinite(upper - lower), LIMIT_SLACK * (upper - lower), 0.0)
+    span = np.where(np.isfinite(upper - lower), _LIMIT_SLACK * (upper - lower), 0.0)
     for what, values, low, high in (
         ("position", q, lower - span, upper + span),
-        ("velocity", qd, -velocity * (1.0 + LIMIT_SLACK), velocity * (1.0 + LIMIT_SLACK)),
+        ("velocity", qd, -velocity * (1.0 + _LIMIT_SLACK), velocity * (1.0 + _LIMIT_SLACK)),
     ):
         beyond = (values < low) | (values > high)
         if beyond.any():
@@ -191,7 +191,7 @@ def _check_start(robot: Robot, start: FloatArray, q0: FloatArray, qd0: FloatArra
         raise NotFiniteError("start", int((~np.isfinite(start)).sum()), (int(np.flatnonzero(~np.isfinite(start))[0]),))
     for what, gap in (("position", np.abs(q0 - start)), ("velocity", np.abs(qd0))):
         worst = int(np.argmax(gap))
-        if gap[worst] > START_TOLERANCE:
+        if gap[worst] > _START_TOLERANCE:
             raise CommandError(
                 f"command of joint {robot.joint_names[worst]!r}",
                 f"starts {gap[worst]:.4g} away in {what} from where the arm stands",

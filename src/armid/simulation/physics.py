@@ -24,7 +24,7 @@ class OnFault(StrEnum):
     """Keep what was measured until then, with the fault in the record."""
 
 
-USUAL_CONTROL_RATES = (1000.0, 8000.0)
+_USUAL_CONTROL_RATES = (1000.0, 8000.0)
 """[Hz] Of arm controllers, and what the controllers here are tested at."""
 
 SLOWEST_LOOP, FASTEST_LOOP = 50.0, 100_000.0
@@ -81,7 +81,7 @@ class Physics:
     @property
     def notes(self) -> tuple[Note, ...]:
         """A warning when the control loop is slower or faster than those it is tried at."""
-        low, high = USUAL_CONTROL_RATES
+        low, high = _USUAL_CONTROL_RATES
         if low <= self.control_rate_hz <= high:
             return ()
         message = (

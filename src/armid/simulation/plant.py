@@ -26,13 +26,13 @@ from armid.robot.robot import Robot
 from armid.simulation.arm_spec import arm_spec, centre_and_moments, compiled, inertial_of
 from armid.simulation.engine import engine_warnings
 
-BRAKE_INERTIA = 1e9
+_BRAKE_INERTIA = 1e9
 """[kg m^2] Rotor inertia of a locked drive: 100 N m moves it by 1e-7 rad/s^2, and the state is put back every step."""
 
-SMALLEST_MASS = 1e-12
+_SMALLEST_MASS = 1e-12
 """[kg, kg m^2] MuJoCo refuses a moving body without mass; this is far below what any arm could feel."""
 
-FRICTION_IMPEDANCE = 0.9999
+_FRICTION_IMPEDANCE = 0.9999
 """The hardest friction MuJoCo allows: a stuck joint creeps with 1e-4 of the acceleration it would have when free."""
 
 
@@ -78,7 +78,7 @@ class Plant:
         m.opt.timestep = step
         for solref, solimp in ((m.dof_solref, m.dof_solimp), (m.tendon_solref_fri, m.tendon_solimp_fri)):
             solref[:] = (2.0 * step, 1.0)
-            solimp[:, :2] = FRICTION_IMPEDANCE
+            solimp[:, :2] = _FRICTION_IMPEDANCE
 
     def linearised(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
         """A and B of x'' for state (x, x') around rest at q, torque as input; gravity and dry friction left out.
@@ -164,7 +164,7 @@ def build_plant(
     spec.option.timestep = step
     model = compiled(spec, robot)
     link_map, motor_map = _transmission_maps(robot, model, rotors)
-    inertia = np.where(held, BRAKE_INERTIA, robot.drive("rotor_inertia"))
+    inertia = np.where(held, _BRAKE_INERTIA, robot.drive("rotor_inertia"))
     plant = Plant(
         robot=robot,
         payload=load,
@@ -225,8 +225,8 @@ def _write_inertias(plant: Plant) -> None:
     for i in np.flatnonzero(plant.elastic):
         # Its inertia is the armature; the body itself weighs nothing.
         body = m.body(f"rotor{i}").id
-        m.body_mass[body] = SMALLEST_MASS
-        m.body_inertia[body] = SMALLEST_MASS
+        m.body_mass[body] = _SMALLEST_MASS
+        m.body_inertia[body] = _SMALLEST_MASS
 
 
 def _write_drives(plant: Plant) -> None:
@@ -246,7 +246,7 @@ def _write_drives(plant: Plant) -> None:
     plant.set_friction(robot.drive("viscous"), robot.drive("coulomb"))
 
 
-POSTURES_TRIED = 10
+_POSTURES_TRIED = 10
 
 
 def _check_mass_matrix(plant: Plant) -> None:
@@ -255,7 +255,7 @@ def _check_mass_matrix(plant: Plant) -> None:
     rng = np.random.default_rng(0)
     data = mujoco.MjData(m)
     M = np.empty((m.nv, m.nv))
-    for _ in range(POSTURES_TRIED):
+    for _ in range(_POSTURES_TRIED):
         data.qpos[:] = rng.uniform(-np.pi, np.pi, m.nv)
         mujoco.mj_fwdPosition(m, data)
         mujoco.mj_fullM(m, data, M)

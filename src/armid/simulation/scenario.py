@@ -19,7 +19,7 @@ from armid.simulation.sensors import Sensors
 from armid.simulation.tracker import EncoderErrors, Tracker
 from armid.simulation.variation import varied
 
-LARGEST_VARIATION = 1.0
+_LARGEST_VARIATION = 1.0
 """Relative; a specimen that is off by more than everything is another robot."""
 
 
@@ -54,8 +54,8 @@ class Scenario:
             raise InputError("seed", f"{self.seed}", "a whole number from 0 on")
         for name in ("variation", "model_variation"):
             value = getattr(self, name)
-            if not 0.0 <= value <= LARGEST_VARIATION:
-                raise InputError(name, f"{value}", f"a relative deviation from 0 to {LARGEST_VARIATION:g}")
+            if not 0.0 <= value <= _LARGEST_VARIATION:
+                raise InputError(name, f"{value}", f"a relative deviation from 0 to {_LARGEST_VARIATION:g}")
 
 
 @dataclass(frozen=True, eq=False)

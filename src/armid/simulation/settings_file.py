@@ -25,7 +25,7 @@ from armid.simulation.sensors import Sensors, typical_sensors
 
 CONTROLLERS: Mapping[str, type] = {"pd": PdGravity, "computed-torque": ComputedTorque, "hand": HandGuiding}
 
-MAX_SETTINGS_BYTES = 1_000_000
+_MAX_SETTINGS_BYTES = 1_000_000
 
 _EXPONENT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")
 
@@ -33,7 +33,7 @@ _EXPONENT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")
 def load_scenario(path: Path, robot: Robot) -> Scenario:
     """Reads a scenario (docs/simulation.md); `robot` is needed for sensors given as `typical`."""
     try:
-        document = yaml.safe_load(read_text(path, "a scenario", most=MAX_SETTINGS_BYTES))
+        document = yaml.safe_load(read_text(path, "a scenario", most=_MAX_SETTINGS_BYTES))
     except (yaml.YAMLError, RecursionError) as problem:
         raise InputError(path, f"not YAML: {' '.join(str(problem).split())}") from None
     try:

@@ -11,7 +11,7 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.robot.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Sphere
 
-MESH_SUFFIXES = (".stl", ".obj")
+_MESH_SUFFIXES = (".stl", ".obj")
 """Mesh formats MuJoCo reads; a mesh collides as its convex hull."""
 
 
@@ -49,7 +49,7 @@ def _geom_fields(spec: Any, item: Geometry) -> dict[str, Any] | None:
 
 
 def _mesh_fields(spec: Any, path: Path, scale: tuple[float, float, float]) -> dict[str, Any] | None:
-    if path.suffix.lower() not in MESH_SUFFIXES or not path.is_file():
+    if path.suffix.lower() not in _MESH_SUFFIXES or not path.is_file():
         return None
     name = f"mesh{len(spec.meshes)}"
     spec.add_mesh(
@@ -58,12 +58,12 @@ def _mesh_fields(spec: Any, path: Path, scale: tuple[float, float, float]) -> di
     return {"type": mujoco.mjtGeom.mjGEOM_MESH, "meshname": name}
 
 
-OVERLAP_POSTURES = 200
+_OVERLAP_POSTURES = 200
 
-ALWAYS = 0.9
+_ALWAYS = 0.9
 """A pair that touches in this share of all postures overlaps by design; one that touches sometimes collides."""
 
-OFTEN = 0.05
+_OFTEN = 0.05
 """For a link and the next but one (across a short wrist link) touching this often means that the shapes are too coarse:
 the limits of the joint between them keep the real ones apart. Motion design leaves such pairs out as well."""
 
@@ -73,7 +73,7 @@ def overlapping_bodies(model: Any, lower: FloatArray, upper: FloatArray) -> set[
     rng = np.random.default_rng(0)
     data = mujoco.MjData(model)
     seen: dict[tuple[int, int], int] = {}
-    for _ in range(OVERLAP_POSTURES):
+    for _ in range(_OVERLAP_POSTURES):
         data.qpos[:] = rng.uniform(lower, upper)
         mujoco.mj_kinematics(model, data)
         mujoco.mj_collision(model, data)
@@ -83,5 +83,5 @@ def overlapping_bodies(model: Any, lower: FloatArray, upper: FloatArray) -> set[
     return {
         (one, other)
         for (one, other), count in seen.items()
-        if count >= (OFTEN if one > 0 and other - one == 2 else ALWAYS) * OVERLAP_POSTURES
+        if count >= (_OFTEN if one > 0 and other - one == 2 else _ALWAYS) * _OVERLAP_POSTURES
     }

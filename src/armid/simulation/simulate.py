@@ -34,7 +34,7 @@ from armid.simulation.writers import ALL, LogFormat, formats_of, left_out
 from armid.threads import one_blas_thread
 from armid.words import choice, numbers
 
-TYPICAL = "typical"
+_TYPICAL = "typical"
 """Sensors when nothing says how well the arm measures."""
 
 
@@ -176,7 +176,7 @@ def _scenario(
         law = controller_from(controller, "controller") if isinstance(controller, str) else controller
         plan = replace(plan, controller=law)
     if sensors is None and scenario is None:
-        sensors = TYPICAL
+        sensors = _TYPICAL
     if sensors is not None:
         chosen = sensors_from(sensors, arm, "sensors") if isinstance(sensors, str) else sensors
         plan = replace(plan, sensors=chosen)

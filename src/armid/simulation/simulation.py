@@ -31,7 +31,7 @@ class RecordedChannels(StrEnum):
     """Gravity vectors and inertia matrices at postures."""
 
 
-COMPLETE = 1.0 - 1e-9
+_COMPLETE = 1.0 - 1e-9
 """Share of a motion that counts as all of it: round-off of its last tick."""
 
 
@@ -174,7 +174,7 @@ def _run_checks(run: RunRecord, subject: str) -> list[Check]:
         code="complete",
         passed=not stopped,
         value=share,
-        limit=COMPLETE,
+        limit=_COMPLETE,
         message="; ".join(f"{event.code}: {event.message}" for event in stopped) or "carried out to its end",
         subject=subject,
     )
@@ -183,7 +183,7 @@ def _run_checks(run: RunRecord, subject: str) -> list[Check]:
             code=event.code,
             passed=False,
             value=share,
-            limit=COMPLETE,
+            limit=_COMPLETE,
             message=f"{event.code}: {event.message}",
             subject=subject,
             decisive=False,

@@ -119,7 +119,7 @@ def write_truth(experiment: Experiment, path: Path) -> Path:
     return write_json(path, truth_of(experiment))
 
 
-TRUE_ARRAYS = (
+_TRUE_ARRAYS = (
     "time",
     "q",
     "qd",
@@ -138,7 +138,7 @@ TRUE_ARRAYS = (
 
 def write_true_motion(experiment: Experiment, path: Path) -> Path:
     """What really happened, tick by tick, as npz: the arrays of `Run` under their own names."""
-    arrays: dict[str, FloatArray] = {name: getattr(experiment.run, name) for name in TRUE_ARRAYS}
+    arrays: dict[str, FloatArray] = {name: getattr(experiment.run, name) for name in _TRUE_ARRAYS}
     with new_file(path) as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]
     return path

@@ -10,7 +10,7 @@ from armid.arrays import FloatArray
 from armid.parameters.inertial import from_log_cholesky, inertial_problem, to_log_cholesky
 from armid.robot.robot import Drive, Robot
 
-VARIED = ("rotor_inertia", "viscous", "coulomb", "offset")
+_VARIED = ("rotor_inertia", "viscous", "coulomb", "offset")
 
 
 def varied(robot: Robot, amount: float, rng: np.random.Generator) -> Robot:
@@ -47,5 +47,5 @@ def _vary_body(ten: FloatArray, amount: float, rng: np.random.Generator) -> Floa
 
 
 def _vary_drive(drive: Drive, amount: float, rng: np.random.Generator) -> Drive:
-    factors = np.exp(amount * rng.standard_normal(len(VARIED)))
-    return replace(drive, **{name: getattr(drive, name) * float(f) for name, f in zip(VARIED, factors, strict=True)})
+    factors = np.exp(amount * rng.standard_normal(len(_VARIED)))
+    return replace(drive, **{name: getattr(drive, name) * float(f) for name, f in zip(_VARIED, factors, strict=True)})

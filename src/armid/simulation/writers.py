@@ -32,7 +32,7 @@ class LogFormat(StrEnum):
     """A ROS 2 bag of sensor_msgs/JointState."""
 
 
-COLUMNS: Mapping[Channel, str] = {
+_COLUMNS: Mapping[Channel, str] = {
     Channel.POSITION: "q",
     Channel.VELOCITY: "qd",
     Channel.MOTOR_POSITION: "q_motor",
@@ -44,7 +44,7 @@ COLUMNS: Mapping[Channel, str] = {
 """Prefixes of plain tables: `q_<joint>`, ..."""
 
 
-NEEDS: Mapping[LogFormat, tuple[str, str, str]] = {
+_NEEDS: Mapping[LogFormat, tuple[str, str, str]] = {
     LogFormat.PARQUET: ("pyarrow", "writing Parquet", "io"),
     LogFormat.MCAP: ("rosbags", "writing a ROS 2 bag", "ros"),
 }
@@ -53,9 +53,9 @@ NEEDS: Mapping[LogFormat, tuple[str, str, str]] = {
 
 def _missing_library(kind: LogFormat) -> MissingDependencyError | None:
     """The error that writing this format would meet on this machine; None when it can be written."""
-    if kind not in NEEDS or find_spec(NEEDS[kind][0]) is not None:
+    if kind not in _NEEDS or find_spec(_NEEDS[kind][0]) is not None:
         return None
-    return MissingDependencyError(*NEEDS[kind])
+    return MissingDependencyError(*_NEEDS[kind])
 
 
 ALL = "all"
@@ -110,7 +110,7 @@ def write_log(log: Log, path: Path, kind: LogFormat) -> Path:
         raise missing
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        return WRITERS[kind](log, path)
+        return _WRITERS[kind](log, path)
     except OSError as error:
         raise InputError(path, f"cannot be written: {error.strerror or error}") from None
 
@@ -118,7 +118,7 @@ def write_log(log: Log, path: Path, kind: LogFormat) -> Path:
 def _plain_columns(log: Log) -> dict[str, FloatArray]:
     """`time` and one column per channel and joint."""
     columns = {"time": log.time}
-    for channel, prefix in COLUMNS.items():
+    for channel, prefix in _COLUMNS.items():
         if channel in log:
             columns |= {f"{prefix}_{name}": log[channel][:, i] for i, name in enumerate(log.joints)}
     return columns
@@ -139,7 +139,7 @@ def _write_csv(log: Log, path: Path) -> Path:
 
 def _write_npz(log: Log, path: Path) -> Path:
     """Arrays `time`, `q`, `qd`, `tau`, ... and the joints' names."""
-    arrays: dict[str, Any] = {prefix: log[channel] for channel, prefix in COLUMNS.items() if channel in log}
+    arrays: dict[str, Any] = {prefix: log[channel] for channel, prefix in _COLUMNS.items() if channel in log}
     with new_file(path) as file:
         np.savez(file, time=log.time, joint_names=np.array(log.joints), **arrays)
     return path
@@ -195,7 +195,7 @@ def _write_rtde(log: Log, path: Path) -> Path:
     return _write_table(path, header, [log.time, *groups.values()], " ")
 
 
-TOPIC = "/joint_states"
+_TOPIC = "/joint_states"
 
 
 def _write_mcap(log: Log, path: Path) -> Path:
@@ -216,7 +216,7 @@ def _write_mcap(log: Log, path: Path) -> Path:
         shutil.rmtree(path)
     names = list(log.joints)
     with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
-        connection = writer.add_connection(TOPIC, JointState.__msgtype__, typestore=store)
+        connection = writer.add_connection(_TOPIC, JointState.__msgtype__, typestore=store)
         for stamp, *row in zip(np.round(log.time * 1e9).astype(np.int64), q, qd, effort, strict=True):
             seconds, rest = divmod(int(stamp), 10**9)
             position, velocity, torque = (np.array(x) for x in row)
@@ -225,7 +225,7 @@ def _write_mcap(log: Log, path: Path) -> Path:
     return next(path.glob("*.mcap"))
 
 
-WRITERS: Mapping[LogFormat, Callable[[Log, Path], Path]] = {
+_WRITERS: Mapping[LogFormat, Callable[[Log, Path], Path]] = {
     LogFormat.CSV: _write_csv,
     LogFormat.NPZ: _write_npz,
     LogFormat.PARQUET: _write_parquet,

@@ -47,16 +47,16 @@ from armid.simulation.writers import LogFormat, write_log
 from armid.threads import one_blas_thread
 from armid.words import choice
 
-EFFECTS = Effects(viscous=True, coulomb=True, offset=True, rotor_inertia=True, torques=TorqueSide.MOTOR)
+_EFFECTS = Effects(viscous=True, coulomb=True, offset=True, rotor_inertia=True, torques=TorqueSide.MOTOR)
 
 STANDSTILL = 0.5
 """[s] Left out before and after the join of two periods, where the arm rests: dry friction is then whatever holds it, between
 its two signs, which no velocity tells. Sixteen samples of a thousand there made up five sixths of the training error."""
 
-NORMAL_99 = 2.5758293035489004
+_NORMAL_99 = 2.5758293035489004
 """Two-sided 99 % quantile of the normal distribution."""
 
-UNLIKELY = 1e-4
+_UNLIKELY = 1e-4
 """Chance below which too many true parameters outside their intervals are more than bad luck."""
 
 
@@ -202,7 +202,7 @@ class Demonstration(Outcome):
         return self.result.save(folder)
 
 
-def demonstration_page(demonstration: Demonstration) -> Report:
+def _demonstration_page(demonstration: Demonstration) -> Report:
     """The page of its result."""
     return identification_report(demonstration.result)
 
@@ -211,7 +211,7 @@ def _fewest_inside(count: int) -> int:
     """Of that many true values, so few lie in their 99 % intervals only once in `1 / UNLIKELY` times."""
     from scipy.stats import binom
 
-    return int(binom.ppf(UNLIKELY, count, 0.99))
+    return int(binom.ppf(_UNLIKELY, count, 0.99))
 
 
 Progress = Callable[[str], None]
@@ -269,7 +269,7 @@ def tell_story(
     logs[0] = logs[0].split(1.0 / (story.repetitions + 1))[1]
     held = 0.5 / Physics().control_rate_hz  # a torque command is held for a tick: it acts half of one after its stamp
     conditioning = Conditioning(period=story.period, trim=STANDSTILL, torque_delay=-held)
-    settings = Identification(effects=EFFECTS, conditioning=conditioning, seed=story.seed)
+    settings = Identification(effects=_EFFECTS, conditioning=conditioning, seed=story.seed)
     result = identify(robot, logs[:1], logs[1:], settings, progress=progress)
     if command:
         result = replace(result, provenance=replace(result.provenance, command=command.line, typed=command))
@@ -296,7 +296,7 @@ def designed(robot: Robot, story: Story, repetitions: int) -> Design:
     """A motion within all limits, with some margin."""
     return design_motion(
         robot,
-        friction=replace(EFFECTS, offset=False),
+        friction=replace(_EFFECTS, offset=False),
         period=story.period,
         repeat=repetitions,
         seconds=None,
@@ -333,9 +333,9 @@ def _export(result: Result, folder: Path) -> tuple[Export, ...]:
 
 def _coverage(result: Result, run: Simulation) -> tuple[int, int]:
     """How many true base parameters lie in their 99 % interval, and of how many."""
-    truth: Mapping[str, float] = run.truth["parameters"][EFFECTS.torques.value]
+    truth: Mapping[str, float] = run.truth["parameters"][_EFFECTS.torques.value]
     base = result.estimate.base
-    low, high = result.estimate.interval(NORMAL_99)
+    low, high = result.estimate.interval(_NORMAL_99)
     true = [sum(weight * truth[name] for name, weight in base.terms(k).items()) for k in range(len(result.estimate))]
     inside = [a <= value <= b for a, value, b in zip(low, true, high, strict=True)]
     return sum(inside), len(inside)

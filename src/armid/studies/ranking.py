@@ -29,10 +29,10 @@ from armid.simulation.run import run_motion
 from armid.simulation.sensors import typical_sensors
 from armid.simulation.truth import true_parameters
 
-EFFECTS = Effects(viscous=True, coulomb=True, offset=True, rotor_inertia=True, torques=TorqueSide.MOTOR)
+_EFFECTS = Effects(viscous=True, coulomb=True, offset=True, rotor_inertia=True, torques=TorqueSide.MOTOR)
 """What a run of the embedded robot shows at its motors."""
 
-SCALE_FLOOR = 0.05
+_SCALE_FLOOR = 0.05
 """Of the largest true value with the same unit: errors of parameters that are nearly zero are not divided by nothing."""
 
 
@@ -61,39 +61,39 @@ def rank_motions(robot: Robot, motions: Sequence[Trajectory], *, seed: int = 0) 
         motions: periodic ones run twice; the first half of each run is identified.
         seed: of the sensors' noise.
     """
-    truth = true_parameters(build_plant(robot), EFFECTS.torques)
-    return tuple(sorted((run_one(robot, k, m, truth, seed) for k, m in enumerate(motions)), key=lambda r: r.achieved))
+    truth = true_parameters(build_plant(robot), _EFFECTS.torques)
+    return tuple(sorted((_run_one(robot, k, m, truth, seed) for k, m in enumerate(motions)), key=lambda r: r.achieved))
 
 
-def run_one(robot: Robot, index: int, motion: Trajectory, truth: dict[str, float], seed: int) -> Ranked:
+def _run_one(robot: Robot, index: int, motion: Trajectory, truth: dict[str, float], seed: int) -> Ranked:
     """One motion, run, logged, identified and scored."""
     twice = motion.repeated(2) if isinstance(motion, FourierTrajectory | SplineTrajectory) else motion
     log = measure(run_motion(robot, twice), typical_sensors(robot.limit("torque")), declared=robot, seed=seed)
     train, held_out = check_log(log, robot).split(0.5)
-    settings = Identification(effects=EFFECTS, conditioning=Conditioning(), seed=seed)
+    settings = Identification(effects=_EFFECTS, conditioning=Conditioning(), seed=seed)
     estimate = run_identification(robot, [train], [held_out], settings).estimate
-    true = true_base(estimate, truth)
-    scale = error_scale(estimate, true)
+    true = _true_base(estimate, truth)
+    scale = _error_scale(estimate, true)
     return Ranked(
         index,
-        trajectory_condition(robot, EFFECTS, motion),
-        rms(estimate.standard_deviations / scale),
-        rms((estimate.values - true) / scale),
+        trajectory_condition(robot, _EFFECTS, motion),
+        _rms(estimate.standard_deviations / scale),
+        _rms((estimate.values - true) / scale),
     )
 
 
-def true_base(estimate: Estimate, truth: dict[str, float]) -> FloatArray:
+def _true_base(estimate: Estimate, truth: dict[str, float]) -> FloatArray:
     """True values of the estimated base parameters, shape [r]."""
     terms = (estimate.base.terms(k) for k in range(len(estimate)))
     return np.array([sum(weight * truth[name] for name, weight in row.items()) for row in terms])
 
 
-def error_scale(estimate: Estimate, true: FloatArray) -> FloatArray:
+def _error_scale(estimate: Estimate, true: FloatArray) -> FloatArray:
     """What errors are divided by, shape [r]."""
     units = np.array(estimate.units)
     largest = {unit: float(np.abs(true[units == unit]).max()) for unit in set(units.tolist())}
-    return np.maximum(np.abs(true), [SCALE_FLOOR * max(largest[unit], 1e-9) for unit in units.tolist()])
+    return np.maximum(np.abs(true), [_SCALE_FLOOR * max(largest[unit], 1e-9) for unit in units.tolist()])
 
 
-def rms(values: FloatArray) -> float:
+def _rms(values: FloatArray) -> float:
     return float(np.sqrt(np.mean(values**2)))

@@ -29,11 +29,11 @@ from armid.robot.elementary import Elementary, Move
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 
-CAMERA = ((0.0, 0.0, 1.55, -4.3), (1.5, 0.1, -0.79, -0.14))
+_CAMERA = ((0.0, 0.0, 1.55, -4.3), (1.5, 0.1, -0.79, -0.14))
 """Table 2, rows 0 and 1: alpha [rad], d [m], theta [rad], r [m] from the camera to the first joint."""
-FIXTURE = (0.0, 0.0015, 0.79, 0.093)
+_FIXTURE = (0.0, 0.0015, 0.79, 0.093)
 """Row 8: from the last joint to the LED fixture."""
-DEVIATIONS = (
+_DEVIATIONS = (
     (1.2e-4, -3e-4, -4.2e-3, 3.9e-5),
     (6.1e-4, -3e-4, -9.8e-3, -1e-4),
     (1.4e-4, 1.1e-3, -6.5e-3, 2.6e-4),
@@ -43,20 +43,20 @@ DEVIATIONS = (
     (5.3e-4, -1.7e-3, -4.1e-3, -1.9e-3),
 )
 """Table 2, calibrated minus nominal of rows 2 to 8."""
-NAMES = ("alpha", "a", "theta", "d")
-LIMITS = np.array([17 * pi / 18, 2 * pi / 3, 17 * pi / 18, 2 * pi / 3, 17 * pi / 18, pi / 2, 17 * pi / 18])
+_NAMES = ("alpha", "a", "theta", "d")
+_LIMITS = np.array([17 * pi / 18, 2 * pi / 3, 17 * pi / 18, 2 * pi / 3, 17 * pi / 18, pi / 2, 17 * pi / 18])
 """Table 1 [rad]."""
-CAMERA_KNOWN = frozenset(f"link1.{name}" for name in NAMES)
-POSITION_NOISE = 60e-6
+_CAMERA_KNOWN = frozenset(f"link1.{name}" for name in _NAMES)
+_POSITION_NOISE = 60e-6
 """[m] Of the camera."""
-ORIENTATION_NOISE = 200e-6
+_ORIENTATION_NOISE = 200e-6
 """[rad] The same over the 0.3 m between the LEDs."""
-POSES = 17
-FRESH = 200
+_POSES = 17
+_FRESH = 200
 """Poses of the check."""
 MANY = 1000
 """Poses from which on a fit is as good as its model can be: doubling them changes the error by less than 1 %."""
-ALL_TERMS = frozenset({Term.OFFSET, Term.ECCENTRICITY, Term.COMPLIANCE})
+_ALL_TERMS = frozenset({Term.OFFSET, Term.ECCENTRICITY, Term.COMPLIANCE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +137,9 @@ class Replica:
     def measured(self, q: FloatArray, rng: np.random.Generator, *, noise: float = 1.0) -> Measurements:
         """What the camera says, with that many times its noise."""
         T, n = self.poses(q), len(q)
-        p = T[:, :3, 3] + noise * POSITION_NOISE * rng.normal(size=(n, 3))
-        R = rotation_exp(noise * ORIENTATION_NOISE * rng.normal(size=(n, 3))) @ T[:, :3, :3]
-        sigma = np.array([POSITION_NOISE] * 3 + [ORIENTATION_NOISE] * 3)
+        p = T[:, :3, 3] + noise * _POSITION_NOISE * rng.normal(size=(n, 3))
+        R = rotation_exp(noise * _ORIENTATION_NOISE * rng.normal(size=(n, 3))) @ T[:, :3, :3]
+        sigma = np.array([_POSITION_NOISE] * 3 + [_ORIENTATION_NOISE] * 3)
         return Measurements(
             q=q,
             observations=(
@@ -159,10 +159,10 @@ def _frames(robot: Robot) -> tuple[dict[str, FrameModel], dict[str, FrameModel]]
     """The known camera, down to the floor under the catalogue's arm, and the fixture with its four unknowns."""
     # Joint 1 of the catalogue starts 0.31 m above its base; [Kolyubin2017] counts from the joint.
     height = sum(e.value for e in robot.joints[0].transforms if e.motion is Move.TZ)
-    chain = (*_row_chain(CAMERA[0]), *_row_chain(CAMERA[1]), Elementary(motion=Move.TZ, value=-height))
+    chain = (*_row_chain(_CAMERA[0]), *_row_chain(_CAMERA[1]), Elementary(motion=Move.TZ, value=-height))
     return (
         {"camera": FrameModel(chain, (None,) * len(chain))},
-        {"tool": FrameModel(_row_chain(FIXTURE), NAMES, rank=2)},
+        {"tool": FrameModel(_row_chain(_FIXTURE), _NAMES, rank=2)},
     )
 
 
@@ -171,11 +171,11 @@ def replica(disturbance: Disturbance | None = None, *, rng: np.random.Generator)
     disturbance = disturbance or Disturbance()
     robot = load_robot("lwr4plus")
     setups, targets = _frames(robot)
-    truth = kinematic_model(robot, ErrorModel(UnknownGeometry.MDH, ALL_TERMS), setups=setups, targets=targets)
+    truth = kinematic_model(robot, ErrorModel(UnknownGeometry.MDH, _ALL_TERMS), setups=setups, targets=targets)
     values = np.zeros(len(truth.parameters))
-    for i, row in enumerate(DEVIATIONS):
-        owner = f"link{i + 2}" if i < len(DEVIATIONS) - 1 else "tool"
-        for name, value in zip(NAMES, row, strict=True):
+    for i, row in enumerate(_DEVIATIONS):
+        owner = f"link{i + 2}" if i < len(_DEVIATIONS) - 1 else "tool"
+        for name, value in zip(_NAMES, row, strict=True):
             values[truth.index(f"{owner}.{name}")] = value
     phase = rng.uniform(-pi, pi, robot.n_joints)
     factor = {
@@ -189,12 +189,12 @@ def replica(disturbance: Disturbance | None = None, *, rng: np.random.Generator)
     return Replica(robot, truth, values)
 
 
-def random_poses(rng: np.random.Generator, count: int) -> FloatArray:
+def _random_poses(rng: np.random.Generator, count: int) -> FloatArray:
     """Anywhere within the joint limits of table 1, shape [count, 7]."""
-    return rng.uniform(-1.0, 1.0, (count, len(LIMITS))) * LIMITS
+    return rng.uniform(-1.0, 1.0, (count, len(_LIMITS))) * _LIMITS
 
 
-def optimised_poses(seed: int, *, count: int = POSES) -> FloatArray:
+def optimised_poses(seed: int, *, count: int = _POSES) -> FloatArray:
     """Poses of the library's own search (exchanges over a pool of 3000)."""
     settings = PoseSettings(
         count=count,
@@ -211,7 +211,7 @@ def optimised_poses(seed: int, *, count: int = POSES) -> FloatArray:
 def fitted(robot: Robot, measurements: Measurements, terms: frozenset[Term] = frozenset({Term.OFFSET})) -> KinematicFit:
     """Frames 2 to 8 in the parameters of [Kolyubin2017], and these joint terms."""
     setups, targets = _frames(robot)
-    settings = FitSettings(SolverSettings(loss=VectorLoss(0.0)), setups=setups, targets=targets, fixed=CAMERA_KNOWN)
+    settings = FitSettings(SolverSettings(loss=VectorLoss(0.0)), setups=setups, targets=targets, fixed=_CAMERA_KNOWN)
     return fit(robot, measurements, ErrorModel(UnknownGeometry.MDH, terms), settings=settings)
 
 
@@ -248,10 +248,10 @@ def replica_table(disturbances: Iterable[Disturbance], *, seed: int = 0, draws: 
 def _drawn(disturbance: Disturbance, q: FloatArray, rng: np.random.Generator) -> ReplicaRow:
     """One draw."""
     arm = replica(disturbance, rng=rng)
-    fresh, many = random_poses(rng, FRESH), random_poses(rng, MANY)
+    fresh, many = _random_poses(rng, _FRESH), _random_poses(rng, MANY)
     undisturbed = replica(rng=rng).poses(fresh)
     seen = arm.measured(q, rng)
-    modelled = fitted(arm.robot, seen, ALL_TERMS)
+    modelled = fitted(arm.robot, seen, _ALL_TERMS)
     return ReplicaRow(
         disturbance=disturbance,
         displacement=float(np.linalg.norm((arm.poses(fresh) - undisturbed)[:, :3, 3], axis=1).mean()),

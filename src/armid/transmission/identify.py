@@ -17,10 +17,10 @@ from armid.transmission.one_sensor import OneSensorJoint, OneSensorSearch
 from armid.transmission.transmission import Transmission, joint_checks
 from armid.transmission.two_encoders import STILL, ElasticJoint, TransmissionSearch
 
-CUTOFF = 10.0
+_CUTOFF = 10.0
 """[Hz] With encoders on both sides."""
 
-ONE_SENSOR_CUTOFF = 6.0
+_ONE_SENSOR_CUTOFF = 6.0
 """[Hz] With one encoder, whose fourth derivative is needed."""
 
 
@@ -65,7 +65,7 @@ def identify_transmission(
         raise InputError("recordings", "there are none", "motor and link position, and motor torque")
     names = tuple(joints) if joints else _moving(read[0])
     known = _known_inertias(motor_inertia, read[0].joints)
-    cutoff = cutoff_hz or (ONE_SENSOR_CUTOFF if one_sensor else CUTOFF)
+    cutoff = cutoff_hz or (_ONE_SENSOR_CUTOFF if one_sensor else _CUTOFF)
     found: tuple[ElasticJoint, ...] | tuple[OneSensorJoint, ...]
     if one_sensor:
         with_one = OneSensorSearch(cutoff=cutoff, motor_inertia=known)

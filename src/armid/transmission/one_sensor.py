@@ -27,11 +27,11 @@ from armid.transmission.two_encoders import EVEN, STILL
 SEEN = 3.0
 """Deviations: a ratio closer to zero than this is no elasticity that was seen."""
 
-MOTION_SHARE = 2.0
+_MOTION_SHARE = 2.0
 """The motion passes this many times the cut-off of the rows, which its own filter then leaves alone."""
 
-STEPS = 30
-SETTLED = 1e-8
+_STEPS = 30
+_SETTLED = 1e-8
 """Relative change of the ratio that ends the iteration."""
 
 
@@ -149,7 +149,7 @@ class OneSensorSearch:
             raise UnknownNameError("joint", joint, log.joints)
         j = log.joints.index(joint)
         step = _check(log, j)
-        x = four_derivatives(log[Channel.POSITION], 1.0 / step, MOTION_SHARE * self.cutoff, name=log.name)
+        x = four_derivatives(log[Channel.POSITION], 1.0 / step, _MOTION_SHARE * self.cutoff, name=log.name)
         n = robot.n_joints
         # One filter on both sides of the equation: friction's corners pass it as the torque does.
         filter = LowPass(1.0 / step, self.cutoff, 6)
@@ -169,13 +169,13 @@ class OneSensorSearch:
 def _solved(A: FloatArray, A2: FloatArray, y: FloatArray) -> tuple[float, FloatArray]:
     """The ratio and the other parameters: Gauss-Newton on |y - (A + rho A2) x| with x eliminated."""
     ratio, x = 0.0, np.zeros(A.shape[1])
-    for _ in range(STEPS):
+    for _ in range(_STEPS):
         whole = A + ratio * A2
         x = _pseudo_solution(whole, y)
         g = _unexplained(whole, A2 @ x)
         step = float(g @ (y - whole @ x)) / max(float(g @ g), 1e-300)
         ratio += step
-        if abs(step) <= SETTLED * abs(ratio):
+        if abs(step) <= _SETTLED * abs(ratio):
             break
     return ratio, _pseudo_solution(A + ratio * A2, y)
 

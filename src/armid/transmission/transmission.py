@@ -17,7 +17,7 @@ from armid.robot.robot import Robot
 from armid.transmission.one_sensor import SEEN, OneSensorJoint
 from armid.transmission.two_encoders import ElasticJoint
 
-LARGEST_UNEXPLAINED = 0.5
+_LARGEST_UNEXPLAINED = 0.5
 """Of the motor's torque: an equation that leaves half of it is not the equation of this joint."""
 
 
@@ -132,9 +132,9 @@ def joint_checks(joint: ElasticJoint | OneSensorJoint) -> list[Check]:
         *own,
         Check(
             code="torque-explained",
-            passed=joint.relative_error < LARGEST_UNEXPLAINED,
+            passed=joint.relative_error < _LARGEST_UNEXPLAINED,
             value=joint.relative_error,
-            limit=LARGEST_UNEXPLAINED,
+            limit=_LARGEST_UNEXPLAINED,
             message=f"{name}: the equation leaves {100 * joint.relative_error:.0f} % of the motor's torque unexplained",
             subject=name,
         ),

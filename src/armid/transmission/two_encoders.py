@@ -24,13 +24,13 @@ from armid.signals.filters import LowPass, low_pass
 STILL = 1e-3
 """[rad] A joint that travels less than this is at rest."""
 
-NOTICED_LAG = 0.25
+_NOTICED_LAG = 0.25
 """Samples by which the two encoders may be out of step without a word."""
 
-LARGEST_LAG = 2.0
+_LARGEST_LAG = 2.0
 """Samples: beyond this they were not recorded together."""
 
-SAME_SCALE = 2.0
+_SAME_SCALE = 2.0
 """Factor by which motor and link position may run apart; soft springs come near it, gear ratios and signs are beyond."""
 
 EVEN = 1.5
@@ -87,7 +87,7 @@ class ElasticJoint:
             "coulomb": self.coulomb,
             "offset": self.offset,
             "encoder_lag": self.lag,
-            "standard_deviations": dict(zip(NAMES, self.standard_deviations.tolist(), strict=True)),
+            "standard_deviations": dict(zip(_NAMES, self.standard_deviations.tolist(), strict=True)),
             "relative_error": self.relative_error,
             "load_deflection": self.load_deflection,
             "encoder_error": self.encoder_error,
@@ -95,7 +95,7 @@ class ElasticJoint:
         }
 
 
-NAMES = ("stiffness", "rotor_inertia", "viscous", "coulomb", "offset")
+_NAMES = ("stiffness", "rotor_inertia", "viscous", "coulomb", "offset")
 """What the motor equation holds, in the order of its columns."""
 
 Part = tuple[FloatArray, FloatArray, FloatArray, int]
@@ -163,7 +163,7 @@ class TransmissionSearch:
         notes = [*(_synchronisation(joint, lag, step) if clear else []), *_findings(joint, x, deviation, seen, error)]
         if unloaded and known is None:
             notes.append(_unloaded_note(joint))
-        K, B, viscous, coulomb, offset = (float(v) for v in x[: len(NAMES)])
+        K, B, viscous, coulomb, offset = (float(v) for v in x[: len(_NAMES)])
         return ElasticJoint(
             joint=joint,
             stiffness=K,
@@ -172,7 +172,7 @@ class TransmissionSearch:
             coulomb=coulomb,
             offset=offset,
             lag=lag,
-            standard_deviations=deviation[: len(NAMES)],
+            standard_deviations=deviation[: len(_NAMES)],
             relative_error=relative,
             load_deflection=seen,
             encoder_error=error,
@@ -299,7 +299,7 @@ def _check_values(log: Log, joint: int) -> None:
 def _check_scale(name: str, joint: str, q: FloatArray, theta: FloatArray) -> None:
     """Refuses a motor position that is not scaled to the joint, or runs the other way."""
     slope = float(np.polyfit(q, theta, 1)[0])
-    if not 1.0 / SAME_SCALE < slope < SAME_SCALE:
+    if not 1.0 / _SAME_SCALE < slope < _SAME_SCALE:
         raise InputError(
             f"{name}: {joint}",
             f"the motor's position runs {slope:.3g} times as far as the link's",
@@ -321,13 +321,13 @@ def _synchronisation(joint: str, lag: float, step: float) -> list[Note]:
     Raises:
         InputError: they were not.
     """
-    if abs(lag) > LARGEST_LAG * step:
+    if abs(lag) > _LARGEST_LAG * step:
         raise InputError(
             f"joint {joint!r}",
             f"motor and link encoder are not synchronised: they differ with velocity as if {1e3 * abs(lag):.3g} ms apart",
             "record both with one clock, or align them first",
         )
-    if lag > NOTICED_LAG * step:
+    if lag > _NOTICED_LAG * step:
         text = f"the link's encoder is late by {1e3 * lag:.2g} ms or more; stiffness and inertia stand, viscous friction does not"
         return [Note("encoder-lag", Severity.WARNING, text, joint)]
     return []

@@ -26,7 +26,7 @@ from armid.kernels.single import SingleRows
 from armid.kernels.source import RowSource
 from armid.notes import Note, Severity
 
-SEPARABLE = 1e-6
+_SEPARABLE = 1e-6
 """Sine of the angle between a column and those before it below which a parameter is not yet determined: with torque
 good to a thousandth, a smaller angle would turn it into a thousand times the parameter."""
 
@@ -177,7 +177,7 @@ class RecursiveEstimator:
                 self._monitor,
                 self._rule,
                 self._lengths,
-                SEPARABLE,
+                _SEPARABLE,
             )
         )
         self.samples += 1

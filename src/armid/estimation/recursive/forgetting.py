@@ -33,7 +33,7 @@ BLOCKS = 40
 SHORTEST_BLOCK = 0.05
 """[s] Between exchanges: their cost, some ten updates, then hardly shows."""
 
-RIDGE = 1e-10
+_RIDGE = 1e-10
 """Of the scaled matrix: directions with less information than that have none. Above the round-off of the differences of Gram
 matrices that S is made of, which `1 / ENOUGH` and the horizon multiply by some thousands."""
 
@@ -121,7 +121,7 @@ class Fading:
 
 def _ridged_cholesky(A: FloatArray) -> FloatArray:
     """Lower factor of a scaled matrix that is positive semi-definite but for round-off."""
-    ridge = RIDGE
+    ridge = _RIDGE
     while True:
         try:
             return np.asarray(np.linalg.cholesky(A + ridge * np.eye(len(A))))

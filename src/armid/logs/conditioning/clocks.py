@@ -111,7 +111,7 @@ def stretch_clocks(stamps: Iterable[FloatArray], step: float, gap: float, *, cou
             before = last if start == 0 else float(time[start - 1])
             if not own[0] - before <= gap:
                 if np.isfinite(last) or start:
-                    yield clock_of(fits, first, before, float(ends[1]), step, counted=counted)
+                    yield _clock_of(fits, first, before, float(ends[1]), step, counted=counted)
                 fits, first, ends, before = (LineFit(), LineFit()), float(own[0]), np.zeros(2), -np.inf
             for k, ahead in enumerate(counts(own, before, step)):
                 number = ends[k] + np.cumsum(ahead)
@@ -120,10 +120,10 @@ def stretch_clocks(stamps: Iterable[FloatArray], step: float, gap: float, *, cou
         if len(time):
             last = float(time[-1])
     if np.isfinite(last):
-        yield clock_of(fits, first, last, float(ends[1]), step, counted=counted)
+        yield _clock_of(fits, first, last, float(ends[1]), step, counted=counted)
 
 
-def clock_of(
+def _clock_of(
     fits: tuple[LineFit, LineFit], first: float, last: float, count: float, step: float, *, counted: bool
 ) -> StretchClock:
     """The clock of a stretch that has ended."""

@@ -19,16 +19,16 @@ from armid.logs.log import Channel, Log
 from armid.logs.read import joined_logs
 from armid.notes import Note, Severity
 
-MAX_UNUSABLE = 0.01
+_MAX_UNUSABLE = 0.01
 """Share of corrupt rows in a piece above which the log is refused unless `corrupt-values` is accepted."""
 
-CONTEXT = 64
+_CONTEXT = 64
 """Rows kept of what came before: a spline forgets its ends by a factor of four with every row."""
 
-LOOK_AHEAD = 32
+_LOOK_AHEAD = 32
 """Rows at the end of a piece that wait for the next before they are resampled."""
 
-BORDER = 200
+_BORDER = 200
 """Rows on both sides of a border between pieces, looked at together for spikes."""
 
 
@@ -107,7 +107,7 @@ def without_corrupt(pieces: Iterable[Piece], gap: float, settings: Conditioning)
             yield replace(piece, begins=begins or bool(jump))
             last, begins = float(log.time[-1]), False
             continue
-        check_usable(log, settings)
+        _check_usable(log, settings)
         bad = np.any([corrupt(log[channel], ABSURD[channel]).any(axis=1) for channel in needed(log)], axis=0)
         kept = log.selected(~bad)
         for start, stop in bounds(kept.time, last, gap):
@@ -119,7 +119,7 @@ def without_corrupt(pieces: Iterable[Piece], gap: float, settings: Conditioning)
             last = float(kept.time[-1])
 
 
-def with_next(pieces: Iterable[Piece]) -> Iterator[tuple[Piece, Piece | None]]:
+def _with_next(pieces: Iterable[Piece]) -> Iterator[tuple[Piece, Piece | None]]:
     """Every piece with the next of the same stretch."""
     held: Piece | None = None
     for piece in pieces:
@@ -156,7 +156,7 @@ def even_pieces(pieces: Iterable[Piece], settings: Conditioning) -> Iterator[Pie
     grid = Grid(0.0, 1.0)
     tail: Log | None = None
     rough, spoiled = False, False
-    for piece, following in with_next(pieces):
+    for piece, following in _with_next(pieces):
         log, step = piece.log, piece.clock.step
         if piece.begins:
             # Torque is known where the motion is only from its own delay on.
@@ -164,53 +164,53 @@ def even_pieces(pieces: Iterable[Piece], settings: Conditioning) -> Iterator[Pie
             grid, tail, spoiled = Grid(float(log.time[0]) + step * skip, step), None, False
             rough = delay != 0.0 or not piece.clock.aligned
         ends = following is None
-        border = following is not None and border_is_spoiled(log, following.log)
-        if not (rough or spoiled or border) and is_clean(log, grid):
+        border = following is not None and _border_is_spoiled(log, following.log)
+        if not (rough or spoiled or border) and _is_clean(log, grid):
             yield replace(piece, log=replace(log, time=grid.times(len(log))), begins=grid.done == 0)
             grid.done += len(log)
         else:
-            check_usable(log, settings)
+            _check_usable(log, settings)
             rough = True
             block = log if tail is None else joined_logs([tail, log])
             count = grid.before(reach(block, delay, ends=ends))
             if count > 0:
-                yield replace(piece, log=even_rows(block, grid.times(count), delay), begins=grid.done == 0)
+                yield replace(piece, log=_even_rows(block, grid.times(count), delay), begins=grid.done == 0)
                 grid.done += count
         spoiled = border
-        kept = CONTEXT + LOOK_AHEAD + int(np.ceil(abs(delay) / step))
+        kept = _CONTEXT + _LOOK_AHEAD + int(np.ceil(abs(delay) / step))
         source = log if len(log) >= kept or tail is None else joined_logs([tail, log])
         tail = source.rows(max(0, len(source) - kept), len(source))
 
 
 def reach(block: Log, delay: float, *, ends: bool) -> float:
     """The last time at which a block can be resampled [s]: to its end, or some rows before while more follows."""
-    row = len(block) - 1 if ends else max(0, len(block) - LOOK_AHEAD)
+    row = len(block) - 1 if ends else max(0, len(block) - _LOOK_AHEAD)
     return float(block.time[row]) - max(0.0, delay)
 
 
-def is_clean(log: Log, grid: Grid) -> bool:
+def _is_clean(log: Log, grid: Grid) -> bool:
     """Whether a piece lies on the grid and can be used as it is."""
     even = bool(np.abs(log.time - grid.times(len(log))).max() <= UNIFORM_JITTER * grid.step)
     return even and bool(usable_rows(log).all()) and not bool(stale_rows(log[Channel.POSITION]).any())
 
 
-def border_is_spoiled(log: Log, following: Log) -> bool:
+def _border_is_spoiled(log: Log, following: Log) -> bool:
     """Whether a spike or a repeated row lies where two pieces meet, which neither can see alone."""
-    here = min(len(log), BORDER)
-    block = joined_logs([log.rows(len(log) - here, len(log)), following.rows(0, min(len(following), BORDER))])
+    here = min(len(log), _BORDER)
+    block = joined_logs([log.rows(len(log) - here, len(log)), following.rows(0, min(len(following), _BORDER))])
     near = slice(max(0, here - 4), here + 4)
     return not bool(usable_rows(block)[near].all()) or bool(stale_rows(block[Channel.POSITION])[near].any())
 
 
-def check_usable(piece: Log, settings: Conditioning) -> None:
+def _check_usable(piece: Log, settings: Conditioning) -> None:
     """Refuses a piece with more than a few corrupt rows, unless that is accepted."""
     bad = 1.0 - float(usable_rows(piece).mean())
-    if bad > MAX_UNUSABLE and "corrupt-values" not in settings.accept:
+    if bad > _MAX_UNUSABLE and "corrupt-values" not in settings.accept:
         text = f"{bad:.1%} of the rows from {piece.time[0]:.6g} s to {piece.time[-1]:.6g} s are missing or corrupt"
         raise LogRefusedError(piece.name, [Note("corrupt-values", Severity.ERROR, text, piece.name)])
 
 
-def even_rows(block: Log, grid: FloatArray, delay: float = 0.0) -> Log:
+def _even_rows(block: Log, grid: FloatArray, delay: float = 0.0) -> Log:
     """Rows of a block resampled at the instants of a grid; torque that much earlier [s]."""
     good = usable_rows(block)
     stale = stale_rows(block[Channel.POSITION])

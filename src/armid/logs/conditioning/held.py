@@ -86,7 +86,7 @@ class HeldGrid:
         def make() -> Samples:
             return concatenated(_conditioned_parts(self.parts(settings, span), settings))
 
-        return replace(SHELF.get(self._owner, key, make, samples_bytes), settings=settings)
+        return replace(SHELF.get(self._owner, key, make, _samples_bytes), settings=settings)
 
     def samples(self, settings: Conditioning, span: Span, *, alone: bool = False) -> Iterator[Samples]:
         """Pieces in order; parts are conditioned one by one anyway."""
@@ -97,7 +97,7 @@ def log_bytes(log: Log) -> int:
     return log.time.nbytes + sum(values.nbytes for values in log.channels.values())
 
 
-def samples_bytes(samples: Samples) -> int:
+def _samples_bytes(samples: Samples) -> int:
     arrays = [samples.time, samples.q, samples.qd, samples.qdd]
     for kind in (samples.torques, samples.raw_torques, samples.variances):
         arrays += kind.values()

@@ -70,7 +70,7 @@ def uniform_parts(log: Log, settings: Conditioning) -> tuple[list[Uniform], list
         notes.append(Note("split-at-gaps", Severity.INFO, text, log.name))
     based = [with_time_base(s) for s in long]
     notes += [note for _, note in based if note is not None][:1]
-    return [on_grid(stretch, settings) for stretch, _ in based], notes
+    return [_on_grid(stretch, settings) for stretch, _ in based], notes
 
 
 def with_period(step: float, period: float | None) -> float:
@@ -78,7 +78,7 @@ def with_period(step: float, period: float | None) -> float:
     return step if period is None else period / max(1, round(period / step))
 
 
-def on_grid(stretch: Stretch, settings: Conditioning) -> Uniform:
+def _on_grid(stretch: Stretch, settings: Conditioning) -> Uniform:
     """Channels resampled; a period becomes a whole number of steps."""
     step = with_period(even_step(stretch), settings.period)
     grid = grid_of(stretch, step)

@@ -10,7 +10,7 @@ from armid.arrays import FloatArray
 from armid.errors import InputError
 from armid.logs.log import Channel, Log
 
-RECURS = 0.03
+_RECURS = 0.03
 """Root-mean-square difference between repetitions, as a fraction of the motion's own spread, below which it repeats itself."""
 
 
@@ -53,8 +53,8 @@ def detected_period(log: Log) -> float | None:
     spread = float((x**2).sum(axis=1).mean())
     if spread <= 0.0:
         return None
-    distance = lag_distance(x) / (2.0 * spread)
-    limit = RECURS**2
+    distance = _lag_distance(x) / (2.0 * spread)
+    limit = _RECURS**2
     # Away from lag zero first: the motion must leave before it can come back.
     away = np.flatnonzero(distance > 0.2)
     if len(away) == 0:
@@ -68,7 +68,7 @@ def detected_period(log: Log) -> float | None:
     return float(best * (grid[1] - grid[0]))
 
 
-def lag_distance(x: FloatArray) -> FloatArray:
+def _lag_distance(x: FloatArray) -> FloatArray:
     """Mean square distance between x[k] and x[k + lag], for lags up to half the length, by FFT."""
     count = len(x)
     size = 2 ** int(np.ceil(np.log2(2 * count)))

@@ -56,8 +56,8 @@ class Conditioning:
                 raise InputError(name, f"{value}", "expected a positive number")
         if self.trim is not None and not self.trim >= 0.0:
             raise InputError("trim", f"{self.trim} s", "expected zero or more")
-        if not abs(self.torque_delay) < MAX_DELAY:
-            raise InputError("torque_delay", f"{self.torque_delay} s", f"expected less than {MAX_DELAY} s either way")
+        if not abs(self.torque_delay) < _MAX_DELAY:
+            raise InputError("torque_delay", f"{self.torque_delay} s", f"expected less than {_MAX_DELAY} s either way")
         if not 1 <= self.order <= 40:
             raise InputError("order", f"{self.order}", "expected 1 to 40")
         if self.differentiator is Differentiator.SPECTRAL and self.period is None:
@@ -69,5 +69,5 @@ class Conditioning:
 OVERSAMPLING = 8.0
 """Output samples per period of the cut-off. Two would hold the motion; products of it and friction reversals reach further."""
 
-MAX_DELAY = 1.0
+_MAX_DELAY = 1.0
 """[s] Two clocks further apart than this do not belong to one recording."""

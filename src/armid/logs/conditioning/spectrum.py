@@ -9,23 +9,23 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.notes import Note, Severity
 
-MOTION_SHARE = 0.99
+_MOTION_SHARE = 0.99
 """Share of the velocity's power, all joints together, below the edge of the motion's band."""
 
-BAND_FACTOR = 10.0
+_BAND_FACTOR = 10.0
 """Cut-off over band edge, the usual rule of thumb of robot identification: products of joint motions and friction reversals put
 torque at multiples of the motion's frequencies, and the filter must leave the motion itself untouched."""
 
-SIGNAL_TO_NOISE = 10.0
+_SIGNAL_TO_NOISE = 10.0
 """How far the peak of the velocity's spectrum must stand above its valley (10 dB) for anything to count as motion."""
 
-SEGMENTS = 2.0
+_SEGMENTS = 2.0
 """Of the averaged periodogram: few, because the lines of slow motions lie close together."""
 
-SMOOTHING = 0.25
+_SMOOTHING = 0.25
 """Octaves over which the spectrum is smoothed before its valley is looked for."""
 
-MAX_CUTOFF = 0.4
+_MAX_CUTOFF = 0.4
 """Of the sampling rate: above, the filter's slope folds."""
 
 
@@ -57,12 +57,12 @@ def spectrum(values: FloatArray, rate: float) -> Spectrum:
     Differencing first keeps the leakage of slow motion, ten orders of magnitude above the noise, out of the noise lines.
     """
     x = np.diff(values, n=2, axis=0)
-    length = int(min(len(x), max(256, 2 ** int(np.log2(max(len(x) / SEGMENTS, 2.0))))))
+    length = int(min(len(x), max(256, 2 ** int(np.log2(max(len(x) / _SEGMENTS, 2.0))))))
     f, power = averaged_periodogram(x, rate, length)
     response = (2.0 * np.sin(np.pi * f / rate)) ** 4
     keep = f > 0.0
     power = power[keep] / response[keep, np.newaxis]
-    return Spectrum(f[keep], power, noise_floor(f[keep], power, rate), rate)
+    return Spectrum(f[keep], power, _noise_floor(f[keep], power, rate), rate)
 
 
 def averaged_periodogram(x: FloatArray, rate: float, length: int) -> tuple[FloatArray, FloatArray]:
@@ -91,34 +91,34 @@ def averaged_periodogram(x: FloatArray, rate: float, length: int) -> tuple[Float
     return f, power / (len(starts) * rate * float(window @ window))
 
 
-def noise_floor(f: FloatArray, power: FloatArray, rate: float) -> FloatArray:
+def _noise_floor(f: FloatArray, power: FloatArray, rate: float) -> FloatArray:
     """Median level of the upper half of the band: nothing an arm does reaches there at ordinary rates."""
     upper = power[f > 0.25 * rate]
     # The median of a chi-square spectrum estimate lies a little under its mean; at two degrees of freedom by ln 2.
     return np.median(upper, axis=0) if len(upper) else np.zeros(power.shape[1])
 
 
-def motion_band(s: Spectrum) -> tuple[float, float]:
+def _motion_band(s: Spectrum) -> tuple[float, float]:
     """Edge of the motion's band, and the valley where noise takes over [Hz].
 
     The velocity's spectrum falls with the motion and rises with the noise, whatever colour that has: what lies below the
     lowest point in between is motion. Zero when nothing rises above the noise.
     """
     velocity = (s.power * (2.0 * np.pi * s.frequency[:, np.newaxis]) ** 2).sum(axis=1)
-    smooth = octave_smoothed(s.frequency, velocity)
+    smooth = _octave_smoothed(s.frequency, velocity)
     peak = int(np.argmax(smooth[: max(1, len(smooth) // 2)]))
     valley = peak + int(np.argmin(smooth[peak:]))
     share = np.cumsum(velocity[: valley + 1])
-    if share[-1] <= 0.0 or smooth[peak] < SIGNAL_TO_NOISE * smooth[valley]:
+    if share[-1] <= 0.0 or smooth[peak] < _SIGNAL_TO_NOISE * smooth[valley]:
         return 0.0, float(s.frequency[valley])
-    return float(s.frequency[int(np.searchsorted(share, MOTION_SHARE * share[-1]))]), float(s.frequency[valley])
+    return float(s.frequency[int(np.searchsorted(share, _MOTION_SHARE * share[-1]))]), float(s.frequency[valley])
 
 
-def octave_smoothed(frequency: FloatArray, power: FloatArray) -> FloatArray:
+def _octave_smoothed(frequency: FloatArray, power: FloatArray) -> FloatArray:
     """Mean over a band of constant relative width around each line."""
     total = np.concatenate([[0.0], np.cumsum(power)])
-    low = np.searchsorted(frequency, frequency * 2.0 ** (-SMOOTHING / 2.0), side="left")
-    high = np.searchsorted(frequency, frequency * 2.0 ** (SMOOTHING / 2.0), side="right")
+    low = np.searchsorted(frequency, frequency * 2.0 ** (-_SMOOTHING / 2.0), side="left")
+    high = np.searchsorted(frequency, frequency * 2.0 ** (_SMOOTHING / 2.0), side="right")
     return (total[high] - total[low]) / (high - low)
 
 
@@ -131,20 +131,20 @@ class CutoffChoice:
 
 
 def chosen_cutoff(position: FloatArray, rate: float) -> CutoffChoice:
-    """Cut-off from the spectrum of the positions, shape [n_samples, n]: `BAND_FACTOR` times the motion's band.
+    """Cut-off from the spectrum of the positions, shape [n_samples, n]: `_BAND_FACTOR` times the motion's band.
 
     Limited by the sampling rate only: between the valley and the cut-off acceleration is partly noise, but leaving it out
     would flatten friction reversals in the torque.
     """
-    edge, valley = motion_band(spectrum(position, rate))
+    edge, valley = _motion_band(spectrum(position, rate))
     if edge == 0.0:
-        cutoff = MAX_CUTOFF * rate
+        cutoff = _MAX_CUTOFF * rate
         text = f"no joint moves above its noise: cut-off left at {cutoff:.3g} Hz"
         return CutoffChoice(cutoff, Note("cutoff-chosen", Severity.WARNING, text))
-    cutoff = min(BAND_FACTOR * edge, MAX_CUTOFF * rate)
+    cutoff = min(_BAND_FACTOR * edge, _MAX_CUTOFF * rate)
     text = (
-        f"cut-off {cutoff:.3g} Hz: {MOTION_SHARE:.0%} of the velocity's power lies below {edge:.3g} Hz, and "
-        f"{'the sampling rate allows no more' if cutoff < BAND_FACTOR * edge else f'{BAND_FACTOR:g} times that keeps'} "
+        f"cut-off {cutoff:.3g} Hz: {_MOTION_SHARE:.0%} of the velocity's power lies below {edge:.3g} Hz, and "
+        f"{'the sampling rate allows no more' if cutoff < _BAND_FACTOR * edge else f'{_BAND_FACTOR:g} times that keeps'} "
         f"what products of motions and friction reversals add (noise outweighs velocity above {valley:.3g} Hz)"
     )
     return CutoffChoice(cutoff, Note("cutoff-chosen", Severity.INFO, text))

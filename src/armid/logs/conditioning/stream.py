@@ -37,12 +37,12 @@ from armid.signals.filters import LowPass
 CHUNK_ROWS = 1 << 16
 """Rows per piece: a few megabytes per channel, a hundred times the memory of ordinary filters."""
 
-WORKERS = 2
+_WORKERS = 2
 
-ENDLESS = 1 << 62
+_ENDLESS = 1 << 62
 """Rows of a stretch whose end is not in sight."""
 
-MEMORY = 1.5
+_MEMORY = 1.5
 """Overlap over the rows after which a filter's response has decayed to a billionth: derivatives magnify what is left."""
 
 SPOOL_SAMPLES = 1 << 24
@@ -122,14 +122,14 @@ class StreamedGrid:
     def evidence(self, settings: Conditioning, span: Span) -> list[Uniform]:
         held: list[list[Piece]] = []
         rows = 0
-        for piece in in_spans(self.even(settings), (span,)):
+        for piece in _in_spans(self.even(settings), (span,)):
             if piece.begins or not held:
                 held.append([])
             held[-1].append(piece)
             rows += len(piece.log)
             if rows >= EVIDENCE_ROWS:
                 break
-        whole = [even_part(joined_logs([p.log for p in own]), 1.0 / own[0].clock.step) for own in held]
+        whole = [_even_part(joined_logs([p.log for p in own]), 1.0 / own[0].clock.step) for own in held]
         parts = parts_within(whole, span, EVIDENCE_ROWS)
         if settings.period is not None:
             parts = [averaged_part(part, settings.period) for part in parts]
@@ -142,7 +142,7 @@ class StreamedGrid:
         """The log on its even grid, cut at gaps."""
         timing = self.timing(settings)
         gap = settings.gap * timing.step
-        wanted = (without_velocity(piece, settings) for piece in checked_pieces(self.raw(), settings, self.robot))
+        wanted = (_without_velocity(piece, settings) for piece in _checked_pieces(self.raw(), settings, self.robot))
         cut = cut_at_gaps(wanted, gap, timing.each())
         return even_pieces(without_corrupt(rebased(cut, timing.step, settings), gap, settings), settings)
 
@@ -154,13 +154,13 @@ class StreamedGrid:
         """
         key = (settings.gap, settings.period)
         if key not in self._timings:
-            self._timings[key] = time_base(self._beginning(settings), self.stream.again(), settings)
+            self._timings[key] = _time_base(self._beginning(settings), self.stream.again(), settings)
         return self._timings[key]
 
     def _beginning(self, settings: Conditioning) -> Stretch:
         """The longest stretch of the first rows."""
         held: list[Log] = []
-        for piece in checked_pieces(self.raw(), settings, self.robot):
+        for piece in _checked_pieces(self.raw(), settings, self.robot):
             held.append(piece)
             if sum(len(log) for log in held) >= EVIDENCE_ROWS:
                 break
@@ -190,14 +190,14 @@ class StreamedGrid:
         if key in self._spools:
             yield from self._spools[key].pieces()
         else:
-            yield from merged_pieces(piece for _, piece in self.conditioned(settings, (span,)))
+            yield from _merged_pieces(piece for _, piece in self.conditioned(settings, (span,)))
 
     def _fill(self, settings: Conditioning, family: tuple[Span, ...]) -> None:
         """Conditions a family of spans and puts their samples aside, unless there are too many."""
         spools = {(settings, span): Spool() for span in family}
         for part, own in groupby(self.conditioned(settings, family), key=lambda pair: pair[0]):
             spool = spools[settings, family[part]]
-            for piece in merged_pieces(piece for _, piece in own):
+            for piece in _merged_pieces(piece for _, piece in own):
                 spool.add(piece)
                 if sum(len(each) for each in spools.values()) > SPOOL_SAMPLES:
                     self._endless |= set(spools)
@@ -206,18 +206,18 @@ class StreamedGrid:
 
     def conditioned(self, settings: Conditioning, spans: tuple[Span, ...]) -> Iterator[tuple[int, Samples]]:
         """Samples of each window, with the number of the span it lies in; settings are resolved."""
-        even = in_spans(self.even(settings), spans)
+        even = _in_spans(self.even(settings), spans)
         if settings.period is not None:
             for k, own in groupby(even, key=lambda piece: piece.part):
                 for part in folded_parts(own, settings.period):
                     if is_long_enough(part, settings):
                         yield k, conditioned(part, settings)
             return
-        with ThreadPoolExecutor(WORKERS) as pool:
+        with ThreadPoolExecutor(_WORKERS) as pool:
             pending: deque[tuple[int, Future[Samples | None]]] = deque()
-            for window in windows(even, settings):
-                pending.append((window.part, pool.submit(window_samples, window, settings)))
-                if len(pending) > WORKERS:
+            for window in _windows(even, settings):
+                pending.append((window.part, pool.submit(_window_samples, window, settings)))
+                if len(pending) > _WORKERS:
                     yield from finished(*pending.popleft())
             while pending:
                 yield from finished(*pending.popleft())
@@ -245,7 +245,7 @@ def condition_stream(stream: LogStream, robot: Robot, settings: Conditioning | N
         yield replace(piece, notes=(*piece.notes, *grid.notes(wanted), *chosen))
 
 
-def in_spans(pieces: Iterable[Piece], spans: tuple[Span, ...]) -> Iterator[Piece]:
+def _in_spans(pieces: Iterable[Piece], spans: tuple[Span, ...]) -> Iterator[Piece]:
     """Pieces cut at the borders of spans, each a stretch of its own, under the span's name; the rest is left out."""
     begins = True
     part = -1
@@ -263,19 +263,19 @@ def in_spans(pieces: Iterable[Piece], spans: tuple[Span, ...]) -> Iterator[Piece
             return
 
 
-def merged_pieces(pieces: Iterable[Samples]) -> Iterator[Samples]:
+def _merged_pieces(pieces: Iterable[Samples]) -> Iterator[Samples]:
     """Samples that follow on one another in pieces of about `PIECE_SAMPLES`."""
     held: list[Samples] = []
     for piece in pieces:
         if held and (not piece.segments[0].continues or sum(len(each) for each in held) >= PIECE_SAMPLES):
-            yield joined_piece(held)
+            yield _joined_piece(held)
             held = []
         held.append(piece)
     if held:
-        yield joined_piece(held)
+        yield _joined_piece(held)
 
 
-def joined_piece(pieces: Sequence[Samples]) -> Samples:
+def _joined_piece(pieces: Sequence[Samples]) -> Samples:
     """Pieces that follow on one another as one, of one segment."""
     whole = concatenated(pieces)
     return replace(whole, segments=(replace(whole.segments[0], stop=len(whole)),))
@@ -287,7 +287,7 @@ def finished(part: int, future: Future[Samples | None]) -> Iterator[tuple[int, S
         yield part, samples
 
 
-def checked_pieces(pieces: Iterable[Log], settings: Conditioning, robot: Robot) -> Iterator[Log]:
+def _checked_pieces(pieces: Iterable[Log], settings: Conditioning, robot: Robot) -> Iterator[Log]:
     """The pieces, each with the columns conditioning needs, refused when it has errors nobody accepted."""
     for piece in pieces:
         refuse_errors(piece, settings.accept)
@@ -302,7 +302,7 @@ def checked_pieces(pieces: Iterable[Log], settings: Conditioning, robot: Robot) 
         yield replace(piece, channels={c: v for c, v in piece.channels.items() if c in wanted})
 
 
-def without_velocity(piece: Log, settings: Conditioning) -> Log:
+def _without_velocity(piece: Log, settings: Conditioning) -> Log:
     """The piece without a velocity that is not asked for."""
     if settings.velocity is VelocitySource.MEASURED:
         return piece
@@ -314,10 +314,10 @@ def overlap(rate: float, settings: Conditioning) -> int:
     assert settings.cutoff is not None
     assert settings.torque_cutoff is not None
     filters = [LowPass(rate, cutoff, settings.order) for cutoff in (settings.cutoff, settings.torque_cutoff)]
-    return int(MEMORY * max(trimmed_edge(ENDLESS, rate, settings), *(f.settling for f in filters))) + 16
+    return int(_MEMORY * max(trimmed_edge(_ENDLESS, rate, settings), *(f.settling for f in filters))) + 16
 
 
-def time_base(longest: Stretch, stream: LogStream, settings: Conditioning) -> Timing:
+def _time_base(longest: Stretch, stream: LogStream, settings: Conditioning) -> Timing:
     """The time base of a log, decided on a stretch of its beginning.
 
     Raises:
@@ -341,7 +341,7 @@ def time_base(longest: Stretch, stream: LogStream, settings: Conditioning) -> Ti
     return Timing(step, clocks, (note,) if note is not None else ())
 
 
-def windows(pieces: Iterable[Piece], settings: Conditioning) -> Iterator[Window]:
+def _windows(pieces: Iterable[Piece], settings: Conditioning) -> Iterator[Window]:
     """Overlapping windows of each stretch between gaps."""
     held: list[Log] = []
     rate, part, offset, wanted, margin = 1.0, 0, 0, 0, 0
@@ -371,14 +371,14 @@ def windows(pieces: Iterable[Piece], settings: Conditioning) -> Iterator[Window]
         yield window(ends=True)
 
 
-def window_samples(window: Window, settings: Conditioning) -> Samples | None:
+def _window_samples(window: Window, settings: Conditioning) -> Samples | None:
     """Samples of one window, at the instants the whole stretch would have them; None when there are none."""
-    part = even_part(window.log, window.rate)
+    part = _even_part(window.log, window.rate)
     count = len(part.time)
     whole = window.offset == 0 and window.ends
     if count < MIN_STRETCH or (whole and not is_long_enough(part, settings)):
         return None
-    edge = trimmed_edge(count if whole else ENDLESS, part.rate, settings)
+    edge = trimmed_edge(count if whole else _ENDLESS, part.rate, settings)
     every = decimation(part.rate, settings)
     # Instants are counted from the first one kept of the whole stretch.
     first = max(window.start, edge - window.offset)
@@ -391,5 +391,5 @@ def window_samples(window: Window, settings: Conditioning) -> Samples | None:
     return replace(samples, segments=tuple(replace(s, continues=continues) for s in samples.segments))
 
 
-def even_part(log: Log, rate: float) -> Uniform:
+def _even_part(log: Log, rate: float) -> Uniform:
     return Uniform(log=log, time=log.time, rate=rate, channels=dict(log.channels), variances={})

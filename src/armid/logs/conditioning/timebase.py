@@ -11,16 +11,16 @@ from armid.logs.conditioning.uniform import Mask, Stretch, is_uniform, stale_row
 from armid.logs.log import Channel, Clock
 from armid.notes import Note, Severity
 
-SMOOTHER = 0.7
+_SMOOTHER = 0.7
 """Another time base replaces recorded stamps when it makes positions smoother by this factor; else the stamps are kept."""
 
-NEAR_TICK = 0.15
+_NEAR_TICK = 0.15
 """Distance from a whole number of ticks, in ticks, that rounding and noise of the velocity may cause."""
 
-ON_TICKS = 0.97
+_ON_TICKS = 0.97
 """Share of moving samples that must lie on ticks before we believe there are any."""
 
-MAX_DRIFT = 5e-3
+_MAX_DRIFT = 5e-3
 """[s] Between ticks counted and stamps: stamps are late by scheduling, not by more."""
 
 
@@ -51,14 +51,14 @@ def chosen_base(stretch: Stretch) -> tuple[TimeBase, Stretch, Note | None]:
     time, step, log = stretch.time, stretch.step, stretch.log
     if log.clock is not Clock.COLUMN or len(time) < 50 or is_uniform(time, step):
         return TimeBase.STAMPS, stretch, None
-    recorded = roughness(stretch)
-    bases = {TimeBase.COUNTED: evenly_counted(stretch), TimeBase.TICKS: ticked(stretch)}
-    found = {kind: (roughness(base), base) for kind, base in bases.items() if base is not None}
+    recorded = _roughness(stretch)
+    bases = {TimeBase.COUNTED: evenly_counted(stretch), TimeBase.TICKS: _ticked(stretch)}
+    found = {kind: (_roughness(base), base) for kind, base in bases.items() if base is not None}
     if not found:
         return TimeBase.STAMPS, stretch, None
     kind = min(found, key=lambda k: found[k][0])
     value, best = found[kind]
-    if not value < SMOOTHER * recorded:
+    if not value < _SMOOTHER * recorded:
         return TimeBase.STAMPS, stretch, None
     every = float(np.median(np.diff(best.time)))
     text = (
@@ -68,7 +68,7 @@ def chosen_base(stretch: Stretch) -> tuple[TimeBase, Stretch, Note | None]:
     return kind, best, Note("stamp-jitter-ignored", Severity.INFO, text, log.name)
 
 
-WANDER_SAMPLES = 50
+_WANDER_SAMPLES = 50
 WANDER = 0.25
 """Steps. Jitter averages out over so many samples; a lost or invented sample shifts all stamps after it by a whole step."""
 
@@ -82,7 +82,7 @@ def evenly_counted(stretch: Stretch) -> Stretch | None:
     time, step = stretch.time, stretch.step
     plain = np.arange(float(len(time)))
     with_missing = np.concatenate([[0.0], np.cumsum(np.maximum(1.0, np.rint(np.diff(time) / step)))])
-    lines = [on_line(count, time) for count in (plain, with_missing)]
+    lines = [_on_line(count, time) for count in (plain, with_missing)]
     counted = min(lines, key=lambda line: float(np.std(time - line)))
     if np.std(time - counted) >= step or wander(time - counted) > WANDER * step:
         return None
@@ -91,12 +91,12 @@ def evenly_counted(stretch: Stretch) -> Stretch | None:
 
 def wander(residual: FloatArray) -> float:
     """The largest mean over some samples [s]."""
-    width = min(WANDER_SAMPLES, len(residual))
+    width = min(_WANDER_SAMPLES, len(residual))
     total = np.concatenate([[0.0], np.cumsum(residual)])
     return float(np.abs(total[width:] - total[:-width]).max()) / width
 
 
-def ticked(stretch: Stretch) -> Stretch | None:
+def _ticked(stretch: Stretch) -> Stretch | None:
     """Fresh rows on the controller's ticks; None without a velocity, or when time does not run in ticks.
 
     From one row to the next, `dt = dq . qd / qd . qd`. Where this is a whole multiple of one tick for nearly all rows, it
@@ -118,24 +118,24 @@ def ticked(stretch: Stretch) -> Stretch | None:
         return None
     ticks = np.where(moving, passed, np.diff(time)) / tick
     whole = np.rint(ticks)
-    if np.mean(np.abs(ticks - whole)[moving] < NEAR_TICK) < ON_TICKS:
+    if np.mean(np.abs(ticks - whole)[moving] < _NEAR_TICK) < _ON_TICKS:
         return None
     # No tick between two rows: the second repeats the first up to its last digit.
     new = np.concatenate([[True], whole > 0.0])
     count = np.concatenate([[0.0], np.cumsum(whole)])[new]
-    counted = on_line(count, time[new])
-    if np.abs(counted - time[new]).max() > MAX_DRIFT + 2.0 * float(np.diff(time).max()):
+    counted = _on_line(count, time[new])
+    if np.abs(counted - time[new]).max() > _MAX_DRIFT + 2.0 * float(np.diff(time).max()):
         return None
     return Stretch(log.selected(kept[new]), counted, float(counted[-1] - counted[0]) / count[-1])
 
 
-def on_line(count: FloatArray, time: FloatArray) -> FloatArray:
+def _on_line(count: FloatArray, time: FloatArray) -> FloatArray:
     """The straight line through the stamps over a count."""
     slope, start = np.polyfit(count, time - time[0], 1)
     return np.asarray(time[0] + start + slope * count)
 
 
-def roughness(stretch: Stretch) -> float:
+def _roughness(stretch: Stretch) -> float:
     """Median distance of positions from the cubic through their four neighbours, in units of each joint's travel.
 
     Over samples in motion only, since standstill would hide the difference; infinite when time does not advance.
@@ -145,10 +145,10 @@ def roughness(stretch: Stretch) -> float:
     if len(q) < 20 or not (np.diff(time) > 0.0).all():
         return np.inf
     speed = np.abs(np.gradient(q, axis=0)).max(axis=1)
-    return roughness_where(time, q, speed[2:-2] > np.median(speed))
+    return _roughness_where(time, q, speed[2:-2] > np.median(speed))
 
 
-def roughness_where(time: FloatArray, values: FloatArray, moving: Mask) -> float:
+def _roughness_where(time: FloatArray, values: FloatArray, moving: Mask) -> float:
     """The same for the samples given."""
     t0, t1, t2, t3, t4 = (time[k : len(time) - 4 + k][moving] for k in range(5))
     nodes = {0: t0, 1: t1, 3: t3, 4: t4}

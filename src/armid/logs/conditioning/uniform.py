@@ -17,7 +17,7 @@ Mask = npt.NDArray[np.bool_]
 UNIFORM_JITTER = 1e-3
 """Steps that differ by less than this fraction are rounding of printed time, not jitter."""
 
-MAX_STALE_RUN = 3
+_MAX_STALE_RUN = 3
 """A reader that polls faster than the controller answers repeats a row once or twice; longer runs are standstill."""
 
 
@@ -105,7 +105,7 @@ def stale_rows(values: FloatArray) -> Mask:
         return same
     edges = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]]).astype(np.int8)))
     starts, stops = edges[::2], edges[1::2]
-    short = stops - starts <= MAX_STALE_RUN
+    short = stops - starts <= _MAX_STALE_RUN
     change = np.zeros(len(same) + 1, dtype=np.int64)
     np.add.at(change, starts[short], 1)
     np.add.at(change, stops[short], -1)

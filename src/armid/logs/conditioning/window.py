@@ -16,12 +16,12 @@ from armid.signals.filters import LowPass, low_pass
 MIN_PERIODS = 3.0
 """Of the cut-off: a shorter stretch has not let the filter settle."""
 
-EDGE_SHARE = 0.05
-EDGE_SECONDS = 0.5
+_EDGE_SHARE = 0.05
+_EDGE_SECONDS = 0.5
 """Beyond the filter's own transient, this share of a stretch at each end, and at most this long, is left out: recorders
 filter too, and their transients at the ends of a recording look like motion without torque."""
 
-CAUSAL_DELAY = 4
+_CAUSAL_DELAY = 4
 """Samples by which derivatives of the causal differentiator are late."""
 
 
@@ -44,10 +44,10 @@ def conditioned_range(part: Uniform, settings: Conditioning, start: int, stop: i
     """Samples start, start + every, ... before stop of a stretch that may reach further on both sides."""
     assert settings.torque_cutoff is not None
     torque = LowPass(part.rate, settings.torque_cutoff, settings.order)
-    delay = CAUSAL_DELAY if settings.differentiator is Differentiator.LEAST_SQUARES_CAUSAL else 0
+    delay = _CAUSAL_DELAY if settings.differentiator is Differentiator.LEAST_SQUARES_CAUSAL else 0
     every = decimation(part.rate, settings)
     keep = slice(start, stop - delay, every)
-    q, qd, qdd = motion_of(part, settings, keep, delay)
+    q, qd, qdd = _motion_of(part, settings, keep, delay)
     torques = {c: low_pass(part.channels[c], torque, periodic=part.periodic)[keep] for c in part.log.torques}
     time, rate = part.time[keep], part.rate / every
     return Samples(
@@ -73,7 +73,7 @@ def decimation(rate: float, settings: Conditioning) -> int:
     return max(1, round(rate / settings.rate)) if np.isfinite(settings.rate) else 1
 
 
-def motion_of(
+def _motion_of(
     part: Uniform, settings: Conditioning, keep: slice, delay: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Position, velocity and acceleration at the samples kept, filtered."""
@@ -98,7 +98,7 @@ def trimmed_edge(count: int, rate: float, settings: Conditioning) -> int:
     if settings.trim is not None:
         return min(whole(settings.trim * rate), count // 2)
     transient = max(LowPass(rate, f, settings.order).transient for f in (settings.cutoff, settings.torque_cutoff))
-    seconds = max(transient, min(EDGE_SECONDS, EDGE_SHARE * count / rate))
+    seconds = max(transient, min(_EDGE_SECONDS, _EDGE_SHARE * count / rate))
     return min(whole(seconds * rate) + 4, count // 4)
 
 

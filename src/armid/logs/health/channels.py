@@ -35,24 +35,24 @@ def channel_findings(log: Log, robot: Robot) -> Iterator[Note]:
     """Findings about single channels."""
     for channel in (*needed(log), Channel.VELOCITY):
         if channel in log:
-            yield from value_findings(log, channel)
-    moving = moving_rows(log)
-    yield from repeated_findings(log, moving)
-    yield from frozen_findings(log, moving)
+            yield from _value_findings(log, channel)
+    moving = _moving_rows(log)
+    yield from _repeated_findings(log, moving)
+    yield from _frozen_findings(log, moving)
     for channel in needed(log):
         if channel.is_torque:
-            yield from saturation_findings(log, channel, robot)
-    yield from resolution_findings(log, robot)
+            yield from _saturation_findings(log, channel, robot)
+    yield from _resolution_findings(log, robot)
 
 
-def value_findings(log: Log, channel: Channel) -> Iterator[Note]:
+def _value_findings(log: Log, channel: Channel) -> Iterator[Note]:
     """Missing numbers, absurd numbers, spikes."""
     values = log[channel]
     used = channel is not Channel.VELOCITY
     sound: Mask = np.ones(len(values), dtype=np.bool_)
     if not within(values, ABSURD[channel]):
         sound = np.asarray(~corrupt(values, ABSURD[channel]).any(axis=1))
-        yield from corrupt_findings(log, channel, used=used)
+        yield from _corrupt_findings(log, channel, used=used)
     if not used:
         return
     found = channel_spikes(log, channel, sound)
@@ -68,7 +68,7 @@ def value_findings(log: Log, channel: Channel) -> Iterator[Note]:
         )
 
 
-def corrupt_findings(log: Log, channel: Channel, *, used: bool) -> Iterator[Note]:
+def _corrupt_findings(log: Log, channel: Channel, *, used: bool) -> Iterator[Note]:
     """Missing numbers and absurd ones.
 
     Args:
@@ -93,7 +93,7 @@ def corrupt_findings(log: Log, channel: Channel, *, used: bool) -> Iterator[Note
             )
 
 
-def repeated_findings(log: Log, moving: Mask) -> Iterator[Note]:
+def _repeated_findings(log: Log, moving: Mask) -> Iterator[Note]:
     """Rows that repeat the row before while the arm moves."""
     q = log[Channel.POSITION]
     stale = stale_rows(q) & moving
@@ -111,7 +111,7 @@ def repeated_findings(log: Log, moving: Mask) -> Iterator[Note]:
         )
 
 
-def moving_rows(log: Log) -> Mask:
+def _moving_rows(log: Log) -> Mask:
     """Rows during which some joint moves: the position changes over the surrounding samples by more than ever at rest."""
     q = np.where(np.isfinite(log[Channel.POSITION]), log[Channel.POSITION], 0.0)
     reach = min(10, (len(q) - 1) // 2)
@@ -123,7 +123,7 @@ def moving_rows(log: Log) -> Mask:
     return np.concatenate([np.repeat(moving[:1], reach), moving, np.repeat(moving[-1:], reach)])
 
 
-def frozen_findings(log: Log, moving: Mask) -> Iterator[Note]:
+def _frozen_findings(log: Log, moving: Mask) -> Iterator[Note]:
     """Channels that stop changing to the last bit."""
     step = ordinary_step(log.time) or 1.0
     long = max(FREEZE_SAMPLES, int(np.ceil(FREEZE_SECONDS / step)))
@@ -140,22 +140,22 @@ def frozen_findings(log: Log, moving: Mask) -> Iterator[Note]:
             )
             continue
         for j in range(values.shape[1]):
-            yield from freeze(log, channel, j, long, moving, bool(dead[j]))
+            yield from _freeze(log, channel, j, long, moving, bool(dead[j]))
     if Channel.VELOCITY in log:
         for j in range(len(log.joints)):
-            yield from position_freeze(log, j, long)
+            yield from _position_freeze(log, j, long)
 
 
-def freeze(log: Log, channel: Channel, j: int, long: int, moving: Mask, dead: bool) -> Iterator[Note]:
+def _freeze(log: Log, channel: Channel, j: int, long: int, moving: Mask, dead: bool) -> Iterator[Note]:
     """A torque that holds one value while the arm moves, for much longer than it usually does."""
     if dead:
         yield finding(
             "frozen", Severity.ERROR, log.joints[j], f"{channel.value} never changes", "its sensor or column is dead"
         )
         return
-    start, length, usual = longest_run(log[channel][:, j], moving)
+    start, length, usual = _longest_run(log[channel][:, j], moving)
     # A flat top is saturation, which is said elsewhere.
-    if length >= max(long, FREEZE_USUAL * usual) and not is_extreme(log[channel][:, j], start):
+    if length >= max(long, FREEZE_USUAL * usual) and not _is_extreme(log[channel][:, j], start):
         fraction = length / len(log)
         yield finding(
             "frozen",
@@ -166,20 +166,20 @@ def freeze(log: Log, channel: Channel, j: int, long: int, moving: Mask, dead: bo
         )
 
 
-def is_extreme(values: FloatArray, row: int) -> bool:
+def _is_extreme(values: FloatArray, row: int) -> bool:
     """Whether a value is among the largest either way."""
     size = np.abs(values[np.isfinite(values)])
     return bool(np.abs(values[row]) >= 0.999 * size.max())
 
 
-def position_freeze(log: Log, j: int, long: int) -> Iterator[Note]:
+def _position_freeze(log: Log, j: int, long: int) -> Iterator[Note]:
     """A position that holds one value while its own velocity says otherwise."""
     q, qd = log[Channel.POSITION][:, j], log[Channel.VELOCITY][:, j]
     if not np.isfinite(qd).any():
         return
     speed = np.abs(np.where(np.isfinite(qd), qd, 0.0))
     fast = speed > max(0.2 * float(np.quantile(speed, 0.95)), 1e-3)
-    start, length, usual = longest_run(q, fast)
+    start, length, usual = _longest_run(q, fast)
     if length >= max(long, FREEZE_USUAL * usual):
         yield finding(
             "frozen",
@@ -190,7 +190,7 @@ def position_freeze(log: Log, j: int, long: int) -> Iterator[Note]:
         )
 
 
-def longest_run(values: FloatArray, where: Mask) -> tuple[int, int, int]:
+def _longest_run(values: FloatArray, where: Mask) -> tuple[int, int, int]:
     """Start and length of the longest run of equal values within the rows given, and a long but ordinary run."""
     same = np.concatenate([[False], (values[1:] == values[:-1]) & where[1:]])
     edges = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]]).astype(np.int8)))
@@ -203,7 +203,7 @@ def longest_run(values: FloatArray, where: Mask) -> tuple[int, int, int]:
     return int(starts[best]) - 1, int(lengths[best]) + 1, usual
 
 
-def saturation_findings(log: Log, channel: Channel, robot: Robot) -> Iterator[Note]:
+def _saturation_findings(log: Log, channel: Channel, robot: Robot) -> Iterator[Note]:
     """Torque at the robot's limit, or cut off at a flat top of its own."""
     values = log[channel]
     limit = robot.limit("torque")
@@ -219,8 +219,8 @@ def saturation_findings(log: Log, channel: Channel, robot: Robot) -> Iterator[No
         # A flat top: many samples exactly at the extreme, which a smooth signal touches but once.
         flat = float(np.mean(x >= top * (1.0 - 1e-9)))
         extreme = np.abs(values[:, j]) >= top * (1.0 - 1e-9)
-        runs = longest_run(np.abs(values[:, j]), extreme)[1]
-        usual = longest_run(values[:, j], ~extreme)[1]
+        runs = _longest_run(np.abs(values[:, j]), extreme)[1]
+        usual = _longest_run(values[:, j], ~extreme)[1]
         at = float(np.mean(np.abs(x - near) < (1.0 - AT_LIMIT) * near)) if known else 0.0
         # Steps of a coarse signal hold as long at any other value.
         clipped = flat if flat > SATURATED and runs >= max(FLAT_SAMPLES, 2 * usual) else 0.0
@@ -235,7 +235,7 @@ def saturation_findings(log: Log, channel: Channel, robot: Robot) -> Iterator[No
             )
 
 
-def resolution_findings(log: Log, robot: Robot) -> Iterator[Note]:
+def _resolution_findings(log: Log, robot: Robot) -> Iterator[Note]:
     """Channels whose steps are coarse against their range."""
     for channel in (Channel.POSITION, *log.torques[:1]):
         values = log[channel]

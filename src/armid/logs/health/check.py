@@ -51,12 +51,12 @@ def row_findings(log: Log, robot: Robot) -> Iterator[Note]:
 def torque_tests(log: Log, robot: Robot, found: Sequence[Note], conditioned: Callable[[], Samples]) -> Iterator[Note]:
     """What the torque tells, given what was found about the rows."""
     if not log.torques:
-        yield no_torque(log)
+        yield _no_torque(log)
     elif not spoiled(found):
         yield from torque_findings(log, robot, conditioned)
 
 
-def no_torque(log: Log) -> Note:
+def _no_torque(log: Log) -> Note:
     channels = ", ".join(channel.value for channel in log.channels)
     return finding(
         "no-torque", Severity.ERROR, log.name, f"no torque among {channels}", "name the torque columns in a mapping"

@@ -46,11 +46,11 @@ def clock_findings(log: Log) -> Iterator[Note]:
         do = "name the unit of time in a mapping (clock: {unit: ms})"
         yield finding("clock-unit", Severity.ERROR, log.name, f"a time step of {usual:.3g} s", do)
         return
-    yield from order_findings(log, step, usual)
-    yield from regularity_findings(log, step, usual)
+    yield from _order_findings(log, step, usual)
+    yield from _regularity_findings(log, step, usual)
 
 
-def order_findings(log: Log, step: np.ndarray, usual: float) -> Iterator[Note]:
+def _order_findings(log: Log, step: np.ndarray, usual: float) -> Iterator[Note]:
     """Steps back and steps of zero."""
     back = step[step < 0.0]
     if len(back):
@@ -74,7 +74,7 @@ def order_findings(log: Log, step: np.ndarray, usual: float) -> Iterator[Note]:
         )
 
 
-def regularity_findings(log: Log, step: np.ndarray, usual: float) -> Iterator[Note]:
+def _regularity_findings(log: Log, step: np.ndarray, usual: float) -> Iterator[Note]:
     """Jitter and gaps."""
     ordinary = step[(step > 0.0) & (step < GAP * usual)]
     mean, scatter = float(ordinary.mean()), float(ordinary.std())

@@ -18,13 +18,13 @@ from armid.logs.samples import Samples
 from armid.notes import Note
 from armid.robot.robot import Robot
 
-ASSUMED_STEP = 0.01
+_ASSUMED_STEP = 0.01
 """[s] For a log without a clock: the signs of slopes do not depend on it."""
 
-BLOCK_BYTES = 16 << 20
+_BLOCK_BYTES = 16 << 20
 """Of a long log looked at together: two minutes of seven joints at 1 kHz."""
 
-LASTING = ("too-little-motion", "quantised", "torque-dead", "torque-untested")
+_LASTING = ("too-little-motion", "quantised", "torque-dead", "torque-untested")
 """Findings about what is missing: of a long log they are true when most blocks have them, for any arm rests now and then."""
 
 
@@ -36,17 +36,17 @@ def held_findings(log: Log, robot: Robot, grid: HeldGrid) -> tuple[Note, ...]:
         robot: nominal arm.
         grid: of this log; its samples under automatic conditioning stay with it for others.
     """
-    return log_findings(log, robot, lambda: automatic_samples(log, grid))
+    return log_findings(log, robot, lambda: _automatic_samples(log, grid))
 
 
-def automatic_samples(log: Log, grid: HeldGrid) -> Samples:
+def _automatic_samples(log: Log, grid: HeldGrid) -> Samples:
     """The samples of a log under automatic conditioning; a log without a clock is given one.
 
     Raises:
         InputError: nothing usable is left.
     """
     if log.clock is Clock.UNKNOWN:
-        timed = replace(log, time=np.arange(float(len(log))) * ASSUMED_STEP, clock=Clock.STEP)
+        timed = replace(log, time=np.arange(float(len(log))) * _ASSUMED_STEP, clock=Clock.STEP)
         grid = HeldGrid(lambda: timed)
     span = Span(log.name)
     resolved, _ = resolved_settings(grid.evidence(Conditioning(), span), Conditioning())
@@ -61,26 +61,26 @@ def streamed_findings(pieces: Iterable[Log], robot: Robot) -> tuple[Note, ...]:
     """
     found: list[list[Note]] = []
     with np.errstate(all="ignore"):
-        for number, block in enumerate(blocks(pieces), start=1):
+        for number, block in enumerate(_blocks(pieces), start=1):
             notes = list(row_findings(block, robot))
             if number & (number - 1) == 0 and not any(note.code in UNREADABLE for note in notes):
-                notes += block_tests(block, robot, notes)
+                notes += _block_tests(block, robot, notes)
             found.append(notes)
     return merged(found)
 
 
-def block_tests(block: Log, robot: Robot, found: Sequence[Note]) -> Iterator[Note]:
+def _block_tests(block: Log, robot: Robot, found: Sequence[Note]) -> Iterator[Note]:
     """What the torque of a block tells."""
-    yield from torque_tests(block, robot, found, lambda: automatic_samples(block, HeldGrid(lambda: block)))
+    yield from torque_tests(block, robot, found, lambda: _automatic_samples(block, HeldGrid(lambda: block)))
 
 
-def blocks(pieces: Iterable[Log]) -> Iterator[Log]:
+def _blocks(pieces: Iterable[Log]) -> Iterator[Log]:
     """Pieces joined to blocks; a rest too short to be judged by itself is part of the last one."""
     held: list[Log] = []
     ready: Log | None = None
     for piece in pieces:
         held.append(piece)
-        if sum(log_bytes(log) for log in held) >= BLOCK_BYTES:
+        if sum(log_bytes(log) for log in held) >= _BLOCK_BYTES:
             if ready is not None:
                 yield ready
             ready, held = joined_logs(held), []
@@ -101,6 +101,6 @@ def merged(found: Sequence[Sequence[Note]]) -> tuple[Note, ...]:
     often = Counter(key for notes in found for key in {(note.code, note.subject) for note in notes})
     for note in (note for notes in found for note in notes):
         key = (note.code, note.subject)
-        if note.code not in LASTING or 2 * often[key] >= len(found):
+        if note.code not in _LASTING or 2 * often[key] >= len(found):
             out.setdefault(key, note)
     return tuple(out.values())

@@ -17,34 +17,34 @@ from armid.signals.spline import CubicSpline
 
 Index = npt.NDArray[np.intp]
 
-LAG_SAMPLES = 1000
+_LAG_SAMPLES = 1000
 """Samples used: the lag is one number."""
 
-MIN_ROWS = 50
+_MIN_ROWS = 50
 """Rows of a joint below which it is left out."""
 
-RANK = 1e-6
+_RANK = 1e-6
 """Singular values below this fraction of the largest are rounding: the usual gap of rigid-body regressors lies there."""
 
-ROUNDING = 1e-10
+_ROUNDING = 1e-10
 """Of the largest column's size: what is smaller is rounding of zeros."""
 
-REVERSAL = 0.15
+_REVERSAL = 0.15
 """Of the largest speed. Near reversal friction changes over by a law of its own that looks like a lag."""
 
-ITERATIONS = 5
+_ITERATIONS = 5
 """Each shifts torque by the lag found so far: first order in the lag is not enough for fast motion."""
 
-WEIGHINGS = 2
+_WEIGHINGS = 2
 """Iterations after which the weights of the joints stay: they hardly change once torque is shifted."""
 
-SETTLED = 0.1
+_SETTLED = 0.1
 """Of the deviation: a smaller step ends the iteration."""
 
-MAX_LAG = 0.25
+_MAX_LAG = 0.25
 """[s] Beyond this the two channels have nothing to do with each other."""
 
-BLOCKS = 10
+_BLOCKS = 10
 """Stretches of time left out one by one to see how far the lag depends on any of them."""
 
 
@@ -101,46 +101,46 @@ def torque_lag(probe: Probe) -> Lag | None:
     low-pass of the torque, or its smoothed corners would look like a lag.
     """
     s = probe.whole
-    rows = model_rows(probe, s)
+    rows = _model_rows(probe, s)
     if rows is None:
         return None
     # Samples per period of the cut-off; neighbours within half of one are not independent.
-    spacing = s.rate / max(s.cutoff_hz or s.rate, 1e-9) * min(1.0, LAG_SAMPLES / len(s))
-    weights, bases = np.ones(len(rows.A)), bases_of(rows, np.ones(len(rows.A)))
+    spacing = s.rate / max(s.cutoff_hz or s.rate, 1e-9) * min(1.0, _LAG_SAMPLES / len(s))
+    weights, bases = np.ones(len(rows.A)), _bases_of(rows, np.ones(len(rows.A)))
     total, lag = 0.0, None
-    for iteration in range(ITERATIONS):
-        tau = advanced(s.torques[probe.channel], s, total)
-        y, z = (x[rows.sample, rows.joint] for x in (tau, derivative_within(tau, s.segments, s.rate)))
-        if iteration < WEIGHINGS:
-            found = joint_weights(rows, projected(y * weights, bases) / weights)
+    for iteration in range(_ITERATIONS):
+        tau = _advanced(s.torques[probe.channel], s, total)
+        y, z = (x[rows.sample, rows.joint] for x in (tau, _derivative_within(tau, s.segments, s.rate)))
+        if iteration < _WEIGHINGS:
+            found = _joint_weights(rows, _projected(y * weights, bases) / weights)
             if found is None:
                 return None
             weights = found
-            bases = bases_of(rows, weights)
-        step = weighted_lag(rows, bases, y * weights, z * weights, spacing)
+            bases = _bases_of(rows, weights)
+        step = _weighted_lag(rows, bases, y * weights, z * weights, spacing)
         if step is None:
             return None
         lag = Lag(total + step.seconds, step.deviation, total + step.per_joint)
-        done = iteration >= WEIGHINGS - 1 and abs(step.seconds) < SETTLED * step.deviation
-        if done or abs(lag.seconds) > MAX_LAG:
+        done = iteration >= _WEIGHINGS - 1 and abs(step.seconds) < _SETTLED * step.deviation
+        if done or abs(lag.seconds) > _MAX_LAG:
             break
         total = lag.seconds
     return lag
 
 
-def model_rows(probe: Probe, s: Samples) -> Rows | None:
+def _model_rows(probe: Probe, s: Samples) -> Rows | None:
     """Rows of every joint that moves; None when there are too few."""
     if not s.segments or len(s) < 100:
         return None
-    pick = np.unique(np.linspace(0, len(s) - 1, min(len(s), LAG_SAMPLES)).astype(np.intp))
+    pick = np.unique(np.linspace(0, len(s) - 1, min(len(s), _LAG_SAMPLES)).astype(np.intp))
     q, qd, qdd = s.q[pick], s.qd[pick], s.qdd[pick]
-    direction = smoothed_signs(s)[pick]
+    direction = _smoothed_signs(s)[pick]
     Y = regressor(probe.robot, q, qd, qdd)
     n = s.n_joints
     blocks, joint, sample = [], [], []
     for j in range(n):
-        away = np.abs(qd[:, j]) > REVERSAL * float(np.abs(qd[:, j]).max())
-        if away.sum() < MIN_ROWS:
+        away = np.abs(qd[:, j]) > _REVERSAL * float(np.abs(qd[:, j]).max())
+        if away.sum() < _MIN_ROWS:
             continue
         drive = np.zeros((len(pick), 4 * n))
         drive[:, 4 * j : 4 * j + 4] = np.column_stack([qd[:, j], direction[:, j], qdd[:, j], np.ones(len(pick))])
@@ -153,7 +153,7 @@ def model_rows(probe: Probe, s: Samples) -> Rows | None:
     return Rows(np.vstack(blocks), np.concatenate(joint), np.concatenate(sample), shared)
 
 
-def smoothed_signs(s: Samples) -> FloatArray:
+def _smoothed_signs(s: Samples) -> FloatArray:
     """Signs of velocity after the low-pass that the torque has passed, shape [n_samples, n_joints]."""
     signs = np.sign(s.qd)
     if s.settings is None or s.settings.torque_cutoff is None:
@@ -165,14 +165,14 @@ def smoothed_signs(s: Samples) -> FloatArray:
     return signs
 
 
-def bases_of(rows: Rows, weights: FloatArray) -> list[LagBasis]:
+def _bases_of(rows: Rows, weights: FloatArray) -> list[LagBasis]:
     """Orthonormal bases of the weighted columns: one for all joints, or one for each."""
     every: Index = np.arange(len(rows.A), dtype=np.intp)
     groups = [every] if rows.shared else [every[rows.joint == j] for j in np.unique(rows.joint)]
-    return [LagBasis(group, orthonormal(rows.A[group] * weights[group, np.newaxis])) for group in groups]
+    return [LagBasis(group, _orthonormal(rows.A[group] * weights[group, np.newaxis])) for group in groups]
 
 
-def projected(x: FloatArray, bases: list[LagBasis]) -> FloatArray:
+def _projected(x: FloatArray, bases: list[LagBasis]) -> FloatArray:
     """What the columns leave of x, one column or several."""
     out = x.copy()
     for basis in bases:
@@ -180,7 +180,7 @@ def projected(x: FloatArray, bases: list[LagBasis]) -> FloatArray:
     return out
 
 
-def joint_weights(rows: Rows, residual: FloatArray) -> FloatArray | None:
+def _joint_weights(rows: Rows, residual: FloatArray) -> FloatArray | None:
     """One over the spread of each joint's residual, per row; None when a joint is explained to the last digit."""
     out = np.empty(len(residual))
     for j in np.unique(rows.joint):
@@ -192,7 +192,7 @@ def joint_weights(rows: Rows, residual: FloatArray) -> FloatArray | None:
     return out
 
 
-def weighted_lag(rows: Rows, bases: list[LagBasis], y: FloatArray, z: FloatArray, spacing: float) -> Lag | None:
+def _weighted_lag(rows: Rows, bases: list[LagBasis], y: FloatArray, z: FloatArray, spacing: float) -> Lag | None:
     """One lag for all joints and one for each.
 
     Args:
@@ -201,13 +201,13 @@ def weighted_lag(rows: Rows, bases: list[LagBasis], y: FloatArray, z: FloatArray
         y, z: weighted torque and its time derivative.
         spacing: samples per period of the cut-off.
     """
-    left, late = projected(y, bases), projected(z, bases)
+    left, late = _projected(y, bases), _projected(z, bases)
     power = float(late @ late)
     freedom = len(y) - sum(basis.Q.shape[1] for basis in bases) - 1
-    if power <= 0.0 or freedom < MIN_ROWS:
+    if power <= 0.0 or freedom < _MIN_ROWS:
         return None
     mean = -float(late @ left) / power
-    each = projected(np.column_stack([np.where(rows.joint == j, z, 0.0) for j in np.unique(rows.joint)]), bases)
+    each = _projected(np.column_stack([np.where(rows.joint == j, z, 0.0) for j in np.unique(rows.joint)]), bases)
     per_joint = -np.asarray(np.linalg.lstsq(each, left, rcond=1e-9)[0], dtype=np.float64)
     share = np.array([float(column @ column) for column in each.T])
     share /= share.sum()
@@ -216,21 +216,21 @@ def weighted_lag(rows: Rows, bases: list[LagBasis], y: FloatArray, z: FloatArray
     effective = 1.0 / float(share @ share)
     scatter = float(np.sqrt(share @ (per_joint - mean) ** 2 / max(effective - 1.0, 0.5)))
     # Three views of one error that overlap: added up, they err on the side of silence.
-    return Lag(mean, float(np.sqrt(noise**2 + scatter**2 + block_deviation(rows, bases, y, z) ** 2)), per_joint)
+    return Lag(mean, float(np.sqrt(noise**2 + scatter**2 + _block_deviation(rows, bases, y, z) ** 2)), per_joint)
 
 
-def block_deviation(rows: Rows, bases: list[LagBasis], y: FloatArray, z: FloatArray) -> float:
+def _block_deviation(rows: Rows, bases: list[LagBasis], y: FloatArray, z: FloatArray) -> float:
     """Standard deviation by leaving out one stretch of time after another (jackknife over blocks).
 
     Errors of the model last: within a block they may be as correlated as they like.
     """
-    edges = np.quantile(rows.sample, np.linspace(0.0, 1.0, BLOCKS + 1)[1:-1])
+    edges = np.quantile(rows.sample, np.linspace(0.0, 1.0, _BLOCKS + 1)[1:-1])
     block = np.searchsorted(edges, rows.sample, side="right")
-    cross, power = np.zeros(BLOCKS), np.zeros(BLOCKS)
+    cross, power = np.zeros(_BLOCKS), np.zeros(_BLOCKS)
     for basis in bases:
         X = np.column_stack([basis.Q, y[basis.rows], z[basis.rows]])
         whole, own = X.T @ X, block[basis.rows]
-        for b in range(BLOCKS):
+        for b in range(_BLOCKS):
             part = X[own == b]
             G = whole - part.T @ part
             r = basis.Q.shape[1]
@@ -239,10 +239,10 @@ def block_deviation(rows: Rows, bases: list[LagBasis], y: FloatArray, z: FloatAr
             cross[b] += rest[0, 1]
             power[b] += rest[1, 1]
     without = -cross / np.maximum(power, 1e-300)
-    return float(np.sqrt((BLOCKS - 1) / BLOCKS * ((without - without.mean()) ** 2).sum()))
+    return float(np.sqrt((_BLOCKS - 1) / _BLOCKS * ((without - without.mean()) ** 2).sum()))
 
 
-def advanced(values: FloatArray, samples: Samples, by: float) -> FloatArray:
+def _advanced(values: FloatArray, samples: Samples, by: float) -> FloatArray:
     """Columns `by` seconds earlier, within each segment, by cubic splines; ends are held.
 
     Straight lines would smooth the torque, and smoother torque leaves less unexplained: half a sample would look like a lag.
@@ -258,7 +258,7 @@ def advanced(values: FloatArray, samples: Samples, by: float) -> FloatArray:
     return out
 
 
-def derivative_within(values: FloatArray, segments: tuple[Segment, ...], rate: float) -> FloatArray:
+def _derivative_within(values: FloatArray, segments: tuple[Segment, ...], rate: float) -> FloatArray:
     """Central differences that do not cross from one segment to the next."""
     out = np.zeros_like(values)
     for segment in segments:
@@ -267,12 +267,12 @@ def derivative_within(values: FloatArray, segments: tuple[Segment, ...], rate: f
     return out
 
 
-def orthonormal(A: FloatArray) -> FloatArray:
+def _orthonormal(A: FloatArray) -> FloatArray:
     """An orthonormal basis of the columns, from the singular values of their triangular factor; rounding errors are left out."""
     size = np.linalg.norm(A, axis=0)
-    kept = size > ROUNDING * float(size.max(initial=0.0))
+    kept = size > _ROUNDING * float(size.max(initial=0.0))
     if not kept.any():
         return np.empty((len(A), 0))
     Q, R = np.linalg.qr(A[:, kept] / size[kept])
     U, singular, _ = np.linalg.svd(R)
-    return np.asarray(Q @ U[:, : int((singular > RANK * singular[0]).sum())], dtype=np.float64)
+    return np.asarray(Q @ U[:, : int((singular > _RANK * singular[0]).sum())], dtype=np.float64)

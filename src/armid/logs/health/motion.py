@@ -35,16 +35,16 @@ def motion_findings(log: Log, robot: Robot) -> Iterator[Note]:
         q = q[~corrupt(q, ABSURD[Channel.POSITION]).any(axis=1)]
     if len(q) < 10:
         return
-    degrees = list(degree_findings(log, q, robot))
+    degrees = list(_degree_findings(log, q, robot))
     yield from degrees
     if not degrees:
-        yield from limit_findings(log, q, robot)
-    yield from range_findings(log, q, robot)
+        yield from _limit_findings(log, q, robot)
+    yield from _range_findings(log, q, robot)
     if Channel.VELOCITY in log:
-        yield from velocity_findings(log, robot)
+        yield from _velocity_findings(log, robot)
 
 
-def degree_findings(log: Log, q: FloatArray, robot: Robot) -> Iterator[Note]:
+def _degree_findings(log: Log, q: FloatArray, robot: Robot) -> Iterator[Note]:
     """Angles that only make sense as degrees: beyond two turns, or far outside limits that they meet once converted."""
     revolute = np.array([joint.kind is JointKind.REVOLUTE for joint in robot.joints])
     low, high = robot.limit("lower"), robot.limit("upper")
@@ -64,7 +64,7 @@ def degree_findings(log: Log, q: FloatArray, robot: Robot) -> Iterator[Note]:
         )
 
 
-def limit_findings(log: Log, q: FloatArray, robot: Robot) -> Iterator[Note]:
+def _limit_findings(log: Log, q: FloatArray, robot: Robot) -> Iterator[Note]:
     low, high = robot.limit("lower"), robot.limit("upper")
     for j, name in enumerate(log.joints):
         if low[j] - q[:, j].min() <= OVER_LIMIT and q[:, j].max() - high[j] <= OVER_LIMIT:
@@ -81,7 +81,7 @@ def limit_findings(log: Log, q: FloatArray, robot: Robot) -> Iterator[Note]:
         )
 
 
-def range_findings(log: Log, q: FloatArray, robot: Robot) -> Iterator[Note]:
+def _range_findings(log: Log, q: FloatArray, robot: Robot) -> Iterator[Note]:
     """Joints that hardly move."""
     still = np.array([np.ptp(q[:, j]) < minimum_range(robot, j) for j in range(q.shape[1])])
     if still.all():
@@ -98,18 +98,18 @@ def range_findings(log: Log, q: FloatArray, robot: Robot) -> Iterator[Note]:
         )
 
 
-def velocity_findings(log: Log, robot: Robot) -> Iterator[Note]:
+def _velocity_findings(log: Log, robot: Robot) -> Iterator[Note]:
     """Recorded velocity against the derivative of position: same joint, same unit, same clock."""
     if log.clock is Clock.UNKNOWN:
         return
-    slopes, measured = derivative_and_velocity(log)
+    slopes, measured = _derivative_and_velocity(log)
     if len(slopes) < 20:
         return
     span = np.nanmax(log[Channel.POSITION], axis=0) - np.nanmin(log[Channel.POSITION], axis=0)
     moving = (slopes.std(axis=0) > 0.0) & (span > [minimum_range(robot, j) for j in range(len(log.joints))])
     if not moving.any():
         return
-    match = correlations(slopes, measured)
+    match = _correlations(slopes, measured)
     ratio = np.array(
         [
             np.dot(slopes[:, j], measured[:, j]) / max(np.dot(slopes[:, j], slopes[:, j]), 1e-300)
@@ -132,14 +132,14 @@ def velocity_findings(log: Log, robot: Robot) -> Iterator[Note]:
         )
     if swapped:
         return
-    yield from ratio_findings(log, moving, own, ratio)
+    yield from _ratio_findings(log, moving, own, ratio)
 
 
-def ratio_findings(log: Log, moving: np.ndarray, own: FloatArray, ratio: FloatArray) -> Iterator[Note]:
+def _ratio_findings(log: Log, moving: np.ndarray, own: FloatArray, ratio: FloatArray) -> Iterator[Note]:
     """Velocity proportional to the derivative, but not equal to it."""
     follows = moving & (own > AGREES)
     common = float(np.median(ratio[follows])) if follows.any() else 1.0
-    shared = follows.sum() >= 2 and uniform_ratio(ratio[follows]) and not is_degrees(common)
+    shared = follows.sum() >= 2 and _uniform_ratio(ratio[follows]) and not _is_degrees(common)
     if shared and log.clock is Clock.COLUMN and not 1.0 / CLOCK_FACTOR < common < CLOCK_FACTOR:
         yield finding(
             "clock-unit",
@@ -153,7 +153,7 @@ def ratio_findings(log: Log, moving: np.ndarray, own: FloatArray, ratio: FloatAr
         if own[j] > AGREES and abs(ratio[j] - 1.0) <= 1.0 - AGREES:
             continue
         what = f"velocity is {ratio[j]:.3g} times the derivative of position (correlation {own[j]:.2f})"
-        if is_degrees(float(ratio[j])) and own[j] > AGREES:
+        if _is_degrees(float(ratio[j])) and own[j] > AGREES:
             what += ", which is the factor between degrees and radians"
         yield finding(
             "velocity-inconsistent",
@@ -164,16 +164,16 @@ def ratio_findings(log: Log, moving: np.ndarray, own: FloatArray, ratio: FloatAr
         )
 
 
-def uniform_ratio(ratio: FloatArray) -> bool:
+def _uniform_ratio(ratio: FloatArray) -> bool:
     return bool(np.abs(ratio / np.median(ratio) - 1.0).max() < 0.1)
 
 
-def is_degrees(ratio: float) -> bool:
+def _is_degrees(ratio: float) -> bool:
     factor = 180.0 / pi
     return abs(ratio / factor - 1.0) < 0.1 or abs(ratio * factor - 1.0) < 0.1
 
 
-def derivative_and_velocity(log: Log) -> tuple[FloatArray, FloatArray]:
+def _derivative_and_velocity(log: Log) -> tuple[FloatArray, FloatArray]:
     """Mean velocity over a few steps, derived and recorded, shape [n, n_joints]; thinned."""
     q, qd = log[Channel.POSITION], log[Channel.VELOCITY]
     good = increasing_mask(log.time)
@@ -190,7 +190,7 @@ def derivative_and_velocity(log: Log) -> tuple[FloatArray, FloatArray]:
     span = t[reach:] - t[:-reach]
     # Neither across gaps nor across rows left out where the clock steps back.
     kept = np.flatnonzero((span < 5.0 * np.median(span)) & (row[reach:] - row[:-reach] < 2 * reach))
-    at = kept[:: max(1, len(kept) // COMPARED)]
+    at = kept[:: max(1, len(kept) // _COMPARED)]
     derived = (q[row[at + reach]] - q[row[at]]) / span[at, np.newaxis]
     # Trapezium rule over the same samples.
     area = np.zeros_like(derived)
@@ -200,11 +200,11 @@ def derivative_and_velocity(log: Log) -> tuple[FloatArray, FloatArray]:
     return derived, area / span[at, np.newaxis]
 
 
-COMPARED = 5000
+_COMPARED = 5000
 """Places at which velocity and derivative are compared."""
 
 
-def correlations(x: FloatArray, y: FloatArray) -> FloatArray:
+def _correlations(x: FloatArray, y: FloatArray) -> FloatArray:
     """Correlation of each column of y with each column of x, shape [columns of y, columns of x]."""
 
     def unit(a: FloatArray) -> FloatArray:

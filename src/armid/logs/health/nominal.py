@@ -9,10 +9,10 @@ from armid.parameters.inertial import from_centre_of_mass, skew
 from armid.robot.elementary import product
 from armid.robot.robot import Robot
 
-ROD_MASS = 3.0
+_ROD_MASS = 3.0
 """[kg] of every stand-in link. Only signs and shapes over the motion are used, so its value does not matter."""
 
-ROD_RADIUS = 0.06
+_ROD_RADIUS = 0.06
 """[m] A stand-in link is not infinitely thin."""
 
 
@@ -39,6 +39,6 @@ def rods(robot: Robot) -> FloatArray:
             end = robot.tip.T_link_frame[:3, 3] if robot.tip.link == robot.n_joints else np.zeros(3)
         along = end - start
         # A rod about its middle, and a ball for its thickness.
-        inertia = -ROD_MASS / 12.0 * skew(along) @ skew(along) + 0.4 * ROD_MASS * ROD_RADIUS**2 * np.eye(3)
-        out.append(from_centre_of_mass(ROD_MASS, (start + end) / 2.0, inertia))
+        inertia = -_ROD_MASS / 12.0 * skew(along) @ skew(along) + 0.4 * _ROD_MASS * _ROD_RADIUS**2 * np.eye(3)
+        out.append(from_centre_of_mass(_ROD_MASS, (start + end) / 2.0, inertia))
     return np.concatenate(out)

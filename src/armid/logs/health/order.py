@@ -34,9 +34,9 @@ def order_findings(view: Probe, fit: WeightFit, heavy: Mask) -> Iterator[Note]:
     n = len(view.log.joints)
     present, left = score(fit, heavy), unexplained(fit)
     best, found, torque_only = present, None, False
-    for order in candidate_orders(view.log.joints):
+    for order in _candidate_orders(view.log.joints):
         for only in (False, True):
-            other = reordered_fit(view, order, torque_only=only)
+            other = _reordered_fit(view, order, torque_only=only)
             rest, value = unexplained(other), score(other, carrying(other))
             if rest < left - 1e-6 and value > min(GOOD, present):
                 best, found, torque_only, left = value, order, only, rest
@@ -55,7 +55,7 @@ def order_findings(view: Probe, fit: WeightFit, heavy: Mask) -> Iterator[Note]:
     )
 
 
-def candidate_orders(names: tuple[str, ...]) -> list[Order]:
+def _candidate_orders(names: tuple[str, ...]) -> list[Order]:
     """Orders in which files come: two joints swapped, from tip to base, sorted by name, started elsewhere.
 
     `order[i]` is the joint whose numbers stand in column i.
@@ -73,7 +73,7 @@ def candidate_orders(names: tuple[str, ...]) -> list[Order]:
     return sorted(out)
 
 
-def reordered_fit(view: Probe, order: Order, *, torque_only: bool) -> WeightFit:
+def _reordered_fit(view: Probe, order: Order, *, torque_only: bool) -> WeightFit:
     """The fit if column i held joint order[i]."""
     columns = np.argsort(order)
     s = view.samples

@@ -21,7 +21,7 @@ from armid.logs.log import Channel
 from armid.notes import Note, Severity
 from armid.parameters.inertial import N_INERTIAL
 
-SAMPLES = 800
+_SAMPLES = 800
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ def payload_findings(view: Probe) -> Iterator[Note]:
     """A payload that the conditions of the run do not mention."""
     if not view.real or view.log.conditions.loaded or view.robot.n_joints < MIN_JOINTS:
         return
-    found = suspicion(view)
+    found = _suspicion(view)
     masses = view.inertial[::N_INERTIAL]
     least = max(MIN_SHARE * float(masses.sum()), LAST_LINK * float(masses[-1]))
     if found is None or found.left > EXPLAINS or found.mass < least:
@@ -52,10 +52,10 @@ def payload_findings(view: Probe) -> Iterator[Note]:
     )
 
 
-def suspicion(view: Probe) -> Suspicion | None:
+def _suspicion(view: Probe) -> Suspicion | None:
     """Fits one scale for the nominal arm, friction per joint, with and without a body on the last link."""
     s = view.samples
-    pick = np.unique(np.linspace(0, len(s) - 1, min(len(s), SAMPLES)).astype(int))
+    pick = np.unique(np.linspace(0, len(s) - 1, min(len(s), _SAMPLES)).astype(int))
     if len(pick) < 100:
         return None
     q, qd, qdd, tau = s.q[pick], s.qd[pick], s.qdd[pick], view.torque[pick]
@@ -63,19 +63,19 @@ def suspicion(view: Probe) -> Suspicion | None:
     nominal = (Y @ view.inertial)[:, :, np.newaxis]
     # Mass and first moments of a body on the last link; its inertia hardly shows in slow motion.
     body = Y[:, :, -N_INERTIAL : -N_INERTIAL + 4]
-    drives = drive_columns(qd, qdd)
+    drives = _drive_columns(qd, qdd)
     weight = 1.0 / np.maximum(tau.std(axis=0), 1e-12)
     for _ in range(2):
-        _, residual = weighted_fit(np.concatenate([nominal, drives], axis=2), tau, weight)
+        _, residual = _weighted_fit(np.concatenate([nominal, drives], axis=2), tau, weight)
         weight = 1.0 / np.maximum(np.sqrt((residual**2).mean(axis=0)), 1e-9 * np.maximum(tau.std(axis=0), 1e-12))
-    x, loaded = weighted_fit(np.concatenate([nominal, body, drives], axis=2), tau, weight)
+    x, loaded = _weighted_fit(np.concatenate([nominal, body, drives], axis=2), tau, weight)
     before = float(((residual * weight) ** 2).sum())
     if x[0] <= 0.0 or before <= 0.0:
         return None
     return Suspicion(float(x[1] / x[0]), float(((loaded * weight) ** 2).sum()) / before)
 
 
-def drive_columns(qd: FloatArray, qdd: FloatArray) -> FloatArray:
+def _drive_columns(qd: FloatArray, qdd: FloatArray) -> FloatArray:
     """Viscous, Coulomb, rotor inertia and offset of every joint, shape [n_samples, n, 4 n]."""
     count, n = qd.shape
     out = np.zeros((count, n, 4 * n))
@@ -85,7 +85,7 @@ def drive_columns(qd: FloatArray, qdd: FloatArray) -> FloatArray:
     return out
 
 
-def weighted_fit(A: FloatArray, y: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _weighted_fit(A: FloatArray, y: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Parameters and residuals [n_samples, n] of rows weighted per joint."""
     rows = (A * weight[:, np.newaxis]).reshape(-1, A.shape[2])
     scale = np.linalg.norm(rows, axis=0)

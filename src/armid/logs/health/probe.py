@@ -12,7 +12,7 @@ from armid.logs.log import Channel, Log
 from armid.logs.samples import Samples
 from armid.robot.robot import Robot
 
-MAX_SAMPLES = 4000
+_MAX_SAMPLES = 4000
 """Enough for five unknowns per joint; keeps the checks in tens of milliseconds."""
 
 
@@ -23,7 +23,7 @@ class Probe:
     Args:
         log: where it comes from.
         robot: mounted as the log says.
-        samples: conditioned, thinned to `MAX_SAMPLES`.
+        samples: conditioned, thinned to `_MAX_SAMPLES`.
         whole: conditioned, with its segments, for what depends on the order in time.
         channel: the torque channel under test.
         inertial: nominal parameters used, shape [10 n].
@@ -69,7 +69,7 @@ def probe(log: Log, robot: Robot, channel: Channel, samples: Samples) -> Probe:
     """
     if log.conditions.mounting is not None:
         robot = under_gravity(robot, log.conditions.mounting)
-    every = -(-len(samples) // MAX_SAMPLES)
+    every = -(-len(samples) // _MAX_SAMPLES)
     real = has_inertials(robot)
     return Probe(
         log=log,

@@ -31,10 +31,10 @@ ABSURD = {
 """SI units: from which on a number is damaged bytes."""
 
 
-SCALE_SAMPLES = 5000
+_SCALE_SAMPLES = 5000
 """Samples from which the scale is taken; a long log needs no more."""
 
-STRETCH = 1000
+_STRETCH = 1000
 """Consecutive samples of one look at the resolution."""
 
 
@@ -99,7 +99,7 @@ def spikes(values: FloatArray, good: Mask) -> Mask:
     size *= -0.5
     size += x[1:-1]
     np.abs(size, out=size)
-    limit = SPIKE * ordinary_distance(x, size)
+    limit = SPIKE * _ordinary_distance(x, size)
     if (size.max(axis=0) <= limit).all():
         return out
     apart = np.abs(x[2:] - x[:-2])
@@ -112,21 +112,21 @@ def spikes(values: FloatArray, good: Mask) -> Mask:
     return out & good[:, np.newaxis]
 
 
-def ordinary_distance(x: FloatArray, size: FloatArray) -> FloatArray:
+def _ordinary_distance(x: FloatArray, size: FloatArray) -> FloatArray:
     """How far samples usually stand off the line between their neighbours, per column.
 
     Heavy tails and friction reversals bend a torque, too: the largest ordinary distances set the scale as well, and a channel at
     rest flickers by its resolution.
     """
-    thin = size[:: max(1, len(size) // SCALE_SAMPLES)]
+    thin = size[:: max(1, len(size) // _SCALE_SAMPLES)]
     scale = np.maximum(np.median(thin, axis=0) * 1.4826, np.quantile(thin, USUAL, axis=0) / 2.5)
     return np.maximum(scale, resolution(x))
 
 
 def resolution(x: FloatArray) -> FloatArray:
     """The smallest step of each column that is more than rounding, from a few stretches of it."""
-    starts = np.linspace(0, max(0, len(x) - STRETCH), 1 if len(x) <= STRETCH else 8).astype(int)
-    step = np.abs(np.concatenate([np.diff(x[k : k + STRETCH], axis=0) for k in starts]))
+    starts = np.linspace(0, max(0, len(x) - _STRETCH), 1 if len(x) <= _STRETCH else 8).astype(int)
+    step = np.abs(np.concatenate([np.diff(x[k : k + _STRETCH], axis=0) for k in starts]))
     floor = 1e-9 * np.maximum(np.abs(x[::100]).max(axis=0), 1e-12)
     smallest = np.where(step > floor, step, np.inf).min(axis=0)
     return np.where(np.isfinite(smallest), smallest, 0.0)

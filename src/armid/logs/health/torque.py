@@ -44,7 +44,7 @@ from armid.logs.samples import Samples
 from armid.notes import Note, Severity
 from armid.robot.robot import Robot
 
-NOT_THE_ARM = ("torque-sign", "joint-order", "gravity-reversed", "mounting", "gravity-compensated")
+_NOT_THE_ARM = ("torque-sign", "joint-order", "gravity-reversed", "mounting", "gravity-compensated")
 """Findings after which a comparison with the nominal arm means nothing more."""
 
 
@@ -60,7 +60,7 @@ def torque_findings(log: Log, robot: Robot, conditioned: Callable[[], Samples]) 
     sides: tuple[Channel, ...] = measured or log.torques
     for channel in sides:
         if channel is Channel.CURRENT:
-            yield current_note(log)
+            yield _current_note(log)
         try:
             view = probe(log, robot, channel, conditioned())
         except ArmidError as error:
@@ -68,16 +68,16 @@ def torque_findings(log: Log, robot: Robot, conditioned: Callable[[], Samples]) 
             yield finding("torque-untested", Severity.WARNING, log.name, text, "mend what stands in the way")
             return
         fit = weight_fit(view)
-        wrong = list(weight_findings(view, fit))
+        wrong = list(_weight_findings(view, fit))
         yield from wrong
-        if not any(note.code in NOT_THE_ARM for note in wrong):
+        if not any(note.code in _NOT_THE_ARM for note in wrong):
             yield from payload_findings(view)
-        yield from friction_findings(view, fit)
+        yield from _friction_findings(view, fit)
         if log.clock is not Clock.UNKNOWN:
-            yield from lag_findings(view)
+            yield from _lag_findings(view)
 
 
-def current_note(log: Log) -> Note:
+def _current_note(log: Log) -> Note:
     return finding(
         "torque-in-ampere",
         Severity.WARNING,
@@ -87,12 +87,12 @@ def current_note(log: Log) -> Note:
     )
 
 
-def weight_findings(view: Probe, fit: WeightFit) -> Iterator[Note]:
+def _weight_findings(view: Probe, fit: WeightFit) -> Iterator[Note]:
     """Sign, mounting, unit, compensation, joint order."""
     heavy = carrying(fit)
     if not heavy.any():
         return
-    compensated = list(compensation_findings(view, fit, heavy))
+    compensated = list(_compensation_findings(view, fit, heavy))
     if compensated:
         yield from compensated
         return
@@ -104,20 +104,20 @@ def weight_findings(view: Probe, fit: WeightFit) -> Iterator[Note]:
         found = list(order_findings(view, fit, heavy))
         lost = view.real and unexplained(fit) > LOST
         if not found and (overall < DECISIVE or lost or not believed.any()):
-            found = list(direction_findings(view))
+            found = list(_direction_findings(view))
         yield from found
         if found or overall < DECISIVE:
             return
     reversed_ = believed & (c < 0.0)
     if reversed_.any():
-        yield from reversal_findings(view, fit, reversed_, bool(agreeing.any()))
+        yield from _reversal_findings(view, fit, reversed_, bool(agreeing.any()))
         return
-    yield from unit_findings(view, fit, agreeing)
+    yield from _unit_findings(view, fit, agreeing)
 
 
-def reversal_findings(view: Probe, fit: WeightFit, reversed_: Mask, partly: bool) -> Iterator[Note]:
+def _reversal_findings(view: Probe, fit: WeightFit, reversed_: Mask, partly: bool) -> Iterator[Note]:
     """All of it reversed: torque or gravity, decided by friction and inertia. Some joints only: their torque."""
-    motion = motion_sign(fit)
+    motion = _motion_sign(fit)
     names = [name for name, yes in zip(view.log.joints, reversed_, strict=True) if yes]
     worst = ", ".join(
         f"{name} {value:.2f}" for name, value in zip(names, fit.weight_correlation[reversed_], strict=True)
@@ -143,7 +143,7 @@ def reversal_findings(view: Probe, fit: WeightFit, reversed_: Mask, partly: bool
     )
 
 
-def motion_sign(fit: WeightFit) -> float:
+def _motion_sign(fit: WeightFit) -> float:
     """+1 when friction opposes motion and inertia resists it, -1 when both are reversed, 0 when the log does not say."""
     friction = fit.friction_correlation[np.abs(fit.friction_correlation) > ABSENT]
     inertia = fit.inertia_correlation[np.abs(fit.inertia_correlation) > ABSENT]
@@ -151,12 +151,12 @@ def motion_sign(fit: WeightFit) -> float:
     return float(np.sign(votes)) if abs(votes) > 0.5 else 0.0
 
 
-def direction_findings(view: Probe) -> Iterator[Note]:
+def _direction_findings(view: Probe) -> Iterator[Note]:
     """Gravity that points elsewhere in the base frame: a wall, a slope, a ceiling.
 
     Weight is linear in the gravity vector, so three numbers shared by all joints are fitted next to each joint's own friction.
     """
-    fitted, gain = fitted_gravity(view)
+    fitted, gain = _fitted_gravity(view)
     assumed = view.robot.gravity
     size = float(np.linalg.norm(fitted))
     if size == 0.0 or gain < GRAVITY_GAIN:
@@ -174,7 +174,7 @@ def direction_findings(view: Probe) -> Iterator[Note]:
     )
 
 
-def fitted_gravity(view: Probe) -> tuple[FloatArray, float]:
+def _fitted_gravity(view: Probe) -> tuple[FloatArray, float]:
     """Gravity vector that explains torque best [m/s^2], and the share of the unexplained torque it accounts for."""
     s, n = view.samples, view.robot.n_joints
     unit = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
@@ -195,13 +195,13 @@ def fitted_gravity(view: Probe) -> tuple[FloatArray, float]:
     return fitted, float(right @ fitted) / before
 
 
-def compensation_findings(view: Probe, fit: WeightFit, heavy: Mask) -> Iterator[Note]:
+def _compensation_findings(view: Probe, fit: WeightFit, heavy: Mask) -> Iterator[Note]:
     """Torque from which the controller has taken the weight: inertia is there in full, weight is not.
 
     What its own model left over may still follow the nominal weight, or oppose it, very closely: the scale decides.
     """
     strong = heavy & (fit.weight_spread > 0.2 * fit.weight_spread.max())
-    if not visible_weight(view, fit)[strong].all() or not (fit.torque_spread[strong] > 0.0).all():
+    if not _visible_weight(view, fit)[strong].all() or not (fit.torque_spread[strong] > 0.0).all():
         return
     uncorrelated = np.abs(fit.weight_correlation) < ABSENT
     if view.channel is Channel.CURRENT:
@@ -221,13 +221,13 @@ def compensation_findings(view: Probe, fit: WeightFit, heavy: Mask) -> Iterator[
         )
 
 
-def visible_weight(view: Probe, fit: WeightFit) -> Mask:
+def _visible_weight(view: Probe, fit: WeightFit) -> Mask:
     """Joints whose weight would stand out of what is left unexplained, were it in the torque."""
     scale = CURRENT_SCALE if view.channel is Channel.CURRENT else 1.0
     return np.asarray(scale * fit.weight_spread > VISIBLE * fit.residual)
 
 
-def unit_findings(view: Probe, fit: WeightFit, agreeing: Mask) -> Iterator[Note]:
+def _unit_findings(view: Probe, fit: WeightFit, agreeing: Mask) -> Iterator[Note]:
     """Torque in proportion to the weight, but not equal to it."""
     if not view.real or view.channel is Channel.CURRENT:
         return
@@ -251,7 +251,7 @@ def unit_findings(view: Probe, fit: WeightFit, agreeing: Mask) -> Iterator[Note]
     )
 
 
-def friction_findings(view: Probe, fit: WeightFit) -> Iterator[Note]:
+def _friction_findings(view: Probe, fit: WeightFit) -> Iterator[Note]:
     """Friction of single joints with the wrong sign, or none where a motor must overcome some."""
     c = fit.friction_correlation
     if np.median(c) > 0.0:
@@ -263,7 +263,7 @@ def friction_findings(view: Probe, fit: WeightFit) -> Iterator[Note]:
                 f"{view.channel.value} falls when the joint moves forward (correlation {c[j]:.2f}): friction would drive it",
                 "torque or position of this joint has the wrong sign: check gear ratio and coupling",
             )
-    if view.channel in (Channel.MOTOR_TORQUE, Channel.CURRENT) and frictionless(fit):
+    if view.channel in (Channel.MOTOR_TORQUE, Channel.CURRENT) and _frictionless(fit):
         yield finding(
             "friction-compensated",
             Severity.WARNING,
@@ -273,7 +273,7 @@ def friction_findings(view: Probe, fit: WeightFit) -> Iterator[Note]:
         )
 
 
-def frictionless(fit: WeightFit) -> bool:
+def _frictionless(fit: WeightFit) -> bool:
     """Whether no joint shows friction, among those whose torque is understood; at least half of them must be."""
     torque = np.maximum(fit.torque_spread, 1e-12)
     clear = fit.residual < EXPLAINED * torque
@@ -282,7 +282,7 @@ def frictionless(fit: WeightFit) -> bool:
     )
 
 
-def lag_findings(view: Probe) -> Iterator[Note]:
+def _lag_findings(view: Probe) -> Iterator[Note]:
     """Torque and motion on two clocks."""
     lag = torque_lag(view)
     if lag is None or abs(lag.seconds) < LAG_SECONDS or lag.confidence < LAG_CONFIDENCE:

@@ -42,11 +42,11 @@ def weight_fit(probe: Probe, weight: FloatArray | None = None) -> WeightFit:
     """Fits every joint; five unknowns each."""
     g = probe.weight() if weight is None else weight
     m = probe.inertia()
-    rows = [joint_fit(probe.torque[:, j], g[:, j], m[:, j], probe.samples.qd[:, j]) for j in range(g.shape[1])]
+    rows = [_joint_fit(probe.torque[:, j], g[:, j], m[:, j], probe.samples.qd[:, j]) for j in range(g.shape[1])]
     return WeightFit(*(np.array(column) for column in zip(*rows, strict=True)))
 
 
-def joint_fit(tau: FloatArray, g: FloatArray, m: FloatArray, qd: FloatArray) -> tuple[float, ...]:
+def _joint_fit(tau: FloatArray, g: FloatArray, m: FloatArray, qd: FloatArray) -> tuple[float, ...]:
     """Slopes and partial correlations of one joint, in the order of `WeightFit`."""
     speed = float(np.abs(qd).max()) or 1.0
     smooth_sign = np.tanh(qd / (0.02 * speed))
@@ -59,29 +59,29 @@ def joint_fit(tau: FloatArray, g: FloatArray, m: FloatArray, qd: FloatArray) -> 
     friction = X[:, 2:4] @ coefficients[2:4]
     return (
         float(coefficients[0]),
-        partial(tau, g, X[:, 1:]),
+        _partial(tau, g, X[:, 1:]),
         float(coefficients[1]),
-        partial(tau, m, X[:, [0, 2, 3, 4]]),
-        partial(tau, smooth_sign, X[:, [0, 1, 4]]),
+        _partial(tau, m, X[:, [0, 2, 3, 4]]),
+        _partial(tau, smooth_sign, X[:, [0, 1, 4]]),
         float(friction.std()),
         float(g.std()),
         float(tau.std()),
         float(residual.std()),
-        float(reversals(qd)),
+        float(_reversals(qd)),
     )
 
 
-REST = 0.1
+_REST = 0.1
 """Of the largest speed: slower is no direction."""
 
 
-def reversals(qd: FloatArray) -> int:
+def _reversals(qd: FloatArray) -> int:
     """How often a joint changes direction, pauses aside."""
-    moving = qd[np.abs(qd) > REST * float(np.abs(qd).max(initial=0.0))]
+    moving = qd[np.abs(qd) > _REST * float(np.abs(qd).max(initial=0.0))]
     return int((np.sign(moving[1:]) != np.sign(moving[:-1])).sum())
 
 
-def partial(y: FloatArray, x: FloatArray, others: FloatArray) -> float:
+def _partial(y: FloatArray, x: FloatArray, others: FloatArray) -> float:
     """Correlation of y and x once both are rid of what the other columns explain; zero when nothing is left of one."""
     scale = np.linalg.norm(others, axis=0)
     Q, R = np.linalg.qr(others / np.where(scale > 0.0, scale, 1.0))

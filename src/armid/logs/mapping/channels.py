@@ -12,7 +12,7 @@ from armid.logs.mapping.maps import DEFAULT_UNITS, TORQUE_SIDES, ChannelMap, Fil
 from armid.logs.mapping.values import describe, keyed, matrix, per_joint, text
 from armid.logs.units import canonical, factor
 
-CHANNEL_KEYS = (
+_CHANNEL_KEYS = (
     "file",
     "columns",
     "unit",
@@ -33,7 +33,7 @@ def channel_maps(value: Any, files: Mapping[str, FileMap], where: Path, width: i
         )
     out = []
     for key, entry in value.items():
-        channel, own = channel_of(str(key), keyed(entry, CHANNEL_KEYS, where, f"channel {key!r}"), where)
+        channel, own = _channel_of(str(key), keyed(entry, _CHANNEL_KEYS, where, f"channel {key!r}"), where)
         what = f"channel {key!r}"
         unit = canonical(text(own.get("unit", DEFAULT_UNITS[channel]), where, f"unit of {what}"))
         factor(channel, unit)
@@ -44,7 +44,7 @@ def channel_maps(value: Any, files: Mapping[str, FileMap], where: Path, width: i
         out.append(
             ChannelMap(
                 channel=channel,
-                columns=column_names(own.get("columns"), where, what, width),
+                columns=_column_names(own.get("columns"), where, what, width),
                 file=file_key(own.get("file"), files, where, what),
                 unit=unit,
                 sign=factors["sign"],
@@ -67,7 +67,7 @@ def channel_maps(value: Any, files: Mapping[str, FileMap], where: Path, width: i
     return tuple(out)
 
 
-def channel_of(key: str, entry: dict[str, Any], where: Path) -> tuple[Channel, dict[str, Any]]:
+def _channel_of(key: str, entry: dict[str, Any], where: Path) -> tuple[Channel, dict[str, Any]]:
     """`torque` with its side, or the full name of a channel."""
     if key == "torque":
         side = entry.get("side")
@@ -82,7 +82,7 @@ def channel_of(key: str, entry: dict[str, Any], where: Path) -> tuple[Channel, d
         raise UnknownNameError(f"channel in {where.name}", key, ("torque", *Channel)) from None
 
 
-def column_names(value: Any, where: Path, what: str, width: int | None) -> tuple[str, ...]:
+def _column_names(value: Any, where: Path, what: str, width: int | None) -> tuple[str, ...]:
     """Columns given as a list, as a range `2:7` counted from 1, as a pattern with `{i}` or `{i0}`, or as one name."""
     if value is None:
         return ()

@@ -15,14 +15,14 @@ from armid.logs.mapping.values import describe, keyed, names, number, per_joint,
 from armid.logs.readers.table import Layout
 from armid.logs.units import seconds
 
-SCHEMA = "armid.log/1"
-MAX_MAPPING_BYTES = 1 << 20
+_SCHEMA = "armid.log/1"
+_MAX_MAPPING_BYTES = 1 << 20
 
-LAYOUT_KEYS = ("format", "delimiter", "decimal", "header", "flat", "topic")
-TOP_KEYS = ("schema", "name", "file", "files", "joints", "rows", "clock", "channels", "conditions", *LAYOUT_KEYS)
-FILE_KEYS = ("path", *LAYOUT_KEYS)
-CLOCK_KEYS = ("column", "file", "unit", "step", "nanoseconds")
-CONDITION_KEYS = tuple(f.name for f in fields(Conditions))
+_LAYOUT_KEYS = ("format", "delimiter", "decimal", "header", "flat", "topic")
+_TOP_KEYS = ("schema", "name", "file", "files", "joints", "rows", "clock", "channels", "conditions", *_LAYOUT_KEYS)
+_FILE_KEYS = ("path", *_LAYOUT_KEYS)
+_CLOCK_KEYS = ("column", "file", "unit", "step", "nanoseconds")
+_CONDITION_KEYS = tuple(f.name for f in fields(Conditions))
 
 
 def is_mapping_file(path: Path) -> bool:
@@ -46,21 +46,21 @@ def read_mapping(path: str | Path, *, data_root: str | Path | None = None) -> Lo
         raw = location.read_bytes()
     except OSError as error:
         raise InputError(path, f"cannot be read: {error.strerror or error}") from None
-    if len(raw) > MAX_MAPPING_BYTES:
+    if len(raw) > _MAX_MAPPING_BYTES:
         raise InputError(path, f"{len(raw)} bytes", "a mapping is a small text file")
     try:
-        check_plain(raw, location)
+        _check_plain(raw, location)
         content = yaml.safe_load(raw)
     except (yaml.YAMLError, UnicodeDecodeError, ValueError, RecursionError) as error:
         raise InputError(path, f"not valid YAML: {' '.join(str(error).split())[:200]}") from None
-    return parsed_mapping(content, location, root=Path(data_root) if data_root is not None else location.parent)
+    return _parsed_mapping(content, location, root=Path(data_root) if data_root is not None else location.parent)
 
 
-MAX_DEPTH = 12
+_MAX_DEPTH = 12
 """Levels of nesting; ours needs four."""
 
 
-def check_plain(raw: bytes, where: Path) -> None:
+def _check_plain(raw: bytes, where: Path) -> None:
     """Refuses what can make a small file explode or mean two things: anchors, aliases, deep nesting, repeated keys."""
     import yaml
 
@@ -70,7 +70,7 @@ def check_plain(raw: bytes, where: Path) -> None:
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
             raise InputError(where, f"line {line}: anchors and aliases (& and *) are not read", "write the value out")
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > MAX_DEPTH:
+        if depth > _MAX_DEPTH:
             raise InputError(where, f"line {line}: nested too deeply")
     pending = [yaml.compose(raw, Loader=yaml.SafeLoader)]
     while pending:
@@ -85,12 +85,12 @@ def check_plain(raw: bytes, where: Path) -> None:
             pending += [value for _, value in node.value]
 
 
-def parsed_mapping(content: Any, where: Path, *, root: Path) -> LogMap:
+def _parsed_mapping(content: Any, where: Path, *, root: Path) -> LogMap:
     """A mapping from the content of its file, checked key by key."""
-    top = keyed(content, TOP_KEYS, where, "mapping")
-    if top.get("schema", SCHEMA) != SCHEMA:
-        raise InputError(where, f"schema {top['schema']!r}", f"expected {SCHEMA!r}")
-    files = file_maps(top, where, root)
+    top = keyed(content, _TOP_KEYS, where, "mapping")
+    if top.get("schema", _SCHEMA) != _SCHEMA:
+        raise InputError(where, f"schema {top['schema']!r}", f"expected {_SCHEMA!r}")
+    files = _file_maps(top, where, root)
     joints = names(top.get("joints", []), where, "joints")
     width = len(joints) or None
     # One file whose columns speak for themselves needs no channels: a mapping may add no more than the run's conditions.
@@ -99,33 +99,33 @@ def parsed_mapping(content: Any, where: Path, *, root: Path) -> LogMap:
     return LogMap(
         files=files,
         channels=channels,
-        clock=clock_map(top.get("clock"), files, where),
+        clock=_clock_map(top.get("clock"), files, where),
         joints=joints,
-        rows=row_range(top.get("rows"), where),
-        conditions=conditions_of(top.get("conditions", {}), where),
+        rows=_row_range(top.get("rows"), where),
+        conditions=_conditions_of(top.get("conditions", {}), where),
         name=text(top.get("name", where.stem), where, "name"),
         preset=f"mapping {where.name}",
     )
 
 
-def file_maps(top: dict[str, Any], where: Path, root: Path) -> dict[str, FileMap]:
+def _file_maps(top: dict[str, Any], where: Path, root: Path) -> dict[str, FileMap]:
     """The files by key; a single `file` has the empty key."""
     if ("file" in top) == ("files" in top):
         raise InputError(where, "one of `file` and `files` is needed", "`file: name.csv` or `files: {key: name.csv}`")
-    shared = {key: top[key] for key in LAYOUT_KEYS if key in top}
+    shared = {key: top[key] for key in _LAYOUT_KEYS if key in top}
     entries = {"": top["file"]} if "file" in top else top["files"]
     if not isinstance(entries, dict) or not entries:
         raise InputError(where, f"files is {describe(entries)}", "expected `files: {key: name.csv}`")
     out = {}
     for key, entry in entries.items():
-        own = keyed(entry, FILE_KEYS, where, f"file {key!r}") if isinstance(entry, dict) else {"path": entry}
+        own = keyed(entry, _FILE_KEYS, where, f"file {key!r}") if isinstance(entry, dict) else {"path": entry}
         path = Path(text(own.get("path"), where, f"path of file {key!r}"))
         merged = {**shared, **{k: v for k, v in own.items() if k != "path"}}
-        out[str(key)] = FileMap(path if path.is_absolute() else root / path, layout_of(merged, where))
+        out[str(key)] = FileMap(path if path.is_absolute() else root / path, _layout_of(merged, where))
     return out
 
 
-def layout_of(entry: dict[str, Any], where: Path) -> Layout:
+def _layout_of(entry: dict[str, Any], where: Path) -> Layout:
     for key in ("format", "delimiter", "decimal", "topic"):
         if entry.get(key) is not None:
             text(entry[key], where, key)
@@ -149,11 +149,11 @@ def layout_of(entry: dict[str, Any], where: Path) -> Layout:
     )
 
 
-def clock_map(value: Any, files: Mapping[str, FileMap], where: Path) -> ClockMap:
+def _clock_map(value: Any, files: Mapping[str, FileMap], where: Path) -> ClockMap:
     """The clock; a mapping without one leaves it to be inferred."""
     if value is None:
         return ClockMap()
-    entry = keyed(value, CLOCK_KEYS, where, "clock")
+    entry = keyed(value, _CLOCK_KEYS, where, "clock")
     if ("column" in entry) == ("step" in entry):
         raise InputError(where, "clock needs either `column` or `step`")
     unit = text(entry.get("unit", "s"), where, "clock unit")
@@ -172,7 +172,7 @@ def clock_map(value: Any, files: Mapping[str, FileMap], where: Path) -> ClockMap
     )
 
 
-def row_range(value: Any, where: Path) -> tuple[int, int | None] | None:
+def _row_range(value: Any, where: Path) -> tuple[int, int | None] | None:
     """[first, last], counted from 1 and both included; `last` may be null."""
     if value is None:
         return None
@@ -188,8 +188,8 @@ def row_range(value: Any, where: Path) -> tuple[int, int | None] | None:
     return whole[0], whole[1]
 
 
-def conditions_of(value: Any, where: Path) -> Conditions:
-    entry = keyed(value, CONDITION_KEYS, where, "conditions")
+def _conditions_of(value: Any, where: Path) -> Conditions:
+    entry = keyed(value, _CONDITION_KEYS, where, "conditions")
 
     def triple(key: str) -> tuple[float, float, float] | None:
         if entry.get(key) is None:

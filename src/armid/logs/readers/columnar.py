@@ -34,7 +34,7 @@ class ArrowTable:
             for batch in self.batches(pa, rows, names):
                 # Lengths and offsets of a damaged file could point beyond its buffers.
                 batch.validate()
-                yield {name: column_values(self.path, name, column_at(batch, name)) for name in names}
+                yield {name: column_values(self.path, name, _column_at(batch, name)) for name in names}
         except (pa.ArrowException, OSError, ValueError) as error:
             raise InputError(self.path, f"damaged {self.kind}: {first_line(error)}") from None
 
@@ -46,7 +46,7 @@ class ArrowTable:
             with pq.ParquetFile(self.path, buffer_size=1 << 20, pre_buffer=False) as file:
                 yield from file.iter_batches(batch_size=rows, columns=names, use_threads=True)
             return
-        with pa.memory_map(str(self.path)) as source, open_ipc(pa, source) as reader:
+        with pa.memory_map(str(self.path)) as source, _open_ipc(pa, source) as reader:
             batches = (
                 reader
                 if hasattr(reader, "read_next_batch")
@@ -59,28 +59,28 @@ class ArrowTable:
 
 def open_parquet(path: Path, layout: Layout) -> ArrowTable:
     """A Parquet file."""
-    pa = required()
+    pa = _required()
     import pyarrow.parquet as pq
 
     try:
         with pq.ParquetFile(path, memory_map=True) as file:
             refuse_empty_promise(path, path.stat().st_size, 8 * file.metadata.num_rows * file.metadata.num_columns)
-            return ArrowTable(path=path, kind="parquet", names=numeric_names(pa, path, file.schema_arrow))
+            return ArrowTable(path=path, kind="parquet", names=_numeric_names(pa, path, file.schema_arrow))
     except (pa.ArrowException, OSError, ValueError) as error:
         raise InputError(path, f"not a readable Parquet file: {first_line(error)}") from None
 
 
 def open_arrow(path: Path, layout: Layout) -> ArrowTable:
     """An Arrow IPC file (Feather) or stream."""
-    pa = required()
+    pa = _required()
     try:
-        with pa.memory_map(str(path)) as source, open_ipc(pa, source) as reader:
-            return ArrowTable(path=path, kind="arrow", names=numeric_names(pa, path, reader.schema))
+        with pa.memory_map(str(path)) as source, _open_ipc(pa, source) as reader:
+            return ArrowTable(path=path, kind="arrow", names=_numeric_names(pa, path, reader.schema))
     except (pa.ArrowException, OSError, ValueError) as error:
         raise InputError(path, f"not a readable Arrow file: {first_line(error)}") from None
 
 
-def required() -> Any:
+def _required() -> Any:
     try:
         import pyarrow
     except ImportError:
@@ -88,7 +88,7 @@ def required() -> Any:
     return pyarrow
 
 
-def open_ipc(pa: Any, source: Any) -> Any:
+def _open_ipc(pa: Any, source: Any) -> Any:
     try:
         return pa.ipc.open_file(source)
     except pa.ArrowInvalid:
@@ -96,7 +96,7 @@ def open_ipc(pa: Any, source: Any) -> Any:
         return pa.ipc.open_stream(source)
 
 
-def column_at(batch: Any, name: str) -> Any:
+def _column_at(batch: Any, name: str) -> Any:
     """A column by its name, or a field of a struct column by the names of both with a dot between."""
     if name in batch.schema.names:
         return batch.column(name)
@@ -107,7 +107,7 @@ def column_at(batch: Any, name: str) -> Any:
     return column
 
 
-def numeric_names(pa: Any, path: Path, schema: Any) -> tuple[str, ...]:
+def _numeric_names(pa: Any, path: Path, schema: Any) -> tuple[str, ...]:
     """Columns of numbers, of lists of numbers, and such fields of struct columns."""
 
     def usable(kind: Any) -> bool:

@@ -11,20 +11,20 @@ from armid.errors import InputError
 from armid.logs.readers.table import Layout
 from armid.notes import Note, Severity
 
-HEAD_BYTES = 1 << 16
-HEAD_LINES = 50
+_HEAD_BYTES = 1 << 16
+_HEAD_LINES = 50
 COMMENTS = ("#", "%", "//")
 WHITE = " "
 """Stands for any run of white space."""
 MISSING = frozenset({"", "nan", "na", "n/a", "null", "none", "-nan", "+nan", "nan(ind)", "-nan(ind)"})
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eEdD][+-]?\d+)?$")
-DECIMAL_COMMA = re.compile(r"^\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*$")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eEdD][+-]?\d+)?$")
+_DECIMAL_COMMA = re.compile(r"^\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*$")
 STAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[+-]\d\d:?\d\d)?$")
 """A date with a time of day, as ISO 8601 writes it."""
-UNIT = re.compile(r"[\[(]?[A-Za-z%\u2030\u00b0\u00b5][A-Za-z0-9%\u00b0./*^\u00b7 -]{0,11}[\])]?$|[\[(]?[-1][\])]?$")
+_UNIT = re.compile(r"[\[(]?[A-Za-z%\u2030\u00b0\u00b5][A-Za-z0-9%\u00b0./*^\u00b7 -]{0,11}[\])]?$|[\[(]?[-1][\])]?$")
 MAX_LINE = 1 << 20
 """Characters; a longer line is not a row of measurements."""
-MAX_COLUMNS = 4096
+_MAX_COLUMNS = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,22 +58,22 @@ def sniffed(path: Path, layout: Layout) -> tuple[Dialect, tuple[Note, ...]]:
     Raises:
         InputError: empty, binary, or without a single row of numbers.
     """
-    encoding, lines = head_of(path)
-    first = first_row(path, lines, layout)
+    encoding, lines = _head_of(path)
+    first = _first_row(path, lines, layout)
     rows = [line for line in lines[first:] if line.strip() and not line.lstrip().startswith(COMMENTS)]
-    numbers = [line for line in rows if not looks_like_header(line)] or rows
+    numbers = [line for line in rows if not _looks_like_header(line)] or rows
     header = next((line for line in reversed(lines[:first]) if line.strip()), None)
-    delimiter = layout.delimiter or guessed_delimiter(numbers, header)
-    decimal = layout.decimal or guessed_decimal(numbers, delimiter)
-    count = most_common([len(cells_of(line, delimiter)) for line in numbers])
-    if count > MAX_COLUMNS:
-        raise InputError(path, f"{count} columns in a row", f"at most {MAX_COLUMNS} are read")
-    names = None if layout.header is False else column_names(path, lines[:first], delimiter, count)
+    delimiter = layout.delimiter or _guessed_delimiter(numbers, header)
+    decimal = layout.decimal or _guessed_decimal(numbers, delimiter)
+    count = _most_common([len(cells_of(line, delimiter)) for line in numbers])
+    if count > _MAX_COLUMNS:
+        raise InputError(path, f"{count} columns in a row", f"at most {_MAX_COLUMNS} are read")
+    names = None if layout.header is False else _column_names(path, lines[:first], delimiter, count)
     named = names is not None
     names = names or tuple(str(i + 1) for i in range(count))
     # Comments between rows are beyond pyarrow; line by line they are skipped.
     plain = delimiter != WHITE and not any(line.lstrip().startswith(COMMENTS) for line in lines[first:])
-    stamps = tuple(name for i, name in enumerate(names) if is_stamp_column(numbers, delimiter, i))
+    stamps = tuple(name for i, name in enumerate(names) if _is_stamp_column(numbers, delimiter, i))
     what = {WHITE: "white space", "\t": "tab"}.get(delimiter, repr(delimiter))
     text = f"read as text: {count} columns between {what}, decimal {decimal!r}, " + (
         "names from the header" if named else "no header"
@@ -91,17 +91,17 @@ def sniffed(path: Path, layout: Layout) -> tuple[Dialect, tuple[Note, ...]]:
     return dialect, (Note("reader-guess", Severity.INFO, text, path.name),)
 
 
-def first_row(path: Path, lines: list[str], layout: Layout) -> int:
+def _first_row(path: Path, lines: list[str], layout: Layout) -> int:
     """Index of the first row of numbers: titles, comments and names stand before it."""
     content = [i for i, line in enumerate(lines) if line.strip() and not line.lstrip().startswith(COMMENTS)]
     if not content:
         raise InputError(path, "no row of numbers", "expected columns of numbers, with or without a header")
     if layout.header is False:
         return content[0]
-    numeric = [i for i in content if not looks_like_header(lines[i])]
+    numeric = [i for i in content if not _looks_like_header(lines[i])]
     # A title may hold numbers (`Robot: 1`): the rows are as wide as most lines.
     widths = [len(lines[i].split()) + sum(lines[i].count(d) for d in ",;|\t") for i in numeric]
-    usual = most_common(widths) if widths else 0
+    usual = _most_common(widths) if widths else 0
     first = next((i for i, width in zip(numeric, widths, strict=True) if 2 * width > usual), None)
     if layout.header and first == content[0]:
         # The names are numbers themselves.
@@ -112,7 +112,7 @@ def first_row(path: Path, lines: list[str], layout: Layout) -> int:
     return first
 
 
-def column_names(path: Path, before: list[str], delimiter: str, count: int) -> tuple[str, ...] | None:
+def _column_names(path: Path, before: list[str], delimiter: str, count: int) -> tuple[str, ...] | None:
     """Names from the lines before the first row: the nearest with as many cells, a comment or not; None without.
 
     Raises:
@@ -121,15 +121,15 @@ def column_names(path: Path, before: list[str], delimiter: str, count: int) -> t
     units: tuple[str, ...] | None = None
     for line in reversed([line for line in before if line.strip()]):
         comment = line.lstrip().startswith(COMMENTS)
-        names = header_names(line.lstrip("#%/ ") if comment else line, delimiter, count)
+        names = _header_names(line.lstrip("#%/ ") if comment else line, delimiter, count)
         if names is None:
             cells = len(cells_of(line, delimiter))
-            if not comment and 2 * cells > count and units is None and looks_like_header(line):
+            if not comment and 2 * cells > count and units is None and _looks_like_header(line):
                 text = f"the header names {cells} columns, the rows have {count}"
                 raise InputError(path, text, "give `delimiter` in a mapping file, or mend the header")
             continue
         cells_text = [c.strip().strip('"') for c in cells_of(line, delimiter)]
-        if units is None and all(UNIT.match(c) or not c for c in cells_text) and len(set(cells_text)) < count:
+        if units is None and all(_UNIT.match(c) or not c for c in cells_text) and len(set(cells_text)) < count:
             # A second line of names with the units of the first; alone it would repeat itself.
             units = tuple(c.strip("[]() ") for c in cells_text)
             continue
@@ -141,16 +141,16 @@ def column_names(path: Path, before: list[str], delimiter: str, count: int) -> t
     return None
 
 
-def is_stamp_column(rows: list[str], delimiter: str, index: int) -> bool:
+def _is_stamp_column(rows: list[str], delimiter: str, index: int) -> bool:
     """Whether the cells of a column are dates with times of day."""
     cells = [cells_of(line, delimiter) for line in rows]
     return all(STAMP.match(row[index].strip().strip('"')) for row in cells if index < len(row))
 
 
-def head_of(path: Path) -> tuple[str, list[str]]:
+def _head_of(path: Path) -> tuple[str, list[str]]:
     """Encoding and the first lines of a text file."""
     with path.open("rb") as file:
-        raw = file.read(HEAD_BYTES)
+        raw = file.read(_HEAD_BYTES)
     if not raw.strip():
         raise InputError(path, "the file is empty")
     encoding = "utf-8"
@@ -168,31 +168,31 @@ def head_of(path: Path) -> tuple[str, list[str]]:
         encoding = "latin-1"
         text = raw.decode(encoding)
     lines = text.splitlines()
-    if len(raw) == HEAD_BYTES and len(lines) > 1:
+    if len(raw) == _HEAD_BYTES and len(lines) > 1:
         lines = lines[:-1]
-    if any(len(line) > MAX_LINE for line in lines) or (len(raw) == HEAD_BYTES and len(lines) == 1):
-        raise InputError(path, f"a line of more than {HEAD_BYTES} characters", "expected one row of numbers per line")
-    return encoding, lines[:HEAD_LINES]
+    if any(len(line) > MAX_LINE for line in lines) or (len(raw) == _HEAD_BYTES and len(lines) == 1):
+        raise InputError(path, f"a line of more than {_HEAD_BYTES} characters", "expected one row of numbers per line")
+    return encoding, lines[:_HEAD_LINES]
 
 
-def looks_like_header(line: str) -> bool:
+def _looks_like_header(line: str) -> bool:
     """Whether most words of a line are not numbers, missing values included."""
     words = [w.strip('" ') for w in re.split(r"[,;|\s]+", line) if w.strip('" ')]
-    names = [w for w in words if not NUMBER.match(w) and w.lower() not in MISSING and not w.lower().startswith("inf")]
+    names = [w for w in words if not _NUMBER.match(w) and w.lower() not in MISSING and not w.lower().startswith("inf")]
     return len(names) * 2 > len(words)
 
 
-def guessed_delimiter(numbers: list[str], header: str | None) -> str:
+def _guessed_delimiter(numbers: list[str], header: str | None) -> str:
     """The delimiter that cuts every row into the same number (more than one) of cells that are numbers."""
     best, score = WHITE, 0.0
     for delimiter in (";", "\t", "|", ",", WHITE):
         counts = [len(cells_of(line, delimiter)) for line in numbers]
-        width = most_common(counts)
+        width = _most_common(counts)
         if width < 2:
             continue
         same = sum(c == width for c in counts) / len(counts)
         cells = [c for line in numbers for c in cells_of(line, delimiter)]
-        good = sum(is_number(c, delimiter) for c in cells) / len(cells)
+        good = sum(_is_number(c, delimiter) for c in cells) / len(cells)
         # A header that has as many names as the rows have cells settles what the rows leave open ("1,5 2,5").
         agrees = 0.5 if header is not None and len(cells_of(header, delimiter)) == width else 0.0
         if same * good + agrees > score + 1e-9:
@@ -200,19 +200,19 @@ def guessed_delimiter(numbers: list[str], header: str | None) -> str:
     return best
 
 
-def guessed_decimal(numbers: list[str], delimiter: str) -> str:
+def _guessed_decimal(numbers: list[str], delimiter: str) -> str:
     """A comma when cells look like `1,5` and the delimiter leaves commas alone."""
     if delimiter == ",":
         return "."
     cells = [c for line in numbers for c in cells_of(line, delimiter)]
-    return "," if any(DECIMAL_COMMA.match(c) for c in cells) and not any("." in c for c in cells) else "."
+    return "," if any(_DECIMAL_COMMA.match(c) for c in cells) and not any("." in c for c in cells) else "."
 
 
-def is_number(cell: str, delimiter: str) -> bool:
+def _is_number(cell: str, delimiter: str) -> bool:
     text = cell.strip().strip('"')
     if STAMP.match(text) or text.lower() in MISSING or text.lower().lstrip("+-") in ("inf", "infinity"):
         return True
-    return bool(NUMBER.match(text) or (delimiter != "," and DECIMAL_COMMA.match(text)))
+    return bool(_NUMBER.match(text) or (delimiter != "," and _DECIMAL_COMMA.match(text)))
 
 
 def cells_of(line: str, delimiter: str) -> list[str]:
@@ -222,7 +222,7 @@ def cells_of(line: str, delimiter: str) -> list[str]:
     return line.rstrip("\r\n").split(delimiter)
 
 
-def header_names(line: str, delimiter: str, count: int) -> tuple[str, ...] | None:
+def _header_names(line: str, delimiter: str, count: int) -> tuple[str, ...] | None:
     """Unique column names, or None when there are not as many names as cells."""
     cells = [c.strip().strip('"').strip() for c in cells_of(line, delimiter)]
     if len(cells) != count:
@@ -234,5 +234,5 @@ def header_names(line: str, delimiter: str, count: int) -> tuple[str, ...] | Non
     return tuple(names)
 
 
-def most_common(counts: list[int]) -> int:
+def _most_common(counts: list[int]) -> int:
     return max(set(counts), key=lambda k: (counts.count(k), k))

@@ -80,7 +80,7 @@ def open_table(path: str | Path, layout: Layout | None = None) -> TableFile:
     """
     layout = layout or Layout()
     location = existing(path)
-    kind = format_of(location, layout)
+    kind = _format_of(location, layout)
     try:
         return OPENERS[kind](location, layout)
     except OSError as error:
@@ -99,7 +99,7 @@ def existing(path: str | Path) -> Path:
     raise InputError(path, "no such file")
 
 
-def format_of(path: Path, layout: Layout) -> str:
+def _format_of(path: Path, layout: Layout) -> str:
     """Name of the reader: given, or from the first bytes, or from the suffix."""
     if layout.format is not None:
         name = PRESETS.get(layout.format, layout.format)

@@ -16,14 +16,14 @@ from armid.logs.readers.table import Layout, Table, first_line, refuse_empty_pro
 from armid.notes import Note
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
-USER_BLOCKS = (0, 512, 1024, 2048)
+_USER_BLOCKS = (0, 512, 1024, 2048)
 """Where the signature may stand: MATLAB puts 512 bytes of text before it."""
 
 
 def is_hdf5(path: Path) -> bool:
     """Whether the file has the HDF5 signature at one of its places."""
     with path.open("rb") as file:
-        for offset in USER_BLOCKS:
+        for offset in _USER_BLOCKS:
             file.seek(offset)
             if file.read(8) == SIGNATURE:
                 return True
@@ -48,7 +48,7 @@ class Hdf5Table:
 
     def chunks(self, rows: int, wanted: Collection[str] | None = None) -> Iterator[Table]:
         names = [name for name in self.names if wanted is None or name in wanted]
-        with opened(self.path) as file:
+        with _opened(self.path) as file:
             for start in range(0, self.length, rows):
                 stop = min(start + rows, self.length)
                 yield {name: self.piece(file, name, start, stop) for name in names}
@@ -68,7 +68,7 @@ def open_hdf5(path: Path, layout: Layout) -> Hdf5Table:
     """Numeric datasets by path with dots for slashes (`rec.time`), tables by their fields; those of another length than
     the log are left out.
     """
-    import_h5py()
+    _import_h5py()
     shapes: dict[str, tuple[int, ...]] = {}
     places: dict[str, tuple[str, str]] = {}
     stored: dict[str, int] = {}
@@ -77,7 +77,7 @@ def open_hdf5(path: Path, layout: Layout) -> Hdf5Table:
         kind, shape = getattr(item, "dtype", None), getattr(item, "shape", None)
         if kind is None or not shape or "#refs#" in name:
             return
-        for field, own in numeric_fields(kind):
+        for field, own in _numeric_fields(kind):
             whole = (*shape, *own)
             if len(whole) in (1, 2):
                 full = name.replace("/", ".") + (f".{field}" if field else "")
@@ -85,7 +85,7 @@ def open_hdf5(path: Path, layout: Layout) -> Hdf5Table:
                 places[full] = (name, field)
                 stored[full] = int(item.id.get_storage_size())
 
-    with opened(path) as file:
+    with _opened(path) as file:
         try:
             file.visititems(visit)
         except Exception as error:  # damage surfaces as whatever the library stumbles over
@@ -103,14 +103,14 @@ def open_hdf5(path: Path, layout: Layout) -> Hdf5Table:
     return Hdf5Table(path=path, upright=upright, places=places, length=length)
 
 
-def numeric_fields(kind: Any) -> list[tuple[str, tuple[int, ...]]]:
+def _numeric_fields(kind: Any) -> list[tuple[str, tuple[int, ...]]]:
     """Fields of numbers of a compound type, with their own shape; the unnamed one of a plain type."""
     if kind.names is None:
         return [("", ())] if kind.kind in "fiub" else []
     return [(name, kind[name].shape) for name in kind.names if kind[name].base.kind in "fiub"]
 
 
-def import_h5py() -> Any:
+def _import_h5py() -> Any:
     try:
         import h5py
     except ImportError:
@@ -118,8 +118,8 @@ def import_h5py() -> Any:
     return h5py
 
 
-def opened(path: Path) -> Any:
+def _opened(path: Path) -> Any:
     try:
-        return import_h5py().File(path, "r")
+        return _import_h5py().File(path, "r")
     except (OSError, RuntimeError, ValueError) as error:
         raise InputError(path, f"not a readable HDF5 file: {first_line(error)}") from None

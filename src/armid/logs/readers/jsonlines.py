@@ -19,8 +19,8 @@ from armid.logs.readers.table import Layout, Skipped, Table
 from armid.logs.readers.text import bounded_lines, skipped_notes
 from armid.notes import Note
 
-JOINT_KEYS = ("name", "names", "joint_names", "joints")
-MAX_DEPTH = 8
+_JOINT_KEYS = ("name", "names", "joint_names", "joints")
+_MAX_DEPTH = 8
 
 Flat = dict[str, list[float] | float]
 
@@ -63,7 +63,7 @@ class JsonTable:
         if not line.strip():
             return None
         content = parsed(line)
-        flat = flattened(content) if isinstance(content, dict) else {}
+        flat = _flattened(content) if isinstance(content, dict) else {}
         for name, width in self.widths.items():
             value = flat.get(name, math.nan if width == 0 else [math.nan] * width)
             if (len(value) if isinstance(value, list) else 0) != width:
@@ -92,20 +92,20 @@ class JsonTable:
         return flat
 
 
-HEAD_LINES = 200
+_HEAD_LINES = 200
 """Lines looked at to learn the keys: some writers leave out what has not arrived yet."""
 
 
 def open_json_lines(path: Path, layout: Layout) -> JsonTable:
     """JSON objects, one per line; nested keys are joined with dots."""
     with path.open(encoding="utf-8", errors="replace") as file:
-        head = list(itertools.islice((line for line in bounded_lines(file, path) if line.strip()), HEAD_LINES))
+        head = list(itertools.islice((line for line in bounded_lines(file, path) if line.strip()), _HEAD_LINES))
     objects = [content for line in head if isinstance(content := parsed(line), dict)]
     if not objects or not isinstance(parsed(head[0]), dict):
         raise InputError(path, f"the first line is {(head or [''])[0][:60]!r}", "expected one JSON object per line")
     widths: dict[str, Counter[int]] = {}
     for content in objects:
-        for name, value in flattened(content).items():
+        for name, value in _flattened(content).items():
             widths.setdefault(name, Counter())[len(value) if isinstance(value, list) else 0] += 1
     if not widths:
         raise InputError(path, "the first objects hold no numbers")
@@ -124,28 +124,28 @@ def parsed(line: str) -> Any:
 
 def joint_names(content: dict[str, Any]) -> tuple[str, ...]:
     """The joint names an object carries, as ROS messages do."""
-    for key in JOINT_KEYS:
+    for key in _JOINT_KEYS:
         value = content.get(key)
         if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
             return tuple(value)
     return ()
 
 
-def flattened(content: dict[str, Any], prefix: str = "", depth: int = 0) -> Flat:
+def _flattened(content: dict[str, Any], prefix: str = "", depth: int = 0) -> Flat:
     """Numbers and lists of numbers by dotted key."""
     out: Flat = {}
     for key, value in content.items():
         name = f"{prefix}{key}"
-        if isinstance(value, dict) and depth < MAX_DEPTH:
-            out |= flattened(value, f"{name}.", depth + 1)
-        elif is_number(value):
+        if isinstance(value, dict) and depth < _MAX_DEPTH:
+            out |= _flattened(value, f"{name}.", depth + 1)
+        elif _is_number(value):
             out[name] = number(value)
-        elif isinstance(value, list) and value and all(is_number(item) for item in value):
+        elif isinstance(value, list) and value and all(_is_number(item) for item in value):
             out[name] = [number(item) for item in value]
     return out
 
 
-def is_number(value: Any) -> bool:
+def _is_number(value: Any) -> bool:
     return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
 
 

@@ -21,22 +21,22 @@ from armid.arrays import FloatArray
 from armid.errors import InputError
 from armid.logs.readers.table import MAX_BYTES, MAX_RATIO, SMALL_BYTES, first_line
 
-HEADER_BYTES = 128
+_HEADER_BYTES = 128
 MATRIX, COMPRESSED = 14, 15
 """Types of elements that hold others."""
 
-NUMBERS = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
+_NUMBERS = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
 """Types of elements that hold numbers."""
 
 STRUCT, NUMERIC = 2, range(6, 16)
 """Classes of arrays."""
 
-COMPLEX = 0x0800
-MAX_DEPTH = 16
-MAX_PARTS = 100_000
+_COMPLEX = 0x0800
+_MAX_DEPTH = 16
+_MAX_PARTS = 100_000
 """Elements of struct arrays; a recording has a few dozen."""
 
-V4_NUMBERS = {0: "f8", 1: "f4", 2: "i4", 3: "i2", 4: "u2", 5: "u1"}
+_V4_NUMBERS = {0: "f8", 1: "f4", 2: "i4", 3: "i2", 4: "u2", 5: "u1"}
 
 
 class DamagedError(ValueError):
@@ -59,29 +59,29 @@ def mat5_arrays(path: Path) -> dict[str, FloatArray]:
     """
     raw = memoryview(path.read_bytes())
     try:
-        found = v4_arrays(raw) if is_version_4(raw) else arrays(raw, path)
+        found = _v4_arrays(raw) if _is_version_4(raw) else arrays(raw, path)
         # Elements without a name, or with one of MATLAB's own, belong to its workspace.
         return {name: values for name, values in found if name and not name.startswith((".", "__"))}
     except (DamagedError, struct.error, zlib.error, UnicodeDecodeError) as error:
         raise InputError(path, f"not a readable .mat: {first_line(error)}", "it is truncated or damaged") from None
 
 
-def is_version_4(raw: memoryview) -> bool:
+def _is_version_4(raw: memoryview) -> bool:
     """Version 4 has no text at its beginning but a type number, whose bytes are mostly zero."""
     return len(raw) >= 20 and 0 in raw[:4].tobytes()
 
 
 def arrays(raw: memoryview, path: Path) -> Iterator[tuple[str, FloatArray]]:
     """The arrays of a version 5 file."""
-    if len(raw) < HEADER_BYTES:
+    if len(raw) < _HEADER_BYTES:
         raise DamagedError(f"{len(raw)} bytes")
     order = {b"IM": "<", b"MI": ">"}.get(raw[126:128].tobytes())
     if order is None:
         raise DamagedError("no mark of the byte order in its header")
     packed = expanded = 0
-    for element in elements(raw[HEADER_BYTES:], order):
+    for element in elements(raw[_HEADER_BYTES:], order):
         if element.kind == COMPRESSED:
-            content = expansion(element.data, MAX_BYTES - expanded)
+            content = _expansion(element.data, MAX_BYTES - expanded)
             packed, expanded = packed + len(element.data), expanded + len(content)
             if expanded >= MAX_BYTES or (expanded > SMALL_BYTES and expanded > MAX_RATIO * packed):
                 raise InputError(
@@ -93,7 +93,7 @@ def arrays(raw: memoryview, path: Path) -> Iterator[tuple[str, FloatArray]]:
             yield from matrix(element, order, "", 0)
 
 
-def expansion(data: memoryview, limit: int) -> bytes:
+def _expansion(data: memoryview, limit: int) -> bytes:
     """The content of a zlib stream, at most `limit` bytes of it, and no more than its size allows for."""
     machine = zlib.decompressobj()
     allowed = min(limit, max(SMALL_BYTES, MAX_RATIO * len(data)) + 1)
@@ -125,7 +125,7 @@ def elements(data: memoryview, order: str) -> Iterator[MatElement]:
 
 def matrix(element: MatElement, order: str, name: str, depth: int) -> Iterator[tuple[str, FloatArray]]:
     """The numeric arrays in one array element; `name` replaces its own, for fields."""
-    if element.kind != MATRIX or not element.data or depth > MAX_DEPTH:
+    if element.kind != MATRIX or not element.data or depth > _MAX_DEPTH:
         return
     parts = elements(element.data, order)
     flags, dimensions, own = (numbers(part, order) for part in (need(parts), need(parts), need(parts)))
@@ -133,7 +133,7 @@ def matrix(element: MatElement, order: str, name: str, depth: int) -> Iterator[t
         raise DamagedError("an array without a class or size")
     full = name or own.astype(np.uint8).tobytes().decode("utf-8", "replace")
     kind, shape = int(flags[0]) & 0xFF, tuple(int(k) for k in dimensions)
-    if kind in NUMERIC and not int(flags[0]) & COMPLEX:
+    if kind in NUMERIC and not int(flags[0]) & _COMPLEX:
         values = numbers(need(parts), order)
         if int(np.prod(shape, dtype=object)) != len(values) or min(shape) < 0:
             raise DamagedError(f"{len(values)} numbers in an array of {list(shape)}")
@@ -148,7 +148,7 @@ def fields(parts: Iterator[MatElement], order: str, name: str, depth: int) -> It
     lengths = numbers(need(parts), order)
     names = need(parts).data.tobytes()
     width = int(lengths[0]) if len(lengths) else 0
-    if not 0 < width <= 256 or len(names) // width > MAX_PARTS:
+    if not 0 < width <= 256 or len(names) // width > _MAX_PARTS:
         raise DamagedError("a struct without field names")
     for k in range(len(names) // width):
         field = names[k * width : (k + 1) * width].split(b"\0")[0].decode("utf-8", "replace")
@@ -164,7 +164,7 @@ def need(parts: Iterator[MatElement]) -> MatElement:
 
 def numbers(element: MatElement, order: str) -> FloatArray:
     """The numbers of an element, of whatever type they are stored in."""
-    kind = NUMBERS.get(element.kind)
+    kind = _NUMBERS.get(element.kind)
     if kind is None:
         raise DamagedError(f"type {element.kind} where numbers should be")
     width = np.dtype(kind).itemsize
@@ -172,13 +172,13 @@ def numbers(element: MatElement, order: str) -> FloatArray:
     return np.asarray(values)
 
 
-def v4_arrays(raw: memoryview) -> Iterator[tuple[str, FloatArray]]:
+def _v4_arrays(raw: memoryview) -> Iterator[tuple[str, FloatArray]]:
     """The arrays of a version 4 file: one after another, each with a header of five numbers and a name."""
     place = 0
     while place + 20 <= len(raw):
         order = "<" if struct.unpack_from("<I", raw, place)[0] < 5000 else ">"
         kind, rows, columns, imaginary, length = struct.unpack_from(f"{order}5I", raw, place)
-        number = V4_NUMBERS.get(kind // 10 % 10)
+        number = _V4_NUMBERS.get(kind // 10 % 10)
         if number is None or kind >= 5000 or not 0 < length < 4096:
             raise DamagedError("no array where one should begin")
         dtype = np.dtype(f"{order}{number}")

@@ -26,13 +26,13 @@ def open_npz(path: Path, layout: Layout) -> ArrayTable:
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
-            check_sizes(path, members)
+            _check_sizes(path, members)
             columns: dict[str, FloatArray] = {}
             for member in members:
                 if member.filename.endswith(".npy"):
                     with archive.open(member) as file:
-                        values = array_of(path, member.filename, file, member.file_size)
-                    columns |= columns_of(path, member.filename.removesuffix(".npy"), values)
+                        values = _array_of(path, member.filename, file, member.file_size)
+                    columns |= _columns_of(path, member.filename.removesuffix(".npy"), values)
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError, ValueError) as error:
         raise InputError(path, f"not a readable .npz: {first_line(error)}") from None
     table = along_time(columns)
@@ -45,10 +45,10 @@ def open_npy(path: Path, layout: Layout) -> ArrayTable:
     """One array, [n_samples] or [n_samples, columns]; columns counted from 1, or named by the fields of a structured array."""
     try:
         with path.open("rb") as file:
-            array = array_of(path, path.name, file, path.stat().st_size)
+            array = _array_of(path, path.name, file, path.stat().st_size)
     except (ValueError, EOFError, OSError) as error:
         raise InputError(path, f"not a readable .npy: {first_line(error)}") from None
-    found = columns_of(path, "", array)
+    found = _columns_of(path, "", array)
     if not found:
         raise InputError(path, "no numeric array of one or two dimensions")
     if "" not in found:
@@ -62,23 +62,23 @@ def open_npy(path: Path, layout: Layout) -> ArrayTable:
     return ArrayTable({str(i + 1): np.ascontiguousarray(upright[:, i]) for i in range(upright.shape[1])}, named=False)
 
 
-def check_sizes(path: Path, members: list[zipfile.ZipInfo]) -> None:
+def _check_sizes(path: Path, members: list[zipfile.ZipInfo]) -> None:
     """Refuses an archive by its directory alone, before anything is expanded."""
     refuse_bomb(path, sum(member.compress_size for member in members), sum(member.file_size for member in members))
 
 
-def columns_of(path: Path, name: str, array: npt.NDArray[Any]) -> dict[str, FloatArray]:
+def _columns_of(path: Path, name: str, array: npt.NDArray[Any]) -> dict[str, FloatArray]:
     """An array as columns: the fields of a structured one by their names, another under its own; empty when it has no numbers."""
     if array.dtype.names is None:
         values = numeric(path, name, array)
         return {name: values} if values is not None and values.size else {}
     out: dict[str, FloatArray] = {}
     for field in array.dtype.names:
-        out |= columns_of(path, f"{name}.{field}" if name else field, array[field])
+        out |= _columns_of(path, f"{name}.{field}" if name else field, array[field])
     return out
 
 
-def array_of(path: Path, name: str, file: IO[bytes], size: int) -> npt.NDArray[Any]:
+def _array_of(path: Path, name: str, file: IO[bytes], size: int) -> npt.NDArray[Any]:
     """One array of a .npy stream whose header is checked against the bytes that are really there."""
     version = npy.read_magic(file)
     header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0

@@ -15,11 +15,11 @@ from armid.errors import InputError, MissingDependencyError, UnknownNameError
 from armid.logs.readers.table import Layout, Skipped, Table, first_line, refuse_bomb
 from armid.notes import Note, Severity
 
-JOINT_STATE = "sensor_msgs/msg/JointState"
-LOOK_AHEAD = 500
+_JOINT_STATE = "sensor_msgs/msg/JointState"
+_LOOK_AHEAD = 500
 """Messages looked at to learn which joints a topic carries: publishers of parts of a robot alternate within a few."""
-FIELDS = ("position", "velocity", "effort")
-NEEDED = ("position", "effort")
+_FIELDS = ("position", "velocity", "effort")
+_NEEDED = ("position", "effort")
 """Without these a message says nothing about torque; velocity can be derived."""
 
 
@@ -64,7 +64,7 @@ class BagTable:
             if sample is None:
                 self.skipped.row(0)
                 continue
-            if any(np.isnan(sample[name]).all() for name in NEEDED if name in sample):
+            if any(np.isnan(sample[name]).all() for name in _NEEDED if name in sample):
                 self.bare += 1
                 continue
             times.append(time)
@@ -86,7 +86,7 @@ class BagTable:
         order = [names.index(name) for name in self.joints]
         out = {}
         for name in self.fields:
-            value = values_of(message, name)
+            value = _values_of(message, name)
             out[name] = value[order] if len(value) == len(names) else np.full(len(order), np.nan)
         return out
 
@@ -99,20 +99,20 @@ def open_bag(path: Path, layout: Layout) -> BagTable:
         UnknownNameError: the named topic does not exist.
     """
     for file in sorted(path.glob("*.mcap")) if path.is_dir() else [path]:
-        check_chunks(file)
-    counts = topics(path)
+        _check_chunks(file)
+    counts = _topics(path)
     if not counts:
-        raise InputError(path, f"no topic of type {JOINT_STATE}")
+        raise InputError(path, f"no topic of type {_JOINT_STATE}")
     if layout.topic is not None and layout.topic not in counts:
-        raise UnknownNameError(f"{JOINT_STATE} topic in {path.name}", layout.topic, counts)
+        raise UnknownNameError(f"{_JOINT_STATE} topic in {path.name}", layout.topic, counts)
     topic = layout.topic or max(counts, key=lambda name: counts[name])
     seen: Counter[tuple[str, ...]] = Counter()
     filled: set[str] = set()
     for i, (_, message) in enumerate(messages(path, topic)):
         names = tuple(str(name) for name in message.name)
         seen[names] += 1
-        filled |= {name for name in FIELDS if len(names) and len(values_of(message, name)) == len(names)}
-        if i >= LOOK_AHEAD:
+        filled |= {name for name in _FIELDS if len(names) and len(_values_of(message, name)) == len(names)}
+        if i >= _LOOK_AHEAD:
             break
     joints = max(seen, key=lambda names: (len(names), seen[names]), default=())
     if not joints or "position" not in filled:
@@ -125,29 +125,33 @@ def open_bag(path: Path, layout: Layout) -> BagTable:
         text += f"; also there: {', '.join(others)} (choose with `topic`)"
     guess = Note("reader-guess", Severity.INFO, text, path.name)
     return BagTable(
-        path=path, topic=topic, joints=joints, fields=tuple(name for name in FIELDS if name in filled), guesses=(guess,)
+        path=path,
+        topic=topic,
+        joints=joints,
+        fields=tuple(name for name in _FIELDS if name in filled),
+        guesses=(guess,),
     )
 
 
-def values_of(message: Any, name: str) -> FloatArray:
+def _values_of(message: Any, name: str) -> FloatArray:
     """A field of a message; empty when its type, which the bag defines itself, has none."""
     return np.asarray(getattr(message, name, ()), dtype=np.float64).ravel()
 
 
-def topics(path: Path) -> dict[str, int]:
+def _topics(path: Path) -> dict[str, int]:
     """JointState topics and their message counts."""
-    with opened(path) as reader:
+    with _opened(path) as reader:
         counts: dict[str, int] = {}
         for connection in reader.connections:
-            if connection.msgtype == JOINT_STATE:
+            if connection.msgtype == _JOINT_STATE:
                 counts[connection.topic] = counts.get(connection.topic, 0) + connection.msgcount
         return counts
 
 
 def messages(path: Path, topic: str) -> Iterator[tuple[float, Any]]:
     """Time [s] and message: the header's stamp, or the time of recording when the stamp is zero."""
-    with opened(path) as reader:
-        chosen = [c for c in reader.connections if c.topic == topic and c.msgtype == JOINT_STATE]
+    with _opened(path) as reader:
+        chosen = [c for c in reader.connections if c.topic == topic and c.msgtype == _JOINT_STATE]
         stream = reader.messages(connections=chosen)
         while True:
             try:
@@ -164,10 +168,10 @@ def messages(path: Path, topic: str) -> Iterator[tuple[float, Any]]:
 
 
 MCAP_MAGIC = b"\x89MCAP0\r\n"
-CHUNK = 0x06
+_CHUNK = 0x06
 
 
-def check_chunks(path: Path) -> None:
+def _check_chunks(path: Path) -> None:
     """Refuses an MCAP file whose chunks promise more than their bytes can hold; nothing is expanded."""
     size = path.stat().st_size
     with path.open("rb") as file:
@@ -176,7 +180,7 @@ def check_chunks(path: Path) -> None:
         # Records: one byte for the kind, eight for the length. A chunk begins with two times, then its expanded size.
         while len(head := file.read(9)) == 9:
             kind, length = head[0], int.from_bytes(head[1:], "little")
-            if kind == CHUNK:
+            if kind == _CHUNK:
                 body = file.read(min(length, 24))
                 refuse_bomb(path, length, int.from_bytes(body[16:24], "little"))
                 length -= len(body)
@@ -185,7 +189,7 @@ def check_chunks(path: Path) -> None:
             file.seek(length, 1)
 
 
-def opened(path: Path) -> Any:
+def _opened(path: Path) -> Any:
     """An open reader; types come from the bag, or from a ROS 2 distribution when the bag has none."""
     try:
         from rosbags.highlevel import AnyReader

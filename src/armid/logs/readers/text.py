@@ -50,7 +50,7 @@ class TextTable:
             return
         done = 0
         try:
-            for table in gathered(self.arrow_chunks(arrow, names), rows):
+            for table in _gathered(self.arrow_chunks(arrow, names), rows):
                 yield table
                 done += len(next(iter(table.values()))) if table else 0
         except arrow.ArrowInvalid:
@@ -136,7 +136,7 @@ class TextTable:
         if text.lower() in MISSING:
             return float("nan")
         if STAMP.match(text):
-            return seconds_of(text)
+            return _seconds_of(text)
         try:
             return float(text)
         except ValueError:
@@ -144,7 +144,7 @@ class TextTable:
             return float("nan")
 
 
-def seconds_of(stamp: str) -> float:
+def _seconds_of(stamp: str) -> float:
     """Seconds since 1970 of a date with a time of day; without a zone it is taken as UTC. Missing when there is no such day."""
     try:
         moment = datetime.fromisoformat(stamp.replace(",", "."))
@@ -153,7 +153,7 @@ def seconds_of(stamp: str) -> float:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-def gathered(pieces: Iterator[Table], rows: int) -> Iterator[Table]:
+def _gathered(pieces: Iterator[Table], rows: int) -> Iterator[Table]:
     """Pieces put together until they hold about `rows` rows: filters work on large ones with less overlap.
 
     What is complete when the pieces break off is delivered before the error goes on.

@@ -20,10 +20,10 @@ from armid.robot.symbols import Symbols
 from armid.robot.urdf.read import read_urdf
 from armid.robot.urdf.tree import MOVING, UNSUPPORTED, Urdf, UrdfJoint
 
-TIP_NAMES = ("tool0", "tcp", "tool", "flange", "ee_link", "ee")
+_TIP_NAMES = ("tool0", "tcp", "tool", "flange", "ee_link", "ee")
 """What tips are usually called, most specific first; decides between frames fixed to the same last link."""
 
-AXIS_SNAP = 1e-12
+_AXIS_SNAP = 1e-12
 """A joint axis this close to a coordinate axis is that axis: round-off of normalising it."""
 
 
@@ -151,7 +151,7 @@ def _fixed_leaves(urdf: Urdf, link: str) -> list[str]:
 
 
 def _preferred(names: list[str]) -> str:
-    for usual in TIP_NAMES:
+    for usual in _TIP_NAMES:
         for name in names:
             if name == usual or name.endswith(("_" + usual, "-" + usual)):
                 return name
@@ -265,10 +265,10 @@ def _gravity_in(urdf: Urdf, base: str, notes: list[Note]) -> FloatArray:
     if moving:
         message = f"joints before the base are held at zero: {', '.join(moving[::-1])}"
         notes.append(Note("base-held", Severity.INFO, message, base))
-    if 1.0 - up[2] > AXIS_SNAP:
+    if 1.0 - up[2] > _AXIS_SNAP:
         message = f"the base stands turned in {urdf.root!r}, whose z axis points up: gravity is turned with it"
         notes.append(Note("base-turned", Severity.INFO, message, base))
-    return -STANDARD_GRAVITY * np.where(np.abs(up) < AXIS_SNAP, 0.0, up)
+    return -STANDARD_GRAVITY * np.where(np.abs(up) < _AXIS_SNAP, 0.0, up)
 
 
 def _link(name: str, body: _Body, notes: list[Note]) -> Link:
@@ -330,7 +330,7 @@ def _variable_elements(axis: tuple[float, float, float], kind: JointKind) -> tup
     """
     letter = "T" if kind is JointKind.PRISMATIC else "R"
     for i, name in enumerate("xyz"):
-        if abs(abs(axis[i]) - 1.0) < AXIS_SNAP and hypot(*np.delete(axis, i)) < AXIS_SNAP**0.5:
+        if abs(abs(axis[i]) - 1.0) < _AXIS_SNAP and hypot(*np.delete(axis, i)) < _AXIS_SNAP**0.5:
             return (Elementary(motion=Move(letter + name), variable=True, sign=1 if axis[i] > 0 else -1),)
     x, y, z = axis
     a, b = atan2(y, x), atan2(hypot(x, y), z)

@@ -10,9 +10,9 @@ from armid.notes import Note, Severity
 from armid.robot.amount import LARGEST, SMALLEST
 from armid.robot.urdf.xml_tree import XmlElement
 
-RIGHT_ANGLE_TOLERANCE = 1e-9
+_RIGHT_ANGLE_TOLERANCE = 1e-9
 """[rad] Decimal text with nine or more digits of pi/2 means pi/2; a nanometre at a metre is no one's calibration."""
-NEAR_RIGHT_ANGLE = 1e-3
+_NEAR_RIGHT_ANGLE = 1e-3
 """[rad] `1.57` or `3.1416` was probably meant as a right angle too, but changes the arm: kept, with a note."""
 
 XACRO_HINT = "expand it first with `xacro robot.xacro > robot.urdf`"
@@ -100,13 +100,13 @@ class Attributes:
 def exact_angle(angle: float) -> float:
     """The multiple of pi/2 an angle is meant to be, when its text says so to nine digits; else the angle itself."""
     nearest = round(angle / (pi / 2)) * (pi / 2) if abs(angle) < 1e6 else angle
-    return nearest if abs(angle - nearest) < RIGHT_ANGLE_TOLERANCE else angle
+    return nearest if abs(angle - nearest) < _RIGHT_ANGLE_TOLERANCE else angle
 
 
 def _nearly_right(angle: float) -> bool:
     turns = angle / (pi / 2)
     off = abs(turns - round(turns)) * (pi / 2)
-    return RIGHT_ANGLE_TOLERANCE <= off < NEAR_RIGHT_ANGLE and round(turns) != 0
+    return _RIGHT_ANGLE_TOLERANCE <= off < _NEAR_RIGHT_ANGLE and round(turns) != 0
 
 
 def _number_hint(word: str) -> str:

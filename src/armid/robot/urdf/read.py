@@ -18,11 +18,11 @@ from armid.robot.urdf.attributes import XACRO_HINT, Attributes
 from armid.robot.urdf.tree import MOVING, TYPES, Urdf, UrdfJoint, UrdfLink
 from armid.robot.urdf.xml_tree import XmlElement, parse_xml
 
-AXIS_TOLERANCE = 1e-3
+_AXIS_TOLERANCE = 1e-3
 """How far from 1 the norm of a joint axis may be: three decimals of a unit vector."""
 
 
-MAX_BODIES = 2000
+_MAX_BODIES = 2000
 """Links, and joints; a humanoid has about a hundred. Bounds the time a hostile file can take."""
 
 
@@ -64,8 +64,8 @@ class _Reader(Attributes):
         """The elements of that tag, each with a name of its own."""
         seen: set[str] = set()
         for count, element in enumerate(root.all(tag)):
-            if count >= MAX_BODIES:
-                raise self.error(element, f"more than {MAX_BODIES} <{tag}> elements", "is this one robot?")
+            if count >= _MAX_BODIES:
+                raise self.error(element, f"more than {_MAX_BODIES} <{tag}> elements", "is this one robot?")
             name = element.attributes.get("name", "")
             if not name.strip() or not name.isprintable():
                 raise self.error(element, "no usable name", f'write <{tag} name="...">')
@@ -175,7 +175,7 @@ class _Reader(Attributes):
         norm = float(np.linalg.norm(axis))
         if norm == 0.0:
             raise self.error(element, "axis is 0 0 0", "give the direction the joint turns about or slides along")
-        if abs(norm - 1.0) > AXIS_TOLERANCE:
+        if abs(norm - 1.0) > _AXIS_TOLERANCE:
             unit = " ".join(f"{x:.9g}" for x in axis / norm)
             raise self.error(element, f"axis has length {norm:g}", f"make it a unit vector: {unit}")
         x, y, z = (float(value) for value in axis / norm)

@@ -20,7 +20,7 @@ from armid.robot.urdf.tree import Urdf, UrdfJoint
 from armid.robot.urdf.xml_edit import Edits
 from armid.robot.urdf.xml_tree import XmlElement
 
-UNCHANGED = 1e-12
+_UNCHANGED = 1e-12
 """Relative change below which a field counts as the same: round-off of going through the ten-vector and back."""
 
 
@@ -130,7 +130,7 @@ class _Update:
         if tip.name != self.robot.links[-1].name:
             return
         T = _translation(self.shifts[-1]) @ tip.T_link_frame
-        if np.allclose(T, np.eye(4), rtol=0.0, atol=UNCHANGED):
+        if np.allclose(T, np.eye(4), rtol=0.0, atol=_UNCHANGED):
             return
         name = free_name(f"{tip.name}_tip", {*self.urdf.links, *self.urdf.joints})
         self.edits.append(
@@ -177,17 +177,17 @@ class _Update:
     def _place(self, entry: UrdfJoint, T: FloatArray) -> None:
         origin = entry.element.first("origin")
         if origin is None:
-            if not np.allclose(T, np.eye(4), rtol=0.0, atol=UNCHANGED):
+            if not np.allclose(T, np.eye(4), rtol=0.0, atol=_UNCHANGED):
                 self.edits.add(entry.element, [origin_tag(T)])
             return
         self._write(origin, "xyz", entry.xyz, T[:3, 3])
-        if not np.allclose(rotation_from_rpy(*entry.rpy), T[:3, :3], rtol=0.0, atol=UNCHANGED):
+        if not np.allclose(rotation_from_rpy(*entry.rpy), T[:3, :3], rtol=0.0, atol=_UNCHANGED):
             self.edits.set(origin, "rpy", numbers(rpy(T[:3, :3])))
 
     def _axis(self, entry: UrdfJoint, joint: Joint) -> None:
         axis = _axis_in_link(joint)
         element = entry.element.first("axis")
-        if np.allclose(axis, entry.axis, rtol=0.0, atol=UNCHANGED):
+        if np.allclose(axis, entry.axis, rtol=0.0, atol=_UNCHANGED):
             return
         if element is None:
             self.edits.add(entry.element, [f'<axis xyz="{numbers(axis)}"/>'])
@@ -260,7 +260,7 @@ class _Update:
         self._write(mass_element, "value", [float(mass_element.attributes["value"])], [mass])
         angles = [0.0] * 3
         if origin is None:
-            if np.abs(centre).max() > UNCHANGED:
+            if np.abs(centre).max() > _UNCHANGED:
                 self.edits.add(holder, [origin_tag(_translation(centre))])
         else:
             angles = [exact_angle(angle) for angle in _floats(origin, "rpy")]
@@ -274,7 +274,7 @@ class _Update:
         scale = float(np.abs(local).max())
         for key, (j, k) in INERTIA_ATTRIBUTES.items():
             before = float(inertia.attributes.get(key, "0"))
-            if abs(local[j, k] - before) > UNCHANGED * scale:
+            if abs(local[j, k] - before) > _UNCHANGED * scale:
                 self.edits.set(inertia, key, repr(float(local[j, k])))
 
     def _dynamics(self, i: int) -> None:
@@ -301,7 +301,7 @@ class _Update:
     ) -> None:
         """Set an attribute of numbers unless they are the ones already there."""
         scale = max(float(np.abs(np.asarray(new)).max()), 1e-3)
-        if np.abs(np.asarray(new) - np.asarray(old)).max() > UNCHANGED * scale:
+        if np.abs(np.asarray(new) - np.asarray(old)).max() > _UNCHANGED * scale:
             self.edits.set(element, key, numbers(new))
 
 
@@ -336,4 +336,4 @@ def _off_axis(joint: Joint) -> FloatArray:
     B = _after(joint)
     p = B[:3, 3].copy()
     p[joint.transforms[joint.variable_index].motion.axis] = 0.0
-    return B[:3, :3].T @ p if np.abs(p).max() > UNCHANGED else np.zeros(3)
+    return B[:3, :3].T @ p if np.abs(p).max() > _UNCHANGED else np.zeros(3)

@@ -17,7 +17,7 @@ from armid.robot.urdf.update import updated_urdf
 
 __all__ = ["new_urdf", "updated_urdf"]
 
-SAME = 1e-12
+_SAME = 1e-12
 """Entries of two homogeneous matrices closer than this are the same pose up to round-off."""
 
 
@@ -53,11 +53,11 @@ def _frames(robot: Robot, T_urdf_link: list[FloatArray], used: set[str]) -> list
     wanted = [
         (f"{names[i]}_frame", names[i], T)
         for i, T in enumerate(T_urdf_link)
-        if not np.allclose(T, np.eye(4), rtol=0.0, atol=SAME)
+        if not np.allclose(T, np.eye(4), rtol=0.0, atol=_SAME)
     ]
     for frame in robot.frames:
         T = T_urdf_link[frame.link] @ frame.T_link_frame
-        if frame.name != names[frame.link] or not np.allclose(T, np.eye(4), rtol=0.0, atol=SAME):
+        if frame.name != names[frame.link] or not np.allclose(T, np.eye(4), rtol=0.0, atol=_SAME):
             wanted.append((frame.name, names[frame.link], T))
     lines: list[str] = []
     for wish, parent, T in wanted:

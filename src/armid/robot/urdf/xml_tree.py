@@ -12,11 +12,11 @@ from xml.parsers import expat
 
 from armid.errors import RobotError
 
-MAX_BYTES = 20_000_000
+_MAX_BYTES = 20_000_000
 """The largest published URDFs are below 2 MB."""
-MAX_DEPTH = 64
+_MAX_DEPTH = 64
 """A URDF needs six levels; Gazebo extensions about ten."""
-MAX_ELEMENTS = 200_000
+_MAX_ELEMENTS = 200_000
 """Bounds the memory a hostile file can take."""
 
 _DECLARED = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([A-Za-z0-9._-]+)[\"']")
@@ -73,8 +73,8 @@ def parse_xml(text: str, where: str) -> XmlElement:
     if not text.strip():
         raise RobotError(where, "empty file")
     data = text.encode("utf-8", "replace")
-    if len(data) > MAX_BYTES:
-        raise RobotError(where, f"larger than {MAX_BYTES} bytes", "is this a robot description?")
+    if len(data) > _MAX_BYTES:
+        raise RobotError(where, f"larger than {_MAX_BYTES} bytes", "is this a robot description?")
     return _Builder(data, where).build()
 
 
@@ -108,9 +108,9 @@ class _Builder:
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         self.count += 1
         line = self.parser.CurrentLineNumber
-        if len(self.stack) >= MAX_DEPTH or self.count > MAX_ELEMENTS:
-            deep = len(self.stack) >= MAX_DEPTH
-            problem = "nested too deeply" if deep else f"too many elements, more than {MAX_ELEMENTS}"
+        if len(self.stack) >= _MAX_DEPTH or self.count > _MAX_ELEMENTS:
+            deep = len(self.stack) >= _MAX_DEPTH
+            problem = "nested too deeply" if deep else f"too many elements, more than {_MAX_ELEMENTS}"
             raise RobotError(f"{self.where}, line {line}", problem, "a URDF needs six levels" if deep else "one robot?")
         start = self.parser.CurrentByteIndex
         element = XmlElement(

@@ -17,10 +17,10 @@ from armid.robot.robot import Robot
 from armid.simulation.tracker import TrackedPoses, Tracker, track_poses
 from armid.studies.kinematics.misbuilt import Misbuilt, beside
 
-FRESH = 200
+_FRESH = 200
 """Poses at which the calibrated arm is compared with the real one."""
 
-TRACKED = "led_fixture"
+_TRACKED = "led_fixture"
 """The frame the instrument of [Kolyubin2017] tracks, where a description has it."""
 
 
@@ -55,7 +55,7 @@ def kinematic_step(
         position_noise, orientation_noise: of the tracker, per axis [m, rad].
         seed: of poses and noise.
     """
-    frame = TRACKED if any(f.name == TRACKED for f in nominal.frames) else None
+    frame = _TRACKED if any(f.name == _TRACKED for f in nominal.frames) else None
     settings = PoseSettings(count=count, frame=frame, method=PoseMethod.EXCHANGE, transitions=False)
     design = design_poses(nominal, Purpose.CALIBRATION, settings, seed=seed)
     tracker = Tracker(beside(), np.linalg.inv(nominal.tip.T_link_frame) @ real.T_link_target)
@@ -65,7 +65,7 @@ def kinematic_step(
     lower, upper = nominal.limit("lower"), nominal.limit("upper")
     span = np.where(np.isfinite(upper - lower), upper - lower, 0.0)
     fresh = np.where(np.isfinite(lower), lower, 0.0) + span * np.random.default_rng([seed, 7]).random(
-        (FRESH, len(span))
+        (_FRESH, len(span))
     )
     truth = track_poses(real.robot, fresh, tracker).T_tracker_target
     before, after = (_errors(calibration, values, fresh, truth) for values in _solutions(calibration))

@@ -26,7 +26,7 @@ from armid.studies.kinematics.estimates import Case
 from armid.studies.kinematics.misbuilt import Misbuilt
 from armid.studies.kinematics.motions import StudyMotion
 
-FORMAT = "armid-study/1"
+_FORMAT = "armid-study/1"
 TABLE = "study.json"
 
 
@@ -163,7 +163,7 @@ class Study(Outcome):
     def as_dict(self) -> dict[str, Any]:
         k = self.kinematics
         return {
-            "format": FORMAT,
+            "format": _FORMAT,
             "robot": self.robot.name,
             "deviations": self.real.origin,
             "base_parameters": len(self.base),

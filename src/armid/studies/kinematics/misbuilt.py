@@ -22,7 +22,7 @@ from armid.robot.robot import Robot
 
 PUBLISHED_ARM = "lwr4plus"
 
-PUBLISHED: dict[str, tuple[float, float, float, float]] = {
+_PUBLISHED: dict[str, tuple[float, float, float, float]] = {
     "link2": (1.2e-4, -3e-4, -4.2e-3, 3.9e-5),
     "link3": (6.1e-4, -3e-4, -9.8e-3, -1e-4),
     "link4": (1.4e-4, 1.1e-3, -6.5e-3, 2.6e-4),
@@ -32,16 +32,16 @@ PUBLISHED: dict[str, tuple[float, float, float, float]] = {
 }
 """Calibrated minus nominal alpha [rad], a [m], theta [rad], d [m] of frames 2 to 7, [Kolyubin2017] table 2."""
 
-FIXTURE = (5.3e-4, -0.0002, 0.7859, 0.0911)
+_FIXTURE = (5.3e-4, -0.0002, 0.7859, 0.0911)
 """The LED fixture as calibrated, the same four of frame 8; [Kolyubin2017] table 2."""
 
-OTHER_TARGET = (0.0, 0.04, 0.8, 0.1)
+_OTHER_TARGET = (0.0, 0.04, 0.8, 0.1)
 """Where the target sits on any other arm's last link."""
 
-USUAL = Tolerances(length=6e-4, angle=4e-4, offset=5e-3, offset_length=6e-4)
+_USUAL = Tolerances(length=6e-4, angle=4e-4, offset=5e-3, offset_length=6e-4)
 """Root mean square of the deviations of table 2, for arms nobody has published any for."""
 
-ERRORS = ErrorModel(UnknownGeometry.HAYATI, frozenset({Term.OFFSET}))
+_ERRORS = ErrorModel(UnknownGeometry.HAYATI, frozenset({Term.OFFSET}))
 """Denavit-Hartenberg constants of every link; the model of [Kolyubin2017] wherever no two axes are parallel."""
 
 
@@ -81,13 +81,15 @@ def misbuilt(nominal: Robot, correction: Path | None, rng: np.random.Generator) 
 
 def _published_arm(nominal: Robot) -> Misbuilt:
     """The LWR4+ of [Kolyubin2017]: table 2 without its camera rows, which are no manufacturing deviations."""
-    model = kinematic_model(nominal, ERRORS, setups={}, targets={})
+    model = kinematic_model(nominal, _ERRORS, setups={}, targets={})
     values = np.zeros(len(model.parameters))
-    for link, row in PUBLISHED.items():
+    for link, row in _PUBLISHED.items():
         for label, value in zip(("alpha", "a", "theta", "d"), row, strict=True):
             values[model.index(f"{link}.{label}")] = value
     origin = "deviations of frames 2 to 8 as published ([Kolyubin2017] table 2)"
-    return Misbuilt(robot=calibrated_robot(model, values), errors=ERRORS, T_link_target=target(FIXTURE), origin=origin)
+    return Misbuilt(
+        robot=calibrated_robot(model, values), errors=_ERRORS, T_link_target=target(_FIXTURE), origin=origin
+    )
 
 
 def _drawn_arm(nominal: Robot, rng: np.random.Generator) -> Misbuilt:
@@ -96,7 +98,7 @@ def _drawn_arm(nominal: Robot, rng: np.random.Generator) -> Misbuilt:
     The first joint stays where the base is and the last zero where the target is: no measurement of the target tells
     them from the frames of sensor and target.
     """
-    errors = ErrorModel(ERRORS.geometry, ERRORS.terms, tolerances=USUAL)
+    errors = ErrorModel(_ERRORS.geometry, _ERRORS.terms, tolerances=_USUAL)
     model = kinematic_model(nominal, errors, setups={}, targets={})
     values = model.tolerances * rng.standard_normal(len(model.parameters))
     last = f"link{nominal.n_joints}."
@@ -107,7 +109,7 @@ def _drawn_arm(nominal: Robot, rng: np.random.Generator) -> Misbuilt:
         assert parameter.kind in (OwnerKind.LINK, OwnerKind.JOINT)
     origin = "deviations drawn at random: 0.6 mm, 0.4 mrad between axes, 5 mrad of joint zeros (standard deviations)"
     return Misbuilt(
-        robot=calibrated_robot(model, values), errors=ERRORS, T_link_target=target(OTHER_TARGET), origin=origin
+        robot=calibrated_robot(model, values), errors=_ERRORS, T_link_target=target(_OTHER_TARGET), origin=origin
     )
 
 
@@ -115,12 +117,14 @@ def _from_correction(nominal: Robot, path: Path) -> Misbuilt:
     """The arm a calibration found, taken as the real one."""
     found = read_correction(path, nominal)
     frames = list(found.model.targets.values())
-    T = frame_matrix(frames[0], found.values) if frames else target(OTHER_TARGET)
+    T = frame_matrix(frames[0], found.values) if frames else target(_OTHER_TARGET)
     notes: tuple[Note, ...] = ()
     if found.encoder_terms:
         text = f"encoder errors are not simulated: {', '.join(found.encoder_terms)}"
         notes = (Note("encoders-perfect", Severity.INFO, text),)
-    return Misbuilt(robot=found.robot, errors=ERRORS, T_link_target=T, origin=f"deviations of {path.name}", notes=notes)
+    return Misbuilt(
+        robot=found.robot, errors=_ERRORS, T_link_target=T, origin=f"deviations of {path.name}", notes=notes
+    )
 
 
 def target(numbers: tuple[float, float, float, float]) -> FloatArray:

@@ -30,14 +30,14 @@ WAYPOINTS, OPTIMISED = "random way-points", "optimised motion"
 DESIGN_EFFECTS = Effects(viscous=True, coulomb=True)
 """What the condition number of a motion is about: links and joint friction. Drives see the same velocities."""
 
-MOST_POINTS = 400
-MOST_TRIES = 2000
+_MOST_POINTS = 400
+_MOST_TRIES = 2000
 """Random poses tried for the next way-point before a cell counts as too narrow."""
 
-SLOWER = 0.85
+_SLOWER = 0.85
 """Factor on the accelerations of a motion that asks for too much torque."""
 
-CHECK_HZ = 100.0
+_CHECK_HZ = 100.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,17 +88,19 @@ def random_points(room: Room, seconds: float, rng: np.random.Generator) -> Trape
         motion = _through(room, points)
         if motion.duration >= seconds:
             return _shorten(room, points, seconds)
-        if len(points) >= MOST_POINTS:
-            raise InfeasibleError(f"{MOST_POINTS} way-points take {motion.duration:.3g} s, {seconds:g} s are asked for")
+        if len(points) >= _MOST_POINTS:
+            raise InfeasibleError(
+                f"{_MOST_POINTS} way-points take {motion.duration:.3g} s, {seconds:g} s are asked for"
+            )
 
 
 def _free_pose(room: Room, before: FloatArray | None, rng: np.random.Generator) -> FloatArray:
     """A random pose that can be reached straight from the one before."""
-    for _ in range(MOST_TRIES):
+    for _ in range(_MOST_TRIES):
         pose = rng.uniform(room.limits.lower, room.limits.upper)
         if room.scene.is_free(pose)[0] and (before is None or edge_is_free(room.scene, before, pose)):
             return pose
-    raise InfeasibleError(f"none of {MOST_TRIES} random poses of {room.robot.name} can be reached without a collision")
+    raise InfeasibleError(f"none of {_MOST_TRIES} random poses of {room.robot.name} can be reached without a collision")
 
 
 def _through(room: Room, points: list[FloatArray], ease: float = 1.0) -> TrapezoidalTrajectory:
@@ -112,7 +114,7 @@ def _shorten(room: Room, points: list[FloatArray], seconds: float) -> Trapezoida
     """The motion cut to length within its torque limits: slower accelerations while it asks for too much."""
     ease = 1.0
     while _torque_usage(room, _through(room, points, ease)) > 1.0:
-        ease *= SLOWER
+        ease *= _SLOWER
     while _through(room, points[:-1], ease).duration >= seconds:
         points = points[:-1]
     low, high = 0.0, 1.0
@@ -131,7 +133,7 @@ def _part_way(points: list[FloatArray], share: float) -> list[FloatArray]:
 
 def _torque_usage(room: Room, motion: Trajectory) -> float:
     """Largest share of a torque limit that the described arm needs."""
-    x = np.hstack(motion.sample(grid(motion.duration, CHECK_HZ)))
+    x = np.hstack(motion.sample(grid(motion.duration, _CHECK_HZ)))
     return float((np.abs(evaluate_rows(NominalTorque(room.robot), x)[:, :, 0]) / room.limits.torque).max())
 
 

@@ -21,27 +21,27 @@ from armid.simulation.sensors import typical_sensors
 SENSED_FRICTION = 0.5
 """Share of friction on the links' side of the torque sensors: the rest is in the drives, as model 2 assumes."""
 
-RATE_HZ = 500.0
+_RATE_HZ = 500.0
 """Of controller, integration and log: fifty samples per period of the low-pass."""
 
-PAYLOAD_CENTRE = (0.05, 0.03, 0.16)
+_PAYLOAD_CENTRE = (0.05, 0.03, 0.16)
 """[m] in the last link's frame: beside the last axis, so that its inertia shows."""
 
-PAYLOAD_SIZE = 0.12
+_PAYLOAD_SIZE = 0.12
 """[m] Edge of the cube that the payload is."""
 
 
 def payload_body(mass: float) -> FloatArray:
     """Ten standard parameters of the payload in the last link's frame."""
-    inertia = mass * PAYLOAD_SIZE**2 / 6.0 * np.eye(3)
-    return from_centre_of_mass(mass, np.array(PAYLOAD_CENTRE), inertia)
+    inertia = mass * _PAYLOAD_SIZE**2 / 6.0 * np.eye(3)
+    return from_centre_of_mass(mass, np.array(_PAYLOAD_CENTRE), inertia)
 
 
 def carry_out(
     nominal: Robot, specimen: Robot, motion: Trajectory, payloads: Sequence[FloatArray | None]
 ) -> tuple[SimulatedRun, ...]:
     """The motion once with every payload; the controller believes in the described arm."""
-    plain = Physics(step=1.0 / RATE_HZ, control_rate_hz=RATE_HZ, sensed_friction=SENSED_FRICTION)
+    plain = Physics(step=1.0 / _RATE_HZ, control_rate_hz=_RATE_HZ, sensed_friction=SENSED_FRICTION)
     return tuple(run_motion(specimen, motion, physics=replace(plain, payload=p), declared=nominal) for p in payloads)
 
 

@@ -38,11 +38,11 @@ from armid.studies.kinematics.recordings import SENSED_FRICTION, carry_out, payl
 from armid.threads import one_blas_thread
 from armid.words import choice
 
-PUBLISHED_PAYLOAD = 3.28
+_PUBLISHED_PAYLOAD = 3.28
 """[kg] of [Kolyubin2017] section 4.5."""
 
 NOMINAL, CALIBRATED = "nominal kinematics", "calibrated kinematics"
-MOTION_LABELS = ("RP", "OT")
+_MOTION_LABELS = ("RP", "OT")
 
 Progress = Callable[[str, float], None]
 """(what is being done, share of the work done before it)."""
@@ -152,7 +152,7 @@ def run_study(robot: Robot, settings: StudySettings, *, progress: Progress = lam
     beliefs = (Belief(NOMINAL, NOMINAL_LABEL, robot), Belief(CALIBRATED, "ID", kinematics.calibration.robot))
     cases: list[Case] = []
     for belief in beliefs:
-        for kind, label, samples in zip(motions, MOTION_LABELS, recordings, strict=True):
+        for kind, label, samples in zip(motions, _MOTION_LABELS, recordings, strict=True):
             progress(f"identifying: {belief.name}, {kind[0].name}", 0.7 + 0.075 * len(cases))
             cases.append(identify_case(belief, (kind[0].name, label), base, effects, samples, held_out))
     truth = _true_values(specimen, payloads[-1], base, effects)
@@ -190,7 +190,7 @@ def payloads_of(robot: Robot, settings: StudySettings) -> tuple[FloatArray | Non
     """What the runs carry: nothing, and the payload if there is one."""
     mass = settings.payload
     if mass is None:
-        mass = PUBLISHED_PAYLOAD if robot.source.path == f"catalogue:{PUBLISHED_ARM}" else 0.0
+        mass = _PUBLISHED_PAYLOAD if robot.source.path == f"catalogue:{PUBLISHED_ARM}" else 0.0
     return (None, payload_body(mass)) if mass > 0.0 else (None,)
 
 
@@ -215,7 +215,7 @@ def _compared_motions(
             settings.seconds,
             starts=settings.starts,
             harmonics=settings.harmonics,
-            seed=settings.seed + STRIDE * k,
+            seed=settings.seed + _STRIDE * k,
         )
         best.append(found)
     progress("drawing random way-points", 0.35)
@@ -223,7 +223,7 @@ def _compared_motions(
     return tuple(waypoint_motion(room, seconds, [settings.seed, k]) for k in range(settings.motions)), tuple(best)
 
 
-STRIDE = 1000
+_STRIDE = 1000
 """Between seeds of the searches of one study, so that studies with neighbouring seeds share none."""
 
 
@@ -252,7 +252,7 @@ def _all_recordings(
     return out, record_runs(robot, runs, settings.cutoff, [settings.seed, len(motions)])
 
 
-HELD_OUT_HARMONICS = 5
+_HELD_OUT_HARMONICS = 5
 
 
 def _held_out_motion(room: Room, settings: StudySettings) -> Trajectory:
@@ -261,8 +261,8 @@ def _held_out_motion(room: Room, settings: StudySettings) -> Trajectory:
     It never rests. At rest a joint sticks with any friction up to the Coulomb torque, which no model here predicts and
     which would hide what kinematics and excitation change.
     """
-    seed = settings.seed + STRIDE * (settings.motions + 1)
-    return optimised_motion(room, settings.seconds, starts=1, harmonics=HELD_OUT_HARMONICS, seed=seed).trajectory
+    seed = settings.seed + _STRIDE * (settings.motions + 1)
+    return optimised_motion(room, settings.seconds, starts=1, harmonics=_HELD_OUT_HARMONICS, seed=seed).trajectory
 
 
 def _true_values(specimen: Robot, payload: FloatArray | None, base: BaseParameters, effects: Effects) -> FloatArray:
