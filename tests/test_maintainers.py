@@ -217,7 +217,7 @@ def test_house_counts_a_small_tree(house, tmp_path: Path) -> None:
         "one/__init__.py": "",
         "one/a.py": "LIMIT = 1.0\nclass A: ...\ndef helper(): ...\ndef _own(): ...\n",
         "two/b.py": "from armid.one.a import A\nclass A: ...\ndef run():\n    return A(1, 2, 3, 4, 5, 6)  # fmt: skip\n",
-        "cli/run.py": "def register(app): ...\n\n\ndef f():\n    from armid.two.b import run\n",
+        "cli/run.py": "def run(app): ...\n\n\ndef f():\n    from armid.two.b import run\n",
         "cli/options.py": "\n" * 50,
     }.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
