@@ -31,7 +31,7 @@ from armid.simulation import (
     Physics,
     Tracker,
     measure,
-    simulate,
+    run_motion,
     track_poses,
     typical_sensors,
     write_log,
@@ -85,7 +85,9 @@ def shown_by_encoders(real, q):
 
 def recorded(nominal, real, seed, path, *, encoders):
     """A log of the real arm, with or without errors of its encoders."""
-    motion = simulate(real, fourier(nominal, seed), declared=nominal, physics=Physics(step=2e-3, control_rate_hz=500.0))
+    motion = run_motion(
+        real, fourier(nominal, seed), declared=nominal, physics=Physics(step=2e-3, control_rate_hz=500.0)
+    )
     sensors = typical_sensors(0.2 * nominal.limit("torque"))
     sensors = replace(sensors, torque=replace(sensors.torque, saturation=np.inf))
     log = measure(motion, replace(sensors, motor=None), declared=nominal, seed=seed)

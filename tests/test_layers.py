@@ -38,7 +38,7 @@ FOUNDATIONS = {
     "kernels": "parameters robot recursion",
     "signals": "kernels",
     "kinematics": "parameters robot recursion kernels",
-    "rows": "parameters robot signals recursion kernels kinematics",
+    "rows": "parameters robot recursion kernels signals kinematics",
     "information": "kernels",
     "motions": "robot kernels",
     "scene": "robot kernels motions",
@@ -46,9 +46,9 @@ FOUNDATIONS = {
     "logs": ("parameters robot signals kinematics logs.readers logs.mapping logs.health logs.conditioning"),
     "logs.readers": "",
     "logs.mapping": "logs logs.readers",
-    "logs.health": "parameters robot signals kernels logs logs.conditioning",
+    "logs.health": "parameters robot kernels signals logs logs.conditioning",
     "logs.conditioning": "robot signals logs logs.health",
-    "estimation": "parameters robot signals recursion kernels rows information identifiability logs",
+    "estimation": "parameters robot recursion kernels signals rows information identifiability logs",
     "estimation.recursive": "kernels information identifiability estimation",
     "consistency": "parameters robot kernels information estimation",
 }
@@ -63,7 +63,7 @@ QUESTIONS = {
     "calibration": ("parameters robot robot.urdf kernels kinematics rows information identifiability estimation"),
     "design": "parameters robot kernels rows motions scene identifiability",
     "payload": (
-        "parameters robot signals kernels rows information identifiability logs logs.conditioning "
+        "parameters robot kernels signals rows information identifiability logs logs.conditioning "
         "estimation estimation.recursive consistency identification"
     ),
     "online": ("parameters robot signals rows identifiability estimation estimation.recursive identification"),
@@ -76,7 +76,7 @@ QUESTIONS = {
         "parameters robot kernels rows information motions identifiability logs logs.conditioning "
         "estimation identification"
     ),
-    "transmission": "parameters robot signals kernels rows identifiability logs identification",
+    "transmission": "parameters robot kernels signals rows identifiability logs identification",
     "planning": ("parameters robot kernels kinematics rows motions scene identifiability identification"),
     "simulation": "parameters robot rows motions logs",
 }

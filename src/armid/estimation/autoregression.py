@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from armid.arrays import FloatArray, read_only
+from armid.signals.recursive import LANES, filter_packs, packed, unpacked
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,52 +58,49 @@ def impulse_response(coefficients: FloatArray, *, tolerance: float = 1e-6, longe
     while True:
         pulse = np.zeros((count, 1))
         pulse[0] = 1.0
-        h = recursive_filter(coefficients, pulse, np.zeros((max(len(coefficients) - 1, 1), 1)))[0][:, 0]
+        h = recursive_filter(coefficients, pulse)[0][:, 0]
         if count >= longest or np.abs(h[-count // 4 :]).max() < tolerance * np.abs(h).max():
             return h
         count *= 4
 
 
-_BLOCK = 64
-"""Samples that the recursion takes at once: small matrix products instead of one step per sample."""
+_STABLE = 1.0 - 1e-12
+"""Largest radius of a pole: those of a fitted model lie inside the unit circle, but rounding may leave one on its edge."""
 
 
-def recursive_filter(coefficients: FloatArray, x: FloatArray, state: FloatArray) -> tuple[FloatArray, FloatArray]:
+def recursive_filter(
+    coefficients: FloatArray, x: FloatArray, state: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray | None]:
     """Columns of x through 1 / a(z), and the state afterwards.
 
-    Within a block y = H (x - P y_before): H holds the impulse response, P what earlier outputs still say.
+    As a cascade of second-order sections: the expanded polynomial of a slow, high-order model amplifies rounding until the
+    recursion diverges, its pairs of poles do not.
 
     Args:
         coefficients: (1, a_1, ..., a_m).
         x: shape [n, k].
-        state: the last outputs, the newest last, shape [max(m, 1), k]; zero at the start.
+        state: of an earlier call on the samples before; None at the start.
     """
-    m = len(coefficients) - 1
-    if m == 0 or len(x) == 0:
+    if len(coefficients) == 1 or len(x) == 0:
         return x, state
-    H, P = _block_matrices(coefficients)
-    out, before = np.empty(x.shape), state
-    for start in range(0, len(x), _BLOCK):
-        part = x[start : start + _BLOCK]
-        n = len(part)
-        out[start : start + n] = H[:n, :n] @ (part - P[:n] @ before)
-        before = out[start : start + n][-m:] if n >= m else np.vstack([before, out[start : start + n]])[-m:]
-    return out, np.array(before)
+    sections = _sections(coefficients)
+    packs = packed(x)
+    after = np.zeros((len(packs), len(sections), 2, LANES)) if state is None else np.array(state)
+    filter_packs(packs, sections, state=after)
+    return unpacked(packs, x.shape[1]), after
 
 
-def _block_matrices(coefficients: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Lower triangular impulse response, shape [BLOCK, BLOCK], and weights of the m outputs before, shape [BLOCK, m]."""
-    m = len(coefficients) - 1
-    h = np.zeros(_BLOCK)
-    h[0] = 1.0
-    for i in range(1, _BLOCK):
-        past = h[max(i - m, 0) : i][::-1]
-        h[i] = -float(coefficients[1 : len(past) + 1] @ past)
-    lag = np.subtract.outer(np.arange(_BLOCK), np.arange(_BLOCK))
-    P = np.zeros((_BLOCK, m))
-    for i in range(min(_BLOCK, m)):
-        P[i, i:] = coefficients[:i:-1][: m - i]
-    return np.where(lag >= 0, h[np.maximum(lag, 0)], 0.0), P
+def _sections(coefficients: FloatArray) -> FloatArray:
+    """1 / a(z) as rows [1 0 0 1 a1 a2], shape [sections, 6]; the poles nearest the unit circle come last."""
+    roots = np.roots(coefficients)
+    roots *= np.minimum(1.0, _STABLE / np.maximum(np.abs(roots), 1e-300))
+    upper, real = roots[roots.imag > 0.0], np.sort(roots[roots.imag == 0.0].real)
+    real = np.append(real, [0.0] * (len(real) % 2)).reshape(-1, 2)
+    a1 = np.concatenate([-2.0 * upper.real, -real.sum(axis=1)])
+    a2 = np.concatenate([np.abs(upper) ** 2, real.prod(axis=1)])
+    one, none = np.ones(len(a1)), np.zeros(len(a1))
+    order = np.argsort(np.abs(a2), kind="stable")
+    return np.stack([one, none, none, one, a1, a2], axis=1)[order]
 
 
 def fit_autoregression(segments: Sequence[FloatArray], *, max_order: int) -> Autoregression:

@@ -233,7 +233,7 @@ def _filtered_meats(estimate: Estimate, runs: Sequence[Run], noise: NoiseModel) 
     root = np.linalg.cholesky(noise.correlation + 1e-9 * np.eye(len(models)))
     ringing = np.zeros((max(response_length(model) for model in models), len(models), r))
 
-    def add(rows: FloatArray, state: list[FloatArray], size: FloatArray) -> None:
+    def add(rows: FloatArray, state: list[FloatArray | None], size: FloatArray) -> None:
         """Filters rows in place, from the last sample to the first, and adds their products."""
         nonlocal full
         for c, model in enumerate(models):
@@ -244,7 +244,7 @@ def _filtered_meats(estimate: Estimate, runs: Sequence[Run], noise: NoiseModel) 
         mixed = np.einsum("cd,ncr->ndr", root, rows).reshape(-1, r)
         full += mixed.T @ mixed
 
-    state: list[FloatArray] = []
+    state: list[FloatArray | None] = []
     continued = False
     for run in reversed(runs):
         size = noise.sizes(run)
@@ -252,7 +252,7 @@ def _filtered_meats(estimate: Estimate, runs: Sequence[Run], noise: NoiseModel) 
         starts_at = {start for start, _ in run.segments} - ({0} if run.continues else set())
         for part, ends, A in run.blocks(backward=True):
             if ends and not (continued and part.stop == len(run)):
-                state = [np.zeros((max(model.order, 1), r)) for model in models]
+                state = [None] * len(models)
             add(A[::-1, :, columns] / weight, state, size[part][::-1])
             if part.start in starts_at:
                 # Innovations from before the recording still sound in its first samples.

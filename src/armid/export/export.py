@@ -113,7 +113,7 @@ def export_result(
     return Export(files, result.verdict, (*_not_in_format(robot, target), *lost), reloads)
 
 
-def _export_file(result: Result, path: Path, *, force: bool = False) -> Export:
+def export_file(result: Result, path: Path, *, force: bool = False) -> Export:
     """Writes an identified arm to a file whose suffix tells the format.
 
     Args:

@@ -31,7 +31,7 @@ _MOST_ON_MAP = 2000
 """Points of the map; more only hide each other."""
 
 
-def _calibration_report(calibration: Calibration) -> Report:
+def calibration_report(calibration: Calibration) -> Report:
     """Everything the page of a calibration shows."""
     sections = [_error_section(calibration), _map_section(calibration), _parameter_section(calibration)]
     if calibration.enough:
@@ -46,7 +46,7 @@ def _calibration_report(calibration: Calibration) -> Report:
     )
 
 
-def _stored_report(calibration: StoredCalibration) -> Report:
+def stored_report(calibration: StoredCalibration) -> Report:
     """The page of a calibration read from its folder: what does not need the measurements."""
     rows = tuple(
         (p.name, *_scaled(p.value, p.standard_deviation, p.tolerance, p.unit))
@@ -85,7 +85,7 @@ def _stored_bars(calibration: StoredCalibration) -> list[Block]:
     return out
 
 
-def _compensation_report(compensation: Compensation) -> Report:
+def compensation_report(compensation: Compensation) -> Report:
     """The page of compensated targets: how far joints had to move, and what is left."""
     change = np.abs(compensation.q - compensation.wanted.q)
     figures = tuple(

@@ -42,7 +42,7 @@ def design_report(design: Design) -> Report:
     )
 
 
-def _sequential_report(plan: SequentialDesign) -> Report:
+def sequential_report(plan: SequentialDesign) -> Report:
     """The experiments of a plan, each with the motion of the joints that move in it."""
     sections = [Section("plan", "The experiments", plan._tables())]
     for k, stage in enumerate(plan.stages, start=1):

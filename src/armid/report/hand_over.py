@@ -13,7 +13,7 @@ from armid.studies.hand_over import HandOver
 _COLOURS = (plots.ORANGE, plots.BLUE, plots.GREEN)
 
 
-def _hand_over_report(handed: HandOver) -> Report:
+def hand_over_report(handed: HandOver) -> Report:
     """What calibrated kinematics and the direction of gravity changed ([Kolyubin2017] fig. 7).
 
     Args:

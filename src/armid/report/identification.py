@@ -50,7 +50,7 @@ def identification_report(result: Result) -> Report:
     )
 
 
-def _validation_report(answer: Validation) -> Report:
+def validation_report(answer: Validation) -> Report:
     """How a stored result does on other motion: errors per joint and every condition."""
     joints = tuple(
         (

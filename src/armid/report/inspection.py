@@ -11,7 +11,7 @@ from armid.page import Block, Cell, Figure, Paragraph, Report, Section, Table
 from armid.report import plots
 
 
-def _inspection_report(found: Inspection) -> Report:
+def inspection_report(found: Inspection) -> Report:
     """Sections: regroupings, categories, the rank decision, and what a motion excites."""
     sections = [
         Section("base", "Base parameters", (found.regrouping_table(), *_notes(found))),

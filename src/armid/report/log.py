@@ -22,7 +22,7 @@ _FIGURES = {
 """Channels that are drawn, with the name of the figure and the title of its axis."""
 
 
-def _log_page(log: Log) -> Report:
+def log_page(log: Log) -> Report:
     """Everything the page shows."""
     sections = [_findings(log), _channels(log), Section("ranges", "Ranges", tuple(log._tables()))]
     return Report(

@@ -8,7 +8,7 @@ from armid.report.judged import judged_page
 from armid.report.plots import BLUE, axes, short
 
 
-def _online_page(state: OnlineState) -> Report:
+def online_page(state: OnlineState) -> Report:
     """Present values with their intervals."""
     rows = state.parameters
     points = {

@@ -10,7 +10,7 @@ from armid.report.judged import judged_page
 from armid.report.plots import BLUE, axes, short
 
 
-def _payload_page(load: Payload) -> Report:
+def payload_page(load: Payload) -> Report:
     """Numbers with intervals, and the texts for three makers' controllers."""
     rows = list(load.parameters)
     figures = (

@@ -12,7 +12,7 @@ from armid.page import Cell, Figure, Paragraph, Report, Section, Table
 from armid.report.plots import BLUE, COLOURS, axes, points, short
 
 
-def _poses_report(design: PoseDesign) -> Report:
+def poses_report(design: PoseDesign) -> Report:
     """Everything the page shows."""
     sections = [
         Section("summary", "The choice", (*design._tables(), _methods(design))),

@@ -26,7 +26,7 @@ _PANEL = 150
 _JOINT_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#888888", "#000000")
 
 
-def _recovery_page(found: Recovery) -> Report:
+def recovery_page(found: Recovery) -> Report:
     """Everything the page shows."""
     sections = [_joints_section(found), _coefficients_section(found)]
     if found.along is not None:
@@ -39,7 +39,7 @@ def _recovery_page(found: Recovery) -> Report:
     return judged_page(found, title, f"{poses}, {found.free} base parameters", *sections)
 
 
-def _poses_page(plan: PosesToRead) -> Report:
+def poses_page(plan: PosesToRead) -> Report:
     """Where the poses lie."""
     points = [
         {

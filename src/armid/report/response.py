@@ -13,7 +13,7 @@ from armid.response.campaign import SweepCampaign, accuracy_tables, motions_tabl
 from armid.response.sweep import Sweep, axes_table, parameters_table
 
 
-def _sweep_page(found: Sweep) -> Report:
+def sweep_page(found: Sweep) -> Report:
     """Every measurement, its response line by line, and the parameters of all together."""
     blocks: list[Block] = [axes_table(found), _inertia_figure(found)]
     if any(m.lines for m in found.axes):
@@ -77,7 +77,7 @@ def _predictions_table(found: Sweep) -> Table:
     return Table(header, rows, caption=f"Inertia over {len(found.predictions)} poses [kg m^2 or kg].")
 
 
-def _campaign_page(campaign: SweepCampaign) -> Report:
+def campaign_page(campaign: SweepCampaign) -> Report:
     """What will be measured, and how well it will predict."""
     blocks: tuple[Block, ...] = (motions_table(campaign), *accuracy_tables(campaign), _deviations_figure(campaign))
     title = f"{campaign.robot.name}: motions for frequency responses"

@@ -8,7 +8,7 @@ from armid.report.plots import BLUE, ORANGE, axes, short
 from armid.sequential.sequential import Sequential, changes_table, parameters_table, stages_table
 
 
-def _sequential_page(found: Sequential) -> Report:
+def sequential_page(found: Sequential) -> Report:
     """Stages, base parameters, and what no torque notices."""
     sections = [
         Section("stages", "Stages", (stages_table(found.stages), _stages_figure(found))),

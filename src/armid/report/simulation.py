@@ -18,7 +18,7 @@ _SHOWN = {
 """Channels of the log that are drawn, with their axis."""
 
 
-def _simulation_report(simulation: Simulation) -> Report:
+def simulation_report(simulation: Simulation) -> Report:
     """Everything the page shows."""
     sections = [Section("summary", "The runs", (Paragraph(simulation._heading()), *simulation._tables()))]
     if simulation.experiments:

@@ -22,7 +22,7 @@ _LEGEND_AT = {"orientation": "h", "x": 0.0, "xanchor": "left", "y": 1.02, "yanch
 _LEGEND = "CAD: kinematics as described; ID: calibrated. RP: trapezoidal motion through random way-points; OT: optimised motion."
 
 
-def _study_report(study: Study) -> Report:
+def study_report(study: Study) -> Report:
     """What calibrated kinematics and an optimised motion do to the dynamic parameters, [Kolyubin2017] figs. 6 and 7.
 
     Args:

@@ -9,7 +9,7 @@ from armid.transmission.one_sensor import OneSensorJoint
 from armid.transmission.transmission import Transmission, joints_table
 
 
-def _transmission_page(found: Transmission) -> Report:
+def transmission_page(found: Transmission) -> Report:
     """Stiffness of every joint with its interval."""
     section = Section("joints", "Joints", (joints_table(found.joints), _stiffness_figure(found)))
     return judged_page(found, f"{found.robot.name}: elastic joints", f"{len(found.joints)} joints", section)

@@ -202,7 +202,7 @@ class Demonstration(Outcome):
         return self.result.save(folder)
 
 
-def _demonstration_page(demonstration: Demonstration) -> Report:
+def demonstration_page(demonstration: Demonstration) -> Report:
     """The page of its result."""
     return identification_report(demonstration.result)
 
