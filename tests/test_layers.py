@@ -98,9 +98,9 @@ OUTSIDE = {
         "estimation identification calibration design simulation"
     ),
     "cli": (
-        "parameters robot kinematics identifiability logs logs.readers identification inspection "
-        "calibration design payload online response recovery sequential transmission planning simulation "
-        "export report studies studies.kinematics"
+        "parameters robot kinematics identifiability logs logs.readers logs.health identification "
+        "inspection calibration design payload online response recovery sequential transmission planning "
+        "simulation export report studies studies.kinematics"
     ),
 }
 """Nobody inside uses them."""

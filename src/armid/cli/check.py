@@ -77,18 +77,13 @@ def check(
 def _show_thresholds(*, as_json: bool) -> None:
     """The tables of thresholds, of logs and of results."""
     from dataclasses import asdict
-    from importlib import import_module
 
+    from armid.identification import thresholds as of_results
+    from armid.logs.health import thresholds as of_logs
     from armid.outcome import text_table
     from armid.thresholds import thresholds_table
 
-    tables = {}
-    for what, room in (("logs", "armid.logs.health.thresholds"), ("results", "armid.identification.thresholds")):
-        try:
-            tables[what] = tuple(import_module(room).THRESHOLDS)
-        except ModuleNotFoundError as error:
-            if error.name != room:
-                raise
+    tables = {"logs": of_logs.THRESHOLDS, "results": of_results.THRESHOLDS}
     for what, found in tables.items():
         typer.echo(text_table(thresholds_table(f"What decides what is said about {what}", found)) + "\n", err=as_json)
     emit({what: [asdict(each) for each in found] for what, found in tables.items()}, as_json=as_json)

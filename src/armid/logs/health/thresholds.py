@@ -206,5 +206,5 @@ LAG_SECONDS = _threshold("lag", 0.005, "s", "a shorter lag does no harm to slow 
 LAG_ERROR_SECONDS = _threshold("lag-error", 0.02, "s", "longer for certain, it spoils inertia and friction")
 LAG_CONFIDENCE = _threshold("lag-confidence", 5.0, "standard deviations", "it must be known so well to be said")
 
-_THRESHOLDS = tuple(_TABLE)
+THRESHOLDS = tuple(_TABLE)
 """The table, in the order of the checks."""
