@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from armid.errors import ArmidError, InputError, UnknownNameError
 from armid.logs import Channel, Clock, Log, ReadOptions, open_log, unchecked_log
 from armid.logs.readers import Layout, open_table
+from armid.logs.readers import npz as npz_reader
 from armid.logs.vocabulary import taken_apart
 from support.recordings import NAMES, arm, motion
 
@@ -603,3 +604,47 @@ def test_arrow_and_line_parsers_agree_after_a_bad_cell(tmp_path, monkeypatch):
     slow = np.concatenate([np.column_stack(list(c.values())) for c in open_table(path, Layout()).chunks(10_000)])
     np.testing.assert_array_equal(fast, slow)
     assert len(fast) == rows
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_a_large_archive_is_streamed_with_the_same_numbers(tmp_path, monkeypatch, save):
+    rng = np.random.default_rng(0)
+    arrays = {
+        "time": np.arange(1000) * 1e-3,
+        "q": rng.normal(size=(1000, 3)),
+        "tau": rng.normal(size=(1000, 3)).astype(np.float32),
+        "mode": np.arange(1000)[:, np.newaxis],
+        "gains": np.ones(3),
+        "joint_names": np.array(["a", "b", "c"]),
+    }
+    save(tmp_path / "log.npz", **arrays)
+    held = npz_reader.open_npz(tmp_path / "log.npz", Layout())
+    monkeypatch.setattr(npz_reader, "HELD_BYTES", 0)
+    streamed = npz_reader.open_npz(tmp_path / "log.npz", Layout())
+    assert isinstance(streamed, npz_reader.StreamedArchive)
+    assert set(streamed.names) == set(held.names) == {"time", "q", "tau", "mode"}
+    (whole,) = held.chunks(1000)
+    pieces = list(streamed.chunks(300, ["q", "tau", "mode"]))
+    assert [len(piece["q"]) for piece in pieces] == [300, 300, 300, 100]
+    for name in ("q", "tau", "mode"):
+        np.testing.assert_array_equal(np.concatenate([piece[name] for piece in pieces]), whole[name])
+
+
+def test_a_large_archive_with_time_along_its_columns_is_read_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr(npz_reader, "HELD_BYTES", 0)
+    q = np.random.default_rng(0).normal(size=(3, 50))
+    np.savez(tmp_path / "log.npz", time=np.arange(50.0), q=q)
+    (piece,) = npz_reader.open_npz(tmp_path / "log.npz", Layout()).chunks(50)
+    np.testing.assert_array_equal(piece["q"], q.T)
+
+
+def test_a_large_archive_that_ends_early_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(npz_reader, "HELD_BYTES", 0)
+    path = tmp_path / "log.npz"
+    np.savez(path, time=np.arange(5000.0), q=np.ones((5000, 3)))
+    opened = npz_reader.open_npz(path, Layout())
+    damaged = bytearray(path.read_bytes())
+    damaged[20_000:60_000] = bytes(40_000)
+    path.write_bytes(damaged)
+    with pytest.raises(InputError, match=r"log\.npz"):
+        list(opened.chunks(1000))
