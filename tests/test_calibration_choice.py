@@ -104,7 +104,7 @@ def test_held_out_parts_see_neither_fit_nor_choice(monkeypatch):
     assert by_group(*result.held_out.after.main, measurements).mean() < 3e-4
 
 
-def test_compliance_of_seed_004s_arm_is_found_without_asking():
+def test_compliance_of_kolyubins_arm_is_found_without_asking():
     """Twice its 17 poses of a sagging arm, nothing told: the richer model wins and the noise is reached."""
     rng = np.random.default_rng(6)
     arm = replica(Disturbance(1e-4, 3e-4), rng=rng)
