@@ -25,28 +25,28 @@ TABLE_4_1 = {
 }
 
 
-def seed_000_arm() -> Robot:
+def halper_arm() -> Robot:
     names = ("mx", "my", "Ixx", "Ixy", "Ixz", "Iyz", "Izz")
     values = {f"link{i}.{name}": v for i, row in TABLE_4_1.items() for name, v in zip(names, row, strict=True)}
     return with_standard(load_robot("iiwa14"), values)
 
 
-def test_seed_000_is_positive_along_its_trajectory() -> None:
+def test_halper_is_positive_along_its_trajectory() -> None:
     w = 2 * np.pi / 20.0 * np.arange(1, 6)
     t = np.linspace(0.0, 20.0, 2001)
     q = np.sin(np.outer(t, w)) @ (FEASIBILITY_A / w[:, None]) - np.cos(np.outer(t, w)) @ (FEASIBILITY_B / w[:, None])
-    found = positivity_along(seed_000_arm(), q)
+    found = positivity_along(halper_arm(), q)
     assert found.positive
     # Smallest eigenvalue published for this check with this trajectory's digits.
     assert found.smallest == pytest.approx(0.014, abs=5e-4)
 
 
-def test_seed_000_is_positive_over_the_joint_space() -> None:
-    found = positivity_over(seed_000_arm())
+def test_halper_is_positive_over_the_joint_space() -> None:
+    found = positivity_over(halper_arm())
     assert 0.0 < found.smallest < 0.0139
-    lower, upper = seed_000_arm().limit("lower"), seed_000_arm().limit("upper")
+    lower, upper = halper_arm().limit("lower"), halper_arm().limit("upper")
     assert np.all((lower <= found.configuration) & (found.configuration <= upper))
-    again = smallest_eigenvalues(seed_000_arm(), found.configuration[None])
+    again = smallest_eigenvalues(halper_arm(), found.configuration[None])
     assert again[0] == pytest.approx(found.smallest, rel=1e-9)
 
 

@@ -218,7 +218,7 @@ def thesis_problem(arm, weighted, prior, bounds):
 
 
 @pytest.mark.parametrize("name", ["seed", "slender", "around prior", "box", "mass"])
-def test_seed_000_problem_is_solved_as_well_as_by_a_general_solver(arm, weighted, prior, name):
+def test_halper_problem_is_solved_as_well_as_by_a_general_solver(arm, weighted, prior, name):
     bounds = {
         "seed": Bounds(),
         "slender": Bounds(inequalities=SLENDER),
@@ -252,7 +252,7 @@ def test_seed_000_problem_is_solved_as_well_as_by_a_general_solver(arm, weighted
     assert objective(mu)[0] <= objective(to_physical(prior.values, bodies))[0] or name != "seed"
 
 
-def test_seed_000_inequalities_hold_and_say_what_they_do_not_guarantee(arm, weighted, prior):
+def test_halper_inequalities_hold_and_say_what_they_do_not_guarantee(arm, weighted, prior):
     ours = found(Way.THESIS, arm, weighted, prior, bounds=Bounds(inequalities=SLENDER))
     assert ours.method == "eq3.53"
     mu = to_physical(ours.values, ours.bodies)

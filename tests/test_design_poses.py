@@ -1,4 +1,4 @@
-"""Pose design: the seed's algorithms against their printed matrices and a naive copy, exchange against brute force, travel."""
+"""Pose design: [RWTH2021]'s algorithms against printed matrices and a naive copy, exchange against brute force, travel."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def mabi():
 
 
 def test_axis_inertia_poses_of_the_mabi_arm(mabi):
-    """32 base parameters, 27 19 17 7 3 1 per axis; the exchange at least halves the seed algorithm's condition number."""
+    """32 base parameters, 27 19 17 7 3 1 per axis; the exchange at least halves the condition number of its algorithm."""
     assert len(mabi.base) == 32
     assert [axis.base_parameters for axis in mabi.axes] == [27, 19, 17, 7, 3, 1]
     for axis in mabi.axes:

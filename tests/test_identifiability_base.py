@@ -119,7 +119,7 @@ def test_information_gives_the_same_answer_as_rows() -> None:
     np.testing.assert_allclose(from_information.K, from_rows.K, atol=1e-9)
 
 
-def test_removed_set_of_seed_000_eq_3_33() -> None:
+def test_removed_set_of_halper_eq_3_33() -> None:
     base = structural_base(TorqueRows(seed_iiwa(), Effects(viscous=True, coulomb=True)))
     removed = {base.parameters[i] for i in base.dependent}
     first = {f"link1.{name}" for name in ("mass", "mx", "my", "mz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz")}

@@ -56,7 +56,7 @@ def test_gravity_with_any_parameters() -> None:
     np.testing.assert_allclose(form.evaluate(q, base.values(pi)), dynamics.gravity(robot, q, inertial=pi), atol=1e-10)
 
 
-def test_seed_002_axis_5_exactly() -> None:
+def test_rwth_axis_5_exactly() -> None:
     found = inspect("mabi-max100", quantity="axis-inertia")
     arm = found.form("axis-inertia")
     models = arm.axis_models

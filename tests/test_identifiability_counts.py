@@ -24,12 +24,12 @@ from support.arms import camera_lwr, generic_6r, seed_iiwa, seed_lwr, zyyxyx
 POINTS = ((0.1, 0.05, 0.02), (-0.05, 0.1, 0.03), (0.02, -0.08, 0.1))
 
 
-def test_seed_000() -> None:
+def test_halper() -> None:
     assert len(structural_base(TorqueRows(seed_iiwa()))) == 43
     assert len(structural_base(TorqueRows(load_robot("iiwa14"), Effects(viscous=True, coulomb=True)))) == 57
 
 
-def test_seed_001() -> None:
+def test_khosla() -> None:
     cylindrical = structural_base(TorqueRows(load_robot("cylindrical")))
     arm2 = structural_base(TorqueRows(load_robot("cmu-dd-arm2")))
     assert len(cylindrical) == 5
@@ -41,21 +41,21 @@ def test_seed_001() -> None:
 
 
 @pytest.mark.parametrize("robot", [zyyxyx(), load_robot("mabi-max100")], ids=["zyyxyx", "mabi-max100"])
-def test_seed_002(robot: object) -> None:
+def test_rwth(robot: object) -> None:
     found = structure(AxisInertiaRows(robot))  # type: ignore[arg-type]
     assert len(found.base) == 32
     assert list(found.per_channel.values()) == [27, 19, 17, 7, 3, 1]
 
 
 @pytest.mark.parametrize("robot", [seed_lwr(), load_robot("lwr4-dh")], ids=["table", "lwr4-dh"])
-def test_seed_003(robot: object) -> None:
+def test_gaz(robot: object) -> None:
     gravity, inertia = GravityRows(robot), InertiaMatrixRows(robot)  # type: ignore[arg-type]
     assert len(structural_base(gravity)) == 12
     assert len(structural_base(inertia)) == 39
     assert len(structural_base(gravity, inertia)) == 43
 
 
-def test_seed_003_with_a_vanishing_entry() -> None:
+def test_gaz_with_a_vanishing_entry() -> None:
     """M_67 = 0 at every pose removes link7.Ixz and link7.Iyz, as the authors' eq. 27 does."""
     robot = seed_lwr()
     inertia, gravity = InertiaMatrixRows(robot), GravityRows(robot)
@@ -70,7 +70,7 @@ def test_seed_003_with_a_vanishing_entry() -> None:
 
 
 @pytest.mark.parametrize(("runs", "standard", "count"), [("both", 136, 102), ("loaded", 136, 92)])
-def test_seed_004_dynamics(runs: str, standard: int, count: int) -> None:
+def test_kolyubin_dynamics(runs: str, standard: int, count: int) -> None:
     effects = Effects(
         viscous=True, coulomb=True, offset=True, rotor_inertia=True, torques=TorqueSide.BOTH, payload=PayloadRuns(runs)
     )
@@ -80,7 +80,7 @@ def test_seed_004_dynamics(runs: str, standard: int, count: int) -> None:
     assert len(base) == count
 
 
-def test_seed_004_eighteen_cannot_be_found_and_sixteen_are_regrouped() -> None:
+def test_kolyubin_eighteen_cannot_be_found_and_sixteen_are_regrouped() -> None:
     effects = Effects(
         viscous=True, coulomb=True, offset=True, rotor_inertia=True, torques=TorqueSide.BOTH, payload=PayloadRuns.BOTH
     )
@@ -94,13 +94,13 @@ def test_seed_004_eighteen_cannot_be_found_and_sixteen_are_regrouped() -> None:
     assert sum(name.endswith("rotor_inertia") for name in base.names) == 7
 
 
-def test_seed_004_difference_of_torques_sees_the_drives_alone() -> None:
+def test_kolyubin_difference_of_torques_sees_the_drives_alone() -> None:
     effects = Effects(viscous=True, coulomb=True, offset=True, rotor_inertia=True, torques=TorqueSide.DIFFERENCE)
     base = structural_base(TorqueRows(load_robot("lwr4plus"), effects))
     assert len(base) == len(base.parameters) == 28
 
 
-def test_seed_004_kinematics() -> None:
+def test_kolyubin_kinematics() -> None:
     on_axis = PoseRows(robot=camera_lwr(0.0))
     base = structural_base(on_axis)
     assert natural_model(on_axis.robot, on_axis.robot.frame()) is ChainErrors.DESCRIBED
@@ -113,7 +113,7 @@ def test_seed_004_kinematics() -> None:
     assert len(base_parameters(np.delete(rows, theirs, axis=1))) == 32
 
 
-def test_seed_004_kinematics_with_the_tool_beside_the_axis() -> None:
+def test_kolyubin_kinematics_with_the_tool_beside_the_axis() -> None:
     base = structural_base(PoseRows(robot=camera_lwr(0.0015)))
     assert len(base) == 33
     assert len(base.weak) == 1

@@ -49,7 +49,7 @@ def assert_regrouped(found: Regrouping, texts: list[str]) -> None:
     assert set(combined) <= set(found.base.names)
 
 
-def test_seed_000_eq_3_39() -> None:
+def test_halper_eq_3_39() -> None:
     found = regroup(TorqueRows(seed_iiwa(), Effects(viscous=True, coulomb=True)))
     upper = "(d3 + d4)*(m4 + m5 + m6 + m7)"
     upper2 = "(d3 + d4)**2*(m4 + m5 + m6 + m7)"
@@ -81,7 +81,7 @@ def test_seed_000_eq_3_39() -> None:
 
 
 @pytest.mark.parametrize("robot", [seed_lwr(), load_robot("lwr4-dh")], ids=["table", "lwr4-dh"])
-def test_seed_003_eq_28(robot: Robot) -> None:
+def test_gaz_eq_28(robot: Robot) -> None:
     found = regroup(GravityRows(robot))
     assert_regrouped(
         found,

@@ -97,7 +97,7 @@ class PoseSettings:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AxisPoses:
-    """What the seed's algorithm did for one axis.
+    """What the algorithm of [RWTH2021] did for one axis.
 
     Args:
         base_parameters: of this axis alone.
@@ -202,10 +202,10 @@ def axis_candidates(
     scene: Scene,
     rng: np.random.Generator,
 ) -> tuple[Candidates, tuple[AxisPoses, ...], float, IntArray | None]:
-    """One pool per axis with the seed's algorithm run on it (algorithms 6.2 and 6.3).
+    """One pool per axis with [RWTH2021] algorithms 6.2 and 6.3 run on it.
 
     Returns:
-        Candidates, what was found per axis, the total condition number of random poses, and the seed's choice.
+        Candidates, what was found per axis, the total condition number of random poses, and the choice of [RWTH2021].
     """
     n = len(limits.lower)
     parts: list[tuple[FloatArray, FloatArray, int, IntArray]] = []
@@ -272,7 +272,7 @@ def _kept_with(rows: FloatArray, chosen: IntArray, rng: np.random.Generator) -> 
 def _merge_pools(
     rows: Restricted, parts: list[tuple[FloatArray, FloatArray, int, IntArray]], limits: MotionLimits, scene: Scene
 ) -> tuple[Candidates, IntArray]:
-    """All axes' pools as one, each axis a group of its own, and the seed's choice in it."""
+    """All axes' pools as one, each axis a group of its own, and the choice of [RWTH2021] in it."""
     n = len(limits.lower)
     sizes = [len(poses) for poses, _, _, _ in parts]
     groups = np.repeat(np.arange(n), sizes).astype(np.intp)
