@@ -60,7 +60,7 @@ class _Header:
         return len(self.shape) == 1 or (not self.fortran and self.shape[0] >= self.shape[1])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class StreamedArchive:
     """Arrays of a large .npz, all of one length, read side by side a piece at a time.
 
@@ -153,7 +153,9 @@ def _streamed(path: Path, archive: zipfile.ZipFile, members: list[zipfile.ZipInf
         sizes[max(head.shape)] += head.count
     longest = max(sizes, key=sizes.__getitem__, default=0)
     chosen = {name: head for name, head in heads.items() if max(head.shape) == longest}
-    return StreamedArchive(path, chosen) if chosen and all(head.streams for head in chosen.values()) else None
+    return (
+        StreamedArchive(path=path, arrays=chosen) if chosen and all(head.streams for head in chosen.values()) else None
+    )
 
 
 def open_npy(path: Path, layout: Layout) -> ArrayTable:
