@@ -85,9 +85,9 @@ QUESTIONS = {
 OUTSIDE = {
     "export": "parameters robot robot.urdf recursion kernels consistency identification",
     "report": (
-        "parameters robot kernels kinematics rows motions scene identifiability logs consistency "
-        "identification inspection calibration design payload online response recovery sequential "
-        "transmission planning simulation studies studies.kinematics"
+        "parameters robot kernels kinematics rows motions scene identifiability logs estimation "
+        "consistency identification inspection calibration design payload online response recovery "
+        "sequential transmission planning simulation studies studies.kinematics"
     ),
     "studies": (
         "parameters robot kernels kinematics motions identifiability logs logs.conditioning estimation "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -15,6 +15,7 @@ from armid.arrays import FloatArray, read_only
 from armid.identifiability.base import BaseParameters
 from armid.information.status import Status
 from armid.notes import Note, Severity
+from armid.outcome import Listing
 
 _RELATIVE_TO_BEST = 10.0
 """[Halper2024] section 3.2.3: poorly identified when the relative standard deviation exceeds ten times the smallest."""
@@ -22,6 +23,43 @@ RELATIVE_LIMIT = 0.15
 """[RWTH2021] and [Kolyubin2017] distrust relative standard deviations above 5 to 15 %."""
 NORMAL_95 = 1.959963984540054
 """Two-sided 95 % quantile of the normal distribution."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EstimatedParameter:
+    """One number that was estimated, as a row of a listing.
+
+    Args:
+        name: of the parameter.
+        value: in its unit.
+        standard_deviation: infinite where nothing determines it.
+        low, high: ends of the 95 % interval.
+        unit: SI.
+    """
+
+    name: str
+    value: float
+    standard_deviation: float
+    low: float
+    high: float
+    unit: str
+
+
+def estimated_parameters(
+    names: Sequence[str], values: Iterable[float], deviations: Iterable[float], units: Sequence[str]
+) -> Listing[EstimatedParameter]:
+    """Rows with 95 % intervals."""
+    return Listing(
+        EstimatedParameter(
+            name=name,
+            value=float(v),
+            standard_deviation=float(d),
+            low=float(v - NORMAL_95 * d),
+            high=float(v + NORMAL_95 * d),
+            unit=unit,
+        )
+        for name, v, d, unit in zip(names, values, deviations, units, strict=True)
+    )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -12,8 +12,8 @@ from armid.estimation.run import Run
 from armid.estimation.runs import lengths_of
 from armid.estimation.torque_error import ErrorSums
 from armid.identification.comparison import BLOCK_SECONDS, BlockSquares, Comparison, compared_blocks
-from armid.parameters.inertial import INERTIAL_NAMES, N_INERTIAL
 from armid.parameters.space import named_parameter
+from armid.robot.described import described_values
 from armid.robot.robot import Robot
 
 _MOST_TRACE_SAMPLES = 20_000
@@ -28,16 +28,7 @@ CONSISTENT, FREE, NOMINAL, RIGID, CONSTANT = "consistent", "free", "nominal", "r
 
 def nominal_standard(robot: Robot, names: Sequence[str]) -> FloatArray:
     """The description's own parameters in the order of the names; zero where it says nothing."""
-    inertial = robot.inertial.reshape(robot.n_joints, N_INERTIAL)
-    values = np.zeros(len(names))
-    for i, name in enumerate(names):
-        parameter = named_parameter(name)
-        if parameter.of_link:
-            values[i] = inertial[parameter.body, INERTIAL_NAMES.index(parameter.quantity)]
-        elif parameter.of_joint:
-            drive = robot.joints[parameter.body].drive
-            values[i] = getattr(drive, parameter.quantity.removeprefix("motor_"), 0.0)
-    return values
+    return described_values(robot, map(named_parameter, names))
 
 
 def nominal_models(robot: Robot, names: Sequence[str]) -> dict[str, FloatArray]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from armid.documents import write_json
-from armid.estimation.estimate import NORMAL_95, Estimate
+from armid.estimation.estimate import Estimate, EstimatedParameter, estimated_parameters
 from armid.estimation.friction_sign import friction_sign
 from armid.notes import Note
 from armid.outcome import Check, Listing, Outcome, Provenance
@@ -18,26 +18,6 @@ from armid.robot.robot import Robot
 
 _NOTABLE_REST = 0.15
 """Of the torque so far: an arm that is to be trusted leaves less of a motion it has not seen."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OnlineParameter:
-    """A base parameter as it is now.
-
-    Args:
-        name: of the standard parameter that leads it.
-        value: at its start when nothing has determined it yet.
-        standard_deviation: infinite when nothing has determined it yet.
-        low, high: ends of the 95 % interval.
-        unit: SI.
-    """
-
-    name: str
-    value: float
-    standard_deviation: float
-    low: float
-    high: float
-    unit: str
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -81,20 +61,10 @@ class OnlineState(Outcome):
         return dict(zip(self.estimate.names, self.estimate.values.tolist(), strict=True))
 
     @property
-    def parameters(self) -> Listing[OnlineParameter]:
+    def parameters(self) -> Listing[EstimatedParameter]:
         """Base parameters as rows, with 95 % intervals."""
         e = self.estimate
-        return Listing(
-            OnlineParameter(
-                name=name,
-                value=float(v),
-                standard_deviation=float(s),
-                low=float(v - NORMAL_95 * s),
-                high=float(v + NORMAL_95 * s),
-                unit=unit,
-            )
-            for name, v, s, unit in zip(e.names, e.values, e.standard_deviations, e.units, strict=True)
-        )
+        return estimated_parameters(e.names, e.values, e.standard_deviations, e.units)
 
     def as_dict(self) -> dict[str, Any]:
         return {

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from armid.arrays import FloatArray, read_only
 from armid.documents import write_json
 from armid.errors import InputError
-from armid.estimation.estimate import NORMAL_95
+from armid.estimation.estimate import EstimatedParameter, estimated_parameters
 from armid.notes import Note, Severity
 from armid.outcome import Check, Listing, Outcome, Provenance
 from armid.page import Table
@@ -24,26 +24,6 @@ _QUANTITIES = ("mass", "centre_x", "centre_y", "centre_z", *INERTIAL_NAMES[4:])
 """What a load is described by; inertias are about its centre of mass."""
 
 _UNITS = ("kg", *["m"] * 3, *["kg m^2"] * 6)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadParameter:
-    """One number of a load.
-
-    Args:
-        name: of `_QUANTITIES`.
-        value: in its unit.
-        standard_deviation: infinite where nothing was measured.
-        low, high: ends of the 95 % interval.
-        unit: SI.
-    """
-
-    name: str
-    value: float
-    standard_deviation: float
-    low: float
-    high: float
-    unit: str
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -104,20 +84,10 @@ class Payload(Outcome):
         return deviation if self.separated else np.concatenate([deviation[:4], np.full(6, np.inf)])
 
     @property
-    def parameters(self) -> Listing[LoadParameter]:
+    def parameters(self) -> Listing[EstimatedParameter]:
         """Mass, centre of mass and inertia as rows, with 95 % intervals."""
         values = np.concatenate([[self.mass], self.centre_of_mass, six(self.inertia)])
-        return Listing(
-            LoadParameter(
-                name=name,
-                value=float(v),
-                standard_deviation=float(s),
-                low=float(v - NORMAL_95 * s),
-                high=float(v + NORMAL_95 * s),
-                unit=unit,
-            )
-            for name, v, s, unit in zip(_QUANTITIES, values, self._deviations(), _UNITS, strict=True)
-        )
+        return estimated_parameters(_QUANTITIES, values, self._deviations(), _UNITS)
 
     def interval(self, name: str) -> tuple[float, float]:
         """The 95 % interval of one number of the load (`mass`, `centre_x`, `Ixx`, ...).

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from armid.estimation.estimate import EstimatedParameter
 from armid.page import Figure, Paragraph, Report, Section
-from armid.payload.payload import LoadParameter, Payload, makers_table, parameters_table
+from armid.payload.payload import Payload, makers_table, parameters_table
 from armid.report.judged import judged_page
 from armid.report.plots import BLUE, axes, short
 
@@ -31,7 +32,7 @@ def _inertia_caption(load: Payload) -> str:
     return "Inertia of a compact body of this mass: the motion did not show the load's own."
 
 
-def _interval_figure(name: str, rows: Sequence[LoadParameter], title: str, caption: str) -> Figure:
+def _interval_figure(name: str, rows: Sequence[EstimatedParameter], title: str, caption: str) -> Figure:
     points = {
         "type": "scatter",
         "mode": "markers",
