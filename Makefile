@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint docs bench clean
 
 demo: $(VENV)/.run
 	$(BIN)/armid demo --out demo
@@ -17,6 +17,9 @@ lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m bench
@@ -34,9 +37,13 @@ $(VENV)/.test: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(PIP) --editable '.[test]'
 	@touch $@ $(VENV)/.run
 
+$(VENV)/.docs: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(PIP) --editable '.[docs]'
+	@touch $@ $(VENV)/.run
+
 $(VENV)/.bench: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(PIP) --editable '.[bench]'
 	@touch $@ $(VENV)/.run
 
 clean:
-	rm -rf $(VENV) demo armid-out
+	rm -rf $(VENV) demo armid-out site

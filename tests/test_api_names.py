@@ -32,6 +32,7 @@ POSITIONAL = {
     "scene.capsules.LinkCapsule": "what it belongs to, two ends and a radius",
     "design.pose_candidates.Candidates": "made in its own room alone",
     "design.search.Progress": "made in its own room alone",
+    "information.information.ChannelInformation": "name, columns, factor and count in their order; the rest by name",
     "logs.health.weight.WeightFit": "columns of a table that is filled row by row",
 }
 """Records with more fields that are made by position all the same, with the reason."""

@@ -309,7 +309,7 @@ def test_frozen_joint_is_named(arm, data, tmp_path):
         ("1,2,3,4,5,6,7,8,9\n1,2,3,4,5,6,7,8,9\n", "first line is numbers"),
         ("q1,q2,q3,q4,q5,q6,x,y,z\n0,0,0,0,0,0,1,2\n", "line 2: 8 cells"),
         ("q1,q2,q3,q4,q5,q6,x,y,z\n0,0,0,0,0,zero,1,2,3\n", "'zero' in column 'q6'"),
-        ("q1;q2;q3;q4;q5;q6;x;y;z\n0;0;0;0;0;0;1,5;2;3\n", "write decimal points"),
+        ("q1;q2;q3;q4;q5;q6;x;y;z\n0;0;0;0;0;0;1,5;2.5;3\n", "decimal commas"),
         ("q1,q2,q3,q4,q5,x,y,z\n0,0,0,0,0,1,2,3\n", "found 5 numbered joint columns"),
         ("q1,q2,q3,q4,q5,q6\n0,0,0,0,0,0\n", "no measurement columns"),
         ("q1,q2,q3,q4,q5,q6,x,y,z\n0,0,0,0,0,,1,2,3\n", "joint position is missing"),

@@ -130,7 +130,7 @@ def test_export_is_gated(found, poses, tmp_path):
 
 def test_an_error_among_the_notes_makes_it_untrusted(found):
     notes = (Note("duplicated-target", Severity.ERROR, "half of the lines are copies"),)
-    advice, checks = judge(found.held_out, notes)
+    advice, checks = judge(found.held_out, None, notes, converged=True)
     assert advice == "untrusted"
     assert [check.code for check in checks if not check.passed] == ["duplicated-target"]
 

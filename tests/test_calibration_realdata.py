@@ -12,7 +12,7 @@ from armid.calibration.diagnose import diagnose
 from armid.calibration.hold_out import Advice
 from armid.calibration.poses_table import read_table
 from armid.calibration.read import read_poses
-from armid.calibration.setups import share_frames
+from armid.calibration.setups import frame_test
 from support.realdata import real_data
 
 ROBOTS = Path(__file__).parents[1] / "docs" / "robots"
@@ -68,7 +68,7 @@ def test_two_series_with_the_tracker_moved_do_not_share_frames():
         read_poses(real_data("kinematics", "ur10_ipa", name), arm.joint_names)
         for name in ("series_A.csv", "series_B.csv")
     ]
-    assert not share_frames(arm, parts)
+    assert not frame_test(arm, parts).sensor
 
 
 def test_stale_rows_of_series_b_are_named():

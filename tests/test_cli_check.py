@@ -93,6 +93,19 @@ def test_an_error_gives_exit_three_and_is_named(folder):
     assert "torque-sign" in result.stderr
 
 
+def test_what_could_be_wrong_is_asked_for(folder):
+    torque = np.array(recording()[Channel.LINK_TORQUE])
+    torque[:, 0] *= -1.0  # round a vertical axis: no weight tells, friction that would drive does
+    log = recording()
+    np.savez(folder / "first.npz", time=log.time, q=log[Channel.POSITION], qd=log[Channel.VELOCITY], tau=torque)
+    answer = json.loads(run(folder / "arm.urdf", folder / "first.npz", "--faults", "--json").stdout)
+    # A reversed torque may look like other mistakes of the same sensor besides; the sign itself must be found.
+    signs = [fault for fault in answer["faults"] if fault["answer"] == "found" and fault["fault"] == "torque-sign"]
+    assert [fault["subject"] for fault in signs] == [recording().joints[0]]
+    clean = json.loads(run(folder / "arm.urdf", folder / "clean.npz", "--faults", "--json").stdout)
+    assert not [fault for fault in clean["faults"] if fault["answer"] == "found" and fault["large"]]
+
+
 def test_what_was_found_goes_to_stdout(folder):
     write(folder / "reversed.npz", recording(), sign=-1.0)
     result = run(folder / "arm.urdf", folder / "clean.npz", folder / "reversed.npz")

@@ -28,7 +28,7 @@ def run(*arguments: str):
 
 
 def test_design_writes_what_the_contract_says(tmp_path: Path):
-    words = ["cylindrical", *QUICK, *PLAIN, "--out", str(tmp_path), "--json"]
+    words = ["cylindrical", *QUICK, *PLAIN, "--criterion", "condition", "--out", str(tmp_path), "--json"]
     outcome = run(*words, "--home", "0,0.5,0.5", "--repeat", "2")
     assert outcome.exit_code == 0, outcome.stderr
     result = json.loads(outcome.stdout)
@@ -109,7 +109,7 @@ def test_a_word_that_does_not_exist_is_wrong_usage(arguments, message, tmp_path:
 
 
 def test_every_option_is_an_argument_of_the_library():
-    options = set(signature(design).parameters) - {"out", "rate_hz", "as_json"}
+    options = set(signature(design).parameters) - {"rate_hz", "controller", "as_json"}
     assert options | {"judge", "progress"} == set(signature(design_motion).parameters)
     assert set(get_args(CriterionWord)) == {word.value for word in SmoothCriterion}
     assert LIMITS == statement.LIMITS

@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 
 from armid.cli import application
 from armid.cli.variadic import repeated
-from armid.documents import replacing
+from armid.documents import write_text
+from armid.folders import answer_folder
 from armid.identification.result import load_result
 from armid.kernels.evaluate import evaluate_rows
 from armid.robot.load import load_robot
@@ -295,32 +296,31 @@ def test_bad_input_is_one_line_and_leaves_nothing_behind(place, args, message):
     assert set(place.iterdir()) == before
 
 
-def test_a_folder_that_is_not_a_result_is_never_replaced(place):
+def test_what_lies_in_the_output_folder_stays(place):
     precious = place / "precious"
     precious.mkdir(exist_ok=True)
     (precious / "thesis.txt").write_text("four years")
     outcome = RUNNER.invoke(
         application(), ["identify", str(place / "elbow.yaml"), str(place / "log1.csv"), "--out", str(precious)]
     )
-    assert outcome.exit_code == 1
-    assert "not a result folder" in outcome.stderr
+    assert outcome.exit_code in (0, 3)
     assert (precious / "thesis.txt").read_text() == "four years"
 
 
 def test_an_interruption_leaves_the_old_result(tmp_path):
     target = tmp_path / "result"
-    with replacing(target, marker="result.json", what="result") as new:
-        (new / "result.json").write_text("{}")
+    with answer_folder(target, "Result"):
+        write_text(target / "result.json", "{}")
 
     def interrupted():
-        with replacing(target, marker="result.json", what="result") as new:
-            (new / "result.json").write_text("half")
+        with answer_folder(target, "Result"):
+            write_text(target / "result.json", "half")
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert (target / "result.json").read_text() == "{}"
-    assert [p.name for p in tmp_path.iterdir()] == ["result"]
+    assert {p.name for p in target.iterdir()} == {"result.json", ".armid.json"}
 
 
 def test_a_damaged_result_is_refused(place, identified, tmp_path):
@@ -395,9 +395,12 @@ def test_lwr4plus(tmp_path):
         MAPPINGS / "lwr4plus-2.yaml",
         "--rotor-inertia",
         data=[("lwr4plus",)],
+        code=3,
     )
     assert report["base_parameters"] == 69
-    assert report["verdict"] == "trusted"
+    # 87 % of the torque of the last joint is not explained: no model of it, however good the others are.
+    assert report["verdict"] == "untrusted"
+    assert [j["name"] for j in report["joints"] if j["verdict"] != "trusted"] == ["lwr_6_joint"]
     assert report["relative_error_held_out"] < 0.025
 
 

@@ -100,6 +100,7 @@ def test_latex_and_files(tmp_path: Path) -> None:
         "gravity.tex",
         "gravity.py",
         "gravity.sympy",
+        ".armid.json",
     }
     assert json.loads((tmp_path / "inspect.json").read_text())["base_parameters"] == 43
 
@@ -112,7 +113,7 @@ def test_latex_and_files(tmp_path: Path) -> None:
         (("iiwa14", "--closed-form", "gravity"), "--out"),
         (("iiwa14", "--tip", "hand"), "no frame named 'hand'"),
         (("iiwa14", "--base", "floor"), "its own base"),
-        (("cylindrical", "--out", "/dev/null/folder"), "cannot be written"),
+        (("cylindrical", "--out", "/dev/null/folder"), "/dev/null is a file"),
         (("no-such-robot",), "no-such-robot"),
     ],
 )

@@ -11,7 +11,8 @@ import typer
 from typer.testing import CliRunner
 
 from armid.cli import application
-from armid.cli.output import check_folder, save_json, show_files, show_notes, verb
+from armid.cli.output import check_folder, show_files, show_notes, verb
+from armid.documents import write_json
 from armid.errors import InputError
 from armid.notes import Note, Severity
 
@@ -68,6 +69,5 @@ def test_a_search_does_not_start_for_a_folder_that_is_a_file(tmp_path: Path, mon
 
 
 def test_json_files_hold_no_number_json_lacks(tmp_path: Path) -> None:
-    (path,) = save_json({"a": float("inf"), "b": (1, 2)}, tmp_path / "new", "x.json")
+    path = write_json(tmp_path / "new" / "x.json", {"a": float("inf"), "b": (1, 2)})
     assert json.loads(path.read_text()) == {"a": None, "b": [1, 2]}
-    assert save_json({}, None, "x.json") == []

@@ -16,8 +16,9 @@ from armid.documents import plain
 from armid.errors import UnknownNameError
 from armid.identifiability.structure import structural_base
 from armid.kernels.dynamics import inverse_dynamics
-from armid.logs.log import Channel
+from armid.logs.log import Channel, Log
 from armid.logs.read import unchecked_log
+from armid.motions.fourier import FourierTrajectory
 from armid.parameters.effects import Effects
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
@@ -26,6 +27,7 @@ from armid.sequential.estimate import TipToBase
 from armid.sequential.identify import identify_sequential
 from armid.sequential.sequential import sequential_checks
 from armid.sequential.stages import Staging, stages_of_log
+from armid.simulation.scenario import Scenario, run_scenario
 from support.khosla import START_3, TABLE_3, sinusoid, vector
 from support.outcomes import answer_of, check_family, failing
 
@@ -345,3 +347,64 @@ def test_a_plan_that_is_none(tmp_path: Path) -> None:
     done = RUNNER.invoke(application(), command)
     assert done.exit_code == 1
     assert "holds no experiment1.json" in done.stderr
+
+
+def simulated_log(robot: Robot, seed: int, *, speed: float, period: float) -> Log:
+    """Two periods of five harmonics at a share of the velocity limits, on the embedded robot with its typical sensors.
+
+    Its torque commands are held for a tick.
+    """
+    rng = np.random.default_rng(seed)
+    sine, cosine = rng.normal(size=(2, robot.n_joints, 5)) / np.arange(1.0, 6.0)
+    low, high = robot.limit("lower"), robot.limit("upper")
+    middle = 0.5 * (low + high)
+    unit = FourierTrajectory(robot.joint_names, period, middle, sine, cosine)
+    q, qd, _ = unit.sample(np.arange(0.0, period, 0.01))
+    room = 0.4 * (high - low) / np.abs(q - middle).max(axis=0)
+    scale = np.minimum(room, speed * robot.limit("velocity") / np.abs(qd).max(axis=0))[:, np.newaxis]
+    motion = replace(unit, sine=sine * scale, cosine=cosine * scale, repetitions=2)
+    return run_scenario(robot, motion, Scenario()).log
+
+
+def with_coulomb(name: str, amount: float) -> Robot:
+    robot = load_robot(name)
+    drives = [replace(joint.drive, viscous=1.0, coulomb=amount) for joint in robot.joints]
+    return replace(robot, joints=tuple(replace(j, drive=d) for j, d in zip(robot.joints, drives, strict=True)))
+
+
+@pytest.mark.parametrize(
+    ("name", "speed", "period", "torques"),
+    [("cmu-dd-arm2", 0.9, 3.0, "motor"), ("cmu-dd-arm2", 0.5, 4.0, "link"), ("panda", 0.5, 5.0, "motor")],
+)
+def test_torque_is_paired_with_its_motion_by_default(name: str, speed: float, period: float, torques: str) -> None:
+    """Planted Coulomb friction of 0.5 N m comes back; half a tick is measured and taken out."""
+    robot = with_coulomb(name, 0.5)
+    log = simulated_log(robot, 3, speed=speed, period=period)
+    found = identify_sequential(robot, log, torques=torques, friction="viscous,coulomb")
+    coulomb = [p.value for p in found.parameters if p.name.endswith("coulomb")]
+    assert len(coulomb) == robot.n_joints
+    assert coulomb == pytest.approx([0.5] * len(coulomb), abs=0.01)
+    assert found.verdict == "trusted", found.reasons
+    (paired,) = (check for check in found.checks if check.code == "torque-paired")
+    assert paired.value == pytest.approx(-0.0005, abs=1e-4)
+
+
+def test_half_a_tick_matters() -> None:
+    """The same without pairing: friction of a fast arm is far from what was planted."""
+    robot = with_coulomb("cmu-dd-arm2", 0.5)
+    log = simulated_log(robot, 3, speed=0.9, period=3.0)
+    found = identify_sequential(robot, log, torques="motor", friction="viscous,coulomb", torque_delay=0.0)
+    assert max(abs(p.value - 0.5) for p in found.parameters if p.name.endswith("coulomb")) > 0.1
+
+
+def test_two_clocks_are_not_to_be_trusted() -> None:
+    """Torque four milliseconds late at 1 kHz is no matter of stamps; told, and settled by saying so."""
+    robot = with_coulomb("cmu-dd-arm2", 0.5)
+    log = simulated_log(robot, 3, speed=0.5, period=4.0)
+    late = {c: np.roll(v, 4, axis=0) for c, v in log.channels.items() if c.is_torque}
+    moved = replace(log, channels=dict(log.channels) | late)
+    found = identify_sequential(robot, moved, torques="motor", friction="viscous,coulomb")
+    assert "torque-paired" in failing(found)
+    assert "--torque-delay-ms 3.5" in next(reason for reason in found.reasons if "stamped" in reason)
+    told = identify_sequential(robot, moved, torques="motor", friction="viscous,coulomb", torque_delay=0.0035)
+    assert told.verdict == "trusted", told.reasons

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import socket
 import time
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -26,6 +28,7 @@ from support.browser import Browser, executable
 
 pytest.importorskip("viser", reason="viser is not installed")
 
+from armid.kernels.kinematics import forward_kinematics
 from armid.report.preview import LINK_COLOURS, LOOPBACK, Preview, Show, capsule_mesh, live_figures
 
 
@@ -85,7 +88,7 @@ def test_only_this_machine_can_reach_it():
     viewer = Preview(Show(robot, None, build_scene(robot), np.zeros(7)), port=0)
     try:
         assert viewer.url.startswith(f"http://{LOOPBACK}:")
-        port = int(viewer.url.rsplit(":", 1)[1])
+        port = urlsplit(viewer.url).port
         with socket.create_connection((LOOPBACK, port), timeout=5):
             pass
         listening = [line.split()[1] for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
@@ -174,3 +177,29 @@ def test_capsule_mesh_lies_on_the_capsule():
     away = np.linalg.norm(vertices - capsule.start - along[:, np.newaxis] * axis, axis=1)
     np.testing.assert_allclose(away, 0.07, atol=1e-12)
     assert faces.max() == len(vertices) - 1
+
+
+def test_a_mesh_that_cannot_be_drawn_becomes_a_capsule_and_a_note(tmp_path: Path):
+    from armid.robot.geometry import Geometry, Mesh
+
+    broken = tmp_path / "broken.dae"
+    broken.write_text("<COLLADA>not a mesh")
+    arm = load_robot("iiwa14")
+    link = replace(arm.links[2], geometry=(*arm.links[2].geometry, Geometry(Mesh(str(broken)), collision=False)))
+    dressed = replace(arm, links=(*arm.links[:2], link, *arm.links[3:]))
+    with armid.show(dressed, port=0) as viewer:
+        assert [note.code for note in viewer.notes] == ["mesh-not-drawn"]
+        assert "broken.dae" in viewer.notes[0].message
+
+
+@pytest.mark.parametrize("name", ["iiwa14", "cylindrical", "mabi-max100"])
+def test_the_first_view_is_about_as_large_as_the_arm(name):
+    from armid.report.preview import Show
+
+    arm = load_robot(name)
+    shown = Show(arm, None, build_scene(arm), np.zeros(arm.n_joints))
+    centre, radius = shown.extent
+    tip = forward_kinematics(arm, np.zeros((1, arm.n_joints)))[0, :3, 3]
+    reach = float(np.linalg.norm(tip))
+    assert np.linalg.norm(tip - centre) <= 1.3 * radius
+    assert 0.3 * reach < radius < 1.5 * max(reach, 0.5)

@@ -13,6 +13,8 @@ from typer.testing import CliRunner
 
 from armid.cli import application
 from armid.consistency import program
+from armid.documents import write_text
+from armid.folders import answer_folder
 from armid.information.status import EstimationError, Status
 from armid.robot.load import load_robot
 from support.elbow_logs import ROBOT, write_columns, write_elbow_log
@@ -157,8 +159,8 @@ def test_an_interrupt_while_estimating_or_writing_leaves_the_folder_as_it_was(pl
     assert "interrupted" in first.stderr
     assert "Traceback" not in first.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["interrupted.py"]
-    out.mkdir()
-    (out / "result.json").write_text("{}")
+    with answer_folder(out, "Result"):
+        write_text(out / "result.json", "{}")
     again = subprocess.run(command, capture_output=True, text=True, timeout=250, check=False)
     assert again.returncode == 130
     assert (out / "result.json").read_text() == "{}"

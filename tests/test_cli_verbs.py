@@ -66,8 +66,14 @@ def test_every_verb_speaks_json_and_explains_itself(verb: str) -> None:
         assert getattr(parameter, "help", None), f"{verb} {parameter.name} has no help"
 
 
-REQUIRED = {"--to": "urdf", "--for": "gravity", "--rate-hz": "100"}
-"""A value for every option that has no default."""
+REQUIRED = {
+    "--to": "urdf",
+    "poses --for": "gravity",
+    "program --for": "ur",
+    "--free": "no-such-thing",
+    "--rate-hz": "100",
+}
+"""A value for every option that has no default; with its verb where two verbs mean different things."""
 
 
 def missing_input(verb: str) -> list[str]:
@@ -77,7 +83,8 @@ def missing_input(verb: str) -> list[str]:
         if parameter.param_type_name == "argument" and (parameter.required or parameter.name == "robot"):
             words += ["no-such-thing"] * (2 if parameter.nargs == -1 else 1)
         elif parameter.required:
-            words += [parameter.opts[0], REQUIRED[parameter.opts[0]]]
+            flag = parameter.opts[0]
+            words += [flag, REQUIRED.get(f"{verb} {flag}") or REQUIRED[flag]]
     return words
 
 

@@ -279,6 +279,13 @@ def test_time_budget_is_kept(wrist_design):
     assert found.history[-1][1] == found.best.condition_number
 
 
+def test_no_time_at_all_still_gives_a_motion(wrist_design):
+    problem = excitation_problem(wrist_design.robot, DesignSettings(periods=(6.0,), harmonics=3), None)[0]
+    found = search(problem, (FourierBasis(6.0, 3),), Budget(1e-9, workers=1))
+    assert found.explored == 0
+    assert found.best.feasible
+
+
 def test_interruption_keeps_the_best(wrist_design):
     problem = excitation_problem(wrist_design.robot, DesignSettings(periods=(6.0,), harmonics=3), None)[0]
 
@@ -374,7 +381,10 @@ def test_a_start_in_collision_is_named():
 
 def test_impossible_surroundings_are_reported_not_returned():
     cell = Cell(floor=2.0)
-    with pytest.raises(InfeasibleError, match=r"no motion within all limits .* and the floor: \d\.\d+ too little"):
+    with pytest.raises(
+        InfeasibleError,
+        match=r"none of 20000 random poses is free.* and the floor too close in 100 % .* \d\.\d+ m at best",
+    ):
         design_excitation(
             load_robot("iiwa14"), DesignSettings(harmonics=3), cell=cell, budget=Budget(None, starts=1, workers=1)
         )

@@ -9,13 +9,11 @@ import numpy as np
 import pytest
 
 from armid.documents import (
-    check_replaceable,
     new_file,
     plain,
     read_arrays,
     read_json,
     read_text,
-    replacing,
     restored,
     write_arrays,
     write_json,
@@ -91,20 +89,6 @@ def test_the_mode_of_a_replaced_file_stays(tmp_path: Path):
     path.chmod(0o600)
     write_text(path, "new")
     assert path.stat().st_mode & 0o777 == 0o600
-
-
-def test_folders_are_replaced_whole_or_not_at_all(tmp_path: Path):
-    target = tmp_path / "out"
-    with replacing(target, marker="a.json", what="test") as place:
-        write_text(place / "a.json", "1")
-    with pytest.raises(InputError, match="cannot be written"), replacing(target, marker="a.json", what="test") as place:
-        write_text(place / ("x" * 300), "2")
-    assert (target / "a.json").read_text() == "1"
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "thesis.txt").write_text("four years")
-    with pytest.raises(InputError, match="is not a test folder"):
-        check_replaceable(tmp_path / "mine", marker="a.json", what="test")
 
 
 def test_a_missing_field_is_named():

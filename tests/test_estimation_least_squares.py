@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from armid.closed_loop.bodies import nearest_bodies
 from armid.consistency.prior import nominal_prior
 from armid.estimation.essential import BackwardElimination
 from armid.estimation.estimate import identification_notes
@@ -22,7 +23,7 @@ from armid.estimation.least_squares import (
 from armid.estimation.robust import Huber, RobustLeastSquares, Tukey
 from armid.estimation.run import Run, information_of
 from armid.estimation.total_least_squares import TotalLeastSquares, mixed_total_least_squares
-from armid.identification.closed_loop import ClosedLoop, nearest_bodies
+from armid.identification.closed_loop import ClosedLoop
 from armid.information.information import triangular
 from armid.information.status import EstimationError, Status
 from armid.kernels.evaluate import evaluate_rows

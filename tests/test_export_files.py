@@ -35,15 +35,20 @@ def test_the_fixture_is_trusted() -> None:
 def test_urdf_changes_nothing_but_values(tmp_path: Path) -> None:
     done = export_result(trusted(), Format.URDF, tmp_path)
     text = done.files[0].read_text()
-    assert [p.name for p in tmp_path.iterdir()] == ["trio.urdf"]
+    assert {p.name for p in tmp_path.iterdir()} == {"trio.urdf", "trio.joints.yaml", ".armid.json"}
     for kept in (
         "<!-- Shop floor copy, do not delete. -->",
         "<!-- turns on the floor -->",
         "package://trio/column.stl",
     ):
         assert kept in text
-    # Line by line, only numbers of inertials and friction differ; comments of our own come before the root.
-    ours = [line for line in text.splitlines() if not line.startswith("<!-- Identified")]
+    # Line by line, only numbers of inertials and friction differ; comments of our own come before the root, the rotors' tags
+    # at the end, and their name space in the root.
+    body = text[: text.index("  <transmission")] + text[text.rindex("</transmission>\n") + len("</transmission>\n") :]
+    body = body.replace(' xmlns:drake="http://drake.mit.edu"', "")
+    ours = [line for line in body[body.index("<robot") :].splitlines()]
+    ours = [*URDF[: URDF.index("<robot")].splitlines(), *ours]
+    assert text.startswith(URDF[: URDF.index("<robot")])
     changed = [(a, b) for a, b in zip(URDF.splitlines(), ours, strict=True) if a != b]
     tags = {a.strip().split()[0] for a, _ in changed}
     assert tags <= {"<origin", "<mass", "<inertia", "<dynamics"}
@@ -182,7 +187,7 @@ def test_failure_leaves_no_file_behind(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(InputError, match="No space left"):
         export_result(trusted(), Format.MJCF, tmp_path)
     assert (tmp_path / "trio.xml").read_bytes() == before
-    assert [path.name for path in tmp_path.iterdir()] == ["trio.xml"]
+    assert {path.name for path in tmp_path.iterdir()} == {"trio.xml", ".armid.json"}
 
 
 def test_folder_that_cannot_be_written(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ import mujoco
 import numpy as np
 import pytest
 
-from armid.export.mjcf import mjcf_text, not_in_mjcf
+from armid.export.losses import not_in_mjcf
+from armid.export.mjcf import mjcf_text
 from armid.kernels import dynamics
 from armid.kernels.kinematics import jacobian
 from armid.robot import Frame, Robot

@@ -107,8 +107,8 @@ def test_the_robot_of_a_result_is_the_identified_one(result):
 
 
 def test_export_goes_by_the_suffix_and_the_gate(result, tmp_path):
-    (path,) = result.export(tmp_path / "arm.urdf")
-    assert path == tmp_path / "arm.urdf"
+    files = result.export(tmp_path / "arm.urdf")
+    assert files == (tmp_path / "arm.urdf", tmp_path / "arm.joints.yaml")
     with pytest.raises(InputError, match="stands for no format"):
         result.export(tmp_path / "arm.step")
     failed = replace(result, checks=(*result.checks, replace(result.checks[0], passed=False, message="no good")))

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from armid.errors import ShapeError
-from armid.kernels import dynamics, kinematics, machine
+from armid.kernels import dynamics, kinematics
+from armid.kernels.cache import read_object
 from armid.kernels.compiled import compile_plan
 from armid.kernels.evaluate import SMALL, CompiledRows, Restricted, evaluate_rows, reference_rows, residuals
 from armid.kernels.gradients import rows_vjp
@@ -260,7 +261,7 @@ def test_cache_is_shared_by_processes_and_survives_damage(tmp_path: Path, monkey
     assert not list(tmp_path.glob("*.tmp"))
     for file in files:
         file.write_bytes(file.read_bytes()[:-20])
-        assert machine.read_object(file) is None
+        assert read_object(file) is None
     monkeypatch.setenv("ARMID_CACHE", str(tmp_path))
     source = TorqueRows(random_robot(np.random.default_rng(11), 4), EVERYTHING)
     assert not CompiledRows(source).store_kernel.loaded.from_cache

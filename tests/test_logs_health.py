@@ -165,6 +165,33 @@ def test_quantisation():
     assert ("quantised", "elbow") in problems(changed(tau=coarse))
 
 
+def test_useless_quantisation_is_an_error():
+    step = np.ptp(CLEAN[TAU][:, 2]) / 12
+    coarse = edited(CLEAN[TAU], lambda x: x.__setitem__((slice(None), 2), step * np.round(x[:, 2] / step)))
+    assert problems(changed(tau=coarse))[("quantised", "elbow")] is Severity.ERROR
+
+
+@pytest.mark.parametrize("share", [0.1, 0.6])
+def test_a_channel_that_drops_to_zero_is_half_dead(share):
+    rng = np.random.default_rng(0)
+    dropped = np.where(rng.random(len(CLEAN[TAU])) < share, 0.0, CLEAN[TAU][:, 3])
+    found = problems(changed(tau=edited(CLEAN[TAU], lambda x: x.__setitem__((slice(None), 3), dropped))))
+    assert found[("half-dead", "wrist")] is Severity.ERROR
+    # A coarse channel is at zero often, but as often near it.
+    step = np.ptp(CLEAN[TAU][:, 3]) / 60
+    coarse = edited(CLEAN[TAU], lambda x: x.__setitem__((slice(None), 3), step * np.round(x[:, 3] / step)))
+    assert "half-dead" not in codes(changed(tau=coarse))
+
+
+def test_a_log_that_mostly_rests_says_so():
+    # The same motion, stopped half-way.
+    stop = len(CLEAN[Q]) // 2
+    q = np.concatenate([CLEAN[Q][:stop], np.repeat(CLEAN[Q][stop : stop + 1], len(CLEAN[Q]) - stop, axis=0)])
+    qd = np.concatenate([CLEAN[QD][:stop], np.zeros_like(CLEAN[QD][stop:])])
+    assert problems(changed(q=q, qd=qd))[("at-rest", "synthetic")] is Severity.WARNING
+    assert "at-rest" not in codes(changed())
+
+
 def test_degrees():
     assert problems(changed(q=np.degrees(CLEAN[Q]), qd=np.degrees(CLEAN[QD]))) == {
         (code, subject): severity

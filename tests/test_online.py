@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import armid
 from armid.errors import InputError, ShapeError, UnknownNameError
 from armid.estimation.least_squares import GaussianPrior
 from armid.estimation.recursive.estimator import ChangeDetection, RecursiveEstimator
@@ -24,6 +26,7 @@ from armid.online.estimator import OnlineEstimator
 from armid.online.state import online_checks
 from armid.online.stream import read_stream
 from armid.parameters.effects import Effects, TorqueSide
+from armid.robot import Drive
 from armid.robot.load import load_robot
 from armid.rows.torque import TorqueRows
 from armid.signals.causal import CausalDifferentiator, LocalPolynomial
@@ -490,3 +493,43 @@ def test_memory_does_not_grow() -> None:
         if k in (100, 1199):
             sizes.append(held())
     assert sizes[0] == sizes[1]
+
+
+def test_twenty_arms_that_do_not_change_raise_no_alarm() -> None:
+    """Noise, friction that sticks for some samples where a joint turns back, directions first excited late: none is a change."""
+    robot = load_robot("ur10e")
+    drives = [replace(j, drive=Drive(rotor_inertia=0.3, viscous=2.0, coulomb=3.0)) for j in robot.joints]
+    truth = replace(robot, joints=tuple(drives))
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        t = np.arange(650) / 100.0
+        w = 2.0 * np.pi / 6.0 * np.arange(1, 5)
+        a, b = rng.normal(size=(2, 6, 4)) * 0.3
+        # One joint stands still for half of the time.
+        a[seed % 6], b[seed % 6] = 0.0, 0.0
+        s, c = np.sin(np.outer(t, w)), np.cos(np.outer(t, w))
+        q, qd, qdd = s @ a.T + c @ b.T, (c * w) @ a.T - (s * w) @ b.T, -(s * w**2) @ a.T - (c * w**2) @ b.T
+        late = np.clip(t - 4.0, 0.0, None)
+        q[:, seed % 6] += 0.1 * late**3 / (1.0 + late**2)
+        qd = np.gradient(q, t, axis=0)
+        qdd = np.gradient(qd, t, axis=0)
+        tau = armid.inverse_dynamics(truth, q, qd, qdd, drives=True)
+        sticks = np.abs(qd) < 0.02
+        tau = np.where(sticks, tau - 3.0 * np.sign(qd), tau) + 0.1 * rng.normal(size=q.shape)
+        online = armid.OnlineEstimator(robot, rate=100.0, rotor_inertia=True)
+        for k in range(len(t)):
+            online.update_positions(q[k] + 1e-5 * rng.normal(size=6), tau[k], time=float(t[k]))
+        assert online.events == [], f"seed {seed}"
+
+
+def test_an_exchange_under_way_is_finished_for_whoever_looks() -> None:
+    """Spread over samples, an exchange leaves what it left when it was made at once."""
+    x = motion(300)
+    y = torque(x, VALUES, 0.05)
+    looked, left = (RecursiveEstimator(SOURCE, BASE, SIGMA, rate=100.0, forgetting=Forgetting(20.0)) for _ in range(2))
+    for k in range(len(x)):
+        looked.update(x[k], y[k])
+        left.update(x[k], y[k])
+        assert looked.factor.shape == (len(BASE) + 1,) * 2
+    assert np.allclose(looked.values, left.values, rtol=1e-6, atol=1e-8)
+    assert looked.count == pytest.approx(left.count)

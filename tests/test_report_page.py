@@ -36,6 +36,7 @@ SECTIONS = (
     "verdict",
     "measured",
     "health",
+    "faults",
     "excitation",
     "torque",
     "friction",
@@ -44,6 +45,7 @@ SECTIONS = (
     "consistency",
     "residuals",
     "sensitivity",
+    "files",
     "reproduce",
 )
 HOSTILE = '</script><script>window.hostile=1</script><img src="x" onerror="window.hostile=2">'

@@ -3,11 +3,14 @@
 import numpy as np
 import pytest
 
+from armid.identifiability.structure import structural_base
 from armid.kernels.dynamics import gravity, inverse_dynamics, mass_matrix, regressor
 from armid.kernels.kinematics import forward_kinematics
+from armid.parameters.effects import Effects
 from armid.parameters.inertial import pseudo_inertia
 from armid.robot import Capsule, JointKind, Robot, catalogue_names, load_robot
 from armid.robot.dh import Convention, row_of
+from armid.rows.torque import TorqueRows
 
 EXPECTED = (
     "cmu-dd-arm2",
@@ -18,7 +21,9 @@ EXPECTED = (
     "lwr4plus",
     "mabi-max100",
     "panda",
+    "rv2sq",
     "tx40",
+    "tx40-birdy",
     "ur10e",
 )
 
@@ -31,7 +36,9 @@ HOME = {
     "lwr4plus": [0, 0.5, 0, -1.2, 0, 0.8, 0],
     "mabi-max100": [0, 0.2, 0.3, 0, 0.4, 0],
     "panda": [0, -0.785, 0, -2.356, 0, 1.571, 0.785],
+    "rv2sq": [0, 0.2, 1.2, 0, 0.5, 0],
     "tx40": [0, -1.2, 1.2, 0, 0.5, 0],
+    "tx40-birdy": [0, 0.3, 0.6, 0, 0.5, 0],
     "ur10e": [0, -1.2, 1.4, -0.5, 1.0, 0],
 }
 
@@ -202,6 +209,13 @@ def test_mabi_axes_and_the_published_wrist():
     assert axes == ["Rz", "Ry", "Ry", "Rx", "Ry", "Rx"]
     wrist = robot.joints[5].transform()[:3, 3]
     assert np.linalg.norm(wrist) == pytest.approx(0.1)
+
+
+def test_the_arms_of_birdy_have_its_counts_of_base_parameters():
+    # [Leboutet2021]: 52 with rotor inertia, viscous and Coulomb friction for both arms.
+    effects = Effects(viscous=True, coulomb=True, rotor_inertia=True)
+    for name in ("tx40-birdy", "rv2sq"):
+        assert len(structural_base(TorqueRows(load_robot(name), effects))) == 52, name
 
 
 def test_tx40_wrist_drives_are_coupled():

@@ -225,8 +225,8 @@ def test_controllers_by_name(panda, tmp_path, word, kind):
         ("mistakes: {degrees: 3}", "degrees"),
         ("mistakes: {swapped: [[a]]}", "a list of 2"),
         ("tracker: {T_tracker_base: 3}", "four rows"),
-        ("a: [1, 2", "not YAML"),
-        ("seed: !!python/object/apply:os.system [ls]", "not YAML"),
+        ("a: [1, 2", "not valid YAML"),
+        ("seed: !!python/object/apply:os.system [ls]", "is not read"),
     ],
 )
 def test_bad_settings_files_are_named(panda, tmp_path, text, message):

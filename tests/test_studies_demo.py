@@ -23,7 +23,7 @@ from armid.robot.load import load_robot
 from armid.simulation import scenario
 from armid.simulation.run import SimulatedRun
 from armid.studies import demo as module
-from armid.studies.demo import Demonstration, Fault, Story, tell_story
+from armid.studies.demo import Demonstration, Mistake, Story, tell_story
 from support.iiwa_motions import EXCITATION_A, EXCITATION_B, FEASIBILITY_A, FEASIBILITY_B
 
 STORY = Story(repetitions=1)
@@ -56,12 +56,12 @@ def shortcuts() -> Iterator[None]:
         yield
 
 
-def told(fault: Fault, folder: Path) -> Demonstration:
+def told(fault: Mistake, folder: Path) -> Demonstration:
     return tell_story(Story(repetitions=STORY.repetitions, fault=fault), folder)
 
 
 def test_without_mistakes_it_is_trusted(shortcuts: None, tmp_path: Path) -> None:
-    ending = told(Fault.NONE, tmp_path)
+    ending = told(Mistake.NONE, tmp_path)
     assert ending.result.verdict == "trusted", ending.result.reasons
     assert ending.result.relative_error["held_out"] < 0.03
     # 99 % intervals of 69 parameters: seven or more misses would happen once in ten thousand times.
@@ -72,7 +72,8 @@ def test_without_mistakes_it_is_trusted(shortcuts: None, tmp_path: Path) -> None
     kept = STORY.period - 2.0 * module.STANDSTILL
     assert choices.samples_train == pytest.approx(kept * choices.rate_hz, abs=2)
     assert choices.torque_delay_s == -0.0005  # half a tick of the controller
-    assert {path.name for export in ending.exports for path in export.files} == {"iiwa14.urdf", "iiwa14.xml"}
+    written = {path.name for export in ending.exports for path in export.files}
+    assert written == {"iiwa14.urdf", "iiwa14.joints.yaml", "iiwa14.xml"}
     assert ending.page_file.stat().st_size < 10_000_000
     assert load_result(tmp_path / "result").verdict == "trusted"
     said = ending.as_dict()
@@ -81,17 +82,18 @@ def test_without_mistakes_it_is_trusted(shortcuts: None, tmp_path: Path) -> None
     assert said["held_out_relative_error"] == ending.result.relative_error["held_out"]
     assert "\n" not in repr(ending)
     assert "Torque error on a motion never seen" in ending.summary()
-    assert {check.code for check in ending.checks if not check.passed} == set()
+    # The other motion is free to go further than the averaged period did; that is said, and nothing else is.
+    assert {check.code for check in ending.checks if not check.passed} <= {"extrapolation"}
     unlucky = replace(ending, inside=ending.parameters - 7)
-    assert {check.code for check in unlucky.checks if not check.passed} == {"coverage"}
+    assert {check.code for check in unlucky.checks if not check.passed} - {"extrapolation"} == {"coverage"}
     assert unlucky.verdict == "trusted"  # what only a simulation knows does not decide
 
 
 @pytest.mark.parametrize(
     ("fault", "cause"),
-    [(Fault.SIGN, "opposite|sign"), (Fault.LAG, r"late against the motion"), (Fault.MOUNTING, "hangs|gravity")],
+    [(Mistake.SIGN, "opposite|sign"), (Mistake.LAG, r"late against the motion"), (Mistake.MOUNTING, "hangs|gravity")],
 )
-def test_a_mistake_is_stopped_and_named(fault: Fault, cause: str, shortcuts: None, tmp_path: Path) -> None:
+def test_a_mistake_is_stopped_and_named(fault: Mistake, cause: str, shortcuts: None, tmp_path: Path) -> None:
     try:
         ending = told(fault, tmp_path)
     except ArmidError as refusal:

@@ -8,13 +8,15 @@ From a description and a log to a judged model:
     print(result.summary())
     result.export("identified.urdf")
 
-Reading          load_robot  read_log  check_log  load_result  load_calibration
+Reading          load_robot  map_log  read_log  check_log  load_result  load_calibration
 Planning ahead   inspect  design_motion  choose_poses  simulate  show
 Learning         identify  identify_payload  identify_sequential  identify_transmission  recover  sweep  calibrate
                  OnlineEstimator
 Judging          validate  compare
-Using            plan_motion  compensate
+Using            observe  plan_motion  make_program  compensate
 Studies          demo  study
+Using            plan_motion  make_program  compensate
+Studies          demo  study  benchmark
 Rigid body       inverse_dynamics  forward_dynamics  mass_matrix  coriolis  gravity  regressor  forward_kinematics  jacobian
 Nouns            Robot  Effects  Log  Trajectory  Information  BaseParameters  Estimate  Result  Calibration  Payload  Design
                  Inspection  Note  Check  Verdict  ArmidError  InputError
@@ -50,6 +52,7 @@ _PUBLIC = {
     "Robot": "robot.robot",
     "Trajectory": "motions.trajectory",
     "Verdict": "outcome",
+    "benchmark": "studies.benchmark",
     "calibrate": "calibration.calibrate",
     "check_log": "logs.check",
     "choose_poses": "design.poses",
@@ -71,7 +74,10 @@ _PUBLIC = {
     "load_calibration": "calibration.stored",
     "load_result": "identification.result",
     "load_robot": "robot.load",
+    "make_program": "programs.program",
+    "map_log": "columns.draft",
     "mass_matrix": "kernels.dynamics",
+    "observe": "observation.observe",
     "plan_motion": "planning.plan",
     "read_log": "logs.check",
     "recover": "recovery.recover",

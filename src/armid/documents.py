@@ -1,23 +1,22 @@
 """Files of our own: read with one kind of complaint, written whole or not at all.
 
-Every JSON, YAML, text and array file that armid writes goes through here: the new content is written beside its place, flushed
-to the disk and renamed, so that a full disk or a killed process leaves the old file or none.
+Every JSON, YAML, text and array file that armid writes goes through here and `folders`: the new content is written beside its
+place, flushed to the disk and renamed, so that a full disk or a killed process leaves the old file or none.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import tempfile
+import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from enum import Enum
 from math import isfinite
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from armid.errors import InputError
+from armid.folders import new_file as new_file
+from armid.folders import settle
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -61,6 +60,7 @@ def read_text(path: str | Path, what: str, *, most: int = _MAX_TEXT_BYTES) -> st
     try:
         if not path.is_file():
             raise InputError(path, "is not a file" if path.exists() else "does not exist", f"expected {what}")
+        settle(path.parent)
         if path.stat().st_size > most:
             raise InputError(path, f"{path.stat().st_size} bytes are more than {what} can have")
         return path.read_text(encoding="utf-8")
@@ -68,6 +68,16 @@ def read_text(path: str | Path, what: str, *, most: int = _MAX_TEXT_BYTES) -> st
         raise InputError(path, "is not text in UTF-8", f"expected {what}") from None
     except OSError as error:
         raise InputError(path, f"cannot be read: {error.strerror or error}") from None
+
+
+_MOST_DIGITS = 18
+"""Of a whole number in a file; what has more fits no counter of ours and would overflow a float."""
+
+
+def _whole_number(text: str) -> int:
+    if len(text.lstrip("-")) > _MOST_DIGITS:
+        raise ValueError(f"a whole number of {len(text.lstrip('-'))} digits")
+    return int(text)
 
 
 def read_json(path: str | Path, what: str, *, schema: str = "", key: str = "schema") -> dict[str, Any]:
@@ -84,7 +94,7 @@ def read_json(path: str | Path, what: str, *, schema: str = "", key: str = "sche
     """
     text = read_text(path, what)
     try:
-        value = json.loads(text)
+        value = json.loads(text, parse_int=_whole_number)
     except (ValueError, RecursionError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise InputError(path, f"not JSON ({reason})", f"expected {what}") from None
@@ -144,13 +154,21 @@ def yaml_values(text: str, where: str, *, as_text: bool = False) -> Any:
             raise InputError(where, "empty file")
         _check_yaml_keys(node, where)
         return reader.construct_document(node)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f"{where}, line {mark.line + 1}" if mark is not None else where
-        problem = getattr(error, "problem", None) or str(error).splitlines()[0]
-        raise InputError(place, f"not valid YAML: {problem}", "check indentation, colons and brackets") from None
-    except ValueError as error:  # a date that does not exist
-        raise InputError(where, f"not valid YAML: {error}", "put text in quotes") from None
+    except (yaml.YAMLError, RecursionError) as error:
+        raise InputError(
+            where, f"not valid YAML{yaml_problem(error)}", "check indentation, colons and brackets"
+        ) from None
+    except (ValueError, OverflowError):  # a date that does not exist, an integer of thousands of digits
+        raise InputError(where, "not valid YAML: a date or number that cannot be", "put text in quotes") from None
+
+
+def yaml_problem(error: BaseException) -> str:
+    """What the parser says and in which line, without the piece of the file it would show."""
+    mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None) or ("nested too deeply" if isinstance(error, RecursionError) else "")
+    # What stands in quotes comes from the file, unless it is a single character or a kind of token like <stream end>.
+    said = re.sub(r"'(?!<|.')[^']*'|\"[^\"]*\"", "...", str(problem))
+    return (f", line {mark.line + 1}" if mark is not None else "") + (f": {said}" if said else "")
 
 
 def _check_yaml_events(events: Iterator[Any], where: str) -> None:
@@ -162,6 +180,8 @@ def _check_yaml_events(events: Iterator[Any], where: str) -> None:
         place = f"{where}, line {event.start_mark.line + 1}"
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
             raise InputError(place, "anchors and aliases (& and *) are not read", "write the value out")
+        if len(digits := str(getattr(event, "value", "")).strip("+-")) > _MOST_DIGITS and digits.isdecimal():
+            raise InputError(place, f"a whole number of {len(digits)} digits", "no quantity needs as many")
         if getattr(event, "tag", None) not in (None, "!"):
             raise InputError(place, f"tag {event.tag!r} is not read", "plain values only")
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
@@ -186,36 +206,6 @@ def _check_yaml_keys(node: Any, where: str) -> None:
                 raise InputError(place, f"key {key.value!r} appears twice", "keep one of them")
             seen.add(key.value)
             _check_yaml_keys(value, where)
-
-
-@contextmanager
-def new_file(path: str | Path, *, text: bool = False) -> Iterator[IO[Any]]:
-    """A file to write to that takes its place when complete, or vanishes if anything goes wrong.
-
-    Args:
-        path: where it will be; missing folders are created.
-        text: for text in UTF-8, else for bytes.
-
-    Raises:
-        InputError: it cannot be written; what was there before is untouched.
-    """
-    path = Path(path)
-    temporary = ""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-", suffix=".tmp")
-        with os.fdopen(handle, "w" if text else "wb", encoding="utf-8" if text else None) as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
-        Path(temporary).chmod(mode)
-        Path(temporary).replace(path)
-    except OSError as error:
-        raise InputError(path, f"cannot be written: {error.strerror or error}") from None
-    finally:
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)
 
 
 def write_text(path: str | Path, text: str) -> Path:
@@ -250,62 +240,12 @@ def read_arrays(path: str | Path, what: str) -> dict[str, npt.NDArray[Any]]:
     path = Path(path)
     if not path.is_file():
         raise InputError(path, "does not exist" if not path.exists() else "is not a file", f"expected {what}")
+    settle(path.parent)
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             return {name: stored[name] for name in stored.files}
     except Exception as error:  # zipfile, zlib, struct and NumPy each have their own for a damaged file
         raise InputError(path, f"damaged ({type(error).__name__}: {error})", f"expected {what}") from None
-
-
-def check_replaceable(target: Path, *, marker: str, what: str) -> None:
-    """Refuses a folder that must not be replaced; asked early, before minutes go into what could not be kept.
-
-    Args:
-        target: the folder.
-        marker: the file by which an earlier folder of the same kind is known.
-        what: such a folder is called.
-
-    Raises:
-        InputError: the target exists and is something else.
-    """
-    if target.exists() and not (target.is_dir() and ((target / marker).exists() or not any(target.iterdir()))):
-        raise InputError(target, f"exists and is not a {what} folder", "choose another --out")
-
-
-@contextmanager
-def replacing(target: Path, *, marker: str, what: str) -> Iterator[Path]:
-    """A fresh folder beside the target that takes its place at the end, or vanishes if anything goes wrong.
-
-    Args:
-        target: the folder.
-        marker: the file by which an earlier folder of the same kind is known.
-        what: such a folder is called.
-
-    Raises:
-        InputError: the target exists and is something else, or cannot be written.
-    """
-    check_replaceable(target, marker=marker, what=what)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        place = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-    except OSError as error:
-        raise InputError(target, f"cannot be written: {error.strerror or error}") from None
-    try:
-        yield place
-        place.chmod(0o755)
-        _exchange(place, target)
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
-
-
-def _exchange(place: Path, target: Path) -> None:
-    if not target.exists():
-        place.replace(target)
-        return
-    old = Path(tempfile.mkdtemp(prefix=f".{target.name}-old-", dir=target.parent))
-    target.replace(old)
-    place.replace(target)
-    shutil.rmtree(old)
 
 
 Decode = Callable[[dict[str, Any]], Any]

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, overloa
 
 from armid import __version__
 from armid.errors import ArmidError, MissingDependencyError, UnknownNameError
+from armid.folders import answer_folder, whole
 from armid.notes import Note
 from armid.page import Cell, Figure, Report, Table
 
@@ -31,6 +32,8 @@ class Verdict(StrEnum):
 
     TRUSTED = "trusted"
     UNTRUSTED = "untrusted"
+    UNDETERMINED = "undetermined"
+    """Of a part of an answer, such as a joint: the data cannot tell. An answer as a whole is one of the other two."""
 
 
 class UntrustedError(ArmidError):
@@ -148,6 +151,12 @@ class Outcome:
         """Trusted when every decisive check holds."""
         return Verdict.UNTRUSTED if self.reasons else Verdict.TRUSTED
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """The files of every kind of answer appear in a folder together, or not at all."""
+        super().__init_subclass__(**kwargs)
+        if "save" in cls.__dict__:
+            cls.save = whole(cls.__dict__["save"], cls.__name__)  # type: ignore[method-assign]
+
     def raise_if_untrusted(self) -> Self:
         """The answer itself.
 
@@ -215,8 +224,13 @@ class Outcome:
         return page
 
     def report(self, path: str | Path = "report.html") -> Path:
-        """Writes one self-contained HTML page and says where it is."""
-        written: Path = import_module("armid.report.render").write_report(self.page(), Path(path))
+        """Writes one self-contained HTML page and says where it is.
+
+        Raises:
+            InputError: it cannot be written, or another file that is not ours has that name.
+        """
+        with answer_folder(Path(path).parent, f"page {Path(path).name}"):
+            written: Path = import_module("armid.report.render").write_report(self.page(), Path(path))
         return written
 
     def plot(self, name: str) -> plotly.graph_objects.Figure:

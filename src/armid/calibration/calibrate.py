@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,15 +13,18 @@ import numpy.typing as npt
 
 from armid.calibration.choose import AUTO, candidates_of, choose
 from armid.calibration.compensate import Compensation, compensated
-from armid.calibration.contract import contract, enough_table, error_statistics, error_table_of, main_error
+from armid.calibration.contract import contract, enough_table, error_statistics, error_table_of, main_error, tip_table
+from armid.calibration.contradictions import change_notes, frame_changes, pattern_notes, residual_patterns
 from armid.calibration.diagnose import check_misfit, diagnose, misfit_notes
 from armid.calibration.enough import PoseCount, pose_counts
 from armid.calibration.files import export_robot, write_files
 from armid.calibration.fit import FitSettings, KinematicFit, fit_candidates
 from armid.calibration.found import CalibratedParameter, found_parameters
-from armid.calibration.hold_out import Advice, HeldOut, cross_validate, folds_of
+from armid.calibration.gauge import TipUncertainty, settled, tip_uncertainty
+from armid.calibration.hold_out import Advice, HeldOut, blocked_test, cross_validate, folds_of
 from armid.calibration.identifiable import ParameterStatus
 from armid.calibration.inputs import PoseData, calibration_inputs, poses_mapping
+from armid.calibration.intervals import spread_of, with_intervals
 from armid.calibration.judge import (
     Outlier,
     comparison_notes,
@@ -29,8 +32,10 @@ from armid.calibration.judge import (
     judge,
     outlier_notes,
     parameter_notes,
+    unexplained_notes,
 )
 from armid.calibration.noise import VectorLoss
+from armid.calibration.physics import physics_notes, range_notes
 from armid.calibration.poses_table import PosesMapping
 from armid.calibration.solve import SolverSettings
 from armid.calibration.start import start_frames
@@ -38,6 +43,7 @@ from armid.calibration.targets import Targets
 from armid.calibration.tool_error import ErrorTable, error_table
 from armid.calibration.validate import validated
 from armid.calibration.words import AngleUnit, LengthUnit, SensorPlace, SetupSharing, StepRule
+from armid.folders import answer_folder
 from armid.kinematics.calibrated import calibrated_robot
 from armid.kinematics.measurement import Measurements
 from armid.kinematics.model import ErrorModel
@@ -61,11 +67,14 @@ class Calibration(Outcome):
         geometric: the simplest candidate, whose corrections a robot description can hold.
         held_out: errors where nothing was fitted or chosen: each part is predicted by the model that the other parts chose.
         held_out_geometric: the same of the simplest candidate.
+        held_out_blocked: the same of the chosen model with consecutive rows kept aside together; None with `validate`.
+        patterns: share of the residuals' variance that follows the recording, time and each joint.
         outliers: measurements far from the rest.
         advice: what to do with it; finer than the verdict, which only says whether it may be used.
         checks: what it was held against.
         notes: everything else a reader must know.
         provenance: files, settings, seed.
+        tip: how far the tip may be off in the base frame, over the joint ranges that were measured.
         enough: error against the number of configurations, when it was studied.
         compensation: joint targets rewritten for a nominal controller, when some were given.
     """
@@ -78,11 +87,14 @@ class Calibration(Outcome):
     geometric: KinematicFit
     held_out: HeldOut
     held_out_geometric: HeldOut
+    held_out_blocked: HeldOut | None = None
+    patterns: Mapping[str, float] = field(default_factory=dict)
     outliers: tuple[Outlier, ...]
     advice: Advice
     checks: tuple[Check, ...]
     notes: tuple[Note, ...]
     provenance: Provenance
+    tip: TipUncertainty
     enough: tuple[PoseCount, ...] = ()
     compensation: Compensation | None = None
 
@@ -126,7 +138,8 @@ class Calibration(Outcome):
 
     def _tables(self) -> tuple[Table, ...]:
         return (
-            error_table_of(error_statistics(self)),
+            error_table_of(error_statistics(self), self.held_out.told),
+            tip_table(self.tip),
             *([enough_table(self.enough, main_error(self.held_out)[2])] if self.enough else []),
         )
 
@@ -156,7 +169,8 @@ class Calibration(Outcome):
 
     def write(self, folder: str | Path) -> dict[str, Path]:
         """The same as `save`, with what each file is."""
-        return write_files(self, Path(folder))
+        with answer_folder(folder, "Calibration"):
+            return write_files(self, Path(folder))
 
 
 @one_blas_thread
@@ -250,6 +264,7 @@ def calibrate(
         given.robot,
         given.train,
         given.held_out,
+        notes=given.notes,
         models=models,
         settings=fitting,
         folds=folds,
@@ -265,6 +280,7 @@ def _calibrated(
     measurements: Measurements,
     validate: Measurements | None,
     *,
+    notes: Sequence[Note],
     models: Sequence[ErrorModel],
     settings: FitSettings,
     folds: int | None,
@@ -274,7 +290,8 @@ def _calibrated(
     targets: Targets | npt.ArrayLike | str | Path | None,
 ) -> Calibration:
     """Diagnose, fit every candidate, choose, test on what was kept aside, judge."""
-    measurements, notes = diagnose(robot, measurements)
+    measurements, found_notes = diagnose(robot, measurements)
+    notes = [*notes, *found_notes]
     start = None if settings.setups else start_frames(robot, measurements)
     fits: list[KinematicFit] = []
     for found in fit_candidates(robot, measurements, models, settings=settings, start=start):
@@ -287,24 +304,43 @@ def _calibrated(
         how, parts = folds_of(measurements, np.random.default_rng(seed), folds)
         held_out, tested = cross_validate(fits, choose, measurements, parts, how)
     else:
-        tested = [validated(f, validate) for f in fits]
+        tested = [validated(f, measurements, validate) for f in fits]
         held_out = tested[best]
+    chosen, spread, simplest = fits[best], spread_of(fits[best], measurements), fits[0]
+    chosen = settled(with_intervals(chosen, spread), measurements)
+    if best:
+        simplest = with_intervals(simplest, spread_of(simplest, measurements))
+    simplest = settled(simplest, measurements) if best else chosen
     outliers = find_outliers(fits[best], measurements)
     notes += parameter_notes(fits[best]) + outlier_notes(outliers) + comparison_notes(fits, tested, held_out, best)
-    advice, checks = judge(held_out, notes)
-    after = fits[best].after
+    notes += unexplained_notes(chosen, measurements)
+    patterns = residual_patterns(chosen, measurements)
+    main = error_table(fits[best].after.residuals).main[0]
+    unit = main_error(held_out)[2]
+    notes += change_notes(frame_changes(fits[best], measurements), float(np.sqrt(np.mean(main**2))), unit)
+    notes += pattern_notes(patterns) + physics_notes(chosen)
+    if validate is not None:
+        notes += range_notes(robot.joint_names, measurements.q, validate.q, "held-out rows")
+    compensation = None if targets is None else compensated(robot, chosen.model, chosen.after.values, targets)
+    if compensation is not None:
+        notes += range_notes(robot.joint_names, measurements.q, compensation.wanted.q, "targets")
+    blocked = blocked_test(fits[best], measurements, seed=seed) if validate is None else None
+    advice, checks = judge(held_out, blocked, notes, converged=chosen.after.converged)
     return Calibration(
         nominal=robot,
         measurements=measurements,
-        fit=fits[best],
-        geometric=fits[0],
+        fit=chosen,
+        geometric=simplest,
         held_out=held_out,
         held_out_geometric=tested[0],
+        held_out_blocked=None if blocked is None else blocked.blocked,
+        patterns=patterns,
         outliers=outliers,
         advice=advice,
         checks=checks,
         notes=tuple(notes),
         provenance=provenance,
         enough=pose_counts(fits[best], measurements, seed=seed) if enough else (),
-        compensation=None if targets is None else compensated(robot, fits[best].model, after.values, targets),
+        tip=tip_uncertainty(chosen, spread, measurements, seed=seed),
+        compensation=compensation,
     )

@@ -11,8 +11,10 @@ import numpy as np
 
 from armid.calibration.enough import PoseCount
 from armid.calibration.found import strong_correlations
+from armid.calibration.gauge import TipUncertainty
 from armid.calibration.hold_out import HeldOut
 from armid.calibration.identifiable import ParameterStatus
+from armid.calibration.judge import outlier_runs
 from armid.calibration.solve import channel_name
 from armid.calibration.tool_error import Statistics, statistics
 from armid.kinematics.calibrated import frame_matrix
@@ -27,13 +29,14 @@ KINDS = ("position", "orientation")
 
 def error_statistics(calibration: Calibration) -> dict[str, Statistics]:
     """`position_error_before` and so on: statistics of error norms [m, rad]."""
-    held = calibration.held_out
+    held, blocked = calibration.held_out, calibration.held_out_blocked
     tables = {
         "before": calibration.errors_before,
         "after": calibration.errors_after,
         "held_out": held.after,
         "held_out_before": held.before,
         "held_out_geometric": calibration.held_out_geometric.after,
+        **({} if blocked is None else {"held_out_blocked": blocked.after}),
     }
     return {
         f"{kind}_error_{name}": statistics(table.position if kind == KINDS[0] else table.orientation)
@@ -50,6 +53,8 @@ def contract(calibration: Calibration) -> dict[str, Any]:
         "robot": calibration.nominal.name,
         **{name: found.as_dict() for name, found in error_statistics(calibration).items()},
         "held_out_method": held.method,
+        "held_out_refitted": list(held.refitted),
+        "held_out_blocked_method": "" if calibration.held_out_blocked is None else calibration.held_out_blocked.method,
         "gain": held.gain,
         "paired_t": held.t,
         "configurations": len(np.unique(calibration.measurements.group)),
@@ -65,10 +70,13 @@ def contract(calibration: Calibration) -> dict[str, Any]:
         "noise": {channel_name(*component): value for component, value in solution.noise.model.items()},
         "T_sensor_base": {n: frame_matrix(s, solution.values).tolist() for n, s in model.setups.items()},
         "T_link_target": {n: frame_matrix(s, solution.values).tolist() for n, s in model.targets.items()},
+        "tip_uncertainty": asdict(calibration.tip),
         "outliers": [
             {"row": x.label, "target": x.target, "kind": x.kind, "error": x.error, "sigmas": x.sigmas}
             for x in calibration.outliers
         ],
+        "outlier_runs": [[x.label for x in run] for run in outlier_runs(calibration.outliers)],
+        "residual_patterns": dict(calibration.patterns),
         "trends": _trends(calibration),
         "iterations": solution.iterations,
         "converged": solution.converged,
@@ -98,20 +106,36 @@ def main_error(held_out: HeldOut) -> tuple[float, float, str]:
     return 1e3 * float(held_out.before.main[0].mean()), 1e3 * float(held_out.after.main[0].mean()), unit
 
 
-SHOWN = ("before", "after", "held_out_before", "held_out")
+SHOWN = ("before", "after", "held_out_before", "held_out", "held_out_blocked")
 """Errors that people are shown first."""
 
 
-def error_table_of(errors: Mapping[str, Statistics]) -> Table:
-    """Mean, median and largest errors in mm and degrees."""
+def error_table_of(errors: Mapping[str, Statistics], told: str = "") -> Table:
+    """Mean, root mean square, 95 % quantile and largest errors in mm and degrees.
+
+    Args:
+        errors: by name.
+        told: how the held-out rows were kept aside, and what was fitted to which of them.
+    """
     rows: list[tuple[Cell, ...]] = []
     for kind, unit, factor in (("position", "mm", 1e3), ("orientation", "deg", degrees(1.0))):
         for name in SHOWN:
-            found = errors[f"{kind}_error_{name}"]
-            if found.count:
-                numbers = (factor * x for x in (found.mean, found.median, found.max))
+            found = errors.get(f"{kind}_error_{name}")
+            if found is not None and found.count:
+                numbers = (factor * x for x in (found.mean, found.rms, found.p95, found.max))
                 rows.append((f"{kind}, {name.replace('_', ' ')}", *numbers, unit))
-    return Table(("error", "mean", "median", "max", "unit"), tuple(rows))
+    return Table(
+        ("error", "mean", "rms", "p95", "max", "unit"), tuple(rows), caption=f"held out: {told}" if told else ""
+    )
+
+
+def tip_table(tip: TipUncertainty) -> Table:
+    """How far the tip may be off."""
+    return Table(
+        ("mean", "p95", "max", "unit"),
+        ((1e3 * tip.mean, 1e3 * tip.p95, 1e3 * tip.max, "mm"),),
+        caption="standard deviation of the tip in the base frame, over the measured joint ranges",
+    )
 
 
 def enough_table(rows: Sequence[PoseCount], unit: str) -> Table:

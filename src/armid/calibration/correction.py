@@ -28,7 +28,7 @@ def correction(nominal: Robot, fit: KinematicFit) -> dict[str, Any]:
         "parameters": {
             p.name: {"value": float(values[i]), "unit": p.unit, "standard_deviation": float(sigma[i])}
             for i, p in enumerate(model.parameters)
-            if fit.after.selection.kept[i]
+            if fit.after.selection.kept[i] or values[i] != 0.0
         },
         "setups": {name: _frame_data(slots, model) for name, slots in model.setups.items()},
         "targets": {name: _frame_data(slots, model) for name, slots in model.targets.items()},

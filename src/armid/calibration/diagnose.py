@@ -84,7 +84,35 @@ def diagnose(robot: Robot, measurements: Measurements) -> tuple[Measurements, li
     """The measurements without stale ones, and notes; raises when they cannot be used, naming the likely cause."""
     _check_counts(robot, measurements)
     _check_units(robot, measurements)
-    return _without_stale(measurements)
+    kept, notes = _without_stale(measurements)
+    return kept, [
+        *(Note("not-used", Severity.INFO, remark) for remark in measurements.remarks),
+        *notes,
+        *twins(measurements),
+    ]
+
+
+_SAME_PLACE = 1e-7
+"""[m] Two targets that are never further apart than this are one, written twice."""
+
+
+def twins(measurements: Measurements) -> list[Note]:
+    """Targets that say the same at every configuration: a duplicated marker counts one measurement twice."""
+    notes = []
+    placed = [o for o in measurements.observations if o.position is not None]
+    for i, a in enumerate(placed):
+        for b in placed[i + 1 :]:
+            rows, at, to = np.intersect1d(a.rows, b.rows, return_indices=True)
+            if a.target == b.target or a.setup != b.setup or len(rows) < 3:
+                continue
+            assert a.position is not None
+            assert b.position is not None
+            if np.abs(a.position[at] - b.position[to]).max() < _SAME_PLACE:
+                text = (
+                    f"{a.target} and {b.target} are equal on {len(rows)} rows: one marker written twice; leave one out"
+                )
+                notes.append(Note("duplicated-marker", Severity.ERROR, text, b.target))
+    return notes
 
 
 def check_misfit(robot: Robot, measurements: Measurements, fit: KinematicFit) -> list[Note]:

@@ -106,7 +106,7 @@ def _subset_errors(fit: KinematicFit, measurements: Measurements, chosen: FloatA
     at = linearise(
         fit.model, again.after.values, measurements.subset(inside), fit.after.noise, fit.settings.solver.loss, kept
     )
-    cov = covariance(fit.model, at)[np.ix_(kept, kept)]
+    cov = covariance(at)[np.ix_(kept, kept)]
     found = list(residuals(fit.model, again.after.values, rest, wanted=kept))
     observed = error_table(found).main[0]
     wanted = "orientation" if all(o.quantity is Observed.ORIENTATION for o in rest.observations) else "position"

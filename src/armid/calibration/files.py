@@ -15,6 +15,7 @@ from armid.documents import read_text, write_json, write_text
 from armid.kinematics.tables import COLUMNS, denavit_tables
 from armid.outcome import Verdict
 from armid.robot.robot import Robot
+from armid.robot.urdf.text import xml_comment
 from armid.robot.urdf.write import new_urdf, updated_urdf
 from armid.robot.yaml_write import to_yaml
 from armid.rows.pose_residual import in_sensor_axes, parts
@@ -67,7 +68,7 @@ def export_robot(calibration: Calibration, path: Path) -> Path:
     if warning:
         # Nothing may stand before an XML declaration.
         head = text[: text.index("?>") + 2] if text.lstrip().startswith("<?xml") else ""
-        text = f"{head}\n<!-- {warning} -->{text[len(head) :]}"
+        text = f"{head}\n{xml_comment(warning)}{text[len(head) :]}"
     return write_text(path, text)
 
 

@@ -133,7 +133,10 @@ def _carried(solution: FitSolution, model: KinematicModel, other: KinematicModel
         status[k] = solution.selection.status[i]
     covariance = np.zeros((size, size))
     covariance[np.ix_(new, new)] = solution.covariance[np.ix_(old, old)]
-    return replace(solution, values=values, selection=Selection(kept, ratio, tuple(status)), covariance=covariance)
+    prior = np.array(other.tolerances)
+    prior[new] = solution.prior[old]
+    selection = Selection(kept, ratio, tuple(status))
+    return replace(solution, values=values, selection=selection, covariance=covariance, prior=prior)
 
 
 def refit(previous: KinematicFit, measurements: Measurements, *, before: KinematicFit | None = None) -> KinematicFit:
@@ -162,5 +165,5 @@ def _solve_again(previous: KinematicFit, found: FitSolution, measurements: Measu
         noise=found.noise,
         allowed=allowed,
         settings=previous.settings.solver,
-        previous=found.selection,
+        previous=found,
     )

@@ -46,6 +46,7 @@ class HeldOut:
         gain: relative reduction of the mean error, without the worst tenth of either.
         t: paired t statistic of the reduction over groups of configurations.
         groups: how many there were.
+        refitted: frames that were fitted to held-out rows other than those scored, in words; empty when nothing was.
     """
 
     method: str
@@ -54,6 +55,12 @@ class HeldOut:
     gain: float
     t: float
     groups: int
+    refitted: tuple[str, ...] = ()
+
+    @property
+    def told(self) -> str:
+        """How the rows were kept aside, and what was fitted to which of them."""
+        return f"{self.method}; refitted: {'; '.join(self.refitted) or 'nothing'}"
 
     @property
     def helps(self) -> bool:
@@ -76,6 +83,55 @@ def folds_of(measurements: Measurements, rng: np.random.Generator, count: int | 
     count = min(count, n)
     how = f"leave-one-out over {n} configurations" if count == n else f"{count}-fold over {n} configurations"
     return how, [np.isin(measurements.group, shuffled[k::count]) for k in range(count)]
+
+
+def row_blocks(measurements: Measurements, count: int) -> list[Mask]:
+    """Masks of consecutive configurations, whole groups at a time: what is recorded together is kept aside together."""
+    groups, first = np.unique(measurements.group, return_index=True)
+    in_order = groups[np.argsort(first)]
+    return [np.isin(measurements.group, part) for part in np.array_split(in_order, min(count, len(groups)))]
+
+
+_BLOCK_ROWS = 2000
+"""Configurations that the blocked test looks at: five fits to more would cost as much as everything else."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class BlockedTest:
+    """Errors of a model with consecutive configurations kept aside together, beside as many random ones.
+
+    Args:
+        blocked, scattered: with consecutive and with random configurations kept aside.
+        t: paired t statistic of the difference over groups of configurations.
+    """
+
+    blocked: HeldOut
+    scattered: HeldOut
+    t: float
+
+    @property
+    def ratio(self) -> float:
+        """Mean error with blocks over that with random parts."""
+        a, b = (float(h.after.main[0].mean()) for h in (self.scattered, self.blocked))
+        return b / a if a > 0.0 else 1.0
+
+
+def blocked_test(fit: KinematicFit, measurements: Measurements, *, seed: int) -> BlockedTest | None:
+    """The test of a model; None when there are too few configurations to part."""
+    groups, first = np.unique(measurements.group, return_index=True)
+    if len(groups) < 2 * _FOLDS:
+        return None
+    if len(groups) > _BLOCK_ROWS:
+        kept = groups[np.argsort(first)][:: -(-len(groups) // _BLOCK_ROWS)]
+        measurements = measurements.subset(np.isin(measurements.group, kept))
+    how = f"{_FOLDS} blocks of consecutive configurations", f"{_FOLDS} random parts"
+    parts = row_blocks(measurements, _FOLDS), folds_of(measurements, np.random.default_rng(seed), _FOLDS)[1]
+    blocked, scattered = (
+        cross_validate([fit], lambda fits, rows: 0, measurements, part, name)[0]
+        for part, name in zip(parts, how, strict=True)
+    )
+    errors = [by_group(*h.after.main, measurements) for h in (blocked, scattered)]
+    return BlockedTest(blocked, scattered, paired_t(errors[0], errors[1]))
 
 
 Choice = Callable[[Sequence[KinematicFit], Measurements], int]

@@ -38,6 +38,8 @@ class ParameterStatus(StrEnum):
     """Others already have the same effect at these configurations: held at nominal."""
     WEAK = "weak"
     """It has an effect, but below the noise: held at nominal."""
+    GAUGE = "gauge"
+    """No measurement knows it: chosen so that the base stays where it is."""
 
 
 @dataclass(frozen=True, eq=False)

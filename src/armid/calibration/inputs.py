@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from armid.calibration.arm import load_arm
 from armid.calibration.poses_table import PosesMapping, column_names, read_mapping
 from armid.calibration.read import read_poses
-from armid.calibration.setups import combined, share_frames
+from armid.calibration.setups import combined, frame_test, renamed, sharing_note
+from armid.calibration.validate import new_bodies, new_setups
 from armid.calibration.words import SetupSharing
 from armid.errors import InputError
 from armid.kinematics.measurement import Measurements
+from armid.notes import Note
 from armid.outcome import InputFile
 from armid.robot.robot import JointKind, Robot
+
+VALIDATION = "validation"
+"""Prefix of frames that the held-out rows have for themselves."""
 
 PoseData = Measurements | str | Path
 """Measured poses: an object, or the path of a poses file (docs/formats.md)."""
@@ -30,12 +35,14 @@ class CalibrationInputs:
         train: measurements to fit.
         held_out: measurements for the test; None without.
         files: what was read.
+        notes: what was decided about frames.
     """
 
     robot: Robot
     train: Measurements
     held_out: Measurements | None
     files: tuple[InputFile, ...]
+    notes: tuple[Note, ...] = ()
 
 
 def calibration_inputs(
@@ -57,16 +64,17 @@ def calibration_inputs(
     if not train:
         raise InputError("poses", "none given", "name at least one poses file")
     arm = _arm(robot, train, base=base, tip=tip)
-    fitted = combined(arm, _read(arm, train, mapping), setups)
-    tested = combined(arm, _read(arm, held_out, mapping), SetupSharing.SHARED) if held_out else None
-    if tested is not None:
-        tested = _named_apart(arm, fitted, tested, setups)
+    fitted, notes = combined(arm, _read(arm, train, mapping), setups)
+    tested = None
+    if held_out:
+        tested, more = _validation(arm, fitted, _read(arm, held_out, mapping), setups)
+        notes += more
     files = (
         InputFile(arm.source.path or arm.name, arm.source.sha256, "robot"),
         *(_input_file(data, "poses") for data in train),
         *(_input_file(data, "held-out") for data in held_out),
     )
-    return CalibrationInputs(robot=arm, train=fitted, held_out=tested, files=files)
+    return CalibrationInputs(robot=arm, train=fitted, held_out=tested, files=files, notes=notes)
 
 
 def poses_mapping(given: PosesMapping | str | Path | None, **words: object) -> PosesMapping | None:
@@ -107,12 +115,32 @@ def _read(arm: Robot, data: Sequence[PoseData], mapping: PosesMapping | None) ->
     return out
 
 
-def _named_apart(arm: Robot, train: Measurements, held_out: Measurements, setups: SetupSharing) -> Measurements:
-    """Held-out measurements, with frames of their own when they were taken in another setup."""
-    apart = setups is SetupSharing.PER_FILE or (
-        setups is SetupSharing.AUTO and not share_frames(arm, [train, held_out])
-    )
-    return combined(arm, {"validation": held_out}, SetupSharing.PER_FILE) if apart else held_out
+def _validation(
+    arm: Robot, train: Measurements, parts: Mapping[str, Measurements], setups: SetupSharing
+) -> tuple[Measurements, tuple[Note, ...]]:
+    """Held-out measurements; frames get names of their own only where they are not those of the training files.
+
+    Raises:
+        InputError: frames are to be shared, and the training files do not have them.
+    """
+    held_out, notes = combined(arm, parts, setups)
+    if setups is SetupSharing.PER_FILE:
+        return (held_out if len(parts) > 1 else renamed(next(iter(parts.values())), VALIDATION)), notes
+    lost = [*new_setups(train, held_out), *new_bodies(train, held_out)]
+    if setups is SetupSharing.SHARED and lost:
+        raise InputError(
+            "--validate",
+            f"{', '.join(lost)} is in no training file, so that --setups shared cannot be honoured",
+            "use the training files' names of setups and targets, say where the target sits on a body they have, or leave "
+            "--setups at auto: new frames are then fitted on part of the held-out rows and scored on the others",
+        )
+    if len(lost) == len(held_out.setups) + len(new_bodies(Measurements(q=train.q, observations=()), held_out)):
+        return held_out, notes
+    found = frame_test(arm, [train, held_out])
+    note = sharing_note(("training", VALIDATION), found, setups)
+    if setups is SetupSharing.AUTO and not found.shared:
+        held_out = renamed(held_out, VALIDATION, sensor=not found.sensor, tool=not found.tool)
+    return held_out, (*notes, note)
 
 
 def _input_file(data: PoseData, role: str) -> InputFile:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from armid.calibration.fit import KinematicFit
-from armid.calibration.hold_out import WORTHWHILE, Advice, HeldOut
+from armid.calibration.hold_out import WORTHWHILE, Advice, BlockedTest, HeldOut
 from armid.calibration.identifiable import ParameterStatus
 from armid.calibration.noise import threshold
+from armid.calibration.thresholds import BLOCKED_FOLDS
 from armid.estimation.paired import sure
 from armid.kinematics.measurement import Measurements
 from armid.notes import Note, Severity
@@ -19,8 +20,10 @@ from armid.rows.pose_residual import parts
 
 _OUTLIER = 1e-5
 """Probability of a Gaussian residual beyond which a row is named an outlier."""
-_MANY_NAMED = 20
-"""Outliers listed by name in a note; the residual file has them all."""
+_MANY_NAMED = 8
+"""Runs of outliers listed by name in a note; the residual file has them all."""
+_NEIGHBOURS = 5
+"""Configurations apart that still count as one run: what disturbs an instrument lasts for several."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,9 +36,11 @@ class Outlier:
         kind: `position`, `orientation` or `distance`.
         error: length of the residual [m or rad].
         sigmas: the same in standard deviations.
+        row: its configuration, counted from 0.
     """
 
     label: str
+    row: int
     target: str
     kind: str
     error: float
@@ -53,18 +58,40 @@ def find_outliers(fit: KinematicFit, measurements: Measurements) -> tuple[Outlie
             for i in np.flatnonzero(z > threshold(_OUTLIER, channels.stop - channels.start)):
                 size = float(np.linalg.norm(residual.r[channels, i]))
                 label = measurements.labels[o.rows[i]]
-                out.append(Outlier(label=label, target=o.target, kind=part, error=size, sigmas=float(z[i])))
+                out.append(
+                    Outlier(label=label, row=int(o.rows[i]), target=o.target, kind=part, error=size, sigmas=float(z[i]))
+                )
     return tuple(sorted(out, key=lambda x: -x.sigmas))
 
 
+def outlier_runs(outliers: Sequence[Outlier]) -> list[list[Outlier]]:
+    """Outliers on neighbouring configurations together: one cause, one finding; worst run first."""
+    runs: list[list[Outlier]] = []
+    for x in sorted(outliers, key=lambda x: x.row):
+        if runs and x.row - runs[-1][-1].row <= _NEIGHBOURS:
+            runs[-1].append(x)
+        else:
+            runs.append([x])
+    return sorted(runs, key=lambda run: -max(x.sigmas for x in run))
+
+
 def outlier_notes(outliers: Sequence[Outlier]) -> list[Note]:
-    """One note that names the worst rows."""
+    """One note that names the worst runs."""
     if not outliers:
         return []
-    worst = ", ".join(f"{x.label} ({x.target} {x.kind}, {x.sigmas:.0f} sigma)" for x in outliers[:_MANY_NAMED])
-    more = f" and {len(outliers) - _MANY_NAMED} more" if len(outliers) > _MANY_NAMED else ""
-    text = f"{len(outliers)} measurements far from the rest, weighted down: {worst}{more}"
+    runs = outlier_runs(outliers)
+    told = ", ".join(_run_words(run) for run in runs[:_MANY_NAMED])
+    more = f" and {len(runs) - _MANY_NAMED} more" if len(runs) > _MANY_NAMED else ""
+    rows = len({x.row for x in outliers})
+    text = f"{rows} configurations in {len(runs)} places far from the rest, weighted down: {told}{more}"
     return [Note("outliers", Severity.WARNING, text)]
+
+
+def _run_words(run: Sequence[Outlier]) -> str:
+    worst, count = max(run, key=lambda x: x.sigmas), len({x.row for x in run})
+    where = run[0].label if count == 1 else f"{run[0].label} to {run[-1].label.rsplit(':', 1)[-1]} ({count} rows)"
+    kinds = " and ".join(sorted({x.kind for x in run}))
+    return f"{where} ({worst.target} {kinds}, {worst.sigmas:.0f} sigma)"
 
 
 def parameter_notes(fit: KinematicFit) -> list[Note]:
@@ -74,9 +101,27 @@ def parameter_notes(fit: KinematicFit) -> list[Note]:
     if weak:
         text = f"held at nominal because these configurations show them no better than the tolerance does: {', '.join(weak)}"
         notes.append(Note("weak-parameters", Severity.INFO, text))
-    if not fit.after.converged:
-        notes.append(Note("not-converged", Severity.WARNING, "the iteration stopped before its step vanished"))
     return notes
+
+
+def unexplained_notes(fit: KinematicFit, measurements: Measurements) -> list[Note]:
+    """What the model leaves unexplained, beside the noise that the instrument is said to have."""
+    told = []
+    for (setup, part), value in fit.after.noise.model.items():
+        own = [
+            o.noise[:, rows] ** 2
+            for o in measurements.observations
+            if o.setup == setup
+            for name, rows in parts(o.quantity)
+            if name == part
+        ]
+        instrument = float(np.sqrt(np.mean(np.concatenate([x.ravel() for x in own])))) if own else 0.0
+        unit = "mrad" if part == "orientation" else "mm"
+        known = (
+            f"with an instrument of {1e3 * instrument:.2g} {unit}" if instrument else "instrument's own noise included"
+        )
+        told.append(f"{setup} {part} {1e3 * value:.2g} {unit} per axis, {known}")
+    return [Note("unexplained", Severity.INFO, f"stays unexplained: {'; '.join(told)}")] if told else []
 
 
 def comparison_notes(
@@ -97,21 +142,45 @@ def comparison_notes(
     return [Note("error-models", Severity.INFO, text)]
 
 
-def judge(held_out: HeldOut, notes: Sequence[Note]) -> tuple[Advice, tuple[Check, ...]]:
+def judge(
+    held_out: HeldOut, blocked: BlockedTest | None, notes: Sequence[Note], *, converged: bool
+) -> tuple[Advice, tuple[Check, ...]]:
     """What to do with a calibration, and the conditions it was held against.
 
-    The measurements must be what they claim to be (no note is an error), and held-out errors must fall by more than
-    `WORTHWHILE`, beyond chance.
+    The measurements must be what they claim to be (no note is an error), the iteration must have ended, blocked folds must
+    agree with random ones, and held-out errors must fall by more than `WORTHWHILE`, beyond chance.
     """
     broken = [
         Check(code=note.code, passed=False, value=1.0, limit=0.0, message=note.message, subject=note.subject)
         for note in notes
         if note.severity is Severity.ERROR
     ]
-    checks = (*broken, *_gain_checks(held_out))
-    if broken:
+    if not converged:
+        text = "the iteration stopped before its step vanished: what it found is no answer"
+        broken.append(Check(code="converged", passed=False, value=0.0, limit=1.0, message=text))
+    agreement = [] if blocked is None else [_blocked_check(blocked)]
+    checks = (*broken, *agreement, *_gain_checks(held_out))
+    if broken or not all(check.passed for check in agreement):
         return Advice.UNTRUSTED, checks
     return Advice.TRUSTED if held_out.helps else Advice.NO_GAIN, checks
+
+
+def _blocked_check(test: BlockedTest) -> Check:
+    """Whether consecutive rows kept aside together are predicted as well as random ones; chance does not decide."""
+    errors = [1e3 * float(h.after.main[0].mean()) for h in (test.blocked, test.scattered)]
+    unit = "mm" if len(test.blocked.after.position) else "mrad"
+    told = f"{errors[0]:.3g} {unit} with {test.blocked.method} kept aside, {errors[1]:.3g} {unit} with {test.scattered.method}"
+    agree = test.ratio <= BLOCKED_FOLDS.value or test.t <= sure(test.blocked.groups)
+    cause = (
+        "rows resemble their neighbours more than the rest: drift, a change on the way, or joint ranges seen once only"
+    )
+    return Check(
+        code="blocked-folds",
+        passed=agree,
+        value=test.ratio,
+        limit=BLOCKED_FOLDS.value,
+        message=told if agree else f"{told}: {cause}",
+    )
 
 
 def _gain_checks(held_out: HeldOut) -> tuple[Check, Check]:

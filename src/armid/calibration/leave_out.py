@@ -27,11 +27,11 @@ def left_out_errors(fit: KinematicFit, measurements: Measurements) -> ErrorTable
         measurements: what was fitted.
     """
     found = list(residuals(fit.model, fit.after.values, measurements, wanted=fit.after.selection.kept))
-    weights = [_weight_of(fit, r) for r in found]
+    weights = [fit_weights(fit, r) for r in found]
     A = np.vstack([_flat(r.D * w).T for r, w in zip(found, weights, strict=True)])
     z = np.concatenate([(r.r * w).T.ravel() for r, w in zip(found, weights, strict=True)])
     group = np.concatenate([np.repeat(measurements.group[r.observations.rows], len(r.r)) for r in found])
-    predicted = left_out(A, z, group, posterior(fit.model, fit.after).stacked()[:-1, :-1])
+    predicted = left_out(A, z, group, posterior(fit.after).stacked()[:-1, :-1])
     out, start = [], 0
     for r, w in zip(found, weights, strict=True):
         end = start + r.r.size
@@ -45,7 +45,7 @@ def _flat(D: FloatArray) -> FloatArray:
     return np.transpose(D, (0, 2, 1)).reshape(len(D), -1)
 
 
-def _weight_of(fit: KinematicFit, residual: Residual) -> FloatArray:
+def fit_weights(fit: KinematicFit, residual: Residual) -> FloatArray:
     """Square roots of the weights that the fit gave to every channel, shape [channels, m]."""
     weight = 1.0 / fit.after.noise.sigma(residual.observations)
     loss = fit.settings.solver.loss

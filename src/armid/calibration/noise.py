@@ -89,25 +89,60 @@ def lengths(vectors: FloatArray) -> FloatArray:
     return np.sqrt(total)
 
 
+_LEAST_FREEDOM = 0.02
+"""Smallest share of a channel's equations that counts as left over: below it residuals say nothing, and a quotient only amplifies
+rounding."""
+LEVER = 0.5
+"""[m] Distance of the tool from the joints that turn it, for an arm of about a metre: what is left out of a model turns as much
+as it moves, by this lever."""
+_RATIO = 20.0
+"""How far position and orientation noise may be from that lever: between a tracker's ball (10 um against 0.5 mrad) and a camera
+that sees distances badly."""
+
+
 def estimated_noise(
-    residuals: Iterable[Residual], noise: InstrumentNoise, loss: VectorLoss, *, n_parameters: int, n_equations: int
+    residuals: Iterable[Residual], noise: InstrumentNoise, loss: VectorLoss, used: Mapping[Component, float]
 ) -> InstrumentNoise:
-    """The noise model that these residuals show (Huber's proposal 2, with the degrees of freedom the fit used up)."""
-    sums: dict[Component, list[float]] = {}
-    freedom = max(0.1, 1.0 - n_parameters / max(n_equations, 1))
+    """The noise model that these residuals show (Huber's proposal 2, with the degrees of freedom the fit used up).
+
+    Args:
+        residuals: of the fit.
+        noise: it was weighted by.
+        loss: on the whitened vectors.
+        used: degrees of freedom that the fit took from each component: the trace of its leverage.
+    """
+    squares: dict[Component, float] = {}
+    equations: dict[Component, float] = {}
+    vectors: dict[Component, float] = {}
+    instrument: dict[Component, float] = {}
     for residual in residuals:
         o = residual.observations
         sigma = noise.sigma(o)
         for part, channels in parts(o.quantity):
-            d = channels.stop - channels.start
+            key, d = (o.setup, part), channels.stop - channels.start
             k = loss.threshold(d)
-            z = lengths(residual.r[channels] / sigma[channels])
-            scale = np.mean(np.minimum(z, k) ** 2) / (clipped_mean(k, d) * freedom)
-            total = scale * np.mean(sigma[channels] ** 2) - np.mean(o.noise.T[channels] ** 2)
-            sums.setdefault((o.setup, part), []).append(max(float(total), 0.0) * len(o))
-            sums[(o.setup, part)].append(-float(len(o)))
+            z = np.minimum(lengths(residual.r[channels] / sigma[channels]), k)
+            mean = float(np.mean(z**2)) / clipped_mean(k, d) * float(np.mean(sigma[channels] ** 2))
+            squares[key] = squares.get(key, 0.0) + mean * len(o)
+            instrument[key] = instrument.get(key, 0.0) + float(np.mean(o.noise.T[channels] ** 2)) * len(o)
+            equations[key] = equations.get(key, 0.0) + d * len(o)
+            vectors[key] = vectors.get(key, 0.0) + len(o)
     out = {}
-    for key, values in sums.items():
-        counts = -sum(v for v in values[1::2])
-        out[key] = float(np.sqrt(sum(values[0::2]) / counts))
-    return InstrumentNoise(out)
+    for key, total in squares.items():
+        freedom = max(_LEAST_FREEDOM, 1.0 - used.get(key, 0.0) / equations[key])
+        out[key] = float(np.sqrt(max(total / freedom - instrument[key], 0.0) / vectors[key]))
+    return InstrumentNoise(_bounded(out, {key: instrument[key] / vectors[key] for key in vectors}))
+
+
+def _bounded(found: dict[Component, float], instrument: Mapping[Component, float]) -> dict[Component, float]:
+    """The same with position and orientation of one sensor within a plausible ratio: the smaller one is raised."""
+    out = dict(found)
+    for (setup, part), own in found.items():
+        other = {"position": "orientation", "orientation": "position"}.get(part)
+        if other is None or (setup, other) not in found:
+            continue
+        total = np.sqrt(found[setup, other] ** 2 + instrument[setup, other])
+        least = total * (LEVER if part == "position" else 1.0 / LEVER) / _RATIO
+        if own**2 + instrument[setup, part] < least**2:
+            out[setup, part] = float(np.sqrt(least**2 - instrument[setup, part]))
+    return out

@@ -32,6 +32,7 @@ class PosesMapping:
         lengths: unit of positions and prismatic joints, `m` or `mm`.
         angles: unit of joint angles and Euler angles, `rad` or `deg`.
         orientation: one of `ORIENTATIONS`.
+        orientation_angles: unit of Euler angles and of their deviations where it is not that of the joints, `rad` or `deg`.
         sensor: `fixed` (it sees a target on the arm) or `hand` (it rides on the arm and sees a fixed target).
         setup, target: names for the frames; columns of the file override them.
         sigma_position, sigma_orientation: the instrument's standard deviation [m, rad] where the file has none, one for
@@ -45,6 +46,7 @@ class PosesMapping:
     lengths: str | None = None
     angles: str | None = None
     orientation: str | None = None
+    orientation_angles: str | None = None
     sensor: str | None = None
     setup: str = "sensor"
     target: str = "tool"
@@ -62,6 +64,7 @@ _KEYS = (
     "lengths",
     "angles",
     "orientation",
+    "orientation_angles",
     "sensor",
     "setup",
     "target",
@@ -83,6 +86,7 @@ def read_mapping(path: str | Path) -> PosesMapping:
         lengths=lengths,
         angles=top["angles"].choice(tuple(AngleUnit)) if "angles" in top else None,
         orientation=top["orientation"].choice(ORIENTATIONS) if "orientation" in top else None,
+        orientation_angles=top["orientation_angles"].choice(tuple(AngleUnit)) if "orientation_angles" in top else None,
         sensor=top["sensor"].choice(tuple(SensorPlace)) if "sensor" in top else None,
         setup=top["setup"].name() if "setup" in top else "sensor",
         target=top["target"].name() if "target" in top else "tool",
@@ -118,7 +122,16 @@ def bodies(given: Field, factor: float) -> dict[str, dict[str, tuple[float, ...]
             raise targets.error("not a mapping", "expected `TARGET: [x, y, z]`")
         places = targets.keys(tuple(targets.value))
         out[body] = {name: tuple(factor * float(x) for x in at.vector(3)) for name, at in places.items()}
+        for name, at in out[body].items():
+            if max(abs(x) for x in at) > _FAR_ON_BODY:
+                raise places[name].error(
+                    f"{max(abs(x) for x in at):g} m from its body", "write `lengths: mm` in the mapping"
+                )
     return out
+
+
+_FAR_ON_BODY = 3.0
+"""[m] No target sits this far from the origin of what carries it."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -141,6 +154,11 @@ class PosesTable:
 
     def __len__(self) -> int:
         return len(self.lines)
+
+    def without(self, names: Sequence[str]) -> PosesTable:
+        """The same without some columns."""
+        columns = {name: cells for name, cells in self.columns.items() if name not in names}
+        return replace(self, columns=columns)
 
     def numbers(self, name: str) -> FloatArray:
         """A column as floats; an empty cell is NaN."""
@@ -176,6 +194,9 @@ def _plain(title: str) -> tuple[str, str]:
     return text[: match.start()].strip(), {"°": "deg"}.get(unit, unit)
 
 
+_NUMBERED_JOINT = re.compile(r"(?:q|j|joint|axis|a|theta)[_ ]?(\d+)$")
+
+
 def column_names(path: str | Path) -> tuple[str, ...]:
     """Plain lower-case names of the columns, from the header line alone.
 
@@ -191,15 +212,56 @@ def _table_text(path: Path) -> str:
         raise InputError(path, "no such file")
     if path.stat().st_size > _MAX_BYTES:
         raise InputError(path, f"larger than {_MAX_BYTES} bytes", "is this a poses file?")
+    data = path.read_bytes()
+    wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")
+    if b"\0" in data and not wide:
+        raise InputError(path, "not text", "expected a CSV file with a header line, in UTF-8, UTF-16 or Latin-1")
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return data.decode("utf-16" if wide else "utf-8-sig")
     except UnicodeDecodeError:
-        raise InputError(path, "not UTF-8 text", "expected a CSV file with a header line") from None
+        # Programs of measuring instruments write Windows' own letters (a degree sign, an umlaut); every byte is one.
+        return data.decode("latin-1")
 
 
 def _delimiter(header: str) -> str | None:
-    """Comma, semicolon or tab; None for blanks."""
-    return next((d for d in (",", ";", "\t") if d in header), None)
+    """Semicolon, tab or comma, the one that parts the header most; None for blanks."""
+    best = max((";", "\t", ","), key=header.count)
+    return best if best in header else None
+
+
+_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?$")
+_DECIMAL_POINT = re.compile(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?$")
+
+
+def _with_points(path: Path, rows: Sequence[Sequence[str]], lines: Sequence[int]) -> list[list[str]]:
+    """Cells with decimal commas written as points; refuses a file that has both."""
+    commas = [
+        (n, cell) for n, row in zip(lines, rows, strict=True) for cell in row if _DECIMAL_COMMA.match(cell.strip())
+    ]
+    if not commas:
+        return [list(row) for row in rows]
+    points = [
+        (n, cell) for n, row in zip(lines, rows, strict=True) for cell in row if _DECIMAL_POINT.match(cell.strip())
+    ]
+    if points:
+        raise InputError(
+            f"{path}, line {max(points[0][0], commas[0][0])}",
+            f"decimal commas ({commas[0][1].strip()!r}) and decimal points ({points[0][1].strip()!r})",
+            "write all numbers with one of them",
+        )
+    return [[c.replace(",", ".") if _DECIMAL_COMMA.match(c.strip()) else c for c in row] for row in rows]
+
+
+_UPPER_QUATERNION = {"Q0": "qw", "Q1": "qx", "Q2": "qy", "Q3": "qz"}
+"""Quaternions as trackers write them, scalar first; with a Q4 they are joints."""
+
+
+def _titled(titles: Sequence[str]) -> list[str]:
+    """Titles with Q0..Q3 read as a quaternion where other columns are the joints."""
+    others = [t for t in titles if t not in _UPPER_QUATERNION and _NUMBERED_JOINT.fullmatch(_plain(t)[0])]
+    if not set(_UPPER_QUATERNION) <= set(titles) or "Q4" in titles or not others:
+        return list(titles)
+    return [_UPPER_QUATERNION.get(title, title) for title in titles]
 
 
 def _cells(lines: Sequence[str], delimiter: str | None) -> list[list[str]]:
@@ -217,8 +279,11 @@ def read_table(path: str | Path) -> PosesTable:
     if len(numbered) < 2:
         raise InputError(path, "no rows", "expected a header line and one row per measurement")
     lines = tuple(number for number, _ in numbered)
-    rows = _cells([line for _, line in numbered], _delimiter(numbered[0][1]))
-    titles = [cell.strip() for cell in rows[0]]
+    delimiter = _delimiter(numbered[0][1])
+    rows = _cells([line for _, line in numbered], delimiter)
+    titles = _titled([cell.strip() for cell in rows[0]])
+    if delimiter != ",":
+        rows = _with_points(path, rows, lines)
     if all(_is_number(title) for title in titles):
         raise InputError(
             path, "the first line is numbers", "a header line must name the columns (q1, ..., x, y, z, ...)"
@@ -270,9 +335,6 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-_NUMBERED_JOINT = re.compile(r"(?:q|j|joint|axis|a|theta)[_ ]?(\d+)$")
 
 
 def joint_columns(table: PosesTable, joint_names: Sequence[str], mapping: PosesMapping) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +23,7 @@ from armid.calibration.poses_table import (
     scale,
     stacked,
 )
-from armid.calibration.read_constraints import TARGET, constraint_observations
+from armid.calibration.read_constraints import SIGMA_DISTANCE, TARGET, constraint_observations
 from armid.calibration.words import QUATERNION_ORDERS
 from armid.errors import InputError
 from armid.kinematics.measurement import KnownPlace, Measurements, Observations, Observed, with_covariance
@@ -138,6 +138,8 @@ def read_poses(
     bad = np.flatnonzero(~np.isfinite(q).all(axis=1))
     if len(bad):
         raise InputError(f"{table.where}, line {table.lines[bad[0]]}", "a joint position is missing or not finite")
+    given = table
+    table = table.without(joints)  # A joint may be called anything: T is then no time, X no position.
     observations = [*_frame_observations(table, joints, mapping), *constraint_observations(table, mapping)]
     if not observations:
         raise InputError(
@@ -155,7 +157,39 @@ def read_poses(
         labels=tuple(f"{table.where}:{line}" for line in table.lines),
         conditions=conditions(table),
         places=places,
+        remarks=_remarks(given, joints, mapping, observations),
     )
+
+
+_READ_ELSEWHERE = re.compile(
+    r"(?:cov_[xyz]{2}|r[123][123]|plane|socket|touch|other|anchor|centre|center|distance|dist|length|bar|name|no|nr|index|id|comment)\d*$"
+)
+"""Further columns that are read, or that number and name rows."""
+
+
+def _remarks(
+    table: PosesTable, joints: Sequence[str], mapping: PosesMapping, observations: Sequence[Observations]
+) -> tuple[str, ...]:
+    """What of the file was not used: columns nobody understood, rows without a measurement."""
+    used = {*joints, *TARGET, *_GROUP, *_SETUP, *_BODY, *_TEMPERATURE, *_TIME, *SIGMA_DISTANCE}
+    for columns in _target_columns(table.without(joints), joints).values():
+        used |= {*columns.position, *columns.orientation, *columns.sigma_position, *columns.sigma_orientation}
+        used |= {*columns.covariance, *columns.place}
+    unread = [title for name, title in table.titles.items() if name not in used and not _READ_ELSEWHERE.fullmatch(name)]
+    out = (
+        [f"{table.where}: columns not read: {', '.join(unread)} (a mapping file names them: `columns: {{x: TITLE}}`)"]
+        if unread
+        else []
+    )
+    seen = np.zeros(len(table), dtype=bool)
+    for o in observations:
+        seen[o.rows] = True
+        if o.other_rows is not None:
+            seen[o.other_rows] = True
+    empty = np.flatnonzero(~seen)
+    if len(empty):
+        out.append(f"{table.where}: {len(empty)} rows without a measurement, the first line {table.lines[empty[0]]}")
+    return tuple(out)
 
 
 def _frame_observations(table: PosesTable, joints: Sequence[str], mapping: PosesMapping) -> list[Observations]:
@@ -166,7 +200,11 @@ def _frame_observations(table: PosesTable, joints: Sequence[str], mapping: Poses
     for suffix, columns in _target_columns(table, joints).items():
         p = stacked(table, columns.position, mapping, length=True) if columns.position else None
         R, turned = _orientation_matrices(table, columns, mapping)
-        angles = stacked(table, columns.orientation, mapping, length=False) if len(columns.orientation) == 3 else None
+        angles = (
+            stacked(table, columns.orientation, _of_orientation(mapping), length=False)
+            if len(columns.orientation) == 3
+            else None
+        )
         placed = np.zeros(len(table), dtype=bool) if p is None else np.isfinite(p).all(axis=1)
         kinds = {
             Observed.POSE: placed & turned,
@@ -214,13 +252,14 @@ def _known_places(
 ) -> dict[str, KnownPlace]:
     """Places of targets on rigid bodies: from the mapping, or from columns that say the same on every row."""
     out: dict[str, KnownPlace] = {}
+    named = {name for targets in mapping.bodies.values() for name in targets}
+    if named and not named & seen:
+        # One mapping may serve several files, each with some of its targets; a file with none of them is another file's.
+        raise InputError(
+            table.where, f"no target {', '.join(sorted(named))} of the mapping", f"targets: {', '.join(sorted(seen))}"
+        )
     for body, targets in mapping.bodies.items():
-        lost = sorted(set(targets) - seen)
-        if lost:
-            raise InputError(
-                table.where, f"no target {', '.join(lost)} for body {body}", f"targets: {', '.join(sorted(seen))}"
-            )
-        out |= {name: KnownPlace(body, (at[0], at[1], at[2])) for name, at in targets.items()}
+        out |= {name: KnownPlace(body, (at[0], at[1], at[2])) for name, at in targets.items() if name in seen}
     bodies, targets_of = labelled(table, _BODY, "body"), labelled(table, TARGET, "")
     for suffix, columns in _target_columns(table, joints).items():
         if not columns.place:
@@ -258,7 +297,7 @@ def _orientation_matrices(
         )
     if is_quaternion:
         return _quaternions(table, raw, seen, reading), seen
-    factor = scale(table, columns.orientation[0], mapping, length=False)
+    factor = scale(table, columns.orientation[0], _of_orientation(mapping), length=False)
     return _angles_as(np.nan_to_num(raw) * factor, reading), seen
 
 
@@ -311,8 +350,9 @@ def instrument(table: PosesTable, columns: TargetColumns, quantity: Observed, ma
         (quantity.has_orientation, columns.sigma_orientation, mapping.sigma_orientation, False),
     ):
         if wanted:
+            measured = columns.position if length else columns.orientation
             known = (
-                np.nan_to_num(stacked(table, names, mapping, length=length))
+                np.nan_to_num(stacked(table, names, _like(table, measured, mapping), length=length))
                 if names
                 else np.broadcast_to(np.asarray(default, dtype=np.float64), (len(table), 3))
             )
@@ -320,12 +360,30 @@ def instrument(table: PosesTable, columns: TargetColumns, quantity: Observed, ma
     return np.hstack(parts)
 
 
+def _of_orientation(mapping: PosesMapping) -> PosesMapping:
+    """The mapping as it holds for Euler angles."""
+    return replace(mapping, angles=mapping.orientation_angles or mapping.angles)
+
+
+def _like(table: PosesTable, measured: Sequence[str], mapping: PosesMapping) -> PosesMapping:
+    """The mapping for deviations that do not name their unit: it is that of what was measured."""
+    unit = table.units[measured[0]] if measured else ""
+    mapping = _of_orientation(mapping)
+    if unit in ("mm", "m"):
+        return replace(mapping, lengths=unit)
+    return replace(mapping, angles=unit) if unit in ("deg", "rad") else mapping
+
+
+_TEMPERATURE = ("temp", "temp_c", "temperature", "temperature_c")
+_TIME = ("t", "time", "timestamp", "stamp")
+
+
 def conditions(table: PosesTable) -> dict[str, FloatArray]:
     """Temperature and time, where there are such columns."""
     out = {}
     for label, names in (
-        ("temperature", ("temp", "temp_c", "temperature", "temperature_c")),
-        ("time", ("t", "time", "timestamp", "stamp")),
+        ("temperature", _TEMPERATURE),
+        ("time", _TIME),
     ):
         column = find(table, names)
         if column is not None:

@@ -14,7 +14,7 @@ from armid.kinematics.measurement import IntArray, Observations, Observed
 TARGET = ("target", "point", "marker", "smr", "reflector")
 _PLANE, _SOCKET, _OTHER, _ANCHOR = ("plane",), ("socket", "touch"), ("other",), ("anchor", "centre", "center")
 _DISTANCE = ("distance", "dist", "length", "bar")
-_SIGMA = ("std_distance", "sigma_distance", "sd_distance", "std_length", "std_contact", "std")
+SIGMA_DISTANCE = ("std_distance", "sigma_distance", "sd_distance", "std_length", "std_contact", "std")
 
 
 def constraint_observations(table: PosesTable, mapping: PosesMapping) -> list[Observations]:
@@ -44,7 +44,7 @@ def constraint_observations(table: PosesTable, mapping: PosesMapping) -> list[Ob
 
 def deviations(table: PosesTable, mapping: PosesMapping) -> FloatArray:
     """Standard deviation of each row's contact or distance [m]; zero where unknown."""
-    column = find(table, _SIGMA)
+    column = find(table, SIGMA_DISTANCE)
     if column is None:
         return np.full(len(table), mapping.sigma_distance)
     return np.nan_to_num(table.numbers(column) * scale(table, column, mapping, length=True))

@@ -83,7 +83,10 @@ def _angle_readings() -> Iterator[tuple[str, Change, bool]]:
         words = f"Euler angles are about {kind} axes {order.lower()} (use --orientation {reading})"
         yield words, only(_angular, _as_euler(order)), order.lower() in ("xyz", "zyx", "zyz")
         if order in ("xyz", "ZYX"):
-            words = f"Euler angles are in degrees (use --angles deg, or name the column with _deg), about {kind} axes"
+            words = (
+                "Euler angles are in degrees (write `orientation_angles: deg` in the mapping, or name the columns with _deg), "
+                f"about {kind} axes"
+            )
             yield f"{words} {order.lower()}", only(_angular, _as_euler(order, factor=np.pi / 180.0)), True
 
 

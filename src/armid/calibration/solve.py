@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.calibration.identifiable import Selection, select
-from armid.calibration.noise import InstrumentNoise, VectorLoss, estimated_noise, lengths
+from armid.calibration.noise import Component, InstrumentNoise, VectorLoss, estimated_noise, lengths
+from armid.calibration.prior import believed_prior, learned_prior
 from armid.calibration.words import StepRule
 from armid.information.blocks import fold_rows, known_values
 from armid.information.information import Information
@@ -57,6 +58,7 @@ class Linearisation:
     Args:
         values: where, shape [p].
         wanted: mask of the parameters it is about, shape [p].
+        prior: standard deviations around nominal, shape [p].
         information: of the whitened rows `r = D delta` over the wanted parameters, one channel per sensor and kind.
         cost: of the residuals and of the distance from nominal.
         residuals: measured minus predicted.
@@ -64,6 +66,7 @@ class Linearisation:
 
     values: FloatArray
     wanted: Mask
+    prior: FloatArray
     information: Information
     cost: float
     residuals: tuple[Residual, ...]
@@ -90,6 +93,8 @@ class FitSolution:
         values: parameters, shape [p]; exactly zero where held at nominal.
         selection: which were fitted and why the others were not.
         noise: the weights used.
+        prior: standard deviations around nominal that were used: the tolerances, tightened where the arm turned out better
+            than them, shape [p].
         covariance: of all parameters, shape [p, p]; zero rows where held.
         information: of the whitened rows at the solution over the fitted parameters, one channel per sensor and kind.
         residuals: at the solution.
@@ -101,6 +106,7 @@ class FitSolution:
     values: FloatArray
     selection: Selection
     noise: InstrumentNoise
+    prior: FloatArray
     covariance: FloatArray
     information: Information
     residuals: tuple[Residual, ...]
@@ -116,10 +122,20 @@ def linearise(
     noise: InstrumentNoise,
     loss: VectorLoss,
     wanted: Mask,
+    prior: FloatArray | None = None,
 ) -> Linearisation:
-    """Whitened, robustly weighted rows at these values, folded into Information over the wanted parameters."""
+    """Whitened, robustly weighted rows at these values, folded into Information over the wanted parameters.
+
+    Args:
+        model, values: the arm and its parameters.
+        measurements: what was observed.
+        noise, loss: how rows are weighted.
+        wanted: mask of the parameters it is about.
+        prior: standard deviations around nominal, shape [p]; the tolerances by default.
+    """
     kept: list[Residual] = []
-    cost = _prior_cost(model, values)
+    prior = model.tolerances if prior is None else prior
+    cost = float(np.sum((values / prior) ** 2))
 
     def blocks() -> Iterator[tuple[str, FloatArray, FloatArray]]:
         nonlocal cost
@@ -142,7 +158,9 @@ def linearise(
 
     names = tuple(name for name, wants in zip(model.names, wanted, strict=True) if wants)
     information = fold_rows(names, blocks())
-    return Linearisation(values=values, wanted=wanted, information=information, cost=cost, residuals=tuple(kept))
+    return Linearisation(
+        values=values, wanted=wanted, prior=prior, information=information, cost=cost, residuals=tuple(kept)
+    )
 
 
 def channel_name(setup: str, part: str) -> str:
@@ -150,16 +168,10 @@ def channel_name(setup: str, part: str) -> str:
     return f"{setup}.{part}"
 
 
-def _prior_cost(model: KinematicModel, values: FloatArray) -> float:
-    """Squared distance from nominal in standard deviations."""
-    z = values / model.tolerances
-    return float(z @ z)
-
-
-def posterior(model: KinematicModel, at: Linearisation | FitSolution) -> Information:
-    """What rows and tolerances say together about a change of the parameters."""
+def posterior(at: Linearisation | FitSolution) -> Information:
+    """What rows and prior say together about a change of the parameters."""
     wanted = at.wanted if isinstance(at, Linearisation) else at.selection.kept
-    weights = 1.0 / model.tolerances[wanted]
+    weights = 1.0 / at.prior[wanted]
     return at.information + known_values("prior", at.information.parameters, -at.values[wanted], weights)
 
 
@@ -193,13 +205,13 @@ def _descend(
     damping = _FIRST_DAMPING if damped else 0.0
     costs = [at.cost]
     for _ in range(settings.iterations):
-        known = posterior(model, at)
+        known = posterior(at)
         move = step(known, damping)
         if _decrement(known, move) < enough:
             return at, costs, True
         there = np.array(at.values)
         there[at.wanted] += move
-        trial = linearise(model, there, measurements, noise, settings.loss, at.wanted)
+        trial = linearise(model, there, measurements, noise, settings.loss, at.wanted, at.prior)
         if trial.cost < at.cost or not damped:
             at, damping = trial, damping / 10.0
             costs.append(at.cost)
@@ -219,7 +231,7 @@ def solve(
     allowed: Mask | None = None,
     settings: SolverSettings | None = None,
     hold: bool = False,
-    previous: Selection | None = None,
+    previous: FitSolution | None = None,
 ) -> FitSolution:
     """Parameters that explain the measurements, given the tolerances.
 
@@ -233,8 +245,8 @@ def solve(
         allowed: mask of the parameters that may be fitted; all by default.
         settings: how to iterate.
         hold: parameters that are not allowed keep their start values instead of nominal.
-        previous: the selection of a fit to nearly the same measurements, where `start` and `noise` come from; what it
-            kept is looked at first, and the plain rounds that lead up to the robust ones are left out.
+        previous: a fit to nearly the same measurements, where `start` and `noise` come from; what it kept is looked at
+            first, its prior is the first, and the plain rounds that lead up to the robust ones are left out.
     """
     settings = SolverSettings() if settings is None else settings
     allowed = np.ones(len(model.parameters), dtype=bool) if allowed is None else allowed
@@ -242,7 +254,7 @@ def solve(
     if noise is None:
         noise = _first_noise(model, values, measurements)
     if previous is not None:
-        return _rounds(model, measurements, values, noise, allowed, settings, hold=hold, previous=previous.kept)
+        return _rounds(model, measurements, values, noise, allowed, settings, hold=hold, previous=previous)
     # Plain least squares first: a robust loss whose scale is still falling can settle on fitting half of the rows exactly.
     solution = _rounds(model, measurements, values, noise, allowed, replace(settings, loss=VectorLoss(0.0)), hold=hold)
     if settings.loss.probability > 0.0:
@@ -254,7 +266,7 @@ def solve(
             allowed,
             settings,
             hold=hold,
-            previous=solution.selection.kept,
+            previous=solution,
         )
         solution = replace(again, iterations=again.iterations + solution.iterations)
     return solution
@@ -265,7 +277,7 @@ def _first_noise(model: KinematicModel, values: FloatArray, measurements: Measur
     none = np.zeros(len(values), dtype=bool)
     first = tuple(residuals(model, values, measurements, wanted=none))
     unit = InstrumentNoise(dict.fromkeys(_components(first), 1.0))
-    return estimated_noise(first, unit, VectorLoss(0.0), n_parameters=0, n_equations=1)
+    return estimated_noise(first, unit, VectorLoss(0.0), {})
 
 
 def _rounds(
@@ -277,34 +289,41 @@ def _rounds(
     settings: SolverSettings,
     *,
     hold: bool,
-    previous: Mask | None = None,
+    previous: FitSolution | None = None,
 ) -> FitSolution:
-    """Select, iterate, estimate the noise, until neither selection nor noise change."""
+    """Select, iterate, estimate noise and prior, until neither selection nor they change."""
     iterations, settled = 0, False
     selection: Selection | None = None
+    before = None if previous is None else previous.selection.kept
+    prior = believed_prior(model) if previous is None else previous.prior
     for _ in range(settings.rounds):
-        at = linearise(model, values, measurements, noise, settings.loss, allowed)
-        chosen = select(model, at.columns(), allowed, previous=previous, n_equations=measurements.n_equations)
+        at = linearise(model, values, measurements, noise, settings.loss, allowed, prior)
+        chosen = select(model, at.columns(), allowed, previous=before, n_equations=measurements.n_equations)
         held = np.where(chosen.kept | (hold & ~allowed), values, 0.0)
         if np.array_equal(held, values):
             at = at.only(chosen.kept)
         else:
-            at = linearise(model, held, measurements, noise, settings.loss, chosen.kept)
+            at = linearise(model, held, measurements, noise, settings.loss, chosen.kept, prior)
         last = settled and selection is not None and np.array_equal(chosen.kept, selection.kept)
         enough = settings.converged if last else _ROUGHLY
         at, costs, converged = _descend(model, at, measurements, noise, settings, enough=enough)
-        values, selection, previous = at.values, chosen, chosen.kept
+        values, selection, before = at.values, chosen, chosen.kept
         iterations += len(costs) - 1
         if last:
             break
-        before, noise = noise, _next_noise(at, noise, settings, measurements, chosen.kept)
-        settled = alike(before, noise)
+        old = noise, prior
+        if settings.estimate_noise:
+            spread = covariance(at)
+            noise = estimated_noise(at.residuals, noise, settings.loss, _used(at, spread))
+            prior = learned_prior(model, at.values, at.wanted, at.prior, np.diag(spread))
+        settled = alike(old[0], noise) and bool(np.all(np.abs(prior - old[1]) <= _SAME_PRIOR * old[1]))
     assert selection is not None
     return FitSolution(
         values=values,
         selection=selection,
         noise=noise,
-        covariance=covariance(model, at),
+        prior=at.prior,
+        covariance=covariance(at),
         information=at.information,
         residuals=at.residuals,
         iterations=iterations,
@@ -313,15 +332,14 @@ def _rounds(
     )
 
 
-def _next_noise(
-    at: Linearisation, noise: InstrumentNoise, settings: SolverSettings, measurements: Measurements, kept: Mask
-) -> InstrumentNoise:
-    """The noise the residuals show, or the given one when it is not to be estimated."""
-    if not settings.estimate_noise:
-        return noise
-    return estimated_noise(
-        at.residuals, noise, settings.loss, n_parameters=int(kept.sum()), n_equations=measurements.n_equations
-    )
+def _used(at: Linearisation, spread: FloatArray) -> dict[Component, float]:
+    """Degrees of freedom that the fit took from each component: the trace of its rows' leverage."""
+    inside = spread[np.ix_(at.wanted, at.wanted)]
+    names = {channel_name(*key): key for key in _components(at.residuals)}
+    return {
+        names[c.name]: float(np.sum((c.R @ inside[np.ix_(c.columns, c.columns)]) * c.R))
+        for c in at.information.channels
+    }
 
 
 _ROUGHLY = 1e-2
@@ -335,6 +353,8 @@ def _components(first: tuple[Residual, ...]) -> list[tuple[str, str]]:
     )
 
 
+_SAME_PRIOR = 0.05
+"""Relative change of a prior below which it is settled: it moves what the data know by less than a hundredth of that."""
 _SAME_NOISE = 0.01
 """Relative change of a standard deviation below which the weights are settled."""
 
@@ -343,10 +363,10 @@ def alike(a: InstrumentNoise, b: InstrumentNoise) -> bool:
     return all(abs(b.model[k] - a.model.get(k, 0.0)) <= _SAME_NOISE * b.model[k] + 1e-12 for k in b.model)
 
 
-def covariance(model: KinematicModel, at: Linearisation) -> FloatArray:
+def covariance(at: Linearisation) -> FloatArray:
     """Posterior covariance of all parameters, zero where held, shape [p, p]."""
     out = np.zeros((len(at.values), len(at.values)))
     if at.information.parameters:
-        known = posterior(model, at)
+        known = posterior(at)
         out[np.ix_(at.wanted, at.wanted)] = solve_factor(known.stacked(), known.parameters).inverse
     return out

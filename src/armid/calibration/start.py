@@ -95,10 +95,16 @@ def _body_frame(targets: Sequence[FloatArray], offsets: Sequence[FloatArray]) ->
     return rigid(rotation, (seen - known @ rotation.T).mean(axis=0))
 
 
-def start_frames(robot: Robot, measurements: Measurements) -> StartFrames:
-    """Closed-form start values for all sensors and targets; the robot's tip is the first guess of every target."""
-    setups: dict[str, FloatArray] = {}
-    targets: dict[str, FloatArray] = {}
+def start_frames(robot: Robot, measurements: Measurements, *, known: StartFrames | None = None) -> StartFrames:
+    """Closed-form start values for all sensors and targets; the robot's tip is the first guess of every target.
+
+    Args:
+        robot: the arm.
+        measurements: what was observed.
+        known: frames that are not in question.
+    """
+    setups: dict[str, FloatArray] = {} if known is None else dict(known.setups)
+    targets: dict[str, FloatArray] = {} if known is None else dict(known.targets)
     nominal = robot.tip.T_link_frame if robot.tip.link == robot.n_joints else np.eye(4)
     order = (Observed.POSE, Observed.POSITION, Observed.ORIENTATION, Observed.POINT, Observed.DISTANCE, Observed.PLANE)
     waiting = sorted(
@@ -115,7 +121,9 @@ def start_frames(robot: Robot, measurements: Measurements) -> StartFrames:
         targets.setdefault(o.target, X)
     for o in measurements.observations:
         targets.setdefault(o.target, nominal)
-    return StartFrames(setups, targets)
+    return StartFrames(
+        {name: setups[name] for name in measurements.setups}, {name: targets[name] for name in measurements.targets}
+    )
 
 
 def chosen(o: Observations) -> slice:

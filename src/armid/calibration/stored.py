@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf, nan
@@ -15,7 +14,7 @@ from armid.calibration.found import CalibratedParameter
 from armid.calibration.hold_out import Advice
 from armid.calibration.identifiable import ParameterStatus
 from armid.calibration.tool_error import Statistics
-from armid.documents import read_json, restored
+from armid.documents import new_file, read_json, restored
 from armid.kinematics.correction import Correction, read_correction
 from armid.notes import Note, Severity
 from armid.outcome import Check, InputFile, Listing, Outcome, Provenance
@@ -77,9 +76,12 @@ class StoredCalibration(Outcome):
     def save(self, folder: str | Path) -> tuple[Path, ...]:
         """Copies every file of the folder."""
         target = Path(folder)
+        files = sorted(path for path in self.folder.iterdir() if path.is_file() and not path.name.startswith("."))
         if target.resolve() != self.folder.resolve():
-            shutil.copytree(self.folder, target, dirs_exist_ok=True)
-        return tuple(sorted(path for path in target.iterdir() if path.is_file()))
+            for path in files:
+                with new_file(target / path.name) as file:
+                    file.write(path.read_bytes())
+        return tuple(target / path.name for path in files)
 
 
 def load_calibration(folder: str | Path) -> StoredCalibration:
@@ -127,7 +129,8 @@ def _parameter(row: dict[str, Any]) -> CalibratedParameter:
 
 def _statistics(value: dict[str, Any]) -> Statistics:
     mean, median, rms, largest = (_number(value[name], nan) for name in ("mean", "median", "rms", "max"))
-    return Statistics(mean=mean, median=median, rms=rms, max=largest, count=int(value["count"]))
+    p95 = _number(value.get("p95"), nan)
+    return Statistics(mean=mean, median=median, rms=rms, p95=p95, max=largest, count=int(value["count"]))
 
 
 def _check(value: dict[str, Any]) -> Check:

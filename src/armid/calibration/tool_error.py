@@ -19,21 +19,31 @@ class Statistics:
     mean: float
     median: float
     rms: float
+    p95: float
     max: float
     count: int
 
     def as_dict(self) -> dict[str, float]:
-        return {"mean": self.mean, "median": self.median, "rms": self.rms, "max": self.max, "count": self.count}
+        return {
+            "mean": self.mean,
+            "median": self.median,
+            "rms": self.rms,
+            "p95": self.p95,
+            "max": self.max,
+            "count": self.count,
+        }
 
 
 def statistics(errors: FloatArray) -> Statistics:
-    """Mean, median, root mean square and maximum of error norms."""
+    """Mean, median, root mean square, 95 % quantile and maximum of error norms."""
     if len(errors) == 0:
-        return Statistics(mean=float("nan"), median=float("nan"), rms=float("nan"), max=float("nan"), count=0)
+        none = float("nan")
+        return Statistics(mean=none, median=none, rms=none, p95=none, max=none, count=0)
     return Statistics(
         mean=float(errors.mean()),
         median=float(np.median(errors)),
         rms=float(np.sqrt((errors**2).mean())),
+        p95=float(np.quantile(errors, 0.95)),
         max=float(errors.max()),
         count=len(errors),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -21,6 +22,7 @@ VERBS: tuple[str, ...] = (
     "simulate",
     "calibrate",
     "compensate",
+    "map",
     "check",
     "identify",
     "validate",
@@ -29,13 +31,16 @@ VERBS: tuple[str, ...] = (
     "compare",
     "demo",
     "study",
+    "benchmark",
     "plan",
+    "program",
     "payload",
     "recover",
     "sweep",
     "sequential",
     "elastic",
     "online",
+    "observe",
     "show",
 )
 """Each is a module here with a function of its name (and a `COMMAND` when it parses in a way of its own); heavy imports happen
@@ -94,4 +99,11 @@ def main() -> None:
     # only wait for one another. Must be set before NumPy loads; a user's own setting stays.
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started us
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+    plain = warnings.formatwarning
+    warnings.formatwarning = lambda message, category, *rest, **more: (
+        f"armid: {message}\n" if category.__module__.startswith("armid") else plain(message, category, *rest, **more)
+    )
     application(needed(sys.argv[1:]))()

@@ -9,7 +9,7 @@ import typer
 
 from armid.calibration.words import ORIENTATIONS, AngleUnit, LengthUnit, SensorPlace, SetupSharing, StepRule
 from armid.cli import options as opt
-from armid.cli.output import check_folder, render, verb
+from armid.cli.output import render, verb
 from armid.cli.variadic import VariadicCommand
 from armid.kinematics.words import Term, UnknownGeometry
 
@@ -87,7 +87,6 @@ def calibrate(
     from time import perf_counter
 
     started = perf_counter()
-    check_folder(out)
     from armid.calibration.calibrate import calibrate as library
 
     result = library(

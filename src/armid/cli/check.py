@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from armid.cli import options as opt
 from armid.cli.output import emit, render, verb
 from armid.words import numbers
+
+if TYPE_CHECKING:
+    from armid.logs.check import CheckedLogs
+    from armid.robot.robot import Robot
 
 SideWord = Literal["link", "motor", "current", "commanded"]
 
@@ -47,6 +51,12 @@ def check(
     out: opt.OptionalOutOption = None,
     base: opt.BaseLinkOption = None,
     tip: opt.TipOption = None,
+    faults: Annotated[
+        bool,
+        typer.Option(
+            "--faults", help="Also fit the arm to each log and print what could be wrong, with an answer each."
+        ),
+    ] = False,
     thresholds: Annotated[
         bool,
         typer.Option(
@@ -71,7 +81,25 @@ def check(
             check_log(log, arm, step=step, side=side, format=format, topic=topic, data_root=data_root) for log in logs
         )
     )
-    render(checked, as_json=as_json, files=() if out is None else checked.save(out))
+    found = _faults_of(checked, arm, side, as_json=as_json) if faults else {}
+    render(checked, as_json=as_json, files=() if out is None else checked.save(out), **found)
+
+
+def _faults_of(checked: CheckedLogs, arm: Robot, side: SideWord | None, *, as_json: bool) -> dict[str, Any]:
+    """Prints what could be wrong with each log, and gives it for programs."""
+    from armid.identification.faults import faults_table
+    from armid.identification.suspects import suspects_or_reason
+    from armid.outcome import text_table
+    from armid.parameters.effects import TorqueSide
+
+    torques = TorqueSide.LINK if side in (None, "link") else TorqueSide.MOTOR
+    every = []
+    for log in checked.logs:
+        found, reason = suspects_or_reason(arm, log, torques=torques)
+        every += [fault.as_dict() for fault in found]
+        nothing = f"{log.name}: no fault was found or left open among those looked for"
+        typer.echo(reason or (text_table(faults_table(found)) if found else nothing), err=as_json)
+    return {"faults": every}
 
 
 def _show_thresholds(*, as_json: bool) -> None:

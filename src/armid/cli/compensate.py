@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from armid.cli import options as opt
-from armid.cli.output import check_folder, render, verb
+from armid.cli.output import render, verb
 
 
 @verb
@@ -27,7 +27,6 @@ def compensate(
     as_json: opt.JsonOption = False,
 ) -> None:
     """Rewrite joint targets so that the real arm goes where the nominal one would, for controllers nobody can teach."""
-    check_folder(out)
     from armid.calibration.compensate import compensate as library
 
     result = library(robot, correction, targets, poses=poses, base=base, tip=tip)

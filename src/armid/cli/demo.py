@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from armid.cli import options as opt
-from armid.cli.output import check_folder, render, verb
+from armid.cli.output import render, verb
 
 FaultWord = Literal["none", "torque-sign", "lag", "mounting"]
 
@@ -28,7 +28,6 @@ def demo(
     from armid.studies.demo import demo as tell_story
 
     began = perf_counter()
-    check_folder(out)
 
     def tell(text: str) -> None:
         typer.echo(f"{perf_counter() - began:5.1f} s  {text}", err=True)

@@ -9,10 +9,11 @@ from typing import Annotated, Literal
 import typer
 
 from armid.cli import options as opt
-from armid.cli.output import check_folder, progress, render, verb
+from armid.cli.output import progress, render, verb
+from armid.cli.program import program_files
 from armid.parameters.effects import DEFAULT_FRICTION, TorqueSide
 
-CriterionWord = Literal["condition", "log-det", "smallest", "worst-deviation"]
+CriterionWord = Literal["deviations", "condition", "log-det", "smallest", "worst-deviation"]
 LIMITS = ("position", "velocity", "acceleration", "jerk", "torque")
 LimitsOption = Annotated[str, typer.Option(metavar="LIST", parser=opt.word_list(LIMITS), help="Limits that count.")]
 
@@ -35,14 +36,27 @@ def design(
     torques: opt.TorquesOption = TorqueSide.LINK,
     margin: Annotated[float, typer.Option(help="Fraction of every limit left unused.")] = 0.05,
     limits: LimitsOption = ",".join(LIMITS),
+    limits_file: opt.LimitsFileOption = None,
+    max_acceleration: opt.AccelerationOption = None,
+    max_jerk: opt.JerkOption = None,
+    max_torque: opt.TorqueLimitOption = None,
     cell: opt.CellOption = None,
     self_collision: Annotated[bool, typer.Option(help="Keep the arm clear of itself.")] = True,
+    clearance_m: opt.ClearanceOption = None,
     analytic_bounds: Annotated[
         bool,
         typer.Option("--analytic-bounds", help="Sums of amplitudes keep limits too ([Halper2024], eq. 3.55)."),
     ] = False,
     resonance_hz: Annotated[float | None, typer.Option(help="The highest harmonic stays below it.")] = None,
-    criterion: Annotated[CriterionWord, typer.Option(help="What is improved.")] = "condition",
+    criterion: Annotated[
+        CriterionWord | None, typer.Option(help="What is improved; expected deviations, or condition with goals.")
+    ] = None,
+    after: Annotated[
+        Path | None, typer.Option(metavar="RESULT", help="Earlier identification: the motion adds to what it knows.")
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option(help="As many periods as it takes: 'mass 2 %, friction 5 %' (deviations).")
+    ] = None,
     noise: Annotated[
         str | None, typer.Option(help="Torque noise of each channel [N m], with commas; equal by default.")
     ] = None,
@@ -66,6 +80,7 @@ def design(
     resume: Annotated[Path | None, typer.Option(help="search.json of an earlier run to go on from.")] = None,
     rate_hz: Annotated[float, typer.Option(min=0.001, help="Of the sampled files.")] = 100.0,
     seed: opt.SeedOption = 0,
+    controller: opt.OptionalControllerOption = None,
     out: opt.OutOption = Path("design"),
     base: opt.BaseLinkOption = None,
     tip: opt.TipOption = None,
@@ -74,12 +89,13 @@ def design(
     """An excitation trajectory that excites every parameter and that the arm can run as it is.
 
     For example `armid design iiwa14 --seconds 20 --home 0,0,0,0,0,0,0`. Ctrl-C keeps the best motion so far.
+    Every finished start is kept in --out at once: after a kill the same command goes on from there.
     """
     # Every option but these three is an argument of design_motion, under the same name.
-    asked = {name: value for name, value in locals().items() if name not in ("out", "rate_hz", "as_json")}
+    asked = {name: value for name, value in locals().items() if name not in ("rate_hz", "controller", "as_json")}
     began = perf_counter()
-    check_folder(out)
     from armid.design.design import design_motion
+    from armid.design.motion import Design
 
     if rank:
         from armid.studies.ranking import rank_motions
@@ -87,4 +103,9 @@ def design(
         asked["judge"] = rank_motions
     with progress() as tell:
         found = design_motion(**asked, progress=tell)
-    render(found, as_json=as_json, started=began, files=found.save(out, rate_hz=rate_hz))
+    files = found.save(out, rate_hz=rate_hz)
+    stages = [found] if isinstance(found, Design) else found.stages
+    names = ["motion"] if isinstance(found, Design) else [f"experiment{k + 1}" for k in range(len(stages))]
+    motions = {name: stage.trajectory for name, stage in zip(names, stages, strict=True)}
+    programs = program_files(found.robot, motions, controller, out)
+    render(found, as_json=as_json, started=began, files=(*files, *programs))

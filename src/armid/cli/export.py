@@ -57,7 +57,8 @@ def export(
     )
     said = [
         *(f"wrote {file}" for file in done.files),
-        *(f"{c.program} reads it back with the same torques (difference {c.difference:.1e})" for c in done.reloads),
+        *(check.words() for check in done.reloads),
+        *(() if done.errors is None else done.errors.lines()),
         *(f"not in this format: {line}" for line in done.missing),
     ]
     typer.echo("\n".join(said), err=as_json)
@@ -67,6 +68,7 @@ def export(
             "files": done.files,
             "verdict": done.verdict,
             "missing": done.missing,
+            "held_out": None if done.errors is None else done.errors.as_dict(),
             "reloads": {check.program: check.difference for check in done.reloads},
         },
         as_json=as_json,

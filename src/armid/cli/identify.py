@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from armid.cli import options as opt
-from armid.cli.output import check_folder, progress, render, verb
+from armid.cli.output import progress, render, verb
 from armid.cli.variadic import VariadicCommand
 from armid.parameters.effects import DEFAULT_FRICTION, PayloadRuns, TorqueSide
 
@@ -43,6 +43,11 @@ def identify(
     prior_weight: opt.PriorWeightOption = 0.1,
     bounds: opt.BoundsOption = None,
     correction: opt.CorrectionOption = None,
+    imperfections: opt.ImperfectionsOption = "all",
+    tolerance: opt.ToleranceOption = None,
+    correct: opt.CorrectOption = False,
+    sensors: opt.SensorsOption = None,
+    controller: opt.LoopOption = None,
     step: opt.StepOption = None,
     data_root: opt.DataRootOption = None,
     accept: opt.AcceptOption = None,
@@ -58,13 +63,10 @@ def identify(
     started = perf_counter()
     from armid.cli.command_line import with_command
     from armid.identification.identify import identify as identified
-    from armid.identification.stored import check_replaceable
     from armid.logs.read import ReadOptions
     from armid.robot.load import load_robot
     from armid.studies.hand_over import identify_calibrated
 
-    check_replaceable(out)
-    check_folder(out)
     with progress() as tell:
         answer = (identified if correction is None else identify_calibrated)(
             load_robot(robot, base=base, tip=tip),
@@ -89,6 +91,11 @@ def identify(
             prior_weight=prior_weight,
             bounds=bounds,
             correction=correction,
+            imperfections=imperfections,
+            tolerance=tolerance or (),
+            correct=correct,
+            sensors=sensors,
+            controller=controller,
             accept=accept or (),
             options=ReadOptions(step=step, data_root=data_root),
             seed=seed,

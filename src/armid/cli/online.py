@@ -65,16 +65,23 @@ def online(
         base=base,
         tip=tip,
     )
-    told = float("-inf")
+    told, noticed = float("-inf"), 0
     for sample in read_stream(sys.stdin, estimator.robot, estimator.effects.torques):
         estimator.update_positions(sample.q, sample.torque, time=sample.time)
+        for event in estimator.events[noticed:]:
+            typer.echo(event.message, err=True)
+        noticed = len(estimator.events)
         if follow and sample.time >= told + 1.0:
             told = sample.time
             tell(estimator.state(), sample.time)
     state = estimator.state()
     if not follow:
         render(state, as_json=as_json, started=started, files=() if out is None else state.save(out))
-    elif state.reasons:
+        return
+    typer.echo(state.summary(), err=True)
+    if out is not None:
+        state.save(out)
+    if state.reasons:
         raise typer.Exit(EXIT_UNTRUSTED)
 
 

@@ -16,8 +16,9 @@ from armid.parameters.effects import FRICTION_NAMES, FRICTION_SHAPES, PayloadRun
 VelocityWord = Literal["auto", "position", "measured"]
 ConsistencyWord = Literal["lmi", "log-cholesky", "eq3.53"]
 RegulariserWord = Literal["pull-back", "entropic", "euclidean"]
-MethodWord = Literal["ols", "wls", "huber", "tukey", "ridge", "torque-error", "tls", "iv"]
+MethodWord = Literal["ols", "wls", "huber", "tukey", "ridge", "torque-error", "tls", "iv", "didim", "cloe", "ml"]
 EssentialWord = Literal["significance", "bic"]
+ControllerWord = Literal["ur", "franka", "kuka-fri", "kuka-krl", "ros2", "csv"]
 
 
 def word_list(known: Sequence[str], *, none: bool = True) -> Callable[[str], str]:
@@ -41,6 +42,12 @@ def word_list(known: Sequence[str], *, none: bool = True) -> Callable[[str], str
     return parse
 
 
+LoopOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--controller", metavar="FILE", help="Gains and rate of the recorded loop, for didim, cloe, ml and iv."
+    ),
+]
 RobotArgument = Annotated[
     str, typer.Argument(metavar="ROBOT", help="URDF path, robot YAML path, or catalogue name (iiwa14, panda, ...).")
 ]
@@ -103,8 +110,33 @@ VelocityOption = Annotated[VelocityWord, typer.Option("--velocity", help="Derive
 AcceptOption = Annotated[
     list[str] | None, typer.Option("--accept", metavar="CODE", help="Log error to accept; repeatable.")
 ]
+LimitsFileOption = Annotated[
+    Path | None,
+    typer.Option("--limits-file", metavar="FILE", help="Limits a URDF cannot hold, or narrower ones (YAML)."),
+]
+AccelerationOption = Annotated[
+    str | None,
+    typer.Option("--max-acceleration", metavar="LIST", help="rad/s^2 or m/s^2: one for all joints, or each."),
+]
+JerkOption = Annotated[
+    str | None, typer.Option("--max-jerk", metavar="LIST", help="rad/s^3 or m/s^3: one for all joints, or each.")
+]
+TorqueLimitOption = Annotated[
+    str | None, typer.Option("--max-torque", metavar="LIST", help="N m or N: one for all joints, or each.")
+]
+ClearanceOption = Annotated[
+    float | None,
+    typer.Option("--clearance-m", min=0.0, help="Distance kept between bodies; that of the cell, or 0.02, by default."),
+]
 CellOption = Annotated[
     str | None, typer.Option("--cell", metavar="CELL", help="Cell file, or the name of one that comes along.")
+]
+ControllerOption = Annotated[ControllerWord, typer.Option("--for", help="Whose program is written.")]
+OptionalControllerOption = Annotated[
+    ControllerWord | None, typer.Option("--for", help="Also write the program that plays it on this controller.")
+]
+PlayerRateOption = Annotated[
+    float | None, typer.Option("--player-rate-hz", help="Of the controller; its own by default (CB3 of UR: 125).")
 ]
 FrameOption = Annotated[str | None, typer.Option("--frame", metavar="NAME", help="The tip frame by default.")]
 
@@ -117,6 +149,27 @@ ConsistencyOption = Annotated[
 RegulariserOption = Annotated[RegulariserWord, typer.Option("--regulariser", help="Kind of pull towards the prior.")]
 PriorWeightOption = Annotated[
     float, typer.Option("--prior-weight", help="Pull towards the prior bodies: 1 / (relative doubt)^2.")
+]
+ImperfectionsOption = Annotated[
+    str,
+    typer.Option(
+        "--imperfections",
+        metavar="all|none|FAMILIES",
+        help="Of sensors and friction that may enter the model: gain,delay,zero,... (docs/estimation.md).",
+    ),
+]
+ToleranceOption = Annotated[
+    list[str] | None,
+    typer.Option("--tolerance", metavar="FAMILY=SIZE", help="Such as gain=2% or zero=0.5deg; repeatable."),
+]
+SensorsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--sensors", metavar="FILE", help="sensors.yaml of an earlier result: undone in every recording first."
+    ),
+]
+CorrectOption = Annotated[
+    bool, typer.Option("--correct", help="Undo the faults that were found in the recordings, and say so.")
 ]
 BoundsOption = Annotated[
     Path | None,

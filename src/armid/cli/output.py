@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 
 import typer
 
-from armid.documents import json_text, write_json
+from armid.cli.written import check_written
+from armid.documents import json_text
 from armid.errors import ArmidError, InputError
 from armid.outcome import Outcome, Verdict
 
@@ -40,6 +41,7 @@ def verb(function: Callable[P, None]) -> Callable[P, None]:
     @functools.wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
+            _check_out(function.__name__, kwargs)
             function(*args, **kwargs)
         except ArmidError as error:
             typer.echo(f"armid: {' '.join(str(error).split())}", err=True)
@@ -54,6 +56,14 @@ def verb(function: Callable[P, None]) -> Callable[P, None]:
             raise typer.Exit(130) from None
 
     return run
+
+
+def _check_out(name: str, options: Mapping[str, Any]) -> None:
+    """Refuses an `--out` that cannot be used, before minutes of work go into what could not be kept."""
+    out = options.get("out")
+    if isinstance(out, Path):
+        check_folder(out)
+        check_written(name, out, {key: value for key, value in options.items() if key != "out"})
 
 
 def check_folder(folder: Path) -> None:
@@ -148,8 +158,3 @@ def progress() -> Iterator[Callable[[str], None]]:
         return
     with screen.status("starting") as status:
         yield lambda text: status.update(text)
-
-
-def save_json(result: dict[str, Any], folder: Path | None, name: str) -> list[Path]:
-    """The result as a file of a folder that is created when missing; nothing without a folder. Returns what was written."""
-    return [] if folder is None else [write_json(folder / name, result)]

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from armid.cli import options as opt
-from armid.cli.output import check_folder, render, verb
+from armid.cli.output import render, verb
+from armid.cli.program import program_files
 
 
 @verb
@@ -24,8 +25,12 @@ def plan(
             help="Probability with which all torque limits hold, given the parameters' covariance; e.g. 0.99."
         ),
     ] = None,
-    margin: Annotated[float, typer.Option(min=0.0, max=0.9, help="Share of every limit left unused.")] = 0.0,
+    margin: Annotated[float, typer.Option(min=0.0, max=0.9, help="Share of every limit left unused.")] = 0.05,
     jerk: Annotated[bool, typer.Option("--jerk/--no-jerk", help="Respect jerk limits.")] = True,
+    limits_file: opt.LimitsFileOption = None,
+    max_acceleration: opt.AccelerationOption = None,
+    max_jerk: opt.JerkOption = None,
+    max_torque: opt.TorqueLimitOption = None,
     cell: opt.CellOption = None,
     collisions: Annotated[
         bool, typer.Option("--collisions/--no-collisions", help="Check the arm against itself.")
@@ -41,6 +46,7 @@ def plan(
     force: Annotated[
         bool, typer.Option("--force", help="Plan with an untrusted result too; files are marked UNVALIDATED.")
     ] = False,
+    controller: opt.OptionalControllerOption = None,
     out: opt.OutOption = Path("plan"),
     seed: opt.SeedOption = 0,
     as_json: opt.JsonOption = False,
@@ -49,13 +55,16 @@ def plan(
     from armid.planning.plan import plan_motion
 
     began = perf_counter()
-    check_folder(out)
     done = plan_motion(
         result,
         path,
         confidence=confidence,
         margin=margin,
         jerk=jerk,
+        limits_file=limits_file,
+        max_acceleration=max_acceleration,
+        max_jerk=max_jerk,
+        max_torque=max_torque,
         cell=cell,
         collisions=collisions,
         loaded=loaded,
@@ -64,4 +73,6 @@ def plan(
         force=force,
         seed=seed,
     )
-    render(done, as_json=as_json, started=began, files=done.save(out, rate_hz=rate_hz))
+    files = done.save(out, rate_hz=rate_hz)
+    programs = program_files(done.model.robot, {"motion": done.trajectory}, controller, out)
+    render(done, as_json=as_json, started=began, files=(*files, *programs))

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from armid.cli import options as opt
-from armid.cli.output import check_folder, render, verb
+from armid.cli.output import render, verb
 
 PurposeWord = Literal["calibration", "axis-inertia", "gravity"]
 ErrorsWord = Literal["described", "complete"]
@@ -54,7 +54,6 @@ def poses(
     from armid.design.poses import choose_poses
 
     began = perf_counter()
-    check_folder(out)
     found = choose_poses(
         robot,
         purpose,

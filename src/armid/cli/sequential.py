@@ -49,7 +49,10 @@ def sequential(
         Literal["position", "measured"], typer.Option("--velocity", help="Derived from position, or as recorded.")
     ] = "position",
     cutoff_hz: opt.CutoffOption = None,
-    torque_delay_ms: opt.TorqueDelayOption = 0.0,
+    torque_delay_ms: Annotated[
+        float | None,
+        typer.Option("--torque-delay-ms", help="How late torque is against the motion; measured by default."),
+    ] = None,
     accept: opt.AcceptOption = None,
     step: opt.StepOption = None,
     data_root: opt.DataRootOption = None,
@@ -82,7 +85,7 @@ def sequential(
             as_recorded=as_recorded,
             velocity=velocity,
             cutoff_hz=cutoff_hz,
-            torque_delay=1e-3 * torque_delay_ms,
+            torque_delay=None if torque_delay_ms is None else 1e-3 * torque_delay_ms,
             accept=accept or (),
             step=step,
             data_root=data_root,

@@ -32,6 +32,6 @@ def show(
 
     with open_viewer(robot, trajectory, cell=cell, port=port, base=base, tip=tip) as viewer:
         emit({"url": viewer.url, "duration": viewer.show.duration}, as_json=as_json)
-        show_notes(viewer.show.scene.notes)
+        show_notes((*viewer.show.scene.notes, *viewer.notes))
         typer.echo(f"open {viewer.url} (Ctrl-C to stop)", err=as_json)
         viewer.play(seconds)

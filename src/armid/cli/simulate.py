@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from armid.cli import options as opt
-from armid.cli.output import check_folder, render, verb
+from armid.cli.output import render, verb
 
 RecordWord = Literal["log", "tracker", "controller-model"]
 ControllerWord = Literal["pd", "computed-torque", "hand"]
@@ -70,6 +70,20 @@ def simulate(
     payload_mass: Annotated[
         float | None, typer.Option("--payload-mass", help="Point mass at the tip frame, in kg.")
     ] = None,
+    rotor_ratio: Annotated[
+        float | None,
+        typer.Option(
+            "--rotor-ratio",
+            help="Rotor inertia over what a joint carries, where the description has none; 0.5 by default, 0 for none.",
+        ),
+    ] = None,
+    friction_ratio: Annotated[
+        float | None,
+        typer.Option(
+            "--friction-ratio",
+            help="Friction over working torque, where the description has none; 0.05 by default, 0 for none.",
+        ),
+    ] = None,
     locked: Annotated[list[str] | None, typer.Option("--lock", metavar="JOINT", help="Held by its brake.")] = None,
     mistakes: MistakeOption = None,
     start: Annotated[
@@ -78,6 +92,10 @@ def simulate(
     approach_seconds: Annotated[
         float | None, typer.Option(help="Time for a smooth way from --start into the motion.")
     ] = None,
+    limits_file: opt.LimitsFileOption = None,
+    max_acceleration: opt.AccelerationOption = None,
+    max_jerk: opt.JerkOption = None,
+    max_torque: opt.TorqueLimitOption = None,
     runs: Annotated[int, typer.Option(min=1, help="Repetitions with seeds SEED, SEED+1, ...")] = 1,
     processes: Annotated[int, typer.Option(min=1, help="How many run at a time.")] = 1,
     base: opt.BaseLinkOption = None,
@@ -92,7 +110,6 @@ def simulate(
     # Every option but --json is an argument of the library's simulate, under the same name.
     asked = {name: value for name, value in locals().items() if name != "as_json" and value is not None}
     began = perf_counter()
-    check_folder(out)
     from armid.simulation.simulate import simulate as run
 
     done = run(**asked)

@@ -9,8 +9,7 @@ from typing import Annotated
 import typer
 
 from armid.cli import options as opt
-from armid.cli.output import check_folder, progress, render, verb
-from armid.documents import check_replaceable
+from armid.cli.output import progress, render, verb
 from armid.parameters.effects import TorqueSide
 
 
@@ -43,12 +42,9 @@ def study(
     as_json: opt.JsonOption = False,
 ) -> None:
     """Repeat [Kolyubin2017]'s study: what calibrated kinematics and an optimised motion do to the dynamic parameters."""
-    from armid.studies.kinematics.comparison import TABLE
     from armid.studies.kinematics.study import study as run
 
     began = perf_counter()
-    check_folder(out)
-    check_replaceable(out, marker=TABLE, what="study")
     with progress() as tell:
         found = run(
             robot,

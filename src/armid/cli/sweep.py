@@ -10,6 +10,7 @@ import typer
 
 from armid.cli import options as opt
 from armid.cli.output import progress, render, verb
+from armid.cli.program import program_files
 from armid.errors import InputError
 
 
@@ -46,6 +47,7 @@ def sweep(
     ] = 0.3,
     cell: opt.CellOption = None,
     rate_hz: Annotated[float, typer.Option("--rate-hz", help="With --plan: of the recording.")] = 1000.0,
+    controller: opt.OptionalControllerOption = None,
     data_root: opt.DataRootOption = None,
     out: opt.OptionalOutOption = None,
     base: opt.BaseLinkOption = None,
@@ -75,7 +77,9 @@ def sweep(
             base=base,
             tip=tip,
         )
-        render(campaign, as_json=as_json, started=started, files=campaign.save(out))
+        motions = {sweep.name: sweep.motion for sweep in campaign.sweeps}
+        files = (*campaign.save(out), *program_files(campaign.robot, motions, controller, out))
+        render(campaign, as_json=as_json, started=started, files=files)
         return
     if not logs:
         raise InputError(f"sweep {robot}", "no LOG given", "recordings of one axis each, or --plan POSES")

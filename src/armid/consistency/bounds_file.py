@@ -30,6 +30,7 @@ from armid.consistency.geometry_bounds import GeometryBounds, owner_index
 from armid.consistency.inequalities import ThesisInequalities
 from armid.consistency.knowledge import Knowledge
 from armid.consistency.places import CentreBox, CentreEllipsoid, Where
+from armid.documents import read_text, yaml_values
 from armid.errors import InputError, UnknownNameError
 from armid.robot.robot import Robot
 
@@ -159,14 +160,7 @@ def ellipsoid(value: Any, where: str) -> CentreEllipsoid:
 
 def parsed(path: Path) -> dict[str, Any]:
     """The file as a mapping."""
-    import yaml
-
-    try:
-        if path.stat().st_size > _MAX_BYTES:
-            raise InputError(path, "larger than a bounds file can be")
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise InputError(path, f"not a bounds file ({error})") from None
+    content = yaml_values(read_text(path, "a bounds file", most=_MAX_BYTES), str(path))
     if not isinstance(content, dict):
         raise InputError(path, "not a mapping", f"expected some of {', '.join(_KEYS)}")
     return {str(key): value for key, value in content.items()}

@@ -9,22 +9,28 @@ import numpy as np
 
 from armid.arrays import FloatArray, read_only
 from armid.consistency.bodies import Body, bodies_of, other_columns
+from armid.consistency.link_shapes import link_shapes
+from armid.consistency.plausible import absurd_bodies, inertia_at_joints
 from armid.information.information import Information
 from armid.information.solve import smallest_solution
 from armid.notes import Note, Severity
-from armid.parameters.inertial import InertialIndex, from_centre_of_mass, inertial_problem, pseudo_inertia
+from armid.parameters.inertial import InertialIndex, inertial_problem, pseudo_inertia
 from armid.parameters.space import named_parameter
-from armid.robot.elementary import product
 from armid.robot.robot import Robot
 
-_SMALLEST_EXTENT = 0.05
-"""[m]; radius of gyration scale given to links whose frames coincide, about the size of a small joint module."""
-_SLENDERNESS = 0.35
-"""Half width over half length of the stand-in ellipsoid of a link with no known inertia: between a rod and a ball."""
+_DENSITY = 1300.0
+"""[kg/m^3] of ellipsoids as large as a link's shapes, where no link's mass is known: the median over 90 links of the
+catalogue and of five arms in example-robot-data is 1289, and nine in ten lie between 380 and 5000."""
 _SMALLEST_SCALE = 0.05
 """[kg per stand-in]; lighter links than this are no arm."""
 _SINGULAR = 1e-6
 """Relative to the trace: a nominal pseudo-inertia with a smaller eigenvalue is a point or a rod, no use as a metric."""
+_UNKNOWN_ROTOR = 100.0
+"""Doubt of a rotor inertia that no description gives, in units of what its joint carries. Reflected through a gear it lies
+between a tenth and some hundred times of that (the last joint of a wrist carries almost nothing), and links are known far
+better: they must not grow to stand in for it."""
+_SMALLEST_ROTOR = 1e-3
+"""[kg m^2 or kg]; unit of doubt where a joint carries next to nothing."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -71,28 +77,13 @@ def _normalised(P: FloatArray) -> FloatArray:
 
 
 def stand_in_body(robot: Robot, link: int) -> FloatArray:
-    """A solid ellipsoid of 1 kg between the link's own joint and the next, for links without usable inertia.
+    """A solid ellipsoid of 1 kg as large as the link's shapes, or between its joints where it has none.
 
     Args:
         robot: geometry.
         link: 0-based.
     """
-    joint = robot.joints[link]
-    after = product(joint.transforms[joint.variable_index + 1 :])
-    start = -after[:3, :3].T @ after[:3, 3]
-    if link + 1 < robot.n_joints:
-        following = robot.joints[link + 1]
-        end = product(following.transforms[: following.variable_index])[:3, 3]
-    else:
-        end = robot.tip.T_link_frame[:3, 3] if robot.tip.link == robot.n_joints else start
-    reach = float(np.linalg.norm(end - start))
-    half = max(reach / 2.0, _SMALLEST_EXTENT)
-    width = max(_SLENDERNESS * half, _SMALLEST_EXTENT)
-    axis = (end - start) / reach if reach > 1e-9 else np.array([0.0, 0.0, 1.0])
-    along = np.outer(axis, axis)
-    # Second moments of a solid ellipsoid are semi-axis^2 / 5 per unit mass; I = tr(Sigma) 1 - Sigma.
-    Sigma = (half**2 * along + width**2 * (np.eye(3) - along)) / 5.0
-    return from_centre_of_mass(1.0, (start + end) / 2.0, np.trace(Sigma) * np.eye(3) - Sigma)
+    return link_shapes(robot)[link].body()
 
 
 def nominal_prior(robot: Robot, names: Sequence[str], *, masses: FloatArray | None = None) -> Prior:
@@ -101,14 +92,13 @@ def nominal_prior(robot: Robot, names: Sequence[str], *, masses: FloatArray | No
     Args:
         robot: the arm.
         names: standard parameters.
-        masses: of the stand-ins [kg], shape [n_joints]; by default those of neighbouring sound links, or 1 kg.
+        masses: of the stand-ins [kg], shape [n_joints]; by default as dense as the arm's sound links.
     """
     values, scale = np.zeros(len(names)), np.ones(len(names))
     bodies = bodies_of(names)
     origin: dict[str, str] = {}
     sound = [usable_as_prior(link.inertial) for link in robot.links]
-    known = [link.inertial[0] for link, ok in zip(robot.links, sound, strict=True) if ok and link.inertial is not None]
-    typical = float(np.median(known)) if known else 1.0
+    typical = _typical_masses(robot, sound)
     for body in bodies:
         if body.link is not None:
             i = body.link
@@ -116,14 +106,32 @@ def nominal_prior(robot: Robot, names: Sequence[str], *, masses: FloatArray | No
             if sound[i] and nominal is not None:
                 ten, origin[body.owner] = nominal, "nominal"
             else:
-                mass = typical if masses is None else float(masses[i])
+                mass = float((typical if masses is None else masses)[i])
                 ten, origin[body.owner] = stand_in_body(robot, i) * mass, "geometry"
         else:
-            ten, origin[body.owner] = stand_in_body(robot, robot.n_joints - 1) * typical, "geometry"
+            ten, origin[body.owner] = stand_in_body(robot, robot.n_joints - 1) * typical[-1], "geometry"
         values[list(body.columns)] = ten
+    links = [body for body in bodies if body.link is not None]
+    carried = inertia_at_joints(robot, [body.of(values) for body in links]) if len(links) == robot.n_joints else None
     for column in other_columns(names, bodies):
-        values[column], scale[column] = _drive_prior(robot, names[column], values, bodies)
-    return Prior(names=tuple(names), values=values, scale=scale, origin=origin, notes=_prior_notes(origin))
+        values[column], scale[column] = _drive_prior(robot, names[column], carried)
+    notes = (*_prior_notes(origin), *absurd_bodies(robot))
+    return Prior(names=tuple(names), values=values, scale=scale, origin=origin, notes=notes)
+
+
+def _typical_masses(robot: Robot, sound: Sequence[bool]) -> FloatArray:
+    """Of links as large as these and as dense as the arm's sound ones [kg], shape [n_joints].
+
+    Joints alone say nothing about how heavy a link is: those without shapes weigh as much as the others do in the middle.
+    """
+    shapes = link_shapes(robot)
+    known = {i: float(link.inertial[0]) for i, link in enumerate(robot.links) if sound[i] and link.inertial is not None}
+    dense = [mass / shapes[i].volume for i, mass in known.items() if shapes[i].drawn]
+    density = np.median(dense) if dense else _DENSITY
+    masses = np.array([density * shape.volume if shape.drawn else np.nan for shape in shapes])
+    drawn = masses[np.isfinite(masses)]
+    middle = np.median(list(known.values())) if known else np.median(drawn) if len(drawn) else 1.0
+    return np.where(np.isfinite(masses), masses, middle)
 
 
 def scaled_to_data(prior: Prior, information: Information) -> Prior:
@@ -152,20 +160,23 @@ def scaled_to_data(prior: Prior, information: Information) -> Prior:
     return replace(prior, values=values)
 
 
-def _drive_prior(robot: Robot, name: str, values: FloatArray, bodies: Sequence[Body]) -> tuple[float, float]:
+def _drive_prior(robot: Robot, name: str, carried: FloatArray | None) -> tuple[float, float]:
     """Centre and unit of doubt of a friction, rotor or offset parameter.
 
     Friction is centred at zero: `damping` and `friction` of most URDF files are there to calm a simulator, and where a
-    motion does not show friction such numbers must not appear in the result as if it had.
+    motion does not show friction such numbers must not appear in the result as if it had. A rotor inertia that the
+    description does not give is unknown, not zero: where the torque shows only its sum with the inertia of a link, the link
+    stays as described and the rotor takes the rest.
     """
     parameter = named_parameter(name)
     quantity = parameter.quantity.removeprefix("motor_")
     joint = parameter.body if parameter.of_joint else -1
     nominal = float(getattr(robot.joints[joint].drive, quantity, 0.0)) if joint >= 0 else 0.0
     if quantity == "rotor_inertia":
-        own = [body for body in bodies if body.link == joint]
-        size = float(np.trace(pseudo_inertia(own[0].of(values))[:3, :3])) if own else 1.0
-        return nominal, max(abs(nominal), size, 1e-3)
+        size = 1.0 if carried is None or joint < 0 else float(carried[joint])
+        return nominal, max(size, nominal, _SMALLEST_ROTOR) if nominal > 0.0 else _UNKNOWN_ROTOR * max(
+            size, _SMALLEST_ROTOR
+        )
     return 0.0, max(abs(nominal), 1.0)
 
 

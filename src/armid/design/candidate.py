@@ -13,6 +13,7 @@ from armid.arrays import FloatArray
 from armid.design.augmented import EXPLORE, POLISH, Schedule, minimised
 from armid.design.certificate import Certificate, certify
 from armid.design.excitation import ExcitationGrid, ExcitationProblem, analytic_bounds
+from armid.design.room import easiest_pose, free_poses
 from armid.motions.basis import Basis, FourierBasis
 from armid.motions.fourier import FourierTrajectory
 from armid.motions.spline import SplineTrajectory
@@ -92,6 +93,18 @@ class Task:
 _PENALTY_OF_RANKING = 5.0
 """In the ranking of explored motions a limit missed by 1 % weighs like 5 % of the condition number."""
 
+_CROWDED = 0.3
+"""A random start that is blocked for more than this share of its time is drawn in ..."""
+
+_MOSTLY_FREE = 0.05
+"""... until it is blocked for less than this; descents mend the rest."""
+
+_CENTRES = 20
+"""Random poses of which the easiest is the centre of such a start: few, so that starts differ."""
+
+_REPAIRABLE = 0.005
+"""[m] A clearance missed by more than this is not a matter of keeping away further: the motion crosses something."""
+
 _HOP_SIZE = 0.15
 """Random change of a good motion, relative to its own size, before it descends again: enough to leave its basin."""
 
@@ -129,13 +142,34 @@ class Workshop:
         rng = np.random.default_rng([self.seed, task.start])
         grid = self.grid(task.family, COARSE)
         if task.origin is None:
-            origin = self.bases[task.family].random(self.problem.limits, rng)
+            origin = self._random_start(grid, rng)
         else:
             size = np.abs(task.origin).mean(axis=0)
             origin = task.origin + _HOP_SIZE * size * rng.normal(size=task.origin.shape)
         return self.descended(
             Candidate(start=task.start, family=task.family, coefficients=origin), grid, EXPLORE, deadline
         )
+
+    def _random_start(self, grid: ExcitationGrid, rng: np.random.Generator) -> FloatArray:
+        """A random motion; where room is scarce, drawn in around a free pose until it is free most of the time.
+
+        A motion that crosses a forbidden region seldom leaves it again: the region is in its way on either side.
+        """
+        problem = self.problem
+        start = grid.basis.random(problem.limits, rng)
+        if not len(problem.scene) or self._blocked(grid, start) <= _CROWDED or grid.basis.start is not None:
+            return start
+        centre = easiest_pose(problem, free_poses(problem, rng, _CENTRES))
+        for factor in _SMALLER:
+            start = shrunk(grid.basis, start, problem, factor, centre=centre)
+            if self._blocked(grid, start) <= _MOSTLY_FREE:
+                break
+        return start
+
+    def _blocked(self, grid: ExcitationGrid, coefficients: FloatArray) -> float:
+        """Share of the time a motion spends in poses that are not free."""
+        poses = grid.motion(grid.variables(coefficients))[0].T
+        return 1.0 - float(self.problem.scene.is_free(poses).mean())
 
     def descended(self, candidate: Candidate, grid: ExcitationGrid, schedule: Schedule, deadline: float) -> Candidate:
         """A descent from a candidate, without certificate."""
@@ -158,15 +192,31 @@ class Workshop:
                 self.descended(candidate, self.grid(candidate.family, FINE, guard), POLISH, deadline)
             )
             best = better(best, refined)
+            if not best.feasible:
+                best = better(best, self.drawn_in(refined, deadline))
             if refined.feasible or time.monotonic() > deadline:
                 break
-            # What is missing now is kept as additional distance in the next attempt, unless no distance would help.
             assert refined.certificate is not None
+            if refined.certificate.clearance < -_REPAIRABLE:
+                break
+            # What is missing now is kept as additional distance in the next attempt, unless no distance would help.
             guard += max(refined.certificate.worst - 1.0, -refined.certificate.clearance, _GUARD)
             if guard > _WIDEST_GUARD:
                 break
             candidate = refined
         return best
+
+    def drawn_in(self, candidate: Candidate, deadline: float) -> Candidate:
+        """The largest of several smaller copies of a motion that fits, around the easiest pose; itself when none does."""
+        basis, found = self.bases[candidate.family], candidate
+        poses = self.trajectory(candidate).sample(np.linspace(0.0, basis.period, FINE))[0]
+        centre = easiest_pose(self.problem, poses) if basis.start is None else None
+        for factor in _SMALLER:
+            smaller = shrunk(basis, candidate.coefficients, self.problem, factor, centre=centre)
+            found = self.certified(replace(candidate, coefficients=smaller))
+            if found.feasible or time.monotonic() > deadline:
+                break
+        return better(candidate, found)
 
     def certified(self, candidate: Candidate) -> Candidate:
         """With a certificate, after shrinking the motion just enough to fit its position and rate limits."""
@@ -227,8 +277,19 @@ def _with_guard(problem: ExcitationProblem, guard: float) -> ExcitationProblem:
     return replace(problem, limits=problem.limits.within(guard), scene=replace(scene, table=table))
 
 
-def shrunk(basis: Basis, coefficients: FloatArray, problem: ExcitationProblem, factor: float) -> FloatArray:
-    """The motion scaled towards the start pose, or towards the middle of the ranges where the start is free.
+_SMALLER = (0.9, 0.75, 0.6, 0.45, 0.3, 0.2)
+"""Sizes tried for a motion that does not fit; below a fifth it would show too little."""
+
+
+def shrunk(
+    basis: Basis,
+    coefficients: FloatArray,
+    problem: ExcitationProblem,
+    factor: float,
+    *,
+    centre: FloatArray | None = None,
+) -> FloatArray:
+    """The motion scaled towards the start pose, or towards a pose (the middle of the ranges) where the start is free.
 
     Velocities, accelerations and jerks shrink by the factor, and positions stay within their (convex) ranges.
     """
@@ -236,7 +297,9 @@ def shrunk(basis: Basis, coefficients: FloatArray, problem: ExcitationProblem, f
         return coefficients * factor
     t = np.linspace(0.0, basis.period, 4 * basis.size + 1)
     constant = np.linalg.lstsq(basis.matrices(t)[0], np.ones(len(t)), rcond=None)[0]
-    return factor * coefficients + np.outer(constant, (1.0 - factor) * problem.limits.middle)
+    return factor * coefficients + np.outer(
+        constant, (1.0 - factor) * (problem.limits.middle if centre is None else centre)
+    )
 
 
 def _families(

@@ -9,10 +9,10 @@ exceed half of what can be lost in between; intervals where they do not are halv
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.kernels.evaluate import evaluate_rows
@@ -81,7 +81,7 @@ class Certificate:
                 if value > 1.0 + USAGE_TOLERANCE:
                     found.append((value - 1.0, f"{name} of {joint} at {100 * value:.1f} % of its limit"))
         if self.clearance < -CLEARANCE_TOLERANCE:
-            found.append((-10.0 * self.clearance, f"{self.closest}: {-self.clearance:.4f} too little"))
+            found.append((-10.0 * self.clearance, f"{self.closest}: {-self.clearance:.4f} m too little"))
         return tuple(text for _, text in sorted(found, reverse=True))
 
 
@@ -149,52 +149,82 @@ def _largest_torque(robot: Robot, q: FloatArray, qd: FloatArray, qdd: FloatArray
 
 
 def _smallest_clearance(trajectory: Trajectory, scene: Scene) -> tuple[float, str]:
-    """A lower bound on all clearances over all instants, and which one it is."""
+    """A lower bound on all clearances over all instants, and which one it is.
+
+    For a motion that is certainly too close somewhere it is the closest approach at the instants looked at.
+    """
     if not len(scene):
         return float("inf"), ""
-    t = grid(trajectory.duration, _CLEARANCE_RATE_HZ)
-    left, right = t[:-1], t[1:]
-    bounds = np.full(len(scene), np.inf)
     acceleration = np.abs(scene.geometric(trajectory.sample(grid(trajectory.duration, _RATE_HZ))[2])).max(axis=0) * 1.01
-    ask = _clearance_function(trajectory, scene)
+    bounds = np.full(len(scene), np.inf)
+    rows = np.arange(len(scene))
+    t = grid(trajectory.duration, _CLEARANCE_RATE_HZ)
+    c, v = _look(trajectory, scene, t)
+    left, right = _Ends(t[:-1], c[:-1], v[:-1]), _Ends(t[1:], c[1:], v[1:])
     for k in range(_REFINEMENTS):
-        low, lost = _interval_bounds(ask, left, right, scene, acceleration)
-        # Good enough: certainly free, or as precise as the tolerance asks for.
-        settled = ((low >= 0.0) | (lost <= CLEARANCE_TOLERANCE)).all(axis=1) | (k == _REFINEMENTS - 1)
-        if settled.any():
-            bounds = np.minimum(bounds, low[settled].min(axis=0))
-        left, right = left[~settled], right[~settled]
-        if not len(left):
+        low, lost = _interval_bounds(left, right, scene.rates[rows], acceleration)
+        ends = np.minimum(left.clearance, right.clearance)
+        broken = np.asarray((ends < -CLEARANCE_TOLERANCE).any(axis=1))
+        # Good enough: certainly free, certainly not, or as precise as the tolerance asks for.
+        sure = np.asarray(((low >= 0.0) | (lost <= CLEARANCE_TOLERANCE)).all(axis=1))
+        settled = broken | sure | (k == _REFINEMENTS - 1)
+        reached = np.where(broken[:, np.newaxis], ends, low)
+        bounds[rows] = np.minimum(bounds[rows], reached[settled].min(axis=0, initial=np.inf))
+        if settled.all():
             break
-        middle = (left + right) / 2
-        left, right = np.concatenate([left, middle]), np.concatenate([middle, right])
+        # Clearances that are certainly kept on all intervals that are left need no closer look.
+        open_rows = np.asarray((low[~settled] < 0.0).any(axis=0))
+        kept = ~open_rows
+        bounds[rows[kept]] = np.minimum(bounds[rows[kept]], low[~settled][:, kept].min(axis=0, initial=np.inf))
+        rows = rows[open_rows]
+        left, right = _halved(
+            trajectory, scene.only(rows), left.part(~settled, open_rows), right.part(~settled, open_rows)
+        )
     worst = int(np.argmin(bounds))
     return float(bounds[worst]), scene.names[worst]
 
 
-Clearances = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
-"""Clearances and absolute geometric joint velocities at given times."""
+@dataclass(frozen=True, eq=False)
+class _Ends:
+    """One end of each interval: its time [s], clearances [n, rows] and absolute geometric joint velocities [n, n_joints]."""
+
+    time: FloatArray
+    clearance: FloatArray
+    speed: FloatArray
+
+    def part(self, intervals: npt.NDArray[np.bool_], rows: npt.NDArray[np.bool_]) -> _Ends:
+        return _Ends(self.time[intervals], self.clearance[intervals][:, rows], self.speed[intervals])
+
+    def and_also(self, other: _Ends) -> _Ends:
+        return _Ends(
+            np.concatenate([self.time, other.time]),
+            np.vstack([self.clearance, other.clearance]),
+            np.vstack([self.speed, other.speed]),
+        )
 
 
-def _clearance_function(trajectory: Trajectory, scene: Scene) -> Clearances:
-    """Clearances and speeds along a motion."""
+def _look(trajectory: Trajectory, scene: Scene, t: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Clearances and absolute geometric joint velocities at given times."""
+    q, qd, _ = trajectory.sample(t)
+    return scene.clearances(q), np.abs(scene.geometric(qd))
 
-    def ask(t: FloatArray) -> tuple[FloatArray, FloatArray]:
-        q, qd, _ = trajectory.sample(t)
-        return scene.clearances(q), np.abs(scene.geometric(qd))
 
-    return ask
+def _halved(trajectory: Trajectory, scene: Scene, left: _Ends, right: _Ends) -> tuple[_Ends, _Ends]:
+    """Both ends of the two halves of every interval."""
+    t = (left.time + right.time) / 2
+    middle = _Ends(t, *_look(trajectory, scene, t))
+    return left.and_also(middle), middle.and_also(right)
 
 
 def _interval_bounds(
-    ask: Clearances, left: FloatArray, right: FloatArray, scene: Scene, acceleration: FloatArray
+    left: _Ends, right: _Ends, rates: FloatArray, acceleration: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Lower bound of each clearance on each interval, and how much of it is due to the interval's length.
 
     With Lipschitz constant L: min >= (c_left + c_right - L h) / 2.
     """
-    (c0, v0), (c1, v1) = ask(left), ask(right)
-    h = (right - left)[:, np.newaxis]
-    speed = np.maximum(v0, v1) + acceleration * h / 2
-    lost = (speed @ scene.rates.T) * h / 2
+    c0, c1 = left.clearance, right.clearance
+    h = (right.time - left.time)[:, np.newaxis]
+    speed = np.maximum(left.speed, right.speed) + acceleration * h / 2
+    lost = (speed @ rates.T) * h / 2
     return (c0 + c1) / 2 - lost, lost - np.abs(c0 - c1) / 2

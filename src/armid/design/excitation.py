@@ -264,7 +264,7 @@ class ExcitationGrid:
     def _pull_clearance(self, q: FloatArray, prices: Multipliers, bar: FloatArray) -> float:
         """Adds the price of clearances below zero."""
         rho, scene = prices.penalty, self.problem.scene
-        short = np.maximum(prices.clearance / rho - scene.clearances(q.T) / _CLEARANCE_SCALE, 0.0)
+        short = np.maximum(prices.clearance / rho - scene.clearances(q.T, guided=True) / _CLEARANCE_SCALE, 0.0)
         value = (
             rho
             / 2
@@ -272,7 +272,7 @@ class ExcitationGrid:
             * (float(np.vdot(short, short)) - float(np.vdot(prices.clearance, prices.clearance)) / rho**2)
         )
         if short.any():
-            bar[0] += scene.gradient(q.T, (-rho / self.count / _CLEARANCE_SCALE) * short).T
+            bar[0] += scene.gradient(q.T, (-rho / self.count / _CLEARANCE_SCALE) * short, guided=True).T
         return value
 
     def _pull_analytic(self, bounds: AnalyticBounds, y: FloatArray, prices: Multipliers, gradient: FloatArray) -> float:
@@ -290,7 +290,7 @@ class ExcitationGrid:
         usage = prices.penalty * (shifted - np.clip(shifted, -1.0, 1.0))
         clearance = prices.clearance
         if len(self.problem.scene):
-            values = self.problem.scene.clearances(motion[0].T) / _CLEARANCE_SCALE
+            values = self.problem.scene.clearances(motion[0].T, guided=True) / _CLEARANCE_SCALE
             clearance = np.maximum(prices.clearance - prices.penalty * values, 0.0)
         analytic = prices.analytic
         if self.analytic is not None:

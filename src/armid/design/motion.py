@@ -7,18 +7,22 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
+
 from armid.arrays import FloatArray
 from armid.design.certificate import CLEARANCE_TOLERANCE, USAGE_TOLERANCE, Certificate
+from armid.design.known import Fulfilment
 from armid.design.search import Search
 from armid.design.search_files import save_search
 from armid.design.statement import DesignSettings
 from armid.documents import plain
 from armid.identifiability.base import BaseParameters
+from armid.identifiability.expectation import WEAKLY_KNOWN
 from armid.identifiability.rank import STRUCTURAL_TOLERANCE, WEAK
 from armid.motions.fourier import FourierTrajectory
 from armid.motions.limits import MotionLimits
 from armid.motions.spline import SplineTrajectory
-from armid.motions.trajectory import Trajectory
+from armid.motions.trajectory import Trajectory, grid
 from armid.motions.trajectory_files import save_csv, save_joint_trajectory, save_trajectory
 from armid.notes import Note
 from armid.outcome import Check, Outcome, Provenance
@@ -26,6 +30,9 @@ from armid.page import Table
 from armid.robot.robot import Robot
 from armid.scene.hulls import HullCheck
 from armid.scene.scene import Scene
+
+_WEAK_NAMED = 6
+"""Weakly known parameters named in the summary; the page and the JSON have all."""
 
 FILE_RATE_HZ = 100.0
 """Of sampled files, unless something else is asked for."""
@@ -81,12 +88,15 @@ class Design(Outcome):
         limit_usage: worst ratio to each of the robot's own limits, margins included and whether they counted or not.
         limits: that were kept, margins taken off.
         scene: clearances that were kept.
-        deviations: predicted standard deviation of each base parameter for one period, shape [r].
+        deviations: predicted standard deviation of each base parameter for one period and what was known before, shape [r].
+        relative: after all periods, over the described magnitude, shape [r]; not a number where nothing is described.
+        noise: of each torque channel that they rest on [N m or N], shape [n_channels].
         misses: of the goals, in the order condition number, joints; empty without goals.
         search: how it was found.
         notes: what the reader must know.
         hulls: closest approach of the real shapes; None when the arm has none.
         baseline: condition number of trapezoidal motion through random way-points of the same length, not optimised.
+        wishes: how many periods each wish takes; empty when there was none.
         ranking: how the best motions of the search did when they were run, best first; empty when none was.
         provenance: what it came from.
     """
@@ -105,11 +115,14 @@ class Design(Outcome):
     limits: MotionLimits
     scene: Scene
     deviations: FloatArray
+    relative: FloatArray
+    noise: FloatArray
     misses: FloatArray
     search: Search
     notes: tuple[Note, ...]
     hulls: HullCheck | None
     baseline: float
+    wishes: tuple[Fulfilment, ...] = ()
     ranking: tuple[Trial, ...] = ()
     provenance: Provenance = field(default_factory=Provenance)
 
@@ -126,19 +139,54 @@ class Design(Outcome):
         )
 
     def _tables(self) -> tuple[Table, ...]:
-        usage = self.certificate.usage
+        usage, swept = self.certificate.usage, self.swept_range
+        noise = self.noise[: self.robot.n_joints]
         rows = tuple(
-            (joint, *(f"{100 * values[j]:.1f} %" for values in usage.values()))
+            (joint, _share(swept[j], 0), *(_share(values[j], 1) for values in usage.values()), f"{noise[j]:.3g}")
             for j, joint in enumerate(self.robot.joint_names)
         )
-        caption = f"Largest use of each limit less its margin of {100 * self.settings.margin:g} %, between samples too"
-        tables = [Table(("joint", *usage), rows, caption=caption)]
+        caption = (
+            f"Share of the range that is swept, largest use of each limit less its margin of {100 * self.settings.margin:g} % "
+            "(between samples too), and the torque noise [N m or N] predictions rest on"
+        )
+        tables = [Table(("joint", "range", *usage, "noise"), rows, caption=caption, digits=3), self._weak_table()]
+        if self.wishes:
+            tables.append(_wishes_table(self.wishes, self.excitation.period))
         if self.certificate.closest:
             closest = (self.certificate.closest, 1000.0 * self.certificate.clearance)
             tables.append(Table(("closest", "beyond the margin [mm]"), (closest,)))
         if self.ranking:
             tables.append(_ranking_table(self.ranking))
         return tuple(tables)
+
+    @property
+    def swept_range(self) -> FloatArray:
+        """Share of each joint's allowed range that the excitation sweeps, shape [n_joints]."""
+        t = grid(self.excitation.period, FILE_RATE_HZ)
+        return np.asarray(np.ptp(self.excitation.sample(t)[0], axis=0) / (2.0 * self.limits.half_range))
+
+    @property
+    def weak(self) -> tuple[tuple[str, float], ...]:
+        """Base parameters expected to deviate by more than 15 % of their value, worst first, with that share."""
+        over = [k for k in np.argsort(-np.nan_to_num(self.relative)) if self.relative[k] > WEAKLY_KNOWN]
+        return tuple((self.base.names[k], float(self.relative[k])) for k in over)
+
+    def _weak_table(self) -> Table:
+        """What will be known, in one line per kind."""
+        known, weak = np.isfinite(self.relative), self.weak
+        typical = float(np.median(self.relative[known])) if known.any() else float("nan")
+        named = ", ".join(f"{name} {100 * share:.0f} %" for name, share in weak[:_WEAK_NAMED])
+        more = f" and {len(weak) - _WEAK_NAMED} others" if len(weak) > _WEAK_NAMED else ""
+        rows = [
+            ("typical deviation", f"{100 * typical:.2g} %"),
+            (
+                f"above {100 * WEAKLY_KNOWN:.0f} %",
+                f"{len(weak)} of {len(self.base)}: {named}{more}" if weak else "none",
+            ),
+        ]
+        if not known.all():
+            rows.append(("not described, so without a share", f"{int((~known).sum())} (friction, as a rule)"))
+        return Table(("expected", "base parameters"), tuple(rows))
 
     def as_dict(self) -> dict[str, Any]:
         proof, search = self.certificate, self.search
@@ -162,12 +210,21 @@ class Design(Outcome):
             "evaluations": search.evaluations,
             "history": search.history,
             "interrupted": search.interrupted,
+            "criterion": str(self.settings.criterion),
+            "noise": self.noise,
+            "swept_range": self.swept_range,
+            "joint_usage": dict(proof.usage),
+            "typical_deviation": float(np.nanmedian(self.relative)) if np.isfinite(self.relative).any() else None,
+            "weak": [{"parameter": name, "relative_deviation": share} for name, share in self.weak],
+            "periods": self.settings.repetitions,
             "verdict": str(self.verdict),
             "reasons": list(self.reasons),
             "notes": [note.as_dict() for note in self.notes],
         }
         if len(self.misses):
             result |= {"goal_misses": self.misses, "goals_attained": bool((self.misses <= 0.0).all())}
+        if self.wishes:
+            result["until"] = [asdict(wish) for wish in self.wishes]
         if self.ranking:
             result["ranking"] = [asdict(trial) for trial in self.ranking]
         out: dict[str, Any] = plain(result)
@@ -249,6 +306,23 @@ def _design_checks(design: Design) -> tuple[Check, ...]:
             )
         )
     return tuple(checks)
+
+
+def _share(value: float, digits: int) -> str:
+    return f"{100 * value:.{digits}f} %"
+
+
+def _wishes_table(wishes: tuple[Fulfilment, ...], period: float) -> Table:
+    rows = tuple(
+        (
+            f"{w.wish.what} {100 * w.wish.deviation:g} %",
+            "out of reach" if w.periods is None else f"{w.periods} ({w.periods * period:.0f} s)",
+            w.worst,
+            f"{100 * w.after_one:.2g} %",
+        )
+        for w in wishes
+    )
+    return Table(("asked", "periods", "takes longest", "after one period"), rows)
 
 
 def _ranking_table(ranking: tuple[Trial, ...]) -> Table:

@@ -7,15 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from armid.arrays import FloatArray
 from armid.design.approach import safe_transition
 from armid.design.candidate import Candidate, Workshop
 from armid.design.certificate import certify
 from armid.design.excitation import ExcitationProblem
+from armid.design.known import Fulfilment, known_from, periods_needed
 from armid.design.motion import Design
-from armid.design.prediction import goal_misses, predicted_deviations
+from armid.design.prediction import channel_noise, goal_misses, period_information, predicted_deviations
+from armid.design.room import check_room
 from armid.design.search import Budget, Search, Watcher, search
 from armid.design.statement import (
-    DEFAULT_MARGIN,
     DesignSettings,
     check_start,
     excitation_problem,
@@ -25,10 +27,11 @@ from armid.design.statement import (
 from armid.documents import plain
 from armid.identifiability.base import BaseParameters
 from armid.identifiability.criteria import condition_numbers
-from armid.identifiability.expectation import excitation_information
+from armid.identifiability.expectation import deviation_scale, excitation_information, relative_deviations
+from armid.identification.result import Result
 from armid.motions.basis import Basis
 from armid.motions.fourier import FourierTrajectory
-from armid.motions.limits import InfeasibleError, motion_limits
+from armid.motions.limits import DEFAULT_MARGIN, InfeasibleError, motion_limits
 from armid.motions.spline import SplineTrajectory
 from armid.motions.trajectory import SequenceTrajectory, Trajectory
 from armid.motions.trapezoid import TrapezoidalTrajectory, random_waypoints
@@ -39,6 +42,7 @@ from armid.robot.robot import Robot
 from armid.scene.cell import Cell
 from armid.scene.hulls import HullCheck, hull_check
 from armid.scene.scene import Scene
+from armid.unfinished import UnfinishedWork
 
 
 def design_excitation(
@@ -50,6 +54,9 @@ def design_excitation(
     seed: int = 0,
     watch: Watcher | None = None,
     resume: Search | None = None,
+    after: Result | None = None,
+    kept: UnfinishedWork | None = None,
+    name: str = "search",
 ) -> Design:
     """Searches for the best motion within all limits and certifies it at every instant.
 
@@ -61,6 +68,9 @@ def design_excitation(
         seed: of everything random.
         watch: told about progress.
         resume: an earlier search to go on from.
+        after: a result whose knowledge the motion adds to.
+        kept: where finished starts are kept, and found again after a kill.
+        name: of this search among what is kept.
 
     Raises:
         InfeasibleError: no motion keeps the constraints; says which one misses and by how much.
@@ -68,19 +78,39 @@ def design_excitation(
     wanted = settings or DesignSettings()
     bases = families_of(robot, wanted)
     if wanted.goal_reserve and wanted.goal_condition is None:
-        wanted = _with_found_goal(robot, wanted, cell, bases, budget or Budget(), seed)
+        wanted = _with_found_goal(robot, wanted, cell, bases, budget or Budget(), seed, kept)
         budget = _half(budget or Budget())
-    problem, base, notes = excitation_problem(robot, wanted, cell)
+    problem, base, notes = excitation_problem(robot, wanted, cell, after=after)
     check_start(problem, wanted)
-    found = search(problem, bases, budget or Budget(), seed=seed, watch=watch, resume=resume)
+    check_room(problem)
+    found = search(problem, bases, budget or Budget(), seed=seed, watch=watch, resume=resume, kept=kept, name=name)
     if not found.best.feasible:
         assert found.best.certificate is not None
-        raise InfeasibleError(
-            f"no motion within all limits after {found.explored} starts and {found.seconds:.0f} s; the closest one misses: "
-            + "; ".join(found.best.certificate.violations[:4])
-            + " (give more time, relax that limit, or use a longer period)"
-        )
-    return _describe(problem, wanted, base, bases, found, notes, seed)
+        raise InfeasibleError(_why_none(found))
+    return _describe(problem, wanted, base, bases, found, notes, seed, after)
+
+
+_ENOUGH_TRIED = 4
+"""Motions polished without one that fits, after which more of the same time is not what is missing."""
+
+
+def _why_none(found: Search) -> str:
+    """Which constraint the best motion misses, by how much, and what helps with that kind of constraint."""
+    proof = found.best.certificate
+    assert proof is not None
+    helps = []
+    if found.polished < _ENOUGH_TRIED:
+        helps.append(f"more time with --seconds (only {found.polished} motions were worked out)")
+    if proof.clearance < 0.0:
+        helps.append("a smaller distance with --clearance-m, or --no-self-collision when the shapes are too coarse")
+    if proof.usage["torque"].max() > 1.0:
+        helps.append("a longer --period, or other torque limits")
+    if proof.kinematic_worst > 1.0:
+        helps.append("a longer --period, or fewer --harmonics")
+    return (
+        f"no motion within all limits after {found.explored} starts and {found.seconds:.0f} s; the closest one misses: "
+        f"{'; '.join(proof.violations[:4])} ({'; '.join(dict.fromkeys(helps))})"
+    )
 
 
 _GOAL_SLACK = 1.1
@@ -88,13 +118,19 @@ _GOAL_SLACK = 1.1
 
 
 def _with_found_goal(
-    robot: Robot, settings: DesignSettings, cell: Cell | None, bases: tuple[Basis, ...], budget: Budget, seed: int
+    robot: Robot,
+    settings: DesignSettings,
+    cell: Cell | None,
+    bases: tuple[Basis, ...],
+    budget: Budget,
+    seed: int,
+    kept: UnfinishedWork | None,
 ) -> DesignSettings:
     """The settings with a goal for the condition number from a single-objective run in half of the time."""
     alone = replace(settings, goal_reserve={}, goal_weights=None)
     problem, _, _ = excitation_problem(robot, alone, cell)
     check_start(problem, alone)
-    first = search(problem, bases, _half(budget), seed=seed)
+    first = search(problem, bases, _half(budget), seed=seed, kept=kept, name="search for a goal")
     return replace(settings, goal_condition=_GOAL_SLACK * first.best.condition_number)
 
 
@@ -110,9 +146,15 @@ def _describe(
     found: Search,
     notes: tuple[Note, ...],
     seed: int,
+    after: Result | None,
 ) -> Design:
     """The motion around the best candidate, and what it will tell."""
     excitation = Workshop(problem, bases, seed).trajectory(found.best)
+    known = None if after is None else known_from(after, problem.robot, problem.rows, base).information
+    wishes = _fulfilments(problem, settings, base, excitation, known)
+    if wishes:
+        settings = replace(settings, repetitions=max(settings.repetitions, *(w.periods or 1 for w in wishes)))
+    all_periods = predicted_deviations(problem, excitation, periods=settings.repetitions, known=known)
     trajectory = _with_approach(problem, settings, excitation, np.random.default_rng([seed, 1_000_003]))
     information = excitation_information(problem.rows, excitation)
     condition, scaled = condition_numbers(information, base)
@@ -132,13 +174,33 @@ def _describe(
         limit_usage={name: float(values.max()) for name, values in own.usage.items()},
         limits=problem.limits,
         scene=problem.scene,
-        deviations=predicted_deviations(problem, excitation),
+        deviations=predicted_deviations(problem, excitation, known=known),
+        relative=relative_deviations(problem.robot, problem.rows, base, all_periods),
+        noise=channel_noise(problem),
+        wishes=wishes,
         misses=goal_misses(problem, excitation, condition),
         search=found,
         notes=notes,
         hulls=hulls,
         baseline=condition_numbers(excitation_information(problem.rows, baseline), base)[0],
         provenance=Provenance(inputs=(robot_file(problem.robot),), settings=described_settings(settings), seed=seed),
+    )
+
+
+def _fulfilments(
+    problem: ExcitationProblem,
+    settings: DesignSettings,
+    base: BaseParameters,
+    excitation: Trajectory,
+    known: FloatArray | None,
+) -> tuple[Fulfilment, ...]:
+    """How many periods each wish takes."""
+    if not settings.wishes:
+        return ()
+    one, scale = period_information(problem, excitation), deviation_scale(problem.robot, problem.rows, base)
+    return tuple(
+        periods_needed(wish, rows=problem.rows, base=base, scale=scale, one=one, known=known)
+        for wish in settings.wishes
     )
 
 
@@ -162,7 +224,7 @@ def _check_hulls(problem: ExcitationProblem, settings: DesignSettings, trajector
     bodies = (problem.robot.geometry, *(link.geometry for link in problem.robot.links))
     if not settings.self_collision or all(isinstance(g.shape, Capsule) for geometry in bodies for g in geometry):
         return None
-    found = hull_check(problem.robot, trajectory)
+    found = hull_check(problem.robot, trajectory, left_out=problem.scene.left_out)
     if found.distance < 0.0:
         raise InfeasibleError(
             f"the shapes of {found.pair} overlap by {-found.distance:.4f} m at {found.time:.2f} s, although their capsules were "
@@ -192,11 +254,14 @@ def alternatives(design: Design) -> tuple[Candidate, ...]:
     return tuple(candidate for candidate in design.search.pool if candidate.feasible)
 
 
-def design_around(design: Design, candidate: Candidate, *, cell: Cell | None = None, seed: int = 0) -> Design:
+def design_around(
+    design: Design, candidate: Candidate, *, cell: Cell | None = None, seed: int = 0, after: Result | None = None
+) -> Design:
     """The same design around another of its certified motions."""
-    problem, base, notes = excitation_problem(design.robot, design.settings, cell)
+    problem, base, notes = excitation_problem(design.robot, design.settings, cell, after=after)
     bases = families_of(design.robot, design.settings)
-    return _describe(problem, design.settings, base, bases, replace(design.search, best=candidate), notes, seed)
+    chosen = replace(design.search, best=candidate)
+    return _describe(problem, design.settings, base, bases, chosen, notes, seed, after)
 
 
 def _without_clearances(scene: Scene) -> Scene:

@@ -2,7 +2,8 @@
 
 First random starts are explored; then the best are polished and certified; then good ones are shaken and descend
 again, and what comes out better is polished too. A search with a given number of starts repeats exactly for a seed; one
-with a time budget does as many of the same starts as the machine manages.
+with a time budget does as many of the same starts as the machine manages. Finished starts can be kept in a file, from which
+a killed search goes on.
 """
 
 from __future__ import annotations
@@ -10,15 +11,19 @@ from __future__ import annotations
 import multiprocessing
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
+from typing import Any
 
 from armid.design.candidate import Candidate, Task, Work, Workshop, better
+from armid.design.candidate_values import candidate_of, candidate_values
 from armid.design.excitation import ExcitationProblem
+from armid.documents import restored
 from armid.errors import ArmidError, InputError
 from armid.motions.basis import Basis
+from armid.unfinished import UnfinishedWork
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +111,35 @@ _POOL = 8
 """Explored motions kept for polishing."""
 
 
+_DRAWN_IN = 3
+"""Motions that are made smaller when none fits as it is."""
+
+
+_LAST_RESORT = 2.0
+"""[s] for each of them."""
+
+
 _POLISHED_WITHOUT_TIME = 4
 """Motions polished when a number of starts, not time, ends the search."""
 
 
 @dataclass(eq=False, kw_only=True)
 class SearchState:
-    """What has been done and what to do next."""
+    """What has been done and what to do next.
+
+    Args:
+        budget: how long.
+        families: how many bases there are.
+        next_start, first_start: number of the next random start, and of the first one.
+        began: [s since the epoch]; earlier by the time a killed search took before.
+        explored, polished: finished motions.
+        done: starts whose exploring is finished.
+        taken: starts that are polished or being polished.
+        in_hand: those being polished; a killed search polishes them again.
+        history: seconds and condition number at every improvement.
+        evaluations: of value and gradient together.
+        forgotten: how many explored and polished motions of a killed search are not in the lists: worse than what is.
+    """
 
     budget: Budget
     families: int
@@ -120,10 +147,18 @@ class SearchState:
     began: float = field(default_factory=time.time)
     explored: list[Candidate] = field(default_factory=list)
     polished: list[Candidate] = field(default_factory=list)
+    done: set[int] = field(default_factory=set)
     taken: set[int] = field(default_factory=set)
+    in_hand: set[int] = field(default_factory=set)
     history: list[tuple[float, float]] = field(default_factory=list)
     evaluations: int = 0
     first_start: int = 0
+    forgotten: tuple[int, int] = (0, 0)
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Explored and polished motions."""
+        return len(self.explored) + self.forgotten[0], len(self.polished) + self.forgotten[1]
 
     @property
     def elapsed(self) -> float:
@@ -162,16 +197,25 @@ class SearchState:
 
     def _counted(self) -> Task | None:
         assert self.budget.starts is not None
+        self._skip_done()
         if self.next_start - self.first_start < self.budget.starts:
             return self._explore()
         # Polishing waits until every start is explored, so that the choice does not depend on who finished first.
-        if len(self.explored) < self.budget.starts or len(self.taken) >= _POLISHED_WITHOUT_TIME:
+        if len(self.done) < self.budget.starts or len(self.taken) >= _POLISHED_WITHOUT_TIME:
             return None
         return self._polish()
 
-    def _explore(self) -> Task:
-        start = self.next_start
+    def _skip_done(self) -> None:
+        while self.next_start in self.done:
+            self.next_start += 1
+
+    def _fresh_start(self) -> int:
+        self._skip_done()
         self.next_start += 1
+        return self.next_start - 1
+
+    def _explore(self) -> Task:
+        start = self._fresh_start()
         return Task(work=Work.EXPLORE, start=start, family=start % self.families, deadline=self.deadline)
 
     def _polish(self) -> Task | None:
@@ -180,6 +224,7 @@ class SearchState:
             return None
         chosen = waiting[0]
         self.taken.add(chosen.start)
+        self.in_hand.add(chosen.start)
         return Task(
             work=Work.POLISH,
             start=chosen.start,
@@ -198,8 +243,7 @@ class SearchState:
         if waiting and waiting[0].objective < reference + _NEAR:
             return self._polish()
         good = sorted((c for c in self.polished if c.feasible), key=lambda c: c.objective) or [best]
-        start = self.next_start
-        self.next_start += 1
+        start = self._fresh_start()
         origin = good[start % min(3, len(good))]
         return Task(
             work=Work.HOP, start=start, family=origin.family, origin=origin.coefficients, deadline=self.deadline
@@ -210,8 +254,10 @@ class SearchState:
         self.evaluations += result.evaluations
         if task.work is not Work.POLISH:
             self.explored.append(result)
+            self.done.add(task.start)
             return
         before = self.best
+        self.in_hand.discard(task.start)
         self.polished.append(result)
         best = self.best
         if best is not before and best is not None and best.feasible:
@@ -222,11 +268,46 @@ class SearchState:
         good = best is not None and best.feasible
         return Progress(
             self.elapsed,
-            len(self.explored),
-            len(self.polished),
+            *self.counts,
             best.condition_number if good and best else float("inf"),
             best.objective if good and best else float("inf"),
         )
+
+    def values(self) -> dict[str, Any]:
+        """All that going on needs: every finished start by its number, the good ones with their motions."""
+        ranked = sorted(self.explored, key=lambda c: (c.objective, c.start))
+        good = {c.start: c for c in (*ranked[:_POOL], *self.waiting()[:_POOL])}
+        certified = {c.start: c for c in sorted(self.polished, key=_order)[:_POOL]}
+        if (best := self.best) is not None:
+            certified[best.start] = best
+        return {
+            "seconds": self.elapsed,
+            "done": sorted(self.done),
+            "taken": sorted(self.taken - self.in_hand),
+            "counts": self.counts,
+            "evaluations": self.evaluations,
+            "history": self.history,
+            "explored": [candidate_values(c) for c in good.values()],
+            "polished": [candidate_values(c) for c in certified.values()],
+        }
+
+    def go_on(self, values: Mapping[str, Any], workshop: Workshop) -> None:
+        """Takes up where a killed search had come to."""
+        self.began = time.time() - float(values["seconds"])
+        self.done = {int(start) for start in values["done"]}
+        self.taken = {int(start) for start in values["taken"]}
+        self.evaluations = int(values["evaluations"])
+        self.history = [(float(seconds), float(number)) for seconds, number in values["history"]]
+        self.explored = [candidate_of(c) for c in values["explored"]]
+        # A certificate is never read: it follows from the motion.
+        self.polished = [replace(c, certificate=workshop.proof(c)) for c in map(candidate_of, values["polished"])]
+        explored, polished = values["counts"]
+        self.forgotten = int(explored) - len(self.explored), int(polished) - len(self.polished)
+
+
+def _order(candidate: Candidate) -> tuple[bool, float, int]:
+    """Of certified motions, best first."""
+    return not candidate.feasible, candidate.objective, candidate.start
 
 
 Watcher = Callable[[Progress], None]
@@ -240,6 +321,8 @@ def search(
     seed: int = 0,
     watch: Watcher | None = None,
     resume: Search | None = None,
+    kept: UnfinishedWork | None = None,
+    name: str = "search",
 ) -> Search:
     """Searches for the best motion; a key press (Ctrl-C) ends it with the best so far.
 
@@ -250,11 +333,16 @@ def search(
         seed: of all random starts.
         watch: called after every finished piece of work.
         resume: an earlier search to go on from.
+        kept: where finished starts are kept, and found again after a kill.
+        name: of this search among what is kept.
     """
     plan = SearchState(budget=budget, families=len(bases))
     if resume is not None:
         plan.next_start = plan.first_start = 1 + max(c.start for c in resume.pool)
         plan.explored = [replace(c, certificate=None) for c in resume.pool]
+    if kept is not None:
+        _take_up(plan, kept, name, Workshop(problem, bases, seed))
+        watch = _keeping(plan, kept, name, watch)
     interrupted = False
     try:
         if budget.workers == 1:
@@ -266,21 +354,43 @@ def search(
     return _finish(plan, Workshop(problem, bases, seed), interrupted)
 
 
+def _take_up(plan: SearchState, kept: UnfinishedWork, name: str, workshop: Workshop) -> None:
+    """Goes on from what is kept of this search, if anything is."""
+    if (values := kept.get(name)) is not None:
+        restored(kept.path or name, values, lambda found: plan.go_on(found, workshop), "a search that was interrupted")
+
+
+def _keeping(plan: SearchState, kept: UnfinishedWork, name: str, watch: Watcher | None) -> Watcher:
+    """Keeps the search after every finished piece of work, then tells whoever watches."""
+
+    def note(state: Progress) -> None:
+        kept.put(name, plan.values())
+        if watch is not None:
+            watch(state)
+
+    return note
+
+
 def _finish(plan: SearchState, workshop: Workshop, interrupted: bool) -> Search:
     """The outcome; certifies the best explored motion when nothing was polished in time."""
     best = plan.best
     if best is None:
         waiting = plan.waiting()
-        if not waiting:
-            raise ArmidError("the search ended before a single motion was explored; give it more time")
-        best = workshop.certified(waiting[0])
+        # A machine busy with other work may not have come to a single motion in time: one is tried all the same.
+        last = Task(work=Work.EXPLORE, start=0, family=0, deadline=time.time() + _LAST_RESORT)
+        best = workshop.certified(waiting[0] if waiting else workshop.do(last))
         plan.history.append((plan.elapsed, best.condition_number))
-    ranked = sorted(plan.polished, key=lambda c: (not c.feasible, c.objective, c.start))
+    if not best.feasible:
+        near = sorted((c for c in (*plan.polished, best) if c.certificate is not None), key=lambda c: c.objective)
+        for candidate in near[:_DRAWN_IN]:
+            best = better(best, workshop.drawn_in(candidate, time.monotonic() + _LAST_RESORT))
+    ranked = sorted(plan.polished, key=_order)
     pool = (*ranked, *(c for c in plan.waiting() if c.start not in {p.start for p in ranked}))[:_POOL]
+    explored, polished = plan.counts
     return Search(
         best=best,
-        explored=len(plan.explored),
-        polished=len(plan.polished),
+        explored=explored,
+        polished=polished,
         evaluations=plan.evaluations,
         seconds=plan.elapsed,
         history=tuple(plan.history),

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from armid.design.candidate import Candidate
+from armid.design.candidate_values import candidate_of, candidate_values
 from armid.design.search import Search
 from armid.documents import read_json, restored, write_json
 from armid.errors import InputError
@@ -19,16 +18,7 @@ _WHAT = "a search to resume"
 
 def save_search(result: Search, path: Path) -> Path:
     """Writes the pool of good motions, to resume from."""
-    pool = [
-        {
-            "start": c.start,
-            "family": c.family,
-            "objective": c.objective,
-            "condition_number": c.condition_number,
-            "coefficients": c.coefficients.tolist(),
-        }
-        for c in result.pool
-    ]
+    pool = [candidate_values(c) for c in result.pool]
     head = {"format": _FORMAT, "version": 1, "explored": result.explored, "seconds": result.seconds}
     return write_json(path, head | {"history": result.history, "pool": pool}, indent=None)
 
@@ -50,13 +40,4 @@ def load_search(path: Path, bases: tuple[Basis, ...], n_joints: int) -> Search:
 
 
 def _candidates(values: dict[str, Any]) -> tuple[Candidate, ...]:
-    return tuple(
-        Candidate(
-            start=int(c["start"]),
-            family=int(c["family"]),
-            coefficients=np.array(c["coefficients"], dtype=np.float64),
-            objective=float(c["objective"]),
-            condition_number=float(c["condition_number"]),
-        )
-        for c in values["pool"]
-    )
+    return tuple(candidate_of(c) for c in values["pool"])

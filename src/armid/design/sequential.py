@@ -31,6 +31,7 @@ from armid.robot.robot import Frame, Robot
 from armid.rows.torque import TorqueRows
 from armid.scene.cell import Cell
 from armid.scene.scene import build_scene
+from armid.unfinished import UnfinishedWork
 
 _POSES_TRIED = 200
 """Random poses of the locked joints among which the one that shows most parameters is taken."""
@@ -135,7 +136,13 @@ class SequentialDesign(Outcome):
 
 
 def design_sequential(
-    robot: Robot, settings: DesignSettings, *, cell: Cell | None = None, budget: Budget | None = None, seed: int = 0
+    robot: Robot,
+    settings: DesignSettings,
+    *,
+    cell: Cell | None = None,
+    budget: Budget | None = None,
+    seed: int = 0,
+    kept: UnfinishedWork | None = None,
 ) -> SequentialDesign:
     """Experiments from the tip to the base.
 
@@ -145,6 +152,7 @@ def design_sequential(
         cell: obstacles and floor; regions are not carried over.
         budget: shared by all experiments.
         seed: of everything random.
+        kept: where finished starts are kept, and found again after a kill.
     """
     if robot.coupling is not None:
         raise InputError("sequential", f"{robot.name} couples its drives", "locking one drive would not lock one joint")
@@ -156,8 +164,11 @@ def design_sequential(
     stages = []
     for joint in range(robot.n_joints - 1, -1, -1):
         locked = _locked_pose(robot, joint, settings, cell, rng)
-        stages.append(_stage(robot, joint, locked, settings, cell, share, seed))
+        stages.append(_stage(robot, joint, locked, settings, cell, share, seed, kept))
     provenance = Provenance(inputs=(robot_file(robot),), settings=described_settings(settings), seed=seed)
+    if kept is not None:
+        first = stages[0]
+        stages[0] = replace(first, design=replace(first.design, notes=(*first.design.notes, *kept.notes)))
     return SequentialDesign(robot=robot, stages=tuple(stages), provenance=provenance)
 
 
@@ -169,12 +180,15 @@ def _stage(
     cell: Cell | None,
     budget: Budget,
     seed: int,
+    kept: UnfinishedWork | None,
 ) -> LockedStage:
     """The experiment in which the joints from `joint` on move."""
     arm = _remaining_arm(robot, joint, locked)
     start = None if settings.start is None else finite_vector("start", settings.start, robot.n_joints)[joint:]
     own = replace(settings, start=start, noise=None)
-    design = design_excitation(arm, own, cell=_cell_around(robot, joint, locked, cell), budget=budget, seed=seed)
+    around = _cell_around(robot, joint, locked, cell)
+    name = f"search from {robot.joint_names[joint]}"
+    design = design_excitation(arm, own, cell=around, budget=budget, seed=seed, kept=kept, name=name)
     part = design.excitation
     assert isinstance(part, FourierTrajectory)
     still = np.zeros((joint, part.n_harmonics))

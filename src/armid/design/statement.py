@@ -11,14 +11,16 @@ import numpy.typing as npt
 from armid.arrays import FloatArray, finite
 from armid.design.excitation import ExcitationProblem
 from armid.design.goals import Goals
+from armid.design.known import Known, Wish, known_from
 from armid.errors import InputError, ShapeError, UnknownNameError
 from armid.identifiability.base import BaseParameters
-from armid.identifiability.expectation import deviation_scale
+from armid.identifiability.expectation import REPORT_RATE_HZ, assumed_noise, deviation_scale
 from armid.identifiability.smooth import Merit, SmoothCriterion
 from armid.identifiability.structure import structural_base
+from armid.identification.result import Result
 from armid.kernels.evaluate import evaluate_rows
 from armid.motions.basis import Basis, FourierBasis, SplineBasis
-from armid.motions.limits import InfeasibleError, MotionLimits, motion_limits
+from armid.motions.limits import DEFAULT_MARGIN, InfeasibleError, MotionLimits, motion_limits
 from armid.notes import Note, Severity
 from armid.parameters.effects import Effects, effects_of
 from armid.parameters.inertial import from_centre_of_mass
@@ -27,10 +29,6 @@ from armid.rows.nominal_torque import NominalTorque
 from armid.rows.torque import TorqueRows
 from armid.scene.cell import Cell
 from armid.scene.scene import build_scene
-
-DEFAULT_MARGIN = 0.05
-"""Fraction of every limit left unused: tracking overshoot and model error of the torques."""
-
 
 LIMITS = ("position", "velocity", "acceleration", "jerk", "torque")
 """Kinds of limits a motion may have to keep."""
@@ -57,6 +55,7 @@ class DesignSettings:
         goal_reserve: joint name -> mean torque reserve to attain, as a fraction of the limit.
         goal_weights: how a miss of each goal counts, condition number first; the goals themselves when None.
         repetitions: periods to run.
+        wishes: how well parameters shall be known; decides the number of periods.
         home: pose the robot comes from and goes back to; none for the bare excitation.
     """
 
@@ -76,13 +75,21 @@ class DesignSettings:
     goal_reserve: dict[str, float] = field(default_factory=dict)
     goal_weights: npt.ArrayLike | None = None
     repetitions: int = 1
+    wishes: tuple[Wish, ...] = ()
     home: npt.ArrayLike | None = None
 
 
 def excitation_problem(
-    robot: Robot, settings: DesignSettings, cell: Cell | None
+    robot: Robot, settings: DesignSettings, cell: Cell | None, *, after: Result | None = None
 ) -> tuple[ExcitationProblem, BaseParameters, tuple[Note, ...]]:
-    """The search problem of the settings."""
+    """The search problem of the settings.
+
+    Args:
+        robot: the arm.
+        settings: what is asked.
+        cell: what surrounds the arm.
+        after: a result whose knowledge the motion adds to; None for nothing known.
+    """
     rows = TorqueRows(robot, settings.effects)
     base = structural_base(rows, what="joint torque")
     limits, notes = motion_limits(robot)
@@ -90,22 +97,38 @@ def excitation_problem(
     limits = _only_kinds(limits.within(settings.margin), settings.limits)
     scene = build_scene(robot, cell, self_collision=settings.self_collision)
     scale = deviation_scale(robot, rows, base) if settings.criterion is SmoothCriterion.WORST_DEVIATION else None
-    weights = None
-    if settings.noise is not None:
-        noise = finite_vector("noise", settings.noise, len(rows.channels))
-        weights = 1.0 / noise
+    known = None if after is None else known_from(after, robot, rows, base)
+    weights = _weights(robot, settings, len(rows.channels), known)
+    before = None
+    if known is not None:
+        before = known.information / (settings.repetitions * settings.periods[0] * REPORT_RATE_HZ)
     problem = ExcitationProblem(
         robot=robot,
         rows=rows,
         columns=tuple(int(i) for i in base.independent),
         limits=limits,
         scene=scene,
-        quality=Merit(settings.criterion, scale=scale),
+        quality=Merit(settings.criterion, scale=scale, known=before),
         weights=weights,
         goals=_goals_of(robot, settings),
         analytic=settings.analytic,
     )
-    return problem, base, notes + scene.notes
+    rounded = tuple(note for note in robot.notes if note.code == "angle-rounded")
+    return problem, base, notes + scene.notes + rounded
+
+
+def _weights(robot: Robot, settings: DesignSettings, channels: int, known: Known | None) -> FloatArray | None:
+    """One over the noise of each channel: as given, as an earlier result showed, or as assumed where deviations count.
+
+    The condition number is that of the unweighted rows by definition: without noise given it has none.
+    """
+    if settings.noise is not None:
+        return 1.0 / finite_vector("noise", settings.noise, channels)
+    if known is not None:
+        return 1.0 / known.noise
+    if settings.criterion is SmoothCriterion.DEVIATIONS:
+        return 1.0 / assumed_noise(robot, channels)
+    return None
 
 
 def _torque_notes(robot: Robot, settings: DesignSettings) -> tuple[Note, ...]:

@@ -3,15 +3,15 @@
 Residuals of sampled motion are correlated in time: filters, unmodelled friction and elasticity see to that. Formulas for
 independent noise then give standard errors several times too small. All forms here are sandwiches
 
-    C = B (A^T W Gamma W A) B,   B = (A^T W A)^-1,   W = diag(1 / sigma_c^2)
+    C = B (A^T W Gamma W A) B,   B = (A^T W A)^-1,   W = diag(1 / sigma^2)
 
-and differ only in the noise covariance Gamma they assume.
+and differ only in the noise covariance Gamma they assume; sigma is that of the row's channel, or of its class near reversals.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
@@ -23,7 +23,8 @@ from armid.estimation.estimate import NORMAL_95, Estimate
 from armid.estimation.noise import NoiseModel, fitted_noise, response_length, stretches_of
 from armid.estimation.quantiles import student_quantile
 from armid.estimation.repeats import repeat_growth
-from armid.estimation.run import Run, information_of
+from armid.estimation.reversals import classed_information, noise_along
+from armid.estimation.run import Run
 from armid.information.information import Information
 from armid.information.solve import reduced, solve
 from armid.information.status import EstimationError
@@ -53,7 +54,7 @@ class Earlier:
         are counted by what their samples told that was new.
         """
         rows = self.information.select(estimate.base.independent)
-        G = rows.weighted({name: 1.0 / value for name, value in estimate.sigma.items()}).gram()
+        G = in_noise_units(rows, estimate.sigma).gram()
         if np.array_equal(self.estimate.base.independent, estimate.base.independent):
             return G @ self.estimate.covariance @ G
         return self.inflation**2 * G
@@ -84,14 +85,19 @@ def _all_rows(
     estimate: Estimate, runs: Sequence[Run], information: Information | None, earlier: Earlier | None
 ) -> tuple[Information, Information]:
     """Rows of the base parameters: of the runs, and of everything."""
-    own = information if information is not None else information_of(runs)
+    own = information if information is not None else classed_information(runs)
     every = own if earlier is None else own + earlier.information
     return own.select(estimate.base.independent), reduced(every, estimate.base)
 
 
 def bread(rows: Information, sigma: Mapping[str, float]) -> FloatArray:
     """(A^T W A)^-1 over the base parameters."""
-    return solve(rows, weights={name: 1.0 / value for name, value in sigma.items()}).inverse
+    return solve(in_noise_units(rows, sigma)).inverse
+
+
+def in_noise_units(rows: Information, sigma: Mapping[str, float]) -> Information:
+    """Every channel's rows over its noise; a class that has none of its own takes that of its measured channel."""
+    return rows.weighted({c.name: 1.0 / sigma.get(c.name, sigma.get(c.whole, 1.0)) for c in rows.channels})
 
 
 def row_inflation(information: Information, estimate: Estimate) -> float:
@@ -167,20 +173,21 @@ class AutocorrelatedNoise:
         earlier: Earlier | None = None,
     ) -> Estimate:
         """One pass for the residuals, one for the filtered rows."""
-        stretches = stretches_of(runs, estimate.standard)
+        stretches = stretches_of(runs, estimate.standard, estimate.sigma)
         noise = fitted_noise(stretches, self.max_order)
         rows, every = _all_rows(estimate, runs, information, earlier)
         B = bread(every, estimate.sigma)
         own, meat = _filtered_meats(estimate, runs, noise)
         repeated = repeat_growth(stretches)
         # What repeats has fewer independent samples: the fit absorbs more of it, and its size is known less well.
-        grow = repeated * (1.0 + repeated * (self.growth(rows, estimate, B, own, noise.models) - 1.0))
+        whole = in_noise_units(rows, estimate.sigma).pooled()
+        grow = repeated * (1.0 + repeated * (self.growth(whole, B, own, noise.models) - 1.0))
         # Growth of the channels enters the cross terms as the mean of the two.
         mean_growth = float(np.mean(grow))
         meat = meat * mean_growth + sum((g - mean_growth) * G for g, G in zip(grow, own, strict=True))
         freedom = [
             c.count / max(model.squared_correlation(), 1.0) / m
-            for c, model, m in zip(rows.channels, noise.models, repeated, strict=True)
+            for c, model, m in zip(whole.channels, noise.models, repeated, strict=True)
         ]
         parts = [g * G for g, G in zip(grow, own, strict=True)]
         if earlier is not None:
@@ -191,20 +198,20 @@ class AutocorrelatedNoise:
         return estimate.with_covariance(B @ meat @ B * np.outer(widen, widen), "autocorrelation")
 
     def growth(
-        self,
-        rows: Information,
-        estimate: Estimate,
-        B: FloatArray,
-        own: Sequence[FloatArray],
-        models: Sequence[Autoregression],
+        self, rows: Information, B: FloatArray, own: Sequence[FloatArray], models: Sequence[Autoregression]
     ) -> FloatArray:
         """How much larger each channel's noise variance is than its residuals', shape [channels].
 
-        E[r_c^T r_c] = tr Gamma_c - 2 tr(B w_c^2 A_c^T Gamma_c A_c) + tr(B w_c^2 A_c^T A_c B meat).
+        For rows A_c in units of their noise, E[r_c^T r_c] = tr Gamma_c - 2 tr(B A_c^T Gamma_c A_c) + tr(B A_c^T A_c B meat).
+
+        Args:
+            rows: one channel per measured one, in units of their noise.
+            B: bread.
+            own: A_c^T Gamma_c A_c of every channel.
+            models: of the noise.
         """
-        weights = np.array([estimate.sigma[channel.name] ** -2 for channel in rows.channels])
         noise = np.array([c.count * m.variance() for c, m in zip(rows.channels, models, strict=True)])
-        taken = 2.0 * np.array([float(np.sum(B * G)) for G in own]) / weights
+        taken = 2.0 * np.array([float(np.sum(B * G)) for G in own])
         given = np.empty((len(models), len(models)))
         for c, channel in enumerate(rows.channels):
             side = channel.R @ B[channel.columns]
@@ -248,12 +255,12 @@ def _filtered_meats(estimate: Estimate, runs: Sequence[Run], noise: NoiseModel) 
     continued = False
     for run in reversed(runs):
         size = noise.sizes(run)
-        weight = np.array([estimate.sigma[name] for name in run.channels])[:, np.newaxis] ** 2
+        along = noise_along(run, estimate.sigma)
         starts_at = {start for start, _ in run.segments} - ({0} if run.continues else set())
         for part, ends, A in run.blocks(backward=True):
             if ends and not (continued and part.stop == len(run)):
                 state = [None] * len(models)
-            add(A[::-1, :, columns] / weight, state, size[part][::-1])
+            add(A[::-1, :, columns] / along[part][::-1, :, np.newaxis], state, size[part][::-1])
             if part.start in starts_at:
                 # Innovations from before the recording still sound in its first samples.
                 add(np.array(ringing), state, np.repeat(size[part][:1], len(ringing), axis=0))
@@ -326,12 +333,12 @@ class BlockNoise:
 
 def _segment_scores(estimate: Estimate, run: Run, residuals: FloatArray) -> list[FloatArray]:
     """Per segment, sum over channels of A^T W r at every sample, shape [n, r]."""
-    weight = np.array([estimate.sigma[name] ** -2 for name in run.channels])
+    weight = noise_along(run, estimate.sigma) ** -2
     parts: list[list[FloatArray]] = []
     for part, starts, A in run.blocks():
         if starts:
             parts.append([])
-        parts[-1].append(np.einsum("ncr,nc->nr", A[:, :, estimate.base.independent], residuals[part] * weight))
+        parts[-1].append(np.einsum("ncr,nc->nr", A[:, :, estimate.base.independent], residuals[part] * weight[part]))
     return [np.vstack(part) for part in parts]
 
 
@@ -341,8 +348,3 @@ def block_meat(scores: FloatArray, length: int) -> FloatArray:
     running = np.cumsum(padded, axis=0)
     sums = running[length:] - running[:-length]
     return sums.T @ sums / length
-
-
-def _with_sigma(estimate: Estimate, sigma: Mapping[str, float]) -> Estimate:
-    """The same estimate with other channel noises, for sandwiches around unweighted fits."""
-    return replace(estimate, sigma=sigma)

@@ -12,6 +12,7 @@ from armid.errors import InputError
 from armid.estimation.estimate import Estimate
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.recording import torque_source
+from armid.estimation.reversals import classed_information
 from armid.estimation.run import Run
 from armid.identifiability.base import BaseParameters
 from armid.information.information import Information, total
@@ -85,17 +86,7 @@ def _motions_of(run: Run) -> tuple[Run, ...]:
     ranges = [(a, b) for start, stop in run.segments for a, b in _moving_ranges(run, start, stop)]
     if len(ranges) < 2:
         return (run,)
-    return tuple(
-        replace(
-            run,
-            name=f"{run.name} [{a}:{b}]",
-            inputs=run.inputs[a:b],
-            y=run.y[a:b],
-            segments=((0, b - a),),
-            y_raw=None if run.y_raw is None else run.y_raw[a:b],
-        )
-        for a, b in ranges
-    )
+    return tuple(replace(run.window(a, b), name=f"{run.name} [{a}:{b}]") for a, b in ranges)
 
 
 def _moving_ranges(run: Run, start: int, stop: int) -> list[tuple[int, int]]:
@@ -136,7 +127,7 @@ def k_fold(runs: Sequence[Run], estimate: Estimate, *, k: int | None = None) -> 
     if len(runs) < 2:
         raise InputError("runs", "leaving one out needs at least two motions")
     count = min(len(runs), _MOST_FOLDS) if k is None else min(k, len(runs))
-    return _dealt_out(((run.name, run.information()) for run in runs), estimate, count)
+    return _dealt_out(((run.name, classed_information([run])) for run in runs), estimate, count)
 
 
 def left_out_logs(runs: Sequence[Run], estimate: Estimate) -> CrossValidation | None:
@@ -162,14 +153,14 @@ Part = tuple[str, bool, Information]
 def _named_parts(runs: Sequence[Run]) -> Iterator[Part]:
     before = ""
     for run in runs:
-        yield run.name, run.name == before, run.information()
+        yield run.name, run.name == before, classed_information([run])
         before = run.name
 
 
 def _motion_parts(runs: Sequence[Run]) -> Iterator[Part]:
     for run in runs:
         for k, part in enumerate(_motions_of(run)):
-            yield part.name, run.continues and k == 0, part.information()
+            yield part.name, run.continues and k == 0, classed_information([part])
 
 
 def _joined(parts: Iterable[Part]) -> Iterator[tuple[str, Information]]:
@@ -213,7 +204,7 @@ def _dealt_out(motions: Iterable[tuple[str, Information]], estimate: Estimate, c
         fit = WeightedLeastSquares().fit(others, estimate.base)
         shift = (fit.values - estimate.values) / deviations
         folds.append(Fold(shown(names), fit.values, shift, _relative_errors(tested, estimate.base, fit.values)))
-        for channel in reduced(tested, estimate.base).channels:
+        for channel in reduced(tested.pooled(), estimate.base).channels:
             energy[channel.name] = energy.get(channel.name, 0.0) + channel.error_energy(fit.values)
             size[channel.name] = size.get(channel.name, 0.0) + float(np.sum(channel.factor[:, -1] ** 2))
     relative = {
@@ -230,7 +221,7 @@ def shown(names: Sequence[str]) -> tuple[str, ...]:
 def _relative_errors(information: Information, base: BaseParameters, values: FloatArray) -> dict[str, float]:
     """Norm of the error over the norm of the measured values, per channel."""
     out = {}
-    for channel in reduced(information, base).channels:
+    for channel in reduced(information.pooled(), base).channels:
         size = float(np.sum(channel.factor[:, -1] ** 2))
         out[channel.name] = float(np.sqrt(channel.error_energy(values) / size)) if size > 0.0 else float("inf")
     return out

@@ -5,18 +5,23 @@ Each is a frozen setting whose `fit` takes Information over the standard paramet
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
 from armid.arrays import FloatArray
 from armid.estimation.estimate import Estimate
+from armid.estimation.reversals import class_names
 from armid.identifiability.base import BaseParameters
-from armid.information.information import Information
-from armid.information.solve import belief, channel_sigmas, reduced, solve
+from armid.information.information import ChannelInformation, Information
+from armid.information.solve import Solution, belief, channel_sigmas, reduced, solve
 from armid.information.status import Status
 from armid.notes import Note, Severity
 
+_SAMPLES_PER_PERIOD = 10.0
+"""Conditioned torque keeps about ten samples per period of the cut-off, of which one is independent of its neighbours."""
 _TINY_SIGMA = 1e-9
 """Relative to the measured size: a channel fitted better than this (noise-free simulation) must not get infinite weight."""
 
@@ -76,6 +81,8 @@ class OrdinaryLeastSquares:
 class WeightedLeastSquares:
     """Every channel counts by its own noise, estimated from its residuals and iterated; [Gautier1997].
 
+    A channel told apart into classes near its joint's reversals (`reversals`) has a noise per class, where that pays.
+
     Args:
         iterations: at most so many. Convergence is linear, and slow where two channels share parameters that neither sees well:
             real logs take up to thirty.
@@ -95,35 +102,126 @@ class WeightedLeastSquares:
     ) -> Estimate:
         """The estimate with per-channel covariance."""
         rows = reduced(information, base)
-        floor = noise_floor(rows)
         believed = None if prior is None else prior.information(base.names)
-        sigmas = {name: 1.0 for name in floor}
-        solution, status, used = None, Status.NOT_CONVERGED, 0
+        apart = {channel.name: channel.name for channel in rows.channels}
+        found = self._settled(rows, believed, apart)
+        if any(channel.measured for channel in rows.channels):
+            found = self._settled(rows, believed, _paying_classes(rows, found.solution.values), found.sigmas)
+        notes = (
+            () if found.status is Status.SOLVED else (Note("not-converged", Severity.WARNING, found.status.message),)
+        )
+        method = "weighted least squares" + (f" with prior: {prior.origin}" if prior else "")
+        return Estimate(
+            base=base,
+            units=units or ("",) * len(base),
+            values=found.solution.values,
+            covariance=found.solution.inverse,
+            covariance_kind="per-channel",
+            sigma=found.sigmas,
+            method=method,
+            status=found.status,
+            iterations=found.iterations,
+            notes=notes,
+        )
+
+    def _settled(
+        self,
+        rows: Information,
+        prior: Information | None,
+        groups: Mapping[str, str],
+        start: Mapping[str, float] | None = None,
+    ) -> _Settled:
+        """Values and noise that agree with each other.
+
+        Args:
+            rows: of the base parameters.
+            prior: further rows, from the second iteration on.
+            groups: by channel, the name of those that share one noise.
+            start: noise to start from; every row alike by default.
+        """
+        floor = noise_floor(rows)
+        sigmas = dict.fromkeys(floor, 1.0) if start is None else dict(start)
+        status, used = Status.NOT_CONVERGED, 0
         for used in range(1, self.iterations + 1):
             weights = {name: 1.0 / sigma for name, sigma in sigmas.items()}
-            solution = solve(rows, weights=weights, prior=believed if used > 1 else None)
-            fresh = channel_sigmas(rows, solution.values, solution.inverse, weights)
+            solution = solve(rows, weights=weights, prior=prior if used > 1 or start is not None else None)
+            fresh = channel_sigmas(rows, solution.values, solution.inverse, weights, groups)
             fresh = {name: max(sigma, floor[name]) for name, sigma in fresh.items()}
             change = max(abs(fresh[name] / sigmas[name] - 1.0) for name in fresh)
             sigmas = fresh
             if change < self.tolerance and used > 1:
                 status = Status.SOLVED
                 break
-        assert solution is not None
-        notes = () if status is Status.SOLVED else (Note("not-converged", Severity.WARNING, status.message),)
-        method = "weighted least squares" + (f" with prior: {prior.origin}" if prior else "")
-        return Estimate(
-            base=base,
-            units=units or ("",) * len(base),
-            values=solution.values,
-            covariance=solution.inverse,
-            covariance_kind="per-channel",
-            sigma=sigmas,
-            method=method,
-            status=status,
-            iterations=used,
-            notes=notes,
-        )
+        return _Settled(solution=solution, sigmas=sigmas, status=status, iterations=used)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Settled:
+    """Where the iteration of weights ended."""
+
+    solution: Solution
+    sigmas: dict[str, float]
+    status: Status
+    iterations: int
+
+
+def _paying_classes(rows: Information, values: FloatArray) -> dict[str, str]:
+    """Which classes of a channel share one noise, by name of the channel: those whose own one explains the residuals no better.
+
+    Neighbouring classes of every measured channel are joined, the least different first, until what each further joint would cost
+    exceeds what one more number is worth (Bayesian information criterion over independent samples). Nearer to a reversal noise is
+    never smaller: such classes are joined whatever it costs.
+    """
+    by_channel: dict[str, list[ChannelInformation]] = {}
+    for channel in rows.channels:
+        by_channel.setdefault(channel.whole, []).append(channel)
+    groups: dict[str, str] = {}
+    for classes in by_channel.values():
+        far, *near = class_names(classes[0].whole)
+        own = {c.name: c for c in classes}
+        piles = [
+            _Pile((name,), own[name].error_energy(values), own[name].count / _SAMPLES_PER_PERIOD)
+            for name in (*near, far)
+            if name in own
+        ]
+        for pile in _joined(piles):
+            groups |= dict.fromkeys(pile.names, pile.names[-1])
+    return groups
+
+
+@dataclass(frozen=True, slots=True)
+class _Pile:
+    """Classes that share one noise: names, sum of squared residuals per sample, independent samples."""
+
+    names: tuple[str, ...]
+    energy: float
+    count: float
+
+    def __add__(self, other: _Pile) -> _Pile:
+        return _Pile((*self.names, *other.names), self.energy + other.energy, self.count + other.count)
+
+    @property
+    def variance(self) -> float:
+        return max(self.energy / max(self.count, 1e-300), 1e-300)
+
+    @property
+    def deviance(self) -> float:
+        """Twice the negative logarithm of the likelihood, up to a constant."""
+        return self.count * float(np.log(self.variance))
+
+
+def _joined(piles: list[_Pile]) -> list[_Pile]:
+    """Neighbours joined until every one left pays."""
+    total = sum(pile.count for pile in piles)
+    worth = float(np.log(max(total, np.e)))
+    while len(piles) > 1:
+        pairs = list(pairwise(piles))
+        costs = [(a + b).deviance - a.deviance - b.deviance if a.variance > b.variance else 0.0 for a, b in pairs]
+        k = int(np.argmin(costs))
+        if costs[k] > worth:
+            break
+        piles = [*piles[:k], piles[k] + piles[k + 1], *piles[k + 2 :]]
+    return piles
 
 
 def noise_floor(rows: Information) -> dict[str, float]:

@@ -6,13 +6,14 @@ memory stays flat.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from armid.arrays import FloatArray
 from armid.estimation.autoregression import Autoregression, fit_autoregression, impulse_response
+from armid.estimation.reversals import noise_along
 from armid.estimation.run import Run
 from armid.estimation.runs import lengths_of
 
@@ -33,7 +34,7 @@ class ResidualStretch:
     """Residuals of uniform sampling, whole again where a long motion was cut for memory.
 
     Args:
-        residuals: shape [n, channels].
+        residuals: in units of the noise of their rows, shape [n, channels].
         speeds: of each channel's own joint, absolute, shape [n, channels]; empty columns when the inputs have none.
         positions: of the joints, shape [n, n_joints]; zero columns when the inputs have none.
         rate: [Hz].
@@ -49,8 +50,14 @@ class ResidualStretch:
     share: float = 1.0
 
 
-def stretches_of(runs: Sequence[Run], standard: FloatArray) -> tuple[ResidualStretch, ...]:
-    """Residuals of full standard parameters, stretch by stretch; evenly spread runs of very long motion."""
+def stretches_of(runs: Sequence[Run], standard: FloatArray, sigma: Mapping[str, float]) -> tuple[ResidualStretch, ...]:
+    """Residuals of full standard parameters, stretch by stretch; evenly spread runs of very long motion.
+
+    Args:
+        runs: the motions.
+        standard: parameters, shape [p].
+        sigma: noise by channel, in whose units residuals are given: near reversals they are larger, and have the same memory.
+    """
     length = sum(lengths_of(runs))
     every = max(1, -(-length // _MOST_SAMPLES))
     pieces: list[list[tuple[FloatArray, FloatArray, FloatArray]]] = []
@@ -59,7 +66,8 @@ def stretches_of(runs: Sequence[Run], standard: FloatArray) -> tuple[ResidualStr
     last = -2
     for k in range(0, len(runs), every):
         run = runs[k]
-        residuals, speeds, positions = run.residuals(standard), own_speeds(run), joint_positions(run)
+        residuals = run.residuals(standard) / noise_along(run, sigma)
+        speeds, positions = own_speeds(run), joint_positions(run)
         for start, stop in run.segments:
             part = slice(start, stop)
             piece = residuals[part], speeds[part], positions[part]
@@ -107,7 +115,7 @@ def joint_positions(run: Run) -> FloatArray:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NoiseModel:
-    """Noise of all channels.
+    """Noise of all channels, in units of the noise of their rows.
 
     Args:
         models: an autoregression per channel.

@@ -16,6 +16,7 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.errors import InputError
+from armid.estimation.reversals import with_reversals
 from armid.estimation.run import Run
 from armid.kernels.source import Row
 from armid.logs.samples import Samples, Segment
@@ -25,7 +26,7 @@ from armid.parameters.space import ParameterSpace
 from armid.recursion.scalars import Scalar, Scalars
 from armid.robot.robot import Robot
 from armid.rows.friction import Shapes, Velocity, column_values, smoothed
-from armid.rows.presliding import SUBSTEPS, contact_state
+from armid.rows.presliding import SUBSTEPS, contact_along, contact_state
 from armid.rows.torque import TorqueRows
 from armid.signals.filters import LowPass, low_pass
 
@@ -132,7 +133,7 @@ def runs_of(
             y_raw=part.torque(effects.torques, raw=True) if part.raw_torques else None,
         )
         whole = _with_shape_inputs(run, part, shifted, rows_of(robot, effects, loaded), friction)
-        runs.append(_without_context(whole, segments[0]))
+        runs.append(_without_context(with_reversals(whole, part.qd, _smear(part, rate)), segments[0]))
     return tuple(runs)
 
 
@@ -140,15 +141,13 @@ def _without_context(run: Run, segment: Segment) -> Run:
     """A run of one piece of a long log without the samples of the neighbouring pieces that filters were shown."""
     if not (segment.continues or segment.lead or segment.trail):
         return run
-    part = slice(segment.lead, len(run) - segment.trail)
-    return replace(
-        run,
-        inputs=run.inputs[part],
-        y=run.y[part],
-        y_raw=None if run.y_raw is None else run.y_raw[part],
-        segments=((0, len(run) - segment.lead - segment.trail),),
-        continues=segment.continues,
-    )
+    return replace(run.window(segment.lead, len(run) - segment.trail), continues=segment.continues)
+
+
+def _smear(samples: Samples, rate: float) -> float:
+    """Period of the cut-off [s]; zero where nothing was filtered."""
+    cutoff = samples.cutoff_hz if samples.cutoff_hz is not None else np.inf
+    return 0.0 if LowPass(rate, cutoff).passes_all else 1.0 / cutoff
 
 
 def _with_signs(samples: Samples, segments: Sequence[Segment], effects: Effects, shapes: Shapes) -> FloatArray:
@@ -156,8 +155,8 @@ def _with_signs(samples: Samples, segments: Sequence[Segment], effects: Effects,
     inputs = samples.inputs()
     if not effects.coulomb:
         return inputs
-    velocity = Velocity(samples.qd, samples.qdd, segments[0].rate)
-    columns = smoothed(directions(samples, segments, shapes.presliding), velocity, effects, shapes)
+    velocity = _velocity_of(samples, slice(None), segments[0].rate)
+    columns = smoothed(directions(samples, segments, shapes), velocity, effects, shapes)
     return np.column_stack([inputs, filtered(samples, segments, columns)])
 
 
@@ -182,8 +181,8 @@ def _with_shape_inputs(
     load = None
     if shapes.load is not None:
         load = run.predicted([shapes.load.get(name, 0.0) for name in run.source.columns])
-    direction = directions(samples, segments, shapes.presliding)
-    velocity = Velocity(samples.qd, samples.qdd, run.rate)
+    direction = directions(samples, segments, shapes)
+    velocity = _velocity_of(samples, slice(None), run.rate)
     values = column_values(torque.shape_columns, torque.robot, velocity, direction, shapes, load)
     return replace(run, source=rows, inputs=np.column_stack([run.inputs, filtered(samples, segments, values)]))
 
@@ -195,23 +194,39 @@ def rows_of(robot: Robot, effects: Effects, loaded: bool) -> TorqueRows | Filter
     return FilteredTorqueRows(rows) if effects.coulomb else rows
 
 
-def directions(samples: Samples, segments: Sequence[Segment], presliding: Sequence[float]) -> FloatArray:
+def directions(samples: Samples, segments: Sequence[Segment], shapes: Shapes) -> FloatArray:
     """Direction of Coulomb friction at points around each sample, shape [n_samples, SUBSTEPS, n_joints].
 
-    Zero distances turn around where the velocity does.
+    It turns around over a distance, over a range of velocity, or where the velocity does, as the shapes say for each joint.
     """
     out = np.empty((len(samples.qd), SUBSTEPS, samples.n_joints))
-    distances = np.asarray(presliding, dtype=np.float64) if len(presliding) else np.zeros(samples.n_joints)
+    none = (0.0,) * samples.n_joints
     for s in segments:
-        q, qd, qdd = samples.q[s.slice], samples.qd[s.slice], samples.qdd[s.slice]
-        velocity = Velocity(qd, qdd, s.rate)
-        for j, distance in enumerate(distances):
-            out[s.slice, :, j] = (
-                contact_state(q[:, j], qd[:, j], s.rate, float(distance))
-                if distance > 0.0
-                else averaged_sign(velocity.around(j), qdd[:, [j]], s.rate * SUBSTEPS)
-            )
+        velocity = _velocity_of(samples, s.slice, s.rate)
+        # A jump has no course to follow: when it happens is least noisy as the filtered velocity has it.
+        smooth = Velocity(samples.qd[s.slice], samples.qdd[s.slice], s.rate)
+        for j, (distance, width) in enumerate(zip(shapes.presliding or none, shapes.widths or none, strict=True)):
+            if distance > 0.0:
+                out[s.slice, :, j] = _contact(samples, s, velocity, j, distance)
+            elif width > 0.0:
+                out[s.slice, :, j] = np.tanh(velocity.around(j) / width)
+            else:
+                change = samples.qdd[s.slice, j][:, np.newaxis]
+                out[s.slice, :, j] = averaged_sign(smooth.around(j), change, s.rate * SUBSTEPS)
     return out
+
+
+def _velocity_of(samples: Samples, part: slice, rate: float) -> Velocity:
+    """Of the drives, between the samples too."""
+    between = samples.velocities_between
+    return Velocity(samples.qd[part], samples.qdd[part], rate, None if between is None else between[part])
+
+
+def _contact(samples: Samples, segment: Segment, velocity: Velocity, j: int, distance: float) -> FloatArray:
+    """State of the contact of joint j, which turns around over a distance, shape [n_samples, SUBSTEPS]."""
+    if velocity.between is not None:
+        return contact_along(velocity.around(j), segment.rate, distance)
+    return contact_state(samples.q[segment.slice, j], samples.qd[segment.slice, j], segment.rate, distance)
 
 
 def filtered(samples: Samples, segments: Sequence[Segment], columns: FloatArray) -> FloatArray:

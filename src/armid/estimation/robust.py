@@ -98,7 +98,7 @@ class RobustLeastSquares:
     """
 
     loss: Loss = field(default_factory=Huber)
-    iterations: int = 30
+    iterations: int = 100
     tolerance: float = 1e-3
 
     def fit(self, runs: Sequence[Run], base: BaseParameters, units: tuple[str, ...] = ()) -> RobustFit:
@@ -133,8 +133,19 @@ class RobustLeastSquares:
             status=status,
             iterations=used,
         )
+        estimate = estimate if status is Status.SOLVED else estimate.with_notes(_unsettled(used, step, base))
         fit = RobustFit(estimate, tuple(weights), self.loss)
         return replace(fit, estimate=estimate.with_notes(*_distrust_notes(runs, fit)))
+
+
+def _unsettled(used: int, step: FloatArray, base: BaseParameters) -> Note:
+    """Says what kept moving, and what to do."""
+    name, size = base.names[int(np.argmax(step))], float(step.max())
+    text = (
+        f"weights had not settled after {used} iterations: {name} still moved by {size:.2g} of its deviations; a longer log with "
+        "more of that parameter's motion helps, and --method wls has no weights to settle"
+    )
+    return Note("not-converged", Severity.WARNING, text, name)
 
 
 def _robust_sigmas(runs: Sequence[Run], residuals: Sequence[FloatArray], n_parameters: int) -> dict[str, float]:

@@ -33,6 +33,11 @@ class Run:
         rate: samples per second [Hz].
         y_raw: the measured values before low-pass filtering, where known.
         continues: whether it goes on where the run before it in its sequence ended: one motion, cut for memory.
+        torque_scale: by which values are multiplied per channel to be as they were recorded, when gains of sensors were undone;
+            errors are told in recorded units.
+        smear: time over which the low-pass spreads a jump [s], one period of its cut-off; zero where nothing was filtered.
+        reversals: for every channel, where its own joint turned around, in samples from the first one of this run (between two
+            samples, and before or after the run where that is known), ascending; empty when the source knows no joints.
     """
 
     name: str
@@ -43,6 +48,9 @@ class Run:
     rate: float = 1.0
     y_raw: FloatArray | None = None
     continues: bool = False
+    torque_scale: tuple[float, ...] = ()
+    smear: float = 0.0
+    reversals: tuple[FloatArray, ...] = ()
 
     def __post_init__(self) -> None:
         x = samples("inputs", self.inputs, len(self.source.inputs))
@@ -90,6 +98,17 @@ class Run:
     def residuals(self, standard: npt.ArrayLike) -> FloatArray:
         """Y - A pi, shape [n_samples, n_channels]."""
         return residuals(self.source, self.inputs, self.y, standard)
+
+    def window(self, start: int, stop: int) -> Run:
+        """Samples start to stop alone, as one stretch of uniform sampling."""
+        return replace(
+            self,
+            inputs=self.inputs[start:stop],
+            y=self.y[start:stop],
+            y_raw=None if self.y_raw is None else self.y_raw[start:stop],
+            segments=((0, stop - start),),
+            reversals=tuple(times - start for times in self.reversals),
+        )
 
     def with_measured(self, y: FloatArray) -> Run:
         """The same motion with other measured values."""

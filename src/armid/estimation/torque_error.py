@@ -81,12 +81,14 @@ class ErrorSums:
 
     def add(self, run: Run, residual: FloatArray) -> None:
         """One more run with its residuals, shape [n_samples, n_channels]."""
-        self.error += np.sum(residual**2, axis=0)
-        self.size += np.sum(run.y**2, axis=0)
+        scale = np.array(run.torque_scale) if run.torque_scale else np.ones(len(self.error))
+        y = run.y * scale
+        self.error += np.sum((residual * scale) ** 2, axis=0)
+        self.size += np.sum(y**2, axis=0)
         self.count += len(run)
-        self.low, self.high = np.minimum(self.low, run.y.min(axis=0)), np.maximum(self.high, run.y.max(axis=0))
+        self.low, self.high = np.minimum(self.low, y.min(axis=0)), np.maximum(self.high, y.max(axis=0))
         if run.y_raw is not None:
-            self.raw += np.sum((run.y_raw - run.y + residual) ** 2, axis=0)
+            self.raw += np.sum(((run.y_raw - run.y + residual) * scale) ** 2, axis=0)
             self.raw_count += len(run)
 
     def errors(self) -> dict[str, TorqueErrors]:

@@ -3,50 +3,39 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from armid.consistency.positivity import with_standard
 from armid.documents import json_text, write_text
 from armid.errors import InputError
-from armid.export.gate import ExportRefusedError, Reload, reload_checks
-from armid.export.mjcf import mjcf_text, not_in_mjcf
+from armid.export.formats import SUFFIXES, Format
+from armid.export.gate import ExportRefusedError, Reload, SealBrokenError, reload_checks
+from armid.export.joint_properties import joint_properties
+from armid.export.judged import FileErrors, FileRefusedError, drives_of, file_errors
+from armid.export.losses import HELD, PLAIN_URDF, losses
+from armid.export.mjcf import mjcf_text
+from armid.export.mjcf_drives import mjcf_drives
 from armid.export.source_code import Language, source_code
+from armid.folders import answer_folder
 from armid.identification.result import Result
 from armid.identification.stored import summary
-from armid.parameters.effects import TorqueSide
 from armid.robot.record import record
 from armid.robot.robot import Robot
+from armid.robot.urdf.arm import parse_urdf
+from armid.robot.urdf.read import read_urdf
+from armid.robot.urdf.rotors import with_rotors
+from armid.robot.urdf.text import xml_comment
 from armid.robot.urdf.update import updated_urdf
 from armid.robot.urdf.write import new_urdf
+from armid.robot.urdf.xml_tree import decoded
+
+__all__ = ["SUFFIXES", "UNVALIDATED", "Export", "Format", "Parameters", "export_file", "export_result"]
 
 UNVALIDATED = "UNVALIDATED"
-
-
-class Format(StrEnum):
-    """What can be written."""
-
-    URDF = "urdf"
-    MJCF = "mjcf"
-    JSON = "json"
-    PYTHON = "python"
-    C = "c"
-    MATLAB = "matlab"
-
-
-SUFFIXES = {
-    ".urdf": Format.URDF,
-    ".xml": Format.MJCF,
-    ".mjcf": Format.MJCF,
-    ".json": Format.JSON,
-    ".py": Format.PYTHON,
-    ".c": Format.C,
-    ".m": Format.MATLAB,
-}
 
 
 class Parameters(StrEnum):
@@ -58,7 +47,7 @@ class Parameters(StrEnum):
     """The base parameters as estimated, in the leading columns: exactly what the data say. Only for generated code."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Export:
     """What was written.
 
@@ -67,12 +56,14 @@ class Export:
         verdict: of the result.
         missing: what the format cannot hold, in words.
         reloads: programs that read the file back, with the largest relative difference of torques.
+        errors: held-out torque error of the file as read back; None without held-out motion, and for JSON, which holds the model.
     """
 
     files: tuple[Path, ...]
     verdict: str
     missing: tuple[str, ...]
     reloads: tuple[Reload, ...]
+    errors: FileErrors | None = None
 
 
 def export_result(
@@ -95,22 +86,92 @@ def export_result(
         name: of the file without suffix; the robot's by default.
 
     Raises:
-        RefusedError: the result is untrusted and `force` was not given.
+        ExportRefusedError: the result is untrusted and `force` was not given.
+        SealBrokenError: the stored numbers are not those that were identified; `force` does not help.
+        FileRefusedError: the file, read back, predicts a joint worse than the description, and `force` was not given.
         InputError: the robot file it was identified with has changed since.
         ReloadError: another program reads the written file differently.
     """
     if result.verdict != "trusted" and not force:
         raise ExportRefusedError(result.reasons)
+    broken = [check.message for check in result.checks if check.code == "seal" and not check.passed]
+    if broken:
+        raise SealBrokenError(broken[0])
     if parameters is Parameters.BASE and target not in (Format.PYTHON, Format.C, Format.MATLAB):
         raise InputError(f"--to {target}", "base parameters are not bodies", "only generated code can use them")
-    trusted = result.verdict == "trusted"
-    stem = (name or _safe_name(result.described.name)) + ("" if trusted else f"_{UNVALIDATED}")
     robot = _base_robot(result) if parameters is Parameters.BASE else result.robot
-    lost = (*_friction_lost(result, target), *_links_unknown(result))
-    comments = [*_comments_for(result, parameters), *(f"Missing: {text}." for text in lost)]
-    texts, reloads = _rendered(result, robot, target, stem, comments)
-    files = tuple(write_text(folder / name, text) for name, text in texts.items())
-    return Export(files, result.verdict, (*_not_in_format(robot, target), *lost), reloads)
+    lost = (*losses(result, robot, target), *merely_described(result))
+    written = _written(result, robot, target)
+    errors = None if parameters is Parameters.BASE else _errors_of(result, robot, target, written)
+    worse = () if errors is None else errors.worse
+    if worse and not force:
+        raise FileRefusedError(target.value, worse, lost)
+    marked = result.verdict != "trusted" or bool(worse)
+    stem = (name or _safe_name(result.described.name)) + (f"_{UNVALIDATED}" if marked else "")
+    parts = () if target is not Format.URDF else _lightened(result, written)
+    comments = [*_comments_for(result, parameters, errors), *(f"Missing: {text}." for text in (*lost, *parts))]
+    texts, reloads = _rendered(result, robot, target, stem, comments, written)
+    with answer_folder(folder, f"export {target} {stem}"):
+        files = tuple(write_text(folder / name, text) for name, text in texts.items())
+    return Export(files=files, verdict=result.verdict, missing=(*lost, *parts), reloads=reloads, errors=errors)
+
+
+def _written(result: Result, robot: Robot, target: Format) -> str:
+    """The text of a description, without comments; empty for formats that are no description."""
+    match target:
+        case Format.URDF:
+            return _urdf_of(result, robot)
+        case Format.MJCF:
+            return mjcf_text(robot)
+        case _:
+            return ""
+
+
+def _errors_of(result: Result, robot: Robot, target: Format, text: str) -> FileErrors | None:
+    """What the file says about the held-out torque, its drives read back from the text where there is one."""
+    match target:
+        case Format.JSON:
+            return None
+        case Format.URDF:
+            again = parse_urdf(text, "exported file", base=robot.base, tip=robot.tip.name)
+            drives, plain = drives_of(again, *HELD[target]), drives_of(again, *PLAIN_URDF)
+            return file_errors(result, drives, plain=plain)
+        case Format.MJCF:
+            drives = mjcf_drives(robot, text)
+            return file_errors(result, drives, plain=drives)
+        case _:
+            drives = drives_of(robot, *HELD[target])
+            return file_errors(result, drives, plain=drives)
+
+
+def _original(result: Result) -> str:
+    """The text of the description, when it is a URDF file; empty otherwise."""
+    path = Path(result.described.source.path)
+    if path.suffix.lower() not in (".urdf", ".xml") or not path.is_file():
+        return ""
+    return decoded(path.read_bytes(), path.name)
+
+
+def _lightened(result: Result, text: str) -> tuple[str, ...]:
+    """Says which parts off the arm had to be made lighter: the identified link weighs less than they did together."""
+    original = _original(result)
+    if not original:
+        return ()
+    before, after = read_urdf(original, "description"), read_urdf(text, "exported file")
+    on_arm = set(result.described.link_names)
+    lighter = [
+        name
+        for name, link in before.links.items()
+        if name not in on_arm
+        and link.inertial is not None
+        and (now := after.links[name].inertial) is not None
+        and now[0] < 0.999 * link.inertial[0]
+    ]
+    if not lighter:
+        return ()
+    return (
+        f"the described mass of {', '.join(lighter)}: the identified link is lighter than its parts, which were scaled down",
+    )
 
 
 def export_file(result: Result, path: Path, *, force: bool = False) -> Export:
@@ -130,11 +191,30 @@ def export_file(result: Result, path: Path, *, force: bool = False) -> Export:
     return export_result(result, target, path.parent, force=force, name=path.stem)
 
 
-def _links_unknown(result: Result) -> tuple[str, ...]:
-    """Said when the links' values in a file are not this result's: motor less joint torque is about the drives alone."""
-    if result.effects.torques is not TorqueSide.DIFFERENCE:
-        return ()
-    return ("identified links: motor less joint torque says nothing of them, the description's own stand here",)
+_DRIVE_WORDS = {
+    "rotor_inertia": "rotor inertia",
+    "viscous": "viscous friction",
+    "coulomb": "Coulomb friction",
+    "offset": "torque offset",
+}
+
+
+def merely_described(result: Result) -> tuple[str, ...]:
+    """What stands in an export although this result did not identify it, in words; the description says it."""
+    out = []
+    for quantity, words in _DRIVE_WORDS.items():
+        values = result.robot.drive(quantity)
+        identified = any(name.endswith(f".{quantity}") for name in result.consistent.names)
+        if values.any() and not identified:
+            listed = ", ".join(
+                f"{joint} {value:.6g}" for joint, value in zip(result.robot.joint_names, values, strict=True)
+            )
+            out.append(f"identified {words}: the description's own stands here ({listed})")
+    by = zip(result.consistent.names, result.consistent.determined_by, strict=True)
+    prior = [name for name, source in by if source == "prior"]
+    if prior:
+        out.append(f"data for {len(prior)} parameters, which rest on the prior alone: {', '.join(prior)}")
+    return tuple(out)
 
 
 def _safe_name(name: str) -> str:
@@ -143,12 +223,15 @@ def _safe_name(name: str) -> str:
     return text if text and not text[0].isdigit() else f"arm_{text}"
 
 
-def _comments_for(result: Result, parameters: Parameters) -> list[str]:
+def _comments_for(result: Result, parameters: Parameters, errors: FileErrors | None) -> list[str]:
     """What the file says about itself."""
     version = result.provenance.versions.get("armid", "")
     lines = [f"Identified by armid {version}".rstrip() + f"; {parameters} parameters; verdict: {result.verdict}."]
     if result.verdict != "trusted":
         lines += [f"{UNVALIDATED}: do not use on a robot.", *(f"{UNVALIDATED}: {reason}" for reason in result.reasons)]
+    if errors is not None:
+        lines += [f"{line[0].upper()}{line[1:]}." for line in errors.lines()]
+        lines += [f"{UNVALIDATED}: {j.name} is predicted worse than by the description." for j in errors.worse]
     return lines
 
 
@@ -160,13 +243,16 @@ def _base_robot(result: Result) -> Robot:
 
 
 def _rendered(
-    result: Result, robot: Robot, target: Format, stem: str, comments: list[str]
+    result: Result, robot: Robot, target: Format, stem: str, comments: list[str], written: str
 ) -> tuple[dict[str, str], tuple[Reload, ...]]:
     """Texts by file name, and what other programs made of them."""
     match target:
         case Format.URDF:
-            text = _urdf_of(result, robot, comments)
-            return {f"{stem}.urdf": text}, reload_checks(robot, text, mjcf=False)
+            text = _with_comments(written, comments)
+            table = joint_properties(robot, comments=comments)
+            return {f"{stem}.urdf": text, f"{stem}.joints.yaml": table}, reload_checks(
+                robot, text, mjcf=False, original=_original(result)
+            )
         case Format.MJCF:
             text = mjcf_text(robot, comments=comments)
             return {f"{stem}.xml": text}, reload_checks(robot, text, mjcf=True)
@@ -176,7 +262,7 @@ def _rendered(
             return source_code(robot, Language(target.value), name=_safe_name(stem), header=comments), ()
 
 
-def _urdf_of(result: Result, robot: Robot, comments: list[str]) -> str:
+def _urdf_of(result: Result, robot: Robot) -> str:
     """The original file with new values, or a new one for an arm that did not come from a URDF."""
     path = Path(result.described.source.path)
     if path.suffix.lower() not in (".urdf", ".xml"):
@@ -188,15 +274,23 @@ def _urdf_of(result: Result, robot: Robot, comments: list[str]) -> str:
             raise InputError(path, f"cannot be read: {error.strerror}", "the export changes this file's text") from None
         if hashlib.sha256(data).hexdigest() != result.described.source.sha256:
             raise InputError(path, "has changed since the identification", "identify again with the file as it is now")
-        text = updated_urdf(data.decode("utf-8"), robot, where=path.name)
-    return _with_comments(text, comments)
+        text = _in_utf8(updated_urdf(decoded(data, path.name), robot, where=path.name))
+    return with_rotors(text, robot, path.name)
+
+
+def _in_utf8(text: str) -> str:
+    """The text with a declaration that is true of the file we write."""
+    return re.sub(r"(<\?xml[^>]*?encoding=)([\"'])[^\"']*\2", r"\1\2utf-8\2", text, count=1)
+
+
+_ROOT_OR_ASIDE = re.compile(r"<!--.*?-->|<\?.*?\?>|<![^>]*>|(?P<root><[A-Za-z_])", re.DOTALL)
+"""The root element, or what may stand before it and look like it: comments, instructions, a document type."""
 
 
 def _with_comments(text: str, comments: list[str]) -> str:
     """Comments just before the root element."""
-    start = text.find("<robot")
-    block = "".join(f"<!-- {line.replace('--', '- -')} -->\n" for line in comments)
-    return text[:start] + block + text[start:]
+    start = next((m.start() for m in _ROOT_OR_ASIDE.finditer(text) if m.group("root")), 0)
+    return text[:start] + "".join(f"{xml_comment(line)}\n" for line in comments) + text[start:]
 
 
 def everything(result: Result, robot: Robot) -> dict[str, Any]:
@@ -204,31 +298,6 @@ def everything(result: Result, robot: Robot) -> dict[str, Any]:
     return summary(result) | {
         "covariance": result.estimate.covariance,
         "identified_robot": record(robot),
+        "merely_described": merely_described(result),
         UNVALIDATED: result.verdict != "trusted",
     }
-
-
-def _not_in_format(robot: Robot, target: Format) -> tuple[str, ...]:
-    """What the format cannot hold of this robot, in words."""
-    if target is Format.MJCF:
-        return not_in_mjcf(robot)
-    if target is not Format.URDF:
-        return ()
-    missing = []
-    if np.any(robot.drive("rotor_inertia") != 0.0):
-        missing.append("rotor inertia: URDF has no element for it (MJCF's armature has)")
-    if np.any(robot.drive("offset") != 0.0):
-        missing.append("torque offsets (a constant per joint)")
-    if robot.coupling is not None:
-        missing.append("joint coupling: positions in the URDF are those of the geometry, not of the drives")
-    if not np.allclose(robot.gravity[:2], 0.0) or robot.gravity[2] > 0.0:
-        missing.append("the mounting: URDF leaves the direction of gravity to the reader")
-    return tuple(missing)
-
-
-def _friction_lost(result: Result, target: Format) -> tuple[str, ...]:
-    """That only our JSON holds friction beyond viscous, Coulomb and offset, when there is some."""
-    if target is Format.JSON or not result.effects.shapes:
-        return ()
-    words = ", ".join(result.effects.shapes)
-    return (f"friction beyond viscous and Coulomb ({words}): held-out errors are with it; armid's JSON has it all",)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import isfinite
-from xml.sax.saxutils import escape, quoteattr
+from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from armid.parameters.inertial import six, to_centre_of_mass
 from armid.robot.geometry import Box, Capsule, Cylinder, Geometry, Sphere
 from armid.robot.quaternion import quaternion_from_matrix
 from armid.robot.robot import Joint, JointKind, Robot
+from armid.robot.urdf.text import xml_comment
 
 _TENSOR_ORDER = (0, 3, 5, 1, 2, 4)
 """MJCF's fullinertia lists xx yy zz xy xz yz."""
@@ -31,7 +32,7 @@ def mjcf_text(robot: Robot, *, comments: Sequence[str] = ()) -> str:
         comments: written at the top.
     """
     lines = [
-        *(f"<!-- {escape(line).replace('--', '- -')} -->" for line in comments),
+        *(xml_comment(line) for line in comments),
         f"<mujoco model={quoteattr(robot.name)}>",
         '  <compiler angle="radian" autolimits="true" balanceinertia="false" boundmass="0" boundinertia="0"'
         ' inertiafromgeom="false"/>',
@@ -56,18 +57,6 @@ def mjcf_text(robot: Robot, *, comments: Sequence[str] = ()) -> str:
     lines += ["    " + "  " * i + "</body>" for i in reversed(range(robot.n_joints))]
     lines += ["  </worldbody>", *_coupling(robot), "</mujoco>", ""]
     return "\n".join(lines)
-
-
-def not_in_mjcf(robot: Robot) -> tuple[str, ...]:
-    """What the format cannot hold of this robot, in words."""
-    missing = []
-    if np.any(robot.drive("offset") != 0.0):
-        missing.append("torque offsets (a constant per joint): subtract them from the measured torque yourself")
-    if np.isfinite(robot.drive("stiffness")).any():
-        missing.append("joint elasticity: the exported joints are rigid")
-    if any(np.isfinite(robot.limit(which)).any() for which in ("velocity", "acceleration", "jerk")):
-        missing.append("velocity, acceleration and jerk limits")
-    return tuple(missing)
 
 
 def _numbers(values: Iterable[float]) -> str:

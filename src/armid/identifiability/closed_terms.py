@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     import sympy
 
 
+_MOST_JOINTS_IN_SYMBOLS = 10
+"""Expressions of a general arm double with every joint: ten take seconds, twenty do not end."""
+
+
 @dataclass(frozen=True, eq=False)
 class Combinations:
     """Coefficients of base parameters over the standard ones.
@@ -39,6 +43,11 @@ def closed_terms(sources: Sequence[RowSource], base: BaseParameters) -> Combinat
     of_arm = [source for source in sources if isinstance(source, ArmSource)]
     if len(of_arm) < len(sources) or all(parameter.component is None for parameter in of_arm[0].space):
         return Combinations(numeric_terms(base), exact=False)
+    joints = of_arm[0].robot.n_joints
+    if joints > _MOST_JOINTS_IN_SYMBOLS:
+        text = f"{joints} joints: combinations are numbers, expressions are made for arms of up to {_MOST_JOINTS_IN_SYMBOLS}"
+        note = Note("no-closed-form", Severity.INFO, text)
+        return Combinations(numeric_terms(base), exact=False, notes=(note,))
     try:
         return Combinations(regroup(*of_arm, base=base).terms, exact=True)
     except UnsupportedClosedFormError as reason:

@@ -16,11 +16,11 @@ from armid.robot.described import described_values
 from armid.robot.robot import Robot
 from armid.rows.torque import TorqueRows
 
-_REPORT_RATE_HZ = 100.0
+REPORT_RATE_HZ = 100.0
 """Rate at which condition numbers are reported: that of the [Halper2024]; more samples change the third digit."""
 
 
-def excitation_inputs(trajectory: Trajectory, rate_hz: float = _REPORT_RATE_HZ) -> FloatArray:
+def excitation_inputs(trajectory: Trajectory, rate_hz: float = REPORT_RATE_HZ) -> FloatArray:
     """Samples of one period, the end left out when it is the start again, shape [n_samples, 3 n_joints]."""
     count = max(round(trajectory.duration * rate_hz), 2)
     return np.hstack(trajectory.sample(np.arange(count) * (trajectory.duration / count)))
@@ -64,3 +64,18 @@ def deviation_scale(robot: Robot, rows: TorqueRows, base: BaseParameters) -> Flo
     units = np.array([rows.space.units[i] for i in base.independent])
     floor_of = {unit: _SCALE_FLOOR * max(float(nominal[units == unit].max()), 1e-6) for unit in set(units)}
     return np.maximum(nominal, [floor_of[unit] for unit in units])
+
+
+WEAKLY_KNOWN = 0.15
+"""A parameter expected to deviate by more than this share of its value is named: what the gate allows the torque."""
+
+
+def relative_deviations(robot: Robot, rows: TorqueRows, base: BaseParameters, deviations: FloatArray) -> FloatArray:
+    """Deviations over the magnitude of the described value (at least 5 % of the largest with the same unit), shape [r].
+
+    Not a number where the description gives no value with that unit at all (friction of a plain URDF).
+    """
+    nominal = np.abs(nominal_base(robot, rows, base))
+    units = np.array([rows.space.units[i] for i in base.independent])
+    described = np.array([nominal[units == unit].max() > 0.0 for unit in units])
+    return np.where(described, deviations / deviation_scale(robot, rows, base), np.nan)

@@ -29,7 +29,7 @@ from armid.identifiability.blocks import (
     minus,
 )
 from armid.identifiability.errors import UnsupportedClosedFormError
-from armid.identifiability.structure import structural_base, structural_rows
+from armid.identifiability.structure import meant_source, structural_base, structural_rows
 from armid.parameters.inertial import N_INERTIAL
 from armid.recursion.symbols import FieldScalars, exact_number, length_symbols
 from armid.robot.elementary import Elementary
@@ -77,8 +77,9 @@ def regroup(*sources: ArmSource, base: BaseParameters | None = None) -> Regroupi
         UnsupportedClosedFormError: the rules do not cover this model (drives that move several joints, with their own
             inertia in the model); the numeric base parameters hold all the same.
     """
-    robot = sources[0].robot
     base = structural_base(*sources) if base is None else base
+    sources = tuple(meant_source(source) for source in sources)
+    robot = sources[0].robot
     scalars = FieldScalars(length_symbols(robot))
     vectors: dict[int, Vector] = {}
     draws = [_null_spaces(sources, lengths) for lengths in _random_lengths(scalars.lengths)]

@@ -6,6 +6,7 @@ All are written so that smaller is better. With G = A^T A / N and its eigenvalue
     log-det            -1/(2 r) log det G, the criterion D
     smallest           -log of the smallest singular value, the criterion E, likewise smoothed
     worst-deviation    log of the largest relative standard deviation of a parameter, likewise smoothed
+    deviations         mean log of the standard deviations of the parameters: their geometric mean, whatever their units
 
 Plain largest and smallest eigenvalues have kinks wherever two of them meet, which is where an optimiser drives them.
 """
@@ -27,6 +28,7 @@ class SmoothCriterion(StrEnum):
     LOG_DET = "log-det"
     SMALLEST = "smallest"
     WORST_DEVIATION = "worst-deviation"
+    DEVIATIONS = "deviations"
 
 
 FLOOR = 1e-13
@@ -41,15 +43,17 @@ class Merit:
         criterion: which one.
         power: p of the smoothing; 2-norm condition number in the limit of large p.
         scale: magnitude of each parameter, for relative deviations, shape [r].
+        known: what is known already, in the units of G, shape [r, r]; None for nothing.
     """
 
     criterion: SmoothCriterion = SmoothCriterion.CONDITION
     power: float = 8.0
     scale: FloatArray | None = None
+    known: FloatArray | None = None
 
     def __call__(self, G: FloatArray) -> tuple[float, FloatArray]:
         """Value and derivative by G (symmetric), shape [r, r]."""
-        w, V = np.linalg.eigh(G)
+        w, V = np.linalg.eigh(G if self.known is None else G + self.known)
         w = np.maximum(w, FLOOR * w[-1])
         match self.criterion:
             case SmoothCriterion.CONDITION:
@@ -60,11 +64,13 @@ class Merit:
                 value, slope = -0.5 * float(np.log(w).mean()), -0.5 / (len(w) * w)
             case SmoothCriterion.WORST_DEVIATION:
                 return _worst_deviation(w, V, self.power, self.scale)
+            case SmoothCriterion.DEVIATIONS:
+                return _mean_log_deviation(w, V)
         return value, (V * slope) @ V.T
 
     def values(self, G: FloatArray) -> FloatArray:
         """Values alone of many matrices at once, shape [k, r, r] -> [k]; for trying exchanges."""
-        if self.criterion is SmoothCriterion.WORST_DEVIATION:
+        if self.known is not None or self.criterion in (SmoothCriterion.WORST_DEVIATION, SmoothCriterion.DEVIATIONS):
             return np.array([self(one)[0] for one in G])
         w = np.linalg.eigvalsh(G)
         w = np.maximum(w, FLOOR * w[:, -1:])
@@ -103,6 +109,13 @@ def _worst_deviation(w: FloatArray, V: FloatArray, power: float, scale: FloatArr
     by_relative = 0.5 * shares / (relative * shares.sum())
     by_diagonal = by_relative / (np.ones(len(w)) if scale is None else scale**2)
     return value, -(inverse * by_diagonal) @ inverse
+
+
+def _mean_log_deviation(w: FloatArray, V: FloatArray) -> tuple[float, FloatArray]:
+    """Mean of log sqrt((G^-1)_ii), and its derivative by G. Units, and the size of a parameter, only add a constant."""
+    inverse = (V / w) @ V.T
+    variance = np.diag(inverse)
+    return 0.5 * float(np.log(variance).mean()), -(inverse / variance) @ inverse / (2 * len(w))
 
 
 def gram_condition_number(G: FloatArray) -> float:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -13,6 +15,10 @@ from armid.identifiability.errors import NothingIdentifiableError
 from armid.identifiability.rank import STRUCTURAL_TOLERANCE, checked_tolerance, decide_rank, scaled_columns
 from armid.kernels.evaluate import reference_rows
 from armid.kernels.source import RowSource
+from armid.robot.exact_angles import meant_robot
+from armid.robot.robot import Robot
+
+Source = TypeVar("Source", bound=RowSource)
 
 SEED = 20
 """Of the random samples. Any other gives the same answer; a fixed one makes it repeatable to the last bit."""
@@ -59,6 +65,16 @@ def structural_base(
     return structure(*sources, tolerance=tolerance, what=what, seed=seed).base
 
 
+def meant_source(source: Source) -> Source:
+    """The source with rounded right angles of its arm made exact: rank that exists only through rounding is none."""
+    robot: object = getattr(source, "robot", None)
+    meant = meant_robot(robot) if isinstance(robot, Robot) else robot
+    if meant is robot:
+        return source
+    changed: Source = replace(cast(Any, source), robot=meant)
+    return changed
+
+
 def structure(
     *sources: RowSource, tolerance: float = STRUCTURAL_TOLERANCE, what: str = "the measured quantity", seed: int = SEED
 ) -> Structure:
@@ -70,13 +86,13 @@ def structure(
     if not columns:
         raise NothingIdentifiableError(what, ())
     blocks: dict[str, list[FloatArray]] = {}
-    for k, source in enumerate(sources):
+    for k, source in enumerate(meant_source(one) for one in sources):
         A = structural_rows(source, seed=seed + k)
         for c, channel in enumerate(source.channels):
             blocks.setdefault(channel, []).append(A[:, c])
-    channels = {name: compressed(np.vstack(parts)) for name, parts in blocks.items()}
+    channels = {name: _compressed_channel(np.vstack(parts)) for name, parts in blocks.items()}
     why = "tolerance tied to double precision (random samples)"
-    stacked = np.vstack(list(channels.values()))
+    stacked = _stacked(channels, blocks)
     base = base_parameters(stacked, parameters=columns, tolerance=tolerance, why=why, what=what)
     # A channel that sees nothing holds round-off: what counts as zero is decided by the largest column of all channels.
     largest = float(np.linalg.norm(stacked, axis=0).max())
@@ -85,3 +101,30 @@ def structure(
         for name, A in channels.items()
     }
     return Structure(base, ranks)
+
+
+_MANY_COLUMNS = 400
+"""Parameters of some thirty joints: from here on channels are thinned before they are put together, which costs time that grows
+with the fourth power of the number of joints and tells nothing new."""
+
+_SAMPLES_PER_COLUMN = 3
+"""Rows for each parameter that many channels together keep when they are thinned."""
+
+
+def _compressed_channel(A: FloatArray) -> FloatArray:
+    """A triangular factor of one channel; of a long arm without the columns that the channel does not see at all."""
+    if A.shape[1] <= _MANY_COLUMNS:
+        return compressed(A)
+    seen = A.any(axis=0)
+    out = np.zeros((min(len(A), int(seen.sum())), A.shape[1]))
+    out[:, seen] = compressed(A[:, seen])[: len(out)]
+    return out
+
+
+def _stacked(channels: Mapping[str, FloatArray], blocks: Mapping[str, Sequence[FloatArray]]) -> FloatArray:
+    """All channels together: their factors, or of a long arm enough of their rows."""
+    p = next(iter(channels.values())).shape[1]
+    if p <= _MANY_COLUMNS:
+        return np.vstack(list(channels.values()))
+    each = -(-_SAMPLES_PER_COLUMN * (p + 20) // len(channels))
+    return np.vstack([part[:each] for parts in blocks.values() for part in parts])

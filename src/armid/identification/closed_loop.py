@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.consistency.consistent import Consistency
-from armid.consistency.prior import Prior
-from armid.consistency.regularisers import PullBack
 from armid.errors import ShapeError
 from armid.estimation.recording import averaged_sign, torque_source, with_torque_source
 from armid.estimation.run import Run
@@ -19,8 +16,6 @@ from armid.information.status import EstimationError, Status
 from armid.kernels.evaluate import CompiledRows, compiled_rows
 from armid.parameters.effects import TorqueSide
 
-_NEAR = 1e3
-"""How many times more a base value counts than the pull towards the prior bodies, in units of the prior."""
 _LONGEST_STEP = 0.25
 """Integration step in units of one over the controller's angular frequency: stable, and accurate to a few per cent of the lag."""
 _FARTHEST = 1.0
@@ -100,17 +95,33 @@ class ClosedLoop:
         return out
 
 
-def nearest_bodies(base: BaseParameters, prior: Prior) -> Callable[[FloatArray], FloatArray]:
-    """From base values to the standard parameters of possible bodies nearest to them, in units of the prior's base values."""
-    P = np.asarray(base.projection)
-    size = np.maximum(np.abs(P) @ np.abs(prior.values), 1e-3)
+class RealLoop:
+    """Noise-free inputs of the runs from simulating the recorded loop itself; `InstrumentalVariables.fit` takes it as `simulate`.
 
-    def nearest(values: FloatArray) -> FloatArray:
-        root = np.diag(_NEAR / size)
-        solution, scale = Consistency(PullBack(1.0)).solve(root @ P, root @ values, prior, 0.0)
-        return solution.v[: len(scale)] * scale
+    Args:
+        positions: from base values to the positions of every recording.
+        conditioned: from these to (q, qd, qdd) by run.
+    """
 
-    return nearest
+    def __init__(
+        self,
+        positions: Callable[[FloatArray], list[FloatArray]],
+        conditioned: Callable[[Sequence[FloatArray]], dict[str, FloatArray]],
+    ) -> None:
+        self._positions, self._conditioned = positions, conditioned
+        self._last: tuple[bytes, dict[str, FloatArray]] = (b"", {})
+
+    def __call__(self, values: FloatArray, run: Run) -> FloatArray:
+        """Simulated inputs of a run, shape of `run.inputs`."""
+        key = np.asarray(values, dtype=np.float64).tobytes()
+        if self._last[0] != key:
+            self._last = (key, self._conditioned(self._positions(values)))
+        n = torque_source([run]).robot.n_joints
+        out = np.array(run.inputs)
+        out[:, : 3 * n] = self._last[1][run.name]
+        if out.shape[1] > 3 * n:
+            out[:, 3 * n :] = averaged_sign(out[:, n : 2 * n], out[:, 2 * n : 3 * n], run.rate)
+        return out
 
 
 def _interpolated(command: FloatArray, substeps: int) -> FloatArray:

@@ -11,6 +11,7 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.consistency.certificates import certify
 from armid.consistency.possible import REGULARISERS, PossibleBodies
+from armid.consistency.within_links import within_links
 from armid.errors import InputError
 from armid.estimation.covariance import Earlier, bread
 from armid.estimation.estimate import Estimate, identification_notes
@@ -18,6 +19,7 @@ from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.torque_error import JointErrors, TorqueErrors
 from armid.identifiability.base import BaseParameters, base_parameters
 from armid.identification.comparison import Comparison
+from armid.identification.evidence import Evidence
 from armid.identification.fit import (
     PRACTICAL_RANK,
     condition_numbers,
@@ -27,6 +29,7 @@ from armid.identification.fit import (
 )
 from armid.identification.gate import judge
 from armid.identification.metrics import NOMINAL, RIGID, has_masses, nominal_models
+from armid.identification.plausibility import plausibility_checks
 from armid.identification.provenance import check_new
 from armid.identification.records import Sensitivity, result_provenance
 from armid.identification.result import Result
@@ -56,11 +59,10 @@ def combined(first: Result, second: Result) -> Result:
     information = first.information + second.information
     base, structural = _common_base(first, second, information)
     estimate = _summed_estimate(first, second, information, base)
-    consistent = _same_way(first).fit(
-        effective_information(information, estimate),
-        first.consistent.units,
-        consistent_prior(first.described, information.parameters, information, estimate),
-    )
+    rows = effective_information(information, estimate)
+    prior = consistent_prior(first.described, information.parameters, information, estimate)
+    consistent = _same_way(first).fit(rows, first.consistent.units, prior)
+    consistent = within_links(first.described, consistent, rows, _same_way(first))
     held_out = _fresh_held_out(first, second)
     known = nominal_models(first.described, information.parameters)
     joints, raw, nominal = (
@@ -70,17 +72,18 @@ def combined(first: Result, second: Result) -> Result:
     relative["held_out"] = nan if held_out is None else relative_error(held_out, consistent.values)
     cost = {j.name: j.train.rmse / max(r.train.rmse, 1e-300) - 1.0 for j, r in zip(joints, raw, strict=True)}
     certificates = certify(first.described, consistent, estimate, cost, seed=first.provenance.seed or 0)
+    evidence = Evidence(
+        structural_rank=len(structural),
+        against_nominal=_beside_nominal(held_out, consistent.values, known) if has_masses(first.described) else (),
+    )
     checks = judge(
         estimate,
         consistent,
         certificates,
         joints,
         raw,
-        structural_rank=len(structural),
         relative_error=relative,
-        against_nominal=_beside_nominal(held_out, consistent.values, known) if has_masses(first.described) else (),
-        gravity_error={},
-        log_notes=(),
+        evidence=evidence,
     )
     number, scaled = condition_numbers(information, structural)
     return Result(
@@ -97,8 +100,15 @@ def combined(first: Result, second: Result) -> Result:
         condition_number_scaled=scaled,
         information=information,
         held_out_information=held_out,
-        checks=(*checks, *_kept_checks(first), *_kept_checks(second)),
+        evidence=evidence,
+        checks=(
+            *checks,
+            *plausibility_checks(first.described, consistent),
+            *_kept_checks(first),
+            *_kept_checks(second),
+        ),
         gains=first.gains,
+        imperfections=first.imperfections or second.imperfections,
         conditioning=replace(
             first.conditioning,
             samples_train=first.conditioning.samples_train + second.conditioning.samples_train,
@@ -163,6 +173,7 @@ def _conditioning_notes(first: Result, second: Result) -> tuple[Note, ...]:
         for word, a, b in (
             ("cut-off", mine.torque_cutoff_hz, theirs.torque_cutoff_hz),
             ("presliding", mine.presliding, theirs.presliding),
+            ("friction_width", mine.friction_width, theirs.friction_width),
             ("velocity", mine.velocity, theirs.velocity),
         )
         if a != b
@@ -215,6 +226,7 @@ def _fresh_held_out(first: Result, second: Result) -> Information | None:
 
 def joint_errors(train: Information, held_out: Information | None, standard: FloatArray) -> tuple[JointErrors, ...]:
     """Errors per channel from factors; those against raw torque and over its range are not in them."""
+    train, held_out = train.pooled(), None if held_out is None else held_out.pooled()
     tested = {} if held_out is None else {c.name: _errors(held_out, c.name, standard) for c in held_out.channels}
     return tuple(
         JointErrors(c.name, _errors(train, c.name, standard), tested.get(c.name, TorqueErrors()))

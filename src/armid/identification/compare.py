@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from math import hypot, isfinite, nan
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from math import hypot, isfinite, nan, sqrt
 from pathlib import Path
 from typing import Any, ClassVar
 
 from armid.documents import write_json
 from armid.errors import InputError
-from armid.estimation.estimate import Estimate
+from armid.estimation.estimate import NORMAL_95, Estimate
 from armid.identification.result import Result, load_result
+from armid.identification.same_arm import check_same_arm
 from armid.identification.thresholds import FAR_APART
 from armid.notes import Note, Severity
 from armid.outcome import Check, InputFile, Outcome, Provenance
 from armid.page import Cell, Table
+from armid.parameters.inertial import InertialIndex
+from armid.parameters.space import named_parameter
 
 _SAME_COEFFICIENT = 1e-6
 """Relative difference up to which two coefficients of a combination are the same (a calibrated arm moves them a little)."""
@@ -36,6 +39,73 @@ class Agreement:
     values: tuple[float, ...]
     standard_deviations: tuple[float, ...]
     differences: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scores:
+    """Differences of one class of parameters between two results, in standard deviations of the difference.
+
+    Args:
+        kind: class of the parameters; `all` for all of them.
+        count: of parameters compared.
+        beyond: share of them further apart than 1.96; chance alone gives 5 %.
+        root_mean_square: of the differences; 1 when intervals are as wide as they should be.
+        largest: absolute difference.
+        parameter: whose it is.
+    """
+
+    kind: str
+    count: int
+    beyond: float
+    root_mean_square: float
+    largest: float
+    parameter: str
+
+
+ALL = "all"
+"""Of a table of scores: all classes together."""
+
+
+def parameter_class(name: str) -> str:
+    """Word for what a base parameter leads with: mass, first moment, inertia, or the quantity of a drive."""
+    parameter = named_parameter(name)
+    match parameter.component:
+        case None:
+            return parameter.quantity.removeprefix("motor_").replace("_", " ")
+        case InertialIndex.MASS:
+            return "mass"
+        case InertialIndex.MX | InertialIndex.MY | InertialIndex.MZ:
+            return "first moment"
+        case _:
+            return "inertia"
+
+
+def scores(differences: Mapping[str, float]) -> tuple[Scores, ...]:
+    """The table of differences by class of parameter, all of them last.
+
+    Args:
+        differences: by parameter, in standard deviations; those that are not finite are left out.
+    """
+    found: dict[str, dict[str, float]] = {}
+    for name, z in differences.items():
+        if isfinite(z):
+            found.setdefault(parameter_class(name), {})[name] = abs(z)
+    if not found:
+        return ()
+    everything = {name: z for group in found.values() for name, z in group.items()}
+    return tuple(_scores_of(kind, group) for kind, group in (*found.items(), (ALL, everything)))
+
+
+def _scores_of(kind: str, sizes: Mapping[str, float]) -> Scores:
+    far = max(sizes, key=lambda name: sizes[name])
+    return Scores(
+        kind=kind,
+        count=len(sizes),
+        beyond=sum(z > NORMAL_95 for z in sizes.values()) / len(sizes),
+        root_mean_square=sqrt(sum(z * z for z in sizes.values()) / len(sizes)),
+        largest=sizes[far],
+        parameter=far,
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -65,8 +135,13 @@ class ResultComparison(Outcome):
         """Of all parameters and results, in standard deviations; None when nothing could be compared."""
         return max((abs(d) for row in self.rows for d in row.differences if isfinite(d)), default=None)
 
+    def scores(self, k: int) -> tuple[Scores, ...]:
+        """How far result k is from the first, by class of parameter."""
+        return scores({row.name: row.differences[k] for row in self.rows})
+
     def as_dict(self) -> dict[str, Any]:
         return {
+            "scores": {name: [asdict(s) for s in self.scores(k)] for k, name in enumerate(self.names) if k},
             "results": [
                 {"name": n, "verdict": r.verdict, "relative_error_held_out": r.relative_error.get("held_out")}
                 for n, r in zip(self.names, self.results, strict=True)
@@ -96,7 +171,22 @@ class ResultComparison(Outcome):
             error = f"{100 * result.relative_error.get('held_out', nan):.2f} %"
             rows.append((name, str(result.verdict), error, len(result.estimate), apart))
         header = ("result", "verdict", "relative", "base parameters", "largest difference")
-        return (Table(header, tuple(rows), caption="held-out torque error"),)
+        return (
+            Table(header, tuple(rows), caption="held-out torque error"),
+            *(self._score_table(k) for k in range(1, len(self.results))),
+        )
+
+    def _score_table(self, k: int) -> Table:
+        """Differences from the first result by class of parameter."""
+        header = ("parameters", "count", "beyond 1.96", "root mean square", "largest", "of")
+        rows = tuple(
+            (s.kind, s.count, f"{100 * s.beyond:.0f} %", f"{s.root_mean_square:.2f}", f"{s.largest:.1f}", s.parameter)
+            for s in self.scores(k)
+        )
+        caption = (
+            f"{self.names[k]} against {self.names[0]}, in deviations of the difference; by chance 5 % lie beyond 1.96"
+        )
+        return Table(header, rows, caption=caption)
 
     def save(self, folder: str | Path) -> tuple[Path, ...]:
         """Writes `comparison.json` and the page."""
@@ -116,16 +206,10 @@ def compare(*results: str | Path | Result) -> ResultComparison:
         InputError: fewer than two, of different arms, or with nothing in common.
     """
     loaded = tuple(r if isinstance(r, Result) else load_result(r, traces=False) for r in results)
-    rows = agreement(loaded)
     names = _short_names(results)
-    joints = loaded[0].described.joint_names
     for name, other in zip(names, loaded, strict=True):
-        if other.described.joint_names != joints:
-            raise InputError(
-                name,
-                f"is about {other.described.name} with joints {', '.join(other.described.joint_names)}",
-                f"compare identifications of {loaded[0].described.name}",
-            )
+        check_same_arm(name, loaded[0].described, other.described)
+    rows = agreement(loaded)
     folders = [str(r) for r in results if not isinstance(r, Result)]
     return ResultComparison(
         names=tuple(names),

@@ -7,16 +7,22 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from armid.arrays import FloatArray
+from armid.consistency.aliases import alias_notes, with_weight_kept
 from armid.consistency.consistent import Consistency, ConsistentEstimate
+from armid.consistency.drive_scale import with_drive_scales
 from armid.consistency.prior import Prior, nominal_prior, scaled_to_data
+from armid.consistency.within_links import within_links
 from armid.errors import InputError
 from armid.estimation.covariance import Earlier, row_inflation
 from armid.estimation.estimate import Estimate, identification_notes, units_of
 from armid.estimation.recording import torque_source, with_torque_source
-from armid.estimation.run import Run, information_of
+from armid.estimation.reversals import classed_information
+from armid.estimation.run import Run
 from armid.identifiability.base import BaseParameters, base_parameters
 from armid.identifiability.structure import structural_base
 from armid.identification.gravity import GravityDirection
+from armid.identification.imperfections import Weighed
 from armid.identification.methods import Aids, free_estimate
 from armid.identification.settings import Identification
 from armid.identification.thresholds import PRACTICAL_RANK as PRACTICAL
@@ -129,6 +135,7 @@ def fitted(
     intended: BaseParameters | None = None,
     widen: Widen | None = None,
     aids: Aids | None = None,
+    beside: Weighed | None = None,
 ) -> Fit:
     """Free and consistent estimate of the training runs.
 
@@ -139,8 +146,9 @@ def fitted(
         structural, intended: see `usable_base`.
         widen: adds to the covariance what uncertain scales of friction bring.
         aids: what the method needs besides rows.
+        beside: imperfections that the runs were freed from: they widen intervals, and bodies are found together with them.
     """
-    information = information_of(runs)
+    information = classed_information(runs)
     names = information.parameters
     units = torque_source(runs).space.units
     earlier = _earlier_rows(settings, names)
@@ -150,14 +158,14 @@ def fitted(
         robot, runs, information, base, units_of(base, units), settings, aids or Aids(), earlier=earlier
     )
     estimate, deviations = (free.estimate, ()) if widen is None else widen(free.estimate)
-    consistent = settings.bodies.fit(
-        effective_information(free.information, estimate),
-        units,
-        consistent_prior(robot, names, free.information, estimate),
-    )
-    notes = (*estimate.notes, *identification_notes(estimate), *consistent.notes)
+    rows = effective_information(free.information, estimate) if beside is None else beside.marginal
+    if beside is not None and beside.widening.shape == estimate.covariance.shape:
+        estimate = estimate.with_covariance(estimate.covariance + beside.widening, estimate.covariance_kind)
+    prior = with_weight_kept(consistent_prior(robot, names, free.information, estimate), base)
+    consistent = within_links(robot, settings.bodies.fit(rows, units, prior), rows, settings.bodies)
+    notes = (*estimate.notes, *identification_notes(estimate), *alias_notes(base), *consistent.notes)
     return Fit(
-        rows=information,
+        rows=information.pooled(),
         information=every,
         structural=structural,
         estimate=estimate,
@@ -174,6 +182,20 @@ def effective_information(information: Information, estimate: Estimate) -> Infor
     """
     inflation = row_inflation(information, estimate)
     return information.weighted({name: 1.0 / (sigma * inflation) for name, sigma in estimate.sigma.items()})
+
+
+def refitted(robot: Robot, information: Information, fit: Fit, settings: Identification) -> FloatArray:
+    """Parameters of possible bodies from other rows, weighted and counted as those of a fit were.
+
+    Args:
+        robot: as the rows have it.
+        information: of the rows.
+        fit: whose noise and correlation they share.
+        settings: see there.
+    """
+    prior = consistent_prior(robot, information.parameters, information, fit.estimate)
+    rows = effective_information(information, fit.estimate)
+    return settings.bodies.fit(rows, fit.consistent.units, prior).values
 
 
 def _earlier_rows(settings: Identification, names: tuple[str, ...]) -> Earlier | None:
@@ -193,7 +215,8 @@ def _earlier_rows(settings: Identification, names: tuple[str, ...]) -> Earlier |
 def consistent_prior(robot: Robot, names: tuple[str, ...], information: Information, estimate: Estimate) -> Prior:
     """The description's bodies, or stand-ins scaled to the torque."""
     weights = {name: 1.0 / sigma for name, sigma in estimate.sigma.items()}
-    return scaled_to_data(nominal_prior(robot, names), information.weighted(weights))
+    rows = information.weighted(weights)
+    return with_drive_scales(scaled_to_data(nominal_prior(robot, names), rows), rows)
 
 
 def condition_numbers(information: Information, structural: BaseParameters) -> tuple[float, float]:

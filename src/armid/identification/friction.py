@@ -70,9 +70,9 @@ class FrictionSearch:
         tolerance: relative change of a scale, or of the load torque, that counts as settled.
     """
 
-    candidates: int = 10
+    candidates: int = 12
     fastest: float = 1.5
-    slowest: float = 0.01
+    slowest: float = 0.002
     iterations: int = 15
     tolerance: float = 1e-3
 

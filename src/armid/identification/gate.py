@@ -3,40 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import isfinite, isnan
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from armid.consistency.certificates import Certificates
 from armid.consistency.consistent import ConsistentEstimate
-from armid.estimation.estimate import Estimate
+from armid.estimation.estimate import NORMAL_95, Estimate
 from armid.estimation.torque_error import JointErrors
 from armid.identification.comparison import TOLERATED, Comparison, stacked
+from armid.identification.evidence import Evidence
+from armid.identification.faults import Answer, Fault
+from armid.identification.held_out import held_out_checks
+from armid.identification.sensors import Imperfections
 from armid.identification.thresholds import (
     CONSISTENCY_COST,
-    GROWTH,
+    IMPLAUSIBLE,
     MARGIN,
-    NEGLIGIBLE,
     NOTED_COST,
-    RELATIVE_ERROR,
     REVERSED,
     SETTLING,
-    UNEXPLAINED,
 )
 from armid.information.status import Status
 from armid.notes import Note, Severity
 from armid.outcome import Check
 from armid.parameters.inertial import pseudo_inertia
+from armid.rows.imperfections import Family
 
-LARGEST_RELATIVE_ERROR = RELATIVE_ERROR.value
-_NO_BETTER_THAN_ZERO = UNEXPLAINED.value
-LARGEST_GROWTH = GROWTH.value
-_NEGLIGIBLE_ERROR = NEGLIGIBLE.value
+if TYPE_CHECKING:
+    from armid.identification.result import Result
+
 LARGEST_CONSISTENCY_COST = CONSISTENCY_COST.value
 _NOTABLE_CONSISTENCY_COST = NOTED_COST.value
 REVERSED_IS_BETTER = REVERSED.value
 _SMALLEST_MARGIN = MARGIN.value
 _SETTLING_DELAY = SETTLING.value
+
+_SENSORS = (Family.GAIN, Family.ZERO, Family.SCALE, Family.CLOCK)
+"""Imperfections that are the sensor's own, whatever the friction."""
 
 _UNSETTLED = ("torque-lag",)
 """Warnings of logs after which nobody knows what was measured: with torque late against the motion inertia passes for friction,
@@ -50,39 +56,29 @@ def judge(
     joints: Sequence[JointErrors],
     joints_raw: Sequence[JointErrors],
     *,
-    structural_rank: int,
     relative_error: Mapping[str, float],
-    against_nominal: Sequence[Comparison],
-    gravity_error: Mapping[str, float],
-    log_notes: Sequence[Note],
-    torque_delay: float = 0.0,
-    against_constant: Sequence[Comparison] = (),
+    evidence: Evidence,
 ) -> tuple[Check, ...]:
-    """All conditions with their outcome.
+    """All conditions with their outcome; from stored figures as from fresh ones.
 
     Args:
         estimate: unconstrained.
         consistent: possible bodies.
         certificates: of the consistent estimate.
         joints, joints_raw: errors of the consistent and of the unconstrained estimate.
-        structural_rank: base parameters a perfect motion would determine.
         relative_error: stacked, `train` and `held_out`, of the consistent estimate.
-        against_nominal: held-out error beside that of the description's own parameters, per joint; empty when it has none.
-        gravity_error: consistent error by hypothesis (`as described`, `reversed`).
-        log_notes: what health checks said.
-        torque_delay: taken out of the logs [s].
-        against_constant: held-out error beside that of each joint's mean training torque; empty when not compared.
+        evidence: everything else.
     """
     return (
-        _rank_check(estimate, structural_rank),
+        _rank_check(estimate, evidence.structural_rank),
         *_convergence_checks(estimate),
-        *held_out_checks(joints, relative_error),
-        *constant_checks(against_constant),
-        *nominal_checks(against_nominal),
+        *held_out_checks(joints, relative_error, evidence),
+        *constant_checks(evidence.against_constant),
+        *nominal_checks(evidence.against_nominal),
         interval_check(estimate, consistent),
         *physical_checks(consistent, certificates, joints, joints_raw),
-        *_gravity_checks(gravity_error),
-        *log_checks(log_notes, torque_delay=torque_delay),
+        *_gravity_checks(evidence.gravity_error),
+        *log_checks(evidence.log_notes, torque_delay=evidence.torque_delay),
     )
 
 
@@ -100,59 +96,6 @@ def _convergence_checks(estimate: Estimate) -> tuple[Check, ...]:
     return (
         Check(code="convergence", passed=False, value=estimate.iterations, limit=0.0, message=estimate.status.message),
     )
-
-
-def held_out_checks(joints: Sequence[JointErrors], relative_error: Mapping[str, float]) -> tuple[Check, ...]:
-    """Torque the fit never saw."""
-    error = relative_error.get("held_out", float("nan"))
-    if isnan(error):
-        return (
-            Check(
-                code="held-out",
-                passed=False,
-                value=error,
-                limit=LARGEST_RELATIVE_ERROR,
-                message="no held-out motion: nothing shows that it predicts; validate it",
-            ),
-        )
-    text = f"held-out torque error {100 * error:.1f} % of the torque (limit {100 * LARGEST_RELATIVE_ERROR:.0f} %)"
-    out = [
-        Check(
-            code="held-out",
-            passed=error <= LARGEST_RELATIVE_ERROR,
-            value=error,
-            limit=LARGEST_RELATIVE_ERROR,
-            message=text,
-        )
-    ]
-    for joint in joints:
-        relative, growth = joint.held_out.relative, joint.held_out.rmse / max(joint.train.rmse, 1e-300)
-        if not relative < _NO_BETTER_THAN_ZERO:
-            text = f"{joint.name}: held-out error {100 * relative:.0f} % of its torque, no better than predicting zero"
-            out.append(
-                Check(
-                    code="joint-unexplained",
-                    passed=False,
-                    value=relative,
-                    limit=_NO_BETTER_THAN_ZERO,
-                    message=text,
-                    subject=joint.name,
-                )
-            )
-        if not (growth <= LARGEST_GROWTH or relative <= _NEGLIGIBLE_ERROR):
-            text = f"{joint.name}: held-out error {growth:.1f} times the training error; the motion was memorised"
-            text += ", record a richer one"
-            out.append(
-                Check(
-                    code="joint-overfitted",
-                    passed=False,
-                    value=growth,
-                    limit=LARGEST_GROWTH,
-                    message=text,
-                    subject=joint.name,
-                )
-            )
-    return tuple(out)
 
 
 def constant_checks(comparisons: Sequence[Comparison]) -> tuple[Check, ...]:
@@ -179,7 +122,9 @@ def nominal_checks(comparisons: Sequence[Comparison]) -> tuple[Check, ...]:
         return ()
     mine, theirs = stacked(comparisons)
     worse = [c for c in comparisons if c.worse]
-    text = f"held-out error {_ratio_text(mine, theirs)} that of the description's own parameters, and no joint is worse"
+    larger = [c.name for c in comparisons if c.rmse > c.rmse_other]
+    text = f"held-out error {_ratio_text(mine, theirs)} that of the description's own parameters, and "
+    text += f"larger on {', '.join(larger)}, though not beyond chance and a tenth" if larger else "no joint is worse"
     if not worse:
         return (Check(code="not-worse-than-nominal", passed=True, value=mine, limit=TOLERATED * theirs, message=text),)
     return tuple(
@@ -221,6 +166,11 @@ def interval_check(estimate: Estimate, consistent: ConsistentEstimate) -> Check:
     return Check(code="finite-intervals", passed=not missing, value=len(missing), limit=0.0, message=text)
 
 
+def _eigenvalues(consistent: ConsistentEstimate) -> tuple[float, ...]:
+    """Smallest pseudo-inertia eigenvalue of every body, from its parameters."""
+    return tuple(float(np.linalg.eigvalsh(pseudo_inertia(body.of(consistent.values)))[0]) for body in consistent.bodies)
+
+
 def margins(consistent: ConsistentEstimate) -> dict[str, float]:
     """Smallest over largest eigenvalue of every body's pseudo-inertia."""
     out = {}
@@ -237,8 +187,8 @@ def physical_checks(
     joints_raw: Sequence[JointErrors],
 ) -> tuple[Check, ...]:
     """Possible bodies with a margin, and what they cost in torque."""
-    smallest = min(certificates.pseudo_inertia.values(), default=float("inf"))
     margin = margins(consistent)
+    smallest = min((*certificates.pseudo_inertia.values(), *_eigenvalues(consistent)), default=float("inf"))
     owner = min(margin, key=margin.__getitem__, default="")
     least = margin.get(owner, float("inf"))
     out = [
@@ -252,7 +202,7 @@ def physical_checks(
         ),
         Check(
             code="physical",
-            passed=certificates.physical,
+            passed=certificates.physical and smallest > 0.0,
             value=smallest,
             limit=0.0,
             message=f"smallest pseudo-inertia eigenvalue {smallest:.2g}, of M(q) {certificates.mass_matrix:.2g} sampled, "
@@ -342,3 +292,76 @@ def log_checks(notes: Sequence[Note], *, torque_delay: float = 0.0) -> tuple[Che
         for note in notes
         if note.severity is Severity.ERROR or (note.code in _UNSETTLED and abs(torque_delay) < _SETTLING_DELAY)
     )
+
+
+def fault_checks(faults: Sequence[Fault]) -> tuple[Check, ...]:
+    """One failure for every fault that was found, is too large to be used, and was not corrected."""
+    return tuple(
+        Check(
+            code="fault",
+            passed=False,
+            value=fault.estimate,
+            limit=fault.tolerance,
+            message=fault.sentence + (f"; undo it in the mapping: {fault.words}" if fault.words else ""),
+            subject=fault.joint or "",
+        )
+        for fault in faults
+        if fault.answer is Answer.FOUND and fault.large and not fault.corrected
+    )
+
+
+def sensor_checks(found: Imperfections | None) -> tuple[Check, ...]:
+    """One failure for every sensor that the model had to correct beyond what is plausible, and beyond doubt.
+
+    Delays are not among them: they stand in for what filters leave at reversals.
+    """
+    return tuple(
+        Check(
+            code="implausible-sensor",
+            passed=False,
+            value=abs(sized.value) / sized.item.tolerance,
+            limit=IMPLAUSIBLE.value,
+            message=f"{sized.item.family.value} of {'all joints' if joint is None else found.joints[joint]}: the model needs "
+            f"{sized.value:+.3g} +- {sized.standard_deviation:.1g} {sized.item.unit}, "
+            f"{abs(sized.value) / sized.item.tolerance:.1f} times what is ordinary; check that sensor, or say so in the mapping",
+            subject="" if joint is None else found.joints[joint],
+        )
+        for sized in (() if found is None else found.sizes)
+        for joint in (sized.item.joint,)
+        if found is not None
+        and sized.item.family in _SENSORS
+        and abs(sized.value) > max(IMPLAUSIBLE.value * sized.item.tolerance, NORMAL_95 * sized.standard_deviation)
+    )
+
+
+def with_suspects(result: Result, faults: Sequence[Fault]) -> Result:
+    """The result with further answers to what could be wrong, and judged by them."""
+    return replace(result, suspects=(*result.suspects, *faults), checks=(*result.checks, *fault_checks(faults)))
+
+
+def checks_of(result: Result) -> tuple[Check, ...]:
+    """The conditions of a result judged again from its own figures.
+
+    A condition that failed when the result was made stays failed, whatever the figures say now. Conditions that no figure decides
+    (whether a shape of friction pays) stay as they are. Without figures to judge by, only what failed is left: not trusted.
+    """
+    if result.evidence is None:
+        return tuple(check for check in result.checks if not check.passed)
+    fresh = judge(
+        result.estimate,
+        result.consistent,
+        result.certificates,
+        result.joints,
+        result.joints_raw,
+        relative_error=result.relative_error,
+        evidence=result.evidence,
+    )
+    fresh = (*fresh, *fault_checks(result.suspects), *sensor_checks(result.imperfections))
+    codes = {check.code for check in fresh}
+    failing = {(check.code, check.subject) for check in fresh if not check.passed}
+    kept = (
+        check
+        for check in result.checks
+        if (check.code not in codes if check.passed else (check.code, check.subject) not in failing)
+    )
+    return (*fresh, *kept)

@@ -7,15 +7,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypedDict
 
+from armid.closed_loop.controller import JointController, read_controller
 from armid.consistency.bounds import Bounds
 from armid.consistency.bounds_file import read_bounds
 from armid.consistency.geometry_bounds import GeometryBounds
 from armid.consistency.possible import REGULARISERS, Way
 from armid.errors import InputError, UnknownNameError
 from armid.estimation.essential import Rule
+from armid.identification.imperfections import ImperfectionTolerances, tolerances_of
 from armid.identification.pipeline import Progress, run_identification
 from armid.identification.prepare import payload_effects
 from armid.identification.result import Result, load_result
+from armid.identification.sensor_file import read_sensors
 from armid.identification.settings import PRIOR_WEIGHT, Identification, Method
 from armid.kinematics.correction import read_correction
 from armid.logs.conditioning import Conditioning, VelocitySource
@@ -62,6 +65,11 @@ class IdentifyWords(TypedDict, total=False):
     prior_weight: float
     bounds: str | Path | Bounds | None
     correction: str | Path | None
+    imperfections: str | ImperfectionTolerances
+    tolerance: str | Sequence[str]
+    correct: bool
+    sensors: str | Path | None
+    controller: str | Path | JointController | None
     sensitivity: bool
     accept: Sequence[str]
     options: ReadOptions | None
@@ -114,6 +122,11 @@ def identify(
     prior_weight: float = PRIOR_WEIGHT,
     bounds: str | Path | Bounds | None = None,
     correction: str | Path | None = None,
+    imperfections: str | ImperfectionTolerances = "all",
+    tolerance: str | Sequence[str] = (),
+    correct: bool = False,
+    sensors: str | Path | None = None,
+    controller: str | Path | JointController | None = None,
     sensitivity: bool = True,
     accept: Sequence[str] = (),
     options: ReadOptions | None = None,
@@ -146,6 +159,12 @@ def identify(
         prior_weight: of that pull, one over the squared relative doubt.
         bounds: what is known about the bodies: a file, the word `geometry`, or `Bounds`.
         correction: file of a kinematic calibration; the arm is identified with it.
+        imperfections: of sensors and friction that may enter the model beside the parameters: `all`, `none`, or families
+            with commas between them (gain, delay, zero, scale, clock, tilt, stribeck, ...).
+        tolerance: base tolerances of families, such as `gain=2%` or `zero=0.5deg,delay=2ms`.
+        sensors: sensor file of an earlier result of this arm; what it says is undone in every recording first.
+        correct: whether faults found in the recordings are undone, training and held-out alike; the result says which.
+        controller: of the recorded motion: a file (docs/formats.md), for `didim`, `cloe`, `ml` and `iv`.
         sensitivity: whether other cut-offs and leaving out each motion are tried.
         accept: codes of errors in the logs that were looked at and are accepted.
         options: what log files do not say themselves.
@@ -179,6 +198,11 @@ def identify(
         prior_weight=prior_weight,
         bounds=bounds,
         correction=correction,
+        imperfections=imperfections,
+        tolerance=tolerance,
+        correct=correct,
+        sensors=sensors,
+        controller=controller,
         sensitivity=sensitivity,
         accept=accept,
         options=options,
@@ -217,6 +241,11 @@ def request(
     prior_weight: float = PRIOR_WEIGHT,
     bounds: str | Path | Bounds | None = None,
     correction: str | Path | None = None,
+    imperfections: str | ImperfectionTolerances = "all",
+    tolerance: str | Sequence[str] = (),
+    correct: bool = False,
+    sensors: str | Path | None = None,
+    controller: str | Path | JointController | None = None,
     sensitivity: bool = True,
     accept: Sequence[str] = (),
     options: ReadOptions | None = None,
@@ -239,6 +268,8 @@ def request(
         consistency=consistency,
         regulariser=regulariser,
         prior_weight=prior_weight,
+        imperfections=tolerances_of(imperfections, tolerance),
+        correct=correct,
         sensitivity=sensitivity,
         seed=seed,
     )
@@ -248,7 +279,9 @@ def request(
         settings,
         effects=payload_effects(settings.effects, [*train, *held_out]),
         bounds=_bounds_of(bounds, arm),
+        sensors=None if sensors is None else read_sensors(sensors, arm),
         prior=load_result(prior) if isinstance(prior, str | Path) else prior,
+        controller=read_controller(controller, arm) if isinstance(controller, str | Path) else controller,
     )
     return Request(
         robot=arm,
@@ -271,6 +304,8 @@ def _settings_of(
     consistency: str | Way,
     regulariser: str,
     prior_weight: float,
+    imperfections: ImperfectionTolerances,
+    correct: bool,
     sensitivity: bool,
     seed: int,
 ) -> Identification:
@@ -293,6 +328,8 @@ def _settings_of(
         essential=None if essential is None else choice("rule for essential parameters", essential, Rule),
         regulariser=REGULARISERS[regulariser](prior_weight),
         way=choice("consistency", consistency, Way),
+        imperfections=imperfections,
+        correct=correct,
         sensitivity=sensitivity,
         seed=seed,
     )

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from armid.arrays import FloatArray
+from armid.closed_loop.bodies import nearest_bodies
+from armid.closed_loop.fit import LoopMethod
+from armid.consistency.consistent import honest_information
+from armid.consistency.drive_scale import torque_sizes, with_drive_scales
 from armid.consistency.prior import Prior, nominal_prior, scaled_to_data
 from armid.errors import InputError
 from armid.estimation.autoregression import fit_autoregression
@@ -16,12 +20,14 @@ from armid.estimation.estimate import Estimate
 from armid.estimation.instrumental import InstrumentalVariables
 from armid.estimation.least_squares import GaussianPrior, OrdinaryLeastSquares, TorqueError, WeightedLeastSquares
 from armid.estimation.noise import stretches_of
+from armid.estimation.recording import torque_source
 from armid.estimation.robust import Huber, Loss, RobustFit, RobustLeastSquares, Tukey
 from armid.estimation.run import Run, information_of, weighted_information
 from armid.estimation.runs import Runs, lengths_of
 from armid.estimation.total_least_squares import TotalLeastSquares, row_noise
 from armid.identifiability.base import BaseParameters
-from armid.identification.closed_loop import ClosedLoop, nearest_bodies
+from armid.identification.closed_loop import ClosedLoop, RealLoop
+from armid.identification.loop_methods import RawMotion, loop_estimate, raw_motions, simulated_positions
 from armid.identification.settings import Identification, Method
 from armid.information.information import Information
 from armid.logs.conditioning import Conditioning, VelocitySource, condition
@@ -34,6 +40,9 @@ from armid.robot.robot import Robot
 _AR_ORDER = 24
 """Highest order of autoregressions of residuals."""
 
+_SMALLEST_DOUBT = 1e-3
+"""Of the value that would explain all of the torque: doubt of a parameter that the description has at zero."""
+
 
 @dataclass(frozen=True, eq=False)
 class Aids:
@@ -42,10 +51,14 @@ class Aids:
     Args:
         commanded: (q, qd, qdd) that the controller asked for, by run, shape [n_samples, 3 n_joints].
         motion_noise: standard deviation of conditioned (q, qd, qdd), shape [3 n_joints]; empty when not known.
+        raw: recordings as the controller lived them; empty without one.
+        conditioned: positions of every recording at its own samples to (q, qd, qdd) by run, like the measured ones.
     """
 
     commanded: dict[str, FloatArray] = field(default_factory=dict)
     motion_noise: FloatArray = field(default_factory=lambda: np.empty(0))
+    raw: tuple[RawMotion, ...] = ()
+    conditioned: Callable[[Sequence[FloatArray]], dict[str, FloatArray]] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +75,13 @@ class Free:
 
 
 def aids_of(
-    robot: Robot, logs: Sequence[Recording], runs: Sequence[Run], conditioning: Conditioning, settings: Identification
+    robot: Robot,
+    logs: Sequence[Recording],
+    runs: Sequence[Run],
+    conditioning: Conditioning,
+    settings: Identification,
+    *,
+    torque: Channel = Channel.LINK_TORQUE,
 ) -> Aids:
     """The aids that the method of the settings needs.
 
@@ -72,6 +91,7 @@ def aids_of(
         runs: made of them.
         conditioning: as resolved.
         settings: with the method.
+        torque: channel that the rows explain.
 
     Raises:
         InputError: the logs do not hold what the method needs.
@@ -82,7 +102,23 @@ def aids_of(
         case Method.INSTRUMENTAL:
             if settings.effects.shapes:
                 raise InputError("--method iv", "with shapes of friction", "it simulates linear friction only")
-            return Aids(commanded=_commands_of(robot, logs, runs, conditioning))
+            commanded = _commands_of(robot, logs, runs, conditioning)
+            if settings.controller is None:
+                return Aids(commanded=commanded)
+            raw = raw_motions(logs, torque, settings.method)
+            return Aids(
+                commanded=commanded,
+                raw=raw,
+                conditioned=lambda positions: _conditioned_positions(robot, logs, runs, conditioning, positions),
+            )
+        case Method.DIDIM | Method.CLOE | Method.ML:
+            if settings.controller is None:
+                raise InputError(
+                    f"--method {settings.method}",
+                    "without --controller",
+                    "give the file of the controller (docs/formats.md); kp: unknown has its gains estimated",
+                )
+            return Aids(raw=raw_motions(logs, torque, settings.method))
         case Method.TOTAL:
             return Aids(motion_noise=_motion_noise_of(robot, logs, conditioning))
         case _:
@@ -104,10 +140,27 @@ def _commands_of(
             "no commanded positions; --method iv simulates the arm along them",
             "record what the controller asked for, or use another method",
         )
+    return _conditioned_positions(
+        robot, logs, runs, conditioning, [recording.log[Channel.COMMANDED_POSITION] for recording in logs]
+    )
+
+
+def _conditioned_positions(
+    robot: Robot,
+    logs: Sequence[Recording],
+    runs: Sequence[Run],
+    conditioning: Conditioning,
+    positions: Sequence[FloatArray],
+) -> dict[str, FloatArray]:
+    """Other positions at the samples of every recording, conditioned like the measured ones.
+
+    Raises:
+        InputError: they do not cover the motion.
+    """
     settings = replace(conditioning, velocity=VelocitySource.POSITION)
     parts = []
-    for log in (recording.log for recording in logs):
-        channels = dict(log.channels) | {Channel.POSITION: log[Channel.COMMANDED_POSITION]}
+    for log, position in zip((recording.log for recording in logs), positions, strict=True):
+        channels = dict(log.channels) | {Channel.POSITION: position}
         parts.append(condition(replace(log, channels=channels), robot, settings))
     whole = concatenated(parts)
     out, start = {}, 0
@@ -166,6 +219,11 @@ def free_estimate(
         estimate = WeightedLeastSquares().fit(every, base, units)
         named = replace(estimate, method=f"{estimate.method} with the rows of an earlier result")
         return Free(noise.apply(named, runs, information, earlier=earlier), every)
+    if settings.method is Method.WEIGHTED:
+        estimate = WeightedLeastSquares().fit(information, base, units)
+        return Free(noise.apply(estimate, runs, information), information)
+    # The others weigh rows in their own way: one noise per channel.
+    information = information.pooled()
     match settings.method:
         case Method.ORDINARY:
             return Free(ordinary(runs, information, base, units, noise), information)
@@ -181,10 +239,12 @@ def free_estimate(
             estimate = total(runs, information, base, units, noise, aids.motion_noise)
             return Free(estimate, _recentred(information, estimate.standard))
         case Method.INSTRUMENTAL:
-            return _instrumental(robot, runs, information, base, units, noise, aids.commanded)
+            return _instrumental(robot, runs, information, base, units, settings, aids)
+        case Method.DIDIM | Method.CLOE | Method.ML:
+            first = WeightedLeastSquares().fit(information, base, units)
+            return _in_loop(robot, runs, information, first, settings, aids)
         case _:
-            estimate = WeightedLeastSquares().fit(information, base, units)
-            return Free(noise.apply(estimate, runs, information), information)
+            raise AssertionError(settings.method)
 
 
 def _recentred(information: Information, standard: FloatArray) -> Information:
@@ -242,7 +302,8 @@ def _description_prior(robot: Robot, information: Information) -> Prior:
     """The description's bodies, stand-ins scaled to the torque where it has none."""
     prior = nominal_prior(robot, information.parameters)
     sigma = {c.name: max(float(np.sqrt(np.sum(c.factor[:, -1] ** 2) / c.count)), 1e-12) for c in information.channels}
-    return scaled_to_data(prior, information.weighted({name: 1.0 / s for name, s in sigma.items()}))
+    rows = information.weighted({name: 1.0 / s for name, s in sigma.items()})
+    return with_drive_scales(scaled_to_data(prior, rows), rows)
 
 
 def _nominal_belief(robot: Robot, information: Information, base: BaseParameters, weight: float) -> GaussianPrior:
@@ -250,7 +311,8 @@ def _nominal_belief(robot: Robot, information: Information, base: BaseParameters
     prior = _description_prior(robot, information)
     P = np.abs(base.projection)
     size = P @ np.where(prior.values != 0.0, np.abs(prior.values), prior.scale * np.array(_joint_columns(prior)))
-    doubt = np.maximum(size, 1e-3) / np.sqrt(weight)
+    smallest = _SMALLEST_DOUBT * torque_sizes(information)[base.independent]
+    doubt = np.maximum(size, smallest) / np.sqrt(weight)
     origin = f"nominal values, each doubted by {1.0 / np.sqrt(weight):.3g} times its size"
     return GaussianPrior.independent(base.values(prior.values), doubt, origin)
 
@@ -302,13 +364,17 @@ def _instrumental(
     information: Information,
     base: BaseParameters,
     units: tuple[str, ...],
-    noise: Covariance,
-    commanded: dict[str, FloatArray],
+    settings: Identification,
+    aids: Aids,
 ) -> Free:
     """Instruments from simulating the estimate along the commanded motion; the covariance is that of the instruments' rows."""
-    simulate = ClosedLoop(
-        base=base, commanded=commanded, bodies=nearest_bodies(base, _description_prior(robot, information))
-    )
+    noise, prior = settings.covariance, _description_prior(robot, information)
+    simulate: Callable[[FloatArray, Run], FloatArray]
+    if settings.controller is None or aids.conditioned is None:
+        simulate = ClosedLoop(base=base, commanded=aids.commanded, bodies=nearest_bodies(base, prior))
+    else:
+        positions = simulated_positions(torque_source(runs), base, aids.raw, settings.controller, prior)
+        simulate = RealLoop(positions, aids.conditioned)
     estimate = InstrumentalVariables().fit(runs, base, simulate, units)
     clean = []
     for run in runs:
@@ -319,6 +385,29 @@ def _instrumental(
     return Free(estimate.with_covariance(covariance.covariance, covariance.covariance_kind), rows)
 
 
+def _in_loop(
+    robot: Robot,
+    runs: Sequence[Run],
+    information: Information,
+    first: Estimate,
+    settings: Identification,
+    aids: Aids,
+) -> Free:
+    """The closed loop simulated with the values sought; its covariance is what the rows stand for."""
+    assert settings.controller is not None
+    estimate = loop_estimate(
+        torque_source(runs),
+        aids.raw,
+        settings.controller,
+        LoopMethod(settings.method.value),
+        first,
+        information,
+        _description_prior(robot, information),
+        seed=settings.seed,
+    )
+    return Free(estimate, honest_information(estimate))
+
+
 def _updated_estimate(
     runs: Sequence[Run], information: Information, base: BaseParameters, units: tuple[str, ...], belief: GaussianPrior
 ) -> Estimate:
@@ -327,7 +416,7 @@ def _updated_estimate(
     One factor stands for all channels: the mean number of samples per independent one, from autoregressions of the residuals.
     """
     first = WeightedLeastSquares().fit(information, base, units, prior=belief)
-    stretches = stretches_of(runs, first.standard)
+    stretches = stretches_of(runs, first.standard, first.sigma)
     lengths = [
         fit_autoregression([s.residuals[:, c] for s in stretches], max_order=_AR_ORDER).correlation_length()
         for c in range(len(runs[0].channels))

@@ -12,6 +12,7 @@ from armid.estimation.run import Run
 from armid.estimation.runs import lengths_of
 from armid.estimation.torque_error import ErrorSums
 from armid.identification.comparison import BLOCK_SECONDS, BlockSquares, Comparison, compared_blocks
+from armid.identification.motion import MotionSums, largest_speeds
 from armid.parameters.space import named_parameter
 from armid.robot.described import described_values
 from armid.robot.robot import Robot
@@ -55,11 +56,13 @@ class Predicted:
         sums: errors by model.
         blocks: squared errors over blocks of time by model.
         mean: measured torque per channel.
+        motion: of the consistent estimate, in motion and at rest; None when there were no runs.
     """
 
     sums: Mapping[str, ErrorSums]
     blocks: Mapping[str, BlockSquares]
     mean: FloatArray
+    motion: MotionSums | None = None
 
     def best_nominal(self) -> str:
         """The description at its best, with or without its friction."""
@@ -79,6 +82,7 @@ def predicted(
     constant: FloatArray | None = None,
     seconds: float = BLOCK_SECONDS,
     traces: Traces | None = None,
+    speeds: FloatArray | None = None,
 ) -> Predicted:
     """One pass over the runs.
 
@@ -88,12 +92,17 @@ def predicted(
         constant: torque per channel that a further model says at all times.
         seconds: length of the blocks that comparisons rest on.
         traces: kept along the way.
+        speeds: largest of every joint in the training motion [rad/s or m/s]; of these runs themselves when left out.
     """
     channels = runs[0].channels if len(runs) else ()
     names = (*models, *(() if constant is None else (CONSTANT,)))
     sums = {name: ErrorSums(channels) for name in names}
     blocks = {name: BlockSquares(channels, seconds) for name in names}
     total, count = np.zeros(len(channels)), 0
+    motion = None
+    if CONSISTENT in models and len(runs):
+        scale = largest_speeds(runs) if speeds is None or not len(speeds) else speeds
+        motion = MotionSums(channels, scale, models[CONSISTENT])
     for run in runs:
         residuals = {name: run.residuals(standard) for name, standard in models.items()}
         if constant is not None:
@@ -102,9 +111,11 @@ def predicted(
             sums[name].add(run, residual)
             blocks[name].add(run, residual)
         total, count = total + run.y.sum(axis=0), count + len(run)
+        if motion is not None:
+            motion.add(run, residuals[CONSISTENT])
         if traces is not None:
             traces.add(run, residuals)
-    return Predicted(sums, blocks, total / max(count, 1))
+    return Predicted(sums, blocks, total / max(count, 1), motion)
 
 
 class Traces:

@@ -16,14 +16,27 @@ from armid.estimation.covariance import row_inflation
 from armid.estimation.run import information_of
 from armid.estimation.runs import map_runs
 from armid.estimation.torque_error import JointErrors, paired
-from armid.identification.fit import Fit, condition_numbers, described_structure, fitted, gravity_errors, structure_of
+from armid.identifiability.base import BaseParameters
+from armid.identification.detection import detect, undone_faults
+from armid.identification.faults import Fault
+from armid.identification.figures import evidence_of, tested_notes
+from armid.identification.fit import (
+    Fit,
+    condition_numbers,
+    described_structure,
+    fitted,
+    gravity_errors,
+    refitted,
+    structure_of,
+    usable_base,
+)
 from armid.identification.gains import DriveGains
-from armid.identification.gate import judge
+from armid.identification.gate import checks_of, judge, with_suspects
 from armid.identification.gravity import GravityDirection, with_gravity
+from armid.identification.imperfections import Weighed, weighed
 from armid.identification.methods import Aids, aids_of
 from armid.identification.metrics import (
     CONSISTENT,
-    CONSTANT,
     FREE,
     NOMINAL,
     Predicted,
@@ -32,22 +45,26 @@ from armid.identification.metrics import (
     nominal_models,
     predicted,
 )
+from armid.identification.mistakes import mistakes
 from armid.identification.omitted import missing_rotors
+from armid.identification.plausibility import plausibility_checks
 from armid.identification.prepare import Data, drive_gains, in_torque_units, prepared
-from armid.identification.provenance import check_new, log_record, provenance
+from armid.identification.provenance import check_apart, check_new, log_record, provenance
 from armid.identification.records import FrictionShapes, Gain
 from armid.identification.result import Result
-from armid.identification.sensitivity import sensitivities
-from armid.identification.settings import Identification
+from armid.identification.sensitivity import cutoff_check, cutoff_moves, sensitivities, widened_by_cutoff
+from armid.identification.sensors import Imperfections, corrected_runs
+from armid.identification.settings import Identification, Method
 from armid.identification.shaping import friction_record, paying_check, shaped
 from armid.identification.thresholds import TOLERATED_RATIO, TURNED
 from armid.information.information import Information
-from armid.logs.conditioning import Conditioning
+from armid.logs.conditioning import Conditioning, VelocitySource
 from armid.logs.log import Channel, Log
 from armid.logs.recording import Recording, open_recording
 from armid.notes import Note, Severity
 from armid.parameters.effects import TorqueSide
 from armid.robot.robot import Robot
+from armid.rows.imperfections import Family
 from armid.threads import one_blas_thread
 
 __all__ = ["Identification", "Progress", "identify", "run_identification"]
@@ -82,6 +99,7 @@ def run_identification(
     started = time.perf_counter()
     learned, tested = ([recorded(log, robot) for log in logs] for logs in (train, held_out))
     records = [[log_record(log) for log in logs] for logs in (learned, tested)]
+    check_apart(*records)
     if settings.prior is not None:
         for part, what in zip(
             records, ("adding it would count it twice", "held out, it would be no test"), strict=True
@@ -103,21 +121,45 @@ def run_identification(
         robot, data = levelled(robot, data, settings)
     progress("estimating")
     friction: FrictionShapes | None = None
-    aids = aids_of(robot, learned, data.train, data.conditioning, settings)
+    suspects: tuple[Fault, ...] = ()
+    aids = aids_of(robot, learned, data.train, data.conditioning, settings, torque=measured)
     if settings.effects.shapes:
         data, fit, friction = _with_shapes(robot, data, settings, gains, progress, aids)
     else:
-        fit = fitted(robot, data.train, settings, structural=data.structural, intended=data.intended, aids=aids)
+        progress("imperfections")
+        if settings.sensors is not None:
+            data = _freed(data, settings.sensors)
+        data, suspects = suspected(robot, data, settings, gains)
+        data, beside = perfected(robot, data, settings, gains)
+        progress("estimating")
+        fit = fitted(
+            robot,
+            data.train,
+            settings,
+            structural=data.structural,
+            intended=data.intended,
+            aids=aids,
+            beside=beside,
+        )
     progress("judging")
     held = information_of(data.held_out) if len(data.held_out) else None
+    moves = cutoff_moves(robot, settings, data, fit, gains) if settings.sensitivity else ()
+    by_noise = fit.estimate
+    fit = replace(fit, estimate=widened_by_cutoff(by_noise, moves))
     result = judged(robot, data, fit, settings, gains, held)
+    progress("what could be wrong")
+    result = with_suspects(result, mistakes(robot, data.train, fit, settings))
+    result = replace(result, checks=(*result.checks, *cutoff_check(by_noise, moves)))
     if friction is not None:
         result = replace(result, friction=friction, checks=(*result.checks, *paying_check(friction)))
+    result = replace(result, suspects=(*result.suspects, *suspects))
     if settings.sensitivity:
-        result = replace(result, sensitivity=sensitivities(robot, settings, data, fit, gains, held))
+        deviations = by_noise.standard_deviations
+        result = replace(result, sensitivity=sensitivities(settings, data, fit, held, moves, deviations))
     usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return replace(
         result,
+        checks=checks_of(result),
         provenance=provenance(robot, records[0], records[1], settings),
         seconds=time.perf_counter() - started,
         peak_memory_mb=usage / (1024.0**2 if platform.system() == "Darwin" else 1024.0),
@@ -149,6 +191,72 @@ def _with_shapes(
     )
     fit = replace(fit, notes=(*fit.notes, *shaping.notes))
     return shaping.data, fit, friction_record(settings, shaping, fit, data, plain, fit.scale_deviations)
+
+
+def suspected(
+    robot: Robot, data: Data, settings: Identification, gains: DriveGains | None
+) -> tuple[Data, tuple[Fault, ...]]:
+    """What could be wrong with the recordings; with `correct` the runs are freed from what was found."""
+    base = _determined(data, settings)
+    if base is None or settings.prior is not None:
+        return data, ()
+    found = detect(
+        robot,
+        data.train,
+        data.held_out,
+        base,
+        recorded_velocity=data.conditioning.velocity is VelocitySource.MEASURED,
+        gains_known=gains is not None,
+        cutoff_hz=data.conditioning.torque_cutoff or data.conditioning.cutoff,
+    )
+    if not settings.correct or found.undone is None:
+        return data, found.faults
+    return _freed(data, found.undone), undone_faults(found.faults, found.undone)
+
+
+def perfected(
+    robot: Robot, data: Data, settings: Identification, gains: DriveGains | None
+) -> tuple[Data, Weighed | None]:
+    """Runs freed from the imperfections that the training motion shows, and what is known of these.
+
+    Those of an earlier result are taken as they are: the sensors are the same.
+    """
+    if settings.prior is not None:
+        known = settings.prior.imperfections
+        return (data, None) if known is None else (_freed(data, known), None)
+    settled = {Family.GAIN: gains is not None, Family.TILT: settings.find_gravity}
+    wanted = tuple(family for family in settings.imperfections.families if not settled.get(family, False))
+    base = _determined(data, settings)
+    if not wanted or base is None:
+        return data, None
+    found = weighed(
+        robot,
+        data.train,
+        data.held_out,
+        base,
+        settings.bodies,
+        replace(settings.imperfections, families=wanted),
+        recorded_velocity=data.conditioning.velocity is VelocitySource.MEASURED,
+    )
+    return (data, None) if found is None else (_freed(data, found.found), found)
+
+
+def _determined(data: Data, settings: Identification) -> BaseParameters | None:
+    """Base parameters beside which imperfections can be weighed; None where they are not.
+
+    A motion that does not even determine the parameters says nothing about what stands beside them.
+    """
+    side = settings.effects.torques
+    if settings.method is not Method.WEIGHTED or side not in (TorqueSide.LINK, TorqueSide.MOTOR):
+        return None
+    base, structural = usable_base(data.train, information_of(data.train), data.structural, data.intended)
+    return base if len(base) >= len(structural) else None
+
+
+def _freed(data: Data, found: Imperfections) -> Data:
+    """The data without these imperfections."""
+    train, held_out = (corrected_runs(runs, found) for runs in (data.train, data.held_out))
+    return replace(data, train=train, held_out=held_out, imperfections=replace(found, before=data.imperfections))
 
 
 def _accepting(conditioning: Conditioning, codes: tuple[str, ...]) -> Conditioning:
@@ -216,26 +324,38 @@ def judged(
     known = nominal_models(robot, fit.information.parameters)
     train = predicted(data.train, {CONSISTENT: values, FREE: free, NOMINAL: known[NOMINAL]})
     traces = Traces(data.held_out, data.temperatures)
-    tested = predicted(data.held_out, {CONSISTENT: values, FREE: free, **known}, constant=train.mean, traces=traces)
+    tested = predicted(
+        data.held_out,
+        {CONSISTENT: values, FREE: free, **known},
+        constant=train.mean,
+        traces=traces,
+        speeds=None if train.motion is None else train.motion.speeds,
+    )
     errors = _errors_of(train, tested)
     cost = {
         j.name: j.train.rmse / max(r.train.rmse, 1e-300) - 1.0 for j, r in zip(errors.joints, errors.raw, strict=True)
     }
     certificates = certify(robot, fit.consistent, fit.estimate, cost, seed=settings.seed)
     compared = tested.against(tested.best_nominal(), tolerated=TOLERATED_RATIO.value) if has_masses(robot) else ()
+    evidence = evidence_of(
+        data,
+        train,
+        tested,
+        gains,
+        refit=lambda information: refitted(robot, information, fit, settings),
+        standard=values,
+        structural_rank=len(fit.structural),
+        gravity_error=gravity_errors(data.train, settings, fit.rows),
+        against_nominal=compared,
+    )
     checks = judge(
         fit.estimate,
         fit.consistent,
         certificates,
         errors.joints,
         errors.raw,
-        structural_rank=len(fit.structural),
         relative_error=errors.relative,
-        against_nominal=compared,
-        gravity_error=gravity_errors(data.train, settings, fit.rows),
-        log_notes=data.notes,
-        torque_delay=data.conditioning.torque_delay,
-        against_constant=tested.against(CONSTANT, tolerated=1.0),
+        evidence=evidence,
     )
     condition_number, scaled = condition_numbers(fit.information, fit.structural)
     return Result(
@@ -252,11 +372,15 @@ def judged(
         condition_number_scaled=scaled,
         information=fit.information,
         held_out_information=held_out,
-        checks=checks,
+        checks=(*checks, *plausibility_checks(robot, fit.consistent)),
+        evidence=evidence,
         gains=_gains_of(gains, row_inflation(fit.information, fit.estimate)),
         conditioning=data.record(),
-        notes=tuple(dict.fromkeys((*data.notes, *fit.notes, *missing_rotors(data.train, fit.estimate)))),
+        notes=tuple(
+            dict.fromkeys((*data.notes, *tested_notes(data), *fit.notes, *missing_rotors(data.train, fit.estimate)))
+        ),
         traces=traces.arrays,
+        imperfections=data.imperfections,
     )
 
 

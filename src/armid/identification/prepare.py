@@ -21,6 +21,7 @@ from armid.identifiability.base import BaseParameters
 from armid.identification.fit import described_structure, structure_of, usable_base
 from armid.identification.gains import DriveGains, DriveGainSearch
 from armid.identification.records import ResolvedConditioning
+from armid.identification.sensors import Imperfections
 from armid.identification.settings import Identification
 from armid.identification.temperature import run_temperatures
 from armid.logs.conditioning import Conditioning, VelocitySource
@@ -32,7 +33,7 @@ from armid.parameters.effects import Effects, PayloadRuns
 from armid.parameters.inertial import transformed
 from armid.robot.robot import Robot
 from armid.rows.friction import Shapes
-from armid.rows.presliding import CANDIDATES, chosen_distances
+from armid.rows.presliding import CANDIDATES, DISTANCE_WORTHWHILE, WIDTH_WORTHWHILE, WIDTHS, chosen_options
 
 _CHOICE_SAMPLES = 1 << 16
 """Of conditioned training motion on which velocity, presliding and shapes of friction are chosen: a quarter of an hour."""
@@ -55,6 +56,7 @@ class Data:
         recordings: of the runs, training and held-out.
         temperatures: of the drives along the held-out runs.
         notes: of logs and choices.
+        imperfections: that the runs were freed from; None for none.
     """
 
     train: Sequence[Run]
@@ -67,6 +69,7 @@ class Data:
     recordings: tuple[tuple[Recording, ...], tuple[Recording, ...]]
     notes: tuple[Note, ...]
     temperatures: tuple[FloatArray | None, ...] = ()
+    imperfections: Imperfections | None = None
 
     @property
     def presliding(self) -> tuple[float, ...]:
@@ -92,6 +95,7 @@ class Data:
             differentiator=c.differentiator.value,
             torque=tuple(channel.value for channel in first.torques),
             presliding=self.presliding,
+            friction_width=self.shapes.widths,
             samples_train=sum(lengths_of(self.train)),
             samples_held_out=sum(lengths_of(self.held_out)),
         )
@@ -123,13 +127,8 @@ def prepared(robot: Robot, train: Sequence[Recording], held_out: Sequence[Record
     if not train:
         raise InputError("logs", "there are none", "give at least one recording")
     choice, resolved, structural, notes = _chosen_velocity(robot, train, settings)
-    distances = _presliding_of(robot, choice, settings, structural)
-    if any(distances):
-        shown = ", ".join(f"{name} {1e3 * d:g}" for name, d in zip(robot.joint_names, distances, strict=True) if d)
-        notes += (
-            Note("presliding", Severity.INFO, f"Coulomb friction turns around over a distance [mrad or mm]: {shown}"),
-        )
-    shapes = Shapes(distances)
+    shapes = _turning_of(robot, choice, settings, structural)
+    notes += _turning_notes(robot, shapes)
     runs = [shelved(robot, part, settings.effects, shapes, resolved) for part in (train, held_out)]
     temperatures = [t for r in held_out for t in _temperatures_of(r, robot, resolved)]
     return Data(
@@ -250,26 +249,58 @@ def _temperatures_of(recording: Recording, robot: Robot, settings: Conditioning)
     return run_temperatures(recording.log, robot, recording.condition(_resolved_for(recording, settings)))
 
 
-def _presliding_of(
+def _turning_of(
     robot: Robot, choice: Sequence[Samples], settings: Identification, structural: BaseParameters
-) -> tuple[float, ...]:
-    """Presliding distance per joint, zero where it does not pay; that of an earlier result when there is one."""
+) -> Shapes:
+    """How every joint's Coulomb friction turns around: at once, over a distance, or over a range of velocity.
+
+    Whatever leaves least in the joint's own channel, and at once where nothing pays; as in an earlier result when there is one.
+    """
     n = robot.n_joints
     if settings.prior is not None:
-        return settings.prior.conditioning.presliding
+        return Shapes(settings.prior.conditioning.presliding, (), None, settings.prior.conditioning.friction_width)
     if not (settings.effects.coulomb and settings.presliding):
-        return (0.0,) * n
+        return Shapes((0.0,) * n)
+    none = (0.0,) * n
+    speed = np.quantile(np.abs(np.concatenate([samples.qd for samples in choice])), 0.9, axis=0)
+    options = [
+        Shapes(none),
+        *(Shapes((d,) * n) for d in CANDIDATES),
+        *(Shapes(none, (), None, tuple(float(w) for w in share * speed)) for share in WIDTHS),
+    ]
     sigma = np.array(
         [
-            _residual_noise(
-                choice_runs(robot, choice, settings.effects, Shapes((d,) * n)), structural, settings.described
-            )
-            for d in (0.0, *CANDIDATES)
+            _residual_noise(choice_runs(robot, choice, settings.effects, option), structural, settings.described)
+            for option in options
         ]
     )
     # With both sides measured every joint has two channels; their geometric mean decides.
     sigma = np.exp(np.log(np.maximum(sigma, 1e-12)).reshape(len(sigma), -1, n).mean(axis=1))
-    return tuple(float(d) for d in chosen_distances(sigma))
+    best = chosen_options(sigma, (DISTANCE_WORTHWHILE,) * len(CANDIDATES) + (WIDTH_WORTHWHILE,) * len(WIDTHS))
+    return Shapes(
+        tuple(options[k].presliding[j] for j, k in enumerate(best)),
+        (),
+        None,
+        tuple((options[k].widths or none)[j] for j, k in enumerate(best)),
+    )
+
+
+def _turning_notes(robot: Robot, shapes: Shapes) -> tuple[Note, ...]:
+    """What was found about it."""
+    kinds = (
+        ("presliding", "a distance [mrad or mm]", shapes.presliding),
+        ("friction-width", "a range of velocity [mrad/s or mm/s]", shapes.widths),
+    )
+    return tuple(
+        Note(
+            code,
+            Severity.INFO,
+            f"Coulomb friction turns around over {what}: "
+            + ", ".join(f"{name} {1e3 * x:.3g}" for name, x in zip(robot.joint_names, values, strict=True) if x),
+        )
+        for code, what, values in kinds
+        if any(values)
+    )
 
 
 def _misfit(runs: Sequence[Run], structural: BaseParameters, described: Robot | None) -> float:

@@ -37,6 +37,7 @@ def _settings_record(settings: Identification) -> dict[str, Any]:
     return {
         "method": settings.method.value,
         "consistency": settings.way.value,
+        "imperfections": [family.value for family in settings.imperfections.families],
         "bounds": list(settings.bounds.statements),
         "regulariser": settings.regulariser.name,
         "regulariser_weight": settings.regulariser.weight,
@@ -82,3 +83,18 @@ def check_new(known: Sequence[LogRecord], more: Sequence[LogRecord], what: str) 
     for log in more:
         if any(log.overlaps(earlier) for earlier in known):
             raise InputError(log.name, f"the earlier result learned from it already ({what})", "give another recording")
+
+
+def check_apart(train: Sequence[LogRecord], held_out: Sequence[LogRecord]) -> None:
+    """Refuses to test on what was learned from.
+
+    Raises:
+        InputError: a recording, or rows of one, are in both; names it.
+    """
+    for log in held_out:
+        if any(log.overlaps(known) for known in train):
+            raise InputError(
+                log.name,
+                "held out, but the same rows are among the training logs: predicting them is no test",
+                "validate on another recording, or leave --validate out and the last 40 % of each log are held out",
+            )

@@ -35,6 +35,7 @@ class ResolvedConditioning:
         differentiator: how derivatives were taken.
         torque: channels of torque the logs have.
         presliding: distance over which Coulomb friction turns around, per joint [rad or m].
+        friction_width: velocity over which it does, per joint [rad/s or m/s].
         samples_train, samples_held_out: after conditioning.
     """
 
@@ -47,6 +48,7 @@ class ResolvedConditioning:
     differentiator: str = "central-8"
     torque: tuple[str, ...] = ()
     presliding: tuple[float, ...] = ()
+    friction_width: tuple[float, ...] = ()
     samples_train: int = 0
     samples_held_out: int = 0
 
@@ -55,7 +57,7 @@ class ResolvedConditioning:
 
     @staticmethod
     def from_dict(values: Mapping[str, Any]) -> ResolvedConditioning:
-        lists = {name: tuple(values[name]) for name in ("torque", "presliding")}
+        lists = {name: tuple(values.get(name, ())) for name in ("torque", "presliding", "friction_width")}
         return ResolvedConditioning(**{**values, **lists})
 
 

@@ -19,7 +19,11 @@ from armid.consistency.certificates import Certificates
 from armid.consistency.consistent import ConsistentEstimate
 from armid.estimation.estimate import NORMAL_95, Estimate
 from armid.estimation.torque_error import JointErrors
+from armid.identification.evidence import Evidence
+from armid.identification.faults import Fault, faults_table, listed_faults
+from armid.identification.held_out import UNDETERMINED
 from armid.identification.records import FrictionShapes, Gain, ResolvedConditioning, ResultProvenance, Sensitivity
+from armid.identification.sensors import Imperfections
 from armid.information.information import Information
 from armid.notes import Note
 from armid.outcome import Check, Listing, Outcome, Verdict
@@ -31,6 +35,8 @@ from armid.rows.friction import Shapes
 
 _DRIVE_QUANTITIES = ("rotor_inertia", "viscous", "coulomb", "offset")
 """Parameters of a joint that its drive can hold."""
+
+_NOT_JUDGED = "no conditions were checked: nothing shows that it may be used"
 
 _SAID_ALOUD = ("bounds-active", "bound-broken", "geometry-missing", "not-converged")
 """Notes on the bodies that belong into a summary."""
@@ -96,7 +102,8 @@ class Result(Outcome):
         joints: errors of the consistent estimate; `joints_raw` of the unconstrained one; `joints_nominal` of the description.
         relative_error: all joints stacked, `train` and `held_out`, of the consistent estimate.
         condition_number: of the stacked base regressor, SI units; `condition_number_scaled` with unit columns.
-        checks: every condition of the gate with its outcome.
+        checks: every condition of the gate with its outcome; a result without any is untrusted.
+        evidence: what the checks rest on besides; None when it is not known, and nothing can be judged again.
         information: of all training motion, over the standard parameters, torque in SI units; it adds up.
         held_out_information: the same of the motion held out; None when there is none.
         gains: drive gains per joint, when currents were identified.
@@ -107,6 +114,8 @@ class Result(Outcome):
         notes: of logs, estimation and consistency.
         traces: held-out torque for the report: arrays by name.
         seconds, peak_memory_mb: of the run.
+        suspects: what could be wrong with the recordings, with an answer each; `faults` is the same as rows.
+        imperfections: of sensors and friction beside the parameters; None when there are none. Errors are those with them undone.
     """
 
     _page: ClassVar[str] = "armid.report.identification:identification_report"
@@ -125,6 +134,7 @@ class Result(Outcome):
     information: Information
     held_out_information: Information | None = None
     checks: tuple[Check, ...] = ()
+    evidence: Evidence | None = None
     gains: Mapping[str, Gain] = field(default_factory=dict)
     conditioning: ResolvedConditioning = field(default_factory=ResolvedConditioning)
     sensitivity: Sensitivity = field(default_factory=Sensitivity)
@@ -134,10 +144,18 @@ class Result(Outcome):
     seconds: float = 0.0
     peak_memory_mb: float = 0.0
     friction: FrictionShapes | None = None
+    suspects: tuple[Fault, ...] = ()
+    imperfections: Imperfections | None = None
 
     def __post_init__(self) -> None:
         for name in ("relative_error", "gains", "traces"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why it is not to be trusted, each once; a result that was never judged is not."""
+        found = tuple(dict.fromkeys(super().reasons))
+        return found or (() if any(check.decisive for check in self.checks) else (_NOT_JUDGED,))
 
     @property
     def standard(self) -> FloatArray:
@@ -149,7 +167,7 @@ class Result(Outcome):
         """What the rows of friction need besides parameters, as found."""
         scales = () if self.friction is None else tuple(scale.value for scale in self.friction.scales.values())
         load = None if self.friction is None else self.friction.load
-        return Shapes(self.conditioning.presliding, scales, load)
+        return Shapes(self.conditioning.presliding, scales, load, self.conditioning.friction_width)
 
     @cached_property
     def robot(self) -> Robot:
@@ -208,6 +226,11 @@ class Result(Outcome):
             for k, name in enumerate(c.names)
         )
 
+    @cached_property
+    def faults(self) -> Listing[Fault]:
+        """What could be wrong with the recordings: found first, then what they cannot tell, then the bounds."""
+        return listed_faults(self.suspects)
+
     def __add__(self, other: Result) -> Result:
         """Both experiments together: their Information adds up and is solved anew.
 
@@ -219,9 +242,11 @@ class Result(Outcome):
         return combined(self, other)
 
     def joint_verdict(self, name: str) -> Verdict:
-        """Untrusted when a decisive condition about this joint fails."""
-        failed = any(check.decisive and not check.passed and check.subject == name for check in self.checks)
-        return Verdict.UNTRUSTED if failed else Verdict.TRUSTED
+        """Untrusted when a decisive condition about this joint fails; undetermined when its torque cannot tell."""
+        about = [check for check in self.checks if check.subject == name and not check.passed]
+        if any(check.decisive for check in about):
+            return Verdict.UNTRUSTED
+        return Verdict.UNDETERMINED if any(check.code == UNDETERMINED for check in about) else Verdict.TRUSTED
 
     def as_dict(self) -> dict[str, Any]:
         """The keys programs rely on."""
@@ -230,7 +255,7 @@ class Result(Outcome):
             "base_parameters": len(self.estimate),
             "condition_number": self.condition_number,
             "condition_number_scaled": self.condition_number_scaled,
-            "joints": [{**joint.as_dict(), "verdict": self.joint_verdict(joint.name)} for joint in self.joints],
+            "joints": [self._joint(joint) for joint in self.joints],
             "joints_raw": [joint.as_dict() for joint in self.joints_raw],
             "relative_error_train": self.relative_error.get("train", nan),
             "relative_error_held_out": self.relative_error.get("held_out", nan),
@@ -238,6 +263,8 @@ class Result(Outcome):
             "consistency": self._consistency(),
             "verdict": self.verdict,
             "reasons": list(self.reasons),
+            "faults": [fault.as_dict() for fault in self.faults],
+            "imperfections": None if self.imperfections is None else self.imperfections.as_dict(),
             "conditioning": self.conditioning.as_dict(),
             "gains": {name: gain.as_dict() for name, gain in self.gains.items()},
             "friction": {key: value for key, value in friction.items() if key != "load"},
@@ -246,6 +273,16 @@ class Result(Outcome):
             "seconds": self.seconds,
             "peak_memory_mb": self.peak_memory_mb,
         }
+
+    def _joint(self, joint: JointErrors) -> dict[str, Any]:
+        """One joint's errors, in motion and at rest too, with its verdict."""
+        motion = self._motions().get(joint.name, {})
+        moving = {f"{key}_held_out": motion.get(key, nan) for key in ("rmse_moving", "rmse_rest", "rest_share")}
+        return {**joint.as_dict(), **moving, "verdict": self.joint_verdict(joint.name)}
+
+    def _motions(self) -> dict[str, dict[str, Any]]:
+        """What every channel did in the held-out motion."""
+        return {} if self.evidence is None else {m.name: m.as_dict() for m in self.evidence.held_out}
 
     def _consistency(self) -> dict[str, Any]:
         """How the bodies were found, what proves them, what they rest on."""
@@ -272,25 +309,47 @@ class Result(Outcome):
         )
 
     def _tables(self) -> tuple[Table, ...]:
-        return (self._error_table(), *self._friction_tables(), *(said(text) for text in self._sentences()))
+        faults = (faults_table(self.suspects),) if self.suspects else ()
+        beside = () if self.imperfections is None else (self.imperfections.table(),)
+        return (
+            self._error_table(),
+            *self._friction_tables(),
+            *beside,
+            *faults,
+            *(said(text) for text in self._sentences()),
+        )
 
     def _error_table(self) -> Table:
         cutoff = self.conditioning.torque_cutoff_hz
         filtered = f", low-passed at {cutoff:.3g} Hz; 'raw' is against the unfiltered torque" if cutoff else ""
+        motions = self._motions()
         return Table(
-            ("joint", "train RMSE", "held-out RMSE", "held-out raw", "relative", "unconstrained"),
+            (
+                "joint",
+                "train RMSE",
+                "held-out RMSE",
+                "in motion",
+                "at rest",
+                "held-out raw",
+                "relative",
+                "unconstrained",
+                "verdict",
+            ),
             tuple(
                 (
                     joint.name,
                     joint.train.rmse,
                     joint.held_out.rmse,
+                    _known(motions.get(joint.name, {}).get("rmse_moving")),
+                    _known(motions.get(joint.name, {}).get("rmse_rest")),
                     joint.held_out.rmse_raw,
                     f"{100 * joint.held_out.relative:.1f} %",
                     raw.held_out.rmse,
+                    str(self.joint_verdict(joint.name)),
                 )
                 for joint, raw in zip(self.joints, self.joints_raw, strict=True)
             ),
-            caption=f"torque in N m (N for prismatic joints){filtered}",
+            caption=f"torque in N m (N for prismatic joints){filtered}; 'at rest' is what is beyond the friction that can hold",
         )
 
     def _friction_tables(self) -> tuple[Table, ...]:
@@ -352,6 +411,11 @@ class Result(Outcome):
         written = import_module("armid.export.export").export_file(self, Path(path), force=force)
         files: tuple[Path, ...] = written.files
         return files
+
+
+def _known(value: float | None) -> float | None:
+    """None for what is not known, or NaN."""
+    return None if value is None or value != value else value
 
 
 def said(text: str) -> Table:

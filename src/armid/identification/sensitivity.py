@@ -3,58 +3,150 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from armid.arrays import FloatArray
 from armid.errors import InputError
 from armid.estimation.essential import BackwardElimination, Rule
+from armid.estimation.estimate import Estimate
 from armid.estimation.folds import CrossValidation, Fold, left_out_logs, left_out_motions
 from armid.estimation.least_squares import WeightedLeastSquares
-from armid.estimation.run import information_of
+from armid.estimation.reversals import classed_information
+from armid.estimation.run import Run
 from armid.identification.fit import Fit
 from armid.identification.gains import DriveGains
 from armid.identification.prepare import Data, choice_runs, choice_samples
 from armid.identification.records import CrossValidated, EssentialChoice, Sensitivity, Shift
+from armid.identification.sensors import corrected_runs
 from armid.identification.settings import Identification
+from armid.identification.thresholds import CUTOFF_SHARE
 from armid.information.information import Information
 from armid.information.status import EstimationError
 from armid.logs.conditioning import Conditioning
+from armid.outcome import Check
 from armid.robot.robot import Robot
 
 _CUTOFF_FACTORS = (0.5, 2.0)
 
 
+@dataclass(frozen=True, eq=False)
+class CutoffMove:
+    """What another cut-off does to the base parameters.
+
+    Args:
+        cutoff_hz: the other one [Hz].
+        move: of the base values, shape [r]; None when nothing could be estimated with it.
+        chance: standard deviation of the move by noise alone, shape [r]: that of the rows that only one of the two has.
+    """
+
+    cutoff_hz: float | None
+    move: FloatArray | None = None
+    chance: FloatArray | None = None
+
+    @property
+    def excess(self) -> FloatArray | None:
+        """The move beyond what noise explains, shape [r]."""
+        if self.move is None or self.chance is None:
+            return None
+        return np.sign(self.move) * np.sqrt(np.maximum(self.move**2 - self.chance**2, 0.0))
+
+
+def cutoff_moves(
+    robot: Robot, settings: Identification, data: Data, fit: Fit, gains: DriveGains | None
+) -> tuple[CutoffMove, ...]:
+    """How far base parameters move with half and twice the cut-off; none where nothing was filtered."""
+    cutoff = data.conditioning.cutoff
+    if cutoff is None or not np.isfinite(cutoff):
+        return ()
+    reference = _cutoff_reference(robot, settings, data, fit, gains)
+    moves = []
+    for factor in _CUTOFF_FACTORS:
+        changed = replace(
+            data.conditioning,
+            cutoff=cutoff * factor,
+            rate=None,
+            torque_cutoff=None if data.conditioning.torque_cutoff is None else data.conditioning.torque_cutoff * factor,
+        )
+        moves.append(_other_cutoff(robot, changed, settings, data, fit, gains, reference))
+    return tuple(moves)
+
+
+def widened_by_cutoff(estimate: Estimate, moves: Sequence[CutoffMove]) -> Estimate:
+    """The estimate with what the choice of the cut-off adds to its covariance.
+
+    Friction, elasticity and the controller put into the rows what the model lacks, and how much of it passes is a matter of the
+    cut-off: the truth may lie as far away as a neighbouring octave would have put it. C + sum_k d_k d_k^T with the moves d_k
+    beyond chance.
+    """
+    found = [move.excess for move in moves if move.excess is not None]
+    if not found:
+        return estimate
+    added = sum((np.outer(d, d) for d in found), np.zeros_like(estimate.covariance))
+    return estimate.with_covariance(estimate.covariance + added, estimate.covariance_kind)
+
+
+def cutoff_check(estimate: Estimate, moves: Sequence[CutoffMove]) -> tuple[Check, ...]:
+    """Whether intervals rest on noise rather than on the choice of the cut-off.
+
+    Args:
+        estimate: before it was widened.
+        moves: beyond chance they are compared with its deviations.
+    """
+    found = [np.abs(move.excess) for move in moves if move.excess is not None]
+    if not found:
+        return ()
+    ratio = np.max(found, axis=0) / np.maximum(estimate.standard_deviations, 1e-300)
+    share = float(np.mean(ratio > 1.0))
+    worst = estimate.names[int(np.argmax(ratio))]
+    text = f"another cut-off moves {100 * share:.0f} % of the parameters by more than their noise would, most of all {worst}"
+    return (
+        Check(
+            code="cutoff-choice",
+            passed=share <= CUTOFF_SHARE.value,
+            value=share,
+            limit=CUTOFF_SHARE.value,
+            message=text
+            if share <= CUTOFF_SHARE.value
+            else f"{text}: the model lacks something of the friction or the controller; try --friction stribeck or smooth",
+            subject=worst,
+            decisive=False,
+        ),
+    )
+
+
 def sensitivities(
-    robot: Robot,
     settings: Identification,
     data: Data,
     fit: Fit,
-    gains: DriveGains | None,
     held_out: Information | None,
+    moves: Sequence[CutoffMove],
+    deviations: FloatArray,
 ) -> Sensitivity:
-    """How far base parameters move, in their own deviations, with the cut-off and without each file."""
-    shifts = []
-    cutoff = data.conditioning.cutoff
-    if cutoff is not None and np.isfinite(cutoff):
-        reference = _cutoff_reference(robot, settings, data, fit, gains)
-        for factor in _CUTOFF_FACTORS:
-            changed = replace(
-                data.conditioning,
-                cutoff=cutoff * factor,
-                rate=None,
-                torque_cutoff=None
-                if data.conditioning.torque_cutoff is None
-                else data.conditioning.torque_cutoff * factor,
-            )
-            shifts.append(_other_cutoff(robot, changed, settings, data, fit, gains, reference))
-    out = Sensitivity(cutoff=tuple(shifts))
+    """How far base parameters move, in their own deviations, with the cut-off and without each file.
+
+    Args:
+        settings: see there.
+        data: with the training runs.
+        fit: of them.
+        held_out: Information of the motion held out.
+        moves: with other cut-offs.
+        deviations: that moves are measured in: those by noise alone, shape [r].
+    """
+    out = Sensitivity(cutoff=tuple(_cutoff_shift(move, fit.estimate.names, deviations) for move in moves))
     if settings.prior is None:
         out = _with_left_out(out, data, fit)
     if settings.essential is not None:
         out = replace(out, essential=essential(fit, held_out, settings.essential))
     return out
+
+
+def _cutoff_shift(move: CutoffMove, names: Sequence[str], deviations: FloatArray) -> Shift:
+    """The record of a move."""
+    if move.move is None:
+        return Shift(cutoff_hz=move.cutoff_hz)
+    return replace(_shift_of(move.move / np.maximum(deviations, 1e-300), names), cutoff_hz=move.cutoff_hz)
 
 
 def _with_left_out(out: Sensitivity, data: Data, fit: Fit) -> Sensitivity:
@@ -112,12 +204,23 @@ def essential(fit: Fit, held_out: Information | None, rule: Rule) -> EssentialCh
 
 def _cutoff_reference(
     robot: Robot, settings: Identification, data: Data, fit: Fit, gains: DriveGains | None
-) -> FloatArray:
-    """Base values that other cut-offs are compared with: the estimate, or that of the part on which choices rest."""
-    if _all_chosen(data):
-        return fit.estimate.values
-    runs = choice_runs(robot, data.choice, settings.effects, data.shapes, gains)
-    return WeightedLeastSquares().fit(information_of(runs), fit.estimate.base).values
+) -> Estimate:
+    """What other cut-offs are compared with: the estimate, or that of the part on which choices rest."""
+    runs: Sequence[Run] = data.train
+    if not _all_chosen(data):
+        runs = _perfect(choice_runs(robot, data.choice, settings.effects, data.shapes, gains), data)
+    found = WeightedLeastSquares().fit(_with_earlier(classed_information(runs), settings), fit.estimate.base)
+    return replace(found, values=fit.estimate.values) if _all_chosen(data) else found
+
+
+def _with_earlier(information: Information, settings: Identification) -> Information:
+    """Rows of the runs beside those of an earlier result, whose cut-off was chosen then: only what is new moves."""
+    return information if settings.prior is None else information + settings.prior.information
+
+
+def _perfect(runs: Sequence[Run], data: Data) -> Sequence[Run]:
+    """Runs freed from the imperfections that the data were freed from."""
+    return runs if data.imperfections is None else corrected_runs(runs, data.imperfections)
 
 
 def _all_chosen(data: Data) -> bool:
@@ -132,16 +235,21 @@ def _other_cutoff(
     data: Data,
     fit: Fit,
     gains: DriveGains | None,
-    reference: FloatArray,
-) -> Shift:
-    """Shift of the base parameters under another cut-off."""
-    entry = Shift(cutoff_hz=conditioning.cutoff)
+    reference: Estimate,
+) -> CutoffMove:
+    """Move of the base parameters under another cut-off, and how much of it is chance.
+
+    Of two estimates from nested rows the better one is uncorrelated with their difference, whose variance is therefore the
+    difference of theirs ([Hausman1978]). Both count rows as independent, at rates in proportion to the cut-off: their ratio is
+    that of honest variances.
+    """
     try:
         resolved = max(data.recordings[0], key=len).resolved(conditioning)
         samples = choice_samples(data.recordings[0], resolved)
-        runs = choice_runs(robot, samples, settings.effects, data.shapes, gains)
-        values = WeightedLeastSquares().fit(information_of(runs), fit.estimate.base).values
+        runs = _perfect(choice_runs(robot, samples, settings.effects, data.shapes, gains), data)
+        other = WeightedLeastSquares().fit(_with_earlier(classed_information(runs), settings), fit.estimate.base)
     except (EstimationError, InputError):
-        return entry
-    shift = (values - reference) / np.maximum(fit.estimate.standard_deviations, 1e-300)
-    return replace(_shift_of(shift, fit.estimate.names), cutoff_hz=conditioning.cutoff)
+        return CutoffMove(conditioning.cutoff)
+    ratio = np.diag(other.covariance) / np.maximum(np.diag(reference.covariance), 1e-300)
+    chance = fit.estimate.standard_deviations * np.sqrt(np.abs(ratio - 1.0))
+    return CutoffMove(conditioning.cutoff, other.values - reference.values, chance)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from armid.closed_loop.controller import JointController
 from armid.consistency.bounds import Bounds
 from armid.consistency.possible import PossibleBodies, Way
 from armid.consistency.regularisers import PullBack, Regulariser
 from armid.estimation.covariance import AutocorrelatedNoise, Covariance
 from armid.estimation.essential import Rule
+from armid.identification.imperfections import ImperfectionTolerances
 from armid.identification.result import Result
+from armid.identification.sensors import Imperfections
 from armid.logs.conditioning import Conditioning, VelocitySource
 from armid.parameters.effects import Effects
 from armid.robot.robot import Robot
@@ -38,6 +41,17 @@ class Method(StrEnum):
     """Total least squares: noise in the motion too, of the size the log shows."""
     INSTRUMENTAL = "iv"
     """Instrumental variables from simulating the arm along the commanded motion, which the log must hold."""
+    DIDIM = "didim"
+    """The simulated closed loop's torque nearest to the measured one; needs the controller."""
+    CLOE = "cloe"
+    """The simulated closed loop's position nearest to the measured one; needs the controller."""
+    ML = "ml"
+    """Maximum likelihood of position and torque in the simulated closed loop; needs the controller."""
+
+    @property
+    def in_loop(self) -> bool:
+        """Whether the closed loop is simulated."""
+        return self in (Method.DIDIM, Method.CLOE, Method.ML)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -60,6 +74,11 @@ class Identification:
         essential: also eliminate parameters by this rule, and report what each removal costs; None for not.
         sensitivity: also report what another cut-off and leaving out each file would change.
         seed: of sampled certificates.
+        imperfections: families that may enter the model, with their tolerances; used by weighted least squares with linear
+            friction.
+        sensors: of a sensor file, undone in every recording first.
+        correct: undo the faults that were found in the recordings, and say so.
+        controller: of the recorded motion, for methods that simulate the closed loop.
         described: the arm as described, when the one identified is its calibrated version: how many parameters a motion
             must determine is a matter of the intended structure, see `usable_base`.
     """
@@ -78,7 +97,11 @@ class Identification:
     essential: Rule | None = None
     sensitivity: bool = True
     seed: int = 0
+    controller: JointController | None = None
     described: Robot | None = None
+    imperfections: ImperfectionTolerances = field(default_factory=ImperfectionTolerances)
+    correct: bool = False
+    sensors: Imperfections | None = None
 
     @property
     def bodies(self) -> PossibleBodies:

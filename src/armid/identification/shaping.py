@@ -105,7 +105,8 @@ def _start_of(data: Data, effects: Effects, plain: Fit) -> Shapes:
     """Where the search starts. Presliding as found with linear friction stays only where it has nothing to do with the shape."""
     n = len(data.presliding)
     presliding = (0.0,) * n if effects.has_scale else data.presliding
-    return Shapes(presliding, (), rigid_part(plain.estimate) if effects.load else None)
+    widths = () if effects.has_scale else data.shapes.widths
+    return Shapes(presliding, (), rigid_part(plain.estimate) if effects.load else None, widths)
 
 
 def searched(build: Build, start: Shapes, effects: Effects, *, presliding: bool) -> ShapeFit:
@@ -143,9 +144,9 @@ def _shape_notes(found: ShapeFit) -> tuple[Note, ...]:
 
 def _settled_notes(data: Data, shapes: Shapes) -> tuple[Note, ...]:
     """Notes of the data, without what was said about presliding before it changed."""
-    if shapes.presliding == data.presliding:
+    if (shapes.presliding, shapes.widths) == (data.presliding, data.shapes.widths):
         return data.notes
-    return tuple(note for note in data.notes if note.code != "presliding")
+    return tuple(note for note in data.notes if note.code not in ("presliding", "friction-width"))
 
 
 def friction_record(

@@ -1,32 +1,41 @@
 """A result on disk: `result.json` for people and programs, `result.npz` for numbers, `torque.npz` for figures.
 
-The folder is written beside its final place and renamed at the end: it is either complete or not there.
+They appear in the folder together: the result is either complete or not there.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from math import inf
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.consistency.certificates import Certificates
 from armid.consistency.consistent import ConsistentEstimate
 from armid.consistency.prior import Prior
-from armid.documents import check_replaceable as replaceable
-from armid.documents import read_arrays, read_json, replacing, write_arrays, write_json
+from armid.documents import json_text, read_arrays, read_json, write_arrays, write_json, write_text
 from armid.errors import InputError
 from armid.estimation.estimate import Estimate
 from armid.estimation.torque_error import JointErrors, number
+from armid.folders import answer_folder
 from armid.identifiability.base import BaseParameters
 from armid.identifiability.rank import RankDecision
+from armid.identification.evidence import Evidence
+from armid.identification.faults import Fault
+from armid.identification.gate import checks_of
 from armid.identification.records import FrictionShapes, Gain, ResolvedConditioning, ResultProvenance, Sensitivity
 from armid.identification.result import Result
+from armid.identification.sensor_file import sensor_text
+from armid.identification.sensors import Imperfections
 from armid.information.status import Status
-from armid.information.storage import factors, restored_information
+from armid.information.storage import classes_of, factors, restored_information
 from armid.notes import Note, Severity
 from armid.outcome import Check
 from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
@@ -37,28 +46,30 @@ _FAMILY = "armid.result/"
 _JSON_NAME = "result.json"
 _ARRAYS_NAME = "result.npz"
 _TRACES_NAME = "torque.npz"
+_SENSORS_NAME = "sensors.yaml"
+_SEAL = "seal"
 _WHAT = "a result folder, the --out of armid identify"
 
 Arrays = dict[str, npt.NDArray[Any]]
 
 
-def check_replaceable(target: Path) -> None:
-    """Refuses a folder that holds something else than a result; asked early.
-
-    Raises:
-        InputError: the target exists and is something else.
-    """
-    replaceable(target, marker=_JSON_NAME, what="result")
-
-
 def write_result(result: Result, target: Path) -> tuple[Path, ...]:
     """Writes the folder, all or nothing; an earlier result there is replaced. Returns the files."""
-    with replacing(target, marker=_JSON_NAME, what="result") as place:
-        write_json(place / _JSON_NAME, summary(result))
-        write_arrays(place / _ARRAYS_NAME, arrays(result))
+    text, data = summary(result), arrays(result)
+    sensors = "" if result.imperfections is None else sensor_text(result.imperfections)
+    with answer_folder(target, "Result") as place:
+        write_json(place / _JSON_NAME, {**text, _SEAL: seal(text, data)})
+        write_arrays(place / _ARRAYS_NAME, data)
         if result.traces:
             write_arrays(place / _TRACES_NAME, result.traces)
-    names = [_JSON_NAME, _ARRAYS_NAME, *([_TRACES_NAME] if result.traces else [])]
+        if sensors:
+            write_text(place / _SENSORS_NAME, sensors)
+    names = [
+        _JSON_NAME,
+        _ARRAYS_NAME,
+        *([_TRACES_NAME] if result.traces else []),
+        *([_SENSORS_NAME] if sensors else []),
+    ]
     return tuple(target / name for name in names)
 
 
@@ -68,6 +79,7 @@ def summary(result: Result) -> dict[str, Any]:
         "schema": _SCHEMA,
         **result.as_dict(),
         "checks": [check.as_dict() for check in result.checks],
+        "evidence": None if result.evidence is None else result.evidence.as_dict(),
         "relative_error": dict(result.relative_error),
         "joints_nominal": [joint.as_dict() for joint in result.joints_nominal],
         "estimate": _estimate_record(result.estimate),
@@ -86,7 +98,33 @@ def summary(result: Result) -> dict[str, Any]:
             for name, information in (("information", result.information), ("held_out", result.held_out_information))
             if information is not None
         },
+        "classes": classes_of(result.information),
     }
+
+
+def seal(text: Mapping[str, Any], data: Mapping[str, npt.ArrayLike]) -> str:
+    """SHA-256 over the values of the summary and the bytes of the arrays: neither can be exchanged without the other.
+
+    Args:
+        text: the summary, as written or as read; a seal in it does not count.
+        data: the arrays.
+    """
+    values = json.loads(json_text({key: value for key, value in text.items() if key != _SEAL}))
+    digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode())
+    for name in sorted(data):
+        array = np.ascontiguousarray(data[name])
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def _seal_checks(text: Mapping[str, Any], data: Mapping[str, npt.ArrayLike]) -> tuple[Check, ...]:
+    """One that fails when the files are not those that were written together."""
+    if text.get(_SEAL) == seal(text, data):
+        return ()
+    message = f"{_JSON_NAME} or {_ARRAYS_NAME} was changed, or they do not belong together: what was judged is not what is here; "
+    message += "identify again"
+    return (Check(code="seal", passed=False, value=1.0, limit=0.0, message=message),)
 
 
 def _estimate_record(e: Estimate) -> dict[str, Any]:
@@ -210,14 +248,21 @@ def _restored_result(text: dict[str, Any], data: Arrays, traces: dict[str, Float
     )
     counts = text["counts"]
     information, held_out = (
-        restored_information(data, name, consistent.names, tuple(counts[name]), tuple(counts[name].values()))
+        restored_information(
+            data,
+            name,
+            consistent.names,
+            tuple(counts[name]),
+            tuple(counts[name].values()),
+            measured=text.get("classes", {}),
+        )
         if name in counts
         else None
         for name in ("information", "held_out")
     )
     if information is None:
         raise ValueError("no Information")
-    return Result(
+    stored = Result(
         described=restored(text["robot"], where),
         effects=Effects(**effects),
         estimate=estimate,
@@ -235,16 +280,24 @@ def _restored_result(text: dict[str, Any], data: Arrays, traces: dict[str, Float
             Check(**{**check, "value": number(check["value"]), "limit": number(check["limit"])})
             for check in text["checks"]
         ),
+        evidence=None if text.get("evidence") is None else Evidence.from_dict(text["evidence"]),
         gains={name: Gain(**gain) for name, gain in text["gains"].items()},
         conditioning=ResolvedConditioning.from_dict(text["conditioning"]),
         sensitivity=Sensitivity.from_dict(text["sensitivity"]),
         provenance=ResultProvenance.from_dict(text["provenance"]),
         notes=_notes_of(text["notes"]),
         friction=None if text["friction"] is None else FrictionShapes.from_dict(text["friction"]),
+        suspects=tuple(Fault.from_dict(fault) for fault in text.get("faults", ())),
+        imperfections=_restored_imperfections(text.get("imperfections")),
         traces=traces,
         seconds=text["seconds"],
         peak_memory_mb=text["peak_memory_mb"],
     )
+    return replace(stored, checks=(*_seal_checks(text, data), *checks_of(stored)))
+
+
+def _restored_imperfections(values: dict[str, Any] | None) -> Imperfections | None:
+    return None if values is None else Imperfections.from_dict(values)
 
 
 def _restored_estimate(e: dict[str, Any], data: Arrays, names: tuple[str, ...]) -> Estimate:

@@ -2,20 +2,86 @@
 
 from __future__ import annotations
 
+from armid.consistency.plausible import THRESHOLDS as PLAUSIBLE_BODIES
 from armid.logs.health.thresholds import LAG_SECONDS
 from armid.thresholds import Threshold
 
-RELATIVE_ERROR = Threshold(
-    "largest-relative-error",
+JOINT_ERROR = Threshold(
+    "joint-error",
     0.15,
-    "of the torque",
-    "held-out torque, all joints stacked; [Halper2024] draws its band at 10 %, and unmodelled friction reaches 10 to 13 %",
+    "of the joint's torque",
+    "held-out error of a joint in motion; [Halper2024] draws its band at 10 %, and unmodelled friction reaches 10 to 13 %",
+)
+LIGHT_ERROR = Threshold(
+    "light-joint-error",
+    0.05,
+    "of the arm's torque, all joints stacked",
+    "what a joint that carries little may miss instead: its friction and the ripple of its sensor are of the size of the drive, "
+    "not of the little torque it happens to carry",
 )
 UNEXPLAINED = Threshold(
-    "no-better-than-zero",
-    1.0,
-    "of the torque",
-    "held-out error of a joint at which predicting nothing would be as good",
+    "joint-unexplained",
+    0.5,
+    "of the joint's torque",
+    "beyond which no joint passes, however light: less than three quarters of the power of its torque is explained",
+)
+FLOOR_RATIO = Threshold(
+    "noise-floor-ratio",
+    1.5,
+    "times the noise of the conditioned torque",
+    "up to which an error is mostly noise (at least 4/9 of its power), and the joint is undetermined rather than wrong",
+)
+REST_SPEED = Threshold(
+    "rest-speed",
+    0.01,
+    "of the joint's largest training speed",
+    "below which a joint stands still; a designed motion spends one sample in a hundred there, in reversals",
+)
+REST_SECONDS = Threshold(
+    "rest-time",
+    0.2,
+    "s",
+    "for which a joint must be that slow to be at rest: reversals of ordinary motion pass in less",
+)
+STILL_SHARE = Threshold(
+    "held-out-still",
+    0.95,
+    "of the samples",
+    "of the held-out motion at rest, from which on a joint was not tested in motion",
+)
+REPEAT_DISTANCE = Threshold(
+    "repeat-distance",
+    0.03,
+    "of each joint's range",
+    "within which two seconds of motion follow one another to count as the same: controllers repeat to a tenth of that, and "
+    "another motion of three or more joints comes so near by chance in none of a thousand windows",
+)
+REPEATED_SHARE = Threshold(
+    "repeated-share",
+    0.5,
+    "of the held-out windows that move",
+    "that repeat the training motion, from which on its error is a training error",
+)
+BEYOND_SPEED = Threshold(
+    "beyond-speed",
+    1.2,
+    "times the largest training speed",
+    "from which on friction and velocity torques are extrapolated: 1.4 times the velocity torques",
+)
+BEYOND_POSITION = Threshold(
+    "beyond-position",
+    0.2,
+    "of the joint's training range",
+    "from which on positions are extrapolated",
+)
+LOAD_EXPLAINS = Threshold(
+    "other-load-explains",
+    0.5,
+    "of the squared held-out error",
+    "that a body on the flange must explain to be named as the reason",
+)
+LOAD_MASS = Threshold(
+    "other-load-mass", 0.05, "kg", "below which the change is a body placed or turned otherwise, not another one"
 )
 GROWTH = Threshold(
     "largest-growth",
@@ -44,6 +110,26 @@ REVERSED = Threshold(
     1.2,
     "times the error with gravity reversed",
     "error of possible bodies with gravity as described; the other way round by chance it is a few per cent",
+)
+MISTAKE_GAIN = Threshold(
+    "mistake-gain",
+    1.3,
+    "times the error of possible bodies without the mistake, multiplied over the joints",
+    "from which on a sign, a swap or a quarter turn is found: true signs gave 1.8 and more on recordings of four arms, clean "
+    "recordings at most 1.1",
+)
+TIED = Threshold(
+    "mistake-tied",
+    1.1,
+    "times the error, multiplied over the joints",
+    "within which two hypotheses are as good as each other, and the log cannot tell",
+)
+IMPLAUSIBLE = Threshold(
+    "implausible-sensor",
+    3.0,
+    "times the base tolerance",
+    "of a gain, zero, scale or clock in the model, where families are capped; clean recordings need up to 1.9, a gain of 1.3 "
+    "planted in one of them 4.1",
 )
 MARGIN = Threshold(
     "smallest-margin",
@@ -96,15 +182,68 @@ FAR_APART = Threshold(
     "standard deviations",
     "of the difference, beyond which two results disagree about a parameter: one in 370 by chance",
 )
+CUTOFF_SHARE = Threshold(
+    "cutoff-share",
+    0.5,
+    "of the parameters",
+    "that another cut-off may move by more than their noise would; beyond, intervals rest on what the model lacks. Advice, not a "
+    "gate: intervals hold the move already",
+)
+
+FAULT_DEVIATIONS = Threshold(
+    "fault-deviations",
+    5.0,
+    "standard deviations",
+    "from zero, from which on a fault of a recording is beyond chance: some forty are looked at, and rows are counted by an "
+    "autocorrelation that may be off by a factor of two",
+)
+FAULT_SHARE = Threshold(
+    "fault-share",
+    0.05,
+    "of the squared residual",
+    "that a fault must explain to be named; several together explain less of what no single one does",
+)
+
+FAULT_DECISIVE = Threshold(
+    "fault-decisive",
+    0.1,
+    "of the squared residual",
+    "that a fault beyond three times its tolerance must explain to be what is wrong with a recording; with less, other things "
+    "are wrong with the model too",
+)
+FAULT_PHASE = Threshold(
+    "fault-phase",
+    0.05,
+    "of the period of the torque's cut-off",
+    "up to which a delay is not told from friction that turns around late: a fiftieth of a turn of the fastest motion left",
+)
 
 THRESHOLDS = (
-    RELATIVE_ERROR,
+    FAULT_DEVIATIONS,
+    FAULT_SHARE,
+    FAULT_DECISIVE,
+    FAULT_PHASE,
+    JOINT_ERROR,
+    LIGHT_ERROR,
     UNEXPLAINED,
+    FLOOR_RATIO,
+    REST_SPEED,
+    REST_SECONDS,
+    STILL_SHARE,
+    REPEAT_DISTANCE,
+    REPEATED_SHARE,
+    BEYOND_SPEED,
+    BEYOND_POSITION,
+    LOAD_EXPLAINS,
+    LOAD_MASS,
     GROWTH,
     NEGLIGIBLE,
     CONSISTENCY_COST,
     NOTED_COST,
     REVERSED,
+    MISTAKE_GAIN,
+    TIED,
+    IMPLAUSIBLE,
     MARGIN,
     SETTLING,
     TOLERATED_RATIO,
@@ -113,5 +252,7 @@ THRESHOLDS = (
     TURNED,
     SHAPE_CONFIDENCE,
     FAR_APART,
+    CUTOFF_SHARE,
+    *PLAUSIBLE_BODIES,
 )
 """All of them, in the order of the conditions."""

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from math import isnan, nan
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
+from armid.arrays import FloatArray
 from armid.documents import write_json
 from armid.errors import InputError
 from armid.estimation.recording import runs_of
 from armid.estimation.run import Run
 from armid.estimation.runs import RunShelf
 from armid.estimation.torque_error import JointErrors, TorqueErrors
-from armid.identification.gate import held_out_checks, log_checks, nominal_checks
+from armid.identification.evidence import Evidence
+from armid.identification.figures import other_load
+from armid.identification.gate import log_checks, nominal_checks
+from armid.identification.held_out import held_out_checks
 from armid.identification.identify import Source, listed, opened
-from armid.identification.metrics import CONSISTENT, FREE, has_masses, nominal_models, predicted
+from armid.identification.metrics import CONSISTENT, FREE, Predicted, has_masses, nominal_models, predicted
 from armid.identification.prepare import pieces_of
 from armid.identification.provenance import log_record
 from armid.identification.records import ResolvedConditioning
@@ -32,10 +37,24 @@ from armid.outcome import Check, InputFile, Outcome, Provenance
 from armid.page import Table
 from armid.threads import one_blas_thread
 
-_ABOUT_MOTION = ("held-out", "joint-unexplained", "worse-than-constant", "joint-overfitted", "not-worse-than-nominal")
+_ABOUT_MOTION = (
+    "held-out",
+    "joint-unexplained",
+    "joint-undetermined",
+    "joint-at-rest",
+    "joint-overfitted",
+    "worse-than-constant",
+    "not-worse-than-nominal",
+    "extrapolation",
+    "held-out-repeats",
+    "held-out-still",
+)
 """Checks of the stored result that the new motion decides afresh."""
 
-_NOT_SEEN = "never-seen"
+_NOT_TESTED = ("held-out-repeats", "held-out-still")
+"""Conditions that fail because nothing was tested yet; other motion may make up for it. So it does for a missing one."""
+
+NOT_SEEN = "never-seen"
 """Code of the check that a recording is not one the result learned from."""
 
 
@@ -128,7 +147,7 @@ def validate(
             shelf.append(run)
     names = known.consistent.names
     models = {CONSISTENT: known.standard, FREE: known.estimate.standard, **nominal_models(known.described, names)}
-    found = predicted(shelf.runs(), models)
+    found = predicted(shelf.runs(), models, speeds=_training_speeds(known))
     joints, raw = (
         _beside_training(found.sums[name].errors(), stored)
         for name, stored in ((CONSISTENT, known.joints), (FREE, known.joints_raw))
@@ -145,10 +164,11 @@ def validate(
         relative_error=error,
         checks=(
             *(check for check in known.checks if check.code not in _ABOUT_MOTION),
-            *held_out_checks(joints, {"held_out": error}),
+            *held_out_checks(joints, {"held_out": error}, _evidence(known, found, shelf.runs())),
             *nominal_checks(compared),
             *log_checks(notes, torque_delay=settings.torque_delay),
             *_seen_checks(known, recordings),
+            *_stored_checks(known),
         ),
         conditioning=known.conditioning,
         notes=notes,
@@ -164,8 +184,46 @@ def _beside_training(held_out: dict[str, TorqueErrors], stored: Sequence[JointEr
     return tuple(JointErrors(name, known.get(name, TorqueErrors()), errors) for name, errors in held_out.items())
 
 
+def _training_speeds(result: Result) -> FloatArray | None:
+    """Largest speed of every joint in the training motion [rad/s or m/s]; None when it is not known."""
+    if result.evidence is None or not result.evidence.train:
+        return None
+    return np.array([motion.speed for motion in result.evidence.train[: result.described.n_joints]])
+
+
+def _evidence(result: Result, found: Predicted, runs: Sequence[Run]) -> Evidence:
+    """What the new motion was, beside what is known of the training motion."""
+    stored = result.evidence or Evidence(structural_rank=len(result.estimate))
+    load = other_load(runs, result.standard)
+    return replace(
+        stored,
+        held_out=() if found.motion is None else found.motion.joints(),
+        repeated=nan,
+        cross_predicted={},
+        other_load=load,
+    )
+
+
+def _stored_checks(result: Result) -> tuple[Check, ...]:
+    """Fails for a result that was untrusted for more than a missing test: predicting one motion does not mend it."""
+    wrong = [
+        check.message
+        for check in result.checks
+        if check.decisive and not check.passed and check.code not in _NOT_TESTED and not _missing(check)
+    ]
+    if not wrong and any(check.decisive for check in result.checks):
+        return ()
+    text = f"the result itself is untrusted: {'; '.join(wrong[:2]) or '; '.join(result.reasons)}"
+    return (Check(code="stored-verdict", passed=False, value=len(wrong), limit=0.0, message=text),)
+
+
+def _missing(check: Check) -> bool:
+    """Whether there was no held-out motion at all."""
+    return check.code == "held-out" and isnan(check.value)
+
+
 def _seen_checks(result: Result, recordings: Sequence[Recording]) -> tuple[Check, ...]:
-    """One warning for every recording that the result learned from: no test of it."""
+    """One failure for every recording that the result learned from: no test of it."""
     out = []
     for recording in recordings:
         record = log_record(recording)
@@ -173,13 +231,12 @@ def _seen_checks(result: Result, recordings: Sequence[Recording]) -> tuple[Check
             text = f"{recording.name}: the result learned from it; predicting it is no test"
             out.append(
                 Check(
-                    code=_NOT_SEEN,
+                    code=NOT_SEEN,
                     passed=False,
                     value=1.0,
                     limit=0.0,
                     message=text,
                     subject=recording.name,
-                    decisive=False,
                 )
             )
     return tuple(out)
@@ -212,5 +269,6 @@ def _stored_runs(result: Result, recording: Recording, settings: Conditioning) -
         for run in runs:
             gains = np.array([result.gains[name].value for name in run.channels]) if currents else 1.0
             raw = None if run.y_raw is None else run.y_raw * gains
-            shelf.append(replace(run, y=run.y * gains, y_raw=raw) if currents else run)
+            torque = replace(run, y=run.y * gains, y_raw=raw) if currents else run
+            shelf.append(torque if result.imperfections is None else result.imperfections.corrected(torque))
     return shelf.runs()

@@ -13,7 +13,7 @@ repetitions, machines and time.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 
 import numpy as np
@@ -36,18 +36,25 @@ class ChannelInformation:
         columns: indices into the parameter vector, ascending, shape [c]; all others are structurally zero here.
         factor: upper triangular `[R z; 0 rho]`, shape [c + 1, c + 1].
         count: number of rows it stands for (a float: forgetting shrinks it).
+        measured: the measured channel whose rows these are, when it is told apart into classes of different noise; see `whole`.
     """
 
     name: str
     columns: npt.NDArray[np.intp]
     factor: FloatArray
     count: float
+    measured: str = field(default="", kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "factor", read_only(self.factor))
         columns = np.array(self.columns, dtype=np.intp)
         columns.flags.writeable = False
         object.__setattr__(self, "columns", columns)
+
+    @property
+    def whole(self) -> str:
+        """Name of the measured channel: its own, unless it is a class of one."""
+        return self.measured or self.name
 
     @property
     def R(self) -> FloatArray:
@@ -117,6 +124,16 @@ class Information:
             self, channels=tuple(c.scaled(weights[c.name]) if c.name in weights else c for c in self.channels)
         )
 
+    def pooled(self) -> Information:
+        """One channel per measured one: classes of different noise put together again."""
+        if not any(channel.measured for channel in self.channels):
+            return self
+        found: dict[str, ChannelInformation] = {}
+        for channel in self.channels:
+            plain = replace(channel, name=channel.whole, measured="")
+            found[plain.name] = merged(found[plain.name], plain) if plain.name in found else plain
+        return replace(self, channels=tuple(found.values()))
+
     def select(self, columns: Sequence[int] | npt.NDArray[np.intp]) -> Information:
         """Only these columns of the parameter vector; the others are taken to be zero."""
         wanted = np.asarray(columns, dtype=np.intp)
@@ -167,7 +184,7 @@ def merged(a: ChannelInformation, b: ChannelInformation) -> ChannelInformation:
         block = np.zeros((len(part.columns) + 1, len(columns) + 1))
         block[:, [*np.searchsorted(columns, part.columns), len(columns)]] = part.factor
         blocks.append(block)
-    return ChannelInformation(a.name, columns, triangular(np.vstack(blocks)), a.count + b.count)
+    return ChannelInformation(a.name, columns, triangular(np.vstack(blocks)), a.count + b.count, measured=a.measured)
 
 
 def total(parts: Iterable[Information]) -> Information:

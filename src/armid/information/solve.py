@@ -193,12 +193,25 @@ def _channel_leverages(information: Information, inverse: FloatArray, weights: M
 
 
 def channel_sigmas(
-    information: Information, values: FloatArray, inverse: FloatArray, weights: Mapping[str, float]
+    information: Information,
+    values: FloatArray,
+    inverse: FloatArray,
+    weights: Mapping[str, float],
+    groups: Mapping[str, str] | None = None,
 ) -> dict[str, float]:
-    """Unbiased residual standard deviation per channel under independent noise: energy / (rows - leverage)."""
+    """Unbiased residual standard deviation per channel under independent noise: energy / (rows - leverage).
+
+    Args:
+        information: rows.
+        values, inverse: of their solution.
+        weights: that it was found with.
+        groups: by channel, the name of those that share one noise; each its own by default.
+    """
     energies = channel_energies(information, values)
     leverages = _channel_leverages(information, inverse, weights)
-    return {
-        channel.name: float(np.sqrt(energies[channel.name] / max(channel.count - leverages[channel.name], 1.0)))
-        for channel in information.channels
-    }
+    group = {channel.name: channel.name for channel in information.channels} if groups is None else groups
+    energy, freedom = dict.fromkeys(group.values(), 0.0), dict.fromkeys(group.values(), 0.0)
+    for channel in information.channels:
+        energy[group[channel.name]] += energies[channel.name]
+        freedom[group[channel.name]] += channel.count - leverages[channel.name]
+    return {name: float(np.sqrt(energy[g] / max(freedom[g], 1.0))) for name, g in group.items()}

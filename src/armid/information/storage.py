@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,8 @@ def restored_information(
     channels: Sequence[str],
     counts: Sequence[float],
     method: str = "",
+    *,
+    measured: Mapping[str, str] | None = None,
 ) -> Information:
     """The inverse of `factors`.
 
@@ -42,14 +44,29 @@ def restored_information(
         parameters, channels: names.
         counts: rows of every channel.
         method: how the rows were folded in.
+        measured: by name of a channel that is a class of a measured one, the latter.
     """
+    whole = measured or {}
     found = tuple(
         ChannelInformation(
-            name, arrays[f"{prefix}columns{k}"], np.asarray(arrays[f"{prefix}factor{k}"], dtype=np.float64), float(n)
+            name,
+            arrays[f"{prefix}columns{k}"],
+            np.asarray(arrays[f"{prefix}factor{k}"], dtype=np.float64),
+            float(n),
+            measured=whole.get(name, ""),
         )
         for k, (name, n) in enumerate(zip(channels, counts, strict=True))
     )
     return Information(tuple(parameters), found, method)
+
+
+def classes_of(information: Information) -> dict[str, str]:
+    """The measured channel of every channel that is a class of one."""
+    return _classes((channel.name, channel.whole) for channel in information.channels)
+
+
+def _classes(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    return {name: whole for name, whole in pairs if whole != name}
 
 
 def save(information: Information, path: Path) -> tuple[Path, Path]:
@@ -58,7 +75,7 @@ def save(information: Information, path: Path) -> tuple[Path, Path]:
         "schema": _SCHEMA,
         "parameters": information.parameters,
         "method": information.method,
-        "channels": [{"name": c.name, "count": c.count} for c in information.channels],
+        "channels": [{"name": c.name, "count": c.count, "measured": c.whole} for c in information.channels],
     }
     return (
         write_json(path.with_suffix(".json"), description),
@@ -83,6 +100,7 @@ def load(path: Path) -> Information:
             [c["name"] for c in channels],
             [c["count"] for c in channels],
             str(description["method"]),
+            measured=_classes((c["name"], c.get("measured", c["name"])) for c in channels),
         )
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(names, f"not stored information: {error}", _WHAT) from error

@@ -38,6 +38,9 @@ _CLEAR_GAP = 1e3
 """Factor by which singular values must fall where the rank is decided. Round-off stays below 1e-12 of the largest and what
 can be identified above 1e-6: where less than a thousand lies between two neighbours, the tolerance decided and not the arm."""
 
+_MOST_JOINTS = 80
+"""Joints of one chain. Memory grows with their third power, time with the fourth: 60 take 20 s, 80 a minute and 700 MB."""
+
 _POINTS = ((0.1, 0.05, 0.02), (-0.05, 0.1, 0.03), (0.02, -0.08, 0.1))
 """[m] In the tracked frame. Off its axes, because a target on the last joint's axis does not see that joint turn."""
 
@@ -107,6 +110,9 @@ def inspect(
     levels = _noise(noise)
     _check_motion(quantities, log=log, trajectory=trajectory, noise=levels)
     arm = load_robot(robot, base=base, tip=tip)
+    if arm.n_joints > _MOST_JOINTS:
+        hint = f"at most {_MOST_JOINTS} are inspected: choose a part of it with --base and --tip"
+        raise InputError(arm.name, f"{arm.n_joints} joints", hint)
     sources = sources_for(arm, quantities, chosen, tracking)
     found = structure(*sources, tolerance=tolerance, what=" and ".join(quantities))
     combinations = closed_terms(sources, found.base)

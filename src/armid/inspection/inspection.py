@@ -244,7 +244,8 @@ class Inspection(Outcome):
         low, high = motion.bounds
         caption = (
             f"this motion: {len(motion.not_excited)} of {len(motion.names)} base parameters are not excited "
-            f"(between {low:.2g} and {high:.2g}); weakest first, 1 is perfect"
+            f"(between {low:.2g} and {high:.2g}); condition number {self.motion.condition_number:.4g} in SI units, "
+            f"{self.motion.condition_number_scaled:.4g} with scaled columns; weakest first, 1 is perfect"
         )
         return (Table(("base parameter", "strength", "standard deviation"), rows, caption=caption),)
 

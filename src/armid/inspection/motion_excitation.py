@@ -12,6 +12,7 @@ import numpy.typing as npt
 from armid.arrays import FloatArray
 from armid.errors import InputError
 from armid.identifiability.base import BaseParameters
+from armid.identifiability.criteria import condition_numbers
 from armid.identifiability.detection import detected_base, residual_noise
 from armid.identifiability.excitation import Excitation, excitation
 from armid.identifiability.expectation import assumed_noise, excitation_inputs
@@ -23,17 +24,21 @@ if TYPE_CHECKING:
     from armid.motions.trajectory import Trajectory
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class MotionExcitation:
     """What a motion excites, and what of it stands out of a recording's noise.
 
     Args:
         excitation: of the motion.
+        condition_number: 2-norm, of the stacked base columns in SI units; what [Halper2024] minimises.
+        condition_number_scaled: the same with columns of unit norm.
         detected: base parameters above the noise, with the rank decision; None without measured torque.
         noise: standard deviation of each channel's rows [N m, or N]; None without measured torque.
     """
 
     excitation: Excitation
+    condition_number: float
+    condition_number_scaled: float
     detected: BaseParameters | None = None
     noise: Mapping[str, float] | None = None
 
@@ -48,6 +53,8 @@ class MotionExcitation:
         rows = zip(motion.names, motion.strength, motion.standard_deviations, motion.excited, strict=True)
         return {
             "persistent": motion.is_persistent,
+            "condition_number": self.condition_number,
+            "condition_number_scaled": self.condition_number_scaled,
             "alpha": motion.bounds[0],
             "beta": motion.bounds[1],
             "not_excited": list(motion.not_excited),
@@ -89,11 +96,13 @@ def recorded_excitation(
     Raises:
         InputError: the torque drowns in the noise.
     """
-    from armid.logs.conditioning.condition import condition  # filters load SciPy, which only a recording needs
+    from armid.logs.conditioning.condition import (
+        condition as conditioned,
+    )  # filters load SciPy, which only a recording needs
 
-    samples = condition(log, source.robot)
+    samples = conditioned(log, source.robot)
     if not samples.torques:
-        return MotionExcitation(_excitation_of(source, base, samples.inputs(), noise=noise))
+        return _excitation_of(source, base, samples.inputs(), noise=noise)
     information = accumulate(source, samples.inputs(), samples.torque(source.effects.torques))
     cutoff = samples.cutoff_hz
     correlated = max(1.0, samples.rate / (2.0 * cutoff)) if cutoff else 1.0
@@ -102,7 +111,14 @@ def recorded_excitation(
         if noise is None
         else _named_noise(source, noise)
     )
-    return MotionExcitation(excitation(information, base, own), detected_base(information, base, own), own)
+    condition, scaled = condition_numbers(information, base)
+    return MotionExcitation(
+        excitation=excitation(information, base, own),
+        condition_number=condition,
+        condition_number_scaled=scaled,
+        detected=detected_base(information, base, own),
+        noise=own,
+    )
 
 
 def planned_excitation(
@@ -120,12 +136,12 @@ def planned_excitation(
     order = [trajectory.joint_names.index(name) for name in names]
     x = excitation_inputs(trajectory)
     ordered = np.hstack([x[:, k * n : (k + 1) * n][:, order] for k in range(3)])
-    return MotionExcitation(_excitation_of(source, base, ordered, noise=noise))
+    return _excitation_of(source, base, ordered, noise=noise)
 
 
 def _excitation_of(
     source: TorqueRows, base: BaseParameters, inputs: npt.ArrayLike, *, noise: npt.ArrayLike | None = None
-) -> Excitation:
+) -> MotionExcitation:
     """Which of the base parameters a motion excites, and how well: the persistent-excitation test of [Khosla1985].
 
     Args:
@@ -138,7 +154,12 @@ def _excitation_of(
     x: FloatArray = np.asarray(inputs, dtype=np.float64)
     information = accumulate(source, x, np.zeros((len(x), len(source.channels))))
     deviations = assumed_noise(source.robot, len(source.channels)) if noise is None else noise
-    return excitation(information, base, _named_noise(source, deviations))
+    condition, scaled = condition_numbers(information, base)
+    return MotionExcitation(
+        excitation=excitation(information, base, _named_noise(source, deviations)),
+        condition_number=condition,
+        condition_number_scaled=scaled,
+    )
 
 
 def _named_noise(source: TorqueRows, noise: npt.ArrayLike) -> dict[str, float]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray, samples
 from armid.errors import ShapeError
-from armid.kernels.evaluate import compiled_rows
+from armid.kernels.compiled import Kernel, compile_plan, contiguous_columns
+from armid.kernels.evaluate import CompiledRows, compiled_rows
+from armid.kernels.ir import Finish, KernelPlan
 from armid.kernels.source import RowSource
+from armid.kernels.tape import vector_jacobian
 
 
 def rows_vjp(source: RowSource, inputs: npt.ArrayLike, cotangent: npt.ArrayLike) -> FloatArray:
@@ -28,3 +33,45 @@ def rows_vjp(source: RowSource, inputs: npt.ArrayLike, cotangent: npt.ArrayLike)
     if bar.shape != expected:
         raise ShapeError("cotangent", bar.shape, str(list(expected)))
     return compiled_rows(source).vjp(x, bar)
+
+
+def prediction_jacobian(source: RowSource, inputs: npt.ArrayLike, parameters: npt.ArrayLike) -> FloatArray:
+    """Derivative of `A(x) parameters` with respect to x, shape [n_samples, n_channels, n_inputs].
+
+    One reverse pass per channel through the recorded recursion. The sign function counts as constant.
+
+    Args:
+        source: what is measured.
+        inputs: samples, shape [n_samples, n_inputs].
+        parameters: full parameter vector.
+    """
+    x = samples("inputs", inputs, len(source.inputs))
+    pi = np.asarray(parameters, dtype=np.float64)
+    if pi.shape != (len(source.columns),):
+        raise ShapeError("parameters", pi.shape, f"[{len(source.columns)}]")
+    channels = len(source.channels)
+    kernel = _jacobian_kernel(source)
+    columns = contiguous_columns(x)
+    out = np.empty((len(x), channels, x.shape[1]))
+    for k in range(channels):
+        seeds = np.zeros((channels, len(x)))
+        seeds[k] = 1.0
+        out[:, k] = kernel.store([*columns, *seeds], pi).T
+    return out
+
+
+@lru_cache(maxsize=32)
+def _jacobian_kernel(source: RowSource) -> Kernel:
+    """Sum over channels of seed times d(A parameters)/d(input); inputs are the samples followed by a seed per channel."""
+    # A tape of its own: other kernels of the source should not carry the adjoint's operations along.
+    tape, rows = CompiledRows(source).recorded
+    first = len(source.inputs)
+    predicted = []
+    for row in rows:
+        total = tape.node(tape.constant(0.0))
+        for column, node in row.items():
+            total = total + node * tape.uniform(column)
+        predicted.append(total)
+    seeds = [tape.input(first + k) for k in range(len(predicted))]
+    gradient = vector_jacobian(tape, predicted, seeds, [tape.input(k) for k in range(first)])
+    return compile_plan(KernelPlan(tape, (tuple(gradient),), Finish.STORE))

@@ -1,23 +1,20 @@
 """LLVM on this machine: compile a module once, keep the object code on disk, call it by address.
 
-Object files are keyed by the module's text, the CPU and LLVM's version, written to a temporary name and moved into
-place, and carry their own digest: several processes may compile, read and write the same entry at the same time, and a
-damaged file is compiled anew.
+Object files are keyed by the module's text, the CPU and LLVM's version: several processes may compile, read and write the
+same entry at the same time, and a damaged or forged file is compiled anew.
 """
 
 from __future__ import annotations
 
 import ctypes
 import hashlib
-import os
-import tempfile
 import threading
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-_DIGEST = 32
+from armid.kernels.cache import cache_directory, read_object, write_object
+
 _CODE_MODEL = "large"
 """Needs no relative address to reach from one section of a loaded object to another. With the small model the process aborted
 now and then while an object was finalised beside Arrow's allocator; sections mapped more than 2 GB apart are the suspected
@@ -69,14 +66,6 @@ def machine() -> Machine:
     return Machine(cpu, features, lanes)
 
 
-def _cache_directory() -> Path:
-    """Where compiled kernels are kept: `$ARMID_CACHE`, else the user's cache directory."""
-    chosen = os.environ.get("ARMID_CACHE")
-    if chosen:
-        return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "armid"
-
-
 def load(text: str) -> Loaded:
     """Machine code of a module with an entry point `kernel`, from disk when it is there."""
     import llvmlite
@@ -86,7 +75,7 @@ def load(text: str) -> Loaded:
     key = hashlib.sha256(
         "\0".join((text, host.cpu, host.features, _CODE_MODEL, llvmlite.__version__)).encode()
     ).hexdigest()
-    path = _cache_directory() / f"{key}.o"
+    path = cache_directory() / f"{key}.o"
     code = read_object(path)
     found = code is not None
     # LLVM's global context is not safe to use from two threads at once.
@@ -96,31 +85,9 @@ def load(text: str) -> Loaded:
             module.triple = target.triple
             module.data_layout = str(target.target_data)
             code = target.emit_object(module)
-            _write_object(path, code)
+            write_object(path, code)
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), host.target())
         engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         engine.finalize_object()
         address = engine.get_function_address("kernel")
     return Loaded(_ENTRY(address), found, engine)
-
-
-def read_object(path: Path) -> bytes | None:
-    """Object code from disk; None when it is absent or damaged."""
-    try:
-        data = path.read_bytes()
-    except OSError:
-        return None
-    digest, code = data[:_DIGEST], data[_DIGEST:]
-    return code if hashlib.sha256(code).digest() == digest else None
-
-
-def _write_object(path: Path, code: bytes) -> None:
-    """Object code to disk. A cache that cannot be written is not an error: the code is compiled again next time."""
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-        with os.fdopen(handle, "wb") as file:
-            file.write(hashlib.sha256(code).digest() + code)
-        Path(name).replace(path)
-    except OSError:
-        return

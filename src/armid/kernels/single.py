@@ -39,7 +39,7 @@ class SingleRows:
         self._sources = (
             self._inputs.ctypes.data + np.arange(len(source.inputs), dtype=np.uintp) * self._inputs.strides[0]
         )
-        self._loaded = load(_single_text(tape, recorded.outputs))
+        self._loaded = load(single_text(tape, recorded.outputs))
         self._first = self._inputs[:, 0]
         self._call = self._loaded.call
         self._arguments = (self._sources.ctypes.data, 0, 0, self._packed.ctypes.data, 1, 1)
@@ -54,7 +54,7 @@ class SingleRows:
         return self._packed
 
 
-def _single_text(tape: Tape, outputs: tuple[Node, ...]) -> str:
+def single_text(tape: Tape, outputs: tuple[Node, ...]) -> str:
     """LLVM module whose `kernel` writes every output of one sample to consecutive doubles."""
     body = Arithmetic(_LANES)
     places: dict[int, list[int]] = {}

@@ -214,6 +214,7 @@ class Measurements:
         labels: where each configuration came from (`file:line`).
         conditions: further columns that came with the rows (`temperature`, `time`, ...), shape [n] each.
         places: targets whose place on a rigid body is known; any other target is a body of its own.
+        remarks: what of their files was not used.
     """
 
     q: FloatArray
@@ -222,6 +223,7 @@ class Measurements:
     labels: tuple[str, ...] = ()
     conditions: Mapping[str, FloatArray] = field(default_factory=dict)
     places: Mapping[str, KnownPlace] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "q", read_only(finite("q", np.asarray(self.q, dtype=np.float64))))
@@ -266,6 +268,7 @@ class Measurements:
             labels=tuple(self.labels[i] for i in index),
             conditions={name: values[kept] for name, values in self.conditions.items()},
             places=self.places,
+            remarks=self.remarks,
         )
 
 
@@ -294,4 +297,5 @@ def joined(parts: Iterable[Measurements]) -> Measurements:
         labels=tuple(label for m in sets for label in m.labels),
         conditions={name: np.concatenate([m.conditions[name] for m in sets]) for name in sorted(shared)},
         places={name: place for m in sets for name, place in m.places.items()},
+        remarks=tuple(dict.fromkeys(remark for m in sets for remark in m.remarks)),
     )

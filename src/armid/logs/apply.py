@@ -41,7 +41,8 @@ class Scaled:
         gear = np.array(entry.gear_ratio)
         # A gear makes the joint slower and stronger than the motor.
         through = gear if entry.channel.is_torque or entry.channel is Channel.EXTERNAL_TORQUE else 1.0 / gear
-        scale = factor(entry.channel, entry.unit) * np.array(entry.sign) * np.array(entry.gain) * through
+        units = np.array([factor(entry.channel, unit) for unit in entry.units or (entry.unit,)])
+        scale = units * np.array(entry.sign) * np.array(entry.gain) * through
         matrix = entry.matrix
         if entry.inverse_matrix is not None:
             inverse: FloatArray = np.linalg.inv(entry.inverse_matrix).astype(np.float64)

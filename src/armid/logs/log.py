@@ -15,6 +15,7 @@ import numpy.typing as npt
 from armid.arrays import FloatArray, read_only
 from armid.documents import write_arrays, write_json
 from armid.errors import InputError, ShapeError, UnknownNameError
+from armid.folders import answer_folder
 from armid.notes import Note, Severity
 from armid.outcome import Check, InputFile, Outcome, Provenance
 from armid.page import Table
@@ -259,11 +260,12 @@ class Log(Outcome):
         path = Path(folder)
         path = path if path.suffix == ".npz" else path / f"{self.name}.npz"
         arrays = {_ARRAY_NAMES[channel]: values for channel, values in self.channels.items()}
-        written = [write_arrays(path, arrays if self.clock is Clock.UNKNOWN else {"time": self.time, **arrays})]
         said = {key: value for key, value in asdict(self.conditions).items() if value not in (None, "")}
-        if said:
-            # JSON is YAML.
-            written.append(write_json(path.with_suffix(".yaml"), {"file": path.name, "conditions": said}))
+        with answer_folder(path.parent, f"log {path.stem}"):
+            written = [write_arrays(path, arrays if self.clock is Clock.UNKNOWN else {"time": self.time, **arrays})]
+            if said:
+                # JSON is YAML.
+                written.append(write_json(path.with_suffix(".yaml"), {"file": path.name, "conditions": said}))
         return tuple(written)
 
     def with_notes(self, notes: tuple[Note, ...]) -> Log:
@@ -356,8 +358,9 @@ def matched(log: Log, robot: Robot) -> Log:
     if missing:
         raise InputError(
             log.name,
-            f"no joint named {missing[0]!r}; the file has {', '.join(log.joints)}",
-            "rename them with `joints:` in a mapping file",
+            f"no joint named {missing[0]!r}: the file has {', '.join(log.joints)}; "
+            f"{robot.name} has {', '.join(robot.joint_names)}",
+            "is it a recording of this arm? If so, rename them with `joints:` in a mapping file",
         )
     order = [log.joints.index(name) for name in robot.joint_names]
     extra = [name for name in log.joints if name not in robot.joint_names]

@@ -47,11 +47,11 @@ def guessed_map(
     if Channel.POSITION not in {g.channel for g in groups}:
         raise InputError(
             path,
-            f"no joint positions among the columns {_shortened(table.names)}",
-            "write a mapping file that names them (docs/logs.md)",
+            f"no joint positions among the columns {_shortened(table.names)}{_wanted(robot)}",
+            f"`armid map ROBOT {path}` drafts a mapping file that names them (docs/logs.md)",
         )
     groups = same_width(path, groups, head)
-    joints = next((g.joints for g in groups if g.joints), ())
+    joints = next((g.joints for g in groups if g.joints), ()) or table.joints
     channels = tuple(
         ChannelMap(
             channel=g.channel,
@@ -81,6 +81,11 @@ def _angle_units(groups: list[Group], head: Table, preset: str) -> list[Group]:
     unit = "deg" if _BEYOND_RADIANS < reach < np.inf else "rad"
     angles = (Channel.POSITION, Channel.COMMANDED_POSITION)
     return [replace(g, unit=unit) if g.channel in angles and not g.unit else g for g in groups]
+
+
+def _wanted(robot: Robot | None) -> str:
+    """The joints that are looked for, for a message."""
+    return "" if robot is None else f" for the joints {_shortened(robot.joint_names)} of {robot.name}"
 
 
 def _shortened(names: tuple[str, ...], limit: int = 12) -> str:

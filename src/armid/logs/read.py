@@ -15,12 +15,13 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.errors import InputError, UnknownNameError
 from armid.logs.apply import Scaled, channel_values, column_of
+from armid.logs.garbage import CutRows, Mask, garbage_rows, without_garbage
 from armid.logs.log import Channel, Clock, Log, LogSource, matched
 from armid.logs.mapping import TORQUE_SIDES, ClockMap, LogMap, is_mapping_file, read_mapping
 from armid.logs.presets import guessed_map
 from armid.logs.readers.files import existing, open_table, sha256_of
-from armid.logs.readers.table import MAX_BYTES, Layout, Table, TableFile
-from armid.logs.readers.text import flat_table
+from armid.logs.readers.table import MAX_BYTES, Layout, Table, TableFile, refuse_outside
+from armid.logs.readers.text import TextTable, flat_table
 from armid.logs.timing import ClockGuess, clock_guess
 from armid.notes import Note, Severity
 from armid.robot.robot import Robot
@@ -112,10 +113,13 @@ def open_log(path: str | Path, robot: Robot | None = None, *, options: ReadOptio
             own = (mapping.joints or guess.joints, guess.channels, guess.preset)
             mapping = replace(mapping, joints=own[0], channels=own[1], preset=own[2], clock=clock)
     else:
-        layout = Layout(format=options.format, topic=options.topic)
+        roots = () if options.data_root is None else (Path(options.data_root),)
+        layout = Layout(format=options.format, topic=options.topic, roots=roots)
         table = open_table(location, layout)
         mapping, notes = guessed(location, layout, table, robot)
         tables = {"": table}
+    if not mapping.joints and Channel.POSITION in {entry.channel for entry in mapping.channels}:
+        mapping = replace(mapping, joints=_joints_in_file(mapping, tables))
     mapping, more = _with_options(mapping, options)
     mapping = replace(mapping, clock=_resolved_clock(mapping, tables))
     return LogStream(mapping=mapping, tables=tables, robot=robot, guesses=(*notes, *more))
@@ -126,21 +130,44 @@ def guessed(path: Path, layout: Layout, table: TableFile, robot: Robot | None) -
     head = next(iter(table.chunks(_HEAD_ROWS)), None)
     if head is None:
         raise InputError(path, "no samples")
-    return guessed_map(path, layout, table, head, robot)
+    return guessed_map(path, layout, table, without_garbage(head), robot)
+
+
+def _joints_in_file(mapping: LogMap, tables: Mapping[str, TableFile]) -> tuple[str, ...]:
+    """Names the file itself has for its joints, when the mapping takes its position as a whole; none otherwise."""
+    position = next(entry for entry in mapping.channels if entry.channel is Channel.POSITION)
+    whole = len(position.columns) == 1 and position.matrix is None and position.inverse_matrix is None
+    return tables[position.file].joints if whole else ()
+
+
+def _is_there(path: Path) -> bool:
+    """Whether there is such a file; names no file can have are not there."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
 
 
 def _mapped_files(location: Path, options: ReadOptions) -> LogMap:
-    """A mapping whose files exist: next to it, under the data root given, or under $ARMID_DATA."""
-    roots = [options.data_root] if options.data_root is not None else [location.parent, os.environ.get(_DATA_ROOT)]
+    """A mapping whose files exist: under the data root given, next to it, or under $ARMID_DATA; nowhere else.
+
+    Raises:
+        InputError: one does not exist, or lies elsewhere.
+    """
+    further = options.data_root if options.data_root is not None else os.environ.get(_DATA_ROOT)
+    roots = [Path(root) for root in (options.data_root, location.parent, further) if root]
     first: LogMap | None = None
     for root in roots:
-        if root is not None:
-            mapping = read_mapping(location, data_root=root)
-            first = first or mapping
-            if all(entry.path.exists() for entry in mapping.files.values()):
-                return mapping
+        mapping = read_mapping(location, data_root=root)
+        first = first or mapping
+        if all(_is_there(entry.path) for entry in mapping.files.values()):
+            for entry in mapping.files.values():
+                refuse_outside(entry.path, roots, where=location)
+            layouts = {key: replace(entry.layout, roots=tuple(roots)) for key, entry in mapping.files.items()}
+            files = {key: replace(entry, layout=layouts[key]) for key, entry in mapping.files.items()}
+            return replace(mapping, files=files)
     assert first is not None
-    missing = next(entry.path for entry in first.files.values() if not entry.path.exists())
+    missing = next(entry.path for entry in first.files.values() if not _is_there(entry.path))
     raise InputError(
         location, f"its file {missing} does not exist", f"put it there, or give --data-root or ${_DATA_ROOT}"
     )
@@ -217,12 +244,16 @@ class LogStream:
     guesses: tuple[Note, ...]
     settled: ClockGuess | None = None
     """The clock, known once the first piece has been read."""
+    cut: CutRows = field(default_factory=CutRows)
+    """Rows of damaged bytes; complete once the last piece has been read."""
     _hashes: Future[LogSource] | None = field(default=None, repr=False)
 
     @property
     def notes(self) -> tuple[Note, ...]:
         """Everything said so far; complete after the last piece."""
-        return (*(n for t in self.tables.values() for n in t.notes), *self.guesses, *self.timing)
+        of_tables = (n for t in self.tables.values() for n in t.notes)
+        word = "row" if self._text is None else "line"
+        return (*of_tables, *self.cut.notes(self.mapping.name, word), *self.guesses, *self.timing)
 
     @property
     def timing(self) -> tuple[Note, ...]:
@@ -232,7 +263,7 @@ class LogStream:
     def again(self) -> LogStream:
         """The same recording from its beginning, its clock settled; what is skipped on the way is not counted again."""
         self.start_hash()
-        other = replace(self, tables={key: copy(table) for key, table in self.tables.items()})
+        other = replace(self, tables={key: copy(table) for key, table in self.tables.items()}, cut=CutRows())
         if self.settled is None:
             next(other.chunks(), None)
             self.settled = other.settled
@@ -269,6 +300,7 @@ class LogStream:
     def chunks(self, rows: int = CHUNK_ROWS) -> Iterator[Log]:
         """Pieces in order, each a Log of at most about `rows` samples."""
         self.start_hash()
+        self.cut = CutRows()
         clock = self.mapping.clock
         offset, seen = 0, 0
         for tables in self.aligned(rows):
@@ -279,10 +311,16 @@ class LogStream:
                 continue
             channels = {s.channel: channel_values(s, tables[s.file], start, stop) for s in self.scaled}
             time = _clock_column(clock, tables, start, stop)
+            garbage = self._garbage(tables, start, stop)
+            if garbage.any():
+                self.cut.add(self._line(seen - count + start + int(k)) for k in np.flatnonzero(garbage))
+                channels = {channel: values[~garbage] for channel, values in channels.items()}
+                time = None if time is None else time[~garbage]
             if self.settled is None:
                 self.settled = clock_guess(clock, time, channels, self.mapping.name)
-            stamps = self.settled.times(time, offset, stop - start)
-            offset += stop - start
+            kept = int((~garbage).sum())
+            stamps = self.settled.times(time, offset, kept)
+            offset += kept
             yield self.log(stamps, channels, self.settled.kind)
         if offset == 0:
             raise InputError(self.mapping.name, "no samples in the rows to use")
@@ -290,6 +328,10 @@ class LogStream:
     def stamps(self, rows: int = CHUNK_ROWS) -> Iterator[FloatArray]:
         """The times alone [s], piece by piece; after the first piece of `chunks`, which settles the clock."""
         assert self.settled is not None
+        if self._text is not None and self.mapping.clock.column is not None:
+            # Which rows of a text are damaged shows in all its columns.
+            yield from (piece.time for piece in self.again().chunks(rows))
+            return
         clock = self.mapping.clock
         file = clock.file if clock.column is not None else self.scaled[0].file
         names = {name for name in (clock.column, clock.nanoseconds) if name is not None} or {self.scaled[0].columns[0]}
@@ -300,8 +342,32 @@ class LogStream:
             seen += _rows_of(piece)
             if start < stop:
                 time = _clock_column(clock, {file: piece}, start, stop)
-                yield self.settled.times(time, offset, stop - start)
-                offset += stop - start
+                garbage = self._garbage({file: piece}, start, stop)
+                time = None if time is None else time[~garbage]
+                kept = int((~garbage).sum())
+                yield self.settled.times(time, offset, kept)
+                offset += kept
+
+    @property
+    def _text(self) -> TextTable | None:
+        """The table, when the log is one text file."""
+        table = next(iter(self.tables.values()))
+        return table if len(self.tables) == 1 and isinstance(table, TextTable) else None
+
+    def _line(self, row: int) -> int:
+        """What people call a row, counted from 0: its line in a text file, else its number from 1."""
+        return row + 1 + (0 if self._text is None else self._text.dialect.skip)
+
+    def _garbage(self, tables: Mapping[str, Table], start: int, stop: int) -> Mask:
+        """Rows of damaged bytes: in a text by all columns, in other files, where nothing shifts, by the clock alone.
+
+        Without a clock none: what is cut there would move all that follows.
+        """
+        clock = self.mapping.clock
+        if clock.column is None:
+            return np.zeros(stop - start, dtype=np.bool_)
+        columns = list(tables[clock.file].values()) if self._text else [tables[clock.file][clock.column]]
+        return garbage_rows((values[start:stop] for values in columns), stop - start)
 
     def log(self, time: FloatArray, channels: dict[Channel, FloatArray], clock: Clock) -> Log:
         n = channels[Channel.POSITION].shape[1]

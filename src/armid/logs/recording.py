@@ -144,6 +144,11 @@ class Recording:
         return isinstance(self._grid, StreamedGrid)
 
     @property
+    def is_later_part(self) -> bool:
+        """Whether it is what was cut off the end of another one."""
+        return self._earlier is not None
+
+    @property
     def start_s(self) -> float:
         """Time of the first row [s]."""
         return self._extent.start_s

@@ -15,6 +15,7 @@ from armid.errors import InputError, ShapeError, UnknownNameError
 from armid.logs.log import MEASURED_TORQUES, Channel, Conditions, LogSource
 from armid.notes import Note
 from armid.parameters.effects import TorqueSide
+from armid.rows.presliding import SUBSTEPS
 
 if TYPE_CHECKING:
     from armid.logs.conditioning.settings import Conditioning
@@ -65,6 +66,8 @@ class Samples:
         raw_torques: the same instants before low-pass filtering.
         variances: per-sample variance of the conditioned torque per channel, where repetitions gave one.
         weights: per sample, shape [n_samples].
+        velocities_between: velocity at `SUBSTEPS` points of the interval around each sample, less filtered than qd: friction
+            turns around within a fraction of the filter's period; shape [n_samples, points, n_joints]. None where not known.
         segments: index ranges of uniform sampling, in order.
         rate: samples per second of the first segment [Hz]; each segment has its own, logs may differ.
         settings: the conditioning with every automatic choice resolved.
@@ -84,6 +87,7 @@ class Samples:
     raw_torques: Mapping[Channel, FloatArray] = field(default_factory=dict)
     variances: Mapping[Channel, FloatArray] = field(default_factory=dict)
     weights: FloatArray | None = None
+    velocities_between: FloatArray | None = None
     settings: Conditioning | None = None
     noise: Mapping[Channel, FloatArray] = field(default_factory=dict)
     sources: tuple[LogSource, ...] = ()
@@ -101,6 +105,11 @@ class Samples:
         object.__setattr__(self, "noise", MappingProxyType(noise))
         weights = np.ones(count) if self.weights is None else self.weights
         object.__setattr__(self, "weights", columns("weights", weights, (count,)))
+        if self.velocities_between is not None:
+            shape = (count, SUBSTEPS, n)
+            object.__setattr__(
+                self, "velocities_between", columns("velocities_between", self.velocities_between, shape)
+            )
         covered = [i for s in self.segments for i in (s.start, s.stop)]
         if covered != sorted(covered) or (covered and (covered[0] < 0 or covered[-1] > count)):
             raise ShapeError("segments", (len(self.segments),), f"increasing ranges within {count} samples")
@@ -174,6 +183,9 @@ class Samples:
             qd=change("qd", self.qd),
             qdd=change("qdd", self.qdd),
             weights=None if self.weights is None else change("weights", self.weights),
+            velocities_between=None
+            if self.velocities_between is None
+            else change("velocities_between", self.velocities_between),
             torques=each("torques", self.torques),
             raw_torques=each("raw_torques", self.raw_torques),
             variances=each("variances", self.variances),
@@ -216,6 +228,8 @@ def concatenated(parts: Sequence[Samples] | Iterable[Samples]) -> Samples:
         for s in piece.segments
     )
 
+    between = [p.velocities_between for p in pieces if p.velocities_between is not None]
+
     def stacked(get: Callable[[Samples], Mapping[Channel, FloatArray]]) -> dict[Channel, FloatArray]:
         common = [c for c in get(first) if all(c in get(piece) for piece in pieces)]
         return {c: joined([get(piece)[c] for piece in pieces]) for c in common}
@@ -228,6 +242,7 @@ def concatenated(parts: Sequence[Samples] | Iterable[Samples]) -> Samples:
         qd=joined([p.qd for p in pieces]),
         qdd=joined([p.qdd for p in pieces]),
         weights=joined([p.weights for p in pieces if p.weights is not None]),
+        velocities_between=joined(between) if len(between) == len(pieces) else None,
         torques=stacked(lambda p: p.torques),
         raw_torques=stacked(lambda p: p.raw_torques),
         variances=stacked(lambda p: p.variances),

@@ -13,7 +13,9 @@ RATE = {
     "rpm": 2.0 * pi / 60.0,
 }
 CHANGE = {f"{name}/s^2": value for name, value in ANGLE.items()}
-FORCE = {"Nm": 1.0, "N": 1.0, "mNm": 1e-3, "kNm": 1e3, "Ncm": 1e-2, "kN": 1e3}
+FORCE = {"Nm": 1.0, "N": 1.0, "mNm": 1e-3, "kNm": 1e3, "Ncm": 1e-2, "kN": 1e3, "permille": 1e-3, "percent": 1e-2}
+"""Shares of a rated torque need that torque: `rated` of the channel."""
+SHARES = ("permille", "percent")
 CURRENT = {"A": 1.0, "mA": 1e-3, "permille": 1e-3, "percent": 1e-2, "pu": 1.0}
 TIME = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0}
 _TEMPERATURE = {"degC": 1.0}
@@ -41,6 +43,17 @@ ALIASES = {
     "degrees": "deg",
     "°": "deg",
     "grad": "deg",
+    "degré": "deg",
+    "degrés": "deg",
+    "grados": "deg",
+    "gradi": "deg",
+    "promille": "permille",
+    "prozent": "percent",
+    "u/min": "rpm",
+    "tr/min": "rpm",
+    "grad/s": "deg/s",
+    "sekunden": "s",
+    "millisekunden": "ms",
     "radian": "rad",
     "radians": "rad",
     "ampere": "A",

@@ -27,6 +27,10 @@ _DEFAULT_SPEED = 1.0
 """[rad/s or m/s] where the description gives no velocity limit."""
 
 
+DEFAULT_MARGIN = 0.05
+"""Fraction of every limit a motion leaves unused: tracking overshoot and model error of the torques."""
+
+
 class InfeasibleError(ArmidError):
     """A motion that cannot exist within the limits; says which constraint fails and by how much."""
 
@@ -116,7 +120,7 @@ def _complete(robot: Robot, which: str, default: FloatArray, notes: list[Note]) 
             Note(
                 "limit-assumed",
                 Severity.WARNING,
-                f"{robot.name} gives no {which} limit for {names}; {used} is used (state yours in the robot file)",
+                f"{robot.name} gives no {which} limit for {names}; {used} is used (state yours with --limits-file)",
                 which,
             )
         )

@@ -1,4 +1,4 @@
-"""Trajectories to files and back: our JSON of coefficients, a CSV of samples, and ROS JointTrajectory messages.
+"""Trajectories to files and back: our JSON of coefficients, tables of them as papers print, samples, ROS messages.
 
 `docs/formats.md` describes each.
 """
@@ -14,6 +14,7 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.documents import new_file, read_json, read_text, write_json, write_text
 from armid.errors import ArmidError, InputError
+from armid.motions.coefficient_table import is_coefficient_table, parse_coefficients
 from armid.motions.fourier import FourierTrajectory
 from armid.motions.spline import SplineTrajectory
 from armid.motions.trajectory import SampledTrajectory, SequenceTrajectory, Trajectory, grid
@@ -26,6 +27,9 @@ _VERSION = 1
 
 _MOST_BYTES = 1_000_000_000
 """Of a table of samples: seven joints at 1 kHz for half an hour."""
+
+_TABLES = (".csv", ".txt", ".tsv")
+"""Suffixes of files that people write: samples, or coefficients as papers print them."""
 
 _FIELDS: dict[str, tuple[type, tuple[str, ...], tuple[str, ...]]] = {
     "fourier": (FourierTrajectory, ("period", "repetitions"), ("offset", "sine", "cosine")),
@@ -98,16 +102,29 @@ def input_of(source: object, role: str) -> tuple[InputFile, ...]:
 
 
 def load_trajectory(path: Path) -> Trajectory:
-    """Reads our JSON, or a CSV with the columns `time,q1..,qd1..,qdd1..`."""
+    """Reads our JSON, a CSV with the columns `time,q1..,qd1..,qdd1..`, or a printed table of Fourier coefficients."""
     if not path.is_file():
         raise InputError(path, "no such file", "give a trajectory written by `armid design`, JSON or CSV")
-    if path.suffix.lower() == ".csv":
-        return _load_csv(path)
+    if path.suffix.lower() in _TABLES:
+        return _load_table(path)
     values = read_json(path, "a trajectory file of `armid design`", schema=_FORMAT, key="format")
     if values.get("version") != _VERSION:
         raise InputError(path, f"version {values.get('version')!r}", f"this armid reads version {_VERSION}")
     try:
         return _from_dict(values, str(path))
+    except InputError:
+        raise
+    except ArmidError as problem:
+        raise InputError(path, str(problem)) from None
+
+
+def _load_table(path: Path) -> Trajectory:
+    """A text of samples or of coefficients; its first line says which."""
+    text = read_text(path, "samples or Fourier coefficients of a motion", most=_MOST_BYTES)
+    if not is_coefficient_table(text) and path.suffix.lower() == ".csv":
+        return _load_csv(path, text)
+    try:
+        return parse_coefficients(text, path)
     except InputError:
         raise
     except ArmidError as problem:
@@ -128,22 +145,22 @@ def _csv_header(n_joints: int) -> list[str]:
     return ["time", *(f"{kind}{i + 1}" for kind in ("q", "qd", "qdd") for i in range(n_joints))]
 
 
-def _load_csv(path: Path) -> SampledTrajectory:
+def _load_csv(path: Path, text: str) -> SampledTrajectory:
     """Reads what `save_csv` writes; joints are named `joint1`.. since the table has no names.
 
     Raises:
         InputError: not such a table, or a value that is not finite, with its joint and time.
     """
     try:
-        header, *lines = read_text(path, "samples of a motion", most=_MOST_BYTES).splitlines() or [""]
+        header, *lines = text.splitlines() or [""]
         names = [name.strip() for name in header.split(",")]
         n = (len(names) - 1) // 3
         if names != _csv_header(n) or n < 1:
-            raise InputError(path, f"header {header[:60]!r}", "expected time,q1..,qd1..,qdd1..")
+            raise InputError(path, f"another header, of {len(names)} names", "expected time,q1..,qd1..,qdd1..")
         rows = [line for line in lines if line.strip()]
         table = np.loadtxt(rows, delimiter=",", ndmin=2) if rows else np.zeros((0, len(names)))
-    except ValueError as problem:
-        raise InputError(path, f"not a table of numbers: {problem}") from None
+    except ValueError:
+        raise InputError(path, "not a table of numbers", "expected as many numbers in every row as names") from None
     if len(table) < 2 or table.shape[1] != len(names):
         raise InputError(path, f"{len(table)} rows of {table.shape[1]} columns", f"two or more rows of {len(names)}")
     _refuse_infinite(path, names, table)

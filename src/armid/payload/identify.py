@@ -100,7 +100,8 @@ def loaded_runs(known: Result, logs: Sequence[Log]) -> list[Run]:
     for log in logs:
         samples = condition(log, known.robot, settings)
         gain = _gains_of(known, log, samples.channel(effects.torques))
-        runs += [run.with_measured(run.y * gain) for run in runs_of(samples, known.robot, effects, shapes=known.shapes)]
+        own = [run.with_measured(run.y * gain) for run in runs_of(samples, known.robot, effects, shapes=known.shapes)]
+        runs += own if known.imperfections is None else [known.imperfections.corrected(run) for run in own]
     return runs
 
 

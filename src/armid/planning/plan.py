@@ -8,8 +8,10 @@ from pathlib import Path as FilePath
 import numpy.typing as npt
 
 from armid.identification.result import Result, load_result
-from armid.motions.limits import MotionLimits
+from armid.motions.limits import DEFAULT_MARGIN, MotionLimits, motion_limits
+from armid.motions.limits_file import with_limits
 from armid.motions.trajectory_files import input_of
+from armid.notes import Note
 from armid.outcome import InputFile, Provenance
 from armid.planning.constraints import planning_limits
 from armid.planning.errors import PlanRefusedError
@@ -30,8 +32,12 @@ def plan_motion(
     path: str | FilePath | Path | npt.ArrayLike,
     *,
     confidence: float | None = None,
-    margin: float = 0.0,
+    margin: float = DEFAULT_MARGIN,
     jerk: bool = True,
+    limits_file: str | FilePath | None = None,
+    max_acceleration: str | npt.ArrayLike | None = None,
+    max_jerk: str | npt.ArrayLike | None = None,
+    max_torque: str | npt.ArrayLike | None = None,
     cell: str | FilePath | Cell | None = None,
     collisions: bool = True,
     loaded: bool = True,
@@ -50,6 +56,9 @@ def plan_motion(
             expected values at their word.
         margin: share of every limit but positions that is left unused.
         jerk: whether jerk limits are respected.
+        limits_file: limits the description cannot hold, or narrower ones; YAML (docs/formats.md).
+        max_acceleration, max_jerk, max_torque: the same for all joints or one each, shape [n_joints]. Without any, acceleration
+            is limited as for designed motions.
         cell: file, name, or a cell; empty space when None.
         collisions: whether the arm is checked against itself.
         loaded: whether the arm carries the payload of the loaded runs.
@@ -71,7 +80,8 @@ def plan_motion(
     if passive is not None:
         robot.joint_index(passive)
     model = model_of_result(known, loaded=loaded)
-    limits = None if jerk else _without_jerk(robot)
+    own = with_limits(robot, limits_file, max_acceleration=max_acceleration, max_jerk=max_jerk, max_torque=max_torque)
+    limits, notes = _limits_to_keep(own, jerk=jerk)
     settings = PlanSettings(points=points, limits=limits, confidence=confidence, margin=margin, seed=seed)
     plan = fastest_motion(
         path_of(path, robot), model, settings, scene=_scene(robot, cell_of(cell), collisions=collisions)
@@ -79,6 +89,7 @@ def plan_motion(
     sound = all(link.is_sound for link in robot.links)
     return replace(
         plan,
+        notes=(*notes, *plan.notes),
         doubts=doubts,
         described=model_of_robot(robot, effects=known.effects) if sound else None,
         passive=passive,
@@ -97,8 +108,13 @@ def plan_motion(
     )
 
 
-def _without_jerk(robot: Robot) -> MotionLimits:
-    return planning_limits(robot)[0].but(jerk=float("inf"))
+def _limits_to_keep(robot: Robot, *, jerk: bool) -> tuple[MotionLimits, tuple[Note, ...]]:
+    """Limits of a plan: acceleration assumed as for designed motions where nobody gives one, with the same note."""
+    limits, _ = planning_limits(robot)
+    full, notes = motion_limits(robot)
+    limits = limits.but(acceleration=full.acceleration)
+    said = tuple(note for note in notes if note.subject in ("velocity", "acceleration"))
+    return (limits if jerk else limits.but(jerk=float("inf"))), said
 
 
 def _scene(robot: Robot, cell: Cell | None, *, collisions: bool) -> Scene | None:

@@ -8,6 +8,7 @@ One of gravity and inertia may be missing.
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from armid.arrays import FloatArray, read_only
-from armid.documents import read_arrays
+from armid.documents import read_arrays, read_text
 from armid.errors import InputError
 from armid.information.accumulate import accumulate
 from armid.information.information import Information, total
@@ -124,13 +125,13 @@ def _from_npz(path: Path) -> dict[str, Any]:
 
 def _from_csv(path: Path, robot: Robot) -> dict[str, Any]:
     """The arrays of a CSV, found by its header."""
+    text = read_text(path, "controller data: an npz or csv as in docs/formats.md")
     try:
-        with path.open(newline="", encoding="utf-8") as file:
-            rows = [row for row in csv.reader(file) if row]
+        rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
         header = [name.strip() for name in rows[0]]
         values = np.array([[float(x) for x in row] for row in rows[1:]]).reshape(-1, len(header))
-    except (OSError, UnicodeDecodeError, csv.Error, ValueError, IndexError) as problem:
-        raise InputError(path, f"not a table of numbers: {problem}", "see docs/formats.md") from None
+    except (csv.Error, ValueError, IndexError):
+        raise InputError(path, "not a table of numbers below one header", "see docs/formats.md") from None
     n = robot.n_joints
     column = {name: values[:, k] for k, name in enumerate(header)}
     out: dict[str, Any] = {}

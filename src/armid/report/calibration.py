@@ -12,13 +12,14 @@ from armid.calibration.calibrate import Calibration
 from armid.calibration.compensate import Compensation
 from armid.calibration.contract import SHOWN, error_table_of
 from armid.calibration.enough import PoseCount
+from armid.calibration.found import strong_correlations
 from armid.calibration.identifiable import ParameterStatus
 from armid.calibration.stored import StoredCalibration
 from armid.calibration.tool_error import ErrorTable, statistics
 from armid.kinematics.calibrated import frame_matrix
 from armid.kinematics.rotations import inverse
 from armid.notes import Note, Severity
-from armid.page import Block, Figure, Paragraph, Report, Section, Table
+from armid.page import Block, Cell, Figure, Paragraph, Report, Section, Table
 from armid.report.plots import BLUE, GREEN, GREY, ORANGE, axes, line, points, short
 
 _MM = 1e3
@@ -72,12 +73,13 @@ def _stored_bars(calibration: StoredCalibration) -> list[Block]:
     """Mean errors before and after, side by side."""
     out: list[Block] = []
     for kind, unit in (("position", "mm"), ("orientation", "mrad")):
-        found = {name: calibration.errors[f"{kind}_error_{name}"] for name in SHOWN}
+        named = {name: calibration.errors.get(f"{kind}_error_{name}") for name in SHOWN}
+        found = {name: value for name, value in named.items() if value is not None}
         if found["held_out"].count:
             bar = {
                 "type": "bar",
-                "x": [name.replace("_", " ") for name in SHOWN],
-                "y": [_MM * found[name].mean for name in SHOWN],
+                "x": [name.replace("_", " ") for name in found],
+                "y": [_MM * value.mean for value in found.values()],
                 "marker": {"color": BLUE},
             }
             layout = axes("", f"mean {kind} error [{unit}]")
@@ -125,15 +127,15 @@ def _error_section(calibration: Calibration) -> Section:
         ("fitted, nominal links", calibration.errors_before),
         ("fitted, calibrated", calibration.errors_after),
     )
-    rows = []
+    rows: list[tuple[Cell, ...]] = []
     for label, table in named:
         for kind, unit, errors in (("position", "mm", table.position), ("orientation", "mrad", table.orientation)):
             if len(errors):
                 s = statistics(errors)
-                rows.append((label, kind, _MM * s.mean, _MM * s.median, _MM * s.max, unit))
+                rows.append((label, kind, *(_MM * x for x in (s.mean, s.rms, s.p95, s.max)), unit))
     blocks: list[Block] = [
-        Paragraph(f"Held out: {held.method}."),
-        Table(("", "", "mean", "median", "max", "unit"), tuple(rows)),
+        Paragraph(f"Held out: {held.told}."),
+        Table(("", "", "mean", "rms", "p95", "max", "unit"), tuple(rows)),
     ]
     blocks += _histograms(held.before, held.after)
     return Section("errors", "Errors before and after", tuple(blocks))
@@ -181,6 +183,8 @@ def _map_section(calibration: Calibration) -> Section:
                 "size": 3,
                 "color": short(_MM * errors[::every], 3),
                 "colorscale": "Viridis",
+                "cmin": 0.0,
+                "cmax": float(_MM * np.quantile(errors, 0.98)),
                 "showscale": True,
                 "colorbar": {"title": {"text": "mm"}},
             },
@@ -201,7 +205,35 @@ def _map_section(calibration: Calibration) -> Section:
             blocks.append(
                 Figure(f"trend-{name}", (cloud,), axes(name, "position error [mm]"), f"Against {name}.", half=True)
             )
+    blocks += _against_joints(calibration)
     return Section("map", "Where errors are left", tuple(blocks))
+
+
+def _against_joints(calibration: Calibration) -> list[Block]:
+    """Errors left against the row and every joint, and the joint ranges that were covered."""
+    after, q = calibration.errors_after, calibration.measurements.q
+    errors, rows = after.main
+    unit = "mm" if len(after.position) else "mrad"
+    every = slice(None, None, max(1, len(errors) // _MOST_ON_MAP))
+    ways = {"row": np.arange(len(q), dtype=np.float64)}
+    ways |= {f"{name} [rad or m]": q[:, k] for k, name in enumerate(calibration.nominal.joint_names)}
+    out: list[Block] = [
+        Figure(
+            f"error-against-{number}",
+            (points(values[rows][every], _MM * errors[every], "after", BLUE),),
+            axes(name, f"error [{unit}]"),
+            f"Errors left against {name}.",
+            half=True,
+        )
+        for number, (name, values) in enumerate(ways.items())
+    ]
+    covered = tuple(
+        (name, float(x.min()), float(x.max()), 100.0 * calibration.patterns.get(name, 0.0))
+        for name, x in zip(calibration.nominal.joint_names, q.T, strict=True)
+    )
+    head = ("joint", "from", "to", "residuals that follow it [%]")
+    out.append(Table(head, covered, caption="Joint ranges covered [rad or m]; beyond them nothing was measured."))
+    return out
 
 
 def _mapped_errors(calibration: Calibration) -> tuple[FloatArray, FloatArray]:
@@ -223,9 +255,8 @@ def _parameter_section(calibration: Calibration) -> Section:
     fit = calibration.fit
     sigma = np.sqrt(np.diag(fit.after.covariance))
     rows = tuple(
-        (p.name, *_scaled(float(fit.after.values[i]), float(sigma[i]), p.tolerance, p.unit))
-        for i, p in enumerate(fit.model.parameters)
-        if fit.after.selection.kept[i]
+        (p.name, *_scaled(float(fit.after.values[i]), float(sigma[i]), p.tolerance, p.unit), str(status))
+        for i, (p, status) in enumerate(zip(fit.model.parameters, fit.after.selection.status, strict=True))
     )
     held = [
         Paragraph(f"{words}: {', '.join(names)}.", "faint")
@@ -235,8 +266,10 @@ def _parameter_section(calibration: Calibration) -> Section:
         )
         if (names := calibration.with_status(status))
     ]
-    table = Table(_PARAMETER_COLUMNS, rows, caption=_CORRECTIONS)
-    return Section("parameters", "What was found", (table, *held))
+    table = Table((*_PARAMETER_COLUMNS, "status"), rows, caption=_CORRECTIONS)
+    pairs = tuple((pair.a, pair.b, pair.correlation) for pair in strong_correlations(fit))
+    related = [Table(("parameter", "and", "correlation"), pairs, caption="Hard to tell apart.")] if pairs else []
+    return Section("parameters", "What was found", (table, *related, *held))
 
 
 def _scaled(value: float, sigma: float, tolerance: float, unit: str) -> tuple[float, float, float, str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from armid.identification.faults import Answer, faults_table
 from armid.identification.records import CommandRecord, CrossValidated, LogRecord
 from armid.identification.result import Result
 from armid.identification.validate import Validation
@@ -15,6 +16,7 @@ from armid.outcome import Check
 from armid.page import Block, Cell, Figure, Paragraph, Report, Section, Table
 from armid.report import plots
 from armid.report.bodies import consistency_section
+from armid.report.files import files_section
 from armid.report.friction import friction_section
 from armid.report.parameters import correlation_section, parameter_section
 from armid.report.residuals import residual_section
@@ -37,6 +39,7 @@ def identification_report(result: Result) -> Report:
             _verdict_section(result),
             _measured_section(result),
             _health_section(result),
+            _faults_section(result),
             _excitation_section(result),
             torque_section(result),
             friction_section(result),
@@ -45,6 +48,7 @@ def identification_report(result: Result) -> Report:
             consistency_section(result),
             residual_section(result),
             _sensitivity_section(result),
+            files_section(result),
             reproduce_section(result),
         ),
     )
@@ -118,6 +122,16 @@ def _verdict_section(result: Result) -> Section:
         "description before identification) are held out too.",
     )
     return Section("verdict", "Verdict", (joints, _check_table(result.checks)))
+
+
+def _faults_section(result: Result) -> Section:
+    """Every fault that was looked for: found, undecidable with what would decide it, or excluded beyond a bound."""
+    if not result.suspects:
+        return Section("faults", "What could be wrong", (Paragraph("Nothing was looked for in these recordings."),))
+    found = [fault for fault in result.faults if fault.answer is Answer.FOUND]
+    said = tuple(Paragraph(fault.sentence, "bad" if fault.large and not fault.corrected else "") for fault in found)
+    none = (Paragraph("No fault was found among those that these recordings can decide."),)
+    return Section("faults", "What could be wrong", (*(said or none), faults_table(result.suspects)))
 
 
 def outcome(check: Check) -> str:

@@ -92,7 +92,8 @@ def _excitation(recorded: MotionExcitation) -> tuple[Block, ...]:
         ("base parameter", "strength", "standard deviation"),
         rows,
         tones,
-        caption="Weakest first; deviations in the unit of the parameter.",
+        caption=f"Weakest first; deviations in the unit of the parameter. Condition number {recorded.condition_number:.4g} "
+        f"in SI units, {recorded.condition_number_scaled:.4g} with columns of unit norm.",
         folded=True,
     )
     return figure, table

@@ -22,7 +22,9 @@ from armid.motions.limits import motion_limits
 from armid.motions.trajectory import Trajectory, grid
 from armid.motions.trajectory_files import load_trajectory
 from armid.motions.transition import quickest_transition
+from armid.notes import Note, Severity
 from armid.planning.motion import Plan
+from armid.report.preview_guard import Guard, guarding
 from armid.robot.geometry import Mesh
 from armid.robot.load import load_robot
 from armid.robot.quaternion import quaternion_from_matrix
@@ -63,6 +65,18 @@ class Show:
     @property
     def duration(self) -> float:
         return 0.0 if self.trajectory is None else self.trajectory.duration
+
+    @property
+    def extent(self) -> tuple[FloatArray, float]:
+        """Centre and radius of a ball around the arm where it is first seen [m]; of its joints when it has no shapes."""
+        q = self.at(0.0)[0][np.newaxis]
+        T = [np.eye(4), *(forward_kinematics(self.robot, q, name)[0] for name in self.robot.link_names)]
+        own = [c for c in self.scene.capsules if c.name in {self.robot.base, *self.robot.link_names}]
+        ends = [(T[c.link] @ np.append(p, 1.0))[:3] for c in own for p in (c.start, c.end)]
+        points = np.array([*ends, *(frame[:3, 3] for frame in T)])
+        centre = (points.max(axis=0) + points.min(axis=0)) / 2
+        far = float(np.linalg.norm(points - centre, axis=1).max()) + max((c.radius for c in own), default=0.0)
+        return centre, max(far, 0.05)
 
     def at(self, t: float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Position, velocity and acceleration of every joint, shape [n_joints] each."""
@@ -137,6 +151,13 @@ def _through(robot: Robot, poses: FloatArray) -> Trajectory:
     return quickest_transition(robot.joint_names, poses, motion_limits(robot)[0])
 
 
+_VIEW_FROM = np.array([0.66, 0.66, 0.36])
+"""Direction from which the arm is seen at first: from the front left, slightly above."""
+
+_VIEW_DISTANCE = 2.0
+"""Of the first view, in radii of the arm: with viser's field of view of 75 degrees a ball fills it at 1.65."""
+
+
 class Preview:
     """A running viewer; `url` is where to look.
 
@@ -151,12 +172,14 @@ class Preview:
         except ImportError:
             raise MissingDependencyError("viser", "the 3D preview", "view") from None
         self.show = show
+        guard = Guard(LOOPBACK)
         # The library prints a banner of its own; stdout belongs to the machine-readable result.
-        with redirect_stdout(sys.stderr):
+        with redirect_stdout(sys.stderr), guarding(guard):
             self.server = viser.ViserServer(
                 host=LOOPBACK, port=port or _free_port(), verbose=False, label=show.robot.name
             )
-        self.url = f"http://{LOOPBACK}:{self.server.get_port()}"
+        self.url = guard.url(self.server.get_port())
+        self.notes: list[Note] = []
         self.links = self._build_arm()
         self._build_cell()
         self._build_panel()
@@ -172,33 +195,43 @@ class Preview:
         """One frame per link, base first, with its shapes below it."""
         api, names = self.server.scene, (self.show.robot.base, *self.show.robot.link_names)
         api.set_up_direction("+z")
-        reach = max(float(np.abs(self.show.scene.rates).max(initial=0.0)), 1.0)
-        api.add_grid("/ground", width=4 * reach, height=4 * reach, cell_size=0.25)
-        self.server.initial_camera.position = (1.6 * reach, 1.6 * reach, 1.2 * reach)
-        self.server.initial_camera.look_at = (0.0, 0.0, 0.4 * reach)
+        centre, radius = self.show.extent
+        api.add_grid("/ground", width=8 * radius, height=8 * radius, cell_size=0.25)
+        self.server.initial_camera.position = tuple(centre + _VIEW_DISTANCE * radius * _VIEW_FROM)
+        self.server.initial_camera.look_at = tuple(centre)
         frames = [api.add_frame(f"/arm/{k}_{name}", show_axes=False) for k, name in enumerate(names)]
         bodies = (self.show.robot.geometry, *(link.geometry for link in self.show.robot.links))
         for k, geometry in enumerate(bodies):
+            parent = f"/arm/{k}_{names[k]}"
             meshes = [g for g in geometry if isinstance(g.shape, Mesh)]
-            drawn = sum(self._draw_mesh(f"/arm/{k}_{names[k]}/mesh{i}", g) for i, g in enumerate(meshes))
-            if not drawn:
-                self._draw_capsules(
-                    f"/arm/{k}_{names[k]}", [c for c in self.show.scene.capsules if c.name == names[k]], k
-                )
+            # What a description draws, and not what it collides with, where it says both.
+            meshes = [g for g in meshes if not g.collision] or meshes
+            drawn = [self._draw_mesh(f"{parent}/mesh{i}", g, names[k]) for i, g in enumerate(meshes)]
+            if not drawn or not all(drawn):
+                self._draw_capsules(parent, [c for c in self.show.scene.capsules if c.name == names[k]], k)
         return frames
 
-    def _draw_mesh(self, name: str, geometry: Any) -> bool:
-        """A mesh file, when it is there and readable."""
-        import trimesh
-
+    def _draw_mesh(self, name: str, geometry: Any, link: str) -> bool:
+        """A mesh file; one that cannot be drawn, for whatever reason, is a note and leaves its place to capsules."""
         try:
+            import trimesh
+
             mesh: Any = trimesh.load(geometry.shape.path, force="mesh")
-        except (OSError, ValueError):
+            mesh.apply_scale(geometry.shape.scale)
+            mesh.apply_transform(geometry.T_link_shape)
+            self.server.scene.add_mesh_trimesh(name, mesh)
+        except Exception as problem:  # readers of meshes raise whatever they like
+            self._complain(link, geometry.shape.path, problem)
             return False
-        mesh.apply_scale(geometry.shape.scale)
-        mesh.apply_transform(geometry.T_link_shape)
-        self.server.scene.add_mesh_trimesh(name, mesh)
         return True
+
+    def _complain(self, link: str, path: str, problem: Exception) -> None:
+        """Keeps a note about a mesh that is drawn as a capsule."""
+        why = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
+        text = f"link {link}: {Path(path).name} cannot be drawn ({why}); a capsule stands in"
+        if "collada" in why.lower():
+            text += "; pip install 'armid[view]' brings the reader"
+        self.notes.append(Note("mesh-not-drawn", Severity.WARNING, text, link))
 
     def _draw_capsules(self, parent: str, capsules: list[LinkCapsule], link: int) -> None:
         for i, capsule in enumerate(capsules):

@@ -89,7 +89,6 @@ class SweepCampaign(Outcome):
     def save(self, folder: str | Path) -> tuple[Path, ...]:
         """Writes one CSV per motion."""
         place = Path(folder)
-        place.mkdir(parents=True, exist_ok=True)
         return tuple(save_csv(s.motion, place / f"{s.name}.csv", rate_hz=self.rate_hz) for s in self.sweeps)
 
 

@@ -47,7 +47,8 @@ class Field:
     def keys(self, allowed: Collection[str], required: Collection[str] = ()) -> dict[str, Field]:
         """The entries of a mapping, none unknown and none missing."""
         if not isinstance(self.value, dict):
-            raise self.error(f"{_short(self.value)} is not a mapping", f"expected the keys {', '.join(allowed)}")
+            kind = "text" if isinstance(self.value, str) else type(self.value).__name__
+            raise self.error(f"{kind} is not a mapping", f"expected the keys {', '.join(allowed)}")
         for key in self.value:
             if key not in allowed:
                 near = get_close_matches(key, allowed, n=1)

@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import isfinite
 
 import numpy as np
 
 from armid.arrays import FloatArray
+from armid.errors import RobotError
+
+
+def _check_sizes(what: str, sizes: tuple[float, ...]) -> None:
+    """Refuses a body that cannot exist.
+
+    Raises:
+        RobotError: a size is negative or not finite.
+    """
+    if not all(isfinite(size) and size >= 0.0 for size in sizes):
+        raise RobotError(what, f"sizes {', '.join(f'{size:g}' for size in sizes)}", "sizes are finite and not negative")
 
 
 @dataclass(frozen=True, eq=False)
@@ -15,12 +27,18 @@ class Box:
 
     size: tuple[float, float, float]
 
+    def __post_init__(self) -> None:
+        _check_sizes("a box", self.size)
+
 
 @dataclass(frozen=True, eq=False)
 class Sphere:
     """A ball centred at its frame's origin; radius [m]."""
 
     radius: float
+
+    def __post_init__(self) -> None:
+        _check_sizes("a sphere", (self.radius,))
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +48,9 @@ class Cylinder:
     radius: float
     length: float
 
+    def __post_init__(self) -> None:
+        _check_sizes("a cylinder", (self.radius, self.length))
+
 
 @dataclass(frozen=True, eq=False)
 class Capsule:
@@ -37,6 +58,9 @@ class Capsule:
 
     radius: float
     length: float
+
+    def __post_init__(self) -> None:
+        _check_sizes("a capsule", (self.radius, self.length))
 
 
 @dataclass(frozen=True, eq=False)

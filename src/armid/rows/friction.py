@@ -75,11 +75,14 @@ class Shapes:
         presliding: distance over which Coulomb friction turns around, per joint [rad or m]; zero for at once.
         scales: velocity scale of Stribeck or smooth friction, per joint [rad/s or m/s]; empty without one.
         load: standard parameters of the bodies whose torque is the load, by name; None without.
+        widths: velocity over which Coulomb friction turns around, per joint [rad/s or m/s]: coulomb * tanh(qd / width); zero for
+            at once, and where it turns around over a distance.
     """
 
     presliding: tuple[float, ...] = ()
     scales: tuple[float, ...] = ()
     load: Mapping[str, float] | None = None
+    widths: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if self.load is not None:
@@ -97,14 +100,19 @@ class Velocity:
     Args:
         qd, qdd: velocity and acceleration of the drives, shape [n_samples, n_joints].
         rate: [Hz]; infinite takes the samples as they are.
+        between: velocity at points of the interval around each sample, where better known than by the samples' slopes; shape
+            [n_samples, points, n_joints].
     """
 
     qd: FloatArray
     qdd: FloatArray
     rate: float = np.inf
+    between: FloatArray | None = None
 
     def around(self, j: int) -> FloatArray:
-        """Velocity of drive j at points of each sampling interval, taken as linear there, shape [n_samples, points]."""
+        """Velocity of drive j at points of each interval, shape [n_samples, points]; linear there unless known better."""
+        if self.between is not None:
+            return self.between[..., j]
         if not np.isfinite(self.rate):
             return self.qd[:, [j]]
         fraction = (np.arange(SUBSTEPS) + 0.5) / SUBSTEPS - 0.5

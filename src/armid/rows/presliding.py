@@ -11,15 +11,23 @@ found joint by joint on the training motion.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 from armid.arrays import FloatArray
 
 CANDIDATES = (0.0005, 0.001, 0.002, 0.004, 0.008)
 """[rad or m]; harmonic drives and bearings turn around within 0.5 to 8 mrad."""
-_WORTHWHILE = 0.97
+WIDTHS = (0.0025, 0.005, 0.01)
+"""Of the 90 % quantile of a joint's speed, over which its friction may turn around. Wider ones are another friction than
+Coulomb's, and would take up what a wrong gain of the torque leaves."""
+WIDTH_WORTHWHILE = 0.95
+"""Ratio of residual noise below which a joint gets a width. Where friction does turn around so, 0.83 to 0.93; a tenth of wrong
+gain alone leaves 0.954."""
+DISTANCE_WORTHWHILE = 0.97
 """Ratio of residual noise below which a joint gets a presliding distance; less gain is within the luck of the draw."""
 SUBSTEPS = 9
 """Points per sampling interval at which friction is followed: a reversal, a turn-around or a hump near standstill may lie within
@@ -38,6 +46,19 @@ def contact_state(q: FloatArray, qd: FloatArray, rate: float, distance: float) -
     if count < 2:
         return np.tile(np.sign(qd)[:, np.newaxis], SUBSTEPS)
     return followed(_path_between(q, qd, rate).ravel(), distance).reshape(count, SUBSTEPS)
+
+
+def contact_along(velocity: FloatArray, rate: float, distance: float) -> FloatArray:
+    """State z of one joint where its velocity is known at all points around each sample, shape like the velocity.
+
+    Args:
+        velocity: shape [n_samples, SUBSTEPS].
+        rate: of the samples [Hz].
+        distance: x0 [rad or m], positive.
+    """
+    v = velocity.ravel()
+    path = np.concatenate([[0.0], np.cumsum(0.5 * (v[1:] + v[:-1]))]) / (rate * velocity.shape[1])
+    return followed(path, distance).reshape(velocity.shape)
 
 
 def _path_between(q: FloatArray, qd: FloatArray, rate: float) -> FloatArray:
@@ -83,12 +104,23 @@ def followed(path: FloatArray, distance: float) -> FloatArray:
     return z
 
 
+def chosen_options(sigma: FloatArray, worthwhile: Sequence[float] | None = None) -> npt.NDArray[np.intp]:
+    """The option of every joint that leaves least noise, shape [n_joints]; the first where no other pays.
+
+    Args:
+        sigma: residual noise, one row per option, shape [n_options, n_joints].
+        worthwhile: for every option but the first, the ratio of noise below which it pays; that of a distance by default.
+    """
+    limits = np.array([1.0, *(worthwhile or (DISTANCE_WORTHWHILE,) * (len(sigma) - 1))])[:, np.newaxis]
+    ratio = sigma / sigma[0]
+    pays = np.where(ratio < limits, ratio, np.inf)
+    return np.where(np.isfinite(pays.min(axis=0)), np.argmin(pays, axis=0), 0)
+
+
 def chosen_distances(sigma: FloatArray) -> FloatArray:
     """Presliding distance per joint from the residual noise of every candidate, shape [n_joints]; zero where it does not pay.
 
     Args:
         sigma: residual noise, first row without presliding, then one row per candidate; shape [1 + len(CANDIDATES), n_joints].
     """
-    best = np.argmin(sigma[1:], axis=0)
-    gain = np.min(sigma[1:], axis=0) / sigma[0]
-    return np.where(gain < _WORTHWHILE, np.asarray(CANDIDATES)[best], 0.0)
+    return np.array([0.0, *CANDIDATES])[chosen_options(sigma)]

@@ -10,8 +10,9 @@ from armid.arrays import FloatArray, read_only
 from armid.notes import Note, Severity
 from armid.robot.elementary import product
 from armid.robot.geometry import Box, Capsule, Cylinder, Geometry, Sphere
-from armid.robot.meshes import MeshError, vertices
+from armid.robot.meshes import MeshError
 from armid.robot.robot import Robot
+from armid.scene.hull_points import corners
 
 _THICKNESS = 0.055
 """Radius of an arm without shapes, as a fraction of its stretched length: iiwa, Panda and the common six-axis arms
@@ -27,6 +28,7 @@ class LinkCapsule:
         link: 0 for the base and everything that stands still, i for the link moved by the i-th joint.
         start, end: of the segment in the link frame [m], shape [3].
         radius: [m].
+        shape: it stands for; None for one that was assumed.
     """
 
     name: str
@@ -34,10 +36,16 @@ class LinkCapsule:
     start: FloatArray
     end: FloatArray
     radius: float
+    shape: Geometry | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "start", read_only(self.start))
         object.__setattr__(self, "end", read_only(self.end))
+
+    @property
+    def exact(self) -> bool:
+        """Whether it is its shape, and not only around it."""
+        return self.shape is not None and isinstance(self.shape.shape, Capsule | Sphere)
 
 
 def link_capsules(robot: Robot) -> tuple[tuple[LinkCapsule, ...], tuple[Note, ...]]:
@@ -82,7 +90,7 @@ def _capsules_of_shapes(name: str, link: int, shapes: list[Geometry]) -> tuple[l
                 Note("mesh-missing", Severity.WARNING, f"link {name}: {problem}; without it capsules stand in", name)
             )
             continue
-        out.append(LinkCapsule(name, link, start, end, radius))
+        out.append(LinkCapsule(name, link, start, end, radius, geometry))
     return out, notes
 
 
@@ -98,7 +106,7 @@ def enclosing_capsule(geometry: Geometry) -> tuple[FloatArray, FloatArray, float
         case Box(size):
             points = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * np.array(size) / 2
         case _:
-            points = vertices(shape)
+            points = corners(shape)
     return capsule_around(points @ T[:3, :3].T + T[:3, 3])
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.documents import read_text
-from armid.errors import UnknownNameError
+from armid.errors import InputError, UnknownNameError
 from armid.robot.document import Field, document
 from armid.robot.geometry import Geometry, Mesh
 from armid.robot.shapes import POSE, SHAPES, read_pose, read_shape
@@ -70,6 +70,13 @@ class Cell:
 
 _CELLS = Path(__file__).parent / "cells"
 """Those that come along."""
+
+
+def with_margin(cell: Cell | None, margin: float) -> Cell:
+    """A cell, or empty space, in which another distance is kept between bodies [m]."""
+    if not margin >= 0.0:
+        raise InputError("clearance", f"{margin} m", "must not be negative")
+    return replace(cell or Cell(), margin=margin)
 
 
 def cell_of(cell: str | Path | Cell | None) -> Cell | None:

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 # Kinds of clearance; the meaning of the two indices and of the numbers that come with each.
-CAPSULE_CAPSULE = 0  # capsule a, capsule b
+CAPSULE_CAPSULE = 0  # capsule a, capsule b, margin, 1 where their shapes decide (`hull_distances`)
 CAPSULE_BOX = 1  # capsule a, box b
 CAPSULE_FLOOR = 2  # capsule a, -, height
 FRAME_AXIS = 3  # frame a, -, least distance from the base z axis
@@ -75,6 +75,44 @@ def link_frames(q: Any, joints: Any, R: Any, p: Any, axes: Any, origins: Any) ->
             for j in range(3):
                 p[k + 1, i] += B[i, j] * row[24 + j]
                 R[k + 1, i, j] = B[i, 0] * row[15 + j] + B[i, 1] * row[18 + j] + B[i, 2] * row[21 + j]
+
+
+@njit(cache=True, nogil=True)
+def all_link_frames(q: Any, joints: Any, R: Any, p: Any, axes: Any, origins: Any) -> None:
+    """`link_frames` of many poses; every array has one more axis in front, of shape [n_samples]."""
+    for i in range(len(q)):
+        link_frames(q[i], joints, R[i], p[i], axes[i], origins[i])
+
+
+@njit(cache=True, nogil=True)
+def pull_points(
+    samples: Any,
+    links: Any,
+    first: Any,
+    second: Any,
+    normals: Any,
+    weights: Any,
+    axes: Any,
+    origins: Any,
+    turns: Any,
+    gradient: Any,
+) -> None:
+    """Adds the gradient of weighted distances, given their nearest points, to that of their samples.
+
+    Args:
+        samples: which sample each distance belongs to, shape [k].
+        links: of the two points, shape [k, 2].
+        first, second: the points in the base frame, shape [k, 3].
+        normals: direction in which the first moves away, shape [k, 3].
+        weights: shape [k].
+        axes, origins: of `all_link_frames`, shape [n_samples, n, 3].
+        turns: whether each joint is revolute, shape [n].
+        gradient: shape [n_samples, n].
+    """
+    for k in range(len(samples)):
+        i = samples[k]
+        _pull(links[k, 0], first[k], normals[k], weights[k], axes[i], origins[i], turns, gradient[i])
+        _pull(links[k, 1], second[k], normals[k], -weights[k], axes[i], origins[i], turns, gradient[i])
 
 
 @njit(cache=True, nogil=True)

@@ -1,22 +1,23 @@
 """The final look with the real shapes: convex hulls of meshes, boxes and cylinders as they are, by MuJoCo's distances.
 
-Capsules contain the shapes they stand for, so a motion certified with them is clear of itself with the shapes too - except for
-pairs of links whose capsules overlap by construction and were left out. Those are looked at here.
+The scene's clearances already rest on them where capsules are too coarse; this is the second opinion, along the finished motion.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import mujoco
 import numpy as np
 
-from armid.arrays import FloatArray
 from armid.kernels.kinematics import forward_kinematics
 from armid.motions.trajectory import Trajectory, grid
-from armid.robot.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Sphere
-from armid.robot.meshes import MeshError, vertices
+from armid.robot.geometry import Geometry, Mesh
+from armid.robot.meshes import MeshError
 from armid.robot.robot import Robot
+from armid.scene.hull_distances import model_text
+from armid.scene.hull_points import corners
 
 _RATE_HZ = 50.0
 
@@ -41,13 +42,24 @@ class HullCheck:
     missing: tuple[str, ...]
 
 
-def hull_check(robot: Robot, trajectory: Trajectory, *, rate_hz: float = _RATE_HZ) -> HullCheck:
-    """Distances between the shapes of links two or more apart along a motion, at samples."""
+def hull_check(
+    robot: Robot, trajectory: Trajectory, *, rate_hz: float = _RATE_HZ, left_out: Collection[tuple[int, int]] = ()
+) -> HullCheck:
+    """Distances between the shapes of links two or more apart along a motion, at samples.
+
+    Args:
+        robot: the arm.
+        trajectory: the motion.
+        rate_hz: of the samples.
+        left_out: pairs of links (0 the base, the lower one first) that overlap by construction.
+    """
     shapes, missing = _collision_shapes(robot)
-    pairs = [(a, b) for a in range(len(shapes)) for b in range(a) if abs(shapes[a][0] - shapes[b][0]) > 1]
+    links = [link for link, _ in shapes]
+    pairs = [(a, b) for a in range(len(shapes)) for b in range(a) if abs(links[a] - links[b]) > 1]
+    pairs = [(a, b) for a, b in pairs if (min(links[a], links[b]), max(links[a], links[b])) not in left_out]
     if not pairs:
         return HullCheck(float("inf"), "", 0.0, missing)
-    model = mujoco.MjModel.from_xml_string(*_model_text([geometry for _, geometry in shapes]))
+    model = mujoco.MjModel.from_xml_string(model_text([geometry for _, geometry in shapes]))
     data = mujoco.MjData(model)
     mujoco.mj_kinematics(model, data)
     local = [(data.geom_xpos[k].copy(), data.geom_xmat[k].reshape(3, 3).copy()) for k in range(len(shapes))]
@@ -77,34 +89,9 @@ def _collision_shapes(robot: Robot) -> tuple[list[tuple[int, Geometry]], tuple[s
                 continue
             if isinstance(shape.shape, Mesh):
                 try:
-                    vertices(shape.shape)
+                    corners(shape.shape)
                 except MeshError as problem:
                     missing.append(str(problem))
                     continue
             out.append((link, shape))
     return out, tuple(missing)
-
-
-def _model_text(shapes: list[Geometry]) -> tuple[str, dict[str, bytes]]:
-    """A MuJoCo model with one geom per shape, in order, and no extra files: meshes are given by their vertices."""
-    assets, geoms = [], []
-    for k, geometry in enumerate(shapes):
-        place = f'pos="{_numbers(geometry.T_link_shape[:3, 3])}" xyaxes="{_numbers(geometry.T_link_shape[:3, :2].T.ravel())}"'
-        match geometry.shape:
-            case Box(size):
-                geoms.append(f'<geom type="box" size="{_numbers(np.array(size) / 2)}" {place}/>')
-            case Sphere(radius):
-                geoms.append(f'<geom type="sphere" size="{radius}" {place}/>')
-            case Cylinder(radius, length):
-                geoms.append(f'<geom type="cylinder" size="{radius} {length / 2}" {place}/>')
-            case Capsule(radius, length):
-                geoms.append(f'<geom type="capsule" size="{radius} {length / 2}" {place}/>')
-            case mesh:
-                # MuJoCo makes the convex hull of loose vertices itself.
-                assets.append(f'<mesh name="m{k}" vertex="{_numbers(vertices(mesh).ravel())}"/>')
-                geoms.append(f'<geom type="mesh" mesh="m{k}" {place}/>')
-    return f"<mujoco><asset>{''.join(assets)}</asset><worldbody>{''.join(geoms)}</worldbody></mujoco>", {}
-
-
-def _numbers(values: FloatArray) -> str:
-    return " ".join(f"{float(x):.17g}" for x in values)

@@ -11,23 +11,36 @@ import numpy.typing as npt
 
 from armid.arrays import FloatArray, samples
 from armid.motions.limits import motion_limits
-from armid.notes import Note, Severity
+from armid.notes import Note
 from armid.robot.elementary import product
 from armid.robot.geometry import Box, Geometry, Mesh
 from armid.robot.robot import JointKind, Robot
 from armid.scene import distance_kernels as kernels
 from armid.scene.capsules import LinkCapsule, enclosing_capsule, link_capsules
 from armid.scene.cell import Cell, Region
+from armid.scene.hull_distances import HullDistances, Witnesses
 
-_SAMPLED_POSES = 2000
-"""Poses used to see which pairs of neighbours always touch."""
+_GUIDE = 0.002
+"""[m] of overlap of capsules that doubles the weight of an overlap of shapes in a search: shapes a few millimetres into
+each other may be a radian away from the way out."""
 
-_ALWAYS = 0.99
-"""A pair that touches in this fraction of all poses belongs together by construction."""
 
-_OFTEN = 0.05
-"""For a link and the next but one: touching this often means their capsules are too coarse for the joint between them,
-whose own limits keep the real shapes apart."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Near:
+    """Where capsules overlap and shapes decide.
+
+    Args:
+        x: poses asked about, shape [n_samples, n_joints].
+        samples, rows: sample and row of the table of each answer, shape [k].
+        capsule: the capsules' clearance there [m], shape [k].
+        witnesses: nearest points of the shapes there.
+    """
+
+    x: FloatArray
+    samples: npt.NDArray[np.intp]
+    rows: npt.NDArray[np.intp]
+    capsule: FloatArray
+    witnesses: Witnesses
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -44,6 +57,8 @@ class Scene:
         table: kind, two indices, four numbers per clearance, shape [n_clearances, 7]; `distance_kernels` explains.
         names: what each clearance is, in words.
         notes: what was assumed.
+        hulls: shapes of the robot's capsules, asked where a row of the table says that they decide; None when no row does.
+        left_out: pairs of links (0 the base, the lower one first) that overlap by construction and are not checked.
     """
 
     robot: Robot
@@ -55,6 +70,8 @@ class Scene:
     table: FloatArray
     names: tuple[str, ...]
     notes: tuple[Note, ...] = ()
+    hulls: HullDistances | None = None
+    left_out: frozenset[tuple[int, int]] = frozenset()
 
     def __len__(self) -> int:
         return len(self.table)
@@ -85,19 +102,94 @@ class Scene:
         x = samples("q", q, self.robot.n_joints)
         return np.ascontiguousarray(x if self.robot.coupling is None else x @ self.robot.coupling.T)
 
-    def clearances(self, q: npt.ArrayLike) -> FloatArray:
-        """All clearances at drive positions q, shape [n_samples, n_clearances]."""
+    def clearances(self, q: npt.ArrayLike, *, guided: bool = False) -> FloatArray:
+        """All clearances at drive positions q, shape [n_samples, n_clearances].
+
+        Args:
+            q: shape [n_samples, n_joints].
+            guided: for a search: shapes that overlap are moved apart along their shortest way out, which is often the axis of
+                the joint between them, along which nothing can move. Negative clearances h of shapes are therefore multiplied
+                by 1 - c/s, with c the capsules' clearance, whose gradient leads out.
+        """
         x = self.geometric(q)
+        values = self._capsule_clearances(x)
+        if self.hulls is not None:
+            near = self._near_shapes(x, values)
+            h = near.witnesses.distance - self.table[near.rows, 3]
+            values[near.samples, near.rows] = np.where(h < 0.0, h * (1.0 - near.capsule / _GUIDE), h) if guided else h
+        return values
+
+    def _capsule_clearances(self, x: FloatArray) -> FloatArray:
+        """All clearances as capsules see them; a lower bound where shapes decide."""
         values = np.empty((len(x), len(self)))
         self._run(x, np.empty((0, 0)), values, np.empty((0, 0)))
         return values
 
-    def gradient(self, q: npt.ArrayLike, weights: FloatArray) -> FloatArray:
-        """Gradient of `sum(weights * clearances)` by q, shape [n_samples, n_joints]."""
+    def gradient(self, q: npt.ArrayLike, weights: FloatArray, *, guided: bool = False) -> FloatArray:
+        """Gradient of `sum(weights * clearances)` by q, shape [n_samples, n_joints]; `guided` as for the clearances."""
         x = self.geometric(q)
         out = np.zeros_like(x)
-        self._run(x, np.ascontiguousarray(weights), np.empty((len(x), len(self))), out)
+        by_capsules = np.array(weights)
+        near = None if self.hulls is None else self._near_shapes(x)
+        if near is not None:
+            w = weights[near.samples, near.rows]
+            h = np.minimum(near.witnesses.distance - self.table[near.rows, 3], 0.0) if guided else np.zeros(len(w))
+            by_capsules[near.samples, near.rows] = -w * h / _GUIDE
+            w = np.where(h < 0.0, w * (1.0 - near.capsule / _GUIDE), w)
+        self._run(x, by_capsules, np.empty((len(x), len(self))), out)
+        if near is not None:
+            self._pull_shapes(x, near, w, out)
         return out if self.robot.coupling is None else out @ self.robot.coupling
+
+    @cached_property
+    def _shapes_decide(self) -> npt.NDArray[np.bool_]:
+        """Rows whose capsules are only a first look, shape [n_clearances]."""
+        return np.asarray((self.table[:, 0] == kernels.CAPSULE_CAPSULE) & (self.table[:, 4] > 0.0))
+
+    @cached_property
+    def _last(self) -> dict[str, _Near]:
+        """The last answer about shapes: a search asks for values and gradient at the same poses."""
+        return {}
+
+    def _near_shapes(self, x: FloatArray, values: FloatArray | None = None) -> _Near:
+        """Where capsules overlap and shapes decide, and the nearest points of the shapes there."""
+        assert self.hulls is not None
+        last = self._last.get("near")
+        if last is not None and np.array_equal(last.x, x):
+            return last
+        capsules = self._capsule_clearances(x) if values is None else values
+        where, rows = np.nonzero((capsules < 0.0) & self._shapes_decide)
+        R, p, _, _ = self._frames(x)
+        found = self.hulls.witnesses(R, p, where, self.table[rows, 1:3].astype(np.intp))
+        self._last["near"] = _Near(x=x.copy(), samples=where, rows=rows, capsule=capsules[where, rows], witnesses=found)
+        return self._last["near"]
+
+    def _frames(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Rotations and origins of the links, axes and origins of the joints, at geometric positions."""
+        m, n = x.shape
+        out = np.empty((m, n + 1, 3, 3)), np.empty((m, n + 1, 3)), np.empty((m, n, 3)), np.empty((m, n, 3))
+        kernels.all_link_frames(x, self._arrays[0], *out)
+        return out
+
+    def _pull_shapes(self, x: FloatArray, near: _Near, weights: FloatArray, out: FloatArray) -> None:
+        """Adds the gradients of the clearances that shapes decide."""
+        used = weights != 0.0
+        if not used.any():
+            return
+        _, _, axes, origins = self._frames(x)
+        links = np.array([c.link for c in self.capsules], dtype=np.int64)
+        kernels.pull_points(
+            near.samples[used],
+            links[self.table[near.rows[used], 1:3].astype(np.intp)],
+            np.ascontiguousarray(near.witnesses.first[used]),
+            np.ascontiguousarray(near.witnesses.second[used]),
+            np.ascontiguousarray(near.witnesses.normal[used]),
+            weights[used],
+            axes,
+            origins,
+            self._arrays[1],
+            out,
+        )
 
     def is_free(self, q: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """Whether each pose keeps every clearance, shape [n_samples]."""
@@ -113,9 +205,11 @@ class Scene:
 
     def contacts(self) -> Scene:
         """The same without regions: what a motion between measurements must keep."""
-        kept = self.table[:, 0] < kernels.FRAME_AXIS
-        names = tuple(name for name, keep in zip(self.names, kept, strict=True) if keep)
-        return replace(self, table=self.table[kept], names=names)
+        return self.only(np.flatnonzero(self.table[:, 0] < kernels.FRAME_AXIS))
+
+    def only(self, rows: npt.NDArray[np.intp]) -> Scene:
+        """Some of the clearances alone."""
+        return replace(self, table=self.table[rows], names=tuple(self.names[k] for k in rows))
 
     @cached_property
     def rates(self) -> FloatArray:
@@ -149,13 +243,15 @@ def joint_rows(robot: Robot) -> FloatArray:
 def build_scene(robot: Robot, cell: Cell | None = None, *, self_collision: bool = True) -> Scene:
     """The clearances of an arm in a cell.
 
-    Neighbouring links, and pairs that touch in (nearly) every pose, are left out, with a note.
+    Neighbouring links are left out; `pairs` settles the others.
 
     Args:
         robot: the arm; capsules stand in for shapes it does not have.
         cell: what surrounds it; an empty space by default.
         self_collision: whether the arm must keep clear of itself.
     """
+    from armid.scene.pairs import settle_pairs
+
     space = cell or Cell()
     own, notes = link_capsules(robot)
     round_solids, boxes = _split_obstacles(space)
@@ -173,11 +269,11 @@ def build_scene(robot: Robot, cell: Cell | None = None, *, self_collision: bool 
         names=tuple(name for _, name in pairs),
         notes=notes,
     )
-    scene, dropped = _without_permanent_contacts(scene)
+    scene = settle_pairs(scene)
     others = _obstacle_pairs(own, len(own), round_solids, boxes, space) + region_rows
     table = np.vstack([scene.table, np.array([row for row, _ in others]).reshape(-1, 7)])
     names = scene.names + tuple(name for _, name in others)
-    return replace(scene, table=table, names=names, notes=notes + dropped)
+    return replace(scene, table=table, names=names)
 
 
 def _split_obstacles(cell: Cell) -> tuple[tuple[LinkCapsule, ...], list[tuple[str, list[float]]]]:
@@ -292,33 +388,6 @@ def _region_rows(region: Region, k: int, name: str) -> list[tuple[list[float], s
     return out
 
 
-def _without_permanent_contacts(scene: Scene) -> tuple[Scene, tuple[Note, ...]]:
-    """Leaves out pairs of links that touch in nearly all poses, or often although only one link lies between them.
-
-    Obstacles are never left out: an arm that always touches one stands in an impossible cell.
-    """
-    if not len(scene):
-        return scene, ()
-    limits, _ = motion_limits(scene.robot)
-    q = np.random.default_rng(0).uniform(limits.lower, limits.upper, size=(_SAMPLED_POSES, scene.robot.n_joints))
-    # The margin does not count here: what matters is whether the shapes themselves overlap.
-    touching = (scene.clearances(q) + scene.table[:, 3] < 0.0).mean(axis=0)
-    limit = np.array([_OFTEN if _links_between(scene, entry) == 1 else _ALWAYS for entry in scene.table])
-    keep = touching < limit
-    dropped = [name for name, kept in zip(scene.names, keep, strict=True) if not kept]
-    names = tuple(name for name, kept in zip(scene.names, keep, strict=True) if kept)
-    notes: tuple[Note, ...] = ()
-    if dropped:
-        text = f"not checked, since their capsules overlap by construction: {'; '.join(dropped)}"
-        notes = (Note("contact-ignored", Severity.INFO, text),)
-    return replace(scene, table=scene.table[keep], names=names), notes
-
-
-def _links_between(scene: Scene, entry: FloatArray) -> int:
-    """How many links lie between the two of a pair of capsules."""
-    return abs(scene.capsules[int(entry[1])].link - scene.capsules[int(entry[2])].link) - 1
-
-
 def _clearance_rate(scene: Scene, entry: FloatArray) -> FloatArray:
     """Bound on |d clearance / d q_k| of one row for each geometric joint, shape [n_joints].
 
@@ -334,18 +403,22 @@ def _clearance_rate(scene: Scene, entry: FloatArray) -> FloatArray:
         far = float(np.linalg.norm(scene.frames[a, 9:12]))
         return _reach_bounds(scene.robot, scene.frame_links[a], far)
     first = scene.capsules[a]
-    bounds = _reach_bounds(scene.robot, first.link, _extent(first))
+    # A shape's own points reach as far as the surface of its capsule.
+    surface = kind == kernels.CAPSULE_CAPSULE and bool(entry[4] > 0.0)
+    bounds = _reach_bounds(scene.robot, first.link, _extent(first, surface=surface))
     if kind == kernels.CAPSULE_CAPSULE and scene.capsules[b].link > 0:
         second = scene.capsules[b]
         low = min(first.link, second.link)
         upper = first if first.link > second.link else second
-        bounds = np.where(np.arange(n) < low, 0.0, _reach_bounds(scene.robot, upper.link, _extent(upper)))
+        reach = _reach_bounds(scene.robot, upper.link, _extent(upper, surface=surface))
+        bounds = np.where(np.arange(n) < low, 0.0, reach)
     return bounds
 
 
-def _extent(capsule: LinkCapsule) -> float:
-    """Farthest point of a capsule's segment from its link's origin [m]."""
-    return max(float(np.linalg.norm(capsule.start)), float(np.linalg.norm(capsule.end)))
+def _extent(capsule: LinkCapsule, *, surface: bool) -> float:
+    """Farthest point of a capsule's segment, or of its surface, from its link's origin [m]."""
+    far = max(float(np.linalg.norm(capsule.start)), float(np.linalg.norm(capsule.end)))
+    return far + capsule.radius if surface else far
 
 
 def _reach_bounds(robot: Robot, link: int, beyond: float) -> FloatArray:

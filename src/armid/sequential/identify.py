@@ -10,7 +10,7 @@ from armid.errors import UnknownNameError
 from armid.identifiability.structure import structural_base
 from armid.identification.inputs import LogsInput, Recordings, RobotInput, files_of, robot_of
 from armid.logs.conditioning import VelocitySource
-from armid.outcome import Provenance
+from armid.outcome import Check, Provenance
 from armid.parameters.effects import DEFAULT_FRICTION, Effects, TorqueSide, effects_of
 from armid.rows.torque import TorqueRows
 from armid.sequential.estimate import TipToBase
@@ -22,6 +22,10 @@ from armid.words import choice
 
 _SIDES = (TorqueSide.LINK, TorqueSide.MOTOR)
 """One torque per joint is looked at: both sides, or their difference, are other experiments."""
+
+
+_LAG = "torque-lag"
+"""Code of the log check about the same thing: who accepted it has looked at it."""
 
 
 @one_blas_thread
@@ -41,7 +45,7 @@ def identify_sequential(
     as_recorded: bool = False,
     velocity: str | VelocitySource = VelocitySource.POSITION,
     cutoff_hz: float | None = None,
-    torque_delay: float = 0.0,
+    torque_delay: float | None = None,
     accept: Sequence[str] = (),
     step: float | None = None,
     data_root: str | Path | None = None,
@@ -69,7 +73,8 @@ def identify_sequential(
         as_recorded: recorded velocity and acceleration, unfiltered, sample by sample.
         velocity: `position` (derived) or `measured`.
         cutoff_hz: low-pass on rows and torque alike [Hz]; chosen from the spectrum by default.
-        torque_delay: how late torque is stamped [s]; of a held command minus half its period.
+        torque_delay: how late torque is stamped [s]; of a held command minus half its period. Measured in every recording, and
+            taken out as far as a step of it explains, when None.
         accept: codes of log errors to accept.
         step: sampling step of files without a clock [s].
         data_root: where mapping files find recordings.
@@ -106,10 +111,18 @@ def identify_sequential(
         estimate=estimate,
         found=found,
         structure=settings.structure,
-        checks=sequential_checks(estimate, found, source.space),
+        checks=(*sequential_checks(estimate, found, source.space), *_pairing_checks(stages, settings.accept)),
         notes=estimate.notes,
         provenance=Provenance(inputs=files_of(arm, read), settings=_settings(settings, hold=hold)),
     )
+
+
+def _pairing_checks(stages: Sequence[Stage], accept: Sequence[str]) -> tuple[Check, ...]:
+    """One check for every recording whose pairing was measured, unless its lag was accepted."""
+    if _LAG in accept:
+        return ()
+    measured = {stage.pairing.log: stage.pairing for stage in stages if stage.pairing is not None}
+    return tuple(pairing.check() for pairing in measured.values())
 
 
 def _settings(settings: Staging, *, hold: bool) -> dict[str, object]:

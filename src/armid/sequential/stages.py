@@ -19,6 +19,7 @@ from armid.logs.log import Channel, Log, matched
 from armid.logs.samples import Samples, Segment
 from armid.parameters.effects import Effects, TorqueSide
 from armid.robot.robot import Robot
+from armid.sequential.pairing import Pairing, pairing_of
 
 _LOCKED_TRAVEL = 1e-3
 """[rad or m] A joint on its brake moves less than this: the give of a brake and the noise of an encoder together."""
@@ -109,6 +110,7 @@ class Stage:
         torque: of that joint [N m or N], shape [n_samples].
         locked: names of joints that stood still.
         filter: for rows and torque alike; None when they are used as they are.
+        pairing: of torque and motion, when it was measured.
     """
 
     joint: str
@@ -116,6 +118,7 @@ class Stage:
     torque: FloatArray
     locked: tuple[str, ...] = ()
     filter: RowFilter | None = None
+    pairing: Pairing | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "inputs", read_only(self.inputs))
@@ -167,7 +170,8 @@ class Staging:
         cutoff: of the low-pass on rows and torque alike [Hz]; chosen from the spectrum when None.
         structure: measured or commanded motion.
         velocity: derived from position, or as measured.
-        torque_delay: how late torque is stamped [s]. A torque command held for a period is half a period early: minus that.
+        torque_delay: how late torque is stamped [s]; measured when None. A torque command held for a period is half a period
+            early: minus that.
         locked: names of joints that have to stand still.
         accept: codes of errors of the log that the user has looked at.
         as_recorded: take recorded position, velocity, acceleration and torque as they are, sample by sample.
@@ -177,7 +181,7 @@ class Staging:
     cutoff: float | None = None
     structure: ErrorStructure = ErrorStructure.INPUT
     velocity: VelocitySource = VelocitySource.POSITION
-    torque_delay: float = 0.0
+    torque_delay: float | None = None
     locked: tuple[str, ...] = ()
     accept: tuple[str, ...] = ()
     as_recorded: bool = False
@@ -196,10 +200,11 @@ def stages_of_log(log: Log, robot: Robot, settings: Staging | None = None) -> tu
     if plan.structure is ErrorStructure.OUTPUT:
         command = {Channel.POSITION: ordered[Channel.COMMANDED_POSITION]}
         ordered = replace(ordered, channels=dict(ordered.channels) | command)
+    pairing = None
     if plan.as_recorded:
         inputs, torque, filter = _recorded(ordered), _recorded_torque(ordered, plan.effects.torques), None
     else:
-        data, cutoff = _conditioned(_sound(ordered, robot), robot, plan)
+        data, cutoff, pairing = _paired(_sound(ordered, robot), robot, plan)
         inputs, torque = np.array(data.inputs()), data.torque(plan.effects.torques)
         filter = RowFilter(cutoff, data.segments)
     n = robot.n_joints
@@ -215,6 +220,7 @@ def stages_of_log(log: Log, robot: Robot, settings: Staging | None = None) -> tu
             torque=torque[:, j],
             locked=robot.joint_names[:first],
             filter=filter,
+            pairing=pairing,
         )
         for j in joints
     )
@@ -247,9 +253,22 @@ def _first_moving(name: str, q: FloatArray, robot: Robot) -> int:
     return first
 
 
+def _paired(log: Log, robot: Robot, plan: Staging) -> tuple[Samples, float, Pairing | None]:
+    """Samples with torque moved to the motion it belongs to, the rows' cut-off [Hz], and the shift where it was measured."""
+    data, cutoff = _conditioned(log, robot, plan)
+    if plan.torque_delay is not None:
+        return data, cutoff, None
+    travel = np.ptp(data.q, axis=0)
+    locked = int(np.argmax(travel >= _LOCKED_TRAVEL)) if (travel >= _LOCKED_TRAVEL).any() else 0
+    found = pairing_of(log, robot, data, data.channel(plan.effects.torques), locked=locked)
+    if found is not None and found.taken_out:
+        data, _ = _conditioned(log, robot, replace(plan, cutoff=cutoff, torque_delay=found.taken_out))
+    return data, cutoff, found
+
+
 def _conditioned(log: Log, robot: Robot, plan: Staging) -> tuple[Samples, float]:
     """Samples whose motion passes `_MOTION_SHARE` times the rows' cut-off, and that cut-off [Hz]."""
-    wanted = Conditioning(velocity=plan.velocity, torque_delay=plan.torque_delay, accept=plan.accept)
+    wanted = Conditioning(velocity=plan.velocity, torque_delay=plan.torque_delay or 0.0, accept=plan.accept)
     if plan.cutoff is None:
         parts, _ = uniform_parts(log, wanted)
         chosen = resolved_settings(parts, wanted)[0].cutoff

@@ -23,7 +23,7 @@ class GainError(ArmidError):
         self.period = period
         super().__init__(
             f"the controller gains are unstable at {1.0 / period:g} Hz: small errors grow by a factor {radius:.4g} per "
-            "period (lower the gains, or raise the control rate)"
+            "period (lower the gains, raise --control-rate-hz, or give light joints a rotor: --rotor-ratio)"
         )
 
 

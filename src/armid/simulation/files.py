@@ -9,6 +9,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from armid.arrays import FloatArray
+from armid.folders import answer_folder
 from armid.notes import Note
 from armid.robot.robot import Robot
 from armid.simulation.motions import CommandedMotion
@@ -25,9 +26,10 @@ def write_experiment(
     Returns:
         The files, logs first.
     """
-    files = [write_log(experiment.log, directory / f"{name}{SUFFIXES[kind]}", kind) for kind in formats]
-    files.append(write_truth(experiment, directory / f"{name}.truth.json"))
-    files.append(write_true_motion(experiment, directory / f"{name}.truth.npz"))
+    with answer_folder(directory, f"simulation {name} {' '.join(formats)}"):
+        files = [write_log(experiment.log, directory / f"{name}{SUFFIXES[kind]}", kind) for kind in formats]
+        files.append(write_truth(experiment, directory / f"{name}.truth.json"))
+        files.append(write_true_motion(experiment, directory / f"{name}.truth.npz"))
     return files
 
 

@@ -156,6 +156,10 @@ def in_joint_order(motion: CommandedMotion, robot: Robot) -> CommandedMotion:
     return motion
 
 
+_ACCELERATION_RATE_HZ = 500.0
+"""Of the instants at which acceleration is compared with its limit."""
+
+
 def _check_finite(robot: Robot, time: FloatArray, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> None:
     bad = ~(np.isfinite(q) & np.isfinite(qd) & np.isfinite(qdd))
     if bad.any():
@@ -182,6 +186,25 @@ def _check_limits(robot: Robot, time: FloatArray, q: FloatArray, qd: FloatArray)
                 f"{what} {values[tick, joint]:.4g} at {time[tick]:.3f} s, limits {low[joint]:.4g} to {high[joint]:.4g}",
                 "stay within the limits, or remove them from the description if they are wrong",
             )
+
+
+def check_acceleration(robot: Robot, motion: CommandedMotion) -> None:
+    """Whether a motion keeps the acceleration limits its user gave; a description's own are no law of the simulated arm.
+
+    Raises:
+        CommandError: names the joint, the value, the time and the limit.
+    """
+    time = np.linspace(0.0, motion.duration, max(2, round(motion.duration * _ACCELERATION_RATE_HZ)))
+    values = np.asarray(motion.sample(time)[2], dtype=np.float64)
+    limit = robot.limit("acceleration") * (1.0 + _LIMIT_SLACK)
+    beyond = np.abs(values) > limit
+    if beyond.any():
+        tick, joint = (int(i) for i in np.argwhere(beyond)[0])
+        raise CommandError(
+            f"command of joint {robot.joint_names[joint]!r}",
+            f"acceleration {values[tick, joint]:.4g} at {time[tick]:.3f} s, limit {limit[joint]:.4g}",
+            "design the motion with the same limits",
+        )
 
 
 def _check_start(robot: Robot, start: FloatArray, q0: FloatArray, qd0: FloatArray) -> None:

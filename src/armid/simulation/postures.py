@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from armid.arrays import FloatArray, samples
 from armid.documents import plain, write_json
+from armid.folders import answer_folder
 from armid.motions.postures import load_postures
 from armid.robot.robot import Robot
 from armid.simulation.controller_data import ControllerData, read_controller, write_controller_data
@@ -83,8 +84,9 @@ def run_postures(declared: Robot, q: FloatArray, scenario: Scenario, *, tracked:
 
 def write_posture_experiment(experiment: PostureExperiment, directory: Path) -> tuple[Path, ...]:
     """Writes `poses.csv` or `controller.npz`, and the truth beside it."""
-    if isinstance(experiment.measured, TrackedPoses):
-        file = write_poses(experiment.measured, directory / "poses.csv")
-    else:
-        file = write_controller_data(experiment.measured, directory / "controller.npz")
-    return file, write_json(file.with_suffix(".truth.json"), experiment.truth)
+    with answer_folder(directory, "simulated postures"):
+        if isinstance(experiment.measured, TrackedPoses):
+            file = write_poses(experiment.measured, directory / "poses.csv")
+        else:
+            file = write_controller_data(experiment.measured, directory / "controller.npz")
+        return file, write_json(file.with_suffix(".truth.json"), experiment.truth)

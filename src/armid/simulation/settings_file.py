@@ -11,10 +11,9 @@ from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
-import yaml
 
 from armid.arrays import FloatArray
-from armid.documents import read_text
+from armid.documents import read_text, yaml_values
 from armid.errors import ArmidError, InputError, UnknownNameError
 from armid.parameters.inertial import from_centre_of_mass, tensor
 from armid.robot.robot import Robot
@@ -32,10 +31,9 @@ _EXPONENT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")
 
 def load_scenario(path: Path, robot: Robot) -> Scenario:
     """Reads a scenario (docs/simulation.md); `robot` is needed for sensors given as `typical`."""
-    try:
-        document = yaml.safe_load(read_text(path, "a scenario", most=_MAX_SETTINGS_BYTES))
-    except (yaml.YAMLError, RecursionError) as problem:
-        raise InputError(path, f"not YAML: {' '.join(str(problem).split())}") from None
+    content = read_text(path, "a scenario", most=_MAX_SETTINGS_BYTES)
+    empty = all(not line.strip() or line.lstrip().startswith("#") for line in content.splitlines())
+    document = None if empty else yaml_values(content, str(path))
     try:
         return _scenario_from(document if document is not None else {}, robot, str(path))
     except InputError:
@@ -103,7 +101,7 @@ def _payload_from(document: Any, where: str) -> FloatArray:
 
 def _mapping(document: Any, where: str) -> Mapping[str, Any]:
     if not isinstance(document, Mapping):
-        raise InputError(where, f"{document!r} is not a set of named fields")
+        raise InputError(where, "is not a set of named fields")
     return {str(key): value for key, value in document.items()}
 
 

@@ -13,16 +13,18 @@ import numpy.typing as npt
 from armid.arrays import FloatArray
 from armid.documents import plain
 from armid.errors import InputError
+from armid.motions.limits_file import with_limits
 from armid.motions.trajectory_files import input_of, trajectory_of
 from armid.notes import Note, Severity
 from armid.outcome import InputFile, Provenance
 from armid.parameters.inertial import from_centre_of_mass
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
+from armid.simulation.assumed import FRICTION_RATIO, ROTOR_RATIO, AssumedDrives
 from armid.simulation.controllers import Controller
 from armid.simulation.files import Job, RunRecord, record_of, run_jobs, write_experiment
 from armid.simulation.measure import with_mistake
-from armid.simulation.motions import Approached, CommandedMotion, in_joint_order
+from armid.simulation.motions import Approached, CommandedMotion, check_acceleration, in_joint_order
 from armid.simulation.physics import Physics
 from armid.simulation.postures import postures_of, run_postures, write_posture_experiment
 from armid.simulation.scenario import Experiment, Scenario, run_scenario
@@ -52,10 +54,16 @@ def simulate(
     control_rate_hz: float | None = None,
     variation: float | None = None,
     payload_mass: float | None = None,
+    rotor_ratio: float | None = None,
+    friction_ratio: float | None = None,
     locked: Sequence[str] = (),
     mistakes: Sequence[str] = (),
     start: str | npt.ArrayLike | None = None,
     approach_seconds: float | None = None,
+    limits_file: str | Path | None = None,
+    max_acceleration: str | npt.ArrayLike | None = None,
+    max_jerk: str | npt.ArrayLike | None = None,
+    max_torque: str | npt.ArrayLike | None = None,
     runs: int = 1,
     processes: int = 1,
     seed: int | None = None,
@@ -78,10 +86,15 @@ def simulate(
         control_rate_hz: of the controller.
         variation: how much the specimen differs from its description, relative, 0 to 1.
         payload_mass: point mass at the tip frame [kg].
+        rotor_ratio: rotor inertia over the inertia each joint carries, for joints whose description has none; 0.5, 0 for none.
+            Nothing is assumed about a robot object unless one of the two ratios is given.
+        friction_ratio: the same for friction, over the torque of a brisk motion; 0.05.
         locked: joints held by their brakes.
         mistakes: of whoever logged it: torque-sign[=JOINT,...], degrees, joint-order=A,B, gravity-compensated, mounting.
         start: where the arm stands at rest [rad or m], shape [n_joints]; already in the motion's first state when None.
         approach_seconds: time for a smooth way from `start` into the motion.
+        limits_file: limits the description cannot hold, or narrower ones; YAML (docs/formats.md).
+        max_acceleration, max_jerk, max_torque: the same for all joints or one each, shape [n_joints].
         runs: repetitions with seeds counting up.
         processes: how many run at a time, when they are written as they finish.
         seed: of everything random; the scenario's when None.
@@ -99,7 +112,8 @@ def simulate(
     """
     began = perf_counter()
     wanted, kinds = choice("record", record, RecordedChannels), formats_of(formats)
-    arm = robot if isinstance(robot, Robot) else load_robot(robot, base=base, tip=tip)
+    arm, assumed = _arm(robot, base, tip, rotor_ratio, friction_ratio)
+    arm = with_limits(arm, limits_file, max_acceleration=max_acceleration, max_jerk=max_jerk, max_torque=max_torque)
     plan = _scenario(arm, scenario, controller, sensors, seed)
     plan = replace(plan, physics=_physics(arm, plan.physics, control_rate_hz, payload_mass, tuple(locked)))
     plan = _logging(arm, plan, rate_hz, variation, mistakes)
@@ -108,7 +122,7 @@ def simulate(
         scenario=plan,
         record=wanted,
         formats=kinds,
-        notes=_warnings(arm.notes),
+        notes=(*_warnings(arm.notes), *assumed),
         provenance=_provenance(arm, trajectory, plan),
     )
     if wanted is not RecordedChannels.LOG:
@@ -118,6 +132,8 @@ def simulate(
         return replace(done, postures=measured, files=files, wall_seconds=perf_counter() - began)
     stands = None if start is None else _joint_values(start, arm)
     motion = _motion(trajectory_of(trajectory), arm, stands, approach_seconds)  # type: ignore[arg-type]
+    if limits_file is not None or max_acceleration is not None:
+        check_acceleration(arm, in_joint_order(motion, arm))
     plans = [replace(plan, seed=plan.seed + k) for k in range(runs)]
     records, experiments = _all_runs(arm, motion, plans, stands, kinds, out, processes)
     named = formats.split(",") if isinstance(formats, str) else formats
@@ -130,6 +146,24 @@ def simulate(
         notes=(*done.notes, *_warnings(plan.physics.notes), *extra),
         wall_seconds=perf_counter() - began,
     )
+
+
+def _arm(
+    robot: str | Path | Robot,
+    base: str | None,
+    tip: str | None,
+    rotor_ratio: float | None,
+    friction_ratio: float | None,
+) -> tuple[Robot, tuple[Note, ...]]:
+    """The arm with drives where its description has none, and what was assumed about them."""
+    arm = robot if isinstance(robot, Robot) else load_robot(robot, base=base, tip=tip)
+    if isinstance(robot, Robot) and rotor_ratio is None and friction_ratio is None:
+        return arm, ()
+    drives = AssumedDrives(
+        ROTOR_RATIO if rotor_ratio is None else rotor_ratio,
+        FRICTION_RATIO if friction_ratio is None else friction_ratio,
+    )
+    return drives.apply(arm)
 
 
 def _all_runs(

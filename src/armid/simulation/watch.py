@@ -52,7 +52,9 @@ class Watch:
         if not finite.all() or not np.isfinite(data.qacc).all():
             name = self.names[int(np.argmin(finite))]
             return ending_fault(
-                "diverged", f"joint {name} has no finite state (unstable gains, or too long a step)", name
+                "diverged",
+                f"joint {name} has no finite state (unstable gains, or too long a step: --control-rate-hz)",
+                name,
             )
         if self.collisions and data.ncon:
             return self.collision(data)
@@ -60,7 +62,8 @@ class Watch:
         if abs(qd[fast]) > self.speed:
             return ending_fault(
                 "diverged",
-                f"joint {self.names[fast]} runs away at {qd[fast]:.3g} per s (unstable gains?)",
+                f"joint {self.names[fast]} runs away at {qd[fast]:.3g} per s (unstable gains: raise --control-rate-hz, or "
+                "give light joints a rotor with --rotor-ratio)",
                 self.names[fast],
             )
         beyond = np.maximum(self.lower - q, q - self.upper)
@@ -74,7 +77,8 @@ class Watch:
         return ending_fault(
             "tracking-lost",
             f"joint {self.names[worst]} is {gap[worst]:.3g} away from its command "
-            "(gains too low, torque limit reached, or a wrong model)",
+            "(gains too low, torque limit reached, or a wrong model: try --controller computed-torque, a slower motion, or "
+            "a smaller --rotor-ratio)",
             self.names[worst],
         )
 
@@ -82,4 +86,5 @@ class Watch:
         bodies = self.plant.model.geom_bodyid[data.contact.geom[0]]
         links = (self.plant.robot.base, *self.plant.robot.link_names)
         one, other = (links[int(b)] if b < len(links) else "payload" for b in bodies)
-        return ending_fault("collision", f"{one} touches {other}", one)
+        text = f"{one} touches {other} (plan around it: armid design, or a scenario without collisions)"
+        return ending_fault("collision", text, one)

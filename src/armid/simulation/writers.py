@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from importlib.util import find_spec
@@ -14,6 +13,7 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.documents import new_file
 from armid.errors import InputError, MissingDependencyError, UnknownNameError
+from armid.folders import new_files
 from armid.logs.log import Channel, Log
 from armid.notes import Note, Severity
 
@@ -95,7 +95,7 @@ def write_log(log: Log, path: Path, kind: LogFormat) -> Path:
 
     Args:
         log: what to write.
-        path: file to write; for MCAP the directory of the bag, which is replaced.
+        path: file to write; for MCAP the directory of the bag.
         kind: in which format.
 
     Returns:
@@ -212,17 +212,15 @@ def _write_mcap(log: Log, path: Path) -> Path:
     empty = np.zeros((len(log), 0))
     qd = log.channels.get(Channel.VELOCITY, empty)
     effort = log[log.torques[0]] if log.torques else empty
-    if path.exists():
-        shutil.rmtree(path)
     names = list(log.joints)
-    with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+    with new_files(path) as room, Writer(room, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
         connection = writer.add_connection(_TOPIC, JointState.__msgtype__, typestore=store)
         for stamp, *row in zip(np.round(log.time * 1e9).astype(np.int64), q, qd, effort, strict=True):
             seconds, rest = divmod(int(stamp), 10**9)
             position, velocity, torque = (np.array(x) for x in row)
             message = JointState(Header(Time(seconds, rest), ""), names, position, velocity, torque)
             writer.write(connection, int(stamp), store.serialize_cdr(message, JointState.__msgtype__))
-    return next(path.glob("*.mcap"))
+    return path / f"{path.name}.mcap"
 
 
 _WRITERS: Mapping[LogFormat, Callable[[Log, Path], Path]] = {

@@ -18,6 +18,7 @@ from armid.design.design import design_motion
 from armid.design.motion import Design
 from armid.documents import plain
 from armid.export.export import Export, Format, export_result
+from armid.folders import answer_folder
 from armid.identification.pipeline import Identification, identify
 from armid.identification.records import CommandRecord
 from armid.identification.result import Result
@@ -32,7 +33,6 @@ from armid.outcome import Check, InputFile, Outcome, Provenance
 from armid.page import Report, Table
 from armid.parameters.effects import Effects, TorqueSide
 from armid.report.identification import identification_report
-from armid.report.render import write_report
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 from armid.simulation.controllers import PdGravity
@@ -60,7 +60,7 @@ _UNLIKELY = 1e-4
 """Chance below which too many true parameters outside their intervals are more than bad luck."""
 
 
-class Fault(StrEnum):
+class Mistake(StrEnum):
     """A mistake to make on purpose, to see that it does not get through."""
 
     NONE = "none"
@@ -91,7 +91,7 @@ class Story:
     repetitions: int = 3
     starts: int = 4
     variation: float = 0.2
-    fault: Fault = Fault.NONE
+    fault: Mistake = Mistake.NONE
     seed: int = 0
 
 
@@ -223,7 +223,7 @@ def demo(
     *,
     robot: str | Path = "iiwa14",
     starts: int = 4,
-    fault: str | Fault = Fault.NONE,
+    fault: str | Mistake = Mistake.NONE,
     seed: int = 0,
     progress: Progress | None = None,
     command: CommandRecord | None = None,
@@ -242,7 +242,7 @@ def demo(
     Raises:
         ArmidError: a stage refuses to go on, with the reason.
     """
-    story = Story(robot=str(robot), starts=starts, fault=choice("fault", fault, Fault), seed=seed)
+    story = Story(robot=str(robot), starts=starts, fault=choice("fault", fault, Mistake), seed=seed)
     return tell_story(story, Path(out), progress=progress or (lambda _: None), command=command)
 
 
@@ -260,11 +260,13 @@ def tell_story(
     logs: list[Log] = []
     runs: list[Simulation] = []
     for name, design in (("training", training), ("validation", validation)):
-        save_trajectory(design.trajectory, folder / f"{name}.json", robot=robot.name)
-        save_csv(design.trajectory, folder / f"{name}.csv", rate_hz=100.0)
+        with answer_folder(folder, f"demonstration {name}"):
+            save_trajectory(design.trajectory, folder / f"{name}.json", robot=robot.name)
+            save_csv(design.trajectory, folder / f"{name}.csv", rate_hz=100.0)
         progress(f"running the {name} motion on the embedded robot ({design.trajectory.duration:.0f} s)")
         runs.append(_record(robot, specimen, design.trajectory, story))
-        path = write_log(runs[-1].log, folder / f"{name}_log.csv", LogFormat.CSV)
+        with answer_folder(folder, f"demonstration {name} log"):
+            path = write_log(runs[-1].log, folder / f"{name}_log.csv", LogFormat.CSV)
         logs.append(read_log(path, robot))
     logs[0] = logs[0].split(1.0 / (story.repetitions + 1))[1]
     held = 0.5 / Physics().control_rate_hz  # a torque command is held for a tick: it acts half of one after its stamp
@@ -280,7 +282,7 @@ def tell_story(
         design=training,
         result=result,
         folder=folder,
-        page_file=write_report(identification_report(result), folder / "report.html"),
+        page_file=result.report(folder / "report.html"),
         exports=_export(result, folder),
         inside=inside,
         parameters=total,
@@ -297,6 +299,7 @@ def designed(robot: Robot, story: Story, repetitions: int) -> Design:
     return design_motion(
         robot,
         friction=replace(_EFFECTS, offset=False),
+        criterion="condition",
         period=story.period,
         repeat=repetitions,
         seconds=None,
@@ -309,15 +312,15 @@ def designed(robot: Robot, story: Story, repetitions: int) -> Design:
 def _record(robot: Robot, specimen: Robot, motion: Trajectory, story: Story) -> Simulation:
     """A motion of the specimen, its controller knowing only the description, its motor torque read by realistic sensors."""
     sensors: Sensors = replace(typical_sensors(robot.limit("torque")), torque=None)
-    if story.fault is Fault.LAG:
+    if story.fault is Mistake.LAG:
         sensors = replace(sensors, lag=ChannelLag(torque=0.015, motor=0.015))
     ticks = round(motion.duration * Physics().control_rate_hz) + 1
     scenario = Scenario(
         controller=PdGravity(model=robot),
         sensors=sensors,
         mistakes=Mistakes(
-            wrong_sign=robot.joint_names if story.fault is Fault.SIGN else (),
-            upside_down=story.fault is Fault.MOUNTING,
+            wrong_sign=robot.joint_names if story.fault is Mistake.SIGN else (),
+            upside_down=story.fault is Mistake.MOUNTING,
         ),
         seed=int(np.random.default_rng([story.seed, 2, ticks]).integers(2**31)),
     )

@@ -6,7 +6,7 @@ directions that new ones excite: an arm that stands still does not forget its in
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from math import inf, isfinite
 
@@ -17,7 +17,7 @@ from armid.arrays import FloatArray, finite
 from armid.errors import InputError, ShapeError, UnknownNameError
 from armid.estimation.estimate import Estimate
 from armid.estimation.least_squares import GaussianPrior
-from armid.estimation.recursive.forgetting import Fading, Forgetting
+from armid.estimation.recursive.forgetting import COLUMNS, Fading, Forgetting
 from armid.identifiability.base import BaseParameters
 from armid.information.information import triangular
 from armid.information.solve import solve_factor
@@ -30,6 +30,11 @@ _SEPARABLE = 1e-6
 """Sine of the angle between a column and those before it below which a parameter is not yet determined: with torque
 good to a thousandth, a smaller angle would turn it into a thousand times the parameter."""
 
+_MATRIX_PARTS = 7
+"""Steps of an exchange besides solving and folding: the copy, the matrices, the exchange of factors."""
+
+_DONE = object()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeDetection:
@@ -39,7 +44,7 @@ class ChangeDetection:
         warm_up: [s] before watching begins, at the start and after every change.
         memory: [s] over which the ordinary size of the innovations is averaged.
         allowance: how much larger than ordinary their energy may be for long; 3 is twice the amplitude.
-        patience: [s] an energy of twice the allowed one may last.
+        patience: [s] an energy of twice the allowed one, or any larger, may last.
         keep: share of the information that survives a change.
     """
 
@@ -124,9 +129,10 @@ class RecursiveEstimator:
     def _lay_out(self, weights: FloatArray) -> None:
         """Rows that begin further to the right go last, so that a reflection touches only those that have begun."""
         # numba takes a third of a second to load: only who estimates on-line pays.
-        from armid.estimation.recursive.kernels import CHUNK, QUAD, replace_information, update
+        from armid.estimation.recursive.kernels import CHUNK, QUAD, faded_copy, fold_also, fold_rows, solve, update
 
-        self._step, self._replace = update, replace_information
+        self._step, self._fold_also, self._fold_rows, self._faded_copy = update, fold_also, fold_rows, faded_copy
+        self._solve = solve
         rows, p, m = self._rows, len(self.base), len(self.source.channels)
         first = np.array([rows.columns[rows.channels == k].min(initial=p) for k in range(m)])
         self._order = np.argsort(first, kind="stable")
@@ -142,7 +148,9 @@ class RecursiveEstimator:
         self._F = np.zeros((p + 1, W))
         self._A = np.zeros((p + 1, m4))
         self._errors = np.zeros(m4)
-        self._rooms = np.zeros((2, max(m4, W)))
+        self._rooms = np.zeros((3, max(m4, W)))
+        self._faded, self._faded_lengths = np.zeros_like(self._F), np.zeros(p)
+        self._exchange: Generator[None, None, None] | None = None
         self._forgetting_room = np.zeros((p + 2, 2 * QUAD))
         self._lengths = np.zeros(p)
         self._frozen = np.ones(p, dtype=np.bool_)
@@ -161,14 +169,15 @@ class RecursiveEstimator:
         entry, row = self._entry_weights, self._row_weights
         if counted is not None:
             entry, row = entry * counted[self._rows.channels], row * counted[self._order]
+        packed, weighted = self._rows(inputs), y[self._order] * row
         changed = bool(
             self._step(
                 self._F,
                 self._A,
-                self._rows(inputs),
+                packed,
                 self._place,
                 entry,
-                y[self._order] * row,
+                weighted,
                 self._active,
                 self._values,
                 self._frozen,
@@ -182,20 +191,72 @@ class RecursiveEstimator:
         )
         self.samples += 1
         self.count += len(self._order) if counted is None else int(np.count_nonzero(counted))
-        if self._fading is not None and self.samples % self._fading.block == 0:
+        if self._exchange is not None:
+            self._fold_also(
+                self._faded,
+                self._A,
+                packed,
+                self._place,
+                entry,
+                weighted,
+                self._active,
+                self._faded_lengths,
+                self._rooms[1],
+            )
+        if self._fading is not None:
             self._forget(self._fading)
         if changed:
             self._restart()
         return changed
 
     def _forget(self, fading: Fading) -> None:
-        """Old information makes way for new, where there is new; once per block of samples."""
+        """Old information makes way for new, where there is new; begun once per block and spread over its samples."""
+        if self.samples % fading.block == 0:
+            self._exchange = self._exchanged(fading)
+        if self._exchange is None:
+            return
+        for _ in range(-(-self._parts // max(fading.block - 1, 1))):
+            if next(self._exchange, _DONE) is _DONE:
+                self._exchange = None
+                return
+
+    def _settle(self) -> None:
+        """Finishes an exchange that is under way, for whoever looks between samples."""
+        if self._exchange is None:
+            return
+        for _ in self._exchange:
+            pass
+        self._exchange = None
+        self._solve(self._F, self._values, self._frozen, self._lengths, self._rooms[0], _SEPARABLE)
+
+    @property
+    def _parts(self) -> int:
+        """Of an exchange: its matrices, some columns solved for and eight rows folded at a time."""
         p = len(self.base)
-        rows, kept = fading.step(np.triu(self._F[:p, :p]))
-        self._replace(self._F, rows, self._values, kept, fading.kept, self._lengths, self._forgetting_room)
-        self.count *= fading.kept
+        return _MATRIX_PARTS + -(-p // COLUMNS) + -(-p // 8)
+
+    def _exchanged(self, fading: Fading) -> Generator[None, None, None]:
+        """One exchange on a copy of the factor, which samples that come meanwhile are folded into too.
+
+        Information adds up, so that in the end the copy holds what an exchange at the first sample would have left.
+        """
+        p = len(self.base)
+        R, values = self._F[:p, :p].copy(), self._values.copy()  # left of the diagonal it is zero
+        self._faded_copy(self._F, 1.0 - fading.loss, fading.kept, self._faded)
+        self._faded_lengths[:] = (1.0 - fading.loss) * self._lengths
+        rest = self.count
+        yield
+        rows = yield from fading.parts(R)
+        yield
+        for start in range(0, p, 8):
+            self._fold_rows(self._faded, rows, start, values, self._faded_lengths, self._forgetting_room)
+            yield
+        self._F, self._faded = self._faded, self._F
+        self._lengths, self._faded_lengths = self._faded_lengths, self._lengths
+        self.count -= (1.0 - fading.kept) * rest
 
     def _restart(self) -> None:
+        self._settle()
         keep = self.detection.keep if self.detection is not None else 1.0
         if self._fading is not None:
             self._fading.scale(keep)
@@ -211,6 +272,7 @@ class RecursiveEstimator:
     @property
     def values(self) -> FloatArray:
         """Present base parameters, shape [r]; those not yet determined at their start."""
+        self._settle()
         return self._values.copy()
 
     @property
@@ -222,10 +284,12 @@ class RecursiveEstimator:
     @property
     def factor(self) -> FloatArray:
         """`[R z; 0 rho]` of the rows divided by their noise, shape [r + 1, r + 1]."""
+        self._settle()
         return np.triu(self._F[:, : len(self.base) + 1])
 
     def excitation(self) -> ExcitedSoFar:
         """What is determined, and how well conditioned it is."""
+        self._settle()
         determined = ~self._frozen
         if not determined.any():
             return ExcitedSoFar(self.names, determined, inf)
@@ -247,6 +311,7 @@ class RecursiveEstimator:
             units: of the base parameters.
             scaled: whether the covariance is scaled by how well the rows are explained; else the noise is taken as given.
         """
+        self._settle()
         determined = np.flatnonzero(~self._frozen)
         covariance = np.diag(np.full(len(self.base), inf))
         factor = 0.0

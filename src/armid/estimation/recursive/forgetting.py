@@ -14,11 +14,12 @@ horizons, until K is small, and then stops: about exp(-(1 + e) horizon / time co
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass, field
 from math import exp, inf, isfinite
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpotrf, dtrtrs
 
 from armid.arrays import FloatArray
 from armid.errors import InputError
@@ -32,6 +33,9 @@ BLOCKS = 40
 
 SHORTEST_BLOCK = 0.05
 """[s] Between exchanges: their cost, some ten updates, then hardly shows."""
+
+COLUMNS = 16
+"""Solved for at a time, so that no sample waits long for an exchange."""
 
 _RIDGE = 1e-10
 """Of the scaled matrix: directions with less information than that have none. Above the round-off of the differences of Gram
@@ -91,6 +95,11 @@ class Fading:
         kept, recent = exp(-block / (rate * tau)), exp(-block / (rate * tau * forgetting.horizon))
         return cls(block=block, kept=kept, recent=recent, gain=(1.0 - recent) / (1.0 - kept), base=R.T @ R)
 
+    @property
+    def loss(self) -> float:
+        """Share of the information that one exchange takes away before it gives some back."""
+        return min((1.0 + ENOUGH) * (1.0 - self.kept), 1.0)
+
     def step(self, R: FloatArray) -> tuple[FloatArray, float]:
         """One exchange.
 
@@ -100,18 +109,37 @@ class Fading:
         Returns:
             Rows Y and a factor c so that the information becomes c I + Y^T Y.
         """
+        parts = self.parts(R)
+        while True:
+            try:
+                next(parts)
+            except StopIteration as done:
+                return np.asarray(done.value), 1.0 - self.loss
+
+    def parts(self, R: FloatArray) -> Generator[None, None, FloatArray]:
+        """The same in parts of similar length, one per `next`; the rows Y are what it returns."""
         information = R.T @ R
+        yield
         self.lately *= self.recent
         self.lately += information - self.base
-        loss = min((1.0 + ENOUGH) * (1.0 - self.kept), 1.0)
         total = information + self.gain / ENOUGH * self.lately
+        yield
         scale = 1.0 / np.sqrt(np.maximum(np.diag(total), np.finfo(float).tiny))
-        both = np.outer(scale, scale)
-        total *= both
-        Y = solve_triangular(_ridged_cholesky(total), information * both, lower=True, check_finite=False)
-        rows = np.asarray(loss**0.5 * Y / scale)
-        self.base = (1.0 - loss) * information + rows.T @ rows
-        return rows, 1.0 - loss
+        total *= scale
+        total *= scale[:, np.newaxis]
+        yield
+        L = _ridged_cholesky(total)
+        yield
+        p = len(information)
+        right = np.multiply(information, scale[:, np.newaxis], order="F")
+        rows = np.empty((p, p))
+        for start in range(0, p, COLUMNS):
+            part = slice(start, start + COLUMNS)
+            # (information scaled on both sides) over the scale of its columns again: only the rows' scale is left.
+            rows[:, part] = self.loss**0.5 * dtrtrs(L, right[:, part], lower=1)[0]
+            yield
+        self.base = (1.0 - self.loss) * information + rows.T @ rows
+        return rows
 
     def scale(self, factor: float) -> None:
         """After all information was multiplied by a factor."""
@@ -120,11 +148,13 @@ class Fading:
 
 
 def _ridged_cholesky(A: FloatArray) -> FloatArray:
-    """Lower factor of a scaled matrix that is positive semi-definite but for round-off."""
+    """Lower factor of a scaled matrix that is positive semi-definite but for round-off; LAPACK without a wrapper's checks."""
     ridge = _RIDGE
     while True:
-        try:
-            return np.asarray(np.linalg.cholesky(A + ridge * np.eye(len(A))))
-        except np.linalg.LinAlgError:
-            # Round-off of an ill-conditioned difference: weaker directions than this are not known anyway.
-            ridge *= 100.0
+        raised = np.array(A, order="F")
+        raised[np.diag_indices(len(A))] += ridge
+        L, failed = dpotrf(raised, lower=1, overwrite_a=1, clean=1)
+        if not failed:
+            return np.asarray(L)
+        # Round-off of an ill-conditioned difference: weaker directions than this are not known anyway.
+        ridge *= 100.0

@@ -141,43 +141,45 @@ def _reflect(row: FloatArray, A: FloatArray, v: FloatArray, tau: float, start: i
 
 
 @njit(cache=True, fastmath=_FAST)
-def replace_information(
-    F: FloatArray,
-    rows: FloatArray,
-    values: FloatArray,
-    kept: float,
-    faded: float,
-    lengths: FloatArray,
-    room: FloatArray,
+def faded_copy(F: FloatArray, kept: float, faded: float, out: FloatArray) -> None:
+    """The factor of kept * information, with `faded` times the energy of the residuals.
+
+    Args:
+        F: factor, shape [p + 1, W].
+        kept: factor on the information.
+        faded: factor on the energy of the residuals.
+        out: written, shape as F.
+    """
+    p, root = F.shape[0] - 1, np.sqrt(kept)
+    for i in range(p + 1):
+        for c in range(F.shape[1]):
+            out[i, c] = F[i, c] * root
+    out[p, p] = F[p, p] * np.sqrt(faded)
+
+
+@njit(cache=True, fastmath=_FAST)
+def fold_rows(
+    F: FloatArray, rows: FloatArray, start: int, values: FloatArray, lengths: FloatArray, room: FloatArray
 ) -> None:
-    """Information <- kept * information + rows^T rows around the present values, which stay what they are.
+    """Information <- information + rows^T rows around given values, for eight rows from `start` on.
 
     Args:
         F: updated in place.
         rows: shape [p, p].
-        values: present values, shape [p].
-        kept: factor on the information.
-        faded: factor on the energy of the residuals.
+        start: first of the eight.
+        values: shape [p].
         lengths: squared lengths of the columns of R, updated, shape [p].
         room: scratch for eight rows and one reflection, shape [p + 2, 8].
     """
     p = len(values)
-    root, A = np.sqrt(kept), room[: p + 1]
-    for i in range(p):
-        for c in range(i // CHUNK * CHUNK, F.shape[1]):
-            F[i, c] *= root
-    F[p, p] *= np.sqrt(faded)
-    active = np.full(p + 1, 2)
-    for c in range(p):
-        lengths[c] *= kept
-    for start in range(0, p, 2 * QUAD):
-        A[:] = 0.0
-        for k in range(min(2 * QUAD, p - start)):
-            for c in range(p):
-                A[c, k] = rows[start + k, c]
-                A[p, k] += rows[start + k, c] * values[c]
-        _lengthen(lengths, A)
-        fold(F, A, active, room[p + 1])
+    A = room[: p + 1]
+    A[:] = 0.0
+    for k in range(min(2 * QUAD, p - start)):
+        for c in range(p):
+            A[c, k] = rows[start + k, c]
+            A[p, k] += rows[start + k, c] * values[c]
+    _lengthen(lengths, A)
+    fold(F, A, np.full(p + 1, 2), room[p + 1])
 
 
 @njit(cache=True, fastmath=_FAST)
@@ -217,11 +219,15 @@ def solve(
 
 
 @njit(cache=True, fastmath=_FAST)
-def watch(errors: FloatArray, monitor: FloatArray, rule: FloatArray) -> bool:
+def watch(errors: FloatArray, after: FloatArray, monitor: FloatArray, rule: FloatArray) -> bool:
     """One-sided cumulative sum of the innovations' energy against its own slow mean; [Page1954].
 
+    Innovations before times after the update are e^T S^-1 e with S = 1 + A (R^T R)^-1 A^T: large errors in directions that were
+    not known yet are expected, and count for little.
+
     Args:
-        errors: weighted innovations, shape [m].
+        errors: weighted innovations against the values before the sample, shape [m].
+        after: the same against the values after it, shape [m].
         monitor: (samples since the last reset, slow mean, cumulative sum), updated.
         rule: (samples before watching, share of the slow mean a sample replaces, allowance, threshold).
 
@@ -230,8 +236,8 @@ def watch(errors: FloatArray, monitor: FloatArray, rule: FloatArray) -> bool:
     """
     energy = 0.0
     for k in range(len(errors)):
-        energy += errors[k] * errors[k]
-    energy /= len(errors)
+        energy += errors[k] * after[k]
+    energy = max(energy, 0.0) / len(errors)
     monitor[0] += 1.0
     if monitor[0] <= rule[0]:
         # The first innovations are those of a model that knows nothing: the mean starts over its last third.
@@ -239,11 +245,30 @@ def watch(errors: FloatArray, monitor: FloatArray, rule: FloatArray) -> bool:
         if begun > 0.0:
             monitor[1] += (energy - monitor[1]) / (begun + 1.0)
         return False
-    ratio = energy / max(monitor[1], 1e-300)
+    # However large an error is, it must last: a joint that sticks while it turns back is wrong for a few samples.
+    ratio = min(energy / max(monitor[1], 1e-300), 2.0 * (1.0 + rule[2]))
     monitor[2] = max(0.0, monitor[2] + ratio - 1.0 - rule[2])
     if monitor[2] == 0.0:
         monitor[1] += rule[1] * (energy - monitor[1])
     return bool(monitor[2] > rule[3])
+
+
+@njit(cache=True, fastmath=_FAST)
+def fold_also(
+    F: FloatArray,
+    A: FloatArray,
+    packed: FloatArray,
+    place: npt.NDArray[np.intp],
+    weighted: FloatArray,
+    y: FloatArray,
+    active: npt.NDArray[np.intp],
+    lengths: FloatArray,
+    room: FloatArray,
+) -> None:
+    """The rows of one sample folded into a further factor; arguments as in `update`."""
+    _scatter(A, packed, place, weighted, y)
+    _lengthen(lengths, A)
+    fold(F, A, active, room)
 
 
 @njit(cache=True, fastmath=_FAST)
@@ -269,7 +294,7 @@ def update(
     Args:
         F, A, packed, place, weighted, y, active, values, frozen: as in the functions above.
         errors: innovations, written, shape [m4].
-        rooms: scratch, shape [2, max(m4, W)].
+        rooms: scratch, shape [3, max(m4, W)].
         monitor, rule: of `watch`.
         lengths: squared lengths of the columns of R, shape [p], updated.
         threshold: of `solve`.
@@ -282,4 +307,8 @@ def update(
     _lengthen(lengths, A)
     fold(F, A, active, rooms[1])
     solve(F, values, frozen, lengths, rooms[0], threshold)
-    return bool(watch(errors, monitor, rule))
+    # Folding has consumed the rows; writing them again costs less than keeping them.
+    _scatter(A, packed, place, weighted, y)
+    after = rooms[2, : len(errors)]
+    innovations(A, values, after)
+    return bool(watch(errors, after, monitor, rule))

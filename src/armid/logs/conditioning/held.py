@@ -99,6 +99,7 @@ def log_bytes(log: Log) -> int:
 
 def _samples_bytes(samples: Samples) -> int:
     arrays = [samples.time, samples.q, samples.qd, samples.qdd]
+    arrays += [samples.velocities_between] if samples.velocities_between is not None else []
     for kind in (samples.torques, samples.raw_torques, samples.variances):
         arrays += kind.values()
     return sum(array.nbytes for array in arrays)

@@ -63,7 +63,7 @@ class Spool:
         columns: dict[str, FloatArray] = {}
         start = 0
         for (name, shape), size in zip(width, sizes, strict=True):
-            columns[name] = values[start : start + size].reshape(*shape, place.count).T
+            columns[name] = values[start : start + size].reshape(*shape[::-1], place.count).T
             start += size
         columns["weights"] = np.ones(place.count)
         return frame.with_arrays(lambda name, _: columns[name], segments=place.segments)
@@ -72,6 +72,8 @@ class Spool:
 def _arrays(piece: Samples) -> list[tuple[str, FloatArray]]:
     """What differs from sample to sample, by the names `Samples.with_arrays` uses; weights are one and made anew."""
     out = [("time", piece.time), ("q", piece.q), ("qd", piece.qd), ("qdd", piece.qdd)]
+    if piece.velocities_between is not None:
+        out.append(("velocities_between", piece.velocities_between))
     kinds: tuple[tuple[str, dict[Channel, FloatArray]], ...] = (
         ("torques", dict(piece.torques)),
         ("raw_torques", dict(piece.raw_torques)),

@@ -10,6 +10,7 @@ from armid.logs.conditioning.parts import Uniform
 from armid.logs.conditioning.settings import Conditioning, VelocitySource
 from armid.logs.log import Channel
 from armid.logs.samples import Samples, Segment
+from armid.rows.presliding import SUBSTEPS
 from armid.signals.differentiate import Differentiator, derivatives
 from armid.signals.filters import LowPass, low_pass
 
@@ -20,6 +21,14 @@ _EDGE_SHARE = 0.05
 _EDGE_SECONDS = 0.5
 """Beyond the filter's own transient, this share of a stretch at each end, and at most this long, is left out: recorders
 filter too, and their transients at the ends of a recording look like motion without torque."""
+
+FINER = 4.0
+"""Cut-off of the velocity that friction is evaluated with, over that of the motion. A joint stays near standstill for some ten
+milliseconds at a reversal while its controller turns the torque around. Bodies feel little of it, but the low-pass would make it
+look like a slow crossing at another time."""
+
+FASTEST = 0.25
+"""Of the sampling rate: up to there the velocity between two samples is what their slopes say."""
 
 _CAUSAL_DELAY = 4
 """Samples by which derivatives of the causal differentiator are late."""
@@ -50,6 +59,7 @@ def conditioned_range(part: Uniform, settings: Conditioning, start: int, stop: i
     q, qd, qdd = _motion_of(part, settings, keep, delay)
     torques = {c: low_pass(part.channels[c], torque, periodic=part.periodic)[keep] for c in part.log.torques}
     time, rate = part.time[keep], part.rate / every
+    between = _velocities_between(part, settings, keep) if delay == 0 else None
     return Samples(
         joints=part.log.joints,
         time=time,
@@ -59,6 +69,7 @@ def conditioned_range(part: Uniform, settings: Conditioning, start: int, stop: i
         torques=torques,
         raw_torques={c: part.channels[c][keep] for c in torques},
         variances={c: v[keep] for c, v in part.variances.items()},
+        velocities_between=between,
         segments=(Segment(start=0, stop=len(time), log=part.log.name, rate=rate, conditions=part.log.conditions),)
         if len(time)
         else (),
@@ -90,6 +101,27 @@ def _motion_of(
         source, part.rate, settings.differentiator, cutoff=settings.cutoff, periodic=part.periodic, keep=late
     )
     return (q[keep], source[keep], first) if source is not q else (q[keep], first, second)
+
+
+def _velocities_between(part: Uniform, settings: Conditioning, keep: slice) -> FloatArray | None:
+    """Velocity at points around the samples kept, low-passed at a multiple of the cut-off, shape [n_kept, points, n_joints].
+
+    None where the cut-off leaves nothing to gain.
+    """
+    assert settings.cutoff is not None
+    fine = LowPass(part.rate, min(FINER * settings.cutoff, FASTEST * part.rate), settings.order)
+    if LowPass(part.rate, settings.cutoff, settings.order).passes_all or fine.cutoff <= settings.cutoff:
+        return None
+    measured = settings.velocity is VelocitySource.MEASURED
+    source = low_pass(part.channels[Channel.VELOCITY if measured else Channel.POSITION], fine, periodic=part.periodic)
+    first, second = derivatives(source, part.rate, settings.differentiator, cutoff=fine.cutoff, periodic=part.periodic)
+    velocity, slope = (source, first) if measured else (first, second)
+    kept = np.arange(len(part.time))[keep]
+    points = ((np.arange(SUBSTEPS) + 0.5) / SUBSTEPS - 0.5) * keep.step
+    at = np.clip(kept[:, np.newaxis] + points, 0.0, len(part.time) - 1.0)
+    nearest = np.rint(at).astype(np.intp)
+    apart = (at - nearest)[..., np.newaxis] / part.rate
+    return np.asarray(velocity[nearest] + slope[nearest] * apart)
 
 
 def trimmed_edge(count: int, rate: float, settings: Conditioning) -> int:

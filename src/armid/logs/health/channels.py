@@ -25,6 +25,9 @@ from armid.logs.health.thresholds import (
     SATURATED_ERROR,
     STILL_ANGLE,
     STILL_LENGTH,
+    USELESS,
+    ZERO_SHARE,
+    ZERO_UNUSUAL,
 )
 from armid.logs.log import Channel, Log
 from armid.notes import Note, Severity
@@ -141,6 +144,8 @@ def _frozen_findings(log: Log, moving: Mask) -> Iterator[Note]:
             continue
         for j in range(values.shape[1]):
             yield from _freeze(log, channel, j, long, moving, bool(dead[j]))
+            if not dead[j]:
+                yield from _half_dead(log, channel, j)
     if Channel.VELOCITY in log:
         for j in range(len(log.joints)):
             yield from _position_freeze(log, j, long)
@@ -163,6 +168,25 @@ def _freeze(log: Log, channel: Channel, j: int, long: int, moving: Mask, dead: b
             log.joints[j],
             f"{channel.value} holds one value for {length} samples from row {start + 1} while the arm moves",
             "leave that stretch out with `rows`",
+        )
+
+
+def _half_dead(log: Log, channel: Channel, j: int) -> Iterator[Note]:
+    """A torque that is exactly zero again and again while its joint moves."""
+    q = log[Channel.POSITION][:, j]
+    speed = np.abs(np.gradient(np.where(np.isfinite(q), q, 0.0)))
+    x = log[channel][speed > 0.1 * np.quantile(speed, 0.95), j]
+    zero = int(np.sum(x == 0.0))
+    if len(x) == 0 or zero <= ZERO_SHARE * len(x):
+        return
+    _, counts = np.unique(x[(x != 0.0) & np.isfinite(x)], return_counts=True)
+    if zero > ZERO_UNUSUAL * counts.max(initial=0):
+        yield finding(
+            "half-dead",
+            Severity.ERROR,
+            log.joints[j],
+            f"{channel.value} is exactly zero in {share(zero / len(x))} of the rows in which the joint moves",
+            "its sensor or bus drops out: mend it, or leave those rows out with `rows`",
         )
 
 
@@ -250,9 +274,10 @@ def _resolution_findings(log: Log, robot: Robot) -> Iterator[Note]:
                 continue
             distinct = len(np.unique(x))
             if distinct < enough:
+                useless = channel.is_torque and distinct < min(USELESS, enough)
                 yield finding(
                     "quantised",
-                    Severity.WARNING,
+                    Severity.ERROR if useless else Severity.WARNING,
                     log.joints[j],
                     f"{channel.value} has {distinct} distinct values over a range of {span:.3g}",
                     "record with more digits, or expect its parameters to be uncertain",

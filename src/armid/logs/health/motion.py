@@ -8,7 +8,7 @@ from math import pi
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.logs.conditioning.uniform import increasing_mask
+from armid.logs.conditioning.uniform import increasing_mask, ordinary_step
 from armid.logs.health.channels import minimum_range
 from armid.logs.health.findings import finding, share
 from armid.logs.health.rows import ABSURD, corrupt, spikes, within
@@ -18,6 +18,8 @@ from armid.logs.health.thresholds import (
     FAR_OVER_LIMIT,
     FAR_SHARE,
     OVER_LIMIT,
+    REST_CHANGE,
+    REST_SHARE,
     SWAPPED,
     SWAPPED_OWN,
     TURNS,
@@ -26,6 +28,9 @@ from armid.logs.health.thresholds import (
 from armid.logs.log import Channel, Clock, Log
 from armid.notes import Note, Severity
 from armid.robot.robot import JointKind, Robot
+
+_REST_SECONDS = 0.2
+"""Over which a change of position is looked at: reversals pass in less."""
 
 
 def motion_findings(log: Log, robot: Robot) -> Iterator[Note]:
@@ -40,6 +45,7 @@ def motion_findings(log: Log, robot: Robot) -> Iterator[Note]:
     if not degrees:
         yield from _limit_findings(log, q, robot)
     yield from _range_findings(log, q, robot)
+    yield from _rest_findings(log, q, robot)
     if Channel.VELOCITY in log:
         yield from _velocity_findings(log, robot)
 
@@ -95,6 +101,27 @@ def _range_findings(log: Log, q: FloatArray, robot: Robot) -> Iterator[Note]:
             log.joints[j],
             f"moves by {np.ptp(q[:, j]):.2g} only",
             "its own inertia and friction cannot be identified from this log",
+        )
+
+
+def _rest_findings(log: Log, q: FloatArray, robot: Robot) -> Iterator[Note]:
+    """Joints that stand still for much of the time although they move otherwise."""
+    step = ordinary_step(log.time) or 0.0
+    reach = max(1, round(_REST_SECONDS / step)) if step > 0.0 else 1
+    if len(q) <= 4 * reach:
+        return
+    change = np.abs(q[reach:] - q[:-reach])
+    resting = np.mean(change < REST_CHANGE * change.max(axis=0), axis=0)
+    moves = np.array([np.ptp(q[:, j]) >= minimum_range(robot, j) for j in range(q.shape[1])])
+    long = [j for j in np.flatnonzero(moves & (resting > REST_SHARE))]
+    if long:
+        names = ", ".join(f"{log.joints[j]} {share(float(resting[j]))}" for j in long)
+        yield finding(
+            "at-rest",
+            Severity.WARNING,
+            log.name,
+            f"joints stand still for much of the time: {names}",
+            "friction at rest is anything up to Coulomb friction, so these rows tell little: record more motion",
         )
 
 

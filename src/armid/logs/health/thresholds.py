@@ -89,6 +89,26 @@ COARSE = int(
         "quantised", 100, "distinct values", "with fewer over its range, resolution limits what can be identified"
     )
 )
+USELESS = int(
+    _threshold(
+        "quantised-error",
+        20,
+        "distinct torques",
+        "with fewer a step is more than a twentieth of the range: 1.5 % of noise that no filter takes out of slow motion",
+    )
+)
+ZERO_SHARE = _threshold(
+    "half-dead",
+    0.05,
+    "of the rows in which the joint moves",
+    "with a torque of exactly zero: a sensor passes zero in a few rows, a channel that drops out stays there",
+)
+ZERO_UNUSUAL = _threshold(
+    "half-dead-unusual",
+    5.0,
+    "times as often as the next most frequent value",
+    "a coarse channel is at zero no more often than near it",
+)
 AT_LIMIT = _threshold("at-limit", 0.98, "of the torque limit", "drives hold a limit to about two percent")
 BEYOND_LIMIT = _threshold(
     "beyond-limit", 1.02, "of the torque limit", "a torque that goes further is not held by that limit"
@@ -100,6 +120,18 @@ SATURATED_ERROR = _threshold("saturated-error", 0.05, "of the rows at a limit or
 # Motion.
 STILL_ANGLE = _threshold("still-revolute", 0.05, "rad", "a joint that moves less shows neither inertia nor friction")
 STILL_LENGTH = _threshold("still-prismatic", 0.02, "m", "a joint that moves less shows neither inertia nor friction")
+REST_SHARE = _threshold(
+    "at-rest",
+    0.4,
+    "of the rows",
+    "in which a joint that moves otherwise stands still, from which on it is said: its friction is not known there",
+)
+REST_CHANGE = _threshold(
+    "at-rest-change",
+    0.01,
+    "of the largest change of position over 0.2 s",
+    "below which a joint stands still",
+)
 TURNS = _threshold(
     "turns",
     4.0 * pi,

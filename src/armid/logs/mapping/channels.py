@@ -10,7 +10,7 @@ from armid.errors import InputError, UnknownNameError
 from armid.logs.log import Channel
 from armid.logs.mapping.maps import DEFAULT_UNITS, TORQUE_SIDES, ChannelMap, FileMap
 from armid.logs.mapping.values import describe, keyed, matrix, per_joint, text
-from armid.logs.units import canonical, factor
+from armid.logs.units import SHARES, canonical, factor
 
 _CHANNEL_KEYS = (
     "file",
@@ -23,6 +23,7 @@ _CHANNEL_KEYS = (
     "inverse_matrix",
     "offset",
     "side",
+    "rated",
 )
 
 
@@ -35,8 +36,7 @@ def channel_maps(value: Any, files: Mapping[str, FileMap], where: Path, width: i
     for key, entry in value.items():
         channel, own = _channel_of(str(key), keyed(entry, _CHANNEL_KEYS, where, f"channel {key!r}"), where)
         what = f"channel {key!r}"
-        unit = canonical(text(own.get("unit", DEFAULT_UNITS[channel]), where, f"unit of {what}"))
-        factor(channel, unit)
+        units = _units_of(own.get("unit", DEFAULT_UNITS[channel]), channel, where, what, width)
         factors = {
             name: per_joint(own.get(name, default), where, f"{name} of {what}", width)
             for name, default in (("sign", 1.0), ("gain", 1.0), ("gear_ratio", 1.0), ("offset", 0.0))
@@ -46,9 +46,12 @@ def channel_maps(value: Any, files: Mapping[str, FileMap], where: Path, width: i
                 channel=channel,
                 columns=_column_names(own.get("columns"), where, what, width),
                 file=file_key(own.get("file"), files, where, what),
-                unit=unit,
+                unit=units[0],
+                units=units if len(units) > 1 else (),
                 sign=factors["sign"],
-                gain=factors["gain"],
+                gain=_rated_gain(
+                    own.get("rated"), factors["gain"], channel, units, where=where, what=what, width=width
+                ),
                 gear_ratio=factors["gear_ratio"],
                 offset=factors["offset"],
                 matrix=matrix(own.get("matrix"), where, f"matrix of {what}"),
@@ -65,6 +68,41 @@ def channel_maps(value: Any, files: Mapping[str, FileMap], where: Path, width: i
     if Channel.POSITION not in kinds:
         raise InputError(where, "no position channel", f"there are {', '.join(kinds)}")
     return tuple(out)
+
+
+def _units_of(value: Any, channel: Channel, where: Path, what: str, width: int | None) -> tuple[str, ...]:
+    """One unit, or one per column."""
+    words = value if isinstance(value, list) else [value]
+    units = tuple(canonical(text(word, where, f"unit of {what}")) for word in words)
+    if not units or (width is not None and len(units) not in (1, width)):
+        raise InputError(where, f"unit of {what} has {len(units)} values", f"expected one, or one for each of {width}")
+    for unit in units:
+        factor(channel, unit)
+    return units
+
+
+def _rated_gain(
+    rated: Any,
+    gain: tuple[float, ...],
+    channel: Channel,
+    units: tuple[str, ...],
+    *,
+    where: Path,
+    what: str,
+    width: int | None,
+) -> tuple[float, ...]:
+    """The gain with the rated torque in it, where torque is recorded as a share of it."""
+    shares = channel is not Channel.CURRENT and any(unit in SHARES for unit in units)
+    if rated is None:
+        if shares:
+            remedy = "give `rated: [...]`, the rated torque of each joint [N m], or `side: current` when it is unknown"
+            raise InputError(where, f"{what} is in {', '.join(units)} of a torque nobody stated", remedy)
+        return gain
+    if not shares:
+        raise InputError(where, f"`rated` in {what}", "only torque in permille or percent has a rated torque")
+    values = per_joint(rated, where, f"rated of {what}", width)
+    count = max(len(values), len(gain))
+    return tuple(values[i % len(values)] * gain[i % len(gain)] for i in range(count))
 
 
 def _channel_of(key: str, entry: dict[str, Any], where: Path) -> tuple[Channel, dict[str, Any]]:

@@ -7,6 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from armid.documents import yaml_problem
 from armid.errors import InputError
 from armid.logs.log import Conditions
 from armid.logs.mapping.channels import channel_maps, file_key
@@ -42,6 +43,8 @@ def read_mapping(path: str | Path, *, data_root: str | Path | None = None) -> Lo
     import yaml
 
     location = Path(path)
+    if not location.is_file():
+        raise InputError(path, "is no regular file" if location.exists() else "no such file", "expected a mapping file")
     try:
         raw = location.read_bytes()
     except OSError as error:
@@ -52,7 +55,7 @@ def read_mapping(path: str | Path, *, data_root: str | Path | None = None) -> Lo
         _check_plain(raw, location)
         content = yaml.safe_load(raw)
     except (yaml.YAMLError, UnicodeDecodeError, ValueError, RecursionError) as error:
-        raise InputError(path, f"not valid YAML: {' '.join(str(error).split())[:200]}") from None
+        raise InputError(path, f"not valid YAML{yaml_problem(error)}") from None
     return _parsed_mapping(content, location, root=Path(data_root) if data_root is not None else location.parent)
 
 

@@ -64,7 +64,8 @@ class ChannelMap:
         channel: what it is.
         file: key of the file, empty when there is one only.
         columns: column names, a single one may be two-dimensional; empty for all columns of the file.
-        unit: as written.
+        unit: as written, of all columns.
+        units: one per column where they differ (a sliding joint among turning ones); empty when they do not.
         sign, gain, gear_ratio, offset: one number or one per joint; offset in SI units.
         matrix, inverse_matrix: shape [n, columns] and [columns, n].
     """
@@ -73,6 +74,7 @@ class ChannelMap:
     columns: tuple[str, ...]
     file: str = ""
     unit: str = ""
+    units: tuple[str, ...] = ()
     sign: tuple[float, ...] = (1.0,)
     gain: tuple[float, ...] = (1.0,)
     gear_ratio: tuple[float, ...] = (1.0,)

@@ -14,8 +14,10 @@ from armid.errors import InputError, UnknownNameError
 
 def keyed(value: Any, known: tuple[str, ...], where: Path, what: str) -> dict[str, Any]:
     """A YAML mapping whose keys are all known."""
-    if not isinstance(value, dict):
-        raise InputError(where, f"{what} is {describe(value)}", f"expected keys among {', '.join(known)}")
+    if not isinstance(value, dict) or (value and not set(map(str, value)) & set(known)):
+        # Perhaps no file of ours at all: what stands in it is not for others to read.
+        problem = f"{what} has none of the keys it needs" if isinstance(value, dict) else f"{what} has no keys"
+        raise InputError(where, problem, f"expected keys among {', '.join(known)}")
     for key in value:
         if key not in known:
             raise UnknownNameError(f"key in {what} of {where.name}", str(key), known)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.errors import InputError, MissingDependencyError
-from armid.logs.readers.table import Layout, Table, first_line, refuse_empty_promise
+from armid.logs.readers.table import Layout, Table, first_line, joint_names_of, refuse_empty_promise
 from armid.notes import Note
 
 
@@ -65,7 +66,8 @@ def open_parquet(path: Path, layout: Layout) -> ArrowTable:
     try:
         with pq.ParquetFile(path, memory_map=True) as file:
             refuse_empty_promise(path, path.stat().st_size, 8 * file.metadata.num_rows * file.metadata.num_columns)
-            return ArrowTable(path=path, kind="parquet", names=_numeric_names(pa, path, file.schema_arrow))
+            names, joints = _numeric_names(pa, path, file.schema_arrow), _joint_names(path, file.schema_arrow)
+            return ArrowTable(path=path, kind="parquet", names=names, joints=joints)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise InputError(path, f"not a readable Parquet file: {first_line(error)}") from None
 
@@ -75,9 +77,20 @@ def open_arrow(path: Path, layout: Layout) -> ArrowTable:
     pa = _required()
     try:
         with pa.memory_map(str(path)) as source, _open_ipc(pa, source) as reader:
-            return ArrowTable(path=path, kind="arrow", names=_numeric_names(pa, path, reader.schema))
+            names, joints = _numeric_names(pa, path, reader.schema), _joint_names(path, reader.schema)
+            return ArrowTable(path=path, kind="arrow", names=names, joints=joints)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise InputError(path, f"not a readable Arrow file: {first_line(error)}") from None
+
+
+def _joint_names(path: Path, schema: Any) -> tuple[str, ...]:
+    """Joints from the metadata of the file, a JSON list under `joint_names`; empty without."""
+    raw = (schema.metadata or {}).get(b"joint_names")
+    try:
+        listed = json.loads(raw) if raw else []
+    except (ValueError, RecursionError):
+        listed = []
+    return joint_names_of(path, listed) if isinstance(listed, list) else ()
 
 
 def _required() -> Any:

@@ -107,8 +107,7 @@ def _first_row(path: Path, lines: list[str], layout: Layout) -> int:
         # The names are numbers themselves.
         first = content[1] if len(content) > 1 else None
     if first is None:
-        text = f"the first line is {lines[content[0]][:60]!r} and no row of numbers follows"
-        raise InputError(path, text, "expected columns of numbers, with or without a header")
+        raise InputError(path, "no row of numbers", "expected columns of numbers, with or without a header")
     return first
 
 

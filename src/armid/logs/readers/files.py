@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from armid.errors import InputError, UnknownNameError
+from armid.folders import settle
 from armid.logs.readers import columnar, hdf5, jsonlines, matlab, npz, rosbag, text
 from armid.logs.readers.table import Layout, TableFile
 
@@ -90,13 +91,28 @@ def open_table(path: str | Path, layout: Layout | None = None) -> TableFile:
 
 
 def existing(path: str | Path) -> Path:
+    """A regular file, or a folder of such.
+
+    Raises:
+        InputError: there is none, or it is a pipe, a device or a socket, which could keep us waiting for ever.
+    """
     location = Path(path)
     try:
-        if location.exists():
-            return location
+        found = location.exists()
     except (OSError, ValueError):
-        pass
-    raise InputError(path, "no such file")
+        found = False
+    if not found:
+        raise InputError(path, "no such file")
+    odd = next((file for file in _all_files(location) if not file.is_file()), None)
+    if odd is not None:
+        raise InputError(odd, "is no regular file", "pipes, devices and sockets are not read: save the recording first")
+    settle(location.parent)
+    return location
+
+
+def _all_files(location: Path) -> list[Path]:
+    """The file itself; of a folder, everything in it that is no folder."""
+    return [file for file in location.rglob("*") if not file.is_dir()] if location.is_dir() else [location]
 
 
 def _format_of(path: Path, layout: Layout) -> str:

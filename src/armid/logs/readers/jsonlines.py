@@ -102,7 +102,7 @@ def open_json_lines(path: Path, layout: Layout) -> JsonTable:
         head = list(itertools.islice((line for line in bounded_lines(file, path) if line.strip()), _HEAD_LINES))
     objects = [content for line in head if isinstance(content := parsed(line), dict)]
     if not objects or not isinstance(parsed(head[0]), dict):
-        raise InputError(path, f"the first line is {(head or [''])[0][:60]!r}", "expected one JSON object per line")
+        raise InputError(path, "the first line is no JSON object", "expected one JSON object per line")
     widths: dict[str, Counter[int]] = {}
     for content in objects:
         for name, value in _flattened(content).items():

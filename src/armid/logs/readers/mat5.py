@@ -1,7 +1,7 @@
 """MATLAB files of version 5 (`save -v6`, `-v7`) and 4: plain numeric arrays and structs of them.
 
 Every length in the file is checked against the bytes that are there before it is believed, and compressed elements expand up to a
-limit. Cells, text, objects, sparse and complex arrays are passed over.
+limit. Cells and text but for the joints' names, objects, sparse and complex arrays are passed over.
 
 The layout is the published one (MathWorks, MAT-File Format): an element is a tag (type, number of bytes) and its data, padded to
 eight bytes; up to four bytes of data may stand in the tag itself.
@@ -19,7 +19,7 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.errors import InputError
-from armid.logs.readers.table import MAX_BYTES, MAX_RATIO, SMALL_BYTES, first_line
+from armid.logs.readers.table import MAX_BYTES, MAX_RATIO, SMALL_BYTES, first_line, is_joint_names, joint_names_of
 
 _HEADER_BYTES = 128
 MATRIX, COMPRESSED = 14, 15
@@ -29,7 +29,13 @@ _NUMBERS = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f
 """Types of elements that hold numbers."""
 
 STRUCT, NUMERIC = 2, range(6, 16)
+_CELL, _CHARACTERS = 1, 4
 """Classes of arrays."""
+
+_TEXT_TYPES = {16: 2, 17: 4, 18: 6}
+"""Types of elements that hold text (UTF-8, 16, 32), and the numbers their codes are stored as."""
+
+_MAX_TEXT_BYTES = 1 << 20
 
 _COMPLEX = 0x0800
 _MAX_DEPTH = 16
@@ -64,6 +70,50 @@ def mat5_arrays(path: Path) -> dict[str, FloatArray]:
         return {name: values for name, values in found if name and not name.startswith((".", "__"))}
     except (DamagedError, struct.error, zlib.error, UnicodeDecodeError) as error:
         raise InputError(path, f"not a readable .mat: {first_line(error)}", "it is truncated or damaged") from None
+
+
+def mat5_joint_names(path: Path) -> tuple[str, ...]:
+    """Joints by name, when a cell array of texts or a matrix of characters lists them; empty otherwise.
+
+    Raises:
+        InputError: one twice.
+    """
+    raw = memoryview(path.read_bytes())
+    if len(raw) < _HEADER_BYTES or _is_version_4(raw):
+        return ()
+    order = ">" if raw[126:128].tobytes() == b"MI" else "<"
+    try:
+        for element in elements(raw[_HEADER_BYTES:], order):
+            inner = [element]
+            if element.kind == COMPRESSED:
+                inner = list(elements(memoryview(_expansion(element.data, _MAX_TEXT_BYTES)), order))
+            for one in inner:
+                name, found = _texts(one, order)
+                if found and is_joint_names(name):
+                    return joint_names_of(path, found)
+    except (DamagedError, struct.error, zlib.error, UnicodeDecodeError):
+        pass  # what is damaged is reported where the numbers are read
+    return ()
+
+
+def _texts(element: MatElement, order: str, depth: int = 0) -> tuple[str, list[str]]:
+    """The name of an array, and its texts: of a cell array one per cell, of a matrix of characters one per row."""
+    if element.kind != MATRIX or not element.data:
+        return "", []
+    parts = elements(element.data, order)
+    flags, dimensions, own = (numbers(part, order) for part in (need(parts), need(parts), need(parts)))
+    kind, name = int(flags[0]) & 0xFF, own.astype(np.uint8).tobytes().decode("utf-8", "replace")
+    count = int(np.prod(dimensions, dtype=object))
+    if kind == _CELL and depth == 0 and 0 < count <= _MAX_PARTS:
+        return name, [text for _ in range(count) for text in _texts(need(parts), order, depth + 1)[1]]
+    if kind != _CHARACTERS or len(dimensions) != 2:
+        return name, []
+    data = need(parts)
+    codes = numbers(MatElement(_TEXT_TYPES.get(data.kind, data.kind), data.data), order)
+    if len(codes) != count or not count:
+        return name, []
+    rows = codes.reshape(tuple(int(k) for k in dimensions), order="F")
+    return name, ["".join(chr(int(code)) for code in row).strip() for row in rows]
 
 
 def _is_version_4(raw: memoryview) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from armid.errors import InputError
 from armid.logs.readers.hdf5 import is_hdf5, open_hdf5
-from armid.logs.readers.mat5 import mat5_arrays
+from armid.logs.readers.mat5 import mat5_arrays, mat5_joint_names
 from armid.logs.readers.table import ArrayTable, Layout, TableFile, along_time
 
 
@@ -21,4 +21,4 @@ def open_mat(path: Path, layout: Layout) -> TableFile:
     table = along_time(mat5_arrays(path))
     if not table:
         raise InputError(path, "no numeric arrays", "cell arrays and objects are not read: save plain matrices")
-    return ArrayTable(table)
+    return ArrayTable(table, joints=mat5_joint_names(path))

@@ -8,7 +8,7 @@ import zlib
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -26,6 +26,8 @@ from armid.logs.readers.table import (
     TableFile,
     along_time,
     first_line,
+    is_joint_names,
+    joint_names_of,
     numeric,
     refuse_bomb,
 )
@@ -119,10 +121,11 @@ def open_npz(path: Path, layout: Layout) -> TableFile:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
             _check_sizes(path, members)
+            joints = _joint_names(path, archive, members)
             if sum(member.file_size for member in members) > HELD_BYTES:
                 streamed = _streamed(path, archive, members)
                 if streamed is not None:
-                    return streamed
+                    return replace(streamed, joints=joints)
             columns: dict[str, FloatArray] = {}
             for member in members:
                 if member.filename.endswith(".npy"):
@@ -134,7 +137,23 @@ def open_npz(path: Path, layout: Layout) -> TableFile:
     table = along_time(columns)
     if not table:
         raise InputError(path, "no numeric arrays of one or two dimensions")
-    return ArrayTable(table)
+    return ArrayTable(table, joints=joints)
+
+
+_MAX_NAMES_BYTES = 1 << 20
+"""Of an array of joint names; a humanoid's take a few kilobytes."""
+
+
+def _joint_names(path: Path, archive: zipfile.ZipFile, members: list[zipfile.ZipInfo]) -> tuple[str, ...]:
+    """Joints by name, when an array lists them; empty otherwise."""
+    for member in members:
+        if is_joint_names(member.filename.removesuffix(".npy")) and member.file_size <= _MAX_NAMES_BYTES:
+            with archive.open(member) as file:
+                head = _header_of(path, member.filename, file, member.file_size)
+                if head.dtype.kind in "US" and head.dtype.itemsize and head.count:
+                    raw = file.read(head.count * head.dtype.itemsize)
+                    return joint_names_of(path, np.frombuffer(raw, dtype=head.dtype, count=head.count))
+    return ()
 
 
 def _streamed(path: Path, archive: zipfile.ZipFile, members: list[zipfile.ZipInfo]) -> StreamedArchive | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -61,6 +61,7 @@ class Layout:
         header: whether the first row of a text file names the columns.
         flat: numbers per sample when a text file or array lists them one after another.
         topic: of a ROS bag.
+        roots: folders besides the file's own from which it may take data (HDF5 can refer to other files).
     """
 
     format: str | None = None
@@ -69,6 +70,45 @@ class Layout:
     header: bool | None = None
     flat: int | None = None
     topic: str | None = None
+    roots: tuple[Path, ...] = ()
+
+
+def refuse_outside(path: Path, roots: Iterable[Path], *, where: Path) -> None:
+    """Refuses a file that another file names, unless it lies below one of some folders, links followed.
+
+    Args:
+        path: of the file.
+        roots: the folders.
+        where: the file that names it.
+
+    Raises:
+        InputError: it lies elsewhere.
+    """
+    place = path.resolve()
+    if not any(place.is_relative_to(root.resolve()) for root in roots):
+        hint = "move it there, or give --data-root a folder that holds it"
+        raise InputError(where, f"names {path}, which lies outside its folder and the data root", hint)
+
+
+JOINT_NAMES = ("joint_names", "joint_name", "joints")
+"""What arrays of joint names are called."""
+
+
+def is_joint_names(name: str) -> bool:
+    """Whether an array of texts by this name lists the joints; it may stand in a group or struct."""
+    return name.replace("/", ".").rsplit(".", 1)[-1].lower() in JOINT_NAMES
+
+
+def joint_names_of(path: Path, values: Iterable[Any]) -> tuple[str, ...]:
+    """Names of joints as a file lists them.
+
+    Raises:
+        InputError: one twice, or empty.
+    """
+    names = tuple((v.decode("utf-8", "replace") if isinstance(v, bytes) else str(v)).strip("\0 ") for v in values)
+    if len(set(names)) != len(names) or not all(names):
+        raise InputError(path, f"joint names {', '.join(map(repr, names))}", "each joint needs a name of its own")
+    return names
 
 
 class TableFile(Protocol):

@@ -23,6 +23,21 @@ from armid.robot.urdf.tree import MOVING, UNSUPPORTED, Urdf, UrdfJoint
 _TIP_NAMES = ("tool0", "tcp", "tool", "flange", "ee_link", "ee")
 """What tips are usually called, most specific first; decides between frames fixed to the same last link."""
 
+_GRIPPER_WORDS = (
+    "gripper",
+    "finger",
+    "thumb",
+    "jaw",
+    "knuckle",
+    "claw",
+    "_index_",
+    "_middle_",
+    "_ring_",
+    "_little_",
+    "pinky",
+)
+"""What joints and links of grippers and hands are called."""
+
 _AXIS_SNAP = 1e-12
 """A joint axis this close to a coordinate axis is that axis: round-off of normalising it."""
 
@@ -85,7 +100,7 @@ def path_between(urdf: Urdf, base: str, tip: str, where: str) -> list[UrdfJoint]
                 f"a {joint.kind} joint inside the arm",
                 "an arm has revolute and prismatic joints; choose another base",
             )
-        if joint.mimic is not None:
+        if joint.moves and joint.mimic is not None:
             raise RobotError(element, f"a mimic joint (of {joint.mimic!r}) inside the arm", "choose a tip before it")
     return path[::-1]
 
@@ -102,7 +117,8 @@ def _default_tip(urdf: Urdf, base: str, where: str, notes: list[Note]) -> str:
         )
     tips = [_preferred(_fixed_leaves(urdf, end)) for end in ends]
     if len(tips) > 1:
-        listed = ", ".join(tips[:12]) + (", ..." if len(tips) > 12 else "")
+        proposed = list(dict.fromkeys((*_before_grippers(urdf, base, ends), *tips)))
+        listed = ", ".join(proposed[:12]) + (", ..." if len(proposed) > 12 else "")
         raise RobotError(
             where, f"{len(tips)} chains of {best} moving joints", f"name the tip of the arm (--tip), one of: {listed}"
         )
@@ -111,7 +127,34 @@ def _default_tip(urdf: Urdf, base: str, where: str, notes: list[Note]) -> str:
         others = ", ".join(leaf for leaf in leaves if leaf != tips[0])
         message = f"the arm ends at {tips[0]!r}; also fixed to its last link: {others}"
         notes.append(Note("tip-chosen", Severity.INFO, message, tips[0]))
+    fingers = _finger_joints(urdf, base, ends[0])
+    if fingers:
+        words = ", ".join(repr(joint.name) for joint in fingers)
+        message = (
+            f"by name a gripper's, yet taken as the arm's: {words}, at the end of its longest chain; "
+            f"to leave it out: --tip {fingers[0].parent}"
+        )
+        notes.append(Note("gripper-joint", Severity.WARNING, message, fingers[0].name))
     return tips[0]
+
+
+def _finger_joints(urdf: Urdf, base: str, end: str) -> list[UrdfJoint]:
+    """The last moving joints of a chain that by their names, or their links', belong to a gripper or a hand."""
+    fingers: list[UrdfJoint] = []
+    link = end
+    while link != base and (joint := urdf.joint_to(link)) is not None:
+        if joint.moves:
+            named = f"{joint.name} {joint.child}".lower()
+            if not any(word in named for word in _GRIPPER_WORDS):
+                break
+            fingers.append(joint)
+        link = joint.parent
+    return fingers[::-1]
+
+
+def _before_grippers(urdf: Urdf, base: str, ends: list[str]) -> list[str]:
+    """Where each chain would end without its fingers; nothing for chains that have none."""
+    return [fingers[0].parent for end in ends if (fingers := _finger_joints(urdf, base, end))]
 
 
 def _passed_over(urdf: Urdf, gripper: set[str]) -> str:
@@ -130,7 +173,9 @@ def _longest(urdf: Urdf, base: str, gripper: set[str]) -> tuple[int, list[str]]:
     while todo:
         link, count = todo.pop(0)
         for joint in urdf.joints_from(link):
-            counts = joint.kind in MOVING and joint.name not in gripper
+            if joint.name in gripper:
+                continue  # what hangs from a gripper's joint is no part of the arm either
+            counts = joint.kind in MOVING
             todo.append((joint.child, count + counts))
             if counts and count + 1 > best:
                 best, ends = count + 1, []
@@ -222,7 +267,7 @@ def _robot(urdf: Urdf, path: list[UrdfJoint], base: str, tip: str, notes: list[N
     for joint in path:
         pending.append(joint)
         if joint.moves:
-            joints.append(_joint(pending, len(joints) + 1, symbols))
+            joints.append(_joint(pending, len(joints) + 1, symbols, urdf.rotors.get(joint.name, 0.0)))
             bodies.append(_body(urdf, joint.child, on_arm, notes))
             links.append(_link(joint.child, bodies[-1], notes))
             pending = []
@@ -287,7 +332,7 @@ def _tip_last(frames: list[Frame], tip: str, links: list[Link]) -> tuple[Frame, 
     return (*others, chosen) if others or chosen.name != links[-1].name else ()
 
 
-def _joint(chain: Iterable[UrdfJoint], number: int, symbols: Symbols) -> Joint:
+def _joint(chain: Iterable[UrdfJoint], number: int, symbols: Symbols, rotor: float) -> Joint:
     """The last joint of the chain moves; those before it are fixed and become part of its constant transforms."""
     *fixed, moving = chain
     constants = [element for joint in (*fixed, moving) for element in origin_elements(joint)]
@@ -298,7 +343,7 @@ def _joint(chain: Iterable[UrdfJoint], number: int, symbols: Symbols) -> Joint:
         kind=kind,
         transforms=(*named, *_variable_elements(moving.axis, kind)),
         limits=moving.limits,
-        drive=Drive(viscous=moving.damping, coulomb=moving.friction),
+        drive=Drive(rotor_inertia=rotor, viscous=moving.damping, coulomb=moving.friction),
     )
 
 

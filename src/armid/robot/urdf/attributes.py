@@ -8,16 +8,15 @@ from math import isfinite, pi
 from armid.errors import RobotError
 from armid.notes import Note, Severity
 from armid.robot.amount import LARGEST, SMALLEST
+from armid.robot.exact_angles import is_rounded
 from armid.robot.urdf.xml_tree import XmlElement
 
 _RIGHT_ANGLE_TOLERANCE = 1e-9
 """[rad] Decimal text with nine or more digits of pi/2 means pi/2; a nanometre at a metre is no one's calibration."""
-_NEAR_RIGHT_ANGLE = 1e-3
-"""[rad] `1.57` or `3.1416` was probably meant as a right angle too, but changes the arm: kept, with a note."""
 
 XACRO_HINT = "expand it first with `xacro robot.xacro > robot.urdf`"
 
-_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
 
 
 class Attributes:
@@ -28,7 +27,7 @@ class Attributes:
 
     Attributes:
         notes: what was odd but readable.
-        rounded: joints whose origins are right angles with too few digits.
+        rounded: joints whose origins are right or half-right angles with a few digits.
     """
 
     def __init__(self, where: str) -> None:
@@ -58,7 +57,7 @@ class Attributes:
         zero = (0.0, 0.0, 0.0)
         xyz = self.triple(child, "xyz") if "xyz" in child.attributes else zero
         rpy = self.triple(child, "rpy") if "rpy" in child.attributes else zero
-        if joint is not None and any(_nearly_right(angle) for angle in rpy):
+        if joint is not None and any(is_rounded(exact_angle(angle)) for angle in rpy):
             self.rounded.append(joint)
         return xyz, (exact_angle(rpy[0]), exact_angle(rpy[1]), exact_angle(rpy[2]))
 
@@ -79,6 +78,13 @@ class Attributes:
             return default
         return self.number(element, key, element.attributes[key].strip())
 
+    def size(self, element: XmlElement, key: str) -> float:
+        """A length that is not negative."""
+        value = self.attribute(element, key)
+        if value < 0.0:
+            raise self.error(element, f"{key} is {value:g}", "no body has a negative size")
+        return value
+
     def number(self, element: XmlElement, key: str, word: str) -> float:
         value = float(word) if _NUMBER.fullmatch(word) else None
         if value is None or not isfinite(value):
@@ -93,7 +99,10 @@ class Attributes:
     def note_rounded(self) -> None:
         if self.rounded:
             which = ", ".join(self.rounded[:8]) + (", ..." if len(self.rounded) > 8 else "")
-            message = f"origins of {which} are right angles rounded to a few digits; kept as written, not made exact"
+            message = (
+                f"origins of {which} are right or half-right angles rounded to a few digits; kept as written for positions and "
+                "torques, taken as exact for what is identifiable"
+            )
             self.note("angle-rounded", message, severity=Severity.INFO)
 
 
@@ -101,12 +110,6 @@ def exact_angle(angle: float) -> float:
     """The multiple of pi/2 an angle is meant to be, when its text says so to nine digits; else the angle itself."""
     nearest = round(angle / (pi / 2)) * (pi / 2) if abs(angle) < 1e6 else angle
     return nearest if abs(angle - nearest) < _RIGHT_ANGLE_TOLERANCE else angle
-
-
-def _nearly_right(angle: float) -> bool:
-    turns = angle / (pi / 2)
-    off = abs(turns - round(turns)) * (pi / 2)
-    return _RIGHT_ANGLE_TOLERANCE <= off < _NEAR_RIGHT_ANGLE and round(turns) != 0
 
 
 def _number_hint(word: str) -> str:

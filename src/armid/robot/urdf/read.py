@@ -15,6 +15,7 @@ from armid.robot.elementary import rotation_from_rpy
 from armid.robot.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Shape, Sphere
 from armid.robot.robot import Limits
 from armid.robot.urdf.attributes import XACRO_HINT, Attributes
+from armid.robot.urdf.rotors import GEAR_RATIO, ROTOR_INERTIA, actuators
 from armid.robot.urdf.tree import MOVING, TYPES, Urdf, UrdfJoint, UrdfLink
 from armid.robot.urdf.xml_tree import XmlElement, parse_xml
 
@@ -58,7 +59,21 @@ class _Reader(Attributes):
             root=_find_root(self, root, links, joints),
             element=root,
             notes=tuple(self.notes),
+            rotors=self.rotors(root),
         )
+
+    def rotors(self, root: XmlElement) -> dict[str, float]:
+        """Reflected rotor inertia by joint, from Drake's tags: rotor inertia times the gear ratio squared."""
+        found: dict[str, float] = {}
+        for joint, actuator in actuators(root):
+            inertia, gear = actuator.first(ROTOR_INERTIA), actuator.first(GEAR_RATIO)
+            if inertia is None:
+                continue
+            ratio = 1.0 if gear is None else self.attribute(gear, "value")
+            found[joint] = self.attribute(inertia, "value") * ratio**2
+            if found[joint] < 0.0:
+                raise self.error(inertia, f"rotor inertia {found[joint]:g} is negative")
+        return found
 
     def unique(self, root: XmlElement, tag: str) -> Iterator[XmlElement]:
         """The elements of that tag, each with a name of its own."""
@@ -117,14 +132,20 @@ class _Reader(Attributes):
     def shape(self, element: XmlElement) -> Shape | None:
         if element.tag == "box":
             x, y, z = self.triple(element, "size")
+            if min(x, y, z) < 0.0:
+                raise self.error(element, f"size is {x:g} {y:g} {z:g}", "no body has a negative size")
             return Box((x, y, z))
         if element.tag == "sphere":
-            return Sphere(self.attribute(element, "radius"))
+            return Sphere(self.size(element, "radius"))
         if element.tag in ("cylinder", "capsule"):
             kind = Cylinder if element.tag == "cylinder" else Capsule
-            return kind(self.attribute(element, "radius"), self.attribute(element, "length"))
+            return kind(self.size(element, "radius"), self.size(element, "length"))
         if element.tag == "mesh":
             scale = self.triple(element, "scale") if "scale" in element.attributes else (1.0, 1.0, 1.0)
+            if 0.0 in scale:
+                raise self.error(
+                    element, f"scale is {' '.join(f'{s:g}' for s in scale)}", "a scale of zero has no shape"
+                )
             return Mesh(element.attributes.get("filename", ""), scale)
         message = f"shape <{element.tag}> at line {element.line} is not known and left out"
         self.notes.append(Note("shape-unknown", Severity.WARNING, message))

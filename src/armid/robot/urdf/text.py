@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 import numpy as np
@@ -9,6 +10,16 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.parameters.inertial import tensor, to_centre_of_mass
 from armid.robot.elementary import rpy
+
+
+def one_line(text: str) -> str:
+    """Text for a comment: whatever could end its line, in any language, becomes a blank."""
+    return "".join(c if c.isprintable() else " " for c in text).rstrip("\\ ")
+
+
+def xml_comment(text: str) -> str:
+    """A comment of one line, whatever stands in it: two hyphens may not follow one another in XML, nor may one end it."""
+    return f"<!-- {re.sub('-(?=-)', '- ', one_line(text)).rstrip('-')} -->"
 
 
 def inertial_lines(inertial: FloatArray) -> list[str]:

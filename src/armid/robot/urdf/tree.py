@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from armid.arrays import FloatArray
@@ -75,6 +75,7 @@ class Urdf:
         root: the one link that is no joint's child.
         element: the outermost element.
         notes: what was odd but readable.
+        rotors: reflected rotor inertia of joints that have one in Drake's tags [kg m^2 or kg].
     """
 
     name: str
@@ -83,6 +84,7 @@ class Urdf:
     root: str
     element: XmlElement
     notes: tuple[Note, ...]
+    rotors: dict[str, float] = field(default_factory=dict)
 
     @cached_property
     def _by_parent(self) -> dict[str, list[UrdfJoint]]:

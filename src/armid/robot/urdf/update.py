@@ -23,14 +23,18 @@ from armid.robot.urdf.xml_tree import XmlElement
 _UNCHANGED = 1e-12
 """Relative change below which a field counts as the same: round-off of going through the ten-vector and back."""
 
+_SMALLEST_SHARE = 1e-4
+"""Of described parts that stays in any case: a simulator refuses moving parts without mass."""
+
 
 def updated_urdf(text: str, robot: Robot, *, where: str = "robot.urdf") -> str:
     """The text of a URDF file with the robot's inertial values, joint placements and friction.
 
     What did not change keeps its bytes, comments and order. A moving link that carries fixed links writes
     the robot's merged body minus what the fixed links say of themselves, so that reading the result merges to the
-    robot's values again. If that difference is no possible body (or a fixed link's own values are not), the
-    moving link takes the whole and the fixed links' masses and inertias are set to zero. URDF wants link frames on
+    robot's values again. If that difference is no possible body, the identified whole is lighter than its described parts:
+    these are then scaled down together, by halves, until a body is left for the moving link. Links whose own values are
+    impossible are set to zero. URDF wants link frames on
     the joint axes: a link frame that calibration moved off its axis is brought back, with everything it carries, and
     when the arm ended at that very link a new fixed link `<link>_tip` marks where the arm ends now.
 
@@ -205,13 +209,16 @@ class _Update:
             return
         target = transformed(new, _translation(self.shifts[i + 1]))
         parts = self._carried_links(i)
-        rest = target - sum((transformed(body, T) for body, T in parts.values()), np.zeros(10))
-        doubtful = self.original.links[i].suspect or inertial_problem(rest) is not None
-        if parts and doubtful and inertial_problem(target) is None:
-            rest = target
-            for name in parts:
-                self._zero(self.urdf.links[name].element)
-        self._write_inertial(self.urdf.links[self.robot.links[i].name].element, rest)
+        impossible = [name for name, (body, _) in parts.items() if inertial_problem(body) is not None]
+        for name in impossible:
+            self._zero(self.urdf.links[name].element)
+            del parts[name]
+        whole = sum((transformed(body, T) for body, T in parts.values()), np.zeros(10))
+        share = _share(target, whole) if parts else 1.0
+        if share < 1.0:
+            for name, (body, _) in parts.items():
+                self._write_inertial(self.urdf.links[name].element, share * body)
+        self._write_inertial(self.urdf.links[self.robot.links[i].name].element, target - share * whole)
 
     def _frames_moved(self, link: int) -> bool:
         """Whether a fixed link carried by robot link `link` stands elsewhere than in the file."""
@@ -303,6 +310,16 @@ class _Update:
         scale = max(float(np.abs(np.asarray(new)).max()), 1e-3)
         if np.abs(np.asarray(new) - np.asarray(old)).max() > _UNCHANGED * scale:
             self.edits.set(element, key, numbers(new))
+
+
+def _share(target: FloatArray, whole: FloatArray) -> float:
+    """By how much described parts must be scaled for a possible body to be left of the target: 1, 1/2, 1/4, ..."""
+    if inertial_problem(target) is not None:
+        return 1.0
+    share = 1.0
+    while inertial_problem(target - share * whole) is not None and share > _SMALLEST_SHARE:
+        share /= 2.0
+    return share
 
 
 def _floats(element: XmlElement, key: str) -> list[float]:

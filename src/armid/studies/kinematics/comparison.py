@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.calibration.correction import save_correction
-from armid.documents import plain, replacing, write_arrays, write_json
+from armid.documents import plain, write_arrays, write_json
 from armid.errors import InputError
 from armid.identifiability.base import BaseParameters
 from armid.logs.samples import Samples
@@ -200,13 +200,10 @@ class Study(Outcome):
             `study.json`, `estimates.npz`, `correction.json`, the motions, and `report.html`.
 
         Raises:
-            InputError: the folder exists and is something else, or cannot be written.
+            InputError: the folder cannot be written, or a file in it is not ours.
         """
-        target = Path(folder)
-        with replacing(target, marker=TABLE, what="study") as place:
-            written = [*_write_study(self, place), self.report(place / "report.html")]
-            names = [path.relative_to(place) for path in written]
-        return tuple(target / name for name in names)
+        place = Path(folder)
+        return (*_write_study(self, place), self.report(place / "report.html"))
 
 
 def _study_checks(study: Study) -> tuple[Check, ...]:

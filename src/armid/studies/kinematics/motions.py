@@ -12,11 +12,11 @@ from armid.arrays import FloatArray
 from armid.design.approach import edge_is_free
 from armid.design.optimise import design_excitation
 from armid.design.search import Budget, Watcher
-from armid.design.statement import DEFAULT_MARGIN, DesignSettings
+from armid.design.statement import DesignSettings
 from armid.errors import InputError
 from armid.identifiability.expectation import trajectory_condition
 from armid.kernels.evaluate import evaluate_rows
-from armid.motions.limits import InfeasibleError, MotionLimits, motion_limits
+from armid.motions.limits import DEFAULT_MARGIN, InfeasibleError, MotionLimits, motion_limits
 from armid.motions.trajectory import Trajectory, grid
 from armid.motions.trajectory_files import load_trajectory
 from armid.motions.trapezoid import TrapezoidalTrajectory

@@ -1,0 +1,139 @@
+"""How far estimates are from the truth, and whether intervals say so.
+
+`python -m bench accuracy [--quick] [--only coverage|pairs|width]`: coverage of 95 % intervals over simulated logs with friction
+that no linear law has; agreement of independent recordings of the same real arm; the width of smooth friction that was planted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bench.planted_loop import ARMS, LAWS, NOISE, WIDTH, Setting, planted_log
+
+if TYPE_CHECKING:
+    from armid.identification.result import Result
+
+SECTIONS = ("coverage", "pairs", "width")
+LINEAR = "viscous,coulomb,offset"
+CONTROLLERS = (1000.0, 2000.0, 4000.0)
+"""[Hz]"""
+HARMONICS = (5, 15)
+
+
+def main(options: Sequence[str] = ()) -> None:
+    parser = argparse.ArgumentParser(prog="bench accuracy")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the simulated logs")
+    parser.add_argument("--only", choices=SECTIONS)
+    chosen = parser.parse_args(list(options))
+    for name in SECTIONS if chosen.only is None else (chosen.only,):
+        {"coverage": coverage, "pairs": pairs, "width": width}[name](quick=chosen.quick)
+
+
+def settings(quick: bool) -> Iterator[Setting]:
+    """Four arms, three laws of friction, three noises, two motions, three times over: 216 logs; every ninth when quick."""
+    for k, (turn, law, noise, harmonics, arm) in enumerate(product(range(3), LAWS, NOISE, HARMONICS, ARMS)):
+        if quick and k % 9:
+            continue
+        control = CONTROLLERS[(k + turn) % len(CONTROLLERS)]
+        yield Setting(arm=arm, law=law, noise=noise, harmonics=harmonics, control_hz=control, seed=k)
+
+
+def coverage(*, quick: bool) -> None:
+    """Share of 95 % intervals that hold the truth, by class of parameter and by what was simulated."""
+    import armid
+    from armid.identification.compare import parameter_class
+    from armid.identification.metrics import nominal_standard
+
+    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    logs = 0
+    for setting in settings(quick):
+        robot, log = planted_log(setting)
+        estimate = armid.identify(robot, log, friction=LINEAR, rotor_inertia=True).estimate
+        logs += 1
+        truth = estimate.base.values(nominal_standard(robot, estimate.base.parameters))
+        for name, z in zip(estimate.names, (estimate.values - truth) / estimate.standard_deviations, strict=True):
+            marks = {"parameter": parameter_class(name), "arm": setting.arm, "friction": setting.law}
+            marks |= {"noise": setting.noise, "harmonics": str(setting.harmonics), "all": "all"}
+            for kind, value in marks.items():
+                found[kind][value].append(float(z))
+        print(f"  {logs}: {setting.arm} {setting.law} {setting.noise}", file=sys.stderr, flush=True)
+    print(f"\n95 % intervals that hold the truth, {logs} simulated logs\n")
+    print("| by | | intervals | hold the truth | root mean square of z |\n|---|---|---|---|---|")
+    for kind, groups in found.items():
+        for value, z in groups.items():
+            held = np.abs(z) < 1.96
+            print(f"| {kind} | {value} | {len(z)} | {100 * held.mean():.1f} % | {np.sqrt(np.mean(np.square(z))):.2f} |")
+
+
+def pairs(*, quick: bool) -> None:
+    """Two recordings of the same arm, each identified alone: z scores of all base parameters."""
+    import armid
+
+    data = Path(os.environ.get("ARMID_DATA", "../shared/data"))
+    if not data.is_dir():
+        print("\nno recordings here: set ARMID_DATA")
+        return
+    os.environ["ARMID_DATA"] = str(data)
+    print("\nPairs of independent recordings, scores of all base parameters in deviations of the difference\n")
+    print("| recordings | parameters | beyond 1.96 | root mean square | largest | of |\n|---|---|---|---|---|---|")
+    beyond = count = 0
+    for label, first, second in _real_pairs(data, quick=quick):
+        last = armid.compare(first, second).scores(1)[-1]
+        beyond, count = beyond + round(last.beyond * last.count), count + last.count
+        print(
+            f"| {label} | {last.count} | {100 * last.beyond:.0f} % | {last.root_mean_square:.2f} | {last.largest:.1f} | "
+            f"{last.parameter} |",
+            flush=True,
+        )
+    print(f"| all | {count} | {100 * beyond / max(count, 1):.1f} % | | | |")
+
+
+def _real_pairs(data: Path, *, quick: bool) -> Iterator[tuple[str, Result, Result]]:
+    import armid
+
+    maps = Path("docs/mappings")
+
+    def both(robot: str | Path, a: str, b: str, **words: object) -> tuple[Result, Result]:
+        one, two = maps / a, maps / b
+        return (
+            armid.identify(robot, one, validate=two, **words),  # type: ignore[arg-type]
+            armid.identify(robot, two, validate=one, **words),  # type: ignore[arg-type]
+        )
+
+    arm = data / "dynamics" / "lwr4plus" / "kuka_lwr4.urdf"
+    yield "LWR4+, runs 1 and 2", *both(arm, "lwr4plus-1.yaml", "lwr4plus-2.yaml", rotor_inertia=True)
+    words = {"friction": "viscous,coulomb", "rotor_inertia": True}
+    arm = maps / "xmate7pro-robot.yaml"
+    yield (
+        "xMate7 Pro, trajectories 1 and 2",
+        *both(arm, "xmate7pro-1-periods-1.yaml", "xmate7pro-1-periods-2.yaml", **words),
+    )
+    if not quick:
+        yield (
+            "xMate7 Pro, three periods",
+            *both(arm, "xmate7pro-3-periods-1.yaml", "xmate7pro-3-periods-2.yaml", **words),
+        )
+
+
+def width(*, quick: bool) -> None:
+    """The width that the search for smooth friction finds where 0.010 rad/s was planted."""
+    import armid
+
+    print(f"\nWidth of smooth friction, {WIDTH:g} rad/s planted [rad/s]\n\n| arm | noise | found |\n|---|---|---|")
+    for k, (arm, noise) in enumerate(product(ARMS[:1] if quick else ARMS[:2], NOISE)):
+        robot, log = planted_log(
+            Setting(arm=arm, law="tanh", noise=noise, harmonics=15, control_hz=4000.0, seed=500 + k)
+        )
+        result = armid.identify(robot, log, friction=f"{LINEAR},smooth", rotor_inertia=True, sensitivity=False)
+        assert result.friction is not None
+        scales = " ".join(f"{scale.value:.4f}" for scale in result.friction.scales.values())
+        print(f"| {arm} | {noise} | {scales} |", flush=True)

@@ -1,0 +1,261 @@
+"""Does a recording contradict itself? A target that slipped, a tracker that moved, an arm that warmed up.
+
+Each of these moves one frame, at once or little by little, from some configuration on. Its columns, times a step or a ramp along
+the recording, are held against the residuals: with `G_b`, `s_b` the products `A^T A` and `A^T r` of consecutive blocks of rows,
+the gain of a frame that changes is closed form in sums of them, for every place where it could.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from armid.arrays import FloatArray
+from armid.calibration.fit import KinematicFit
+from armid.calibration.leave_out import fit_weights
+from armid.calibration.noise import lengths
+from armid.calibration.thresholds import CHANGE_BY_CHANCE, CHANGE_MATTERS, PATTERN
+from armid.kinematics.measurement import IntArray, Measurements
+from armid.notes import Note, Severity
+from armid.parameters.space import OwnerKind
+from armid.rows.pose_residual import parts, residuals
+
+_BLOCKS = 40
+"""Places along the recording where a change is looked for first."""
+_PER_BLOCK = 2
+"""Configurations that a block holds at least."""
+_FEWEST = 8
+"""Blocks below which nothing can be said about a change."""
+_EDGE = 0.1
+"""Share of the recording at either end where a change is not looked for: what lasts no longer is a run of outliers."""
+_BINS = 8
+"""Bins of a joint's range and of the recording."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameChange:
+    """A sensor or tool frame that does not stay where it is.
+
+    Args:
+        frame: its name.
+        sudden: at one configuration, or little by little over the whole recording.
+        label: file and line of the first configuration after a sudden change.
+        moved: how far it moves the target, root mean square [m; rad where no position was measured].
+        confounded: rows before and after lie in different joint ranges, where a model that errs there looks the same.
+        statistic, limit: gain per number of the frame, in units of what consecutive blocks show, and what chance reaches.
+    """
+
+    frame: str
+    sudden: bool
+    label: str
+    moved: float
+    confounded: bool
+    statistic: float
+    limit: float
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Blocks:
+    """Sums over consecutive configurations: `A^T A` [b, p, p] and `A^T r` [b, p], and the inverse of everything known [p, p]."""
+
+    G: FloatArray
+    s: FloatArray
+    C: FloatArray
+
+
+def frame_changes(fit: KinematicFit, measurements: Measurements) -> tuple[FrameChange, ...]:
+    """The frame that changes along the recording beyond doubt, if one does."""
+    from scipy.special import fdtri
+
+    order = _in_order(measurements)
+    count = min(_BLOCKS, len(order) // _PER_BLOCK)
+    if count < _FEWEST:
+        return ()
+    label: IntArray = np.empty(len(measurements.q), dtype=np.intp)
+    for number, groups in enumerate(np.array_split(order, count)):
+        label[np.isin(measurements.group, groups)] = number
+    scores, edge = _blocks(fit, measurements, label, count), max(2, round(_EDGE * count))
+    found: list[FrameChange] = []
+    for name, columns in _frames(fit):
+        steps = [(_gain(scores, columns, np.arange(count) >= k), k) for k in range(edge, count - edge + 1)]
+        ramp = _gain(scores, columns, (np.arange(count) + 0.5) / count)
+        (best, place) = max(steps, key=lambda pair: pair[0][0])
+        sudden = best[0] >= ramp[0]
+        gain, change = best if sudden else ramp
+        weights = (np.arange(count) >= place).astype(float) if sudden else (np.arange(count) + 0.5) / count
+        ordinary = _ordinary(scores, columns, weights, change)
+        statistic = gain / len(columns) / ordinary
+        limit = float(fdtri(len(columns), count, 1.0 - CHANGE_BY_CHANCE.value / count))
+        if statistic > limit:
+            row = _first_row(fit, measurements, label, columns, place) if sudden else int(np.argmin(label))
+            found.append(
+                FrameChange(
+                    frame=name,
+                    sudden=sudden,
+                    label=measurements.labels[row],
+                    moved=_moved(fit, measurements, columns, change),
+                    confounded=sudden and _confounded(measurements, label >= place),
+                    statistic=statistic,
+                    limit=limit,
+                )
+            )
+    # Sensor and tool share most of what a change of either does: the clearer one is named.
+    return tuple(sorted(found, key=lambda x: -x.statistic)[:1])
+
+
+def _in_order(measurements: Measurements) -> IntArray:
+    groups, first = np.unique(measurements.group, return_index=True)
+    return np.asarray(groups[np.argsort(first)], dtype=np.intp)
+
+
+def _frames(fit: KinematicFit) -> Iterator[tuple[str, IntArray]]:
+    """Frames with the places of their fitted numbers among the fitted parameters."""
+    kept = np.flatnonzero(fit.after.selection.kept)
+    frames: dict[str, list[int]] = {}
+    for place, k in enumerate(kept):
+        parameter = fit.model.parameters[k]
+        if parameter.kind in (OwnerKind.SETUP, OwnerKind.TARGET):
+            frames.setdefault(parameter.frame, []).append(place)
+    for name, places in frames.items():
+        yield name, np.array(places, dtype=np.intp)
+
+
+def _blocks(fit: KinematicFit, measurements: Measurements, label: IntArray, count: int) -> _Blocks:
+    kept = fit.after.selection.kept
+    p = int(kept.sum())
+    G, s = np.zeros((count, p, p)), np.zeros((count, p))
+    for r in residuals(fit.model, fit.after.values, measurements, wanted=kept):
+        w = fit_weights(fit, r)
+        A, z, own = r.D * w, r.r * w, label[r.observations.rows]
+        for b in np.unique(own):
+            rows = A[:, :, own == b].reshape(p, -1)
+            G[b] += rows @ rows.T
+            s[b] += rows @ z[:, own == b].ravel()
+    prior = np.diag(1.0 / fit.after.prior[kept] ** 2)
+    return _Blocks(G, s, np.linalg.inv(G.sum(axis=0) + prior))
+
+
+def _gain(scores: _Blocks, columns: IntArray, weights: npt.NDArray[np.generic]) -> tuple[float, FloatArray]:
+    """What columns times weights along the recording would take off the cost, and their coefficients."""
+    w = np.asarray(weights, dtype=np.float64)
+    cross = np.einsum("b,bij->ij", w, scores.G[:, columns])
+    own = np.einsum("b,bij->ij", w**2, scores.G[:, columns][:, :, columns])
+    left = own - cross @ scores.C @ cross.T
+    u = w @ scores.s[:, columns] - cross @ (scores.C @ scores.s.sum(axis=0))
+    # Directions of the change that the other parameters take up entirely say nothing.
+    values, vectors = np.linalg.eigh((left + left.T) / 2.0)
+    scale = np.maximum(np.einsum("ij,jk,ki->i", vectors.T, own, vectors), 1e-300)
+    good = values > 1e-6 * scale
+    change = vectors[:, good] @ ((vectors[:, good].T @ u) / values[good])
+    return float(u @ change), change
+
+
+def _ordinary(scores: _Blocks, columns: IntArray, weights: FloatArray, change: FloatArray) -> float:
+    """How much more the frame's scores of consecutive blocks scatter than independent residuals would let them; at least one."""
+    shift = scores.C @ np.einsum("b,bij->ij", weights, scores.G[:, columns]).T @ change
+    out = []
+    for G, s, w in zip(scores.G, scores.s, weights, strict=True):
+        own = G[np.ix_(columns, columns)]
+        left = s[columns] - w * (own @ change) + G[columns] @ shift
+        values, vectors = np.linalg.eigh(own)
+        good = values > 1e-6 * values[-1]
+        out.append(float(np.mean((vectors[:, good].T @ left) ** 2 / values[good])))
+    return max(1.0, float(np.mean(out)))
+
+
+def _first_row(fit: KinematicFit, measurements: Measurements, label: IntArray, columns: IntArray, place: int) -> int:
+    """The first configuration after a sudden change, among the two blocks around it."""
+    near = np.flatnonzero((label == place - 1) | (label == place))
+    fine = np.where(label < place - 1, 0, np.where(label > place, len(near) + 1, 0)).astype(np.intp)
+    fine[near] = np.arange(1, len(near) + 1)
+    scores = _blocks(fit, measurements, fine, len(near) + 2)
+    steps = [_gain(scores, columns, np.arange(len(near) + 2) >= k)[0] for k in range(1, len(near) + 1)]
+    return int(near[int(np.argmax(steps))])
+
+
+_NEAREST = 3
+"""Neighbours in joint space that are asked on which side of a change a configuration is."""
+_TOLD_BY_JOINTS = 0.9
+"""Share of configurations whose neighbours know: the joints then tell the sides apart, and a model error does as well."""
+
+
+def _confounded(measurements: Measurements, after: npt.NDArray[np.bool_]) -> bool:
+    """Whether the nearest configurations in joint space mostly lie on the same side of a change."""
+    some = slice(None, None, max(1, len(measurements.q) // 500))
+    q, side = measurements.q[some], after[some]
+    scaled = (q - q.mean(axis=0)) / np.maximum(q.std(axis=0), 1e-9)
+    away = ((scaled[:, np.newaxis] - scaled[np.newaxis]) ** 2).sum(axis=2)
+    away[np.arange(len(q)), np.arange(len(q))] = np.inf
+    near = np.argsort(away, axis=1)[:, :_NEAREST]
+    return bool(np.mean((side[near].mean(axis=1) > 0.5) == side) > _TOLD_BY_JOINTS)
+
+
+def _moved(fit: KinematicFit, measurements: Measurements, columns: IntArray, change: FloatArray) -> float:
+    """How far a change of a frame moves its targets, root mean square [m; rad where no position was measured]."""
+    squares: dict[str, list[FloatArray]] = {}
+    for r in residuals(fit.model, fit.after.values, measurements, wanted=fit.after.selection.kept):
+        for part, rows in parts(r.observations.quantity):
+            by = np.einsum("pcm,p->cm", r.D[columns][:, rows], change)
+            if by.any():
+                squares.setdefault("orientation" if part == "orientation" else "position", []).append(lengths(by) ** 2)
+    found = squares.get("position") or squares.get("orientation") or [np.zeros(1)]
+    return float(np.sqrt(np.mean(np.concatenate(found))))
+
+
+def change_notes(changes: tuple[FrameChange, ...], unexplained: float, unit: str) -> list[Note]:
+    """What the changes are in words; an error where they are as large as what stays unexplained.
+
+    Args:
+        changes: found.
+        unexplained: root mean square of the residual vectors [m or rad].
+        unit: of a thousandth of it.
+    """
+    notes = []
+    for x in changes:
+        size = f"{1e3 * x.moved:.2g} {unit} (F = {x.statistic:.3g}, chance reaches {x.limit:.3g})"
+        when = f"moves at {x.label}" if x.sudden else "drifts from the first row to the last"
+        cause = "it slipped, or was touched" if x.sudden else "something warmed up, or gave way"
+        if x.confounded:
+            cause += "; or the model errs where the arm stood then, since joints alone tell these rows from the others"
+        severe = x.moved > CHANGE_MATTERS.value * unexplained and not x.confounded
+        text = f"the recording contradicts itself: {x.frame} {when}, by {size}: {cause}"
+        notes.append(Note("frame-change", Severity.ERROR if severe else Severity.WARNING, text, x.frame))
+    return notes
+
+
+def residual_patterns(fit: KinematicFit, measurements: Measurements) -> dict[str, float]:
+    """Share of the residuals' variance that bins of the recording, of time and of every joint explain, beyond chance."""
+    ways: dict[str, FloatArray] = {"recording": np.arange(len(measurements.q), dtype=np.float64)}
+    ways |= {name: x for name, x in measurements.conditions.items() if np.ptp(x) > 0.0}
+    names = fit.model.robot.joint_names
+    ways |= {name: q for name, q in zip(names, measurements.q.T, strict=True) if np.ptp(q) > 0.0}
+    return {name: _explained_share(fit, values) for name, values in ways.items()}
+
+
+def _explained_share(fit: KinematicFit, values: FloatArray) -> float:
+    edges = np.quantile(values, np.linspace(0.0, 1.0, _BINS + 1)[1:-1])
+    total, inside, bins, rows = 0.0, 0.0, 0, 0
+    for r in fit.after.residuals:
+        z = (r.r / fit.after.noise.sigma(r.observations)).T
+        which = np.searchsorted(edges, values[r.observations.rows], side="right")
+        total += float(np.sum(z**2))
+        rows += len(z)
+        for b in np.unique(which):
+            own = z[which == b]
+            inside += float(len(own) * np.sum(own.mean(axis=0) ** 2))
+            bins += 1
+    by_chance = bins / max(rows, 1)
+    return max(0.0, (inside / total - by_chance) / max(1.0 - by_chance, 1e-9)) if total > 0.0 else 0.0
+
+
+def pattern_notes(patterns: dict[str, float]) -> list[Note]:
+    """What the residuals follow."""
+    strong = sorted(((share, name) for name, share in patterns.items() if share > PATTERN.value), reverse=True)
+    if not strong:
+        return []
+    told = ", ".join(f"{name} ({100 * share:.0f} % of their variance)" for share, name in strong)
+    text = f"residuals follow {told}: gear errors, sag or drift that the model does not have"
+    return [Note("residual-patterns", Severity.INFO, text)]

@@ -1,0 +1,141 @@
+"""How far the found values may be off when residuals are no independent noise.
+
+What a model leaves out (gear errors, sag, drift) follows the joints and the clock: neighbours share it, and the plain
+covariance counts them as independent. Scores `g = A^T r` of rows that share a bin of one joint, or of the recording, are
+therefore added before they are squared. A joint's gear error is shared along that joint alone, drift along the recording:
+their contributions add up ([Cameron2011], clustering in several ways),
+
+    V = V_rows + sum over ways of (V_way - V_rows),   V_way = C (sum over its bins of g_bin g_bin^T) C,
+
+and never less than the plain covariance C, nor than any single way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from armid.arrays import FloatArray
+from armid.calibration.fit import KinematicFit
+from armid.calibration.leave_out import fit_weights
+from armid.calibration.solve import FitSolution
+from armid.kinematics.measurement import Measurements
+from armid.rows.pose_residual import residuals
+
+_BINS = 8
+"""Bins of a joint's range and of the recording: wide enough to hold a gear's or a morning's error together, enough of them to
+see its spread."""
+_STILL = 1e-3
+"""[rad or m] A joint that moves less is no way to part rows."""
+_PER_BIN = 3
+"""Configurations that a bin holds at least."""
+_FEWEST_BINS = 3
+"""Bins below which their sums show no spread."""
+
+
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+class ClusteredSpread:
+    """Variances of everything that depends on the parameters, with correlated residuals.
+
+    Args:
+        plain: covariance of all parameters when residuals are independent, shape [p, p].
+        rows: square-root factor of the variance from single configurations, shape [p, n].
+        ways: the same from the bins of every way to part them, shape [p, bins] each.
+        names: of the ways.
+    """
+
+    plain: FloatArray
+    rows: FloatArray
+    ways: tuple[FloatArray, ...]
+    names: tuple[str, ...]
+
+    def variance(self, directions: FloatArray) -> FloatArray:
+        """Of linear combinations of the parameters, shape [m, p] -> [m]."""
+        plain = np.einsum("mp,pq,mq->m", directions, self.plain, directions, optimize=True)
+        rows = np.sum((directions @ self.rows) ** 2, axis=1)
+        each = [np.sum((directions @ way) ** 2, axis=1) for way in self.ways]
+        together = rows + np.sum([way - rows for way in each], axis=0) if each else rows
+        return np.max([plain, rows, together, *each], axis=0)
+
+    def covariance(self) -> FloatArray:
+        """Of all parameters: the plain correlations with the wider standard deviations, shape [p, p]."""
+        plain = np.diag(self.plain)
+        held = plain <= 0.0
+        wider = np.sqrt(self.variance(np.eye(len(plain))) / np.where(held, 1.0, plain))
+        wider[held] = 0.0
+        return self.plain * np.outer(wider, wider)
+
+
+def spread_of(fit: KinematicFit, measurements: Measurements) -> ClusteredSpread:
+    """Variances of the fitted parameters with residuals that follow joints, recording and setup.
+
+    Args:
+        fit: to these measurements.
+        measurements: what was fitted.
+    """
+    solution = fit.after
+    kept = np.flatnonzero(solution.selection.kept)
+    size = len(solution.values)
+    scores = _scores(fit, measurements)
+    inside = solution.covariance[np.ix_(kept, kept)]
+    lift = np.sqrt(_freedom(solution, measurements))
+
+    def factor(labels: npt.NDArray[np.intp]) -> FloatArray:
+        count = int(labels.max()) + 1
+        sums = np.zeros((count, len(kept)))
+        np.add.at(sums, labels, scores)
+        out = np.zeros((size, count))
+        out[kept] = lift * np.sqrt(count / max(count - 1, 1)) * (inside @ sums.T)
+        return out
+
+    ways = _ways(fit, measurements)
+    return ClusteredSpread(
+        plain=solution.covariance,
+        rows=factor(np.unique(measurements.group, return_inverse=True)[1].astype(np.intp)),
+        ways=tuple(factor(labels) for labels in ways.values()),
+        names=tuple(ways),
+    )
+
+
+def with_intervals(fit: KinematicFit, spread: ClusteredSpread) -> KinematicFit:
+    """The fit with standard deviations that allow for correlated residuals."""
+    return replace(fit, after=replace(fit.after, covariance=spread.covariance()))
+
+
+def _scores(fit: KinematicFit, measurements: Measurements) -> FloatArray:
+    """Weighted `A^T r` of every configuration, shape [n, kept]."""
+    out = np.zeros((len(measurements.q), int(fit.after.selection.kept.sum())))
+    for r in residuals(fit.model, fit.after.values, measurements, wanted=fit.after.selection.kept):
+        w = fit_weights(fit, r)
+        own = np.einsum("pcm,cm->mp", r.D * w, r.r * w, optimize=True)
+        np.add.at(out, r.observations.rows, own)
+    return out
+
+
+def _freedom(solution: FitSolution, measurements: Measurements) -> float:
+    """What squares of residuals fall short of squares of errors by."""
+    n = measurements.n_equations
+    return n / max(n - float(solution.selection.kept.sum()), 0.1 * n)
+
+
+def _ways(fit: KinematicFit, measurements: Measurements) -> dict[str, npt.NDArray[np.intp]]:
+    """Ways to part the configurations into bins that share what the model leaves out, as a bin per configuration."""
+    groups, first = np.unique(measurements.group, return_index=True)
+    order = first[np.searchsorted(groups, measurements.group)].astype(np.float64)
+    bins = min(_BINS, len(groups) // _PER_BIN)
+    if bins < _FEWEST_BINS:
+        return {}
+    out = {"recording": _binned(order, bins)}
+    for name, q in zip(fit.model.robot.joint_names, measurements.q.T, strict=True):
+        if np.ptp(q) > _STILL:
+            out[name] = _binned(q, bins)
+    return out
+
+
+def _binned(values: FloatArray, bins: int) -> npt.NDArray[np.intp]:
+    """Bins of about equal counts."""
+    edges = np.quantile(values, np.linspace(0.0, 1.0, bins + 1)[1:-1])
+    labels = np.searchsorted(edges, values, side="right")
+    return np.unique(labels, return_inverse=True)[1].astype(np.intp)

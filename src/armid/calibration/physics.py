@@ -1,0 +1,58 @@
+"""What was found beside what can be: signs, sizes, and joint ranges beyond which nothing was measured."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.calibration.fit import KinematicFit
+from armid.calibration.thresholds import BEYOND_RANGE, LARGEST_ECCENTRICITY, WRONG_SIGN
+from armid.kinematics.model import TermBasis
+from armid.notes import Note, Severity
+
+
+def physics_notes(fit: KinematicFit) -> list[Note]:
+    """Joints that rise under their load, and once-per-turn errors larger than a gear allows."""
+    model, values, sigma = fit.model, fit.after.values, np.sqrt(np.diag(fit.after.covariance))
+    notes = []
+    for term in model.terms:
+        k = term.parameter
+        if term.basis is TermBasis.TORQUE and values[k] > WRONG_SIGN.value * max(sigma[k], 1e-300):
+            text = (
+                f"{model.names[k]} = {values[k]:.2g} +- {sigma[k]:.1g} {model.parameters[k].unit}: the joint would rise under "
+                "its load; masses, the direction of gravity or the sign of a joint are wrong, or it stands for something else"
+            )
+            notes.append(Note("compliance-sign", Severity.WARNING, text, model.names[k]))
+    for joint, name in enumerate(model.robot.joint_names):
+        pair = [t.parameter for t in model.terms if t.joint == joint and t.basis in (TermBasis.SIN, TermBasis.COS)]
+        size = float(np.linalg.norm(values[pair])) if pair else 0.0
+        if size > LARGEST_ECCENTRICITY.value:
+            text = (
+                f"eccentricity of {name} is {1e3 * size:.1f} mrad, more than a gear or an encoder leaves: a range too short to "
+                "tell it from the zero, or another error in its place"
+            )
+            notes.append(Note("eccentricity-size", Severity.WARNING, text, name))
+    return notes
+
+
+def range_notes(names: tuple[str, ...], calibrated: FloatArray, used: FloatArray, what: str) -> list[Note]:
+    """Joints that leave the range where they were calibrated.
+
+    Args:
+        names: of the joints.
+        calibrated: configurations of the fit, shape [n, n_joints].
+        used: configurations where it is applied, shape [m, n_joints].
+        what: these, in words.
+    """
+    low, high = calibrated.min(axis=0), calibrated.max(axis=0)
+    beyond = np.maximum(np.maximum(low - used, used - high).max(axis=0, initial=-np.inf), 0.0)
+    margin = np.maximum(BEYOND_RANGE.value * (high - low), 1e-6)
+    outside = [
+        f"{name} by {x:.2g} beyond {a:.2g} to {b:.2g}"
+        for name, x, limit, a, b in zip(names, beyond, margin, low, high, strict=True)
+        if x > limit
+    ]
+    if not outside:
+        return []
+    text = f"{what} leave the calibrated joint ranges ({', '.join(outside)}; rad or m): errors there were not measured"
+    return [Note("beyond-range", Severity.WARNING, text)]

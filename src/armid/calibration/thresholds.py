@@ -1,0 +1,77 @@
+"""Numbers that decide what a user is told about a calibration, each with its unit and reason."""
+
+from __future__ import annotations
+
+from armid.thresholds import Threshold
+
+FRAMES_BY_CHANCE = Threshold(
+    "frames-differ-by-chance",
+    1e-3,
+    "probability",
+    "of the F statistic under common frames, below which files do not share a frame: of a hundred pairs of files one in ten "
+    "studies is parted wrongly; on halves of UR10 series A and B by rows, base or elbow angle F stays at 0.2 to 3.3 of 4.4",
+)
+FRAMES_PLAINLY_DIFFER = Threshold(
+    "frames-plainly-differ",
+    3.0,
+    "times the error with frames of their own",
+    "a common frame that costs this much is refused even when it was asked for: an instrument that moved costs hundreds",
+)
+
+CHANGE_BY_CHANCE = Threshold(
+    "frame-change-by-chance",
+    1e-4,
+    "probability",
+    "over all places of a recording, in units of how consecutive blocks scatter: one recording in ten thousand is accused",
+)
+CHANGE_MATTERS = Threshold(
+    "frame-change-matters",
+    1.0,
+    "times what stays unexplained",
+    "a frame that moves further than the residuals left is a mistake of the recording; a smaller one is told",
+)
+PATTERN = Threshold(
+    "residual-pattern",
+    0.1,
+    "of the residuals' variance",
+    "explained by eight bins of a joint, of time or of the recording beyond chance: an error model is then worth a look",
+)
+BLOCKED_FOLDS = Threshold(
+    "blocked-folds",
+    1.5,
+    "times the error of random folds",
+    "consecutive rows kept aside together, and a paired t beyond chance; recordings at hand show 0.9 to 1.24, one whose "
+    "joints move one at a time 3.1 without being beyond chance",
+)
+
+WRONG_SIGN = Threshold(
+    "compliance-sign",
+    2.0,
+    "standard deviations",
+    "a joint that rises under its load by more than chance allows has another cause",
+)
+LARGEST_ECCENTRICITY = Threshold(
+    "largest-eccentricity",
+    5e-3,
+    "rad",
+    "once-per-turn error of a joint: encoders and gears of arms stay below 1 mrad, one badly mounted below 3",
+)
+BEYOND_RANGE = Threshold(
+    "beyond-range",
+    0.05,
+    "of the calibrated range",
+    "joint positions further out than this rest on extrapolation; less is the edge of a grid",
+)
+
+CALIBRATION = (
+    FRAMES_BY_CHANCE,
+    FRAMES_PLAINLY_DIFFER,
+    CHANGE_BY_CHANCE,
+    CHANGE_MATTERS,
+    PATTERN,
+    BLOCKED_FOLDS,
+    WRONG_SIGN,
+    LARGEST_ECCENTRICITY,
+    BEYOND_RANGE,
+)
+"""All of them."""

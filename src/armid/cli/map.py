@@ -1,0 +1,67 @@
+"""`armid map`: what do the columns of this table mean?"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from armid.cli import options as opt
+from armid.cli.output import console, render, verb
+from armid.errors import InputError
+
+if TYPE_CHECKING:
+    from armid.columns.draft import MappingDraft
+
+
+@verb
+def map(
+    robot: opt.RobotArgument,
+    log: Annotated[Path, typer.Argument(metavar="LOG", help="A table of any known format.")],
+    answer: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--answer", metavar="KEY=VALUE", help="To a question, e.g. side=motor or rated=320,320,176; repeatable."
+        ),
+    ] = None,
+    no_input: Annotated[bool, typer.Option("--no-input", help="Ask nothing; mark what is open in the file.")] = False,
+    out: opt.OutOption = Path(),
+    base: opt.BaseLinkOption = None,
+    tip: opt.TipOption = None,
+    as_json: opt.JsonOption = False,
+) -> None:
+    """Guess every column of a recording, say how sure and why, and write the mapping file.
+
+    For example `armid map iiwa14 Messung.csv`, then `armid identify iiwa14 Messung.yaml`.
+    """
+    from armid.columns.draft import map_log
+
+    started = perf_counter()
+    answers = dict(_pair(text) for text in answer or ())
+    draft = map_log(robot, log, answers=answers, base=base, tip=tip)
+    if not no_input and sys.stdin.isatty():
+        draft = _asked(draft)
+    render(draft, as_json=as_json, started=started, files=draft.save(out))
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not value:
+        raise InputError("--answer", repr(text), "expected KEY=VALUE, e.g. side=motor")
+    return key.strip(), value.strip()
+
+
+def _asked(draft: MappingDraft) -> MappingDraft:
+    """The draft after the person at the terminal answered what is open; an empty answer leaves it so."""
+    from armid.columns.draft import with_answers
+
+    for question in draft.questions:
+        console().print(question.text, markup=False)
+        choices = f" ({', '.join(question.choices)})" if question.choices else ""
+        value = typer.prompt(f"{question.key}{choices}", default="", show_default=False, err=True).strip()
+        if value:
+            draft = with_answers(draft, {question.key: value})
+    return draft

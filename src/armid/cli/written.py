@@ -1,0 +1,114 @@
+"""What every verb writes into its `--out`, so that a file in the way is refused before any work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+from armid.errors import InputError
+from armid.folders import manifest, refuse_foreign, settle
+
+ALWAYS: Mapping[str, tuple[str, ...]] = {
+    "inspect": ("inspect.json", "base_parameters.tex"),
+    "design": (
+        "trajectory.json",
+        "trajectory.csv",
+        "joint_trajectory.json",
+        "joint_trajectory.yaml",
+        "design.html",
+        "search.json",
+    ),
+    "poses": ("poses.csv", "poses.json"),
+    "calibrate": (
+        "calibrated.urdf",
+        "calibrated.yaml",
+        "correction.json",
+        "residuals.csv",
+        "mdh.csv",
+        "dh.csv",
+        "report.html",
+        "calibration.json",
+    ),
+    "compensate": ("targets.csv",),
+    "check": ("check.json",),
+    "identify": ("result.json", "result.npz", "torque.npz"),
+    "compare": ("comparison.html",),
+    "demo": (
+        "training.json",
+        "training.csv",
+        "training_log.csv",
+        "validation.json",
+        "validation.csv",
+        "validation_log.csv",
+        "report.html",
+    ),
+    "benchmark": ("benchmark.json", "report.html"),
+    "study": ("study.json", "estimates.npz", "correction.json", "report.html"),
+    "payload": ("payload.json",),
+    "recover": ("recovered.json", "recovered.html"),
+    "sequential": ("sequential.json",),
+    "elastic": ("elastic.json",),
+    "online": ("online.json",),
+    "observe": ("observation.json", "report.html"),
+    "report": ("report.html",),
+}
+"""Names a verb writes whatever else it is asked."""
+
+SOMETIMES: Mapping[str, tuple[str, ...]] = {
+    "inspect": ("*.py", "*.tex", "*.sympy"),
+    "design": ("experiment*.json", "experiment*.csv"),
+    "poses": ("transitions.json",),
+    "simulate": ("log*", "poses.csv", "poses.truth.json", "controller.npz", "controller.truth.json"),
+    "calibrate": ("targets.csv",),
+    "identify": ("hand_over.html", "sensors.yaml"),
+    "map": ("*.yaml",),
+    "compare": ("comparison.json",),
+    "demo": ("*.urdf", "*.xml"),
+    "study": ("waypoints*.json", "optimised*.json"),
+    "plan": ("plan*",),
+    "program": (),
+    "recover": ("elements.csv", "recovered.yaml", "postures.csv"),
+    "sweep": ("sweep.json", "*.csv"),
+}
+"""Patterns of names that depend on what was asked or found; a foreign file among them is refused when it comes to writing."""
+
+_GOES_ON = ("resume",)
+"""Options that name an earlier state of the same work, which its new state replaces."""
+
+
+def check_written(verb: str, folder: Path, options: Mapping[str, Any]) -> None:
+    """Refuses an output folder where an input would be written over, or a file that is not ours.
+
+    Args:
+        verb: that will write.
+        folder: its `--out`.
+        options: of the verb by name; files among them are its inputs.
+
+    Raises:
+        InputError: names the file.
+    """
+    if not folder.is_dir():
+        return
+    settle(folder)
+    always, sometimes = ALWAYS.get(verb, ()), SOMETIMES.get(verb, ())
+    read = {path for name, value in options.items() if name not in _GOES_ON for path in _files(value)}
+    listed = manifest(folder)
+    for path in sorted(folder.iterdir()):
+        if path.resolve() in read and (path.name in always or any(fnmatch(path.name, one) for one in sometimes)):
+            raise InputError(path, "is read, and would be replaced by the answer", "choose another --out")
+        if path.name in always:
+            refuse_foreign(path, listed)
+
+
+def _files(value: Any) -> Iterator[Path]:
+    """Files that an option names; of a result folder those that a result consists of."""
+    for one in value if isinstance(value, list | tuple) else (value,):
+        if isinstance(one, str | Path) and one:
+            for path in (Path(one), Path(one) / "result.json"):
+                try:
+                    if path.is_file():
+                        yield path.resolve()
+                except (OSError, ValueError):
+                    continue

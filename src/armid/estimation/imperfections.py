@@ -1,0 +1,254 @@
+"""Random effects beside base parameters: which families of imperfections pay, how large each is, and what that does to the rest.
+
+Rows of unit noise, thinned out by the length over which their residuals hold together, are kept as one triangular factor
+`[R_bb R_bz z_b; 0 R_zz z_z; 0 0 rho]` per block of time. With base parameters b free and s ~ N(0, (factor tolerance)^2)
+everything is then a small linear solve: s from R_zz, b from R_bb given s, and the error on a block left out from that block's
+own factor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from armid.arrays import FloatArray
+from armid.information.information import triangular
+
+FOLDS = 5
+"""Blocks of time for cross-validation inside the training motion."""
+
+FACTORS = (0.3, 1.0, 3.0)
+"""Of the base tolerance: a family is stricter, ordinary or looser than usual; beyond three times it would be no tolerance."""
+
+PAYS = 0.985
+"""A family must lower the cross-validated squared error to this share; less is within the luck of the blocks."""
+
+RESOLVED = 0.5
+"""Share of its tolerance's variance that the rows must take away from an imperfection to say that they, not the tolerance, decide
+it: half of it."""
+
+_WEAK_BELIEF = 1e-6
+"""Relative to the size of its column: keeps directions of base parameters that a block left out took away from running off."""
+
+
+@dataclass(frozen=True, eq=False)
+class Effect:
+    """A set of random effects that is chosen or left as a whole.
+
+    Args:
+        name: of the family.
+        columns: its places among the imperfections.
+        largest: factor it may have at most.
+    """
+
+    name: str
+    columns: npt.NDArray[np.intp]
+    largest: float = FACTORS[-1]
+
+
+class BlockFactors:
+    """Rows as one triangular factor per block of time.
+
+    Args:
+        base: number of base parameters, the first columns.
+        factors: `[A Z y]` of every block as a triangular factor, rows in units of their noise, counted by independent samples.
+        tolerances: of the imperfections, shape [k].
+    """
+
+    def __init__(self, base: int, factors: Sequence[FloatArray], tolerances: FloatArray) -> None:
+        self.base, self.tolerances = base, tolerances
+        self.factors = tuple(factors)
+        self.whole = Eliminated.of(base, factors)
+
+    @cached_property
+    def _left_out(self) -> tuple[tuple[Eliminated, FloatArray], ...]:
+        """Per block: the others without their base parameters, and Gram of `[Z y]` on the block once these are predicted."""
+        out = []
+        for k, factor in enumerate(self.factors):
+            rest = Eliminated.of(self.base, [f for i, f in enumerate(self.factors) if i != k])
+            E = factor[:, self.base :] - factor[:, : self.base] @ rest.base_given
+            out.append((rest, E.T @ E))
+        return tuple(out)
+
+    def crossed(self, chosen: Sequence[tuple[Effect, float]]) -> float:
+        """Squared error of every block predicted by the others, in units of the noise."""
+        columns, deviations = self._used(chosen)
+        total = 0.0
+        for rest, gram in self._left_out:
+            s = rest.solve(columns, deviations)[0]
+            v = np.zeros(len(gram))
+            v[columns], v[-1] = -s, 1.0
+            total += float(v @ gram @ v)
+        return total
+
+    def _used(self, chosen: Sequence[tuple[Effect, float]]) -> tuple[npt.NDArray[np.intp], FloatArray]:
+        columns = np.concatenate([np.empty(0, dtype=np.intp), *(effect.columns for effect, _ in chosen)])
+        factors = np.concatenate([np.empty(0), *(np.full(len(e.columns), f) for e, f in chosen)])
+        return columns, self.tolerances[columns] * factors
+
+    def resolution(self, effect: Effect) -> float:
+        """Share of the base tolerance's variance that the rows take away, median over the family, bodies free."""
+        _, covariance = self.whole.solve(effect.columns, self.tolerances[effect.columns])
+        left = np.diag(covariance) / self.tolerances[effect.columns] ** 2
+        return float(1.0 - np.median(left))
+
+    def choose(self, effects: Sequence[Effect]) -> tuple[tuple[Effect, float, float], ...]:
+        """Families one after the other while the error on blocks left out falls: (effect, factor, share of error left)."""
+        chosen: list[tuple[Effect, float]] = []
+        shares: list[float] = []
+        energy = self.crossed(())
+        while True:
+            taken = {effect.name.partition("@")[0] for effect, _ in chosen}
+            trials = [
+                (self.crossed([*chosen, (effect, factor)]), i, factor)
+                for i, effect in enumerate(effects)
+                if effect.name.partition("@")[0] not in taken
+                for factor in FACTORS
+                if factor <= effect.largest
+            ]
+            if not trials or min(trials)[0] > PAYS * energy:
+                return tuple((e, f, share) for (e, f), share in zip(chosen, shares, strict=True))
+            best, i, factor = min(trials)
+            chosen.append((effects[i], factor))
+            shares.append(best / energy)
+            energy = best
+
+    def fit(self, chosen: Sequence[tuple[Effect, float]], centre: FloatArray | None = None) -> EffectFit:
+        """Sizes of the chosen imperfections with base parameters free.
+
+        Args:
+            chosen: families with their factors.
+            centre: mean of the belief about every imperfection, shape [k]; zero by default.
+        """
+        columns, deviations = self._used(chosen)
+        mean = np.zeros(len(columns)) if centre is None else centre[columns]
+        s, covariance = self.whole.solve(columns, deviations, mean)
+        return EffectFit(
+            columns=columns,
+            values=s,
+            covariance=covariance,
+            deviations=deviations,
+            base_shift=-self.whole.base_given[:, columns],
+            marginal=self.whole.marginal(columns, deviations, mean),
+        )
+
+    def alone(self, column: int) -> tuple[float, float, float]:
+        """One imperfection without any belief: its size, its deviation, and the squared error it takes away."""
+        return self.whole.alone(column)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class EffectFit:
+    """Imperfections of chosen families.
+
+    Args:
+        columns: their places, shape [m].
+        values: sizes, shape [m].
+        covariance: marginal over the base parameters, shape [m, m].
+        deviations: tolerance times factor, shape [m].
+        base_shift: d(base parameters)/d(size) at the optimum, shape [r, m].
+        marginal: `[R z]` over the base parameters, imperfections integrated out, shape [r + m, r + 1].
+    """
+
+    columns: npt.NDArray[np.intp]
+    values: FloatArray
+    covariance: FloatArray
+    deviations: FloatArray
+    base_shift: FloatArray
+    marginal: FloatArray
+
+    @property
+    def widening(self) -> FloatArray:
+        """What not knowing them adds to the covariance of the base parameters, shape [r, r]."""
+        return self.base_shift @ self.covariance @ self.base_shift.T
+
+
+@dataclass(frozen=True, eq=False)
+class Eliminated:
+    """A factor seen from the imperfections: base parameters solved for.
+
+    Args:
+        factor: triangular `[R_bb R_bz z_b; 0 R_zz z_z; 0 0 rho]`.
+        base: number of base parameters.
+    """
+
+    factor: FloatArray
+    base: int
+
+    @staticmethod
+    def of(base: int, factors: Sequence[FloatArray]) -> Eliminated:
+        """All rows of these factors together."""
+        stack = np.vstack(list(factors))
+        norms = np.linalg.norm(stack[:, :base], axis=0)
+        belief = np.zeros((base, stack.shape[1]))
+        belief[:, :base] = np.diag(_WEAK_BELIEF * np.maximum(norms, 1e-300))
+        return Eliminated(triangular(np.vstack([stack, belief])), base)
+
+    @cached_property
+    def base_given(self) -> FloatArray:
+        """R_bb^-1 [R_bz z_b]: base parameters are its last column minus the others times the imperfections, shape [r, k + 1]."""
+        b = self.base
+        scale = np.linalg.norm(self.factor[:b, :b], axis=0)
+        scale[scale == 0.0] = 1.0
+        return np.asarray(np.linalg.solve(self.factor[:b, :b] / scale, self.factor[:b, b:]) / scale[:, np.newaxis])
+
+    @cached_property
+    def _normal(self) -> tuple[FloatArray, FloatArray]:
+        """R_zz^T R_zz and R_zz^T z_z."""
+        R, z = self.factor[self.base : -1, self.base : -1], self.factor[self.base : -1, -1]
+        return R.T @ R, R.T @ z
+
+    def solve(
+        self, columns: npt.NDArray[np.intp], deviations: FloatArray, mean: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Sizes and their covariance under a belief of these deviations around `mean`, in units of which it is solved."""
+        G, h = self._normal
+        scaled = G[np.ix_(columns, columns)] * np.outer(deviations, deviations) + np.eye(len(columns))
+        right = h[columns] * deviations
+        if mean is not None:
+            right = right + mean / deviations
+        inverse = np.linalg.inv(scaled)
+        return (inverse @ right) * deviations, inverse * np.outer(deviations, deviations)
+
+    def marginal(self, columns: npt.NDArray[np.intp], deviations: FloatArray, mean: FloatArray) -> FloatArray:
+        """`[R z]` over the base parameters with the imperfections integrated out."""
+        b, m = self.base, len(columns)
+        rows = np.zeros((b + self.factor.shape[1] - b + m, m + b + 1))
+        rows[: len(self.factor), :m] = self.factor[:, self.base + columns]
+        rows[: len(self.factor), m : m + b] = self.factor[:, :b]
+        rows[: len(self.factor), -1] = self.factor[:, -1]
+        rows[len(self.factor) :, :m] = np.diag(1.0 / deviations)
+        rows[len(self.factor) :, -1] = mean / deviations
+        return triangular(rows)[m:-1, m:]
+
+    def alone(self, column: int) -> tuple[float, float, float]:
+        """Size, deviation and squared error taken away of one imperfection without a belief; infinite deviation if unseen."""
+        G, h = self._normal
+        seen = float(np.linalg.norm(self.factor[:, self.base + column]))
+        if G[column, column] <= (1e-6 * max(seen, 1e-300)) ** 2:
+            return 0.0, float("inf"), 0.0
+        size = float(h[column] / G[column, column])
+        return size, float(G[column, column] ** -0.5), float(h[column] ** 2 / G[column, column])
+
+
+def correlation_length(residuals: FloatArray, most: int = 200) -> float:
+    """1 + 2 sum of the autocorrelation up to its first zero: how many samples tell as much as one independent one."""
+    r = residuals - residuals.mean()
+    energy = float(r @ r)
+    if energy <= 0.0 or len(r) < 8:
+        return 1.0
+    rho = np.array([float(r[k:] @ r[: len(r) - k]) / energy for k in range(min(most, len(r) // 4))])
+    below = np.flatnonzero(rho < 0.0)
+    end = int(below[0]) if len(below) else len(rho)
+    return float(1.0 + 2.0 * rho[1:end].sum())
+
+
+def median_correlation(residuals: Sequence[FloatArray], names: Mapping[int, str] | None = None) -> float:
+    """Median over channels of the correlation length, each the mean over runs weighted by their length."""
+    lengths = np.array([[correlation_length(column) for column in run.T] for run in residuals])
+    weights = np.array([len(run) for run in residuals], dtype=np.float64)
+    return float(np.median(np.average(lengths, axis=0, weights=weights)))

@@ -1,0 +1,94 @@
+"""What a format cannot hold of an identified arm, in words."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from armid.export.formats import Format
+from armid.identification.result import Result
+from armid.parameters.effects import TorqueSide
+from armid.robot.robot import Robot
+
+HELD: dict[Format, tuple[str, ...]] = {
+    Format.URDF: ("rotor_inertia", "viscous", "coulomb"),
+    Format.MJCF: ("rotor_inertia", "viscous", "coulomb"),
+    Format.PYTHON: ("rotor_inertia", "viscous", "coulomb", "offset"),
+    Format.C: ("rotor_inertia", "viscous", "coulomb", "offset"),
+    Format.MATLAB: ("rotor_inertia", "viscous", "coulomb", "offset"),
+}
+"""Quantities of a drive that a file of each format holds; JSON holds everything."""
+
+PLAIN_URDF = ("viscous", "coulomb")
+"""What is left for programs that do not know Drake's rotor tags."""
+
+
+def losses(result: Result, robot: Robot, target: Format) -> tuple[str, ...]:
+    """Everything a file of this format drops.
+
+    Args:
+        result: of the identification.
+        robot: what the file is about.
+        target: the format.
+    """
+    return (*_not_in_format(robot, target), *_friction_lost(result, target), *_links_unknown(result))
+
+
+def _not_in_format(robot: Robot, target: Format) -> tuple[str, ...]:
+    match target:
+        case Format.URDF:
+            return _not_in_urdf(robot)
+        case Format.MJCF:
+            return not_in_mjcf(robot)
+        case _:
+            return ()
+
+
+def _offsets(robot: Robot) -> str:
+    """Which joints have one."""
+    names = [joint.name for joint in robot.joints if joint.drive.offset != 0.0]
+    return ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+
+
+def _not_in_urdf(robot: Robot) -> tuple[str, ...]:
+    missing = []
+    if np.any(robot.drive("rotor_inertia") != 0.0):
+        missing.append(
+            "rotor inertia for most readers: URDF has no element for it; it stands in Drake's tags and in the joint properties "
+            "beside the file (MJCF's armature holds it)"
+        )
+    if np.any(robot.drive("offset") != 0.0):
+        missing.append(f"torque offsets (a constant per joint: {_offsets(robot)})")
+    if robot.coupling is not None:
+        missing.append("joint coupling: positions in the URDF are those of the geometry, not of the drives")
+    if not np.allclose(robot.gravity[:2], 0.0) or robot.gravity[2] > 0.0:
+        missing.append("the mounting: URDF leaves the direction of gravity to the reader")
+    return tuple(missing)
+
+
+def not_in_mjcf(robot: Robot) -> tuple[str, ...]:
+    """What MJCF cannot hold of this robot."""
+    missing = []
+    if np.any(robot.drive("offset") != 0.0):
+        missing.append(
+            f"torque offsets (a constant per joint: {_offsets(robot)}): subtract them from the measured torque yourself"
+        )
+    if np.isfinite(robot.drive("stiffness")).any():
+        missing.append("joint elasticity: the exported joints are rigid")
+    if any(np.isfinite(robot.limit(which)).any() for which in ("velocity", "acceleration", "jerk")):
+        missing.append("velocity, acceleration and jerk limits")
+    return tuple(missing)
+
+
+def _friction_lost(result: Result, target: Format) -> tuple[str, ...]:
+    """That only our JSON holds friction beyond viscous, Coulomb and offset, when there is some."""
+    if target is Format.JSON or not result.effects.shapes:
+        return ()
+    words = ", ".join(result.effects.shapes)
+    return (f"friction beyond viscous and Coulomb ({words}): armid's JSON has it all",)
+
+
+def _links_unknown(result: Result) -> tuple[str, ...]:
+    """Said when the links' values in a file are not this result's: motor less joint torque is about the drives alone."""
+    if result.effects.torques is not TorqueSide.DIFFERENCE:
+        return ()
+    return ("identified links: motor less joint torque says nothing of them, the description's own stand here",)

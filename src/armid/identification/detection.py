@@ -1,0 +1,299 @@
+"""Which imperfection is wrong, and by how much: one at a time, without any belief, bodies free, rivals in friction beside it.
+
+Each candidate is a column; its size and deviation follow from rows counted by their independent samples. The one that explains
+most is undone exactly, by Gauss-Newton, and the others are looked at again, until nothing significant above its tolerance is
+left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import inf, isfinite, nan
+
+import numpy as np
+
+from armid.estimation.estimate import NORMAL_95
+from armid.estimation.imperfections import FACTORS, Eliminated
+from armid.estimation.least_squares import WeightedLeastSquares
+from armid.estimation.recording import torque_source
+from armid.estimation.run import Run, information_of
+from armid.identifiability.base import BaseParameters
+from armid.identification.faults import Answer, Fault
+from armid.identification.imperfections import RowNoise, RowsBeside, reference_of
+from armid.identification.sensors import Imperfections, Sized, corrected_runs
+from armid.identification.thresholds import FAULT_DECISIVE, FAULT_DEVIATIONS, FAULT_PHASE, FAULT_SHARE
+from armid.robot.robot import Robot
+from armid.rows.imperfections import KINDS, ColumnReference, Family, Imperfection, imperfections
+
+SUSPECTED = (
+    Family.GAIN,
+    Family.DELAY,
+    Family.COMMON_DELAY,
+    Family.ZERO,
+    Family.SCALE,
+    Family.CLOCK,
+    Family.TILT,
+    Family.DRIFT,
+)
+"""Families that are faults of a recording when they are large."""
+
+_RIVALS = (Family.ASYMMETRIC, Family.QUADRATIC, Family.CUBIC, Family.STRIBECK, Family.ROTOR)
+"""What stands beside every candidate, so that the arm itself is not taken for a sensor: shapes of friction with their base
+tolerance, and rotor inertias that no parameter describes, which look like torque that comes too early."""
+
+_UNBOUNDED = (Family.DRIFT, Family.ROTOR)
+"""Beside a candidate these are as large as the rows say: a drift that was found, a rotor inertia that nobody knows."""
+
+_MOST_FAULTS = 4
+"""That are looked for one after the other."""
+
+_REFINED = 2
+"""Of the best candidates that are undone exactly before they are compared: far from zero columns rank only roughly."""
+
+_STEPS = 5
+"""Of Gauss-Newton at most."""
+
+_EXPERIMENTS = {
+    Family.GAIN: "carry a weighed payload in a second recording (--payload both)",
+    Family.ZERO: "drive to a mechanical reference, or calibrate the arm",
+    Family.SCALE: "record a motion over a larger range, or calibrate the arm",
+    Family.CLOCK: "record a faster motion, or compare the stamps with another clock",
+    Family.TILT: "put a level on the base, or use --find-gravity with a motion of all joints",
+    Family.DELAY: "record a faster motion of this joint",
+    Family.COMMON_DELAY: "record a faster motion",
+    Family.DRIFT: "return to the same poses at the end of the recording",
+}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Detection:
+    """What was found.
+
+    Args:
+        faults: every candidate with its answer.
+        undone: those found that can be undone, as a record that frees runs from them; empty when there are none.
+    """
+
+    faults: tuple[Fault, ...]
+    undone: Imperfections | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A candidate as the rows show it: size, deviation, squared error it takes away."""
+
+    item: Imperfection
+    size: float
+    deviation: float
+    taken: float
+
+
+def detect(
+    robot: Robot,
+    train: Sequence[Run],
+    held_out: Sequence[Run],
+    base: BaseParameters,
+    *,
+    recorded_velocity: bool,
+    gains_known: bool = False,
+    cutoff_hz: float | None = None,
+) -> Detection:
+    """Answers for every candidate.
+
+    Args:
+        robot: as the runs have it.
+        train: where faults are looked for.
+        held_out: where undoing them must help too.
+        base: parameters that the training motion determines.
+        recorded_velocity: whether velocities were recorded and not derived.
+        gains_known: whether a weighed payload has set the scale of the torque.
+        cutoff_hz: of the low-pass on torque; None for no filter.
+    """
+    estimate = WeightedLeastSquares().fit(information_of(train), base)
+    reference = reference_of(train, estimate.standard, recorded_velocity=recorded_velocity)
+    effects = torque_source(train).effects
+    families = [family for family in SUSPECTED if not (gains_known and family is Family.GAIN)]
+    candidates = imperfections(robot, effects, reference, families)
+    rivals = tuple(i for i in imperfections(robot, effects, reference, _RIVALS) if i.scale in (0.0, 0.1))
+    noise = RowsBeside(train, base, ()).noise(estimate)
+    search = _Detector(
+        train=train,
+        held_out=held_out,
+        base=base,
+        rivals=rivals,
+        reference=reference,
+        noise=noise,
+        gains_known=gains_known,
+        delay=0.0 if cutoff_hz is None or not isfinite(cutoff_hz) else FAULT_PHASE.value / cutoff_hz,
+    )
+    return search.run(candidates)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Detector:
+    train: Sequence[Run]
+    held_out: Sequence[Run]
+    base: BaseParameters
+    rivals: tuple[Imperfection, ...]
+    reference: ColumnReference
+    noise: RowNoise
+    gains_known: bool
+    delay: float
+
+    def run(self, candidates: Sequence[Imperfection]) -> Detection:
+        record = Imperfections(
+            joints=tuple(self.train[0].channels), names=tuple(self.train[0].source.columns), reference=self.reference
+        )
+        found: dict[Imperfection, Fault] = {}
+        drifts: tuple[Imperfection, ...] = ()
+        refused: set[Imperfection] = set()
+        before = self._held_out_error(record)
+        seen, energy = self._scan(record, drifts, candidates)
+        whole = energy
+        while len(found) < _MOST_FAULTS:
+            best = sorted(
+                (s for s in seen if s.item not in found and s.item not in refused and _significant(s, energy)),
+                key=lambda s: -s.taken,
+            )[:_REFINED]
+            if not best:
+                break
+            if best[0].item.family is Family.DRIFT:
+                drifts = (*drifts, best[0].item)
+                found[best[0].item] = self._fault(best[0], Answer.FOUND, explains=best[0].taken / whole)
+                seen, energy = self._scan(record, drifts, candidates)
+                continue
+            refined = [self._refined(record, drifts, s) for s in best if s.item.family is not Family.DRIFT]
+            trial, left = min(refined, key=lambda pair: pair[1])
+            item = trial.sizes[-1].item
+            after = self._held_out_error(trial)
+            change = after / before - 1.0
+            if left > energy * (1.0 - FAULT_SHARE.value) or change >= 0.0:
+                refused.add(item)
+                continue
+            record, before = trial, after
+            old, (seen, energy) = energy, self._scan(trial, drifts, candidates)
+            own = next(s for s in seen if s.item == item)
+            sized = _Seen(item, trial.sizes[-1].value, own.deviation, old - left)
+            found[item] = self._fault(sized, Answer.FOUND, explains=(old - left) / whole, change=change)
+        others = [self._answered(s, whole) for s in seen if s.item not in found]
+        faults = (*found.values(), *others, *self._undecidable())
+        return Detection(faults=faults, undone=record if record.sizes else None)
+
+    def _scan(
+        self, record: Imperfections, drifts: Sequence[Imperfection], candidates: Sequence[Imperfection]
+    ) -> tuple[list[_Seen], float]:
+        """Every candidate alone, and the squared error without any."""
+        runs = corrected_runs(self.train, record)
+        beside = (*self.rivals, *drifts)
+        rows = RowsBeside(runs, self.base, (*beside, *candidates))
+        scale = 1.0 + record.per_joint(Family.GAIN)
+        factor = rows.factor(self.reference, replace(self.noise, sigma=self.noise.sigma / scale))
+        b, m = len(self.base), len(beside)
+        belief = np.zeros((m, factor.shape[1]))
+        widths = np.array([i.tolerance * (1e3 if i.family in _UNBOUNDED else 1.0) for i in beside])
+        belief[:, b : b + m] = np.diag(1.0 / widths) if m else np.zeros((0, 0))
+        left = Eliminated.of(b + m, [factor, belief])
+        energy = float(np.sum(left.factor[b + m :, -1] ** 2))
+        return [_Seen(item, *left.alone(k)) for k, item in enumerate(candidates)], energy
+
+    def _refined(
+        self, record: Imperfections, drifts: Sequence[Imperfection], seen: _Seen
+    ) -> tuple[Imperfections, float]:
+        """The record with this candidate undone exactly, and the squared error that is left."""
+        size, item = seen.size, seen.item
+        limit = 0.9 if item.unit == "1" else inf
+        energy = inf
+        for _ in range(_STEPS):
+            trial = replace(record, sizes=(*record.sizes, Sized(item, float(np.clip(size, -limit, limit)), nan)))
+            (again,), energy = self._scan(trial, drifts, (item,))
+            if not isfinite(again.deviation) or abs(again.size) < 0.02 * max(abs(size), item.tolerance):
+                break
+            size = (1.0 + size) * (1.0 + again.size) - 1.0 if item.unit == "1" else size + again.size
+        return trial, energy
+
+    def _held_out_error(self, record: Imperfections) -> float:
+        """Root mean square error on held-out motion in recorded units of noise, bodies free; nan without any."""
+        if not len(self.held_out):
+            return nan
+        base = WeightedLeastSquares().fit(information_of(corrected_runs(self.train, record)), self.base)
+        total, count = 0.0, 0
+        for run in corrected_runs(self.held_out, record):
+            scale = np.array(run.torque_scale) if run.torque_scale else 1.0
+            total += float(np.sum((run.residuals(base.standard) * scale / self.noise.sigma) ** 2))
+            count += run.y.size
+        return float(np.sqrt(total / count))
+
+    def _answered(self, seen: _Seen, whole: float) -> Fault:
+        """What is said of a candidate that was not found."""
+        decided = NORMAL_95 * seen.deviation <= FACTORS[-1] * seen.item.tolerance
+        answer = Answer.EXCLUDED if decided else Answer.UNDECIDABLE
+        return self._fault(seen, answer, explains=seen.taken / whole if decided else 0.0)
+
+    def _fault(self, seen: _Seen, answer: Answer, *, explains: float, change: float = nan) -> Fault:
+        item, half = seen.item, NORMAL_95 * seen.deviation
+        delays = item.family in (Family.DELAY, Family.COMMON_DELAY)
+        limit = max(FACTORS[-1] * item.tolerance, self.delay if delays else 0.0)
+        large = answer is Answer.FOUND and abs(seen.size) > limit and explains > FAULT_DECISIVE.value
+        known = isfinite(seen.deviation)
+        return Fault(
+            kind=f"{item.family.value} {item.part}".strip(),
+            joint=None if item.joint is None else self.train[0].channels[item.joint],
+            estimate=seen.size if known else nan,
+            standard_deviation=seen.deviation,
+            low=seen.size - half if known else -inf,
+            high=seen.size + half if known else inf,
+            unit=item.unit,
+            tolerance=item.tolerance,
+            answer=answer,
+            explains=float(np.clip(explains, 0.0, 1.0)),
+            held_out_change=change,
+            words=_words(item, seen.size) if answer is Answer.FOUND else "",
+            experiment=_EXPERIMENTS[item.family] if answer is Answer.UNDECIDABLE else "",
+            large=large,
+        )
+
+    def _undecidable(self) -> tuple[Fault, ...]:
+        """What no recording of the arm alone can tell from other bodies."""
+        weighed = "carry a weighed payload in a second recording (--payload both)"
+        named = "record with and without it (--payload both), or name it in the mapping (conditions: {payload: 1.5})"
+        payload = Fault(kind="payload", unit="kg", experiment=named)
+        if self.gains_known:
+            return (payload,)
+        return Fault(kind="common gain", unit="1", tolerance=KINDS[Family.GAIN].tolerance, experiment=weighed), payload
+
+
+def _significant(seen: _Seen, energy: float) -> bool:
+    """Beyond chance, beyond its tolerance, and worth looking at."""
+    sure = abs(seen.size) > FAULT_DEVIATIONS.value * seen.deviation
+    return sure and abs(seen.size) > seen.item.tolerance and seen.taken > FAULT_SHARE.value * energy
+
+
+def _words(item: Imperfection, size: float) -> str:
+    """What undoes it, as the mapping or the command line says it."""
+    match item.family:
+        case Family.GAIN:
+            return f"torque: {{gain: {1.0 / (1.0 + size):.4g}}}"
+        case Family.SCALE:
+            return f"position: {{gain: {1.0 / (1.0 + size):.4g}}}"
+        case Family.ZERO:
+            return f"position: {{offset: {-size:.4g}}}"
+        case Family.COMMON_DELAY:
+            return f"--torque-delay-ms {1e3 * size:.3g}"
+        case Family.TILT:
+            return "--find-gravity"
+        case Family.CLOCK:
+            return f"clock: multiply the stamps by {1.0 / (1.0 + size):.4g}"
+        case _:
+            return ""
+
+
+def undone_faults(faults: Sequence[Fault], undone: Imperfections | None) -> tuple[Fault, ...]:
+    """The faults, with those that were undone marked."""
+    if undone is None:
+        return tuple(faults)
+    kinds = {
+        (f"{s.item.family.value} {s.item.part}".strip(), None if s.item.joint is None else undone.joints[s.item.joint])
+        for s in undone.sizes
+    }
+    return tuple(replace(fault, corrected=(fault.kind, fault.joint) in kinds) for fault in faults)

@@ -1,0 +1,169 @@
+"""What can be wrong with a recording or missing in the model: each fault with an estimate, an interval and an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from math import inf, isfinite, nan
+from typing import Any
+
+from armid.outcome import Listing
+from armid.page import Cell, Table
+
+
+class Answer(StrEnum):
+    """What a recording says about a fault."""
+
+    FOUND = "found"
+    """It is there: significant, above its tolerance, explains more than its rivals, and undoing it lowers the held-out error."""
+    EXCLUDED = "excluded"
+    """It is smaller than the stated bound."""
+    UNDECIDABLE = "undecidable"
+    """This recording cannot tell; `Fault.experiment` says what would."""
+
+
+_ORDER = {Answer.FOUND: 0, Answer.UNDECIDABLE: 1, Answer.EXCLUDED: 2}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """One thing that could be wrong.
+
+    Args:
+        kind: `gain`, `delay`, `zero`, `scale`, `clock`, `tilt`, `drift`, `payload`, ...; the word of its family.
+        joint: name; None when it is about the whole arm.
+        estimate: its size [unit]; nan for one that is either there or not (a swap of two joints).
+        standard_deviation: [unit]; infinite when the recording does not determine it.
+        low, high: ends of the 95 % interval [unit].
+        unit: of all of these: `1`, `rad`, `s`, `kg`, `N m`, ...
+        tolerance: up to which it is ordinary in a healthy cell [unit].
+        answer: see there.
+        explains: share of the training residual's energy that goes away with it alone, 0 to 1.
+        held_out_change: relative change of the held-out error when it is corrected; negative is better, nan when not tried.
+        words: to put into the mapping to undo it, such as `gain: 0.77`; empty when nothing of that kind exists.
+        experiment: that would decide it; empty unless undecidable.
+        large: whether it is so large that the recording must not be used uncorrected; decisive in the gate.
+        corrected: whether the result was made with it corrected.
+    """
+
+    kind: str
+    joint: str | None = None
+    estimate: float = nan
+    standard_deviation: float = inf
+    low: float = -inf
+    high: float = inf
+    unit: str = ""
+    tolerance: float = nan
+    answer: Answer = Answer.UNDECIDABLE
+    explains: float = 0.0
+    held_out_change: float = nan
+    words: str = ""
+    experiment: str = ""
+    large: bool = False
+    corrected: bool = False
+
+    @property
+    def name(self) -> str:
+        """Such as `gain of joint4`."""
+        return self.kind if self.joint is None else f"{self.kind} of {self.joint}"
+
+    @property
+    def bound(self) -> float:
+        """The largest size the 95 % interval allows [unit]; infinite when nothing is known."""
+        return max(abs(self.low), abs(self.high))
+
+    @property
+    def sentence(self) -> str:
+        """The answer in words."""
+        match self.answer:
+            case Answer.FOUND if isfinite(self.estimate):
+                interval = f"95 %: {self._sized(self.low)} to {self._sized(self.high)}"
+                return f"{self.name}: found, {self._sized(self.estimate)} ({interval})"
+            case Answer.FOUND:
+                return f"{self.name}: found"
+            case Answer.EXCLUDED:
+                return f"{self.name}: excluded beyond {self._sized(self.bound).lstrip('+')}"
+            case _:
+                return f"{self.name}: undecidable from this log" + (f"; {self.experiment}" if self.experiment else "")
+
+    def _sized(self, value: float) -> str:
+        """A size as people say it: per cent, degrees, milliseconds."""
+        if not isfinite(value):
+            return "no bound"
+        factor, unit = {"1": (100.0, "%"), "rad": (57.29577951308232, "deg"), "s": (1e3, "ms")}.get(
+            self.unit, (1.0, self.unit)
+        )
+        return f"{factor * value:+.3g} {unit}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """With the keys programs rely on: `fault`, `subject`, `estimate`, `low`, `high`, `unit`, `answer`, `bound`."""
+        return {
+            "fault": self.kind,
+            "subject": self.joint or "",
+            "estimate": self.estimate,
+            "standard_deviation": self.standard_deviation,
+            "low": self.low,
+            "high": self.high,
+            "unit": self.unit,
+            "tolerance": self.tolerance,
+            "answer": self.answer.value,
+            "bound": self.bound,
+            "explains": self.explains,
+            "held_out_change": self.held_out_change,
+            "words": self.words,
+            "experiment": self.experiment,
+            "large": self.large,
+            "corrected": self.corrected,
+        }
+
+    @staticmethod
+    def from_dict(values: Mapping[str, Any]) -> Fault:
+        """What `as_dict` gave, numbers that are not finite stored as null."""
+        missing = {"estimate": nan, "standard_deviation": inf, "low": -inf, "high": inf, "tolerance": nan}
+        missing |= {"held_out_change": nan, "explains": 0.0}
+        numbers = {key: other if values[key] is None else float(values[key]) for key, other in missing.items()}
+        return Fault(
+            kind=values["fault"],
+            joint=values["subject"] or None,
+            unit=values["unit"],
+            answer=Answer(values["answer"]),
+            words=values["words"],
+            experiment=values["experiment"],
+            large=bool(values["large"]),
+            corrected=bool(values["corrected"]),
+            **numbers,
+        )
+
+
+def listed_faults(faults: Iterable[Fault]) -> Listing[Fault]:
+    """Found first, by what they explain; then what is undecidable; then what is excluded."""
+    return Listing(sorted(faults, key=lambda f: (_ORDER[f.answer], -f.explains)))
+
+
+def faults_table(faults: Iterable[Fault]) -> Table:
+    """Found first, then what is undecidable and what would decide it, then the bounds; for people."""
+    rows: list[tuple[Cell, ...]] = []
+    for fault in listed_faults(faults):
+        remedy = fault.words if fault.answer is Answer.FOUND else fault.experiment
+        rows.append((fault.name, fault.answer.value, _size_cell(fault), _share(fault.explains), remedy))
+    return Table(
+        ("fault", "answer", "size, or bound", "explains", "words for the mapping, or what would decide it"),
+        tuple(rows),
+        caption="what could be wrong with these recordings",
+    )
+
+
+def _size_cell(fault: Fault) -> str:
+    text = fault.sentence.removeprefix(f"{fault.name}: ")
+    match fault.answer:
+        case Answer.FOUND:
+            return text.removeprefix("found").removeprefix(", ")
+        case Answer.EXCLUDED:
+            return text.removeprefix("excluded ")
+        case _:
+            return ""
+
+
+def _share(value: float) -> str:
+    return f"{100 * value:.1f} %" if value > 0.0005 else ""

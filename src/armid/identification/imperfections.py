@@ -1,0 +1,456 @@
+"""Imperfections of sensors and friction beside the parameters: which ones the training motion shows, and how large.
+
+The families are chosen on the training motion alone, their sizes weighed against possible bodies in one program: with the
+imperfections integrated out of the rows ("marginal"), what is left over the base parameters is Information like any other, and
+the optimum over bodies and imperfections together is that of the bodies on it. Directions that the log itself cannot tell from
+bodies (the common gain of all torque sensors) stay at zero: otherwise a pull on the bodies would move the sensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import nan
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.consistency.consistent import ConsistentEstimate
+from armid.consistency.possible import PossibleBodies
+from armid.consistency.prior import nominal_prior, scaled_to_data
+from armid.errors import InputError
+from armid.estimation.estimate import Estimate
+from armid.estimation.imperfections import FOLDS, RESOLVED, BlockFactors, Effect, median_correlation
+from armid.estimation.least_squares import WeightedLeastSquares
+from armid.estimation.recording import torque_source
+from armid.estimation.run import Run, information_of
+from armid.estimation.runs import lengths_of
+from armid.identifiability.base import BaseParameters
+from armid.identification.sensors import FamilyUse, Imperfections, Sized, corrected_runs, motion_of
+from armid.information.information import ChannelInformation, Information, triangular
+from armid.kernels.evaluate import evaluate_rows
+from armid.robot.robot import Robot
+from armid.rows.imperfections import KINDS, ColumnReference, Columns, Family, Imperfection, imperfections
+from armid.words import choice
+
+MOST_SAMPLES = 12_000
+"""Of the training motion on which imperfections are weighed; residuals hold together for ten samples and more, so that thinning
+out a longer log loses little, and the cost does not grow with it."""
+
+UNRESOLVED = 0.1
+"""Information of the rows about a direction of imperfections, in units of their tolerances, below which it is left at zero: the
+tolerance would say ten times as much as the log."""
+
+_STEPS = 3
+"""Of Gauss-Newton at most: columns are derivatives at the estimate, and large imperfections move it."""
+
+_SETTLED = 0.1
+"""Largest step, in tolerances, after which another one would change nothing that matters."""
+
+USED = tuple(family for family in Family if KINDS[family].recurs)
+"""Families that may enter the model: those that other recordings by the same sensors have too."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ImperfectionTolerances:
+    """What a user says about imperfections.
+
+    Args:
+        families: that may enter the model; none turns all of it off.
+        base: other base tolerances by family, in the family's unit (a share of the joint's torque for shapes of friction).
+    """
+
+    families: tuple[Family, ...] = USED
+    base: Mapping[Family, float] = field(default_factory=dict)
+
+    def applied(self, item: Imperfection) -> Imperfection:
+        """The imperfection with the tolerance asked for."""
+        if item.family not in self.base:
+            return item
+        return replace(item, tolerance=item.tolerance * self.base[item.family] / KINDS[item.family].tolerance)
+
+
+def tolerances_of(words: str | ImperfectionTolerances, tolerance: str | Sequence[str] = ()) -> ImperfectionTolerances:
+    """ImperfectionTolerances from words.
+
+    Args:
+        words: `all`, `none`, or families with commas between them (`gain,zero,stribeck`).
+        tolerance: base tolerances such as `gain=2%`, `zero=0.5deg`, `delay=2ms`; with commas between them, or several.
+
+    Raises:
+        UnknownNameError: a family that does not exist.
+        InputError: a tolerance that is no positive number with a unit of its family.
+    """
+    if isinstance(words, ImperfectionTolerances):
+        return words
+    given = [part.strip() for part in words.split(",") if part.strip()]
+    named = [word for word in given if word not in ("all", "none")]
+    families = USED if given == ["all"] else tuple(choice("imperfection", word, Family) for word in named)
+    texts = tolerance.split(",") if isinstance(tolerance, str) else [part for t in tolerance for part in t.split(",")]
+    return ImperfectionTolerances(families=families, base=dict(_tolerance_of(text) for text in texts if text.strip()))
+
+
+_UNITS = {"%": 0.01, "deg": float(np.pi / 180.0), "mrad": 1e-3, "rad": 1.0, "ms": 1e-3, "s": 1.0, "": 1.0}
+"""Of tolerances as people write them; longest first where one ends like another."""
+
+
+def _tolerance_of(text: str) -> tuple[Family, float]:
+    """A family and its base tolerance from `gain=2%`."""
+    word, _, size = text.strip().partition("=")
+    family = choice("imperfection", word.strip(), Family)
+    unit = next(unit for unit in _UNITS if size.strip().endswith(unit))
+    try:
+        value = float(size.strip().removesuffix(unit)) * _UNITS[unit]
+    except ValueError:
+        value = nan
+    if not value > 0.0:
+        raise InputError("--tolerance", repr(text), "expected FAMILY=SIZE, for example gain=2%, zero=0.5deg, delay=2ms")
+    return family, value
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Weighed:
+    """Rows with imperfections beside the base parameters, chosen and sized.
+
+    Args:
+        found: the record.
+        marginal: Information over the standard parameters, imperfections integrated out, rows in units of their noise and
+            counted by independent samples.
+        widening: what not knowing them exactly adds to the covariance of the base parameters, shape [r, r].
+    """
+
+    found: Imperfections
+    marginal: Information
+    widening: FloatArray
+
+
+def weighed(
+    robot: Robot,
+    train: Sequence[Run],
+    held_out: Sequence[Run],
+    base: BaseParameters,
+    bodies: PossibleBodies,
+    tolerances: ImperfectionTolerances,
+    *,
+    recorded_velocity: bool,
+) -> Weighed | None:
+    """Imperfections that pay on the training motion; None when none does.
+
+    Args:
+        robot: as the runs have it.
+        train: to learn from.
+        held_out: only to say whether each family pays there.
+        base: parameters that the training motion determines.
+        bodies: how possible bodies are found.
+        tolerances: families and base tolerances.
+        recorded_velocity: whether velocities were recorded and not derived.
+    """
+    information = information_of(train)
+    estimate = WeightedLeastSquares().fit(information, base)
+    reference = reference_of(train, estimate.standard, recorded_velocity=recorded_velocity)
+    every = imperfections(robot, torque_source(train).effects, reference, tolerances.families)
+    items = _linear_friction_apart(train, reference, [tolerances.applied(item) for item in every])
+    if not items:
+        return None
+    rows = RowsBeside(train, base, items)
+    noise = rows.noise(estimate)
+    blocks = rows.blocks(reference, noise)
+    effects = _effects(items, blocks)
+    chosen = blocks.choose(effects)
+    if not chosen:
+        return None
+    picked = [(effect, factor) for effect, factor, _ in chosen]
+    uses = _uses(chosen, blocks, RowsBeside(held_out, base, items).factor(reference, noise) if len(held_out) else None)
+    search = _Search(
+        robot=robot,
+        information=information,
+        train=train,
+        base=base,
+        bodies=bodies,
+        items=tuple(items[k] for effect, _ in picked for k in effect.columns),
+        deviations=np.concatenate([blocks.tolerances[e.columns] * f for e, f in picked]),
+    )
+    return search.run(reference, noise, uses)
+
+
+def reference_of(runs: Sequence[Run], standard: FloatArray, *, recorded_velocity: bool) -> ColumnReference:
+    """Scales of the training motion, in one pass."""
+    n = len(runs[0].channels)
+    links = np.array([not name.startswith("joint") for name in runs[0].source.columns])
+    speed, load = np.zeros(n), np.zeros(n)
+    sums = np.zeros((4, n))
+    for run in runs:
+        rigid = run.predicted(np.where(links, standard, 0.0))
+        speed = np.maximum(speed, np.abs(run.inputs[:, n : 2 * n]).max(axis=0))
+        load = np.maximum(load, np.abs(rigid).max(axis=0))
+        sums[0] += len(run)
+        sums[1:] += [v.sum(axis=0) for v in (run.y, run.y**2, run.inputs[:, 2 * n : 3 * n] ** 2)]
+    count, total, squares, acceleration = sums
+    return ColumnReference(
+        standard=np.array(standard),
+        speed=speed,
+        load=load,
+        size=np.sqrt(np.maximum(squares / count - (total / count) ** 2, 0.0)),
+        acceleration=np.sqrt(acceleration / count),
+        recorded_velocity=recorded_velocity,
+    )
+
+
+_SHAPES = (
+    Family.ASYMMETRIC,
+    Family.QUADRATIC,
+    Family.CUBIC,
+    Family.LOAD,
+    Family.LOAD_SPEED,
+    Family.STRIBECK,
+    Family.POSITION_SINE,
+    Family.POSITION_COSINE,
+)
+
+
+def _linear_friction_apart(
+    runs: Sequence[Run], reference: ColumnReference, items: Sequence[Imperfection]
+) -> tuple[Imperfection, ...]:
+    """Shapes of friction without what linear friction can do in their place: viscous, Coulomb and offset stay what they are."""
+    shapes = [item for item in items if item.family in _SHAPES]
+    every = _every(runs)
+    grams: list[FloatArray] = []
+    products: list[FloatArray] = []
+    for run in runs:
+        columns = Columns(motion_of(run, every=every), reference)
+        friction = [columns.linear_friction(j) for j in range(len(run.channels))]
+        Z = columns.of(shapes)
+        own = [F.T @ F for F in friction]
+        seen = [friction[item.joint or 0].T @ Z[:, item.joint or 0, k] for k, item in enumerate(shapes)]
+        grams = [a + b for a, b in zip(grams, own, strict=True)] if grams else own
+        products = [a + b for a, b in zip(products, seen, strict=True)] if products else seen
+    apart = {
+        item: replace(item, linear=tuple(np.linalg.lstsq(grams[item.joint or 0], h, rcond=1e-12)[0].tolist()))
+        for item, h in zip(shapes, products, strict=True)
+    }
+    return tuple(apart.get(item, item) for item in items)
+
+
+def _every(runs: Sequence[Run]) -> int:
+    return max(1, -(-sum(lengths_of(runs)) // MOST_SAMPLES))
+
+
+@dataclass(frozen=True, eq=False)
+class RowNoise:
+    """Noise of rows without imperfections; factors of tolerances were chosen beside it and mean something beside it only.
+
+    Args:
+        sigma: per channel [N m or N].
+        rows_per_sample: how many samples tell as much as one independent one.
+    """
+
+    sigma: FloatArray
+    rows_per_sample: float
+
+    @property
+    def weights(self) -> FloatArray:
+        """Of the rows of every channel."""
+        return 1.0 / (self.sigma * np.sqrt(self.rows_per_sample))
+
+
+class RowsBeside:
+    """Rows `[A Z y]` of some runs, thinned out.
+
+    Args:
+        runs: the motions.
+        base: whose columns A has.
+        items: whose columns Z has.
+    """
+
+    def __init__(self, runs: Sequence[Run], base: BaseParameters, items: Sequence[Imperfection]) -> None:
+        self._runs, self._base, self._items = runs, base, items
+        self._every = _every(runs)
+
+    def _dense(self, run: Run, reference: ColumnReference, weights: FloatArray, first: int) -> FloatArray:
+        """Weighted rows of one run that begins after `first` samples, shape [n, channels, columns]."""
+        thin = slice(None, None, self._every)
+        A = evaluate_rows(run.source, run.inputs[thin])[:, :, self._base.independent]
+        elapsed = (first + np.arange(len(run))) / max(sum(lengths_of(self._runs)), 1)
+        Z = Columns(motion_of(run, every=self._every, elapsed=elapsed), reference).of(self._items)
+        return np.concatenate([A, Z, run.y[thin, :, np.newaxis]], axis=2) * weights[:, np.newaxis]
+
+    def noise(self, estimate: Estimate) -> RowNoise:
+        """Noise of every channel, and how many samples make one independent one."""
+        sigma = np.array([estimate.sigma[name] for name in self._runs[0].channels])
+        residuals = [run.residuals(estimate.standard)[:: self._every] / sigma for run in self._runs]
+        return RowNoise(sigma, median_correlation(residuals))
+
+    def blocks(self, reference: ColumnReference, noise: RowNoise, folds: int = FOLDS) -> BlockFactors:
+        """Factors of blocks of time."""
+        weights = noise.weights
+        count = sum(-(-length // self._every) for length in lengths_of(self._runs))
+        width = len(self._base) + len(self._items) + 1
+        factors = [np.zeros((width, width)) for _ in range(folds)]
+        seen = first = 0
+        for run in self._runs:
+            dense = self._dense(run, reference, weights, first)
+            first += len(run)
+            block = np.minimum((seen + np.arange(len(dense))) * folds // count, folds - 1)
+            seen += len(dense)
+            for k in np.unique(block):
+                rows = dense[block == k].reshape(-1, width)
+                factors[k] = triangular(np.vstack([factors[k], rows]))
+        tolerances = np.array([item.tolerance for item in self._items])
+        return BlockFactors(len(self._base), factors, tolerances)
+
+    def factor(self, reference: ColumnReference, noise: RowNoise) -> FloatArray:
+        """One triangular factor of everything."""
+        width = len(self._base) + len(self._items) + 1
+        factor, first = np.zeros((width, width)), 0
+        for run in self._runs:
+            rows = self._dense(run, reference, noise.weights, first).reshape(-1, width)
+            factor, first = triangular(np.vstack([factor, rows])), first + len(run)
+        return factor
+
+
+def _effects(items: Sequence[Imperfection], blocks: BlockFactors) -> list[Effect]:
+    """Families as sets of columns; those that bodies can stand in for keep their base tolerance unless the rows decide them."""
+    groups: dict[str, list[int]] = {}
+    for k, item in enumerate(items):
+        name = item.family.value + (f"@{item.scale:g}" if item.scale else "")
+        groups.setdefault(name, []).append(k)
+    out = []
+    for name, columns in groups.items():
+        effect = Effect(name, np.array(columns, dtype=np.intp))
+        if KINDS[_family(effect)].aliases and blocks.resolution(effect) < RESOLVED:
+            effect = replace(effect, largest=1.0)
+        out.append(effect)
+    return out
+
+
+def _family(effect: Effect) -> Family:
+    return Family(effect.name.partition("@")[0])
+
+
+def _uses(
+    chosen: Sequence[tuple[Effect, float, float]], blocks: BlockFactors, held_out: FloatArray | None
+) -> tuple[FamilyUse, ...]:
+    """The record of every family, with what leaving it out would change on held-out motion."""
+    picked = [(effect, factor) for effect, factor, _ in chosen]
+    whole = nan if held_out is None else _error_on(held_out, blocks, picked)
+    out = []
+    for effect, factor, share in chosen:
+        rest = [pair for pair in picked if pair[0] is not effect]
+        change = nan if held_out is None else float(np.sqrt(whole / _error_on(held_out, blocks, rest))) - 1.0
+        out.append(FamilyUse(family=_family(effect), factor=factor, explains=1.0 - share, held_out=change))
+    return tuple(out)
+
+
+def _error_on(factor: FloatArray, blocks: BlockFactors, chosen: Sequence[tuple[Effect, float]]) -> float:
+    """Squared error on other rows of the fit with these families, bodies free."""
+    fit = blocks.fit(chosen)
+    s = np.zeros(len(blocks.tolerances))
+    s[fit.columns] = fit.values
+    given = blocks.whole.base_given
+    b = given[:, -1] - given[:, :-1] @ s
+    error = factor[:, -1] - factor[:, : blocks.base] @ b - factor[:, blocks.base : -1] @ s
+    return float(error @ error)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Search:
+    """Sizes of the chosen imperfections together with possible bodies, by Gauss-Newton.
+
+    Args:
+        robot, train, base, bodies: as for `weighed`.
+        items: chosen.
+        deviations: tolerance times factor of each.
+        information: of the training runs.
+    """
+
+    robot: Robot
+    information: Information
+    train: Sequence[Run]
+    base: BaseParameters
+    bodies: PossibleBodies
+    items: tuple[Imperfection, ...]
+    deviations: FloatArray
+
+    def run(self, reference: ColumnReference, noise: RowNoise, uses: tuple[FamilyUse, ...]) -> Weighed:
+        """Sizes at which columns, bodies and sizes agree."""
+        record = Imperfections(
+            joints=tuple(self.train[0].channels),
+            families=uses,
+            names=tuple(self.train[0].source.columns),
+            reference=reference,
+            rows_per_sample=noise.rows_per_sample,
+        )
+        blocks = RowsBeside(self.train, self.base, self.items).blocks(reference, noise, folds=1)
+        directions = self._resolved(blocks)
+        u = np.zeros(directions.shape[1])
+        for _ in range(_STEPS):
+            marginal, step = self._eliminated(blocks, directions, u)
+            consistent = self._consistent(marginal, noise)
+            change = step(self.base.values(consistent.values))
+            u = u + change
+            record = self._recorded(record, directions @ u, consistent.values)
+            runs = corrected_runs(self.train, record)
+            true = replace(noise, sigma=noise.sigma / (1.0 + record.per_joint(Family.GAIN)))
+            blocks = RowsBeside(runs, self.base, self.items).blocks(record.reference, true, folds=1)
+            if np.max(np.abs(change), initial=0.0) < _SETTLED:
+                break
+        return self._final(record, blocks, directions, u)
+
+    def _resolved(self, blocks: BlockFactors) -> FloatArray:
+        """Directions of imperfections that the rows tell apart from bodies, per unit of belief, shape [m, directions]."""
+        R = blocks.whole.factor[self._b : -1, self._b : -1] * self.deviations
+        _, s, Vt = np.linalg.svd(R)
+        return self.deviations[:, np.newaxis] * Vt[: len(s)][s**2 >= UNRESOLVED].T
+
+    @property
+    def _b(self) -> int:
+        return len(self.base)
+
+    def _eliminated(
+        self, blocks: BlockFactors, directions: FloatArray, u: FloatArray
+    ) -> tuple[Information, Callable[[FloatArray], FloatArray]]:
+        """Information over the standard parameters without the imperfections, and the step of u for given base parameters."""
+        T, b, m = blocks.whole.factor, self._b, len(u)
+        Z = T[:, b:-1] @ directions
+        rows = np.block(
+            [
+                [Z, T[:, :b], T[:, -1:]],
+                [np.eye(m), np.zeros((m, b)), -u[:, np.newaxis]],
+            ]
+        )
+        whole = triangular(rows)
+        left = whole[m:, m:]
+        factor = triangular(np.column_stack([left[:, :-1] @ self.base.projection, left[:, -1]]))
+        p = len(self.base.parameters)
+        channel = ChannelInformation("marginal", np.arange(p), factor, float(sum(lengths_of(self.train))))
+        top = whole[:m]
+
+        def step(values: FloatArray) -> FloatArray:
+            return np.asarray(np.linalg.solve(top[:, :m], top[:, -1] - top[:, m : m + b] @ values))
+
+        return Information(self.base.parameters, (channel,), "marginal"), step
+
+    def _consistent(self, marginal: Information, noise: RowNoise) -> ConsistentEstimate:
+        """Possible bodies on these rows, with the prior of the fit."""
+        weights = dict(zip(self.train[0].channels, 1.0 / noise.sigma, strict=True))
+        prior = scaled_to_data(nominal_prior(self.robot, marginal.parameters), self.information.weighted(weights))
+        units = torque_source(self.train).space.units
+        return PossibleBodies(self.bodies.regulariser, self.bodies.bounds).fit(marginal, units, prior)
+
+    def _recorded(self, record: Imperfections, values: FloatArray, standard: FloatArray) -> Imperfections:
+        sizes = tuple(Sized(item, float(v), nan) for item, v in zip(self.items, values, strict=True))
+        return replace(record, sizes=sizes, reference=replace(record.reference, standard=np.array(standard)))
+
+    def _final(self, record: Imperfections, blocks: BlockFactors, directions: FloatArray, u: FloatArray) -> Weighed:
+        """At the last estimate: Information without the imperfections, their deviations, and what they add to others'."""
+        marginal, _ = self._eliminated(blocks, directions, u)
+        R = blocks.whole.factor[self._b : -1, self._b : -1] @ directions
+        covariance = directions @ np.linalg.inv(R.T @ R + np.eye(len(u))) @ directions.T
+        shift = blocks.whole.base_given[:, :-1]
+        # Directions left at zero are as uncertain as their tolerance.
+        open_still = np.maximum(self.deviations**2 - np.sum(directions**2, axis=1), 0.0)
+        deviations = np.sqrt(np.maximum(np.diag(covariance), 0.0) + open_still)
+        sizes = tuple(
+            replace(sized, standard_deviation=float(d)) for sized, d in zip(record.sizes, deviations, strict=True)
+        )
+        return Weighed(found=replace(record, sizes=sizes), marginal=marginal, widening=shift @ covariance @ shift.T)

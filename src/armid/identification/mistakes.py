@@ -1,0 +1,336 @@
+"""Discrete mistakes of a recording as hypotheses: another sign, two joints exchanged, a quarter turn of an encoder.
+
+Least squares fits a wrong sign almost as well as the truth, with bodies of negative inertia and friction that drives. So every
+hypothesis is scored by the error of what can exist: first of parameters whose friction does not drive, which is quick, and where
+that does not settle it, of physically consistent bodies. Scores are sums over channels of the logarithm of the error: the
+likelihood when no channel's noise is known beforehand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import inf, log, pi
+
+import numpy as np
+from scipy.optimize import lsq_linear
+
+from armid.arrays import FloatArray
+from armid.estimation.covariance import row_inflation
+from armid.estimation.least_squares import WeightedLeastSquares
+from armid.estimation.run import Run, information_of
+from armid.estimation.runs import lengths_of
+from armid.identification.faults import Answer, Fault
+from armid.identification.fit import Fit, consistent_prior
+from armid.identification.settings import Identification
+from armid.identification.thresholds import JOINT_ERROR, MISTAKE_GAIN, TIED
+from armid.information.information import Information
+from armid.information.solve import reduced
+from armid.information.status import EstimationError
+from armid.parameters.effects import TorqueSide
+from armid.parameters.space import named_parameter
+from armid.robot.robot import JointKind, Robot
+
+_LOOKED_AT = 1500
+"""Samples spread over the training motion; a sign shows in far fewer."""
+_FEW = 500
+"""Of them for exchanged joints, of which there are many pairs."""
+_MOST_COMPARED = 4
+"""Hypotheses, the best by their quick score, whose possible bodies are found."""
+_SIMPLEST = ("torque-sign", "mirrored", "position-sign", "torques-swapped", "swapped", "quarter-turn")
+"""Of mistakes that explain as much the first is named."""
+_CANNOT_DRIVE = ("viscous", "coulomb", "motor_viscous", "motor_coulomb", "rotor_inertia")
+
+Change = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
+"""From inputs [n_samples, >= 3 n] and torque [n_samples, n] to what they would be without the mistake."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Hypothesis:
+    """Something that is either wrong with a recording or not.
+
+    Args:
+        kind: `torque-sign`, `position-sign`, `mirrored`, `swapped`, `torques-swapped`, `quarter-turn`.
+        joint: that it is about; of two the first.
+        words: that undo it in a mapping.
+        experiment: that would decide it.
+        undo: the motion and torque without it.
+        angle: by which the zero is off [rad]; NaN for what has no size.
+        other: the second joint of two.
+    """
+
+    kind: str
+    joint: str
+    words: str
+    experiment: str
+    undo: Change
+    angle: float = float("nan")
+    other: str = ""
+
+    @property
+    def exchange(self) -> bool:
+        """Whether it is more than a sign."""
+        return self.kind not in _SIMPLEST[:3]
+
+    def fault(self, answer: Answer, explains: float) -> Fault:
+        """As a row of what could be wrong; found, it is always too large to be used."""
+        found = answer is Answer.FOUND
+        return Fault(
+            kind=f"{self.kind} with {self.other}" if self.other else self.kind,
+            joint=self.joint,
+            estimate=self.angle,
+            low=self.angle,
+            high=self.angle,
+            standard_deviation=0.0 if found else inf,
+            unit="rad" if self.angle == self.angle else "",
+            answer=answer,
+            explains=explains,
+            words=self.words if found else "",
+            experiment="" if found else self.experiment,
+            large=found,
+        )
+
+
+def mistakes(robot: Robot, runs: Sequence[Run], fit: Fit, settings: Identification) -> tuple[Fault, ...]:
+    """Discrete mistakes that the training motion shows, or cannot exclude; empty where torque has two sides.
+
+    Signs are always tried. Exchanged joints and turned encoders leave some joint unexplained, and are tried when one is.
+
+    Args:
+        robot: as the runs have it.
+        runs: training motion.
+        fit: to it as it is.
+        settings: see there.
+    """
+    thin = tuple(_thinned(runs, _LOOKED_AT))
+    n = robot.n_joints
+    if settings.effects.torques not in (TorqueSide.LINK, TorqueSide.MOTOR) or any(
+        run.inputs.shape[1] > 4 * n for run in thin
+    ):
+        return ()
+    own = _errors(robot, thin, fit, settings)
+    if own is None:
+        return ()
+
+    def scored(tried: Iterable[Hypothesis], few: Sequence[Run], slack: float) -> list[_Score]:
+        """The best by their quick score, each with what its possible bodies gain."""
+        limit = _quick_score(information_of(few), fit, inf) + slack
+        quick = [(_quick_score(information_of([_undone(r, m) for r in few]), fit, limit), m) for m in tried]
+        near = sorted((item for item in quick if item[0] < limit), key=lambda item: item[0])[:_MOST_COMPARED]
+        found = ((m, _errors(robot, [_undone(run, m) for run in thin], fit, settings)) for _, m in near)
+        return [_Score(m, own / other) for m, other in found if other is not None]
+
+    answers = _answers(scored(signs(robot), thin, log(TIED.value)))
+    if any(fault.answer is Answer.FOUND for fault in answers) or not _unexplained(thin, fit):
+        return answers
+    return (*_answers(scored(exchanges(robot), tuple(_thinned(runs, _FEW)), 0.0)), *answers)
+
+
+@dataclass(frozen=True, eq=False)
+class _Score:
+    """A hypothesis beside the recording as it is.
+
+    Args:
+        mistake: which.
+        ratios: errors as it is over errors without the mistake, by channel.
+    """
+
+    mistake: Hypothesis
+    ratios: FloatArray
+
+    @property
+    def gain(self) -> float:
+        """Fall of the sum of the logarithms of the errors."""
+        return float(np.sum(np.log(self.ratios)))
+
+    @property
+    def found(self) -> bool:
+        """Whether it fits better; an exchange concerns two joints, and must help both."""
+        better = int(np.sum(self.ratios > MISTAKE_GAIN.value))
+        return self.gain > log(MISTAKE_GAIN.value) and better >= (2 if self.mistake.exchange else 1)
+
+    @property
+    def tied(self) -> bool:
+        """Whether nothing tells it from the recording as it is."""
+        return abs(self.gain) < log(TIED.value) and not self.mistake.exchange
+
+    @property
+    def explains(self) -> float:
+        """Share of the squared error that goes away, every channel counting the same."""
+        return float(np.mean(1.0 - np.minimum(1.0 / self.ratios, 1.0) ** 2))
+
+
+def _answers(scores: Sequence[_Score]) -> tuple[Fault, ...]:
+    """The best of those that fit better is found, the simplest of equals; those that fit as well are undecidable."""
+    better = sorted((s for s in scores if s.found), key=lambda s: _SIMPLEST.index(s.mistake.kind))
+    if better:
+        best = max(score.gain for score in better)
+        chosen = next(score for score in better if score.gain > best - log(TIED.value))
+        return (chosen.mistake.fault(Answer.FOUND, chosen.explains),)
+    return tuple(score.mistake.fault(Answer.UNDECIDABLE, 0.0) for score in scores if score.tied)
+
+
+def _unexplained(runs: Sequence[Run], fit: Fit) -> bool:
+    """Whether possible bodies leave some joint's training torque unexplained."""
+    error, size = np.zeros(len(runs[0].channels)), np.zeros(len(runs[0].channels))
+    for run in runs:
+        error += np.sum(run.residuals(fit.consistent.values) ** 2, axis=0)
+        size += np.sum(run.y**2, axis=0)
+    return bool(np.any(error > JOINT_ERROR.value**2 * size))
+
+
+def signs(robot: Robot) -> Iterator[Hypothesis]:
+    """Signs of torque and position, joint by joint; where drives are coupled, of torque alone."""
+    n, names = robot.n_joints, robot.joint_names
+    for j, name in enumerate(names):
+        yield Hypothesis(
+            kind="torque-sign",
+            joint=name,
+            words=f"torque sign of {name}: -1",
+            experiment=f"move {name} against a spring or a hand and look at the sign",
+            undo=_flipped(j, n, position=False, torque=True),
+        )
+        if robot.coupling is not None:
+            continue
+        yield Hypothesis(
+            kind="position-sign",
+            joint=name,
+            words=f"position sign of {name}: -1",
+            experiment=f"turn {name} and look which way it counts",
+            undo=_flipped(j, n, position=True, torque=False),
+        )
+        yield Hypothesis(
+            kind="mirrored",
+            joint=name,
+            words=f"position and torque sign of {name}: -1",
+            experiment=f"turn {name} and look which way it counts",
+            undo=_flipped(j, n, position=True, torque=True),
+        )
+
+
+def exchanges(robot: Robot) -> Iterator[Hypothesis]:
+    """Joints exchanged, with and without their motion, and encoders off by a quarter or half a turn; not for coupled drives."""
+    if robot.coupling is not None:
+        return
+    names, n = robot.joint_names, robot.n_joints
+    for i, j in combinations(range(n), 2):
+        for kind, motion in (("torques-swapped", False), ("swapped", True)):
+            what = "columns" if motion else "torque columns"
+            yield Hypothesis(
+                kind=kind,
+                joint=names[i],
+                words=f"{what} of {names[i]} and {names[j]} exchanged",
+                experiment=f"move {names[i]} alone",
+                undo=_swapped(i, j, n, motion=motion),
+                other=names[j],
+            )
+    for j, joint in enumerate(robot.joints):
+        for angle in (0.5 * pi, pi, -0.5 * pi) if joint.kind is JointKind.REVOLUTE else ():
+            yield Hypothesis(
+                kind="quarter-turn",
+                joint=joint.name,
+                words=f"position offset of {joint.name}: {-angle:+.4f} rad",
+                experiment=f"drive {joint.name} to its zero and look",
+                undo=_turned(j, -angle),
+                angle=angle,
+            )
+
+
+def _flipped(j: int, n: int, *, position: bool, torque: bool) -> Change:
+    def change(inputs: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+        inputs, y = np.array(inputs), np.array(y)
+        if position:
+            inputs[:, j::n] *= -1.0  # position, velocity, acceleration and direction of the joint
+        if torque:
+            y[:, j] *= -1.0
+        return inputs, y
+
+    return change
+
+
+def _turned(j: int, angle: float) -> Change:
+    def change(inputs: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+        inputs = np.array(inputs)
+        inputs[:, j] += angle
+        return inputs, y
+
+    return change
+
+
+def _swapped(i: int, j: int, n: int, *, motion: bool) -> Change:
+    def change(inputs: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+        y = np.array(y)
+        y[:, [i, j]] = y[:, [j, i]]
+        if motion:
+            inputs = np.array(inputs)
+            for start in range(0, inputs.shape[1], n):
+                inputs[:, [start + i, start + j]] = inputs[:, [start + j, start + i]]
+        return inputs, y
+
+    return change
+
+
+def _thinned(runs: Sequence[Run], count: int) -> Iterator[Run]:
+    """Evenly chosen samples of all runs, about as many as said."""
+    stride = max(1, sum(lengths_of(runs)) // count)
+    for run in runs:
+        yield replace(
+            run,
+            inputs=run.inputs[::stride],
+            y=run.y[::stride],
+            y_raw=None,
+            rate=run.rate / stride,
+            segments=((0, len(run.y[::stride])),),
+            continues=False,
+        )
+
+
+def _undone(run: Run, mistake: Hypothesis) -> Run:
+    inputs, y = mistake.undo(run.inputs, run.y)
+    return replace(run, inputs=inputs, y=y)
+
+
+def _quick_score(information: Information, fit: Fit, limit: float) -> float:
+    """Sum of the logarithms of the channels' errors with friction that does not drive; infinite when it cannot be fitted.
+
+    Args:
+        information: of the rows.
+        fit: whose base parameters are estimated.
+        limit: above which the score need not be exact.
+    """
+    base = fit.estimate.base
+    try:
+        free = WeightedLeastSquares().fit(information, base)
+    except EstimationError:
+        return inf
+    rows = reduced(information, base)
+    if (score := _log_errors(rows, free.values)) > limit:
+        return score
+    factor = rows.weighted({name: 1.0 / max(s, 1e-12) for name, s in free.sigma.items()}).stacked()
+    lowest = np.array([0.0 if named_parameter(name).quantity in _CANNOT_DRIVE else -inf for name in base.names])
+    values = free.values
+    if np.any(values < lowest):
+        scale = np.maximum(np.linalg.norm(factor[:-1, :-1], axis=0), 1e-300)
+        values = lsq_linear(factor[:-1, :-1] / scale, factor[:-1, -1], bounds=(lowest, inf), method="bvls").x / scale
+    return _log_errors(rows, values)
+
+
+def _log_errors(rows: Information, values: FloatArray) -> float:
+    return float(sum(0.5 * log(max(c.error_energy(values), 1e-300) / max(c.count, 1.0)) for c in rows.channels))
+
+
+def _errors(robot: Robot, runs: Sequence[Run], fit: Fit, settings: Identification) -> FloatArray | None:
+    """Root mean square error by channel of the best possible bodies; None when there are none."""
+    information = information_of(runs)
+    try:
+        free = WeightedLeastSquares().fit(information, fit.estimate.base)
+        prior = consistent_prior(robot, information.parameters, information, free)
+        # Rows were thinned out: fewer of them, each more independent.
+        share = information.count / max(fit.information.count, 1.0)
+        inflation = max(1.0, row_inflation(fit.information, fit.estimate) * share**0.5)
+        rows = information.weighted({name: 1.0 / (s * inflation) for name, s in free.sigma.items()})
+        values = settings.bodies.fit(rows, fit.consistent.units, prior).values
+    except EstimationError:
+        return None
+    return np.sqrt([max(c.error_energy(values), 1e-300) / max(c.count, 1.0) for c in information.channels])

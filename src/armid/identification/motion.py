@@ -1,0 +1,252 @@
+"""What the motion of some runs was: where joints stood still, how far and fast they went, and whether one motion repeats another.
+
+Friction of a joint at rest is anything up to its Coulomb friction. A sample at rest is therefore charged only for what it is
+beyond that band; a sample in motion for all of its error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from math import nan
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from armid.arrays import FloatArray
+from armid.estimation.recording import torque_source
+from armid.estimation.run import Run
+from armid.estimation.torque_error import number
+from armid.identification.thresholds import REPEAT_DISTANCE, REST_SECONDS, REST_SPEED
+from armid.parameters.space import named_parameter
+
+STATIC_FRICTION = ("coulomb", "motor_coulomb", "stribeck", "coupled_coulomb", "coulomb_load")
+"""Quantities of a joint whose torque at rest is not known: anything up to them."""
+
+_WINDOW_SECONDS = 2.0
+"""A stretch of motion long enough to be recognised, short enough that a part of a repeated motion is found."""
+_WINDOW_POINTS = 20
+_MOST_WINDOWS = 40
+_MOST_OFFSETS = 20_000
+_FINEST_HZ = 50.0
+"""Of the grid on which motions are laid over each other: at 2 rad/s half a step is 0.02 rad."""
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JointMotion:
+    """One channel over the runs of one part: errors in motion and at rest, and where the joint went.
+
+    Args:
+        name: of the channel.
+        rmse_moving, torque_moving: root mean square of error and torque while the joint moves [N m or N]; NaN when it never does.
+        rmse_rest, torque_rest: the same at rest, the error beyond what Coulomb friction can hold; NaN when it never rests.
+        rest_share: of the samples.
+        low, high: positions reached [rad or m].
+        speed: largest [rad/s or m/s].
+    """
+
+    name: str
+    rmse_moving: float = nan
+    torque_moving: float = nan
+    rmse_rest: float = nan
+    torque_rest: float = nan
+    rest_share: float = 0.0
+    low: float = nan
+    high: float = nan
+    speed: float = nan
+
+    @property
+    def relative_moving(self) -> float:
+        """Error over torque while the joint moves."""
+        return self.rmse_moving / self.torque_moving if self.torque_moving > 0.0 else nan
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def from_dict(values: Mapping[str, Any]) -> JointMotion:
+        return JointMotion(
+            name=values["name"], **{key: number(value) for key, value in values.items() if key != "name"}
+        )
+
+
+def largest_speeds(runs: Iterable[Run]) -> FloatArray:
+    """Largest speed of every joint [rad/s or m/s]; zeros without runs."""
+    out = np.zeros(0)
+    for run in runs:
+        n = torque_source([run]).robot.n_joints
+        found = np.abs(run.inputs[:, n : 2 * n]).max(axis=0, initial=0.0)
+        out = found if not len(out) else np.maximum(out, found)
+    return out
+
+
+def at_rest(run: Run, speeds: FloatArray) -> Mask:
+    """Samples during which a joint stands still, shape [n_samples, n_joints].
+
+    Args:
+        run: the motion.
+        speeds: largest speed of every joint in the training motion [rad/s or m/s].
+    """
+    n = torque_source([run]).robot.n_joints
+    slow = np.abs(run.inputs[:, n : 2 * n]) < REST_SPEED.value * np.maximum(speeds, 1e-12)
+    return _long_runs(slow, run.segments, max(1, round(REST_SECONDS.value * run.rate)))
+
+
+def _long_runs(mask: Mask, segments: Sequence[tuple[int, int]], fewest: int) -> Mask:
+    """The mask without stretches shorter than the fewest samples; a reversal is no rest."""
+    out = np.zeros_like(mask)
+    for start, stop in segments:
+        for j in range(mask.shape[1]):
+            edges = np.flatnonzero(np.diff(np.concatenate([[0], mask[start:stop, j].astype(np.int8), [0]])))
+            for first, last in zip(edges[::2], edges[1::2], strict=True):
+                if last - first >= fewest:
+                    out[start + first : start + last, j] = True
+    return out
+
+
+def beyond_static(run: Run, residual: FloatArray, standard: FloatArray, rest: Mask) -> FloatArray:
+    """Residuals in which a sample at rest keeps only what Coulomb friction cannot hold, shape like the residual.
+
+    Args:
+        run: the motion.
+        residual: of the model [N m or N], shape [n_samples, n_channels].
+        standard: its full parameters.
+        rest: see `at_rest`, shape [n_samples, n_joints].
+    """
+    if not rest.any():
+        return residual
+    n = rest.shape[1]
+    static = np.where([named_parameter(c).quantity in STATIC_FRICTION for c in run.source.columns], standard, 0.0)
+    band = np.zeros(n)
+    for column, value in zip(run.source.columns, static, strict=True):
+        parameter = named_parameter(column)
+        # Friction that grows with load is not counted: without the load its size is not known, and it is the smaller part.
+        if value > 0.0 and parameter.quantity != "coulomb_load":
+            band[parameter.body] += value
+    without = residual + run.y - run.residuals(static)
+    out = np.array(residual)
+    for k in range(residual.shape[1]):
+        here = rest[:, k % n]
+        size = np.maximum(np.abs(without[here, k]) - band[k % n], 0.0)
+        out[here, k] = np.copysign(size, without[here, k])
+    return out
+
+
+class MotionSums:
+    """Errors of one model in motion and at rest, run by run, and the course of the positions.
+
+    Args:
+        channels: names.
+        speeds: largest speed of every joint in the training motion [rad/s or m/s].
+        standard: full parameters of the model.
+    """
+
+    def __init__(self, channels: Sequence[str], speeds: FloatArray, standard: FloatArray) -> None:
+        self._channels, self._standard = tuple(channels), standard
+        self.speeds = speeds
+        k, n = len(self._channels), len(speeds)
+        self._error, self._size, self._count = (np.zeros((2, k)) for _ in range(3))
+        self._low, self._high, self._speed = np.full(n, np.inf), np.full(n, -np.inf), np.zeros(n)
+        self._courses: list[tuple[float, FloatArray]] = []
+
+    def add(self, run: Run, residual: FloatArray) -> None:
+        """One more run with the residuals of the model."""
+        n = len(self.speeds)
+        rest = at_rest(run, self.speeds)
+        charged = beyond_static(run, residual, self._standard, rest)
+        still = np.column_stack([rest[:, k % n] for k in range(len(self._channels))])
+        for part, mask in enumerate((~still, still)):
+            self._error[part] += np.sum(charged**2, axis=0, where=mask)
+            self._size[part] += np.sum(run.y**2, axis=0, where=mask)
+            self._count[part] += mask.sum(axis=0)
+        q, qd = run.inputs[:, :n], run.inputs[:, n : 2 * n]
+        self._low, self._high = np.minimum(self._low, q.min(axis=0)), np.maximum(self._high, q.max(axis=0))
+        self._speed = np.maximum(self._speed, np.abs(qd).max(axis=0))
+        every = max(1, round(run.rate / _FINEST_HZ))
+        self._courses += [(run.rate / every, np.array(q[start:stop:every])) for start, stop in run.segments]
+
+    def joints(self) -> tuple[JointMotion, ...]:
+        """Per channel."""
+        n = len(self.speeds)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rmse, torque = np.sqrt(self._error / self._count), np.sqrt(self._size / self._count)
+            share = self._count[1] / self._count.sum(axis=0)
+        return tuple(
+            JointMotion(
+                name=name,
+                rmse_moving=float(rmse[0, k]),
+                torque_moving=float(torque[0, k]),
+                rmse_rest=float(rmse[1, k]),
+                torque_rest=float(torque[1, k]),
+                rest_share=float(share[k]),
+                low=float(self._low[k % n]),
+                high=float(self._high[k % n]),
+                speed=float(self._speed[k % n]),
+            )
+            for k, name in enumerate(self._channels)
+        )
+
+    def repeats(self, other: MotionSums) -> float:
+        """Share of this motion that the other one has gone through already; NaN when nothing moves."""
+        return repeated_share(other._courses, self._courses)
+
+
+def repeated_share(known: Sequence[tuple[float, FloatArray]], tested: Sequence[tuple[float, FloatArray]]) -> float:
+    """Share of windows of a motion that lie within a small distance of a window of another one.
+
+    Args:
+        known: rate [Hz] and positions [n_samples, n_joints] of uniform stretches.
+        tested: the same of the motion in question.
+
+    Returns:
+        A fraction; NaN when no window of the tested motion moves.
+    """
+    if not known or not tested:
+        return nan
+    everything = np.concatenate([q for _, q in known])
+    span = np.maximum(np.ptp(everything, axis=0), 1e-9)
+    # A joint that hardly moves tells motions apart no better than its noise.
+    telling = np.ptp(everything, axis=0) > 0.1 * np.ptp(everything, axis=0).max()
+    windows = _windows(tested, span, telling)
+    if not windows:
+        return nan
+    hits = [
+        any(_nearest(rate, q[:, telling] / span[telling], w) < REPEAT_DISTANCE.value for rate, q in known)
+        for w in windows
+    ]
+    return float(np.mean(hits))
+
+
+def _windows(courses: Sequence[tuple[float, FloatArray]], span: FloatArray, telling: Mask) -> list[FloatArray]:
+    """Evenly placed windows in which something moves, scaled by the span, shape [points, joints] each."""
+    out = []
+    for rate, q in courses:
+        step = max(1, round(_WINDOW_SECONDS * rate / _WINDOW_POINTS))
+        length = step * _WINDOW_POINTS
+        for start in range(0, len(q) - length + 1, length):
+            window = q[start : start + length : step, telling] / span[telling]
+            if np.ptp(window, axis=0).max() > 0.1:
+                out.append(window)
+    every = max(1, -(-len(out) // _MOST_WINDOWS))
+    return out[::every]
+
+
+def _nearest(rate: float, q: FloatArray, window: FloatArray) -> float:
+    """Largest distance of a window from the nearest stretch of a course, both scaled."""
+    step = max(1, round(_WINDOW_SECONDS * rate / _WINDOW_POINTS))
+    count = len(q) - step * (len(window) - 1)
+    if count < 1:
+        return np.inf
+    starts = np.arange(0, count, max(1, -(-count // _MOST_OFFSETS)))
+    worst = np.zeros(len(starts))
+    for k, point in enumerate(window):
+        near = worst < REPEAT_DISTANCE.value
+        if not near.any():
+            return np.inf
+        at = starts[near] + k * step
+        worst[near] = np.maximum(worst[near], np.abs(q[at] - point).max(axis=1))
+        worst[~near] = np.inf
+    return float(worst.min())

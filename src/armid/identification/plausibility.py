@@ -1,0 +1,111 @@
+"""Conditions of the gate that hold the identified bodies against the size of their links: masses, total mass, extents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from armid.consistency.bodies import Body
+from armid.consistency.consistent import ConsistentEstimate
+from armid.consistency.link_shapes import link_shapes, relative_spreads
+from armid.consistency.plausible import (
+    HEAVIEST_ARM,
+    LIGHTEST_ARM,
+    densities,
+    mass_limits,
+    widest_spreads,
+)
+from armid.consistency.within_links import unmeasured_masses
+from armid.outcome import Check
+from armid.parameters.space import named_parameter
+from armid.robot.robot import Robot
+
+
+def plausibility_checks(robot: Robot, consistent: ConsistentEstimate) -> tuple[Check, ...]:
+    """Each mass, the total mass and each extent; empty when not every link is a body of the estimate.
+
+    A link that is as implausible in the description as in the result is the description's matter, which a note names.
+
+    Args:
+        robot: as described.
+        consistent: possible bodies.
+    """
+    bodies = [body for body in consistent.bodies if body.link is not None]
+    if len(bodies) != robot.n_joints:
+        return ()
+    hint = _hint(consistent)
+    return (
+        _mass_check(robot, consistent, bodies, hint),
+        *_total_mass_checks(robot, consistent, bodies),
+        _extent_check(robot, consistent, bodies, hint),
+    )
+
+
+def _hint(consistent: ConsistentEstimate) -> str:
+    """What usually hides in a body that has grown."""
+    rotors = any(named_parameter(name).quantity.endswith("rotor_inertia") for name in consistent.names)
+    return "a payload or a coupling may be missing in the model" if rotors else "try --rotor-inertia"
+
+
+def _mass_check(robot: Robot, consistent: ConsistentEstimate, bodies: Sequence[Body], hint: str) -> Check:
+    """The worst mass: against the prior where the data do not determine it, against the shapes anyway."""
+    masses, before = (
+        np.array([body.of(v)[0] for body in bodies]) for v in (consistent.values, consistent.prior.values)
+    )
+    low, high = mass_limits(robot, before, unmeasured_masses(consistent, bodies))
+    by_shape = mass_limits(robot, before, np.zeros(len(bodies)))
+    worst = np.maximum(masses / high, low / masses)
+    i = int(np.argmax(worst))
+    passed = bool(worst[i] <= 1.0)
+    text = f"{robot.links[i].name}: {masses[i]:.3g} kg"
+    if not by_shape[0][i] <= masses[i] <= by_shape[1][i]:
+        text += f", {densities(robot, masses.tolist())[i]:.3g} kg per m^3 of its shapes; {hint}"
+    elif not passed:
+        text += f" where {before[i]:.3g} kg were expected and the data do not determine it; {hint}"
+    else:
+        text = "every mass fits its link"
+    return Check(
+        code="plausible-mass",
+        passed=passed,
+        value=float(worst[i]),
+        limit=1.0,
+        message=text,
+        subject="" if passed else robot.links[i].name,
+    )
+
+
+def _total_mass_checks(robot: Robot, consistent: ConsistentEstimate, bodies: Sequence[Body]) -> tuple[Check, ...]:
+    """All links together against all shapes; nothing when a link has none."""
+    shapes = link_shapes(robot)
+    if not all(shape.drawn for shape in shapes):
+        return ()
+    volume = sum(shape.volume for shape in shapes)
+    total = float(sum(body.of(consistent.values)[0] for body in bodies))
+    density = total / volume
+    passed = LIGHTEST_ARM.value <= density <= HEAVIEST_ARM.value
+    text = f"all links together {total:.3g} kg, {density:.3g} kg per m^3 of their shapes"
+    limit = HEAVIEST_ARM.value if density > LIGHTEST_ARM.value else LIGHTEST_ARM.value
+    return (Check(code="plausible-total-mass", passed=passed, value=density, limit=limit, message=text),)
+
+
+def _extent_check(robot: Robot, consistent: ConsistentEstimate, bodies: Sequence[Body], hint: str) -> Check:
+    """The body that reaches farthest beyond its link."""
+    found = relative_spreads(robot, [body.of(consistent.values) for body in bodies])
+    allowed = widest_spreads(robot)
+    i = int(np.argmax(found / allowed))
+    passed = bool(found[i] <= allowed[i])
+    text = "every body fits into its link"
+    if not passed:
+        text = (
+            f"{robot.links[i].name}: its mass would lie on average {found[i]:.1f} times as far out as its farthest point "
+            f"(at most {allowed[i]:.2g}); {hint}"
+        )
+    return Check(
+        code="plausible-extent",
+        passed=passed,
+        value=float(found[i]),
+        limit=float(allowed[i]),
+        message=text,
+        subject="" if passed else robot.links[i].name,
+    )

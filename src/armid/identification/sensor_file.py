@@ -1,0 +1,145 @@
+"""The sensor file: what was found about the sensors of an arm, beside its bodies, to be undone in other recordings.
+
+    schema: armid.sensors/1
+    joints:
+      joint1: {gain: 0.02, gain_interval: [0.01, 0.03], delay: 0.001, ..., zero: ..., scale: ...}
+    clock: {value: 0.0, interval: [-0.001, 0.001]}
+
+Sizes are errors of the recording, as in `armid.rows.imperfections`: a gain of 0.02 recorded 1.02 times the torque.
+"""
+
+from __future__ import annotations
+
+from math import isfinite, nan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from armid.documents import read_yaml, write_text
+from armid.errors import InputError, UnknownNameError
+from armid.estimation.estimate import NORMAL_95
+from armid.identification.sensors import Imperfections, Sized
+from armid.robot.robot import Robot
+from armid.rows.imperfections import KINDS, ColumnReference, Family, Imperfection
+
+_SCHEMA = "armid.sensors/1"
+_WHAT = "a sensor file, sensors.yaml in the --out of armid identify"
+_OF_JOINTS = (Family.GAIN, Family.DELAY, Family.ZERO, Family.SCALE)
+"""What a joint has; the clock is the recording's."""
+
+
+def sensor_sizes(found: Imperfections) -> dict[tuple[Family, int | None], tuple[float, float]]:
+    """Size and standard deviation of everything about the sensors, corrections in a row taken together."""
+    out: dict[tuple[Family, int | None], tuple[float, float]] = {}
+    step: Imperfections | None = found
+    while step is not None:
+        for sized in step.sizes:
+            key = sized.item.family, sized.item.joint
+            if key[0] not in (*_OF_JOINTS, Family.CLOCK):
+                continue
+            value, deviation = out.get(key, (0.0, 0.0))
+            own = sized.standard_deviation if isfinite(sized.standard_deviation) else 0.0
+            share = sized.item.unit == "1"
+            total = (1.0 + value) * (1.0 + sized.value) - 1.0 if share else value + sized.value
+            out[key] = total, float(np.hypot(deviation, own))
+        step = step.before
+    return out
+
+
+def sensor_text(found: Imperfections) -> str:
+    """The file; empty when nothing about the sensors is known."""
+    sizes = sensor_sizes(found)
+    if not sizes:
+        return ""
+    lines = [
+        f"schema: {_SCHEMA}",
+        "# errors of the recording: gain, scale and clock as shares, zero in rad or m, delay in s",
+    ]
+    if any(joint is not None for _, joint in sizes):
+        lines.append("joints:")
+    for j, name in enumerate(found.joints):
+        parts = []
+        for family in _OF_JOINTS:
+            if (family, j) in sizes:
+                value, s = sizes[family, j]
+                interval = f"[{value - NORMAL_95 * s:.6g}, {value + NORMAL_95 * s:.6g}]"
+                parts.append(f"{family.value}: {value:.6g}, {family.value}_interval: {interval}")
+        if parts:
+            lines.append(f"  {name}: {{{', '.join(parts)}}}")
+    if (Family.CLOCK, None) in sizes:
+        value, s = sizes[Family.CLOCK, None]
+        lines.append(
+            f"clock: {{value: {value:.6g}, interval: [{value - NORMAL_95 * s:.6g}, {value + NORMAL_95 * s:.6g}]}}"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def write_sensors(found: Imperfections, path: str | Path) -> Path:
+    """Writes the file.
+
+    Raises:
+        InputError: nothing about the sensors is known.
+    """
+    text = sensor_text(found)
+    if not text:
+        raise InputError(path, "nothing was found about the sensors", "there is no need for a sensor file")
+    return write_text(path, text)
+
+
+def read_sensors(path: str | Path, robot: Robot, *, recorded_velocity: bool = False) -> Imperfections:
+    """What a sensor file says, to free recordings of this arm from it.
+
+    Args:
+        path: of the file.
+        robot: whose joints it names.
+        recorded_velocity: whether velocities are recorded and not derived from positions.
+
+    Raises:
+        InputError: not a sensor file, a joint the arm does not have, or something that is no number.
+    """
+    document = read_yaml(path, _WHAT)
+    if document.get("schema") != _SCHEMA:
+        raise InputError(path, f"schema {document.get('schema')!r}", f"expected {_SCHEMA}: {_WHAT}")
+    sizes: list[Sized] = []
+    joints = document.get("joints") or {}
+    if not isinstance(joints, dict):
+        raise InputError(path, "joints is no table", "expected joints: {name: {gain: 0.02}}")
+    for name, values in joints.items():
+        if name not in robot.joint_names:
+            raise UnknownNameError(f"joint in {path}", str(name), robot.joint_names)
+        for family in _OF_JOINTS:
+            if isinstance(values, dict) and family.value in values:
+                value = _number(path, f"{family.value} of {name}", values[family.value])
+                sizes.append(_sized(family, robot.joint_names.index(name), value))
+    clock = document.get("clock")
+    if isinstance(clock, dict):
+        sizes.append(_sized(Family.CLOCK, None, _number(path, "value of clock", clock.get("value"))))
+    ones = np.ones(robot.n_joints)
+    return Imperfections(
+        joints=robot.joint_names,
+        sizes=tuple(sizes),
+        reference=ColumnReference(
+            standard=np.empty(0),
+            speed=ones,
+            load=ones,
+            size=ones,
+            acceleration=ones,
+            recorded_velocity=recorded_velocity,
+        ),
+    )
+
+
+def _number(path: str | Path, what: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+        raise InputError(path, f"{what} is {value!r}", "expected a finite number")
+    return float(value)
+
+
+def _sized(family: Family, joint: int | None, value: float) -> Sized:
+    kind = KINDS[family]
+    if kind.unit == "1" and value <= -1.0:
+        raise InputError(
+            f"{family.value} in a sensor file", f"{value}", "expected a share of the true value: more than -1"
+        )
+    return Sized(Imperfection(family=family, joint=joint, unit=kind.unit, tolerance=kind.tolerance), value, nan)

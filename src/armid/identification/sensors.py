@@ -1,0 +1,249 @@
+"""What a result holds of sensors and friction beside its parameters, and runs freed from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import isfinite, nan
+from typing import Any
+
+import numpy as np
+
+from armid.arrays import FloatArray
+from armid.estimation.recording import torque_source
+from armid.estimation.run import Run
+from armid.estimation.runs import Runs, RunShelf
+from armid.page import Table
+from armid.rows.imperfections import ColumnReference, Columns, Family, Imperfection, Motion
+
+_EXACT = (Family.GAIN, Family.ZERO, Family.SCALE, Family.CLOCK)
+"""Families undone exactly; the others are subtracted as columns times sizes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FamilyUse:
+    """A family that entered the model.
+
+    Args:
+        family: which.
+        factor: of its base tolerance, chosen on the training motion.
+        explains: share of the cross-validated squared error inside the training motion that it took away when it was added.
+        held_out: relative change of the held-out error it brings, bodies free; negative is better, nan without held-out motion.
+    """
+
+    family: Family
+    factor: float
+    explains: float
+    held_out: float = nan
+
+    @property
+    def pays(self) -> bool:
+        """Whether it lowers the held-out error."""
+        return self.held_out < 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "family": self.family.value,
+            "factor": self.factor,
+            "explains": self.explains,
+            "held_out_change": self.held_out,
+        }
+
+    @staticmethod
+    def from_dict(values: Mapping[str, Any]) -> FamilyUse:
+        change = values["held_out_change"]
+        return FamilyUse(
+            family=Family(values["family"]),
+            factor=float(values["factor"]),
+            explains=float(values["explains"]),
+            held_out=nan if change is None else float(change),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Sized:
+    """An imperfection with its size.
+
+    Args:
+        item: which.
+        value, standard_deviation: [unit of the item].
+    """
+
+    item: Imperfection
+    value: float
+    standard_deviation: float
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "family": self.item.family.value,
+            "joint": self.item.joint,
+            "part": self.item.part,
+            "unit": self.item.unit,
+            "tolerance": self.item.tolerance,
+            "scale": self.item.scale,
+            "linear": list(self.item.linear),
+            "value": self.value,
+            "standard_deviation": self.standard_deviation,
+        }
+
+    @staticmethod
+    def from_dict(values: Mapping[str, Any]) -> Sized:
+        item = Imperfection(
+            family=Family(values["family"]),
+            joint=values["joint"],
+            part=values["part"],
+            unit=values["unit"],
+            tolerance=float(values["tolerance"]),
+            scale=float(values["scale"]),
+            linear=tuple(values["linear"]),
+        )
+        return Sized(item, float(values["value"]), float(values["standard_deviation"]))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Imperfections:
+    """What a result holds of sensors and friction beside its parameters; with it runs are freed from them.
+
+    Args:
+        joints: names.
+        families: that entered the model.
+        sizes: of every imperfection in them.
+        names: of the parameters of `reference`.
+        reference: where columns are taken.
+        rows_per_sample: how many samples told as much as one independent one.
+        before: what runs are freed from first; None for nothing.
+    """
+
+    joints: tuple[str, ...]
+    families: tuple[FamilyUse, ...] = ()
+    sizes: tuple[Sized, ...] = ()
+    names: tuple[str, ...] = ()
+    reference: ColumnReference
+    rows_per_sample: float = 1.0
+    before: Imperfections | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.sizes or self.before)
+
+    def size(self, family: Family, joint: int | None = None) -> float:
+        """Of one imperfection; zero when it is not there."""
+        return sum(s.value for s in self.sizes if s.item.family is family and s.item.joint == joint)
+
+    def per_joint(self, family: Family) -> FloatArray:
+        """Sizes of a family, shape [n_joints]."""
+        return np.array([self.size(family, j) for j in range(len(self.joints))])
+
+    def corrected(self, run: Run) -> Run:
+        """The run as perfect sensors and linear friction would have given it."""
+        if self.before is not None:
+            run = self.before.corrected(run)
+        if not self.sizes:
+            return run
+        n = len(self.joints)
+        gain, zero, scale = (self.per_joint(family) for family in (Family.GAIN, Family.ZERO, Family.SCALE))
+        clock = 1.0 + self.size(Family.CLOCK)
+        slower = (1.0, clock) if self.reference.recorded_velocity else (clock, clock**2)
+        inputs = np.array(run.inputs)
+        inputs[:, :n] = (inputs[:, :n] - zero) / (1.0 + scale)
+        inputs[:, n : 2 * n] *= slower[0] / (1.0 + scale)
+        inputs[:, 2 * n : 3 * n] *= slower[1] / (1.0 + scale)
+        back = (1.0 + gain) * (np.array(run.torque_scale) if run.torque_scale else 1.0)
+        scale_back = tuple(back.tolist()) if np.any(back != 1.0) else ()
+        moved = replace(run, inputs=inputs, y=run.y / (1.0 + gain), torque_scale=scale_back)
+        beside = self._subtracted(moved)
+        raw = None if run.y_raw is None else run.y_raw / (1.0 + gain) - beside
+        return replace(moved, y=moved.y - beside, y_raw=raw)
+
+    def _subtracted(self, run: Run) -> FloatArray:
+        """Torque of what is not undone exactly, shape [n_samples, n_channels]."""
+        kept = [s for s in self.sizes if s.item.family not in _EXACT and s.value != 0.0]
+        if not kept:
+            return np.zeros_like(run.y)
+        if not self.names:
+            # Without a model, as from a sensor file: the recorded torque itself is moved.
+            late = self.per_joint(Family.DELAY)
+            return -late * np.vstack([np.gradient(run.y[a:b], 1.0 / run.rate, axis=0) for a, b in run.segments])
+        known = dict(zip(self.names, self.reference.standard, strict=True))
+        standard = np.array([known.get(name, 0.0) for name in run.source.columns])
+        columns = Columns(motion_of(run), replace(self.reference, standard=standard))
+        return columns.of([s.item for s in kept]) @ np.array([s.value for s in kept])
+
+    def table(self) -> Table:
+        """Families in the model, for people."""
+        rows = []
+        for use in self.families:
+            own = [s for s in self.sizes if s.item.family is use.family]
+            top = max(own, key=lambda s: abs(s.value) / s.item.tolerance)
+            largest = f"{top.item.name(self.joints)} {top.value:+.3g} +- {top.standard_deviation:.1g} {top.item.unit}"
+            change = f"{100 * use.held_out:+.1f} %" if isfinite(use.held_out) else ""
+            rows.append((use.family.value, use.factor, f"{100 * use.explains:.0f} %", change, largest))
+        return Table(
+            ("family", "tolerance x", "explains in training", "held-out error", "largest"),
+            tuple(rows),
+            caption="imperfections beside the parameters, undone in the errors above; exports hold bodies and linear friction",
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        r = self.reference
+        return {
+            "joints": list(self.joints),
+            "families": [use.as_dict() for use in self.families],
+            "sizes": [sized.as_dict() for sized in self.sizes],
+            "rows_per_sample": self.rows_per_sample,
+            "before": None if self.before is None else self.before.as_dict(),
+            "reference": {
+                "standard": dict(zip(self.names, r.standard.tolist(), strict=True)),
+                "speed": r.speed.tolist(),
+                "load": r.load.tolist(),
+                "size": r.size.tolist(),
+                "acceleration": r.acceleration.tolist(),
+                "recorded_velocity": r.recorded_velocity,
+            },
+        }
+
+    @staticmethod
+    def from_dict(values: Mapping[str, Any]) -> Imperfections:
+        r = values["reference"]
+        before = values["before"]
+        arrays = {key: np.array(r[key], dtype=np.float64) for key in ("speed", "load", "size", "acceleration")}
+        return Imperfections(
+            joints=tuple(values["joints"]),
+            families=tuple(FamilyUse.from_dict(use) for use in values["families"]),
+            sizes=tuple(Sized.from_dict(sized) for sized in values["sizes"]),
+            names=tuple(r["standard"]),
+            reference=ColumnReference(
+                standard=np.array(list(r["standard"].values()), dtype=np.float64),
+                recorded_velocity=bool(r["recorded_velocity"]),
+                **arrays,
+            ),
+            rows_per_sample=float(values["rows_per_sample"]),
+            before=None if before is None else Imperfections.from_dict(before),
+        )
+
+
+def corrected_runs(runs: Sequence[Run], found: Imperfections) -> Sequence[Run]:
+    """Every run corrected; put aside again when they were."""
+    if not found:
+        return runs
+    if not isinstance(runs, Runs):
+        return tuple(found.corrected(run) for run in runs)
+    shelf = RunShelf()
+    for run in runs:
+        shelf.append(found.corrected(run))
+    return shelf.runs()
+
+
+def motion_of(run: Run, *, every: int = 1, elapsed: FloatArray | None = None) -> Motion:
+    """A run as columns are computed on."""
+    source = torque_source([run])
+    return Motion(
+        source=run.source,
+        robot=source.robot,
+        effects=source.effects,
+        loaded=source.loaded,
+        inputs=run.inputs,
+        rate=run.rate,
+        segments=run.segments,
+        elapsed=np.zeros(len(run)) if elapsed is None else elapsed,
+        every=every,
+    )

@@ -1,0 +1,39 @@
+"""A plain table: one row per tick, joints by name, units in the header."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from armid.motions.trajectory import Trajectory, grid
+from armid.programs.wanted import Wanted, readme
+from armid.robot.robot import JointKind, Robot
+
+
+def files(wanted: Wanted) -> dict[str, str]:
+    """`trajectory.csv` at the controller's rate, `dry_run.csv` at a tenth of the speed, and how to use them."""
+    return {
+        "trajectory.csv": rows_text(wanted.motion, wanted.robot, wanted.rate_hz),
+        "dry_run.csv": rows_text(wanted.motion, wanted.robot, wanted.rate_hz, speed=wanted.dry_run),
+        "README.md": readme("README_table.md", wanted),
+    }
+
+
+def rows_text(motion: Trajectory, robot: Robot, rate_hz: float, *, speed: float = 1.0) -> str:
+    """A table of samples with names and units in its header.
+
+    Args:
+        motion: what is sampled.
+        robot: names and kinds of the joints.
+        rate_hz: rows a second.
+        speed: share of the speed at which it is run; the same rows, later.
+    """
+    t = grid(motion.duration, rate_hz)
+    q, qd, qdd = motion.sample(t)
+    header = ["time [s]"]
+    for word, per in (("q", ""), ("qd", "/s"), ("qdd", "/s^2")):
+        for joint in robot.joints:
+            unit = "rad" if joint.kind is JointKind.REVOLUTE else "m"
+            header.append(f"{word}_{joint.name} [{unit}{per}]")
+    table = np.column_stack([t / speed, q, speed * qd, speed**2 * qdd])
+    lines = [",".join(header), *(",".join(f"{x:.12g}" for x in row) for row in table)]
+    return "\n".join(lines) + "\n"

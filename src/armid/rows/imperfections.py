@@ -1,0 +1,397 @@
+"""What sensors and friction may have that no model has: each imperfection as a column of torque with a tolerance.
+
+An imperfection of size s changes the recorded torque by s times a known direction, the derivative of the prediction:
+
+    y = A(x) pi + sum_k s_k z_k,    s_k ~ N(0, (factor * tolerance_k)^2)
+
+Sizes are errors of the *recording*: a torque gain of +0.1 recorded 1.1 times the torque, a zero of +1 degree recorded angles one
+degree too large, a delay of +3 ms recorded torque 3 ms late, a clock of +0.01 stamped 1.01 s for every second. Shapes of
+friction are torques [N m or N] at the joint's largest training speed, load or position; beyond these they stay what they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from armid.arrays import FloatArray
+from armid.kernels.evaluate import residuals
+from armid.kernels.gradients import prediction_jacobian
+from armid.kernels.source import RowSource
+from armid.parameters.effects import Effects
+from armid.robot.robot import JointKind, Robot
+from armid.rows.gravity import GravityRows
+
+
+class Family(StrEnum):
+    """Imperfections of one kind; the words of `--imperfections` and `--tolerance`."""
+
+    GAIN = "gain"
+    """Torque read too large by a share, per joint."""
+    DELAY = "delay"
+    """Torque recorded late [s], per joint."""
+    COMMON_DELAY = "common-delay"
+    """All torques recorded late alike [s]."""
+    ZERO = "zero"
+    """Angle read too large by a constant [rad or m], per joint."""
+    SCALE = "scale"
+    """Angle read too large by a share, per joint."""
+    CLOCK = "clock"
+    """Time stamped too long by a share."""
+    TILT = "tilt"
+    """Base out of level [rad], about two axes."""
+    DRIFT = "drift"
+    """Torque that grows by this much from the begin of a recording to its end [N m or N], per joint."""
+    SLOW_DRIFT = "slow-drift"
+    """Torque that swings once over a recording [N m or N], per joint."""
+    ASYMMETRIC = "asymmetric"
+    """Friction |qd|: other slopes in either direction."""
+    QUADRATIC = "quadratic"
+    """Friction qd |qd|."""
+    CUBIC = "cubic"
+    """Friction qd^3."""
+    LOAD = "load"
+    """Friction sign(qd) |load|."""
+    LOAD_SPEED = "load-speed"
+    """Friction qd |load|."""
+    STRIBECK = "stribeck"
+    """Friction that humps near standstill."""
+    POSITION_SINE = "position-sine"
+    """Torque sin(q) of the joint's own angle."""
+    POSITION_COSINE = "position-cosine"
+    """Torque cos(q) of the joint's own angle."""
+    ROTOR = "rotor"
+    """Inertia of a rotor that no parameter describes [kg m^2], per joint."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FamilyKind:
+    """What is known of a family beforehand.
+
+    Args:
+        tolerance: ordinary size in a healthy cell: in `unit`, or a share of the joint's torque where the unit is torque.
+        unit: of the size; `torque` for N m or N.
+        sensors: whether it belongs to sensors and cell, not to the arm.
+        aliases: whether bodies can take its place or it theirs.
+        recurs: whether it may enter the model: another recording by the same sensors has it too, and no other family holds it.
+    """
+
+    tolerance: float
+    unit: str
+    sensors: bool
+    aliases: bool
+    recurs: bool = True
+
+
+KINDS: dict[Family, FamilyKind] = {
+    Family.GAIN: FamilyKind(tolerance=0.05, unit="1", sensors=True, aliases=True),
+    Family.DELAY: FamilyKind(tolerance=0.003, unit="s", sensors=True, aliases=False),
+    Family.COMMON_DELAY: FamilyKind(tolerance=0.003, unit="s", sensors=True, aliases=False, recurs=False),
+    Family.ZERO: FamilyKind(tolerance=float(np.radians(1.0)), unit="rad", sensors=True, aliases=True),
+    Family.SCALE: FamilyKind(tolerance=0.01, unit="1", sensors=True, aliases=True),
+    Family.CLOCK: FamilyKind(tolerance=0.01, unit="1", sensors=True, aliases=True),
+    Family.TILT: FamilyKind(tolerance=float(np.radians(1.0)), unit="rad", sensors=True, aliases=True),
+    Family.DRIFT: FamilyKind(tolerance=0.05, unit="torque", sensors=True, aliases=False, recurs=False),
+    Family.SLOW_DRIFT: FamilyKind(tolerance=0.05, unit="torque", sensors=True, aliases=False, recurs=False),
+    Family.ASYMMETRIC: FamilyKind(tolerance=0.05, unit="torque", sensors=False, aliases=False),
+    Family.QUADRATIC: FamilyKind(tolerance=0.05, unit="torque", sensors=False, aliases=False),
+    Family.CUBIC: FamilyKind(tolerance=0.05, unit="torque", sensors=False, aliases=False),
+    Family.LOAD: FamilyKind(tolerance=0.05, unit="torque", sensors=False, aliases=True),
+    Family.LOAD_SPEED: FamilyKind(tolerance=0.05, unit="torque", sensors=False, aliases=True),
+    Family.STRIBECK: FamilyKind(tolerance=0.05, unit="torque", sensors=False, aliases=False),
+    Family.POSITION_SINE: FamilyKind(tolerance=0.05, unit="torque", sensors=False, aliases=True),
+    Family.POSITION_COSINE: FamilyKind(tolerance=0.05, unit="torque", sensors=False, aliases=True),
+    Family.ROTOR: FamilyKind(tolerance=0.05, unit="kg m^2", sensors=False, aliases=True),
+}
+"""Base tolerances: what data sheets and calibrated cells have. A torque sensor is good to a few per cent, an encoder is homed to
+a degree, a bus is late by a few milliseconds; shapes of friction are a few per cent of the torque."""
+
+STRIBECK_SCALES = (0.03, 0.1, 0.3)
+"""Shares of a joint's largest speed at which the hump near standstill has decayed; which one, the data decide."""
+
+_PRISMATIC_ZERO = 0.001
+"""[m]: a linear axis is homed to a millimetre."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imperfection:
+    """One column.
+
+    Args:
+        family: its kind.
+        joint: 0-based; None when it is about the whole arm.
+        part: tells several of one joint or arm apart.
+        unit: of its size.
+        tolerance: base tolerance [unit].
+        scale: of Stribeck friction: share of the largest speed at which the hump has decayed.
+        linear: multiples of the joint's linear friction that are taken away from a shape of friction, so that viscous friction,
+            Coulomb friction and offset stay what they are without it.
+    """
+
+    family: Family
+    joint: int | None
+    part: str = ""
+    unit: str
+    tolerance: float
+    scale: float = 0.0
+    linear: tuple[float, ...] = ()
+
+    def name(self, joints: Sequence[str]) -> str:
+        """Such as `gain of joint4`."""
+        kind = f"{self.family.value} {self.part}".strip()
+        return kind if self.joint is None else f"{kind} of {joints[self.joint]}"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ColumnReference:
+    """Where the columns are taken: the model, and the training motion that scales shapes of friction.
+
+    Args:
+        standard: full parameter vector of the rows.
+        speed: largest speed of every drive in training [rad/s or m/s].
+        load: largest rigid torque of every drive in training [N m or N].
+        size: standard deviation of every drive's torque in training [N m or N].
+        acceleration: root mean square of every drive's acceleration in training.
+        recorded_velocity: whether velocities were recorded and not derived from positions: a wrong clock does not scale these.
+    """
+
+    standard: FloatArray
+    speed: FloatArray
+    load: FloatArray
+    size: FloatArray
+    acceleration: FloatArray
+    recorded_velocity: bool = False
+
+
+def imperfections(
+    robot: Robot, effects: Effects, reference: ColumnReference, families: Iterable[Family]
+) -> tuple[Imperfection, ...]:
+    """Every imperfection of these families that the effects do not model already.
+
+    Args:
+        robot: the arm.
+        effects: of the rows.
+        reference: for the size of torque.
+        families: wanted.
+    """
+    modelled = {
+        Family.ASYMMETRIC: effects.asymmetric,
+        Family.STRIBECK: effects.stribeck,
+        Family.LOAD: effects.load,
+        Family.ROTOR: effects.rotor_inertia or effects.torques.value == "motor",
+        Family.TILT: not np.any(robot.gravity),
+    }
+    out: list[Imperfection] = []
+    for family in families:
+        if not modelled.get(family, False):
+            out += _of_family(family, robot, reference)
+    return tuple(out)
+
+
+def _of_family(family: Family, robot: Robot, reference: ColumnReference) -> list[Imperfection]:
+    kind = KINDS[family]
+    if family in (Family.CLOCK, Family.COMMON_DELAY):
+        return [Imperfection(family=family, joint=None, unit=kind.unit, tolerance=kind.tolerance)]
+    if family is Family.TILT:
+        return [
+            Imperfection(family=family, joint=None, part=part, unit="rad", tolerance=kind.tolerance)
+            for part in ("first", "second")
+        ]
+    out: list[Imperfection] = []
+    for j, joint in enumerate(robot.joints):
+        prismatic = joint.kind is JointKind.PRISMATIC
+        force = "N" if prismatic else "N m"
+        unit, tolerance = kind.unit, kind.tolerance
+        if kind.unit == "torque":
+            unit, tolerance = force, kind.tolerance * float(reference.size[j])
+        elif family is Family.ZERO and prismatic:
+            unit, tolerance = "m", _PRISMATIC_ZERO
+        elif family is Family.ROTOR:
+            unit = "kg" if prismatic else "kg m^2"
+            tolerance = kind.tolerance * float(reference.size[j]) / max(float(reference.acceleration[j]), 1e-12)
+        scales = STRIBECK_SCALES if family is Family.STRIBECK else (0.0,)
+        out += [
+            Imperfection(family=family, joint=j, unit=unit, tolerance=max(tolerance, 1e-12), scale=scale)
+            for scale in scales
+        ]
+    return out
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Motion:
+    """A stretch of rows as columns are computed on.
+
+    Args:
+        source: of the torque rows.
+        robot, effects, loaded: behind them.
+        inputs: shape [n_samples, len(source.inputs)]; positions, velocities, accelerations first.
+        rate: [Hz].
+        segments: (start, stop) of uniform sampling.
+        elapsed: share of its recording that has gone by at every sample, 0 to 1, shape [n_samples].
+        every: only every so many samples are wanted.
+    """
+
+    source: RowSource
+    robot: Robot
+    effects: Effects
+    loaded: bool
+    inputs: FloatArray
+    rate: float
+    segments: tuple[tuple[int, int], ...]
+    elapsed: FloatArray
+    every: int = 1
+
+
+class Columns:
+    """Columns of imperfections along one motion; what several share is computed once.
+
+    Args:
+        motion: see there.
+        reference: see there.
+    """
+
+    def __init__(self, motion: Motion, reference: ColumnReference) -> None:
+        self._m, self._r = motion, reference
+        self._n = motion.robot.n_joints
+        self._x = motion.inputs[:: motion.every]
+        self._makers: dict[Family, Callable[[Imperfection], FloatArray]] = {
+            Family.ZERO: self._zero,
+            Family.SCALE: self._scale,
+            Family.CLOCK: self._clock,
+            Family.COMMON_DELAY: self._common_delay,
+            Family.TILT: self._tilt,
+        }
+
+    def of(self, wanted: Sequence[Imperfection]) -> FloatArray:
+        """Change of the recorded torque per unit of each, at the samples wanted, shape [n, n_channels, len(wanted)]."""
+        out = np.zeros((len(self._x), self._n, len(wanted)))
+        for k, item in enumerate(wanted):
+            maker = self._makers.get(item.family)
+            if maker is not None:
+                out[:, :, k] = maker(item)
+            elif item.joint is not None:
+                out[:, item.joint, k] = self._on_one_joint(item, item.joint)
+                if item.linear:
+                    out[:, item.joint, k] -= self.linear_friction(item.joint) @ np.array(item.linear)
+        return out
+
+    @cached_property
+    def torque(self) -> FloatArray:
+        """Predicted at all samples, shape [n_samples, n_channels]."""
+        return self._predicted(self._m.inputs, self._r.standard)
+
+    @cached_property
+    def load(self) -> FloatArray:
+        """Of the links alone, relative to the largest in training, at most 1, shape [n_samples, n_channels]."""
+        links = np.array([not name.startswith("joint") for name in self._m.source.columns])
+        rigid = self._predicted(self._x, np.where(links, self._r.standard, 0.0))
+        return np.clip(np.abs(rigid) / np.maximum(self._r.load, 1e-12), 0.0, 1.0)
+
+    def _predicted(self, inputs: FloatArray, standard: FloatArray) -> FloatArray:
+        return -residuals(self._m.source, inputs, np.zeros((len(inputs), self._n)), standard)
+
+    @cached_property
+    def _jacobian(self) -> FloatArray:
+        return prediction_jacobian(self._m.source, self._x, self._r.standard)
+
+    @cached_property
+    def _speed(self) -> FloatArray:
+        """Relative to the largest in training, between -1 and 1."""
+        qd = self._x[:, self._n : 2 * self._n]
+        return np.asarray(np.clip(qd / np.maximum(self._r.speed, 1e-12), -1.0, 1.0))
+
+    @cached_property
+    def _direction(self) -> FloatArray:
+        """Of Coulomb friction: as the rows have it, low-passed and with presliding, else the sign of the velocity."""
+        n = self._n
+        if len(self._m.source.inputs) > 3 * n and self._m.source.inputs[3 * n] == "sign1":
+            return self._x[:, 3 * n : 4 * n]
+        return np.asarray(np.sign(self._x[:, n : 2 * n]))
+
+    def linear_friction(self, j: int) -> FloatArray:
+        """What viscous friction, Coulomb friction and offset of a drive multiply, those the effects have, shape [n, 0 to 3]."""
+        known = self._m.effects
+        parts = {
+            "viscous": self._x[:, self._n + j],
+            "coulomb": self._direction[:, j],
+            "offset": np.ones(len(self._x)),
+        }
+        return np.column_stack([np.empty((len(self._x), 0)), *(parts[word] for word in known.friction)])
+
+    def _on_one_joint(self, item: Imperfection, j: int) -> FloatArray:
+        v, way = self._speed[:, j], self._direction[:, j]
+        match item.family:
+            case Family.GAIN:
+                return self.torque[:: self._m.every, j]
+            case Family.DELAY:
+                return -self._rate_of_change(self.torque[:, j])[:: self._m.every]
+            case Family.DRIFT:
+                return self._m.elapsed[:: self._m.every] - 0.5
+            case Family.SLOW_DRIFT:
+                return np.sin(2.0 * np.pi * self._m.elapsed[:: self._m.every])
+            case Family.ASYMMETRIC:
+                return np.abs(v)
+            case Family.QUADRATIC:
+                return v * np.abs(v)
+            case Family.CUBIC:
+                return v**3
+            case Family.LOAD:
+                return way * self.load[:, j]
+            case Family.LOAD_SPEED:
+                return v * self.load[:, j]
+            case Family.STRIBECK:
+                return way * np.exp(-np.abs(v) / item.scale)
+            case Family.POSITION_SINE:
+                return np.sin(self._x[:, j])
+            case Family.POSITION_COSINE:
+                return np.cos(self._x[:, j])
+            case Family.ROTOR:
+                return self._x[:, 2 * self._n + j]
+            case _:
+                raise AssertionError(item.family)
+
+    def _rate_of_change(self, values: FloatArray) -> FloatArray:
+        out = np.zeros_like(values)
+        for start, stop in self._m.segments:
+            if stop - start > 1:
+                out[start:stop] = np.gradient(values[start:stop], 1.0 / self._m.rate)
+        return out
+
+    def _zero(self, item: Imperfection) -> FloatArray:
+        return -self._jacobian[:, :, item.joint]
+
+    def _scale(self, item: Imperfection) -> FloatArray:
+        places = [order * self._n + int(item.joint or 0) for order in range(3)]
+        return -np.einsum("nck,nk->nc", self._jacobian[:, :, places], self._x[:, places])
+
+    def _clock(self, item: Imperfection) -> FloatArray:
+        n, x = self._n, self._x
+        speed, acceleration = slice(n, 2 * n), slice(2 * n, 3 * n)
+        slower = np.einsum("nck,nk->nc", self._jacobian[:, :, acceleration], x[:, acceleration])
+        if self._r.recorded_velocity:
+            return slower
+        return 2.0 * slower + np.einsum("nck,nk->nc", self._jacobian[:, :, speed], x[:, speed])
+
+    def _common_delay(self, item: Imperfection) -> FloatArray:
+        return -np.column_stack([self._rate_of_change(column)[:: self._m.every] for column in self.torque.T])
+
+    def _tilt(self, item: Imperfection) -> FloatArray:
+        axis = level_axes(self._m.robot.gravity)[0 if item.part == "first" else 1]
+        turned = self._m.robot.with_gravity(np.cross(axis, self._m.robot.gravity))
+        rows = GravityRows(turned, self._m.effects, loaded=self._m.loaded)
+        zero = np.zeros((len(self._x), self._n))
+        return -residuals(rows, self._x[:, : self._n], zero, self._r.standard)
+
+
+def level_axes(gravity: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Two axes across gravity about which a base may be tilted, base frame."""
+    down = np.asarray(gravity, dtype=np.float64) / np.linalg.norm(gravity)
+    helper = np.eye(3)[int(np.argmin(np.abs(down)))]
+    first = helper - down * (down @ helper)
+    first = first / np.linalg.norm(first)
+    return first, np.cross(down, first)

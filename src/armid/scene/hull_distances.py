@@ -1,0 +1,115 @@
+"""Distances between the real shapes, for pairs of links whose capsules are too coarse to decide.
+
+A capsule contains its shape, so capsules apart mean shapes apart; only where capsules overlap does the shape have to be
+asked. MuJoCo's
+distances of convex shapes answer, with the two nearest points (of the deepest overlap, when they overlap), from which the
+gradient follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+import numpy.typing as npt
+
+from armid.arrays import FloatArray
+from armid.robot.geometry import Box, Capsule, Cylinder, Geometry, Sphere
+from armid.scene.hull_points import corners
+
+_FAR = 10.0
+"""[m] No arm's links are farther apart; nearer answers are exact."""
+
+_DEPTH_FLOOR = 1e-9
+"""[m] Nearest points closer than this have no direction between them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Witnesses:
+    """Nearest points of pairs of shapes, one row per question.
+
+    Args:
+        distance: [m], negative when they overlap, shape [k].
+        first, second: the point on either shape in the base frame [m], shape [k, 3].
+    """
+
+    distance: FloatArray
+    first: FloatArray
+    second: FloatArray
+
+    @property
+    def normal(self) -> FloatArray:
+        """Direction in which the first shape moves away fastest, shape [k, 3]; zero where the shapes just touch."""
+        safe = np.where(np.abs(self.distance) > _DEPTH_FLOOR, self.distance, np.inf)
+        return np.asarray((self.first - self.second) / safe[:, np.newaxis])
+
+
+class HullDistances:
+    """Convex shapes fixed to links, and their distances at given poses of the links.
+
+    Args:
+        shapes: link (0 the base) and shape of each, meshes readable.
+    """
+
+    def __init__(self, shapes: Sequence[tuple[int, Geometry]]) -> None:
+        self._shapes = tuple(shapes)
+        self._links = np.array([link for link, _ in shapes], dtype=np.intp)
+        self._model = mujoco.MjModel.from_xml_string(model_text([geometry for _, geometry in shapes]))
+        self._data = mujoco.MjData(self._model)
+        mujoco.mj_kinematics(self._model, self._data)
+        self._places = self._data.geom_xpos.copy()
+        self._turns = self._data.geom_xmat.reshape(-1, 3, 3).copy()
+
+    def __reduce__(self) -> tuple[type[HullDistances], tuple[tuple[tuple[int, Geometry], ...]]]:
+        # Other processes compile the model again: that is quicker than sending it.
+        return HullDistances, (self._shapes,)
+
+    def witnesses(
+        self, R: FloatArray, p: FloatArray, poses: npt.NDArray[np.intp], pairs: npt.NDArray[np.intp]
+    ) -> Witnesses:
+        """Nearest points for a list of questions: pair k of shapes at pose k.
+
+        Args:
+            R: rotation of each link, base first, shape [n_poses, n_links, 3, 3].
+            p: origin of each link [m], shape [n_poses, n_links, 3].
+            poses: which pose, shape [k].
+            pairs: which two shapes, shape [k, 2].
+        """
+        turns = R[:, self._links] @ self._turns
+        places = (R[:, self._links] @ self._places[..., np.newaxis])[..., 0] + p[:, self._links]
+        distance, ends = np.empty(len(poses)), np.empty((len(poses), 6))
+        current = -1
+        for k, (pose, (a, b)) in enumerate(zip(poses.tolist(), pairs.tolist(), strict=True)):
+            if pose != current:
+                self._data.geom_xpos[:] = places[pose]
+                self._data.geom_xmat[:] = turns[pose].reshape(-1, 9)
+                current = pose
+            distance[k] = mujoco.mj_geomDistance(self._model, self._data, a, b, _FAR, ends[k])
+        return Witnesses(distance, ends[:, :3], ends[:, 3:])
+
+
+def model_text(shapes: Sequence[Geometry]) -> str:
+    """A MuJoCo model with one geom per shape, in order, and no extra files: meshes are given by the corners of their hull."""
+    assets, geoms = [], []
+    for k, geometry in enumerate(shapes):
+        T = geometry.T_link_shape
+        place = f'pos="{_numbers(T[:3, 3])}" xyaxes="{_numbers(T[:3, :2].T.ravel())}"'
+        match geometry.shape:
+            case Box(size):
+                geoms.append(f'<geom type="box" size="{_numbers(np.array(size) / 2)}" {place}/>')
+            case Sphere(radius):
+                geoms.append(f'<geom type="sphere" size="{radius}" {place}/>')
+            case Cylinder(radius, length):
+                geoms.append(f'<geom type="cylinder" size="{radius} {length / 2}" {place}/>')
+            case Capsule(radius, length):
+                geoms.append(f'<geom type="capsule" size="{radius} {length / 2}" {place}/>')
+            case mesh:
+                assets.append(f'<mesh name="m{k}" vertex="{_numbers(corners(mesh).ravel())}"/>')
+                geoms.append(f'<geom type="mesh" mesh="m{k}" {place}/>')
+    return f"<mujoco><asset>{''.join(assets)}</asset><worldbody>{''.join(geoms)}</worldbody></mujoco>"
+
+
+def _numbers(values: FloatArray) -> str:
+    return " ".join(f"{float(x):.17g}" for x in values)

@@ -1,0 +1,6 @@
+#pragma once
+namespace KUKA {
+namespace FRI {
+class UdpConnection {};
+}  // namespace FRI
+}  // namespace KUKA

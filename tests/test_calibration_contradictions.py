@@ -1,0 +1,91 @@
+"""A recording that contradicts itself is found, with the row where it happens; a good one is left alone."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from armid.calibration.calibrate import calibrate
+from armid.calibration.contradictions import frame_changes, residual_patterns
+from armid.calibration.fit import fit
+from armid.calibration.hold_out import Advice
+from armid.calibration.judge import judge
+from armid.kinematics.measurement import Measurements, joined
+from armid.kinematics.rotations import rigid, rotation_exp
+from tests.support.calibration_cells import Cell
+
+
+@pytest.fixture(scope="module")
+def cell():
+    return Cell.drawn("ur10e", seed=20, size=0.15)
+
+
+def slipped(cell, rng, n, at, by):
+    first = cell.measured(at, rng)
+    second = cell.measured(n - at, rng, tool=rigid(rotation_exp(np.zeros(3)), np.array([by, 0.0, 0.0])))
+    return replace(joined([first, second]), labels=tuple(f"poses.csv:{i + 2}" for i in range(n)))
+
+
+@pytest.mark.parametrize("at", [30, 57])
+def test_a_target_that_slipped_is_found_with_its_row(cell, at):
+    m = slipped(cell, np.random.default_rng(at), 90, at, 2e-3)
+    found = calibrate(cell.robot, m, terms="offset", folds=3)
+    (note,) = [n for n in found.notes if n.code == "frame-change"]
+    assert "tool moves at poses.csv:" in note.message
+    assert abs(int(note.message.split("poses.csv:")[1].split(",")[0]) - (at + 2)) <= 1
+    assert found.advice is Advice.UNTRUSTED
+
+
+def test_a_tracker_that_moved_is_found(cell):
+    rng = np.random.default_rng(1)
+    m = cell.measured(80, rng)
+    T = np.where(np.arange(80)[:, None, None] >= 50, rigid(np.eye(3), np.array([1e-3, 0.0, 0.0])), np.eye(4))
+    (change,) = frame_changes(fit(cell.robot, (m := Cell.seen_from(m, T))), m)
+    assert (change.frame, change.sudden) == ("sensor", True)
+    assert abs(int(change.label.split()[1]) - 51) <= 1
+
+
+def test_a_drift_is_told_from_a_jump(cell):
+    rng = np.random.default_rng(2)
+    m = cell.measured(120, rng)
+    along = np.linspace(0.0, 1.0, 120)[:, None]
+    m = Cell.seen_from(m, rigid(np.tile(np.eye(3), (120, 1, 1)), along * [1.5e-3, 0.0, 0.0]))
+    (change,) = frame_changes(fit(cell.robot, m), m)
+    assert not change.sudden
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_good_recordings_and_gear_errors_are_not_accused(cell, seed):
+    rng = np.random.default_rng(seed)
+    m = cell.measured(80, rng, joints=(lambda q: 3e-4 * np.sin(2.0 * q)) if seed % 2 else None)
+    assert frame_changes(fit(cell.robot, m), m) == ()
+
+
+def test_residuals_name_the_joint_that_they_follow(cell):
+    rng = np.random.default_rng(3)
+    m = cell.measured(300, rng, joints=lambda q: 1.5e-3 * np.sin(3.0 * q) * (np.arange(6) == 0))
+    patterns = residual_patterns(fit(cell.robot, m), m)
+    assert max(patterns, key=patterns.get) == cell.robot.joint_names[0]
+
+
+def test_a_run_of_outliers_is_one_finding(cell):
+    rng = np.random.default_rng(4)
+    m = cell.measured(80, rng)
+    o = m.observations[0]
+    position = np.array(o.position)
+    position[40:53] += [0.0, 0.02, 0.0]
+    m = Measurements(q=m.q, observations=(replace(o, position=position),))
+    found = calibrate(cell.robot, m, terms="offset", folds=3)
+    (note,) = [n for n in found.notes if n.code == "outliers"]
+    assert "in 1 places" in note.message
+    assert "(13 rows)" in note.message
+    assert len(found.as_dict()["outlier_runs"]) == 1
+
+
+def test_what_has_not_converged_is_never_trusted(cell):
+    rng = np.random.default_rng(5)
+    found = calibrate(cell.robot, cell.measured(40, rng), terms="offset", folds=2)
+    assert found.advice is Advice.TRUSTED
+    advice, checks = judge(found.held_out, None, found.notes, converged=False)
+    assert advice is Advice.UNTRUSTED
+    assert not next(c for c in checks if c.code == "converged").passed

@@ -1,0 +1,98 @@
+"""Held-out means held out: what a row is scored by never saw that row."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from armid.calibration.calibrate import calibrate
+from armid.calibration.setups import frame_test
+from armid.errors import InputError
+from armid.kinematics.calibrated import predicted_poses
+from armid.kinematics.measurement import KnownPlace, MeasurementError, Measurements, Observations, Observed
+from armid.kinematics.rotations import rigid, rotation_exp
+from tests.support.calibration_cells import Cell
+
+NOISE = 1e-4
+
+
+@pytest.fixture(scope="module")
+def cell():
+    return Cell.drawn("ur10e", seed=3, size=0.3)
+
+
+def points(cell, q, places, rng, *, target="smr", sensor="sensor"):
+    """Positions of known places on one body."""
+    T = predicted_poses(cell.model, cell.values, q, setup="sensor", target="tool")
+    observations = []
+    for k, at in enumerate(places):
+        seen = T[:, :3, 3] + T[:, :3, :3] @ np.array(at)
+        observations.append(
+            Observations(
+                quantity=Observed.POSITION,
+                rows=np.arange(len(q)),
+                position=seen + NOISE * rng.normal(size=seen.shape),
+                setup=sensor,
+                target=f"{target}{k + 1}",
+            )
+        )
+    known = {f"{target}{k + 1}": KnownPlace("plate", tuple(at)) for k, at in enumerate(places)}
+    return Measurements(q=q, observations=tuple(observations), places=known)
+
+
+PLACES = ((0.1, 0.0, 0.0), (-0.05, 0.08, 0.0), (-0.05, -0.08, 0.03))
+
+
+def test_new_targets_at_known_places_of_a_known_body_need_no_refit(cell):
+    rng = np.random.default_rng(0)
+    train = points(cell, cell.poses(30, rng), PLACES, rng)
+    other = points(cell, cell.poses(12, rng), [(0.0, 0.1, 0.05)], rng, target="new")
+    found = calibrate(cell.robot, train, validate=other, terms="offset", setups="shared")
+    assert found.held_out.refitted == ()
+    assert "refitted: nothing" in found.summary()
+    # The truth: the target where the plate carries it, seen by the sensor where it stood.
+    assert found.held_out.after.position.mean() < 4 * NOISE
+
+
+def test_a_shared_frame_that_no_training_file_has_is_refused(cell):
+    rng = np.random.default_rng(1)
+    train, other = cell.measured(30, rng), cell.measured(10, rng)
+    other = replace(other, observations=tuple(replace(o, target="elsewhere") for o in other.observations))
+    with pytest.raises(InputError, match=r"elsewhere is in no training file.*shared cannot be honoured"):
+        calibrate(cell.robot, train, validate=other, terms="offset", setups="shared")
+
+
+def test_a_new_frame_is_never_scored_on_the_rows_it_was_fitted_to(cell):
+    rng = np.random.default_rng(2)
+    train = cell.measured(40, rng, position=5e-4, orientation=5e-4)
+    other = cell.measured(5, rng, position=5e-4, orientation=5e-4)
+    moved = rigid(rotation_exp([0.3, 0.1, 0.2]), np.array([0.4, -0.2, 0.1]))
+    other = cell.seen_from(other, moved)
+    found = calibrate(cell.robot, train, validate=other, terms="offset")
+    assert len(found.held_out.refitted) == 1
+    assert found.held_out.refitted[0].startswith("validation.sensor on the other parts")
+    assert "validation.sensor" in found.as_dict()["held_out_refitted"][0]
+    # Five poses fit a frame of six unknowns closely; scored on others they show the whole noise.
+    assert found.held_out.after.position.mean() > 0.8 * 5e-4 * 1.6
+
+
+def test_files_that_do_not_share_a_frame_are_told_apart_and_a_false_shared_is_refused(cell):
+    rng = np.random.default_rng(3)
+    first, second = cell.measured(30, rng), cell.measured(30, rng)
+    moved = cell.seen_from(second, rigid(rotation_exp([0.0, 0.0, 0.5]), np.array([0.5, 0.0, 0.0])))
+    assert frame_test(cell.robot, [first, second]).shared
+    test = frame_test(cell.robot, [first, moved])
+    assert (test.sensor, test.tool) == (False, True)
+    with pytest.raises(MeasurementError, match="these files do not share a frame"):
+        calibrate(cell.robot, [first, moved], terms="offset", setups="shared")
+    with pytest.raises(MeasurementError, match="these files do not share a frame"):
+        calibrate(cell.robot, first, validate=moved, terms="offset", setups="shared")
+    found = calibrate(cell.robot, [first, moved], terms="offset")
+    assert any(n.code == "setups" and "do not share the sensor frame" in n.message for n in found.notes)
+
+
+def test_a_target_that_was_mounted_anew_leaves_the_sensor_shared(cell):
+    rng = np.random.default_rng(4)
+    first, second = cell.measured(30, rng), cell.measured(30, rng, tool=rigid(np.eye(3), np.array([0.0, 0.02, 0.0])))
+    test = frame_test(cell.robot, [first, second])
+    assert (test.sensor, test.tool) == (True, False)

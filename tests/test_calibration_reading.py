@@ -1,0 +1,95 @@
+"""Files as instruments and spreadsheets write them: read, or refused with the line to write."""
+
+import numpy as np
+import pytest
+
+from armid.calibration.calibrate import calibrate
+from armid.calibration.diagnose import twins
+from armid.calibration.poses_table import read_mapping
+from armid.calibration.read import read_poses
+from armid.errors import InputError
+from armid.kinematics.rotations import matrix_from_euler, matrix_from_quaternion
+from tests.support.calibration_cells import Cell
+
+JOINTS = tuple("ABCDEF")
+ROW = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
+
+
+def write(path, text, encoding="utf-8"):
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-8-sig", "cp1252"])
+def test_encodings_of_instrument_programs(tmp_path, encoding):
+    text = "q1;q2;q3;q4;q5;q6;x [mm];y [mm];z [mm];Bemerkung für °\n" + "0,1;0,2;0,3;0,4;0,5;0,6;1000,5;2;-3,25;gut\n"
+    found = read_poses(write(tmp_path / "p.csv", text, encoding), JOINTS)
+    np.testing.assert_allclose(found.q, [ROW])
+    np.testing.assert_allclose(found.observations[0].position, [[1.0005, 0.002, -0.00325]])
+    assert any("columns not read" in remark and "Bemerkung" in remark for remark in found.remarks)
+
+
+def test_commas_and_points_in_one_file_are_refused(tmp_path):
+    text = "q1;q2;q3;q4;q5;q6;x;y;z\n0,1;0,2;0,3;0,4;0,5;0,6;1.5;2;3\n"
+    with pytest.raises(InputError, match=r"line 2.*decimal commas.*decimal points"):
+        read_poses(write(tmp_path / "p.csv", text), JOINTS)
+
+
+def test_a_tracker_s_quaternion_beside_joints_of_the_same_letters(tmp_path):
+    text = "q1,q2,q3,q4,q5,q6,X,Y,Z,Q0,Q1,Q2,Q3\n0.1,0.2,0.3,0.4,0.5,0.6,1,2,3,0.5,0.5,0.5,0.5\n"
+    found = read_poses(write(tmp_path / "p.csv", text), JOINTS)
+    np.testing.assert_allclose(found.q, [ROW])
+    np.testing.assert_allclose(found.observations[0].rotation, matrix_from_quaternion(np.full((1, 4), 0.5)))
+
+
+def test_a_joint_called_t_is_no_time(tmp_path):
+    text = "S,L,U,R,B,T,x,y,z\n0.1,0.2,0.3,0.4,0.5,0.6,1,2,3\n"
+    found = read_poses(write(tmp_path / "p.csv", text), tuple("SLURBT"))
+    np.testing.assert_allclose(found.q, [ROW])
+    assert dict(found.conditions) == {}
+
+
+def test_joints_in_rad_beside_euler_angles_and_deviations_in_degrees(tmp_path):
+    text = "q1,q2,q3,q4,q5,q6,x,y,z,roll,pitch,yaw,std_rx,std_ry,std_rz\n0.1,0.2,0.3,0.4,0.5,0.6,1,2,3,10,20,30,0.1,0.1,0.2\n"
+    write(tmp_path / "p.map.yaml", "format: armid-poses/1\nangles: rad\norientation_angles: deg\n")
+    found = read_poses(write(tmp_path / "p.csv", text), JOINTS)
+    np.testing.assert_allclose(found.q, [ROW])
+    o = found.observations[0]
+    np.testing.assert_allclose(o.rotation, matrix_from_euler(np.radians([[10.0, 20.0, 30.0]]), "xyz"))
+    np.testing.assert_allclose(o.noise[0, 3:], np.radians([0.1, 0.1, 0.2]))
+
+
+def test_one_mapping_for_several_files(tmp_path):
+    mapping = write(
+        tmp_path / "m.yaml",
+        "format: armid-poses/1\nlengths: mm\nbodies: {plate: {smr1: [100, 0, 0], smr2: [0, 100, 0]}}\n",
+    )
+    head = "target,q1,q2,q3,q4,q5,q6,x,y,z\n"
+    for name in ("smr1", "smr2"):
+        write(tmp_path / f"{name}.csv", head + f"{name},0.1,0.2,0.3,0.4,0.5,0.6,1,2,3\n")
+        found = read_poses(tmp_path / f"{name}.csv", JOINTS, mapping=read_mapping(mapping))
+        assert list(found.places) == [name]
+        assert max(found.places[name].position) == pytest.approx(0.1)
+
+
+def test_bodies_in_millimetres_get_the_line_to_write(tmp_path):
+    text = "format: armid-poses/1\nbodies: {plate: {smr1: [100, 0, 0]}}\n"
+    with pytest.raises(InputError, match=r"100 m from its body.*lengths: mm"):
+        read_mapping(write(tmp_path / "m.yaml", text))
+
+
+def test_rows_without_a_measurement_are_told(tmp_path):
+    text = "q1,q2,q3,q4,q5,q6,x,y,z\n0.1,0.2,0.3,0.4,0.5,0.6,1,2,3\n0.1,0.2,0.3,0.4,0.5,0.7,,,\n"
+    found = read_poses(write(tmp_path / "p.csv", text), JOINTS)
+    assert any("1 rows without a measurement, the first line 3" in remark for remark in found.remarks)
+
+
+def test_a_marker_written_twice_is_an_error():
+    cell, rng = Cell.drawn("ur10e", seed=1), np.random.default_rng(1)
+    m = cell.measured(30, rng)
+    from dataclasses import replace
+
+    doubled = replace(m, observations=(*m.observations, replace(m.observations[0], target="again")))
+    (note,) = twins(doubled)
+    assert "one marker written twice" in note.message
+    assert calibrate(cell.robot, doubled, terms="offset", folds=2).verdict == "untrusted"

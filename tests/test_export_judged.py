@@ -1,0 +1,161 @@
+"""The file is judged, not the model behind it: read back, held against held-out torque, refused when worse than before."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pinocchio as pin
+import pytest
+import yaml
+
+from armid.documents import write_text
+from armid.export.export import Format, export_result
+from armid.export.gate import ReloadError, reload_checks
+from armid.export.judged import FileRefusedError, drives_of, file_errors
+from armid.export.losses import HELD
+from armid.identification.pipeline import run_identification
+from armid.identification.result import Result
+from armid.identification.settings import Identification
+from armid.parameters.effects import Effects
+from armid.robot.load import load_robot
+from armid.robot.urdf.arm import parse_urdf
+from armid.robot.urdf.rotors import with_rotors
+from armid.robot.urdf.update import updated_urdf
+from armid.simulation.variation import varied
+from support.identified import URDF, log, trusted, urdf_file
+from support.robot_files import with_gripper
+
+EFFECTS = Effects(viscous=True, coulomb=True, offset=True, rotor_inertia=True)
+
+
+@cache
+def offset_arm() -> Result:
+    """The trio with offsets of half its torque: a file without them predicts worse than the description does with its own."""
+    robot = load_robot(str(urdf_file()))
+    drives = [
+        replace(j, drive=replace(j.drive, rotor_inertia=0.2, offset=0.0 if i else 6.0))
+        for i, j in enumerate(robot.joints)
+    ]
+    truth = replace(varied(robot, 0.1, np.random.default_rng(1)), joints=tuple(drives))
+    logs = [log(robot, truth, seed=seed) for seed in (3, 5)]
+    result = run_identification(robot, logs[:1], logs[1:], Identification(effects=EFFECTS, sensitivity=False))
+    # As if the description had known the offset: only then is a file without it worse than what was there before.
+    joints = tuple(
+        replace(j, drive=replace(j.drive, offset=t.drive.offset)) for j, t in zip(robot.joints, truth.joints)
+    )
+    return replace(result, described=replace(robot, joints=joints))
+
+
+def test_the_models_own_error_is_that_of_a_file_that_drops_nothing():
+    result = trusted()
+    found = file_errors(result, drives_of(result.robot, *HELD[Format.C]), plain=drives_of(result.robot))
+    assert found is not None
+    assert found.file == pytest.approx(result.relative_error["held_out"], rel=1e-9)
+    for mine, theirs in zip(found.joints, result.joints, strict=True):
+        assert mine.file == pytest.approx(theirs.held_out.rmse, rel=1e-9)
+    assert found.plain > 2.0 * found.file
+
+
+def test_the_error_of_the_file_stands_in_it_and_in_the_answer(tmp_path: Path):
+    done = export_result(trusted(), Format.URDF, tmp_path)
+    assert done.errors is not None
+    text = done.files[0].read_text()
+    assert f"{100 * done.errors.file:.3g} %" in text
+    assert "do not read the rotor inertia" in text
+    assert all(f"Missing: {line}." in text for line in done.missing)
+    assert done.errors.model < done.errors.file < done.errors.plain
+    json.dumps(done.errors.as_dict())
+
+
+def test_a_file_worse_than_the_description_is_refused_with_the_way_out(tmp_path: Path):
+    with pytest.raises(
+        FileRefusedError, match=r"waist .* against .*offset.*--to python, c or json.*--friction viscous,coulomb"
+    ):
+        export_result(offset_arm(), Format.URDF, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(FileRefusedError):
+        export_result(offset_arm(), Format.MJCF, tmp_path)
+    assert export_result(offset_arm(), Format.C, tmp_path).errors is not None
+
+
+def test_forced_it_is_marked(tmp_path: Path):
+    done = export_result(offset_arm(), Format.URDF, tmp_path, force=True)
+    assert "UNVALIDATED" in done.files[0].name
+    assert "waist is predicted worse than by the description" in done.files[0].read_text()
+
+
+def test_rotor_inertia_survives_a_urdf_by_drakes_tags(tmp_path: Path):
+    done = export_result(trusted(), Format.URDF, tmp_path)
+    again = load_robot(done.files[0])
+    assert again.drive("rotor_inertia") == pytest.approx(trusted().robot.drive("rotor_inertia"))
+    assert pin.buildModelFromXML(done.files[0].read_text().replace("package://trio/column.stl", "")).nq == 3
+
+
+def test_tags_of_a_transmission_that_is_there_are_replaced():
+    own = (
+        '<transmission name="t"><type>transmission_interface/SimpleTransmission</type><joint name="waist"/>'
+        '<actuator name="m"><drake:rotor_inertia value="1e-4"/><drake:gear_ratio value="100"/></actuator></transmission>'
+    )
+    text = URDF.replace('<robot name="trio">', '<robot name="trio" xmlns:drake="http://drake.mit.edu">')
+    text = text.replace("</robot>", own + "</robot>")
+    robot = parse_urdf(text)
+    assert robot.drive("rotor_inertia").tolist() == [1.0, 0.0, 0.0]
+    joints = tuple(replace(j, drive=replace(j.drive, rotor_inertia=0.25)) for j in robot.joints)
+    new = with_rotors(text, replace(robot, joints=joints))
+    assert parse_urdf(new).drive("rotor_inertia").tolist() == [0.25, 0.25, 0.25]
+    assert new.count("<transmission") == 3
+    assert new.count("xmlns:drake") == 1
+
+
+def test_the_table_beside_the_urdf_has_every_drive(tmp_path: Path):
+    done = export_result(trusted(), Format.URDF, tmp_path)
+    table = yaml.safe_load(next(f for f in done.files if f.suffix == ".yaml").read_text())
+    for joint in trusted().robot.joints:
+        row, drive = table["joints"][joint.name], joint.drive
+        assert (row["armature"], row["damping"], row["friction"], row["offset"]) == (
+            drive.rotor_inertia,
+            drive.viscous,
+            drive.coulomb,
+            drive.offset,
+        )
+
+
+def test_fingers_keep_their_mass_when_the_identified_hand_is_lighter(tmp_path: Path):
+    text = with_gripper()
+    robot = parse_urdf(text)
+    last = robot.n_joints - 1
+    light = np.array(robot.inertial)
+    light[10 * last :] *= 0.3
+    new = updated_urdf(text, robot.with_inertial(light))
+    assert np.allclose(parse_urdf(new).inertial, light, rtol=1e-9, atol=1e-12)
+    model = mujoco.MjModel.from_xml_path(str(write_text(tmp_path / "arm.urdf", new)))
+    moving = [int(model.jnt_bodyid[i]) for i in range(model.njnt)]
+    assert all(model.body_mass[body] > 0.0 for body in moving)
+
+
+def test_a_joint_that_looks_like_a_grippers_is_named():
+    text = URDF.replace('"elbow"', '"gripper_joint"')
+    note = next(note for note in parse_urdf(text).notes if note.code == "gripper-joint")
+    assert "'gripper_joint'" in note.message
+    assert "--tip upper" in note.message
+    assert all(note.code != "gripper-joint" for note in parse_urdf(text, tip="upper").notes)
+
+
+def test_what_a_program_refuses_in_the_description_already_is_no_fault_of_the_file():
+    flat = (
+        '<link name="antenna"><inertial><mass value="0.1"/><inertia ixx="0.1" ixy="0" ixz="0" iyy="0.001" iyz="0" izz="0.001"/>'
+        '</inertial></link><joint name="a" type="continuous"><parent link="base"/><child link="antenna"/></joint></robot>'
+    )
+    text = URDF.replace("</robot>", flat)
+    robot = parse_urdf(text, tip="fore")
+    told = {check.program: check for check in reload_checks(robot, text, mjcf=False, original=text)}
+    assert "antenna" in told["MuJoCo"].refusal
+    assert "before any change" in told["MuJoCo"].words()
+    assert told["Pinocchio"].difference < 1e-9
+    with pytest.raises(ReloadError, match="antenna"):
+        reload_checks(robot, text, mjcf=False)

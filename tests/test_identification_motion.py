@@ -1,0 +1,101 @@
+"""Rest, repetition and extrapolation of motions, on runs made for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from armid.arrays import FloatArray
+from armid.estimation.recording import rows_of
+from armid.estimation.run import Run
+from armid.identification.motion import at_rest, beyond_static, largest_speeds, repeated_share
+from armid.identification.pipeline import run_identification
+from armid.identification.settings import Identification
+from armid.logs import Channel, Log
+from armid.outcome import Verdict
+from armid.parameters.effects import Effects
+from armid.robot.load import load_robot
+from support.identified import EFFECTS, log, trusted, urdf_file
+
+RATE = 100.0
+
+
+def course(seed: int, seconds: float = 20.0, joints: int = 3) -> FloatArray:
+    rng = np.random.default_rng(seed)
+    t = np.arange(int(seconds * RATE)) / RATE
+    w = 2 * np.pi / 20.0 * np.arange(1, 6)
+    a, b = rng.normal(size=(2, 5, joints)) / np.arange(1, 6)[:, np.newaxis]
+    return np.sin(np.outer(t, w)) @ a + np.cos(np.outer(t, w)) @ b
+
+
+def test_a_motion_recorded_again_repeats_and_another_one_does_not() -> None:
+    rng = np.random.default_rng(0)
+    first = course(1)
+    again = first + rng.normal(0, 1e-4, first.shape)
+    assert repeated_share([(RATE, first)], [(RATE, again)]) == 1.0
+    assert repeated_share([(RATE, first)], [(RATE, again[137:])]) == 1.0  # rows cut off at the start
+    assert repeated_share([(RATE, first)], [(RATE, course(2))]) == 0.0
+    assert repeated_share([(RATE, first)], [(RATE, first[::2])]) == 0.0  # twice as fast is another motion
+    half = np.concatenate([first[:1000], course(2)[:1000]])
+    assert repeated_share([(RATE, first)], [(RATE, half)]) == pytest.approx(0.5, abs=0.15)
+    assert np.isnan(repeated_share([(RATE, first)], [(RATE, np.zeros((500, 3)))]))
+
+
+def resting_run(coulomb: float, held: float) -> tuple[Run, FloatArray]:
+    """A motion that stops half-way, with a torque within friction held at rest; and its parameters."""
+    robot = load_robot(str(urdf_file()))
+    source = rows_of(robot, Effects(coulomb=True), True)
+    t = np.arange(1000) / RATE
+    q = np.where(t[:, np.newaxis] < 5.0, np.sin(2 * np.pi * t[:, np.newaxis] * [0.3, 0.5, 0.7]), [0.0, 0.0, 0.0])
+    qd = np.gradient(q, 1 / RATE, axis=0)
+    qd[495:] = 0.0
+    inputs = np.column_stack([q, qd, np.zeros_like(q), np.sign(qd)])
+    standard = np.array([coulomb if "coulomb" in name else 0.0 for name in source.columns])
+    run = Run(name="rest", source=source, inputs=inputs, y=np.zeros((1000, 3)), rate=RATE)
+    y = run.predicted(standard)
+    y[500:] += held
+    return replace(run, y=y), standard
+
+
+def test_torque_held_at_rest_within_friction_is_no_error() -> None:
+    run, standard = resting_run(coulomb=2.0, held=1.5)
+    rest = at_rest(run, largest_speeds([run]))
+    assert rest[520:].all()
+    assert rest[:480].mean() < 0.05
+    left = beyond_static(run, run.residuals(standard), standard, rest)
+    np.testing.assert_allclose(left[rest.all(axis=1)], 0.0, atol=1e-9)
+    run, standard = resting_run(coulomb=2.0, held=3.0)
+    left = beyond_static(run, run.residuals(standard), standard, rest)
+    np.testing.assert_allclose(left[500:], 1.0, atol=1e-9)
+
+
+def resting_log(seed: int, share: float, *, hold: float = 0.0, weight: float = 0.0) -> Log:
+    """The fixture's motion that stops after a part of the time; then friction holds a torque, or the weight is another."""
+    robot = load_robot(str(urdf_file()))
+    whole = log(robot, trusted().robot, seed=seed)
+    stop = int((1.0 - share) * len(whole.time))
+    rng = np.random.default_rng(seed)
+    channels = dict(whole.channels)
+    # A slow stop within half a second, then rest at the last pose.
+    t = np.arange(len(whole.time))
+    phase = np.minimum(t, stop + 25.0 * (1.0 - np.exp(-np.maximum(t - stop, 0) / 25.0)))
+    for channel in (Channel.POSITION, Channel.LINK_TORQUE):
+        values = np.column_stack([np.interp(phase, t, column) for column in np.asarray(channels[channel]).T])
+        channels[channel] = values + rng.normal(0, 1e-5 if channel is Channel.POSITION else 0.05, values.shape)
+    torque = np.array(channels[Channel.LINK_TORQUE])
+    torque[stop + 150 :] += hold + weight
+    return replace(whole, name=f"rest{seed}", channels={**channels, Channel.LINK_TORQUE: torque})
+
+
+def test_a_held_out_motion_mostly_at_rest_neither_condemns_nor_hides() -> None:
+    robot = load_robot(str(urdf_file()))
+    train = log(robot, trusted().robot, seed=3)
+    settings = Identification(effects=EFFECTS, sensitivity=False)
+    held = run_identification(robot, [train], [resting_log(5, 0.6, hold=0.6)], settings)
+    assert all(m.rest_share > 0.4 for m in held.evidence.held_out)  # type: ignore[union-attr]
+    assert not [c for c in held.checks if c.code == "joint-at-rest"]
+    wrong = run_identification(robot, [train], [resting_log(5, 0.6, weight=12.0)], settings)
+    assert wrong.verdict is Verdict.UNTRUSTED
+    assert "joint-at-rest" in [c.code for c in wrong.checks if not c.passed]

@@ -1,0 +1,83 @@
+"""Planted faults on a small arm, a reduced `python -m bench faults`: never trusted silently, nor again when larger."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from armid.identification.pipeline import run_identification
+from armid.identification.settings import Identification
+from armid.logs.check import check_log
+from armid.logs.health.refuse import LogRefusedError
+from armid.logs.log import Log
+from armid.outcome import Verdict
+from armid.robot.load import load_robot
+from support.identified import EFFECTS, log, trusted, urdf_file
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from bench.bench_faults import KINDS, Kind, Outcome, outcome_of
+
+DECIDED = (
+    "torque sign",
+    "torque sign, all joints",
+    "position sign",
+    "torques swapped",
+    "joints swapped",
+    "dead channel",
+    "half-dead channel",
+    "frozen torque",
+    "gear ratio missing, one joint",
+    "millinewton metres",
+    "degrees for radians",
+    "milliseconds for seconds",
+)
+"""Kinds that every size of is decided on this arm."""
+
+
+@cache
+def clean(seed: int) -> Log:
+    return log(load_robot(str(urdf_file())), trusted().robot, seed=seed)
+
+
+def planted(kind: Kind, size: float) -> Outcome:
+    """What becomes of both recordings with the same fault."""
+    robot = load_robot(str(urdf_file()))
+    logs = [check_log(kind.plant(clean(seed), size), robot) for seed in (3, 5)]
+    try:
+        result = run_identification(robot, logs[:1], logs[1:], Identification(effects=EFFECTS, sensitivity=False))
+    except LogRefusedError as error:
+        return Outcome(answer="named", said=str(error))
+    return outcome_of(result, kind.words)
+
+
+@pytest.mark.parametrize("kind", [k for k in KINDS if k.name in DECIDED], ids=lambda k: k.name)
+def test_no_decidable_fault_is_trusted_silently(kind: Kind) -> None:
+    answers = [planted(kind, size).answer for size in dict.fromkeys(kind.sizes)]
+    assert "silent" not in answers
+
+
+@pytest.mark.parametrize("name", ["torque gain, heavy joint", "offset drifts, N m"])
+def test_a_larger_fault_is_not_trusted_again(name: str) -> None:
+    kind = next(k for k in KINDS if k.name == name)
+    largest = kind.sizes[2]
+    sizes = [kind.sizes[0], kind.sizes[1], largest, largest**2 if largest < 10 else 10 * largest]
+    untrusted = [planted(kind, size).answer in ("named", "untrusted") for size in sizes]
+    assert untrusted == sorted(untrusted)
+    assert untrusted[-1]
+
+
+def test_a_clean_recording_is_trusted_with_other_noise() -> None:
+    robot = load_robot(str(urdf_file()))
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        logs = []
+        for seed in (3, 5):
+            channels = {c: v + rng.normal(0, 1e-6, np.shape(v)) for c, v in clean(seed).channels.items()}
+            logs.append(replace(clean(seed), channels=channels))
+        result = run_identification(robot, logs[:1], logs[1:], Identification(effects=EFFECTS, sensitivity=False))
+        assert result.verdict is Verdict.TRUSTED

@@ -1,0 +1,340 @@
+"""Imperfections beside the parameters: columns are derivatives, random effects are a ridge, planted truth is recovered."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import armid
+from armid.arrays import FloatArray
+from armid.errors import InputError, UnknownNameError
+from armid.estimation.imperfections import BlockFactors, Effect, correlation_length
+from armid.estimation.recording import runs_of
+from armid.estimation.run import Run
+from armid.identification.faults import Answer
+from armid.identification.imperfections import ImperfectionTolerances, tolerances_of
+from armid.identification.pipeline import run_identification
+from armid.identification.result import Result
+from armid.identification.sensor_file import read_sensors, write_sensors
+from armid.identification.sensors import Imperfections, Sized, motion_of
+from armid.identification.settings import Identification
+from armid.information.information import triangular
+from armid.kernels.evaluate import evaluate_rows
+from armid.kernels.gradients import prediction_jacobian
+from armid.logs import Channel, Log
+from armid.logs.conditioning import Conditioning, condition
+from armid.parameters.effects import Effects, TorqueSide
+from armid.robot.load import load_robot
+from armid.robot.robot import Robot
+from armid.rows.imperfections import KINDS, ColumnReference, Columns, Family, Imperfection, imperfections, level_axes
+from armid.rows.torque import TorqueRows
+from armid.simulation.variation import varied
+from support.identified import EFFECTS, log, urdf_file
+
+
+def specimen() -> tuple[Robot, Robot]:
+    """The described arm, and one that differs from it by a fifth."""
+    robot = load_robot(str(urdf_file()))
+    truth = varied(robot, 0.2, np.random.default_rng(1))
+    drives = [replace(j, drive=replace(j.drive, rotor_inertia=0.2, offset=0.1)) for j in robot.joints]
+    return robot, replace(truth, joints=tuple(drives))
+
+
+def spoiled(
+    clean: Log, *, gain: float = 0.0, zero: float = 0.0, scale: float = 0.0, delay: float = 0.0, clock: float = 0.0
+) -> Log:
+    """The recording as imperfect sensors of the shoulder and an imperfect clock would have made it."""
+    channels, joint = dict(clean.channels), 1
+    torque, q = (np.array(channels[c]) for c in (Channel.LINK_TORQUE, Channel.POSITION))
+    torque[:, joint] = np.interp(clean.time - delay, clean.time, torque[:, joint]) * (1.0 + gain)
+    q[:, joint] = (1.0 + scale) * q[:, joint] + zero
+    stamps = clean.time * (1.0 + clock)
+    return replace(clean, time=stamps, channels={**channels, Channel.LINK_TORQUE: torque, Channel.POSITION: q})
+
+
+def identified(*, imperfections: ImperfectionTolerances | None = None, correct: bool = False, **fault: float) -> Result:
+    robot, truth = specimen()
+    logs = [spoiled(log(robot, truth, seed=seed), **fault) for seed in (3, 5)]
+    settings = Identification(
+        effects=EFFECTS,
+        sensitivity=False,
+        imperfections=imperfections or ImperfectionTolerances(),
+        correct=correct,
+    )
+    return run_identification(robot, logs[:1], logs[1:], settings)
+
+
+def a_run(name: str = "trio", n: int = 40, effects: Effects | None = None) -> tuple[Run, FloatArray]:
+    """Random motion of an arm, and random parameters."""
+    robot = load_robot(str(urdf_file())) if name == "trio" else load_robot(name)
+    model = effects or Effects(viscous=True, coulomb=True, offset=True)
+    rows = TorqueRows(robot, model)
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(n, 3 * robot.n_joints))
+    pi = rng.normal(size=len(rows.columns))
+    return Run(name="run", source=rows, inputs=x, y=evaluate_rows(rows, x) @ pi, rate=100.0), pi
+
+
+def reference_of(run: Run, pi: FloatArray, *, recorded_velocity: bool = False) -> ColumnReference:
+    n = len(run.channels)
+    ones = np.ones(n)
+    return ColumnReference(
+        standard=pi,
+        speed=2.0 * ones,
+        load=5.0 * ones,
+        size=ones,
+        acceleration=ones,
+        recorded_velocity=recorded_velocity,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "effects"),
+    [
+        ("trio", Effects(viscous=True, coulomb=True, offset=True, rotor_inertia=True)),
+        ("cylindrical", Effects(viscous=True, coulomb=True)),
+        ("tx40", Effects(viscous=True, coulomb=True, rotor_inertia=True, torques=TorqueSide.MOTOR)),
+    ],
+)
+def test_the_jacobian_of_the_prediction_is_that_of_finite_differences(name: str, effects: Effects) -> None:
+    run, pi = a_run(name, effects=effects)
+    J = prediction_jacobian(run.source, run.inputs, pi)
+    h = 1e-6
+    for k in range(run.inputs.shape[1]):
+        step = np.zeros(run.inputs.shape[1])
+        step[k] = h
+        up, down = (evaluate_rows(run.source, run.inputs + s * step) @ pi for s in (1.0, -1.0))
+        # Central differences of values up to 1e2 lose eight digits.
+        np.testing.assert_allclose(J[:, :, k], (up - down) / (2.0 * h), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("recorded_velocity", [False, True])
+@pytest.mark.parametrize("family", [Family.GAIN, Family.ZERO, Family.SCALE, Family.CLOCK])
+def test_columns_are_what_undoing_takes_away(family: Family, recorded_velocity: bool) -> None:
+    run, pi = a_run()
+    reference = reference_of(run, pi, recorded_velocity=recorded_velocity)
+    robot = run.source.robot  # type: ignore[attr-defined]
+    for item in imperfections(robot, Effects(viscous=True), reference, [family]):
+        h = 1e-6
+        found = Imperfections(
+            joints=run.channels, sizes=(Sized(item, h, 0.0),), names=run.source.columns, reference=reference
+        )
+        moved = found.corrected(run)
+        change = (run.y - moved.y + evaluate_rows(run.source, moved.inputs) @ pi - run.y) / h
+        Z = Columns(motion_of(run), reference).of([item])[:, :, 0]
+        np.testing.assert_allclose(Z, change, rtol=1e-4, atol=1e-3)
+
+
+def test_a_tilted_base_is_gravity_turned() -> None:
+    run, pi = a_run()
+    robot = run.source.robot  # type: ignore[attr-defined]
+    reference = reference_of(run, pi)
+    items = imperfections(robot, run.source.effects, reference, [Family.TILT])  # type: ignore[attr-defined]
+    Z = Columns(motion_of(run), reference).of(items)
+    # Gravity points down: the first axis across it, turned by one radian to first order.
+    for k, item in enumerate(items):
+        assert item.unit == "rad"
+        axis = level_axes(robot.gravity)[k]
+        h = 1e-6
+        turned = TorqueRows(robot.with_gravity(robot.gravity + h * np.cross(axis, robot.gravity)), run.source.effects)  # type: ignore[attr-defined]
+        change = (evaluate_rows(turned, run.inputs) - evaluate_rows(run.source, run.inputs)) @ pi / h
+        np.testing.assert_allclose(Z[:, :, k], change, rtol=1e-6, atol=1e-6)
+
+
+def test_shapes_of_friction_stay_what_they_were_beyond_the_training() -> None:
+    run, pi = a_run()
+    n = len(run.channels)
+    item = Imperfection(family=Family.CUBIC, joint=0, unit="N m", tolerance=1.0)
+    fast = np.array(run.inputs)
+    fast[:, n] = [2.0, 20.0] * (len(fast) // 2)
+    Z = Columns(motion_of(replace(run, inputs=fast)), reference_of(run, pi)).of([item])[:, 0, 0]
+    np.testing.assert_array_equal(Z, 1.0)
+
+
+def test_random_effects_are_a_ridge_with_free_base_parameters() -> None:
+    rng = np.random.default_rng(2)
+    A, Z, y = rng.normal(size=(60, 4)), rng.normal(size=(60, 3)), rng.normal(size=60)
+    tolerances = np.array([0.1, 0.5, 2.0])
+    parts = [triangular(np.column_stack([A, Z, y])[k::5]) for k in range(5)]
+    blocks = BlockFactors(4, parts, tolerances)
+    effect = Effect("all", np.arange(3))
+    fit = blocks.fit([(effect, 3.0)])
+    ridge = np.block([[A, Z], [np.zeros((3, 4)), np.diag(1.0 / (3.0 * tolerances))]])
+    both = np.linalg.lstsq(ridge, np.concatenate([y, np.zeros(3)]), rcond=None)[0]
+    # A belief of 1e-6 of its column stands behind every base parameter.
+    np.testing.assert_allclose(fit.values, both[4:], rtol=1e-8)
+    np.testing.assert_allclose(fit.covariance, np.linalg.inv(ridge.T @ ridge)[4:, 4:], rtol=1e-8)
+    left = np.linalg.lstsq(fit.marginal[:, :-1], fit.marginal[:, -1], rcond=None)[0]
+    np.testing.assert_allclose(left, both[:4], rtol=1e-8)
+    total = 0.0
+    for k in range(5):
+        out = np.arange(60) % 5 == k
+        rows = np.vstack([np.column_stack([A, Z])[~out], ridge[60:]])
+        s = np.linalg.lstsq(rows, np.concatenate([y[~out], np.zeros(3)]), rcond=None)[0]
+        total += float(np.sum((y[out] - np.column_stack([A, Z])[out] @ s) ** 2))
+    assert blocks.crossed([(effect, 3.0)]) == pytest.approx(total, rel=1e-8)
+
+
+def test_white_residuals_count_every_row() -> None:
+    rng = np.random.default_rng(0)
+    white = rng.normal(size=4000)
+    assert correlation_length(white) == pytest.approx(1.0, abs=0.2)
+    smooth = np.convolve(white, np.ones(10) / np.sqrt(10), mode="same")
+    assert correlation_length(smooth) == pytest.approx(10.0, rel=0.2)
+
+
+def test_a_clean_recording_needs_none() -> None:
+    assert identified().imperfections is None
+
+
+def test_a_gain_is_found_and_the_model_is_as_good_as_without_it() -> None:
+    clean = identified()
+    plain = identified(gain=0.1, imperfections=ImperfectionTolerances(families=()))
+    healed = identified(gain=0.1)
+    assert plain.imperfections is None
+    assert plain.relative_error["held_out"] > 1.2 * clean.relative_error["held_out"]
+    assert healed.relative_error["held_out"] < 1.05 * clean.relative_error["held_out"]
+    assert healed.imperfections is not None
+    gains = healed.imperfections.per_joint(Family.GAIN)
+    # What all sensors share cannot be told from heavier bodies: only differences are.
+    assert gains[1] - gains[[0, 2]].mean() == pytest.approx(0.1, abs=0.02)
+
+
+def test_a_delay_is_found() -> None:
+    found = identified(delay=0.005).imperfections
+    assert found is not None
+    assert found.size(Family.DELAY, 1) == pytest.approx(0.005, abs=0.001)
+
+
+def test_intervals_are_wider_with_what_could_be_wrong() -> None:
+    plain = identified(gain=0.1, imperfections=ImperfectionTolerances(families=()))
+    healed = identified(gain=0.1)
+    relative = healed.estimate.standard_deviations / np.abs(healed.estimate.values)
+    assert np.median(relative) < np.median(plain.estimate.standard_deviations / np.abs(plain.estimate.values)) * 10
+    assert np.all(np.linalg.eigvalsh(healed.estimate.covariance) > 0.0)
+
+
+def test_a_stored_result_frees_other_recordings_from_them(tmp_path) -> None:
+    result = identified(gain=0.1)
+    result.save(tmp_path / "stored")
+    again = armid.load_result(tmp_path / "stored")
+    robot, truth = specimen()
+    third = spoiled(log(robot, truth, seed=9), gain=0.1)
+    samples = condition(third, robot, Conditioning(cutoff=result.conditioning.cutoff_hz))
+    (run,) = runs_of(samples, robot, EFFECTS, shapes=result.shapes)
+    assert again.imperfections is not None
+    assert result.imperfections is not None
+    np.testing.assert_allclose(again.imperfections.corrected(run).y, result.imperfections.corrected(run).y, rtol=1e-12)
+    assert armid.validate(again, third).relative_error < 1.3 * result.relative_error["held_out"]
+
+
+def test_every_family_has_a_tolerance_and_a_unit() -> None:
+    assert set(KINDS) == set(Family)
+    assert all(kind.tolerance > 0.0 and kind.unit for kind in KINDS.values())
+
+
+def test_words_say_which_families_and_how_large() -> None:
+    assert tolerances_of("none").families == ()
+    said = tolerances_of("gain,zero", ["gain=2%", "zero=0.5deg,delay=2ms"])
+    assert said.families == (Family.GAIN, Family.ZERO)
+    assert said.base == pytest.approx({Family.GAIN: 0.02, Family.ZERO: np.radians(0.5), Family.DELAY: 0.002})
+    item = Imperfection(family=Family.GAIN, joint=0, unit="1", tolerance=0.05)
+    assert said.applied(item).tolerance == pytest.approx(0.02)
+
+
+@pytest.mark.parametrize("text", ["gain", "gain=", "gain=-1%", "gain=much"])
+def test_a_tolerance_without_a_size_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="gain=2%"):
+        tolerances_of("all", text)
+
+
+def test_an_unknown_family_is_refused_with_those_that_exist() -> None:
+    with pytest.raises(UnknownNameError, match="stribeck"):
+        tolerances_of("gains")
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        ("gain of shoulder", {"gain": 0.3}),
+        ("zero of shoulder", {"zero": float(np.radians(10.0))}),
+        ("scale of shoulder", {"scale": 0.1}),
+        ("clock", {"clock": 0.1}),
+    ],
+)
+def test_a_large_fault_is_found_sized_and_can_be_undone(name: str, fault: dict[str, float]) -> None:
+    planted = next(iter(fault.values()))
+    result = identified(**fault)
+    found = [f for f in result.faults if f.answer is Answer.FOUND]
+    assert found[0].name == name
+    assert found[0].large
+    assert found[0].low < planted < found[0].high
+    assert found[0].held_out_change < 0.0
+    assert found[0].words
+    again = identified(correct=True, **fault)
+    assert again.faults[name].corrected
+    assert again.relative_error["held_out"] < 1.1 * identified().relative_error["held_out"]
+
+
+def test_a_clean_recording_has_bounds_and_what_it_cannot_tell() -> None:
+    faults = identified().faults
+    assert not [f for f in faults if f.answer is Answer.FOUND]
+    # A vertical first axis: its zero turns the whole arm in the room and no torque changes.
+    assert faults["zero of waist"].answer is Answer.UNDECIDABLE
+    assert "reference" in faults["zero of waist"].experiment
+    assert faults["common gain"].answer is Answer.UNDECIDABLE
+    excluded = faults["gain of shoulder"]
+    assert excluded.answer is Answer.EXCLUDED
+    assert excluded.bound < 3 * 0.05
+
+
+def test_corrections_in_a_row_are_undone_in_a_row() -> None:
+    run, pi = a_run()
+    reference = reference_of(run, pi)
+    item = Imperfection(family=Family.GAIN, joint=0, unit="1", tolerance=0.05)
+    one = Imperfections(
+        joints=run.channels, sizes=(Sized(item, 0.5, 0.0),), names=run.source.columns, reference=reference
+    )
+    two = replace(one, before=one)
+    np.testing.assert_allclose(two.corrected(run).y[:, 0], run.y[:, 0] / 1.5**2, rtol=1e-12)
+    assert two.corrected(run).torque_scale[0] == pytest.approx(1.5**2)
+    assert Imperfections.from_dict(two.as_dict()).before is not None
+
+
+def test_a_sensor_file_is_written_read_and_undone(tmp_path) -> None:
+    run, pi = a_run()
+    robot = run.source.robot  # type: ignore[attr-defined]
+    items = [
+        Imperfection(family=Family.GAIN, joint=1, unit="1", tolerance=0.05),
+        Imperfection(family=Family.ZERO, joint=2, unit="rad", tolerance=0.02),
+    ]
+    found = Imperfections(
+        joints=run.channels,
+        sizes=(Sized(items[0], 0.1, 0.01), Sized(items[1], 0.02, 0.001)),
+        names=run.source.columns,
+        reference=reference_of(run, pi),
+    )
+    path = write_sensors(replace(found, before=found), tmp_path / "sensors.yaml")
+    again = read_sensors(path, robot)
+    assert again.size(Family.GAIN, 1) == pytest.approx(1.1**2 - 1.0)
+    assert again.size(Family.ZERO, 2) == pytest.approx(0.04)
+    np.testing.assert_allclose(again.corrected(run).y, replace(found, before=found).corrected(run).y, rtol=1e-5)
+    path.write_text("schema: armid.sensors/1\njoints:\n  nobody: {gain: 0.1}\n")
+    with pytest.raises(UnknownNameError, match="shoulder"):
+        read_sensors(path, robot)
+    path.write_text("schema: armid.sensors/1\njoints:\n  waist: {gain: much}\n")
+    with pytest.raises(InputError, match="gain of waist"):
+        read_sensors(path, robot)
+
+
+def test_a_delay_of_a_sensor_file_moves_the_recorded_torque(tmp_path) -> None:
+    run, _ = a_run(n=400)
+    t = np.arange(400) / run.rate
+    y = np.column_stack([np.sin(t)] * len(run.channels))
+    path = tmp_path / "sensors.yaml"
+    path.write_text("schema: armid.sensors/1\njoints:\n  waist: {delay: 0.01}\n")
+    moved = read_sensors(path, run.source.robot).corrected(replace(run, y=y))  # type: ignore[attr-defined]
+    np.testing.assert_allclose(moved.y[5:-5, 0], np.sin(t[5:-5] + 0.01), atol=1e-4)
+    np.testing.assert_array_equal(moved.y[:, 1], y[:, 1])

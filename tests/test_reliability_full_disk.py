@@ -1,0 +1,148 @@
+"""Whole or not at all, everywhere: on a disk that fills up at any byte every verb leaves what was there, and nothing else."""
+
+from __future__ import annotations
+
+import ast
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from armid.cli import application
+from armid.motions.fourier import FourierTrajectory
+from armid.motions.trajectory_files import save_trajectory
+from armid.robot.load import load_robot
+from support.elbow_logs import ROBOT, write_elbow_log
+
+RUNNER = CliRunner()
+SOURCE = Path(__file__).parents[1] / "src" / "armid"
+
+
+@contextmanager
+def files_of_at_most(size: int) -> Iterator[None]:
+    """The kernel itself refuses every write beyond a byte, whoever writes: Python, NumPy, Arrow or a bag's writer."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("full")
+    (folder / "elbow.yaml").write_text(ROBOT)
+    arm = load_robot(folder / "elbow.yaml")
+    write_elbow_log(folder / "log.csv", arm, 1, seconds=12.0)
+    q = ",".join(["0.1"] * arm.n_joints)
+    (folder / "postures.csv").write_text(",".join(arm.joint_names) + f"\n{q}\n" * 3)
+    done = run(folder, "identify", "elbow.yaml", "log.csv", "--out", "result")
+    assert done.exit_code in (0, 3), done.output
+    rng = np.random.default_rng(1)
+    motion = FourierTrajectory(arm.joint_names, 4.0, np.zeros(3), *(0.05 * rng.normal(size=(2, 3, 2))))
+    save_trajectory(motion, folder / "motion" / "trajectory.json")
+    return folder
+
+
+def run(folder: Path, *words: str):
+    paths = [
+        str(folder / word) if (folder / word).exists() or before == "--out" else word for before, word in pairs(words)
+    ]
+    return RUNNER.invoke(application(), paths)
+
+
+def pairs(words: tuple[str, ...]) -> list[tuple[str, str]]:
+    return list(zip(("", *words), words, strict=False))
+
+
+EXPORTS = ("urdf", "mjcf", "json", "python", "c", "matlab")
+MOTION = "motion/trajectory.json"
+VERBS: dict[str, tuple[str, ...]] = {
+    "inspect": ("inspect", "elbow.yaml"),
+    "check": ("check", "elbow.yaml", "log.csv"),
+    "identify": ("identify", "elbow.yaml", "log.csv"),
+    "report": ("report", "result"),
+    "compare": ("compare", "result", "result"),
+    **{
+        f"simulate {kind}": ("simulate", "elbow.yaml", MOTION, "--format", kind)
+        for kind in ("csv", "npz", "parquet", "mcap")
+    },
+    "simulate poses": ("simulate", "elbow.yaml", "postures.csv", "--record", "tracker"),
+    "simulate model": ("simulate", "elbow.yaml", "postures.csv", "--record", "controller-model"),
+    **{
+        f"export {kind}": ("export", "result", "--force", "--to", kind)
+        for kind in ("urdf", "mjcf", "json", "python", "c", "matlab")
+    },
+    "poses": ("poses", "elbow.yaml", "--for", "gravity", "--count", "8", "--no-transitions", "--starts", "1"),
+}
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_a_full_disk_leaves_nothing_new_and_nothing_broken(name, place, tmp_path):
+    if name in ("simulate parquet", "simulate mcap"):
+        pytest.importorskip({"simulate parquet": "pyarrow", "simulate mcap": "rosbags"}[name])
+    for size in (0, 300):
+        with files_of_at_most(size):
+            done = run(place, *VERBS[name], "--out", str(tmp_path / "new"))
+        assert done.exit_code == 1, (size, done.output)
+        assert "cannot be written" in done.stderr, done.stderr
+        assert not list(tmp_path.rglob("*")), (size, list(tmp_path.rglob("*")))
+    done = run(place, *VERBS[name], "--out", str(tmp_path / "new"))
+    assert done.exit_code in (0, 3), done.output
+    before = content(tmp_path)
+    largest = max(len(data) for path, data in before.items() if not Path(path).name.startswith("."))
+    with files_of_at_most(largest - 1):
+        done = run(place, *VERBS[name], "--out", str(tmp_path / "new"))
+    if done.exit_code == 1:
+        assert content(tmp_path) == before
+    else:
+        assert not [path for path in content(tmp_path) if path.endswith("tmp")]
+
+
+OWN_WAYS = {
+    "folders.py": "the writer itself",
+    "kernels/cache.py": "makes the key with os.open, whole or not at all by a link",
+    "logs/conditioning/spool.py": "an unnamed temporary file",
+}
+
+
+def test_there_is_one_writer():
+    """No module opens a file for writing but through `armid.folders`; what writes to an open file is given one by it."""
+    found = []
+    for path in SOURCE.rglob("*.py"):
+        name = str(path.relative_to(SOURCE))
+        if name in OWN_WAYS:
+            continue
+        text = path.read_text()
+        if not any(word in text for word in ("open(", "write_text", "write_bytes", "savez", "savetxt")):
+            continue
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute | ast.Name):
+                called = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
+                modes = [
+                    a.value for a in (*node.args, *(k.value for k in node.keywords)) if isinstance(a, ast.Constant)
+                ]
+                if called == "open" and any(
+                    isinstance(m, str) and m in ("w", "wb", "a", "ab", "x", "xb") for m in modes
+                ):
+                    found.append(f"{name}:{node.lineno} {called}")
+                if called in ("write_text", "write_bytes") and isinstance(node.func, ast.Attribute):
+                    found.append(f"{name}:{node.lineno} {called}")
+                if called in ("savez", "savez_compressed", "savetxt") and not given_a_file(node):
+                    found.append(f"{name}:{node.lineno} {called}")
+    assert [place for place in found if not place.startswith("cli/__init__.py")] == [], (
+        "cli opens /dev/null for a closed stdout"
+    )
+
+
+def given_a_file(call: ast.Call) -> bool:
+    return bool(call.args) and isinstance(call.args[0], ast.Name) and call.args[0].id in ("file", "out", "buffer")

@@ -1,0 +1,63 @@
+"""Every reader on spoiled inputs: an answer, or an error of ours, within five seconds and a gigabyte; `bench fuzz` has more."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("h5py")
+pytest.importorskip("pyarrow")
+pytest.importorskip("rosbags")
+
+from support.fuzz import MEGABYTES, PIECES, SECONDS, WAYS, Edit, readers, tried
+
+NAMES = (
+    "csv", "npz", "mat", "parquet", "hdf5", "json lines", "bag", "mcap", "mapping", "urdf", "robot yaml",
+    "poses", "paths", "trajectories", "scenarios", "cells", "bounds", "config", "result",
+)  # fmt: skip
+
+EDITS = st.lists(
+    st.builds(
+        Edit,
+        st.floats(0.0, 1.0),
+        st.integers(0, WAYS - 1),
+        st.integers(0, len(PIECES) - 1),
+        st.integers(1, 255),
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+def test_every_reader_is_fuzzed():
+    assert set(readers()) == set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_seeds_are_good(name, tmp_path):
+    for file in readers()[name].seeds:
+        assert not tried(readers()[name], tmp_path, file, []).refused
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(
+    max_examples=150,
+    deadline=None,
+    database=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(data=st.data())
+def test_spoiled_inputs_are_read_or_refused(name, data, tmp_path: Path):
+    reader = readers()[name]
+    file = data.draw(st.sampled_from(sorted(reader.seeds)))
+    edits = data.draw(EDITS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        done = tried(reader, tmp_path, file, edits)
+    assert done.seconds < SECONDS
+    assert done.megabytes < MEGABYTES
