@@ -116,6 +116,7 @@ def test_a_file_of_the_users_with_a_name_of_ours_stops_every_verb_before_any_wor
         "observe": ["missing", "missing.csv", "--free", "missing.csv"],
         "inspect": [place / "elbow.yaml"],
         "design": [place / "elbow.yaml"],
+        "benchmark": [place / "elbow.yaml"],
         "elastic": [place / "elbow.yaml", "missing.csv", "--joint", "joint1"],
         "recover": [place / "elbow.yaml", "missing.npz"],
     }.get(verb, [place / "elbow.yaml", "missing.csv"])

@@ -21,7 +21,13 @@ from armid.design.search import Budget, SearchState
 from armid.errors import InputError
 from armid.folders import unfinished_file
 from armid.motions.limits import InfeasibleError
+from armid.parameters.effects import TorqueSide
 from armid.robot.load import load_robot
+from armid.studies.kinematics import study as study_module
+from armid.studies.kinematics.calibrated import kinematic_step
+from armid.studies.kinematics.comparison import StudySettings
+from armid.studies.kinematics.misbuilt import misbuilt
+from armid.studies.kinematics.study import run_study
 from armid.unfinished import UnfinishedWork, question_digest
 
 ASKED: dict[str, Any] = {"starts": 3, "seconds": 0, "workers": 1, "harmonics": 3, "period": 4, "seed": 5}
@@ -228,3 +234,40 @@ def test_the_digest_sees_every_bit_of_the_question_and_no_more():
     assert question_digest(other) != question_digest(asked)
     with pytest.raises(TypeError, match="no definite text"):
         question_digest(object())
+
+
+def test_a_killed_study_ends_with_the_same_numbers(tmp_path: Path, every_piece, monkeypatch):
+    """Killed after the first recordings; the calibration, which is not kept, is done once for all three runs."""
+    arm, settings = load_robot("cylindrical"), StudySettings(motions=1, seconds=4.0, poses=6, torques=TorqueSide.LINK)
+    step = kinematic_step(
+        arm,
+        misbuilt(arm, None, np.random.default_rng([0, 11])),
+        count=6,
+        position_noise=settings.position_noise,
+        orientation_noise=settings.orientation_noise,
+        seed=0,
+    )
+    monkeypatch.setattr(study_module, "kinematic_step", lambda *_args, **_more: step)
+    moved: list[object] = []
+    carry_out = study_module.carry_out
+    monkeypatch.setattr(study_module, "carry_out", lambda *args: moved.append(args) or carry_out(*args))
+
+    def tell(text: str, _share: float) -> None:
+        if "identifying: optimised" in text:
+            raise Killed
+
+    expected = run_study(arm, settings)
+    with pytest.raises(Killed):
+        run_study(arm, settings, progress=tell, out=tmp_path)
+    kept = json.loads(kept_in(tmp_path, "Study").read_text())["pieces"]
+    assert [name for name in kept if name.startswith("recording")] == [f"recording 0 0 {k}" for k in range(3)]
+    moved.clear()
+    found = run_study(arm, settings, out=tmp_path)
+    assert len(moved) == 2  # the optimised and the held-out motion; the way-points are kept
+    assert "resumed" in codes(found)
+    for ours, theirs in zip(found.cases, expected.cases, strict=True):
+        np.testing.assert_array_equal(ours.estimates, theirs.estimates)
+        np.testing.assert_array_equal(ours.predicted, theirs.predicted)
+        np.testing.assert_array_equal(ours.residuals, theirs.residuals)
+    found.save(tmp_path)
+    assert not kept_in(tmp_path, "Study").exists()

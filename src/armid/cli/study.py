@@ -60,6 +60,7 @@ def study(
             torques=torques,
             cutoff_hz=cutoff_hz,
             seed=seed,
+            out=out,
             progress=tell,
         )
     files = found.save(out)

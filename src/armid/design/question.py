@@ -8,6 +8,7 @@ from armid.design.search import Budget, Search
 from armid.design.statement import DesignSettings
 from armid.identification.result import Result
 from armid.motions.trajectory_files import input_of
+from armid.outcome import InputFile
 from armid.robot.geometry import Mesh
 from armid.robot.robot import Robot
 from armid.scene.cell import Cell
@@ -34,11 +35,9 @@ def design_question(
         resume: an earlier search to go on from.
         after: a result whose knowledge the motion adds to.
     """
-    bodies = (robot.geometry, *(link.geometry for link in robot.links))
-    meshes = [g.shape.path for geometry in bodies for g in geometry if isinstance(g.shape, Mesh)]
     return {
         "robot": robot,
-        "meshes": [input_of(path, "mesh") for path in meshes],
+        "meshes": mesh_files(robot),
         "settings": settings,
         "cell": cell,
         "seconds": budget.seconds,
@@ -47,6 +46,13 @@ def design_question(
         "resume": None if resume is None else [(c.start, c.family, c.coefficients) for c in resume.pool],
         "after": None if after is None else _known_by(after),
     }
+
+
+def mesh_files(robot: Robot) -> list[tuple[InputFile, ...]]:
+    """The files with the shapes of an arm, each with its hash."""
+    bodies = (robot.geometry, *(link.geometry for link in robot.links))
+    meshes = [g.shape.path for geometry in bodies for g in geometry if isinstance(g.shape, Mesh)]
+    return [input_of(path, "mesh") for path in meshes]
 
 
 def _known_by(result: Result) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from armid.estimation.covariance import AutocorrelatedNoise
 from armid.estimation.estimate import Estimate
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.recording import rows_of, runs_of
-from armid.estimation.run import Run, information_of
+from armid.estimation.run import information_of
 from armid.estimation.torque_error import stacked_relative_error, torque_errors
 from armid.identifiability.base import BaseParameters, base_parameters
 from armid.identifiability.structure import structural_base
@@ -92,40 +92,71 @@ def described_base(nominal: Robot, effects: Effects) -> BaseParameters:
     return structural_base(*(rows_of(nominal, effects, loaded) for loaded in loads), what="the torque")
 
 
-def identify_case(
+@dataclass(frozen=True, eq=False)
+class RunEstimate:
+    """What one recording gave by itself.
+
+    Args:
+        standard: standard parameters, shape [p].
+        deviations: it states of the described arm's base parameters, correlated residuals accounted for, shape [r]; empty
+            where nobody asked.
+    """
+
+    standard: FloatArray
+    deviations: FloatArray
+
+
+def identify_run(
+    belief: Belief, base: BaseParameters, effects: Effects, samples: Samples, *, deviations: bool
+) -> RunEstimate:
+    """One recording identified by itself, weighted least squares ([Kolyubin2017] eq. 25).
+
+    Args:
+        belief: kinematics.
+        base: combinations of parameters to compare, of the described arm.
+        effects: what the model contains.
+        samples: the recording.
+        deviations: whether to state them.
+    """
+    fit = _estimate(belief, base, effects, samples)
+    if not deviations:
+        return RunEstimate(fit.standard, np.zeros(0))
+    honest = _with_honest_covariance(belief, effects, samples, fit)
+    M = base.projection @ honest.base.embedding
+    variances = np.einsum("ij,jk,ik->i", M, honest.covariance, M)
+    return RunEstimate(fit.standard, np.sqrt(np.maximum(variances, 0.0)))
+
+
+def compare_runs(
     belief: Belief,
     motion: tuple[str, str],
     base: BaseParameters,
     effects: Effects,
-    recordings: Sequence[Sequence[Samples]],
+    fits: Sequence[Sequence[RunEstimate]],
     held_out: Samples,
 ) -> Case:
-    """Every recording identified by itself, weighted least squares ([Kolyubin2017] eq. 25).
+    """Identifications of one kind of motion side by side, on the held-out motion.
 
     Args:
         belief: kinematics.
         motion: name and label of the kind of motion.
         base: combinations of parameters to compare, of the described arm.
         effects: what the model contains.
-        recordings: of several motions, each several times.
+        fits: of several motions, each several times; the first with its deviations.
         held_out: of another motion.
     """
     test = runs_of(held_out, belief.robot, effects)
-    fits = [[_estimate(belief, base, effects, samples) for samples in repeats] for repeats in recordings]
-    first = _with_honest_covariance(belief, effects, recordings[0][0], fits[0][0])
     flat = [fit.standard for repeats in fits for fit in repeats]
     errors = [torque_errors(test, standard) for standard in flat]
-    M = base.projection @ first.base.embedding
-    variances = np.einsum("ij,jk,ik->i", M, first.covariance, M)
     return Case(
         kinematics=belief.name,
         motion=motion[0],
         label=f"{belief.label} {motion[1]}",
         estimates=np.array([[base.projection @ fit.standard for fit in repeats] for repeats in fits]),
-        predicted=np.sqrt(np.maximum(variances, 0.0)),
+        predicted=fits[0][0].deviations,
         relative_error=np.array([stacked_relative_error(test, s) for s in flat]).reshape(len(fits), -1),
         rmse={name: float(np.mean([e[name].rmse for e in errors])) for name in errors[0]},
-        residuals=_residuals_of(test, first),
+        residuals=np.vstack([run.residuals(flat[0]) for run in test]),
     )
 
 
@@ -149,8 +180,3 @@ def _with_honest_covariance(belief: Belief, effects: Effects, samples: Samples, 
     """The estimate with the deviations it would state: residuals of sampled motion are correlated."""
     runs = runs_of(samples, belief.robot, effects)
     return AutocorrelatedNoise().apply(estimate, runs, information_of(runs))
-
-
-def _residuals_of(runs: Sequence[Run], estimate: Estimate) -> FloatArray:
-    """What the estimate leaves of the held-out torque, one run after the other."""
-    return np.vstack([run.residuals(estimate.standard) for run in runs])

@@ -24,6 +24,7 @@ from armid.parameters.effects import Effects
 from armid.robot.robot import Robot
 from armid.rows.nominal_torque import NominalTorque
 from armid.scene.scene import Scene, build_scene
+from armid.unfinished import UnfinishedWork
 
 WAYPOINTS, OPTIMISED = "random way-points", "optimised motion"
 
@@ -149,13 +150,20 @@ def waypoint_motion(room: Room, seconds: float, seed: Sequence[int]) -> StudyMot
 
 
 def optimised_motion(
-    room: Room, seconds: float, *, starts: int, harmonics: int, seed: int, watch: Watcher | None = None
+    room: Room,
+    seconds: float,
+    *,
+    starts: int,
+    harmonics: int,
+    seed: int,
+    watch: Watcher | None = None,
+    kept: UnfinishedWork | None = None,
+    name: str = "search",
 ) -> StudyMotion:
     """The best Fourier series of a search, [Kolyubin2017]'s OT; a number of starts, unlike a time, repeats exactly."""
     settings = DesignSettings(effects=DESIGN_EFFECTS, periods=(seconds,), harmonics=harmonics)
-    design = design_excitation(
-        room.robot, settings, budget=Budget(seconds=None, starts=starts, workers=1), seed=seed, watch=watch
-    )
+    budget = Budget(seconds=None, starts=starts, workers=1)
+    design = design_excitation(room.robot, settings, budget=budget, seed=seed, watch=watch, kept=kept, name=name)
     remark = f"{harmonics} harmonics, best of {design.search.polished}"
     return StudyMotion(OPTIMISED, design.trajectory, design.condition_number, remark)
 

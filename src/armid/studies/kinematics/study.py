@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
+from armid.design.question import mesh_files
+from armid.documents import restored
 from armid.estimation.recording import runs_of
 from armid.identifiability.base import BaseParameters
 from armid.kernels.evaluate import evaluate_rows
@@ -20,11 +24,20 @@ from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 from armid.simulation.plant import build_plant
+from armid.simulation.run import SimulatedRun
 from armid.simulation.truth import true_parameters
 from armid.simulation.variation import varied
 from armid.studies.kinematics.calibrated import kinematic_step
 from armid.studies.kinematics.comparison import ESSENTIAL, Study, StudySettings
-from armid.studies.kinematics.estimates import NOMINAL_LABEL, Belief, Case, described_base, identify_case
+from armid.studies.kinematics.estimates import (
+    NOMINAL_LABEL,
+    Belief,
+    Case,
+    RunEstimate,
+    compare_runs,
+    described_base,
+    identify_run,
+)
 from armid.studies.kinematics.misbuilt import PUBLISHED_ARM, misbuilt
 from armid.studies.kinematics.motions import (
     Room,
@@ -36,6 +49,7 @@ from armid.studies.kinematics.motions import (
 )
 from armid.studies.kinematics.recordings import SENSED_FRICTION, carry_out, payload_body, record_runs
 from armid.threads import one_blas_thread
+from armid.unfinished import UnfinishedWork
 from armid.words import choice
 
 _PUBLISHED_PAYLOAD = 3.28
@@ -64,6 +78,7 @@ def study(
     torques: str | TorqueSide = TorqueSide.BOTH,
     cutoff_hz: float = 10.0,
     seed: int = 0,
+    out: str | Path | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Study:
     """What calibrated kinematics and an optimised motion do to the dynamic parameters, on the embedded robot.
@@ -85,6 +100,8 @@ def study(
         torques: where torque is measured: link, motor or both (model 2 of the paper).
         cutoff_hz: low-pass on motion and torque.
         seed: of everything random.
+        out: folder the study will be saved to. Finished searches and recordings are kept there at once: killed and called
+            again with the same arguments, only what is missing is done. Saving the study ends the keeping.
         progress: told what is being done.
 
     Raises:
@@ -110,21 +127,34 @@ def study(
         if progress is not None:
             progress(f"{100 * share:.0f} %: {text}")
 
-    return run_study(arm, settings, progress=tell)
+    return run_study(arm, settings, progress=tell, out=out)
 
 
-def run_study(robot: Robot, settings: StudySettings, *, progress: Progress = lambda _text, _share: None) -> Study:
+def run_study(
+    robot: Robot,
+    settings: StudySettings,
+    *,
+    progress: Progress = lambda _text, _share: None,
+    out: str | Path | None = None,
+) -> Study:
     """The whole study; the same seed gives the same numbers.
 
     Args:
         robot: as described, with inertial parameters.
         settings: what is compared.
         progress: told what is being done, and how much of the work is behind.
+        out: folder in which finished searches and recordings are kept; none when None.
 
     Raises:
         ArmidError: a stage refuses to go on, with the reason.
     """
     seed = settings.seed
+    files = (
+        *input_of(settings.correction, "correction"),
+        *(file for path in settings.trajectories for file in input_of(path, "trajectory")),
+    )
+    question = {"robot": robot, "meshes": mesh_files(robot), "settings": settings, "files": files}
+    kept = UnfinishedWork(out, Study.__name__, question)
     real = misbuilt(robot, settings.correction, np.random.default_rng([seed, 11]))
     specimen = varied(real.robot, settings.variation, np.random.default_rng([seed, 12]))
     payloads = payloads_of(robot, settings)
@@ -146,15 +176,23 @@ def run_study(robot: Robot, settings: StudySettings, *, progress: Progress = lam
         seed=seed,
     )
     room = room_of(_with_payload(robot, payloads[-1]))
-    motions = _compared_motions(room, settings, progress)
-    recordings, held_out = _all_recordings(robot, specimen, room, motions, payloads, settings, progress)
+    motions = _compared_motions(room, settings, progress, kept)
     base = described_base(robot, effects)
     beliefs = (Belief(NOMINAL, NOMINAL_LABEL, robot), Belief(CALIBRATED, "ID", kinematics.calibration.robot))
+
+    def identify(samples: Samples, first: bool) -> list[RunEstimate]:
+        return [identify_run(belief, base, effects, samples, deviations=first) for belief in beliefs]
+
+    arm = _Moved(robot, specimen, payloads, settings)
+    fits = _all_estimates(arm, motions, identify, kept, progress)
+    progress("moving the simulated arm: held-out motion", 0.9)
+    trajectory = _held_out_motion(room, settings, kept)
+    held_out = record_runs(robot, arm.carry_out(trajectory), settings.cutoff, [seed, len(motions)])
     cases: list[Case] = []
-    for belief in beliefs:
-        for kind, label, samples in zip(motions, _MOTION_LABELS, recordings, strict=True):
-            progress(f"identifying: {belief.name}, {kind[0].name}", 0.7 + 0.075 * len(cases))
-            cases.append(identify_case(belief, (kind[0].name, label), base, effects, samples, held_out))
+    for which, belief in enumerate(beliefs):
+        for kind, label, found in zip(motions, _MOTION_LABELS, fits, strict=True):
+            own = [[run[which] for run in repeats] for repeats in found]
+            cases.append(compare_runs(belief, (kind[0].name, label), base, effects, own, held_out))
     truth = _true_values(specimen, payloads[-1], base, effects)
     test = runs_of(held_out, robot, effects)
     units = test[0].source.space.units  # type: ignore[attr-defined]
@@ -173,12 +211,11 @@ def run_study(robot: Robot, settings: StudySettings, *, progress: Progress = lam
         cases=(a, b, c, d),
         held_out=held_out,
         torque=np.vstack([run.y for run in test]),
-        notes=(*real.notes, *kinematics.calibration.notes),
+        notes=(*real.notes, *kinematics.calibration.notes, *kept.notes),
         provenance=Provenance(
             inputs=(
                 InputFile(robot.source.path, robot.source.sha256, "robot"),
-                *input_of(settings.correction, "correction"),
-                *(file for path in settings.trajectories for file in input_of(path, "trajectory")),
+                *files,
             ),
             settings=settings.as_dict(),
             seed=seed,
@@ -204,7 +241,7 @@ def _with_payload(robot: Robot, payload: FloatArray | None) -> Robot:
 
 
 def _compared_motions(
-    room: Room, settings: StudySettings, progress: Progress
+    room: Room, settings: StudySettings, progress: Progress, kept: UnfinishedWork
 ) -> tuple[tuple[StudyMotion, ...], tuple[StudyMotion, ...]]:
     """Through way-points and optimised, equally long."""
     best = [stored_motion(room, path) for path in settings.trajectories]
@@ -216,6 +253,8 @@ def _compared_motions(
             starts=settings.starts,
             harmonics=settings.harmonics,
             seed=settings.seed + _STRIDE * k,
+            kept=kept,
+            name=f"search {k + 1}",
         )
         best.append(found)
     progress("drawing random way-points", 0.35)
@@ -227,42 +266,78 @@ _STRIDE = 1000
 """Between seeds of the searches of one study, so that studies with neighbouring seeds share none."""
 
 
-def _all_recordings(
-    robot: Robot,
-    specimen: Robot,
-    room: Room,
+@dataclass(frozen=True, eq=False)
+class _Moved:
+    """The arm that is really there, and what is believed about it."""
+
+    robot: Robot
+    specimen: Robot
+    payloads: Sequence[FloatArray | None]
+    settings: StudySettings
+
+    def carry_out(self, trajectory: Trajectory) -> tuple[SimulatedRun, ...]:
+        return carry_out(self.robot, self.specimen, trajectory, self.payloads)
+
+
+Identify = Callable[[Samples, bool], list[RunEstimate]]
+"""A recording, and whether it is the first of its kind, to its estimate under every belief."""
+
+
+def _all_estimates(
+    arm: _Moved,
     motions: Sequence[Sequence[StudyMotion]],
-    payloads: Sequence[FloatArray | None],
-    settings: StudySettings,
+    identify: Identify,
+    kept: UnfinishedWork,
     progress: Progress,
-) -> tuple[list[list[list[Samples]]], Samples]:
-    """Repeated recordings of every motion of both kinds, and one of the held-out motion."""
-    out: list[list[list[Samples]]] = [[] for _ in motions]
-    total = sum(len(kind) for kind in motions) + 1
+) -> list[list[list[list[RunEstimate]]]]:
+    """Estimates by kind of motion, motion, recording and belief; what is kept is not done again."""
+    out: list[list[list[list[RunEstimate]]]] = [[] for _ in motions]
+    total = sum(len(kind) for kind in motions)
     for m, kind in enumerate(motions):
         for k, motion in enumerate(kind):
             done = sum(len(parts) for parts in out) / total
-            progress(f"moving the simulated arm: {motion.name} {k + 1} of {len(kind)}", 0.4 + 0.3 * done)
-            runs = carry_out(robot, specimen, motion.trajectory, payloads)
-            seeds = ([settings.seed, m, k, repetition] for repetition in range(settings.repetitions))
-            out[m].append([record_runs(robot, runs, settings.cutoff, seed) for seed in seeds])
-    progress("moving the simulated arm: held-out motion", 0.4 + 0.3 * (total - 1) / total)
-    trajectory = _held_out_motion(room, settings)
-    runs = carry_out(robot, specimen, trajectory, payloads)
-    return out, record_runs(robot, runs, settings.cutoff, [settings.seed, len(motions)])
+            progress(f"recording and identifying: {motion.name} {k + 1} of {len(kind)}", 0.4 + 0.5 * done)
+            out[m].append(_motion_estimates(arm, motion, (m, k), identify, kept))
+    return out
+
+
+def _motion_estimates(
+    arm: _Moved, motion: StudyMotion, place: tuple[int, int], identify: Identify, kept: UnfinishedWork
+) -> list[list[RunEstimate]]:
+    """Estimates from every recording of one motion, which moves only when one is missing."""
+    settings, out = arm.settings, []
+    runs: tuple[SimulatedRun, ...] = ()
+    for repetition in range(settings.repetitions):
+        name = f"recording {place[0]} {place[1]} {repetition}"
+        stored = kept.get(name)
+        if stored is not None:
+            out.append(restored(kept.path or name, stored, _estimates_of, "recordings of an interrupted study"))
+            continue
+        runs = runs or arm.carry_out(motion.trajectory)
+        samples = record_runs(arm.robot, runs, settings.cutoff, [settings.seed, *place, repetition])
+        found = identify(samples, place[1] == repetition == 0)
+        kept.put(name, {"estimates": [[one.standard.tolist(), one.deviations.tolist()] for one in found]})
+        out.append(found)
+    return out
+
+
+def _estimates_of(stored: dict[str, Any]) -> list[RunEstimate]:
+    return [RunEstimate(np.array(a, dtype=float), np.array(b, dtype=float)) for a, b in stored["estimates"]]
 
 
 _HELD_OUT_HARMONICS = 5
 
 
-def _held_out_motion(room: Room, settings: StudySettings) -> Trajectory:
+def _held_out_motion(room: Room, settings: StudySettings, kept: UnfinishedWork) -> Trajectory:
     """Another motion, of slower harmonics from a search of its own: none that is identified from.
 
     It never rests. At rest a joint sticks with any friction up to the Coulomb torque, which no model here predicts and
     which would hide what kinematics and excitation change.
     """
     seed = settings.seed + _STRIDE * (settings.motions + 1)
-    return optimised_motion(room, settings.seconds, starts=1, harmonics=_HELD_OUT_HARMONICS, seed=seed).trajectory
+    harmonics, name = _HELD_OUT_HARMONICS, "search of the held-out motion"
+    motion = optimised_motion(room, settings.seconds, starts=1, harmonics=harmonics, seed=seed, kept=kept, name=name)
+    return motion.trajectory
 
 
 def _true_values(specimen: Robot, payload: FloatArray | None, base: BaseParameters, effects: Effects) -> FloatArray:
