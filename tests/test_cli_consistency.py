@@ -226,7 +226,7 @@ def test_the_inequalities_of_the_file_hold_for_eq_3_53(place):
         ("inequalities: {slender: {link1: w}}", "expected x, y or z"),
         ("inequalities: {rato: 3}", "named 'rato'"),
         ("- 1", "not a mapping"),
-        ("{", "not a bounds file"),
+        ("{", "not valid YAML, line 1"),
     ],
 )
 def test_mistakes_in_a_bounds_file_are_named(place, text, message):
@@ -242,7 +242,7 @@ def test_mistakes_in_a_bounds_file_are_named(place, text, message):
         (("--consistency", "sdp"), "'sdp' is not one of 'lmi', 'log-cholesky', 'eq3.53'"),
         (("--regulariser", "ridge"), "'ridge' is not one of 'pull-back', 'entropic', 'euclidean'"),
         (("--prior-weight", "0"), "expected a positive number"),
-        (("--bounds", "nowhere.yaml"), "not a bounds file"),
+        (("--bounds", "nowhere.yaml"), "does not exist (expected a bounds file)"),
     ],
 )
 def test_words_that_do_not_exist_are_refused_with_those_that_do(place, args, message):

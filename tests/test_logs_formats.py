@@ -257,12 +257,18 @@ def test_permille_of_a_rated_torque(tmp_path):
     assert log.clock is Clock.STEP
 
 
-def test_large_numbers_pass_the_reader_and_wait_for_the_checks(tmp_path):
+def test_large_numbers_pass_the_reader_and_wait_for_the_checks_and_impossible_ones_are_cut(tmp_path):
     path = tmp_path / "log.csv"
     rows = lines()
-    rows[5] = ",".join(["0.04", "1e150", *rows[5].split(",")[2:]])
+    rows[5] = ",".join(["0.04", "1e29", *rows[5].split(",")[2:]])
     path.write_text("\n".join(rows))
-    assert unchecked_log(path)[Channel.POSITION].max() == 1e150
+    passed = unchecked_log(path)
+    assert passed[Channel.POSITION].max() == 1e29
+    rows[5] = rows[5].replace("1e29", "1e150")
+    path.write_text("\n".join(rows))
+    cut = unchecked_log(path)
+    assert len(cut) == len(passed) - 1
+    assert [note.code for note in cut.notes if "in line 6" in note.message] == ["garbage-rows"]
 
 
 def test_presets_can_be_named(tmp_path):

@@ -75,6 +75,8 @@ def parse_coefficients(text: str, where: Path) -> FourierTrajectory:
     Raises:
         InputError: a line that is none of the expected ones, a coefficient that is missing or there twice, no period.
     """
+    if not is_coefficient_table(text):  # any text, then, whose content is not for a message
+        raise InputError(where, "no table of coefficients", f"expected {_EXPECTED}, the settings first")
     content = _Content()
     for number, line in enumerate(text.splitlines(), start=1):
         cells = _cells(line)
