@@ -16,6 +16,8 @@ from armid.cli import application
 from armid.motions.fourier import FourierTrajectory
 from armid.motions.trajectory_files import save_trajectory
 from armid.robot.load import load_robot
+from armid.simulation.controller_data import read_controller, write_controller_data
+from armid.simulation.tracker import track_poses, write_poses
 from support.elbow_logs import ROBOT, write_elbow_log
 
 RUNNER = CliRunner()
@@ -39,6 +41,7 @@ def place(tmp_path_factory) -> Path:
     (folder / "elbow.yaml").write_text(ROBOT)
     arm = load_robot(folder / "elbow.yaml")
     write_elbow_log(folder / "log.csv", arm, 1, seconds=12.0)
+    write_elbow_log(folder / "long.csv", arm, 2, seconds=40.0)
     q = ",".join(["0.1"] * arm.n_joints)
     (folder / "postures.csv").write_text(",".join(arm.joint_names) + f"\n{q}\n" * 3)
     done = run(folder, "identify", "elbow.yaml", "log.csv", "--out", "result")
@@ -46,6 +49,10 @@ def place(tmp_path_factory) -> Path:
     rng = np.random.default_rng(1)
     motion = FourierTrajectory(arm.joint_names, 4.0, np.zeros(3), *(0.05 * rng.normal(size=(2, 3, 2))))
     save_trajectory(motion, folder / "motion" / "trajectory.json")
+    (folder / "path.csv").write_text(",".join(arm.joint_names) + "\n0,0,0\n0.2,0.1,0.1\n0.3,0.4,0.2\n")
+    q = 0.8 * rng.normal(size=(60, 3))
+    write_controller_data(read_controller(arm, q), folder / "controller" / "controller.npz")
+    write_poses(track_poses(arm, q), folder / "tracked" / "poses.csv")
     return folder
 
 
@@ -79,7 +86,36 @@ VERBS: dict[str, tuple[str, ...]] = {
         for kind in ("urdf", "mjcf", "json", "python", "c", "matlab")
     },
     "poses": ("poses", "elbow.yaml", "--for", "gravity", "--count", "8", "--no-transitions", "--starts", "1"),
+    "map": ("map", "elbow.yaml", "log.csv", "--no-input"),
+    "program": ("program", "elbow.yaml", MOTION, "--for", "ros2"),
+    "payload": ("payload", "result", "log.csv"),
+    "recover": ("recover", "elbow.yaml", "controller/controller.npz"),
+    "plan": ("plan", "result", "path.csv", "--force"),
+    "sequential": ("sequential", "elbow.yaml", "log.csv"),
+    "observe": ("observe", "result", "log.csv", "--free", "long.csv"),
+    "recover plan": ("recover", "lwr4-dh", "--plan", "5"),
+    "sweep plan": ("sweep", "elbow.yaml", "--plan", "postures.csv", "--axis", "waist", "--minutes", "1"),
 }
+
+COSTLY: dict[str, tuple[str, ...]] = {
+    "design": ("design", "elbow.yaml", "--starts", "1", "--period", "4", "--harmonics", "2"),
+    "benchmark": ("benchmark", "tx40", "--runs", "2", "--methods", "wls", "--noise", "low", "--seconds", "1"),
+    "calibrate": ("calibrate", "elbow.yaml", "tracked/poses.csv"),
+}
+"""Verbs that work for seconds before they write: tried once."""
+COMPILING = ("plan", "benchmark")
+"""Verbs with functions that numba compiles and stores itself: run once before the disk is full."""
+
+
+@pytest.mark.parametrize("name", COSTLY)
+def test_a_full_disk_ends_long_work_in_words(name, place, tmp_path, tmp_path_factory):
+    if name in COMPILING:
+        run(place, *COSTLY[name], "--out", str(tmp_path_factory.mktemp("first")))
+    with files_of_at_most(0):
+        done = run(place, *COSTLY[name], "--out", str(tmp_path / "new"))
+    assert done.exit_code == 1, done.output
+    assert "cannot be written" in done.stderr, done.stderr
+    assert not list(tmp_path.rglob("*")), list(tmp_path.rglob("*"))
 
 
 def content(folder: Path) -> dict[str, bytes]:
@@ -87,7 +123,9 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("name", VERBS)
-def test_a_full_disk_leaves_nothing_new_and_nothing_broken(name, place, tmp_path):
+def test_a_full_disk_leaves_nothing_new_and_nothing_broken(name, place, tmp_path, tmp_path_factory):
+    if name in COMPILING:
+        run(place, *VERBS[name], "--out", str(tmp_path_factory.mktemp("first")))
     if name in ("simulate parquet", "simulate mcap"):
         pytest.importorskip({"simulate parquet": "pyarrow", "simulate mcap": "rosbags"}[name])
     for size in (0, 300):

@@ -64,6 +64,7 @@ class UnfinishedWork:
             write_json(self.path, {"schema": _SCHEMA, "question": self._digest, "pieces": self._pieces}, indent=None)
         except InputError as error:
             self._note("not-kept", Severity.WARNING, f"finished pieces cannot be kept ({error}); killed, all is lost")
+            self._remove_folders()
             self.path = None
         self._writing += time.monotonic() - began
 
@@ -72,8 +73,13 @@ class UnfinishedWork:
         if self.path is not None:
             with suppress(OSError):
                 self.path.unlink(missing_ok=True)
-                for empty in self._made:
-                    empty.rmdir()
+                self._remove_folders()
+
+    def _remove_folders(self) -> None:
+        """Takes away the folders that were made for the file, unless something else lies there by now."""
+        with suppress(OSError):
+            for empty in self._made:
+                empty.rmdir()
 
     def _read(self, path: Path) -> None:
         if not os.path.lexists(path):
