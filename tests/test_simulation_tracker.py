@@ -103,7 +103,7 @@ def test_bad_posture_files(robot, tmp_path, text, message):
     path.write_text(text)
     with pytest.raises(InputError, match=message):
         load_postures(path, robot)
-    with pytest.raises(InputError, match="does not exist .expected postures"):
+    with pytest.raises(InputError, match=r"does not exist \(expected postures"):
         load_postures(tmp_path / "none.csv", robot)
     with pytest.raises(ShapeError, match="T_tip_target"):
         Tracker(T_tip_target=np.eye(3))
