@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -206,3 +207,17 @@ def test_robust_weights_settle_or_say_what_to_do() -> None:
     hurried = RobustLeastSquares(Tukey(), iterations=1).fit([run], base).estimate
     (note,) = [note for note in hurried.notes if note.code == "not-converged"]
     assert "--method wls" in note.message
+
+
+def test_a_joint_that_stands_still_stays_one_channel() -> None:
+    run, _ = planted_run(ARM, 0, near=1.0)
+    jitter = tuple(np.arange(len(run)) + 0.5 if c == 0 else times for c, times in enumerate(run.reversals))
+    still = replace(run, reversals=jitter)
+    information = classed_information([still])
+    names = [channel.name for channel in information.channels]
+    assert names[0] == run.channels[0]
+    assert not set(class_names(run.channels[0])[1:]) & set(names)
+    assert set(class_names(run.channels[1])[1:]) <= set(names)
+    assert information.channels[0].count == len(run)
+    sigma = {name: float(k + 1) for k, name in enumerate(names)}
+    assert np.all(noise_along(still, sigma)[:, 0] == 1.0)

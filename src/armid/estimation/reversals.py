@@ -78,8 +78,22 @@ def row_classes(run: Run) -> npt.NDArray[np.intp] | None:
 
 
 def classed_information(runs: Sequence[Run]) -> Information:
-    """Information with a channel for every class of every measured channel; that of the runs where there are no classes."""
-    return total(_classed(run) for run in runs)
+    """Information with a channel for every class of every measured channel; that of the runs where there are no classes.
+
+    A joint that stands still turns around all the time, by its noise: all its rows are near reversals, and they stay one channel.
+    """
+    return _with_whole_channels(total(_classed(run) for run in runs))
+
+
+def _with_whole_channels(information: Information) -> Information:
+    """Classes of channels that have no rows far from reversals, as the channel they were measured on."""
+    far = {c.name for c in information.channels if not c.measured}
+    parts: dict[str, ChannelInformation] = {}
+    for channel in information.channels:
+        if channel.measured and channel.measured not in far:
+            channel = replace(channel, name=channel.measured, measured="")
+        parts[channel.name] = merged(parts[channel.name], channel) if channel.name in parts else channel
+    return replace(information, channels=tuple(parts.values()))
 
 
 def _classed(run: Run) -> Information:

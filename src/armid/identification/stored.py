@@ -48,6 +48,9 @@ _ARRAYS_NAME = "result.npz"
 _TRACES_NAME = "torque.npz"
 _SENSORS_NAME = "sensors.yaml"
 _SEAL = "seal"
+_RUN_ONLY = ("seconds", "peak_memory_mb", "folder")
+"""What differs between two runs of the same command: how long, how much memory, and where. The seal does not cover it, so that
+the same question gives the same seal."""
 _WHAT = "a result folder, the --out of armid identify"
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -106,16 +109,25 @@ def seal(text: Mapping[str, Any], data: Mapping[str, npt.ArrayLike]) -> str:
     """SHA-256 over the values of the summary and the bytes of the arrays: neither can be exchanged without the other.
 
     Args:
-        text: the summary, as written or as read; a seal in it does not count.
+        text: the summary, as written or as read; a seal in it does not count, nor do time, memory and place of the run.
         data: the arrays.
     """
-    values = json.loads(json_text({key: value for key, value in text.items() if key != _SEAL}))
+    values = _sealed(json.loads(json_text({key: value for key, value in text.items() if key != _SEAL})))
     digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode())
     for name in sorted(data):
         array = np.ascontiguousarray(data[name])
         digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
         digest.update(array.tobytes())
     return digest.hexdigest()
+
+
+def _sealed(value: Any) -> Any:
+    """The record without what belongs to the run alone, at every depth."""
+    if isinstance(value, dict):
+        return {key: _sealed(item) for key, item in value.items() if key not in _RUN_ONLY}
+    if isinstance(value, list):
+        return [_sealed(item) for item in value]
+    return value
 
 
 def _seal_checks(text: Mapping[str, Any], data: Mapping[str, npt.ArrayLike]) -> tuple[Check, ...]:
