@@ -10,11 +10,12 @@ import pytest
 import armid
 from armid.arrays import FloatArray
 from armid.errors import InputError, UnknownNameError
-from armid.estimation.imperfections import BlockFactors, Effect, correlation_length
+from armid.estimation.imperfections import BlockFactors, Effect, correlation_length, widening
 from armid.estimation.recording import runs_of
 from armid.estimation.run import Run
 from armid.identification.faults import Answer
 from armid.identification.imperfections import ImperfectionTolerances, tolerances_of
+from armid.identification.metrics import nominal_standard
 from armid.identification.pipeline import run_identification
 from armid.identification.result import Result
 from armid.identification.sensor_file import read_sensors, write_sensors
@@ -214,6 +215,50 @@ def test_intervals_are_wider_with_what_could_be_wrong() -> None:
     relative = healed.estimate.standard_deviations / np.abs(healed.estimate.values)
     assert np.median(relative) < np.median(plain.estimate.standard_deviations / np.abs(plain.estimate.values)) * 10
     assert np.all(np.linalg.eigvalsh(healed.estimate.covariance) > 0.0)
+
+
+def test_intervals_hold_linear_friction_that_keeps_its_share_of_a_shape() -> None:
+    rng = np.random.default_rng(7)
+    v = rng.uniform(-1.0, 1.0, size=400)
+    A, shape = np.column_stack([v, np.sign(v), np.ones_like(v)]), np.sign(v) * np.exp(-np.abs(v) / 0.3)
+    L = np.linalg.lstsq(A, shape, rcond=None)[0][:, np.newaxis]
+    b, tolerance, effect = np.array([2.0, 1.0, 0.3]), 0.5, Effect("stribeck", np.array([0]))
+    old, new = [], []
+    for _ in range(400):
+        y = A @ b + shape * rng.normal(0.0, tolerance) + rng.normal(size=len(v)) * 0.3
+        rows = np.column_stack([A, shape - A @ L[:, 0], y]) / 0.3
+        fit = BlockFactors(3, [triangular(rows)], np.array([tolerance])).fit([(effect, 1.0)])
+        error = np.linalg.lstsq(A, y - (shape - A @ L[:, 0]) * fit.values[0], rcond=None)[0] - b
+        noise, shift = 0.3**2 * np.linalg.inv(A.T @ A), -fit.base_shift
+        for scores, linear in ((old, 0.0 * L), (new, L)):
+            covariance = noise + widening(shift, linear, fit.covariance, fit.values)
+            scores.append(error / np.sqrt(np.diag(covariance)))
+    assert np.all(np.mean(np.abs(old) < 1.96, axis=0)[:2] < 0.6)
+    assert np.all(np.mean(np.abs(new) < 1.96, axis=0) > 0.92)
+
+
+def humped(clean: Log, height: float) -> Log:
+    """The recording with friction of every joint that humps near standstill, by this many newton metres."""
+    v = np.gradient(np.array(clean.channels[Channel.POSITION]), clean.time, axis=0)
+    hump = height * np.tanh(v / 0.01) * np.exp(-np.abs(v) / (0.1 * np.abs(v).max(axis=0)))
+    return replace(clean, channels={**clean.channels, Channel.LINK_TORQUE: clean.channels[Channel.LINK_TORQUE] + hump})
+
+
+@pytest.mark.parametrize("height", [-0.8, 0.8])
+def test_planted_friction_is_within_its_interval_whatever_its_shape(height: float) -> None:
+    robot, truth = specimen()
+    logs = [humped(log(robot, truth, seed=seed), height) for seed in (3, 5)]
+    result = run_identification(robot, logs[:1], logs[1:], Identification(effects=EFFECTS, sensitivity=False))
+    estimate = result.estimate
+    error = estimate.values - estimate.base.values(nominal_standard(truth, estimate.base.parameters))
+    friction = [k for k, name in enumerate(estimate.names) if name.endswith((".viscous", ".coulomb"))]
+    assert result.imperfections is not None
+    assert Family.STRIBECK in {use.family for use in result.imperfections.families}
+    assert len(friction) == 6
+    # Linear friction did keep a share: more than noise lets it be off.
+    assert np.abs(error[[k for k in friction if estimate.names[k].endswith(".coulomb")]]).min() > 0.04
+    assert np.abs(error[friction] / estimate.standard_deviations[friction]).max() < 2.6
+    assert np.mean(np.abs(error[friction] / estimate.standard_deviations[friction]) < 1.96) > 0.8
 
 
 def test_a_stored_result_frees_other_recordings_from_them(tmp_path) -> None:

@@ -161,10 +161,27 @@ class EffectFit:
     base_shift: FloatArray
     marginal: FloatArray
 
-    @property
-    def widening(self) -> FloatArray:
-        """What not knowing them adds to the covariance of the base parameters, shape [r, r]."""
-        return self.base_shift @ self.covariance @ self.base_shift.T
+
+def widening(shift: FloatArray, linear: FloatArray, covariance: FloatArray, sizes: FloatArray) -> FloatArray:
+    """What imperfections add to the covariance of the base parameters, shape [r, r].
+
+    A shape of friction enters without the linear friction in it, so that with true sizes s the rows are A (b + L s) + Z s. The
+    estimate beside estimated sizes s' is b' = g - G s', and its error
+
+        b' - b = (G + L) (s - s') + L s'
+
+    The first part is chance. The second is not: linear friction keeps its share of the shape, because without the shape it
+    predicts best so. Its square is counted as variance, shape by shape: shapes stand in for one another, and what two of opposite
+    sign seem to cancel the truth need not.
+
+    Args:
+        shift: G, shape [r, m].
+        linear: L, shape [r, m].
+        covariance: of the sizes, shape [m, m].
+        sizes: s', shape [m].
+    """
+    chance, kept = shift + linear, linear * sizes
+    return np.asarray(chance @ covariance @ chance.T + kept @ kept.T)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from armid.consistency.possible import PossibleBodies
 from armid.consistency.prior import nominal_prior, scaled_to_data
 from armid.errors import InputError
 from armid.estimation.estimate import Estimate
-from armid.estimation.imperfections import FOLDS, RESOLVED, BlockFactors, Effect, median_correlation
+from armid.estimation.imperfections import FOLDS, RESOLVED, BlockFactors, Effect, median_correlation, widening
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.recording import torque_source
 from armid.estimation.run import Run, information_of
@@ -29,6 +29,7 @@ from armid.identifiability.base import BaseParameters
 from armid.identification.sensors import FamilyUse, Imperfections, Sized, corrected_runs, motion_of
 from armid.information.information import ChannelInformation, Information, triangular
 from armid.kernels.evaluate import evaluate_rows
+from armid.parameters.space import OwnerKind, Parameter
 from armid.robot.robot import Robot
 from armid.rows.imperfections import KINDS, ColumnReference, Columns, Family, Imperfection, imperfections
 from armid.words import choice
@@ -116,7 +117,7 @@ class Weighed:
         found: the record.
         marginal: Information over the standard parameters, imperfections integrated out, rows in units of their noise and
             counted by independent samples.
-        widening: what not knowing them exactly adds to the covariance of the base parameters, shape [r, r].
+        widening: what they add to the covariance of the base parameters, shape [r, r].
     """
 
     found: Imperfections
@@ -453,4 +454,20 @@ class _Search:
         sizes = tuple(
             replace(sized, standard_deviation=float(d)) for sized, d in zip(record.sizes, deviations, strict=True)
         )
-        return Weighed(found=replace(record, sizes=sizes), marginal=marginal, widening=shift @ covariance @ shift.T)
+        values = np.array([sized.value for sized in sizes])
+        return Weighed(
+            found=replace(record, sizes=sizes),
+            marginal=marginal,
+            widening=widening(shift, self._taken_away(), covariance, values),
+        )
+
+    def _taken_away(self) -> FloatArray:
+        """Base parameters per unit of size that every shape of friction was freed from, shape [r, m]."""
+        place = {name: k for k, name in enumerate(self.base.parameters)}
+        words = torque_source(self.train).effects.friction
+        standard = np.zeros((len(self.items), len(place)))
+        for k, item in enumerate(self.items):
+            if item.joint is not None and item.linear:
+                names = [Parameter(OwnerKind.JOINT, item.joint, word, "").name for word in words]
+                standard[k, [place[name] for name in names]] = item.linear
+        return self.base.values(standard).T
