@@ -7,8 +7,10 @@ from math import pi
 
 import pytest
 
+from armid.estimation.recording import FilteredTorqueRows
 from armid.identifiability.regrouping import regroup
-from armid.identifiability.structure import structural_base
+from armid.identifiability.structure import meant_source, structural_base
+from armid.kernels.evaluate import Restricted
 from armid.robot.exact_angles import is_rounded, meant_angle, meant_robot
 from armid.robot.load import load_robot
 from armid.rows.torque import TorqueRows
@@ -60,6 +62,19 @@ def test_rank_does_not_rest_on_roundings(name, digits):
     assert any(is_rounded(e.value) for joint in written.joints for e in joint.transforms)
     assert structural_base(TorqueRows(written)).names == structural_base(TorqueRows(arm)).names
     assert regroup(TorqueRows(written)).terms == regroup(TorqueRows(arm)).terms
+
+
+def test_rank_does_not_rest_on_roundings_behind_other_rows():
+    arm = load_robot("iiwa14")
+    written = rounded(arm, 4)
+    for source in (FilteredTorqueRows(TorqueRows(written)), Restricted(TorqueRows(written), tuple(range(70)))):
+        meant = meant_source(source)
+        assert isinstance(meant, type(source))
+        assert meant is not source
+        assert meant_source(meant) is meant
+    assert structural_base(FilteredTorqueRows(TorqueRows(written))).names == structural_base(TorqueRows(arm)).names
+    plain = FilteredTorqueRows(TorqueRows(arm))
+    assert meant_source(plain) is plain
 
 
 def test_an_arm_without_roundings_is_the_same_object():

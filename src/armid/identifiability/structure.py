@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -66,12 +66,20 @@ def structural_base(
 
 
 def meant_source(source: Source) -> Source:
-    """The source with rounded right angles of its arm made exact: rank that exists only through rounding is none."""
-    robot: object = getattr(source, "robot", None)
-    meant = meant_robot(robot) if isinstance(robot, Robot) else robot
-    if meant is robot:
+    """The source with rounded right angles of its arm made exact: rank that exists only through rounding is none.
+
+    A source may stand for another one (rows restricted to some columns, or as a low-pass left them): then that one changes.
+    """
+    changes: dict[str, Any] = {}
+    for name in (field.name for field in fields(cast(Any, source))):
+        part = getattr(source, name)
+        if isinstance(part, Robot):
+            changes[name] = meant_robot(part)
+        elif is_dataclass(part) and hasattr(part, "rows") and hasattr(part, "columns"):
+            changes[name] = meant_source(cast(Any, part))
+    if all(value is getattr(source, name) for name, value in changes.items()):
         return source
-    changed: Source = replace(cast(Any, source), robot=meant)
+    changed: Source = replace(cast(Any, source), **changes)
     return changed
 
 
