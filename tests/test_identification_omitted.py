@@ -9,10 +9,11 @@ from armid.arrays import FloatArray
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.run import Run, information_of
 from armid.identifiability.structure import structural_base
-from armid.identification.omitted import missing_rotors
+from armid.identification.omitted import missing_rotors, unfelt_rotors
 from armid.kernels.dynamics import inverse_dynamics
+from armid.logs.log import Channel
 from armid.notes import Note
-from armid.parameters.effects import Effects
+from armid.parameters.effects import Effects, TorqueSide
 from armid.robot.load import load_robot
 from armid.rows.torque import TorqueRows
 
@@ -55,3 +56,12 @@ def test_nothing_is_said_without_reason(rotors: float, effects: Effects) -> None
 
 def test_negative_ones_mend_something_else() -> None:
     assert notes(np.full(7, -0.1), Effects(viscous=True)) == ()
+
+
+def test_rotors_asked_of_joint_torque_sensors_are_said_to_be_unfelt() -> None:
+    asked, both = Effects(rotor_inertia=True), (Channel.LINK_TORQUE, Channel.MOTOR_TORQUE)
+    (note,) = unfelt_rotors(asked, both)
+    assert "--torques motor" in note.message
+    assert unfelt_rotors(Effects(), both) == ()
+    assert unfelt_rotors(Effects(torques=TorqueSide.MOTOR), both) == ()
+    assert unfelt_rotors(asked, (Channel.LINK_TORQUE,)) == (), "the only torque there is may be the motors'"

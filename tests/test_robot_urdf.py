@@ -1,5 +1,6 @@
 """Reading URDF: choices, merging, and each mistake by name."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +14,7 @@ from armid.notes import Severity
 from armid.robot import Box, Cylinder, JointKind, Mesh, Move, Sphere, load_robot
 from armid.robot.urdf.arm import parse_urdf
 from armid.robot.urdf.xml_tree import decoded
-from support.robot_files import URDF, with_gripper
+from support.robot_files import GRIPPER, URDF, with_gripper
 
 
 def test_the_arm_and_its_fields():
@@ -96,6 +97,28 @@ def test_a_gripper_is_lumped_and_said_so():
     bare = parse_urdf(URDF)
     assert robot.links[1].inertial[0] == pytest.approx(bare.links[1].inertial[0] + 0.2)
     compare_with_pinocchio(with_gripper(), robot, np.random.default_rng(2), place=1e-11, torque=1e-10)
+
+
+def test_fingers_that_move_by_themselves_are_left_out_and_said_so():
+    independent = re.sub(r"<mimic [^>]*/>", "", with_gripper())
+    assert independent != with_gripper()
+    robot = parse_urdf(independent)
+    assert robot.joint_names == ("turn", "slide")
+    assert robot.tip.name == "tool0"
+    (note,) = [note for note in robot.notes if note.code == "gripper-joint"]
+    assert "'finger1', 'finger2'" in note.message
+    assert "--tip" in note.message
+
+
+def test_the_joint_that_carries_a_gripper_is_the_arms():
+    text = URDF.replace('"slide"', '"wrist_roll"').replace('"fore"', '"gripper_body"')
+    one_jaw = GRIPPER[: GRIPPER.index('  <joint name="finger2"')].replace('"finger1"', '"clamp"').replace('"left"', '"jaw"')
+    robot = parse_urdf(text.replace("</robot>\n", one_jaw + "</robot>\n"))
+    (note,) = [note for note in robot.notes if note.code == "gripper-joint"]
+    assert "'clamp'" in note.message
+    assert "wrist_roll" not in note.message
+    assert note.message.endswith("--tip tool0")
+    assert not [note for note in parse_urdf(text).notes if note.code == "gripper-joint"]
 
 
 def test_a_finger_can_be_the_tip_but_not_a_mimic():

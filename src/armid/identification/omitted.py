@@ -1,8 +1,8 @@
-"""What the chosen parameters leave out although the training torque shows it."""
+"""What the chosen parameters leave out although the training torque shows it, and what they ask although it cannot."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -13,8 +13,10 @@ from armid.estimation.run import Run
 from armid.estimation.runs import lengths_of
 from armid.information.solve import smallest_solution
 from armid.kernels.evaluate import evaluate_rows
+from armid.logs.log import Channel
+from armid.logs.samples import MOTOR_SIDE
 from armid.notes import Note, Severity
-from armid.parameters.effects import TorqueSide
+from armid.parameters.effects import Effects, TorqueSide
 
 _LOOKED_AT = 3000
 """Samples: spread over the motion they show a missing column as well as all of them, at no cost."""
@@ -47,6 +49,23 @@ def missing_rotors(runs: Sequence[Run], estimate: Estimate) -> tuple[Note, ...]:
         return ()
     text = f"rotor inertias would take {1.0 - left:.0%} off the training error: try --rotor-inertia"
     return (Note("rotor-inertia-missing", Severity.WARNING, text),)
+
+
+def unfelt_rotors(effects: Effects, recorded: Collection[Channel]) -> tuple[Note, ...]:
+    """Says when rotor inertias are asked of joint torque sensors, which stand behind the gears and do not feel them.
+
+    Args:
+        effects: what is estimated.
+        recorded: torque channels of the log. Without one of the motors, nobody knows where its torque is measured.
+    """
+    asked = effects.rotor_inertia and effects.torques is TorqueSide.LINK
+    if not (asked and Channel.LINK_TORQUE in recorded and any(channel in recorded for channel in MOTOR_SIDE)):
+        return ()
+    text = (
+        "joint torque sensors do not feel the rotors, whose inertia comes out near zero from them; "
+        "the log has motor torque too: --torques motor"
+    )
+    return (Note("rotor-inertia-unfelt", Severity.WARNING, text),)
 
 
 def _weighted_rows(run: Run, estimate: Estimate, stride: int) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -46,7 +46,7 @@ from armid.identification.metrics import (
     predicted,
 )
 from armid.identification.mistakes import mistakes
-from armid.identification.omitted import missing_rotors
+from armid.identification.omitted import missing_rotors, unfelt_rotors
 from armid.identification.plausibility import plausibility_checks
 from armid.identification.prepare import Data, drive_gains, in_torque_units, prepared
 from armid.identification.provenance import check_apart, check_new, log_record, provenance
@@ -377,7 +377,15 @@ def judged(
         gains=_gains_of(gains, row_inflation(fit.information, fit.estimate)),
         conditioning=data.record(),
         notes=tuple(
-            dict.fromkeys((*data.notes, *tested_notes(data), *fit.notes, *missing_rotors(data.train, fit.estimate)))
+            dict.fromkeys(
+                (
+                    *data.notes,
+                    *tested_notes(data),
+                    *fit.notes,
+                    *missing_rotors(data.train, fit.estimate),
+                    *unfelt_rotors(settings.effects, data.choice[0].torques),
+                )
+            )
         ),
         traces=traces.arrays,
         imperfections=data.imperfections,

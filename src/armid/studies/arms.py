@@ -34,6 +34,8 @@ JOINTS = range(4, 9)
 _STATES = 2000
 _VARIATION = 0.15
 """Of the specimen against its description."""
+_TORQUE_SHARE = 0.6
+"""Of the torque limits that a random motion may ask of the described links; friction, rotors and variation come on top."""
 _FACTOR = 2.0
 """Masses farther from the truth than this must be marked undetermined."""
 
@@ -132,7 +134,10 @@ def package_arms() -> Iterator[ArmFile]:
 
 
 def random_motion(robot: Robot, seed: int, *, seconds: float = 20.0, rate: float = 200.0) -> SampledTrajectory:
-    """A random Fourier motion within position and velocity limits, for arms that have no design yet."""
+    """A random Fourier motion within position, velocity and torque limits, for arms that have no design yet.
+
+    It is drawn in around the pose that is easiest to hold until the drives can do it.
+    """
     rng = np.random.default_rng(seed)
     t, w = np.arange(int(seconds * rate)) / rate, 2.0 * np.pi / 10.0 * np.arange(1, 6)
     a, b = rng.normal(size=(2, robot.n_joints, 5)) / np.sqrt(np.arange(1, 6))
@@ -142,7 +147,26 @@ def random_motion(robot: Robot, seed: int, *, seconds: float = 20.0, rate: float
     low, high = np.maximum(robot.limit("lower"), -2.5), np.minimum(robot.limit("upper"), 2.5)
     fastest = 0.8 * np.minimum(robot.limit("velocity"), np.where(slides, 0.4, 1.5))
     size = np.minimum(0.42 * (high - low) / np.abs(q).max(axis=0), fastest / np.abs(qd).max(axis=0))
-    return SampledTrajectory(robot.joint_names, t, (low + high) / 2.0 + size * q, size * qd, size * qdd)
+    middle = (low + high) / 2.0
+    centre = _easiest_to_hold(robot, low, high, rng)
+    for share in (1.0, 0.8, 0.6, 0.4, 0.2, 0.1):
+        place = share * middle + (1.0 - share) * centre
+        states = place + share * size * q, share * size * qd, share * size * qdd
+        if _torque_use(robot, *(state[:: len(t) // 200 or 1] for state in states)).max() < _TORQUE_SHARE:
+            break
+    return SampledTrajectory(robot.joint_names, t, *states)
+
+
+def _easiest_to_hold(robot: Robot, low: FloatArray, high: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Of some random poses, well inside the ranges, the one that takes least of the torque limits."""
+    poses = rng.uniform(0.7 * low + 0.3 * high, 0.3 * low + 0.7 * high, size=(200, robot.n_joints))
+    still = np.zeros_like(poses)
+    return np.asarray(poses[np.argmin(_torque_use(robot, poses, still, still).max(axis=1))])
+
+
+def _torque_use(robot: Robot, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
+    """Torque of the described links over the limits, shape [n_samples, n_joints]."""
+    return np.abs(inverse_dynamics(robot, q, qd, qdd)) / robot.limit("torque")
 
 
 def arm_story(
@@ -172,7 +196,7 @@ def arm_story(
     if design:
         try:
             for k in range(2):
-                found = design_motion(robot, rotor_inertia=True, seconds=design_seconds, seed=seed + k)
+                found = design_motion(robot, torques="motor", seconds=design_seconds, seed=seed + k)
                 assert isinstance(found, Design)
                 motions.append(found.trajectory)
                 if not k:
@@ -200,7 +224,8 @@ def _identified(
         for motion in motions
     ]
     truth = ran[0].experiments[0].run.robot
-    result = identify(robot, ran[0].log, validate=ran[1].log, rotor_inertia=True, sensitivity=False, seed=seed)
+    # Most arms have no joint torque sensors, and only the motors feel their rotors.
+    result = identify(robot, ran[0].log, validate=ran[1].log, torques="motor", sensitivity=False, seed=seed)
     record = replace(record, verdict=str(result.verdict), why="; ".join((*filter(None, [record.why]), *result.reasons)))
     record = _against_truth(record, result, truth)
     return _exported(record, result, truth) if result.verdict == "trusted" else record

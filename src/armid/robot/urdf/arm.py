@@ -38,6 +38,9 @@ _GRIPPER_WORDS = (
 )
 """What joints and links of grippers and hands are called."""
 
+_ARM_WORDS = ("shoulder", "elbow", "forearm", "wrist", "_roll", "_pitch", "_yaw")
+"""What joints of arms are called: such a one carries a gripper and is none of its own."""
+
 _AXIS_SNAP = 1e-12
 """A joint axis this close to a coordinate axis is that axis: round-off of normalising it."""
 
@@ -115,9 +118,17 @@ def _default_tip(urdf: Urdf, base: str, where: str, notes: list[Note]) -> str:
             f"no moving joint from base {base!r} on" + _passed_over(urdf, gripper),
             "an arm needs at least one revolute or prismatic joint",
         )
+    before = _before_grippers(urdf, base, ends)
+    if len(ends) > 1 and len(before) == len(ends) and len(set(before)) == 1 and before[0] != base:
+        # Fingers of one hand, each a joint of its own: the arm is what carries them.
+        names = ", ".join(repr(joint.name) for end in ends for joint in _finger_joints(urdf, base, end))
+        tip = _preferred(_fixed_leaves(urdf, before[0]))
+        message = f"left out, by name a gripper's: {names}; the arm ends at {tip!r} (--tip names another end)"
+        notes.append(Note("gripper-joint", Severity.WARNING, message, tip))
+        return tip
     tips = [_preferred(_fixed_leaves(urdf, end)) for end in ends]
     if len(tips) > 1:
-        proposed = list(dict.fromkeys((*_before_grippers(urdf, base, ends), *tips)))
+        proposed = list(dict.fromkeys((*before, *tips)))
         listed = ", ".join(proposed[:12]) + (", ..." if len(proposed) > 12 else "")
         raise RobotError(
             where, f"{len(tips)} chains of {best} moving joints", f"name the tip of the arm (--tip), one of: {listed}"
@@ -144,12 +155,28 @@ def _finger_joints(urdf: Urdf, base: str, end: str) -> list[UrdfJoint]:
     link = end
     while link != base and (joint := urdf.joint_to(link)) is not None:
         if joint.moves:
-            named = f"{joint.name} {joint.child}".lower()
-            if not any(word in named for word in _GRIPPER_WORDS):
+            if not _is_finger(joint, last=not fingers):
                 break
             fingers.append(joint)
         link = joint.parent
     return fingers[::-1]
+
+
+def _is_finger(joint: UrdfJoint, *, last: bool) -> bool:
+    """Whether a joint moves part of a gripper, and not the gripper as a whole: that is what the arm's last joint does.
+
+    Args:
+        joint: a moving one.
+        last: of the chain; where fingers follow, a joint that moves a link of the gripper carries all of it.
+    """
+    if _says_gripper(joint.name):
+        return True
+    of_the_arm = any(word in joint.name.lower() for word in _ARM_WORDS)
+    return _says_gripper(joint.child) and not of_the_arm and (last or _says_gripper(joint.parent))
+
+
+def _says_gripper(name: str) -> bool:
+    return any(word in name.lower() for word in _GRIPPER_WORDS)
 
 
 def _before_grippers(urdf: Urdf, base: str, ends: list[str]) -> list[str]:
