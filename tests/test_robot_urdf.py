@@ -112,7 +112,9 @@ def test_fingers_that_move_by_themselves_are_left_out_and_said_so():
 
 def test_the_joint_that_carries_a_gripper_is_the_arms():
     text = URDF.replace('"slide"', '"wrist_roll"').replace('"fore"', '"gripper_body"')
-    one_jaw = GRIPPER[: GRIPPER.index('  <joint name="finger2"')].replace('"finger1"', '"clamp"').replace('"left"', '"jaw"')
+    one_jaw = (
+        GRIPPER[: GRIPPER.index('  <joint name="finger2"')].replace('"finger1"', '"clamp"').replace('"left"', '"jaw"')
+    )
     robot = parse_urdf(text.replace("</robot>\n", one_jaw + "</robot>\n"))
     (note,) = [note for note in robot.notes if note.code == "gripper-joint"]
     assert "'clamp'" in note.message
