@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from armid.calibration.calibrate import calibrate
+from armid.calibration.hold_out import folds_of, row_blocks
 from armid.calibration.setups import frame_test
 from armid.errors import InputError
 from armid.kinematics.calibrated import predicted_poses
@@ -96,3 +97,32 @@ def test_a_target_that_was_mounted_anew_leaves_the_sensor_shared(cell):
     first, second = cell.measured(30, rng), cell.measured(30, rng, tool=rigid(np.eye(3), np.array([0.0, 0.02, 0.0])))
     test = frame_test(cell.robot, [first, second])
     assert (test.sensor, test.tool) == (True, False)
+
+
+def test_both_ends_of_a_length_are_kept_aside_together():
+    """With one end alone there is no length to test."""
+    q = np.random.default_rng(5).uniform(-1.0, 1.0, (40, 6))
+    ends = np.arange(0, 40, 2), np.arange(1, 40, 2)
+    bar = Observations(quantity=Observed.LENGTH, rows=ends[0], distance=np.ones(20), other_rows=ends[1])
+    m = Measurements(q=q, observations=(bar,))
+    for parts in (folds_of(m, np.random.default_rng(0), 4)[1], row_blocks(m, 4)):
+        assert np.sum(parts, axis=0).tolist() == [1] * 40
+        assert sum(len(o) for aside in parts for o in m.subset(aside).observations) == 20
+    # Lengths from one pose to all others tie everything together: nothing could be kept aside, so they are parted.
+    rows, others = np.zeros(39, dtype=int), np.arange(1, 40)
+    star = Observations(quantity=Observed.LENGTH, rows=rows, distance=np.ones(39), other_rows=others)
+    assert len(folds_of(Measurements(q=q, observations=(star,)), np.random.default_rng(0), 4)[1]) == 4
+
+
+def test_blocks_never_hold_all_rows_of_a_sensor():
+    q = np.random.default_rng(6).uniform(-1.0, 1.0, (30, 6))
+    seen = [
+        Observations(quantity=Observed.POSITION, rows=rows, position=np.zeros((len(rows), 3)), setup=name)
+        for name, rows in (("left", np.arange(20)), ("right", np.arange(20, 30)))
+    ]
+    m = Measurements(q=q, observations=tuple(seen))
+    parts = row_blocks(m, 5)
+    assert np.sum(parts, axis=0).tolist() == [1] * 30
+    for aside in parts:
+        assert m.subset(aside).setups == m.subset(~aside).setups == ("left", "right")
+        assert np.flatnonzero(aside)[:4].tolist() == list(range(np.flatnonzero(aside)[0], np.flatnonzero(aside)[0] + 4))

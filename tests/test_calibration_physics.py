@@ -119,6 +119,7 @@ def cell(tmp_path_factory):
 
 
 def identify(cell, which, *more):
+    """Without imperfections: a tilt, or encoders that err, would be found there too, and hide what the calibration does."""
     folder = cell[0]
     return run(
         "identify",
@@ -128,6 +129,8 @@ def identify(cell, which, *more):
         folder / f"log_{which}4.csv",
         "--out",
         folder / f"identified_{which}",
+        "--imperfections",
+        "none",
         "--json",
         *more,
     )

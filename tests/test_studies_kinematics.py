@@ -236,8 +236,12 @@ def test_the_answer_can_be_read(lwr: Study, tmp_path: Path) -> None:
     lwr.save(tmp_path / "study")  # an earlier study is replaced
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("x")
-    with pytest.raises(InputError, match="not a study folder"):
-        lwr.save(tmp_path / "mine")
+    lwr.save(tmp_path / "mine")  # files of others stay
+    assert (tmp_path / "mine" / "thesis.tex").read_text() == "x"
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs" / "study.json").write_text("x")
+    with pytest.raises(InputError, match="was not written by armid"):
+        lwr.save(tmp_path / "theirs")
 
 
 def test_a_calibration_that_does_not_help_is_not_trusted(lwr: Study) -> None:

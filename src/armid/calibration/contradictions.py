@@ -77,18 +77,23 @@ def frame_changes(fit: KinematicFit, measurements: Measurements) -> tuple[FrameC
     label: IntArray = np.empty(len(measurements.q), dtype=np.intp)
     for number, groups in enumerate(np.array_split(order, count)):
         label[np.isin(measurements.group, groups)] = number
-    scores, edge = _blocks(fit, measurements, label, count), max(2, round(_EDGE * count))
+    scores = _blocks(fit, measurements, label, count)
     found: list[FrameChange] = []
     for name, columns in _frames(fit):
-        steps = [(_gain(scores, columns, np.arange(count) >= k), k) for k in range(edge, count - edge + 1)]
-        ramp = _gain(scores, columns, (np.arange(count) + 0.5) / count)
+        seen = np.flatnonzero(np.einsum("bii->b", scores.G[:, columns][:, :, columns]) > 0.0)
+        if len(seen) < _FEWEST:
+            continue
+        edge = max(2, round(_EDGE * len(seen)))
+        steps = [(_gain(scores, columns, np.arange(count) >= k), int(k)) for k in seen[edge : len(seen) - edge + 1]]
+        along = np.interp(np.arange(count), seen, (np.arange(len(seen)) + 0.5) / len(seen))
+        ramp = _gain(scores, columns, along)
         (best, place) = max(steps, key=lambda pair: pair[0][0])
         sudden = best[0] >= ramp[0]
         gain, change = best if sudden else ramp
-        weights = (np.arange(count) >= place).astype(float) if sudden else (np.arange(count) + 0.5) / count
-        ordinary = _ordinary(scores, columns, weights, change)
+        weights = (np.arange(count) >= place).astype(float) if sudden else along
+        ordinary = _ordinary(scores, columns, seen, weights, change)
         statistic = gain / len(columns) / ordinary
-        limit = float(fdtri(len(columns), count, 1.0 - CHANGE_BY_CHANCE.value / count))
+        limit = float(fdtri(len(columns), len(seen), 1.0 - CHANGE_BY_CHANCE.value / len(seen)))
         if statistic > limit:
             row = _first_row(fit, measurements, label, columns, place) if sudden else int(np.argmin(label))
             found.append(
@@ -153,11 +158,11 @@ def _gain(scores: _Blocks, columns: IntArray, weights: npt.NDArray[np.generic]) 
     return float(u @ change), change
 
 
-def _ordinary(scores: _Blocks, columns: IntArray, weights: FloatArray, change: FloatArray) -> float:
-    """How much more the frame's scores of consecutive blocks scatter than independent residuals would let them; at least one."""
+def _ordinary(scores: _Blocks, columns: IntArray, seen: IntArray, weights: FloatArray, change: FloatArray) -> float:
+    """How much more a frame's scores scatter over the blocks that see it than independent residuals would; at least one."""
     shift = scores.C @ np.einsum("b,bij->ij", weights, scores.G[:, columns]).T @ change
     out = []
-    for G, s, w in zip(scores.G, scores.s, weights, strict=True):
+    for G, s, w in zip(scores.G[seen], scores.s[seen], weights[seen], strict=True):
         own = G[np.ix_(columns, columns)]
         left = s[columns] - w * (own @ change) + G[columns] @ shift
         values, vectors = np.linalg.eigh(own)

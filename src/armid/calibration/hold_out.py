@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.calibration.fit import KinematicFit, refit
-from armid.calibration.tool_error import ErrorTable, by_group, error_table, joined_tables
+from armid.calibration.tool_error import ErrorTable, by_group, error_table, group_means, joined_tables
 from armid.estimation.paired import paired_t, sure, trimmed
-from armid.kinematics.measurement import Measurements
+from armid.kinematics.measurement import IntArray, Measurements
 from armid.rows.pose_residual import residuals
 
 _LEAVE_ONE_OUT = 40
@@ -70,26 +70,69 @@ class HeldOut:
 Mask = npt.NDArray[np.bool_]
 
 
+_MOST_TOGETHER = 0.2
+"""Share of the configurations that lengths may tie together and still be kept aside as one."""
+
+
+def kept_together(measurements: Measurements) -> IntArray:
+    """A number per configuration, equal for those that are kept aside together, shape [n].
+
+    These are equal joint positions, and the two ends of a length: with one end alone no length can be tested. Lengths that tie
+    a large part of the recording together (all from one pose) cannot be kept whole; those across parts are then not tested.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    groups, group = np.unique(measurements.group, return_inverse=True)
+    ends = [(o.rows, o.other_rows) for o in measurements.observations if o.other_rows is not None]
+    if not ends:
+        return measurements.group
+    a, b = (group[np.concatenate(side)] for side in zip(*ends, strict=True))
+    ties = coo_array((np.ones(len(a)), (a, b)), shape=(len(groups), len(groups)))
+    together = connected_components(ties, directed=False)[1]
+    largest = np.bincount(together).max()
+    return together[group].astype(np.intp) if largest <= max(2, _MOST_TOGETHER * len(groups)) else measurements.group
+
+
 def folds_of(measurements: Measurements, rng: np.random.Generator, count: int | None = None) -> tuple[str, list[Mask]]:
     """Masks of configurations to keep aside, whole groups at a time, and how to call it."""
-    groups = np.unique(measurements.group)
+    unit = kept_together(measurements)
+    groups = np.unique(unit)
     n = len(groups)
     if count is None:
         count = n if n <= _LEAVE_ONE_OUT else _FOLDS if n <= _K_FOLD else 1
     shuffled = rng.permutation(groups)
     if count == 1:
         aside = shuffled[: max(1, round(_ASIDE * n))]
-        return f"{len(aside)} of {n} configurations kept aside", [np.isin(measurements.group, aside)]
+        return f"{len(aside)} of {n} configurations kept aside", [np.isin(unit, aside)]
     count = min(count, n)
     how = f"leave-one-out over {n} configurations" if count == n else f"{count}-fold over {n} configurations"
-    return how, [np.isin(measurements.group, shuffled[k::count]) for k in range(count)]
+    return how, [np.isin(unit, shuffled[k::count]) for k in range(count)]
 
 
 def row_blocks(measurements: Measurements, count: int) -> list[Mask]:
-    """Masks of consecutive configurations, whole groups at a time: what is recorded together is kept aside together."""
-    groups, first = np.unique(measurements.group, return_index=True)
-    in_order = groups[np.argsort(first)]
-    return [np.isin(measurements.group, part) for part in np.array_split(in_order, min(count, len(groups)))]
+    """Masks of consecutive configurations, whole groups at a time: what is recorded together is kept aside together.
+
+    Every sensor placement and target is parted by itself, so that none is kept aside as a whole: nothing would place it.
+    """
+    unit, seen_by = kept_together(measurements), _frames_of(measurements)
+    out = [np.zeros(len(unit), dtype=bool) for _ in range(min(count, len(np.unique(unit))))]
+    for frames in dict.fromkeys(seen_by):
+        own = np.array([x == frames for x in seen_by])
+        groups, first = np.unique(unit[own], return_index=True)
+        for aside, part in zip(out, np.array_split(groups[np.argsort(first)], len(out)), strict=True):
+            aside |= np.isin(unit, part) & own
+    return out
+
+
+def _frames_of(measurements: Measurements) -> list[tuple[tuple[str, str], ...]]:
+    """Sensor placements and targets that observe each configuration, or one that is kept aside together with it."""
+    unit = np.unique(kept_together(measurements), return_inverse=True)[1]
+    seen: list[set[tuple[str, str]]] = [set() for _ in range(int(unit.max(initial=-1)) + 1)]
+    for o in measurements.observations:
+        for k in np.unique(unit[o.rows]):
+            seen[k].add((o.setup, o.target))
+    return [tuple(sorted(seen[k])) for k in unit]
 
 
 _BLOCK_ROWS = 2000
@@ -130,8 +173,9 @@ def blocked_test(fit: KinematicFit, measurements: Measurements, *, seed: int) ->
         cross_validate([fit], lambda fits, rows: 0, measurements, part, name)[0]
         for part, name in zip(parts, how, strict=True)
     )
-    errors = [by_group(*h.after.main, measurements) for h in (blocked, scattered)]
-    return BlockedTest(blocked, scattered, paired_t(errors[0], errors[1]))
+    a, b = (group_means(*h.after.main, measurements) for h in (blocked, scattered))
+    both = np.isfinite(a) & np.isfinite(b)
+    return BlockedTest(blocked, scattered, paired_t(a[both], b[both]))
 
 
 Choice = Callable[[Sequence[KinematicFit], Measurements], int]

@@ -255,9 +255,11 @@ def _known_places(
     named = {name for targets in mapping.bodies.values() for name in targets}
     if named and not named & seen:
         # One mapping may serve several files, each with some of its targets; a file with none of them is another file's.
-        raise InputError(
-            table.where, f"no target {', '.join(sorted(named))} of the mapping", f"targets: {', '.join(sorted(seen))}"
+        missing = "; ".join(
+            f"no target {', '.join(sorted(targets))} for body {body}" for body, targets in mapping.bodies.items()
         )
+        exist = ", ".join(sorted(seen))
+        raise InputError(table.where, f"{missing} of the mapping", f"targets of the file: {exist}")
     for body, targets in mapping.bodies.items():
         out |= {name: KnownPlace(body, (at[0], at[1], at[2])) for name, at in targets.items() if name in seen}
     bodies, targets_of = labelled(table, _BODY, "body"), labelled(table, TARGET, "")

@@ -102,7 +102,12 @@ def joined_tables(tables: Iterable[ErrorTable]) -> ErrorTable:
 
 def by_group(errors: FloatArray, rows: IntArray, measurements: Measurements) -> FloatArray:
     """Mean error of every group of configurations that has one."""
-    group = measurements.group[rows]
-    total = np.bincount(group, weights=errors)
-    count = np.bincount(group)
-    return total[count > 0] / count[count > 0]
+    means = group_means(errors, rows, measurements)
+    return means[np.isfinite(means)]
+
+
+def group_means(errors: FloatArray, rows: IntArray, measurements: Measurements) -> FloatArray:
+    """Mean error of every group of configurations, NaN where there is none, shape [n_groups]."""
+    group, size = measurements.group[rows], int(measurements.group.max(initial=-1)) + 1
+    total, count = np.bincount(group, weights=errors, minlength=size), np.bincount(group, minlength=size)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
