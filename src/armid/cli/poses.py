@@ -41,6 +41,11 @@ def poses(
         str | None, typer.Option(help="Pose of the joints that do not matter; found by default.")
     ] = None,
     transitions: Annotated[bool, typer.Option(help="Find collision-free ways between the poses.")] = True,
+    from_file: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="FILE", help="Choose from your own list of joint positions (CSV)."),
+    ] = None,
+    limits_file: opt.LimitsFileOption = None,
     seed: opt.SeedOption = 0,
     out: opt.OutOption = Path("poses"),
     base: opt.BaseLinkOption = None,
@@ -69,6 +74,8 @@ def poses(
         self_collision=self_collision,
         reference=reference,
         transitions=transitions,
+        from_file=from_file,
+        limits_file=limits_file,
         seed=seed,
         base=base,
         tip=tip,

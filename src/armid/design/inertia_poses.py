@@ -132,7 +132,10 @@ def prediction_candidates(
     movable = (np.arange(n) > groups[:, np.newaxis]).astype(np.float64)
     fresh = rng.uniform(limits.lower, limits.upper, size=(_FRESH, n))
     quality = PredictionError(weights=_prediction_weights(robot, rows, fresh))
-    return Candidates(rows, together, channels, movable, pool, limits, scene), quality, generated, free
+    candidates = Candidates(
+        source=rows, poses=together, channels=channels, movable=movable, pool=pool, limits=limits, scene=scene
+    )
+    return candidates, quality, generated, free
 
 
 def greedy_choice(pool: Pool, quality: PredictionError) -> IntArray:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
-from armid.design.pose_pool import Spread, free_poses, generate_poses, reference_pose
+from armid.design.pose_list import PoseList, usable
+from armid.design.pose_pool import Spread, free_poses, generate_poses, pose_places, reference_pose
+from armid.design.pose_refine import Places
 from armid.design.pose_selection import Pool
 from armid.design.target_matrix import RatedSelection, rated_selection, safe_condition, target_matrix
 from armid.errors import InputError
@@ -17,6 +20,8 @@ from armid.identifiability.base import base_parameters
 from armid.kernels.evaluate import Restricted, evaluate_rows
 from armid.kernels.source import RowSource
 from armid.motions.limits import InfeasibleError, MotionLimits
+from armid.notes import Note
+from armid.robot.robot import JointKind
 from armid.rows.pose import ChainErrors
 from armid.scene.scene import Scene
 
@@ -117,7 +122,7 @@ class AxisPoses:
     free: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Candidates:
     """A pool ready for choosing: free poses, what each would contribute, and how many are wanted.
 
@@ -129,6 +134,11 @@ class Candidates:
         pool: blocks, groups, quotas.
         limits: positions.
         scene: clearances.
+        places: by which two poses are told apart; None when the same pose may be measured twice.
+        listed: whether the poses are a user's own, and stay where they are.
+        random: condition numbers of random draws of as many free poses, in order; empty when none were made.
+        drawn: the best of those draws.
+        notes: on poses left out.
     """
 
     source: RowSource
@@ -138,6 +148,11 @@ class Candidates:
     pool: Pool
     limits: MotionLimits
     scene: Scene
+    places: Places | None = None
+    listed: bool = False
+    random: tuple[float, ...] = ()
+    drawn: IntArray | None = None
+    notes: tuple[Note, ...] = ()
 
     def condition(self, chosen: IntArray) -> float:
         return safe_condition(self.pool.blocks[chosen].reshape(-1, self.pool.blocks.shape[2]))
@@ -150,33 +165,103 @@ def pose_candidates(
     limits: MotionLimits,
     scene: Scene,
     rng: np.random.Generator,
+    listed: PoseList | None = None,
 ) -> tuple[Candidates, int, int]:
-    """Whole poses, every channel measured at each; and how many were generated and how many of them are free."""
-    n, channels = len(limits.lower), len(rows.channels)
+    """Whole poses, every channel measured at each; and how many were generated and how many of them are free.
+
+    Args:
+        rows: of the independent columns.
+        purpose: what is measured.
+        settings: what is asked.
+        limits: positions.
+        scene: clearances.
+        rng: of everything random.
+        listed: the user's own poses, to choose from; generated when None.
+    """
     count = settings.count or _DEFAULT_COUNTS[purpose]
-    least = int(np.ceil(len(rows.columns) / channels))
+    least = int(np.ceil(len(rows.columns) / len(rows.channels)))
     if count < least:
         raise InputError("count", f"{count} poses", f"{len(rows.columns)} parameters need at least {least}")
+    turns = np.array([joint.kind is JointKind.REVOLUTE for joint in scene.robot.joints])
+    places = partial(pose_places, limits=limits, turns=turns)
+    if listed is None:
+        poses, generated = _generated(settings, limits, scene, count, rng)
+        notes: tuple[Note, ...] = ()
+    else:
+        own = usable(listed, scene.robot, limits, scene, places(listed.poses))
+        poses, generated, notes = own.poses, len(listed.poses), own.notes
+        if len(poses) < count:
+            why = "; ".join(note.message for note in notes)
+            raise InputError(listed.path, f"{len(poses)} poses that can be used, {count} are needed", why)
+    blocks = evaluate_rows(rows, poses)
+    conditions, best = _random_draws(blocks, count, rng)
+    kept = np.unique(np.concatenate([leverage_subset(blocks, rng), best]))
+    ones = np.ones((len(kept), len(rows.channels))), np.ones((len(kept), len(limits.lower)))
+    candidates = Candidates(
+        source=rows,
+        poses=poses[kept],
+        channels=ones[0],
+        movable=ones[1],
+        pool=Pool(
+            np.ascontiguousarray(blocks[kept]), np.zeros(len(kept), dtype=np.intp), (count,), places(poses[kept])
+        ),
+        limits=limits,
+        scene=scene,
+        places=places,
+        listed=listed is not None,
+        random=conditions,
+        drawn=np.searchsorted(kept, best).astype(np.intp),
+        notes=notes,
+    )
+    return candidates, generated, len(poses)
+
+
+_DRAWS = 50
+"""Random sets of poses with which a choice is compared."""
+
+
+def _random_draws(blocks: FloatArray, count: int, rng: np.random.Generator) -> tuple[tuple[float, ...], IntArray]:
+    """Condition numbers of random sets of free poses, in order, and the best set."""
+    draws = [rng.choice(len(blocks), size=count, replace=False) for _ in range(_DRAWS)]
+    conditions = [safe_condition(blocks[draw].reshape(-1, blocks.shape[2])) for draw in draws]
+    return tuple(sorted(conditions)), np.asarray(draws[int(np.argmin(conditions))], dtype=np.intp)
+
+
+_FEW = 500
+"""Free poses below which a pool is drawn again and added to, where a cell or a camera leaves little room ..."""
+
+_POOLS = 10
+"""... up to this many times."""
+
+
+def _generated(
+    settings: PoseSettings, limits: MotionLimits, scene: Scene, count: int, rng: np.random.Generator
+) -> tuple[FloatArray, int]:
+    """Free poses of a pool, and how many were generated."""
     size: int | tuple[int, ...] = _POOL_SIZE if settings.pool is None else settings.pool
     if settings.spread is not Spread.WEIGHTED and isinstance(size, tuple):
         size = size[0]
     generated = generate_poses(limits.middle, limits, settings.spread, size, rng=rng)
-    poses = _enough(scene, generated, free_poses(scene, generated), count)
-    blocks = evaluate_rows(rows, poses)
-    kept = leverage_subset(blocks, rng)
-    pool = Pool(np.ascontiguousarray(blocks[kept]), np.zeros(len(kept), dtype=np.intp), (count,))
-    ones = np.ones((len(kept), channels)), np.ones((len(kept), n))
-    return Candidates(rows, poses[kept], *ones, pool, limits, scene), len(generated), len(poses)
+    free = free_poses(scene, generated)
+    total = len(generated)
+    again = settings.pool is None and settings.spread is Spread.RANDOM
+    for _ in range(_POOLS - 1 if again else 0):
+        if len(free) >= _FEW:
+            break
+        generated = generate_poses(limits.middle, limits, settings.spread, size, rng=rng)
+        free = np.vstack([free, free_poses(scene, generated)])
+        total += len(generated)
+    return _enough(scene, generated, free, count, total), total
 
 
-def _enough(scene: Scene, generated: FloatArray, free: FloatArray, count: int) -> FloatArray:
+def _enough(scene: Scene, generated: FloatArray, free: FloatArray, count: int, total: int) -> FloatArray:
     """The free poses when there are enough of them."""
     if len(free) >= count:
         return free
     short = (scene.clearances(generated) < 0.0).mean(axis=0)
     worst = int(np.argmax(short))
     raise InfeasibleError(
-        f"only {len(free)} of {len(generated)} poses are free, {count} are needed; most often broken: {scene.names[worst]} "
+        f"only {len(free)} of {total} poses are free, {count} are needed; most often broken: {scene.names[worst]} "
         f"({100 * short[worst]:.0f} % of poses)"
     )
 
@@ -237,7 +322,7 @@ def axis_pool(
     size = sizes[min(axis, len(sizes) - 1)]
     generated = generate_poses(reference, limits, settings.spread, size, fixed=axis + 1, rng=rng)
     free = free_poses(scene, generated)
-    return _enough(scene, generated, free, 1), len(generated)
+    return _enough(scene, generated, free, 1, len(generated)), len(generated)
 
 
 def _rate_axis(
@@ -282,4 +367,13 @@ def _merge_pools(
     rated = np.concatenate([chosen + offset for (_, _, _, chosen), offset in zip(parts, offsets, strict=True)])
     poses = np.vstack([poses for poses, _, _, _ in parts])
     movable = (np.arange(n) > groups[:, np.newaxis]).astype(np.float64)
-    return Candidates(rows, poses, np.eye(n)[groups], movable, pool, limits, scene), rated.astype(np.intp)
+    candidates = Candidates(
+        source=rows,
+        poses=poses,
+        channels=np.eye(n)[groups],
+        movable=movable,
+        pool=pool,
+        limits=limits,
+        scene=scene,
+    )
+    return candidates, rated.astype(np.intp)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from enum import StrEnum
 from itertools import product
 
@@ -11,7 +12,10 @@ import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.errors import InputError
-from armid.motions.limits import InfeasibleError, MotionLimits
+from armid.motions.limits import InfeasibleError, MotionLimits, motion_limits
+from armid.notes import Note, Severity
+from armid.robot.robot import JointKind, Robot
+from armid.scene.distance_kernels import CAPSULE_CAPSULE
 from armid.scene.scene import Scene
 
 
@@ -23,6 +27,31 @@ class Spread(StrEnum):
     WEIGHTED = "weighted"
     """A number of its own for each joint, all combinations."""
     RANDOM = "random"
+
+
+def pose_limits(robot: Robot) -> tuple[MotionLimits, tuple[Note, ...]]:
+    """What poses may use, and what was assumed where the description is silent.
+
+    A revolute joint without position limits gets half a turn to either side: more reaches no other pose.
+    """
+    limits, notes = motion_limits(robot)
+    turns = np.array([joint.kind is JointKind.REVOLUTE for joint in robot.joints])
+    open_ended = turns & ~np.isfinite(robot.limit("lower")) & ~np.isfinite(robot.limit("upper"))
+    if not open_ended.any():
+        return limits, notes
+    names = ", ".join(name for name, gone in zip(robot.joint_names, open_ended, strict=True) if gone)
+    text = (
+        f"{robot.name} gives no position limits for {names}: -3.14 to 3.14 rad is assumed, half a turn to either side; "
+        "state yours with --limits-file"
+    )
+    other = tuple(
+        note
+        for note in notes
+        if note.subject not in ("lower", "upper") or not np.isfinite(robot.limit(note.subject)[~open_ended]).all()
+    )
+    half = np.where(open_ended, np.pi, np.inf)
+    narrowed = limits.but(lower=np.maximum(limits.lower, -half), upper=np.minimum(limits.upper, half))
+    return narrowed, (Note("limit-assumed", Severity.WARNING, text, "position"), *other)
 
 
 _MOST_COMBINATIONS = 2_000_000
@@ -93,6 +122,79 @@ def free_poses(scene: Scene, poses: FloatArray, *, threads: int = 2) -> FloatArr
     blocks = [poses[k : k + _BLOCK] for k in range(0, len(poses), _BLOCK)]
     with ThreadPoolExecutor(threads) as pool:
         return np.vstack([block[free] for block, free in zip(blocks, pool.map(scene.is_free, blocks), strict=True)])
+
+
+_ROOM = 0.05
+"""Share of poses that stand-ins of unknown bodies must leave free: described arms leave themselves 0.7 and more."""
+
+_SAMPLE = 2000
+"""Poses at which that is looked at."""
+
+
+def without_doubtful_pairs(scene: Scene, poses: FloatArray) -> Scene:
+    """The scene without pairs of links that only a guess keeps apart, where such guesses leave no room.
+
+    A body without a shape has a capsule between its joints in its place. Those pairs go, one by one, whose loss frees most, until
+    `_ROOM` of the poses that keep everything known are free. Obstacles, regions and pairs of described shapes always stay.
+
+    Args:
+        scene: clearances.
+        poses: random ones within the limits.
+    """
+    doubtful = [k for k in range(len(scene)) if _is_guess(scene, k)]
+    if not doubtful or not len(poses):
+        return scene
+    broken = scene.clearances(poses[:_SAMPLE]) < 0.0
+    known = np.setdiff1d(np.arange(len(scene)), doubtful)
+    broken = broken[~broken[:, known].any(axis=1)]
+    lost: list[int] = []
+    while len(broken) and len(lost) < len(doubtful) and (~broken.any(axis=1)).mean() < _ROOM:
+        gains = [(_alone(broken, k), int(broken[:, k].sum()), k) for k in doubtful if k not in lost]
+        lost.append(max(gains)[2])
+        broken[:, lost[-1]] = False
+    if not lost:
+        return scene
+    pairs = "; ".join(dict.fromkeys(scene.names[k] for k in lost))
+    note = Note(
+        "contact-unknown",
+        Severity.WARNING,
+        f"{scene.robot.name} does not describe the shapes of all links, and their stand-ins leave almost no pose free; "
+        f"not checked: {pairs}. Look at the poses with armid show, and visit them slowly",
+    )
+    rest = np.setdiff1d(np.arange(len(scene)), lost)
+    names = tuple(scene.names[k] for k in rest)
+    return replace(scene, table=scene.table[rest], names=names, notes=(*scene.notes, note))
+
+
+def _is_guess(scene: Scene, k: int) -> bool:
+    """Whether a clearance is between two links, one of which has no shape of its own."""
+    if int(scene.table[k, 0]) != CAPSULE_CAPSULE:
+        return False
+    pair = [scene.capsules[int(i)] for i in scene.table[k, 1:3]]
+    return any(c.assumed for c in pair) and all(c.shape is not None for c in pair)
+
+
+def _alone(broken: npt.NDArray[np.bool_], k: int) -> int:
+    """Poses at which one clearance and no other is broken."""
+    return int((broken[:, k] & (broken.sum(axis=1) == 1)).sum())
+
+
+_SAME_POSE = 0.01
+"""Of every joint's range, or of a turn: poses that differ by less show the same errors (0.06 rad of a full turn)."""
+
+
+def pose_places(poses: FloatArray, limits: MotionLimits, turns: npt.NDArray[np.bool_]) -> FloatArray:
+    """Where poses stand, scaled so that two are the same pose when no entry differs by one; whole turns do not count.
+
+    Args:
+        poses: [rad or m], shape [n, n_joints].
+        limits: positions.
+        turns: which joints are revolute, shape [n_joints].
+    """
+    span = limits.upper - limits.lower
+    step = _SAME_POSE * np.where(turns, np.minimum(span, 2.0 * np.pi), span)
+    slides = poses[:, ~turns] / step[~turns]
+    return np.hstack([np.cos(poses[:, turns]) / step[turns], np.sin(poses[:, turns]) / step[turns], slides])
 
 
 _TRIALS = 200

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 from scipy.optimize import fmin_l_bfgs_b
 
 from armid.arrays import FloatArray
@@ -13,6 +15,9 @@ from armid.kernels.evaluate import compiled_rows
 from armid.kernels.source import RowSource
 from armid.motions.limits import MotionLimits
 from armid.scene.scene import Scene
+
+Places = Callable[[FloatArray], FloatArray]
+"""From poses [n, n_joints] to their scaled places [n, k]; two are the same pose when no entry differs by one."""
 
 _CLEARANCE_SCALE = 0.02
 """[m or rad]: a clearance broken by this much costs as much as an e-fold of the criterion."""
@@ -31,6 +36,7 @@ def refined_poses(
     *,
     movable: FloatArray | None = None,
     rounds: int = _ROUNDS,
+    places: Places | None = None,
 ) -> FloatArray:
     """Poses with a smaller criterion; never worse, and free wherever the given ones are.
 
@@ -43,6 +49,7 @@ def refined_poses(
         scene: clearances.
         movable: one where a joint of a pose may move, zero where it stays, shape [n_poses, n_joints].
         rounds: of growing sharpness.
+        places: of poses, as in `Pool`: poses that are apart in them stay apart. None when poses may become the same.
     """
     free = np.ones_like(poses) if movable is None else movable
     value, _ = set_value(source, poses, channels, quality)
@@ -52,6 +59,8 @@ def refined_poses(
         sharper = replace(quality, power=power * 1.7**k)
         moved = _descend(source, best, channels, sharper, limits, scene, free)
         candidate = _settle(moved, best, scene)
+        if places is not None:
+            candidate = _keep_apart(candidate, best, places)
         trial, _ = set_value(source, candidate, channels, quality)
         if trial < value:
             best, value = candidate, trial
@@ -104,3 +113,22 @@ def _settle(moved: FloatArray, before: FloatArray, scene: Scene) -> FloatArray:
         out[good] = trial[good]
         waiting &= ~good
     return out
+
+
+def _keep_apart(moved: FloatArray, before: FloatArray, places: Places) -> FloatArray:
+    """The moved poses, those taken back that have become the same as another; all of them if need be."""
+    out = moved.copy()
+    back = np.zeros(len(out), dtype=np.bool_)
+    for _ in range(len(out)):
+        twins = np.triu(_same(places(out)), 1) & ~(back[:, np.newaxis] & back)
+        if not twins.any():
+            break
+        first, second = np.argwhere(twins)[0]
+        k = first if back[second] else second
+        out[k], back[k] = before[k], True
+    return out
+
+
+def _same(places: FloatArray) -> npt.NDArray[np.bool_]:
+    """Which pairs are the same pose, shape [n, n]."""
+    return np.asarray(np.all(np.abs(places[:, np.newaxis] - places) < 1.0, axis=2))

@@ -26,6 +26,8 @@ from armid.design.pose_candidates import (
     pose_candidates,
 )
 from armid.design.pose_design import PoseDesign
+from armid.design.pose_list import PoseList
+from armid.design.pose_pool import pose_limits, without_doubtful_pairs
 from armid.design.pose_refine import refined_poses
 from armid.design.pose_selection import exchange, multi_start_exchange, tabu_search
 from armid.design.target_matrix import safe_condition
@@ -38,7 +40,6 @@ from armid.identifiability.smooth import Merit, SmoothCriterion
 from armid.identifiability.structure import structural_base
 from armid.kernels.evaluate import Restricted, evaluate_rows
 from armid.kernels.source import RowSource
-from armid.motions.limits import motion_limits
 from armid.motions.sweep import USUAL_SECONDS
 from armid.motions.transition import TransitionTrajectory
 from armid.notes import Note, Severity
@@ -76,6 +77,7 @@ def design_poses(
     settings: PoseSettings | None = None,
     *,
     cell: Cell | None = None,
+    listed: PoseList | None = None,
     seed: int = 0,
 ) -> PoseDesign:
     """Chooses poses for a purpose.
@@ -85,17 +87,24 @@ def design_poses(
         purpose: what is measured.
         settings: what is asked.
         cell: obstacles, and regions the tracked frame must stay in.
+        listed: the user's own poses, to choose from; for calibration and gravity. Poses are generated when None.
         seed: of everything random.
 
     Raises:
         InfeasibleError: too few poses keep the clearances; says which one fails most often.
+        InputError: something asked for that cannot be.
     """
     wanted = settings or PoseSettings()
+    if listed is not None:
+        _check_listed(purpose, wanted)
     rng = np.random.default_rng(seed)
-    limits = motion_limits(robot)[0].within(wanted.margin)
+    full, assumed = pose_limits(robot)
+    limits = full.within(wanted.margin)
     scene = build_scene(robot, cell, self_collision=wanted.self_collision)
+    scene = without_doubtful_pairs(scene, rng.uniform(limits.lower, limits.upper, size=(2000, robot.n_joints)))
     source = source_of(robot, purpose, wanted)
     base, notes = _choose_base(source)
+    notes = (*_limit_notes(assumed, wanted, listed), *notes)
     rows = Restricted(source, tuple(int(i) for i in base.independent))
     tried = Tried()
     if wanted.method is PoseMethod.PREDICTION:
@@ -113,13 +122,27 @@ def design_poses(
             _offer_choice(tried, "target matrix", candidates, rated)
         generated, free = sum(a.generated for a in axes), sum(a.free for a in axes)
     else:
-        candidates, generated, free = pose_candidates(rows, purpose, wanted, limits, scene, rng)
-        axes, rated = (), None
-        initial = candidates.condition(candidates.pool.random(rng))
+        candidates, generated, free = pose_candidates(rows, purpose, wanted, limits, scene, rng, listed)
+        axes, rated, notes = (), None, notes + candidates.notes
+        initial = float(np.median(candidates.random))
     _search_methods(candidates, wanted, tried, rated, rng)
     return _finish(
         robot, purpose, wanted, candidates, base, tried, (axes, initial, generated, free), rng, notes + scene.notes
     )
+
+
+def _check_listed(purpose: Purpose, settings: PoseSettings) -> None:
+    """Whether a list can be chosen from as asked."""
+    if purpose is Purpose.AXIS_INERTIA:
+        raise InputError("from", "a list of poses for axis-inertia", "lists are for calibration and gravity")
+    if settings.method is PoseMethod.MULTI_START:
+        raise InputError("method", "multi-start moves poses, and those of a list stay", "best, exchange or tabu")
+
+
+def _limit_notes(assumed: tuple[Note, ...], settings: PoseSettings, listed: PoseList | None) -> tuple[Note, ...]:
+    """What was assumed and matters: positions for poses that are generated, the rest for the way between poses."""
+    positions = ("position", "lower", "upper")
+    return tuple(note for note in assumed if (listed is None if note.subject in positions else settings.transitions))
 
 
 def source_of(robot: Robot, purpose: Purpose, settings: PoseSettings) -> RowSource:
@@ -170,12 +193,15 @@ def _search_methods(
             raise InputError("method", "target", "the target matrix is for axis inertias")
         return
     if method in (PoseMethod.BEST, PoseMethod.EXCHANGE):
-        chosen, _ = multi_start_exchange(pool, quality, starts=settings.starts, rng=rng, first=rated)
+        first = candidates.drawn if rated is None else rated
+        chosen, _ = multi_start_exchange(pool, quality, starts=settings.starts, rng=rng, first=first)
         _offer_choice(tried, "exchange", candidates, chosen)
     if method in (PoseMethod.BEST, PoseMethod.TABU):
         start = pool.random(rng) if rated is None else rated
         chosen, _ = tabu_search(pool, start, quality, iterations=settings.tabu_steps, tenure=len(start), rng=rng)
         _offer_choice(tried, "tabu", candidates, exchange(pool, chosen, quality)[0])
+    if candidates.listed:
+        return
     if method is PoseMethod.MULTI_START or (method is PoseMethod.BEST and rated is None):
         for _ in range(settings.starts):
             _offer_refined(tried, "multi-start", candidates, pool.random(rng))
@@ -230,7 +256,14 @@ def _refine_best(tried: Tried, candidates: Candidates) -> None:
 def _refine_set(candidates: Candidates, poses: FloatArray, channels: FloatArray, movable: FloatArray) -> FloatArray:
     quality = Merit(SmoothCriterion.CONDITION, _SHARP / 5)
     return refined_poses(
-        candidates.source, poses, channels, quality, candidates.limits, candidates.scene, movable=movable
+        candidates.source,
+        poses,
+        channels,
+        quality,
+        candidates.limits,
+        candidates.scene,
+        movable=movable,
+        places=candidates.places,
     )
 
 
@@ -282,6 +315,7 @@ def _finish(
         condition_number=merit.condition_number,
         condition_number_scaled=merit.condition_number_scaled,
         initial_condition_number=initial,
+        random_condition_numbers=candidates.random,
         observability=merit.observability,
         methods=tried.conditions,
         axes=axes,

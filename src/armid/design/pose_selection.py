@@ -34,11 +34,14 @@ class Pool:
         blocks: rows each contributes, shape [n_candidates, n_rows, r].
         groups: which quota each counts towards, shape [n_candidates]; zeros when there is one.
         quotas: how many to choose from each group.
+        places: where each stands, scaled so that two candidates are the same pose when no entry differs by one,
+            shape [n_candidates, k]; None when any candidate may be chosen twice.
     """
 
     blocks: FloatArray
     groups: IntArray
     quotas: tuple[int, ...]
+    places: FloatArray | None = None
 
     def gram(self, chosen: IntArray) -> FloatArray:
         """Sum of B^T B over the chosen, shape [r, r]."""
@@ -50,13 +53,32 @@ class Pool:
         B = self.blocks[which]
         return np.asarray(np.einsum("pcr,pcr->p", B @ S, B))
 
+    def distinct(self, which: IntArray, chosen: IntArray) -> IntArray:
+        """Those of some candidates that are not the same pose as one already chosen."""
+        if self.places is None or not len(chosen):
+            return which
+        taken = np.zeros(len(which), dtype=np.bool_)
+        for place in self.places[chosen]:
+            taken |= (np.abs(self.places[which] - place) < 1.0).all(axis=1)
+        return which[~taken]
+
     def random(self, rng: np.random.Generator) -> IntArray:
-        """A random choice that fills every quota."""
+        """A random choice that fills every quota; no pose twice while there are others."""
         parts = []
         for group, quota in enumerate(self.quotas):
             own = np.flatnonzero(self.groups == group)
-            parts.append(rng.choice(own, size=quota, replace=len(own) < quota))
+            drawn = rng.choice(own, size=quota, replace=len(own) < quota)
+            parts.append(drawn if self.places is None else self._apart(drawn, rng.permutation(own)))
         return np.concatenate(parts).astype(np.intp)
+
+    def _apart(self, drawn: IntArray, others: IntArray) -> IntArray:
+        """A draw whose repeated poses are replaced by others, as far as there are any."""
+        kept = np.empty(0, dtype=np.intp)
+        for candidate in (*drawn, *others):
+            if len(kept) == len(drawn):
+                break
+            kept = np.concatenate([kept, self.distinct(np.array([candidate], dtype=np.intp), kept)])
+        return np.concatenate([kept, drawn[: len(drawn) - len(kept)]])
 
 
 def exchange(pool: Pool, start: IntArray, quality: Merit) -> tuple[IntArray, float]:
@@ -87,7 +109,10 @@ def _best_exchange(
 ) -> tuple[int, int] | None:
     """The exchange within a group that lowers the criterion most among the promising ones; None when none does."""
     places = np.flatnonzero(pool.groups[chosen] == group)
-    adds = smallest(members, pool.slopes(S, members), SHORTLIST)
+    others = pool.distinct(members, chosen)
+    if not len(others):
+        return None
+    adds = smallest(others, pool.slopes(S, others), SHORTLIST)
     removes = smallest(places, -pool.slopes(S, chosen[places]), SHORTLIST)
     G = pool.gram(chosen)
     gains, losses = (blocks.transpose(0, 2, 1) @ blocks for blocks in (pool.blocks[adds], pool.blocks[chosen[removes]]))
@@ -146,12 +171,13 @@ def tabu_search(
         allowed = [
             c for c in rng.choice(np.flatnonzero(pool.groups == group), size=_HANDFUL) if tabu.get(int(c), -1) < k
         ]
-        if not allowed:
+        others = pool.distinct(np.array(allowed, dtype=np.intp), np.delete(chosen, place))
+        if not len(others):
             continue
-        blocks = pool.blocks[np.array(allowed)]
+        blocks = pool.blocks[others]
         values = quality.values(pool.gram(np.delete(chosen, place)) + blocks.transpose(0, 2, 1) @ blocks)
         tabu[int(chosen[place])] = k + tenure
-        chosen[place] = allowed[int(np.argmin(values))]
+        chosen[place] = others[int(np.argmin(values))]
         if values.min() < best_value - _IMPROVEMENT:
             best, best_value = chosen.copy(), float(values.min())
     return best, best_value

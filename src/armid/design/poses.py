@@ -11,9 +11,12 @@ import numpy.typing as npt
 from armid.design.asked import joint_values, number_list
 from armid.design.pose_candidates import PoseMethod, PoseSettings, Purpose
 from armid.design.pose_design import PoseDesign
+from armid.design.pose_list import read_pose_list
 from armid.design.pose_pool import Spread
 from armid.design.pose_search import design_poses, source_of
 from armid.documents import plain
+from armid.motions.limits_file import with_limits
+from armid.motions.trajectory_files import input_of
 from armid.outcome import InputFile, Provenance
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
@@ -40,6 +43,8 @@ def choose_poses(
     self_collision: bool = True,
     reference: str | npt.ArrayLike | None = None,
     transitions: bool = True,
+    from_file: str | Path | None = None,
+    limits_file: str | Path | None = None,
     seed: int = 0,
     base: str | None = None,
     tip: str | None = None,
@@ -63,6 +68,8 @@ def choose_poses(
         self_collision: whether the arm keeps clear of itself.
         reference: pose of the joints that do not matter [rad or m], shape [n_joints]; found when None. Axis inertias only.
         transitions: whether ways between the poses are sought and checked.
+        from_file: the user's own list of joint positions, to choose from (docs/formats.md); poses are generated when None.
+        limits_file: limits the description does not give, or narrower ones (docs/formats.md).
         seed: of everything random.
         base, tip: links of a URDF where the arm begins and ends.
 
@@ -84,10 +91,14 @@ def choose_poses(
         transitions=transitions,
     )
     arm = robot if isinstance(robot, Robot) else load_robot(robot, base=base, tip=tip)
+    arm = with_limits(arm, limits_file)
     settings = replace(settings, reference=joint_values("reference", reference, arm.n_joints))
-    found = design_poses(arm, wanted, settings, cell=cell_of(cell), seed=seed)
-    source = InputFile(arm.source.path, arm.source.sha256, "robot")
-    return replace(found, provenance=Provenance(inputs=(source,), settings=plain(asdict(settings)), seed=seed))
+    listed = None if from_file is None else read_pose_list(from_file, arm)
+    found = design_poses(arm, wanted, settings, cell=cell_of(cell), listed=listed, seed=seed)
+    inputs = [InputFile(arm.source.path, arm.source.sha256, "robot")]
+    inputs += [] if from_file is None else input_of(from_file, "poses")
+    inputs += [] if limits_file is None else input_of(limits_file, "limits")
+    return replace(found, provenance=Provenance(inputs=tuple(inputs), settings=plain(asdict(settings)), seed=seed))
 
 
 __all__ = ["PoseDesign", "PoseMethod", "PoseSettings", "Purpose", "choose_poses", "design_poses", "source_of"]

@@ -28,7 +28,8 @@ class LinkCapsule:
         link: 0 for the base and everything that stands still, i for the link moved by the i-th joint.
         start, end: of the segment in the link frame [m], shape [3].
         radius: [m].
-        shape: it stands for; None for one that was assumed.
+        shape: it stands for, itself for one that was assumed; None for obstacles.
+        assumed: whether nothing is known of the body but its joints.
     """
 
     name: str
@@ -37,6 +38,7 @@ class LinkCapsule:
     end: FloatArray
     radius: float
     shape: Geometry | None = None
+    assumed: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "start", read_only(self.start))
@@ -151,8 +153,21 @@ def _skeleton_capsules(robot: Robot) -> list[LinkCapsule]:
     for link, (start, end) in enumerate(_skeleton_points(robot)):
         # Joints of a spherical wrist share a point: such a link is inside its neighbours.
         if np.linalg.norm(end - start) > radius / 2:
-            out.append(LinkCapsule(names[link], link, start, end, radius))
+            out.append(LinkCapsule(names[link], link, start, end, radius, _as_shape(start, end, radius), assumed=True))
     return out
+
+
+def _as_shape(start: FloatArray, end: FloatArray, radius: float) -> Geometry:
+    """The capsule itself as a shape, so that the shapes of other bodies can be asked for their distance from it."""
+    along = end - start
+    length = float(np.linalg.norm(along))
+    basis = np.linalg.svd((along / length)[:, np.newaxis])[0]
+    z = along / length
+    x = basis[:, 1]
+    T = np.eye(4)
+    T[:3, :3] = np.column_stack([x, np.cross(z, x), z])
+    T[:3, 3] = (start + end) / 2.0
+    return Geometry(Capsule(radius, length), T)
 
 
 def _skeleton_points(robot: Robot) -> list[tuple[FloatArray, FloatArray]]:

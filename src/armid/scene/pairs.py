@@ -136,7 +136,7 @@ def _overlaps_by_construction(scene: Scene, k: int, look: _Look) -> bool:
 
 def _is_stand_in(capsule: LinkCapsule) -> bool:
     """Whether nothing finer than a capsule is known of a body: assumed, or described as one."""
-    return capsule.shape is None or isinstance(capsule.shape.shape, Capsule)
+    return capsule.assumed or capsule.shape is None or isinstance(capsule.shape.shape, Capsule)
 
 
 def _own_margin(distance: FloatArray, margin: float) -> float | None:
