@@ -167,10 +167,8 @@ def _ordinary(scores: _Blocks, columns: IntArray, seen: IntArray, weights: Float
         left = s[columns] - w * (own @ change) + G[columns] @ shift
         values, vectors = np.linalg.eigh(own)
         good = values > 1e-6 * values[-1]
-        if not good.any():  # every row of this block was rejected as an outlier
-            continue
         out.append(float(np.mean((vectors[:, good].T @ left) ** 2 / values[good])))
-    return max(1.0, float(np.mean(out))) if out else 1.0
+    return max(1.0, float(np.mean(out)))
 
 
 def _first_row(fit: KinematicFit, measurements: Measurements, label: IntArray, columns: IntArray, place: int) -> int:
