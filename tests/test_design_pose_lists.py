@@ -248,3 +248,10 @@ def test_the_choice_under_visibility_is_compared_with_random_draws_under_the_sam
     gain = next(check for check in worse.checks if check.code == "better-than-random")
     assert not gain.passed
     assert "nothing better was found" in gain.message
+
+
+def test_degrees_without_a_unit_are_refused(tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("q1,q2,q3,q4,q5,q6\n10,20,30,40,50,60\n")
+    with pytest.raises(InputError, match="degrees are titled"):
+        read_pose_list(path, load_robot("ur10e"))

@@ -65,10 +65,25 @@ def read_pose_list(path: str | Path, robot: Robot) -> PoseList:
     for i, ((number, _), row) in enumerate(zip(lines[1:], rows, strict=True)):
         for j, (place, factor) in enumerate(columns):
             poses[i, j] = factor * _number(row, place, f"{path}, line {number}", titles[place], decimal=mark != ",")
+    _check_angles(Path(path), poses, robot)
     notes: tuple[Note, ...] = ()
     if ignored:
         notes = (Note("columns-ignored", Severity.INFO, f"{path}: no joint positions: {', '.join(ignored)}"),)
     return PoseList(str(path), poses, tuple(number for number, _ in lines[1:]), notes)
+
+
+_FARTHEST = 4.0 * np.pi
+"""[rad] No joint of an arm turns further than two turns to either side."""
+
+
+def _check_angles(path: Path, poses: FloatArray, robot: Robot) -> None:
+    """Degrees without a unit are refused: read as rad they would be other poses."""
+    for joint, values in zip(robot.joints, poses.T, strict=True):
+        far = float(np.abs(values).max())
+        if joint.kind is JointKind.REVOLUTE and far > _FARTHEST:
+            raise InputError(
+                path, f"{joint.name} reaches {far:.4g} rad", f"degrees are titled {joint.name}_deg or q1_deg"
+            )
 
 
 def _columns(path: Path, titles: list[str], robot: Robot) -> tuple[list[tuple[int, float]], list[str]]:
