@@ -30,7 +30,6 @@ POSITIONAL = {
     "motions.limits.MotionLimits": "lower, upper, then one array per derivative and torque",
     "planning.reduced.ScalarDynamics": "the letters of its equation in their order",
     "scene.capsules.LinkCapsule": "what it belongs to, two ends and a radius",
-    "design.pose_candidates.Candidates": "made in its own room alone",
     "design.search.Progress": "made in its own room alone",
     "information.information.ChannelInformation": "name, columns, factor and count in their order; the rest by name",
     "logs.health.weight.WeightFit": "columns of a table that is filled row by row",
