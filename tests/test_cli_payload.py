@@ -302,7 +302,8 @@ def test_a_real_arm_from_the_command_line(tmp_path: Path) -> None:
         .replace("ur-20_02_19_14harm50secLoad", "ur-20_01_31-load")
     )
     (tmp_path / "other.yaml").write_text("\n".join(x for x in text.splitlines() if not x.startswith("rows:")))
-    result = run("payload", tmp_path / "arm", tmp_path / "other.yaml", "--data-root", real_data())
+    # Possible bodies do not fit this arm's wrist; what is weighed with it is no more to be trusted than the arm.
+    result = run("payload", tmp_path / "arm", tmp_path / "other.yaml", "--data-root", real_data(), code=done.exit_code)
     assert result["mass"] == pytest.approx(2.805, rel=0.03)
     assert abs(result["mass"] - 2.805) < 3.0 * result["standard_deviations"]["mass"]
     assert not result["inertia_separated"]

@@ -20,7 +20,8 @@ from armid.robot.load import load_robot
 from support.identified import EFFECTS, log, trusted, urdf_file
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from bench.bench_faults import KINDS, Kind, Outcome, outcome_of
+from bench.bench_faults import Outcome, outcome_of, sought_in
+from bench.planted_faults import KINDS, Kind
 
 DECIDED = (
     "torque sign",
@@ -52,7 +53,7 @@ def planted(kind: Kind, size: float) -> Outcome:
         result = run_identification(robot, logs[:1], logs[1:], Identification(effects=EFFECTS, sensitivity=False))
     except LogRefusedError as error:
         return Outcome(answer="named", said=str(error))
-    return outcome_of(result, kind.words)
+    return outcome_of(result, sought_in(kind, size, clean(3)))
 
 
 @pytest.mark.parametrize("kind", [k for k in KINDS if k.name in DECIDED], ids=lambda k: k.name)

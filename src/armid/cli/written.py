@@ -70,7 +70,7 @@ SOMETIMES: Mapping[str, tuple[str, ...]] = {
     "plan": ("plan*",),
     "program": (),
     "recover": ("elements.csv", "recovered.yaml", "postures.csv"),
-    "sweep": ("sweep.json", "*.csv"),
+    "sweep": ("sweep.json", "pose*-*.csv"),
 }
 """Patterns of names that depend on what was asked or found; a foreign file among them is refused when it comes to writing."""
 

@@ -22,7 +22,13 @@ from armid.identifiability.base import BaseParameters
 from armid.identification.faults import Answer, Fault
 from armid.identification.imperfections import RowNoise, RowsBeside, reference_of
 from armid.identification.sensors import Imperfections, Sized, corrected_runs
-from armid.identification.thresholds import FAULT_DECISIVE, FAULT_DEVIATIONS, FAULT_PHASE, FAULT_SHARE
+from armid.identification.thresholds import (
+    FAULT_DECISIVE,
+    FAULT_DEVIATIONS,
+    FAULT_EXCLUDED,
+    FAULT_PHASE,
+    FAULT_SHARE,
+)
 from armid.robot.robot import Robot
 from armid.rows.imperfections import KINDS, ColumnReference, Family, Imperfection, imperfections
 
@@ -225,10 +231,16 @@ class _Detector:
         return float(np.sqrt(total / count))
 
     def _answered(self, seen: _Seen, whole: float) -> Fault:
-        """What is said of a candidate that was not found."""
-        decided = NORMAL_95 * seen.deviation <= FACTORS[-1] * seen.item.tolerance
-        answer = Answer.EXCLUDED if decided else Answer.UNDECIDABLE
-        return self._fault(seen, answer, explains=seen.taken / whole if decided else 0.0)
+        """What is said of a candidate that was not found.
+
+        Excluded is only what the interval neither reaches nor lies beyond. A size that is beyond its tolerance without doubt, yet
+        explains too little or does not help on other motion, is not excluded: something is there that this log cannot name.
+        """
+        half, tolerance = NORMAL_95 * seen.deviation, seen.item.tolerance
+        beyond = abs(seen.size) - half > tolerance
+        reached = abs(seen.size) + half > FAULT_EXCLUDED.value * tolerance
+        answer = Answer.UNDECIDABLE if beyond or reached else Answer.EXCLUDED
+        return self._fault(seen, answer, explains=seen.taken / whole if isfinite(seen.deviation) else 0.0)
 
     def _fault(self, seen: _Seen, answer: Answer, *, explains: float, change: float = nan) -> Fault:
         item, half = seen.item, NORMAL_95 * seen.deviation

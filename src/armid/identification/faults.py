@@ -78,14 +78,20 @@ class Fault:
         """The answer in words."""
         match self.answer:
             case Answer.FOUND if isfinite(self.estimate):
-                interval = f"95 %: {self._sized(self.low)} to {self._sized(self.high)}"
-                return f"{self.name}: found, {self._sized(self.estimate)} ({interval})"
+                return f"{self.name}: found, {self._interval}"
             case Answer.FOUND:
                 return f"{self.name}: found"
             case Answer.EXCLUDED:
                 return f"{self.name}: excluded beyond {self._sized(self.bound).lstrip('+')}"
             case _:
-                return f"{self.name}: undecidable from this log" + (f"; {self.experiment}" if self.experiment else "")
+                seen = f", {self._interval}" if isfinite(self.bound) else ""
+                remedy = f"; {self.experiment}" if self.experiment else ""
+                return f"{self.name}: undecidable from this log{seen}{remedy}"
+
+    @property
+    def _interval(self) -> str:
+        """The estimate with the ends of its interval."""
+        return f"{self._sized(self.estimate)} (95 %: {self._sized(self.low)} to {self._sized(self.high)})"
 
     def _sized(self, value: float) -> str:
         """A size as people say it: per cent, degrees, milliseconds."""
@@ -162,7 +168,7 @@ def _size_cell(fault: Fault) -> str:
         case Answer.EXCLUDED:
             return text.removeprefix("excluded ")
         case _:
-            return ""
+            return text.partition(";")[0].removeprefix("undecidable from this log").removeprefix(", ")
 
 
 def _share(value: float) -> str:

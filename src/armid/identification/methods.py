@@ -222,6 +222,11 @@ def free_estimate(
     if settings.method is Method.WEIGHTED:
         estimate = WeightedLeastSquares().fit(information, base, units)
         return Free(noise.apply(estimate, runs, information), information)
+    if settings.method is Method.RIDGE:
+        belief = _nominal_belief(robot, information.pooled(), base, settings.regulariser.weight)
+        return Free(_updated_estimate(runs, information, base, units, belief), information)
+    if settings.method is Method.TORQUE_ERROR:
+        return Free(_torque_error(robot, runs, information, base, units, noise), information)
     # The others weigh rows in their own way: one noise per channel.
     information = information.pooled()
     match settings.method:
@@ -230,11 +235,6 @@ def free_estimate(
         case Method.HUBER | Method.TUKEY:
             loss = Huber() if settings.method is Method.HUBER else Tukey()
             return _robust(RobustLeastSquares(loss).fit(runs, base, units), runs, noise)
-        case Method.RIDGE:
-            belief = _nominal_belief(robot, information, base, settings.regulariser.weight)
-            return Free(_updated_estimate(runs, information, base, units, belief), information)
-        case Method.TORQUE_ERROR:
-            return Free(_torque_error(robot, runs, information, base, units, noise), information)
         case Method.TOTAL:
             estimate = total(runs, information, base, units, noise, aids.motion_noise)
             return Free(estimate, _recentred(information, estimate.standard))

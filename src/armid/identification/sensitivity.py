@@ -205,12 +205,15 @@ def essential(fit: Fit, held_out: Information | None, rule: Rule) -> EssentialCh
 def _cutoff_reference(
     robot: Robot, settings: Identification, data: Data, fit: Fit, gains: DriveGains | None
 ) -> Estimate:
-    """What other cut-offs are compared with: the estimate, or that of the part on which choices rest."""
+    """What other cut-offs are compared with: weighted least squares on the training motion, or the part on which choices rest.
+
+    Whatever the method of the estimate, both sides are weighted least squares: a belief about the parameters would be taken for a
+    move otherwise.
+    """
     runs: Sequence[Run] = data.train
     if not _all_chosen(data):
         runs = _perfect(choice_runs(robot, data.choice, settings.effects, data.shapes, gains), data)
-    found = WeightedLeastSquares().fit(_with_earlier(classed_information(runs), settings), fit.estimate.base)
-    return replace(found, values=fit.estimate.values) if _all_chosen(data) else found
+    return WeightedLeastSquares().fit(_with_earlier(classed_information(runs), settings), fit.estimate.base)
 
 
 def _with_earlier(information: Information, settings: Identification) -> Information:

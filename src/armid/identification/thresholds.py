@@ -218,9 +218,18 @@ FAULT_PHASE = Threshold(
     "up to which a delay is not told from friction that turns around late: a fiftieth of a turn of the fastest motion left",
 )
 
+FAULT_EXCLUDED = Threshold(
+    "fault-excluded",
+    2.0,
+    "times its tolerance",
+    "up to which the 95 % interval of a fault may reach for it to be excluded: a fault twice as large as is ordinary is then either "
+    "outside the interval, and its bound says so, or undecidable",
+)
+
 THRESHOLDS = (
     FAULT_DEVIATIONS,
     FAULT_SHARE,
+    FAULT_EXCLUDED,
     FAULT_DECISIVE,
     FAULT_PHASE,
     JOINT_ERROR,

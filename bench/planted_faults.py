@@ -1,0 +1,467 @@
+"""Faults to plant in recordings: what each does to the columns, which joint it concerns, how large it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+import armid
+from armid.arrays import FloatArray
+from armid.logs.log import Channel, Log
+from armid.robot.robot import Robot
+
+TORQUES = (Channel.LINK_TORQUE, Channel.MOTOR_TORQUE, Channel.CURRENT)
+MOTION = (Channel.POSITION, Channel.VELOCITY)
+
+Columns = dict[Channel, FloatArray]
+Change = Callable[[Log, float, "int | None"], Log]
+"""A log with a fault of some size, at one joint or at all."""
+Where = Callable[[Log, float], "int | None"]
+"""The joint that a fault of some size is planted in, 0-based; None for all."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """A kind of fault.
+
+    Args:
+        name: of it.
+        sizes: three, from small to large; of a discrete one a joint near the base, in the middle, at the tip.
+        change: the log with it.
+        words: codes of findings and kinds of faults that name it.
+        where: the joint it is planted in, which must be named too.
+        next_too: whether the joint after that may be named as well: the two were exchanged.
+        amount: its size in the unit of the fault that names it; None for what has no size.
+    """
+
+    name: str
+    sizes: tuple[float, float, float]
+    change: Change
+    words: tuple[str, ...]
+    where: Where = lambda log, size: None
+    next_too: bool = False
+    amount: Callable[[float], float] | None = None
+
+    def plant(self, log: Log, size: float) -> Log:
+        """The log with it."""
+        return self.change(log, size, self.where(log, size))
+
+    def joints(self, log: Log, size: float) -> tuple[str, ...]:
+        """Names of the joints that it concerns; empty for the whole arm."""
+        j = self.where(log, size)
+        return () if j is None else tuple(log.joints[j : j + 1 + self.next_too])
+
+
+def _changed(log: Log, change: Callable[[Columns, FloatArray], None]) -> Log:
+    """A log with other columns; not checked yet."""
+    channels = {channel: np.array(values) for channel, values in log.channels.items()}
+    change(channels, np.asarray(log.time))
+    return replace(log, channels=channels, notes=())
+
+
+def _each(
+    log: Log, channels: Sequence[Channel], change: Callable[[FloatArray], FloatArray], joint: int | None = None
+) -> Log:
+    """A log in which the columns of one joint, or all, are changed."""
+
+    def change_columns(columns: Columns, _: FloatArray) -> None:
+        for channel in set(channels) & set(columns):
+            where = slice(None) if joint is None else slice(joint, joint + 1)
+            columns[channel][:, where] = change(columns[channel][:, where])
+
+    return _changed(log, change_columns)
+
+
+def _columns(channels: Sequence[Channel], change: Callable[[FloatArray, float], FloatArray]) -> Change:
+    """A change of some channels, sample by sample or as a whole."""
+    return lambda log, size, joint: _each(log, channels, lambda x: change(x, size), joint)
+
+
+def _heavy(log: Log, _: float) -> int:
+    """The joint with the largest torque."""
+    torque = next(np.asarray(log.channels[c]) for c in TORQUES if c in log.channels)
+    return int(np.argmax(np.nanstd(torque, axis=0)))
+
+
+def _last(log: Log, _: float) -> int:
+    return len(log.joints) - 1
+
+
+def _first(log: Log, _: float) -> int:
+    return 0
+
+
+def _second(log: Log, _: float) -> int:
+    return min(1, len(log.joints) - 1)
+
+
+def _along(log: Log, size: float) -> int:
+    """Discrete faults: sizes 1, 2, 3 are a joint near the base, in the middle and at the tip."""
+    last = len(log.joints) - 1
+    return {1: min(1, last), 2: len(log.joints) // 2, 3: last}[int(size)]
+
+
+def _pair(log: Log, size: float) -> int:
+    """The first of two neighbours that are exchanged."""
+    return min(int(size) - 1, len(log.joints) - 2)
+
+
+def _late(log: Log, milliseconds: float, joint: int | None) -> Log:
+    t = np.asarray(log.time)
+
+    def shifted(x: FloatArray) -> FloatArray:
+        return np.column_stack([np.interp(t - 1e-3 * milliseconds, t, column) for column in x.T])
+
+    return _each(log, TORQUES, shifted, joint)
+
+
+def _exchanged(channels: Sequence[Channel]) -> Change:
+    def plant(log: Log, _: float, joint: int | None) -> Log:
+        i = joint or 0
+
+        def change(columns: Columns, _: FloatArray) -> None:
+            for channel in set(channels) & set(columns):
+                columns[channel][:, [i, i + 1]] = columns[channel][:, [i + 1, i]]
+
+        return _changed(log, change)
+
+    return plant
+
+
+def _quantised(x: FloatArray, steps: float) -> FloatArray:
+    step = np.maximum(np.ptp(x, axis=0) / steps, 1e-12)
+    return np.asarray(step * np.round(x / step))
+
+
+def _dropped(x: FloatArray, share: float) -> FloatArray:
+    lost = np.random.default_rng(7).random(len(x)) < share
+    return np.where(lost[:, np.newaxis], 0.0, x)
+
+
+def _clipped(x: FloatArray, share: float) -> FloatArray:
+    top = share * np.abs(x).max(axis=0)
+    return np.clip(x, -top, top)
+
+
+def _drift(shape: Callable[[FloatArray], FloatArray]) -> Change:
+    def plant(log: Log, size: float, joint: int | None) -> Log:
+        t = (np.asarray(log.time) - log.time[0]) / max(float(log.time[-1] - log.time[0]), 1e-9)
+        return _each(log, TORQUES, lambda x: x + size * shape(t)[:, np.newaxis], joint)
+
+    return plant
+
+
+def _clock(log: Log, factor: float, _: int | None) -> Log:
+    return replace(log, time=np.asarray(log.time) * factor, notes=())
+
+
+def weightless(log: Log, share: float, robot: Robot) -> Log:
+    """A part of the nominal weight taken out, as a controller does that compensates gravity."""
+    weight = np.asarray(armid.gravity(robot, np.nan_to_num(np.asarray(log.channels[Channel.POSITION]))))
+    return _each(log, TORQUES, lambda x: x - share * weight)
+
+
+def _frozen(x: FloatArray, share: float) -> FloatArray:
+    stop = int(share * len(x))
+    return np.concatenate([x[:1].repeat(stop, axis=0), x[stop:]])
+
+
+def _spiked(x: FloatArray, count: float) -> FloatArray:
+    out = np.array(x)
+    rows = np.random.default_rng(3).integers(0, len(x), size=int(count))
+    out[rows] += 2.0 * np.ptp(x, axis=0)
+    return out
+
+
+def _share(size: float) -> float:
+    return size - 1.0
+
+
+def _seconds(size: float) -> float:
+    return 1e-3 * size
+
+
+def _radians(size: float) -> float:
+    return float(np.deg2rad(size))
+
+
+def _newton_metres(size: float) -> float:
+    return size
+
+
+_GAIN = _columns(TORQUES, lambda x, size: size * x)
+_SCALE = _columns(MOTION, lambda x, size: size * x)
+_ZERO = _columns((Channel.POSITION,), lambda x, size: x + np.deg2rad(size))
+_TORQUE_SIGN = _columns(TORQUES, lambda x, _: -x)
+
+KINDS: tuple[Kind, ...] = (
+    Kind(
+        name="torque gain, heavy joint",
+        sizes=(1.1, 1.3, 2.0),
+        change=_GAIN,
+        words=("gain", "torque-unit"),
+        where=_heavy,
+        amount=_share,
+    ),
+    Kind(
+        name="torque gain, last joint",
+        sizes=(1.1, 1.3, 2.0),
+        change=_GAIN,
+        words=("gain", "torque-unit"),
+        where=_last,
+        amount=_share,
+    ),
+    Kind(
+        name="torque gain, all joints",
+        sizes=(1.1, 1.3, 2.0),
+        change=_GAIN,
+        words=("common gain", "torque-unit"),
+        amount=_share,
+    ),
+    Kind(
+        name="gear ratio missing, one joint",
+        sizes=(0.02, 0.01, 0.006),
+        change=_GAIN,
+        words=("gain", "torque-unit", "gear-ratio", "torque-dead"),
+        where=_heavy,
+    ),
+    Kind(
+        name="millinewton metres",
+        sizes=(1e3, 1e3, 1e3),
+        change=_GAIN,
+        words=("torque-unit", "common gain", "corrupt-values"),
+    ),
+    Kind(
+        name="torque sign",
+        sizes=(1, 2, 3),
+        change=_TORQUE_SIGN,
+        words=("torque-sign", "friction-sign"),
+        where=_along,
+    ),
+    Kind(
+        name="torque sign, all joints",
+        sizes=(1, 2, 3),
+        change=_TORQUE_SIGN,
+        words=("torque-sign", "gravity-reversed", "gravity-direction"),
+    ),
+    Kind(
+        name="position sign",
+        sizes=(1, 2, 3),
+        change=_columns(MOTION, lambda x, _: -x),
+        words=("position-sign", "torque-sign", "position-limits", "mirrored"),
+        where=_along,
+    ),
+    Kind(
+        name="mirrored joint",
+        sizes=(1, 2, 3),
+        change=_columns((*MOTION, *TORQUES), lambda x, _: -x),
+        words=("mirrored", "position-sign", "position-limits"),
+        where=_along,
+    ),
+    Kind(
+        name="torques swapped",
+        sizes=(1, 2, 3),
+        change=_exchanged(TORQUES),
+        words=("torques-swapped", "swapped", "joint-order"),
+        where=_pair,
+        next_too=True,
+    ),
+    Kind(
+        name="joints swapped",
+        sizes=(1, 2, 3),
+        change=_exchanged((*TORQUES, *MOTION)),
+        words=("swapped", "joint-order", "position-limits"),
+        where=_pair,
+        next_too=True,
+    ),
+    Kind(
+        name="dead channel",
+        sizes=(1, 2, 3),
+        change=_columns(TORQUES, lambda x, _: np.zeros_like(x)),
+        words=("frozen", "torque-dead"),
+        where=_along,
+    ),
+    Kind(
+        name="half-dead channel",
+        sizes=(0.1, 0.3, 0.7),
+        change=_columns(TORQUES, _dropped),
+        words=("half-dead", "frozen"),
+        where=_last,
+    ),
+    Kind(
+        name="frozen torque",
+        sizes=(0.03, 0.1, 0.3),
+        change=_columns(TORQUES, _frozen),
+        words=("frozen",),
+        where=_heavy,
+    ),
+    Kind(
+        name="coarse torque",
+        sizes=(60, 20, 6),
+        change=_columns(TORQUES, _quantised),
+        words=("quantised",),
+        where=_heavy,
+    ),
+    Kind(
+        name="coarse encoder",
+        sizes=(90, 40, 15),
+        change=_columns((Channel.POSITION,), _quantised),
+        words=("quantised",),
+        where=_heavy,
+    ),
+    Kind(
+        name="saturated torque",
+        sizes=(0.8, 0.6, 0.4),
+        change=_columns(TORQUES, _clipped),
+        words=("saturated",),
+        where=_heavy,
+    ),
+    Kind(
+        name="spikes of torque",
+        sizes=(3, 30, 300),
+        change=_columns(TORQUES, _spiked),
+        words=("spikes",),
+        where=_heavy,
+    ),
+    Kind(
+        name="offset drifts, N m",
+        sizes=(1.0, 5.0, 20.0),
+        change=_drift(lambda t: t),
+        words=("drift", "slow-drift"),
+        where=_heavy,
+        amount=_newton_metres,
+    ),
+    Kind(
+        name="offset wanders, N m",
+        sizes=(1.0, 5.0, 20.0),
+        change=_drift(lambda t: np.sin(9.0 * t)),
+        words=("drift", "slow-drift"),
+        where=_heavy,
+        amount=_newton_metres,
+    ),
+    Kind(
+        name="torque late, all joints, ms",
+        sizes=(5, 15, 40),
+        change=_late,
+        words=("common-delay", "torque-lag"),
+        amount=_seconds,
+    ),
+    Kind(
+        name="torque late, heavy joint, ms",
+        sizes=(5, 15, 40),
+        change=_late,
+        words=("delay", "torque-lag"),
+        where=_heavy,
+        amount=_seconds,
+    ),
+    Kind(
+        name="torque late, last joint, ms",
+        sizes=(5, 15, 40),
+        change=_late,
+        words=("delay", "torque-lag"),
+        where=_last,
+        amount=_seconds,
+    ),
+    Kind(
+        name="encoder zero, joint 2, deg",
+        sizes=(1, 5, 10),
+        change=_ZERO,
+        words=("zero", "position-limits"),
+        where=_second,
+        amount=_radians,
+    ),
+    Kind(
+        name="encoder zero, joint 1, deg",
+        sizes=(1, 5, 10),
+        change=_ZERO,
+        words=("zero", "position-limits"),
+        where=_first,
+        amount=_radians,
+    ),
+    Kind(
+        name="encoder zero, last joint, deg",
+        sizes=(1, 5, 10),
+        change=_ZERO,
+        words=("zero", "position-limits"),
+        where=_last,
+        amount=_radians,
+    ),
+    Kind(
+        name="quarter turn",
+        sizes=(1, 2, 3),
+        change=_columns((Channel.POSITION,), lambda x, _: x + 0.5 * np.pi),
+        words=("quarter-turn", "zero", "position-limits", "mounting"),
+        where=_along,
+    ),
+    Kind(
+        name="encoder scale, joint 2",
+        sizes=(1.02, 1.1, 1.3),
+        change=_SCALE,
+        words=("scale", "position-limits"),
+        where=_second,
+        amount=_share,
+    ),
+    Kind(
+        name="encoder scale, last joint",
+        sizes=(1.02, 1.1, 1.3),
+        change=_SCALE,
+        words=("scale", "position-limits"),
+        where=_last,
+        amount=_share,
+    ),
+    Kind(
+        name="degrees for radians",
+        sizes=(1, 2, 3),
+        change=_columns(MOTION, lambda x, _: np.degrees(x)),
+        words=("degrees",),
+    ),
+    Kind(
+        name="clock",
+        sizes=(1.02, 1.1, 1.5),
+        change=_clock,
+        words=("clock", "clock-unit", "velocity-inconsistent"),
+        amount=_share,
+    ),
+    Kind(
+        name="milliseconds for seconds",
+        sizes=(1e3, 1e3, 1e3),
+        change=_clock,
+        words=("clock", "clock-unit", "velocity-inconsistent"),
+    ),
+    Kind(
+        name="velocity column of another joint",
+        sizes=(1, 2, 3),
+        change=_exchanged((Channel.VELOCITY,)),
+        words=("joint-order", "velocity-inconsistent"),
+        where=_pair,
+        next_too=True,
+    ),
+)
+
+WEIGHT = ("weight partly subtracted", (0.3, 0.5, 1.0), ("gravity-compensated", "common gain"))
+TILT = ("base out of level, deg", (2.0, 5.0, 20.0), ("tilt first", "tilt second", "mounting"))
+PAYLOAD = ("payload nobody mentioned, kg", (0.2, 0.5, 2.0), ("payload",))
+"""Faults that need the arm: its nominal weight is subtracted, its base tilted, its flange loaded."""
+
+PAIRS = (
+    ("torque gain, heavy joint", "encoder zero, joint 2, deg"),
+    ("torque sign", "torque late, all joints, ms"),
+    ("half-dead channel", "clock"),
+    ("encoder scale, last joint", "torque gain, last joint"),
+    ("offset drifts, N m", "torque late, heavy joint, ms"),
+)
+"""Two at once."""
+
+
+def kind_of(name: str) -> Kind:
+    """The kind of this name."""
+    return next(kind for kind in KINDS if kind.name == name)
+
+
+def tilted(robot: Robot, degrees: float) -> Robot:
+    """The arm described as standing level although its base is out of level: gravity of the description turned."""
+    a = np.deg2rad(degrees)
+    turn = np.array([[1, 0, 0], [0, np.cos(a), -np.sin(a)], [0, np.sin(a), np.cos(a)]])
+    return robot.with_gravity(turn @ np.asarray(robot.gravity))
