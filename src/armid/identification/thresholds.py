@@ -222,8 +222,8 @@ FAULT_EXCLUDED = Threshold(
     "fault-excluded",
     2.0,
     "times its tolerance",
-    "up to which the 95 % interval of a fault may reach for it to be excluded: a fault twice as large as is ordinary is then either "
-    "outside the interval, and its bound says so, or undecidable",
+    "up to which the 95 % interval of a fault may reach for it to be excluded: what is twice as large as ordinary is then found, "
+    "undecidable, or beyond the stated bound",
 )
 
 THRESHOLDS = (
