@@ -16,8 +16,9 @@ from armid.cli import application
 from armid.cli import simulate as verb
 from armid.logs.log import Channel
 from armid.logs.read import unchecked_log
+from armid.motions.sample_table import save_csv
 from armid.motions.trajectory import SampledTrajectory
-from armid.motions.trajectory_files import save_csv, save_trajectory
+from armid.motions.trajectory_files import save_trajectory
 from armid.robot.load import load_robot
 from armid.simulation.measure import MISTAKE_WORDS
 from armid.simulation.settings_file import CONTROLLERS
@@ -161,9 +162,9 @@ def test_a_control_loop_slower_or_faster_than_usual_is_said(trajectory, tmp_path
 @pytest.mark.parametrize(
     ("column", "text", "message"),
     [
-        (3, "nan", "joint3, column q3: nan in row 4 at 0.01 s"),
+        (3, "nan", "joint3, column q_joint3: nan in row 4 at 0.01 s"),
         (0, "inf", "time: inf in row 4"),
-        (9, "-inf", "joint2, column qd2: -inf in row 4 at 0.01 s"),
+        (9, "-inf", "joint2, column qd_joint2: -inf in row 4 at 0.01 s"),
     ],
 )
 def test_a_command_that_is_no_number_is_named_by_file_joint_and_time(trajectory, tmp_path, column, text, message):

@@ -12,11 +12,14 @@ import yaml
 from armid.errors import InputError, ShapeError
 from armid.motions.fourier import FourierTrajectory, from_velocity_form, published_bounds
 from armid.motions.limits import InfeasibleError, MotionLimits
+from armid.motions.sample_table import save_csv
 from armid.motions.spline import SplineTrajectory
 from armid.motions.trajectory import SampledTrajectory, SequenceTrajectory, Trajectory, grid
-from armid.motions.trajectory_files import load_trajectory, save_csv, save_joint_trajectory, save_trajectory
+from armid.motions.trajectory_files import load_trajectory, save_joint_trajectory, save_trajectory
 from armid.motions.transition import EASE, TransitionTrajectory, quickest_transition
 from armid.motions.trapezoid import TrapezoidalTrajectory, random_waypoints
+from armid.robot.load import load_robot
+from armid.robot.robot import JointKind
 
 NAMES = ("a", "b", "c")
 
@@ -203,6 +206,52 @@ def test_csv_round_trip(tmp_path: Path):
     # A quintic over 20 ms of harmonics below 0.5 Hz: the truncation is below these tolerances.
     for x, y, tolerance in zip(trajectory.sample(t), again.sample(t), (1e-7, 1e-6, 1e-4), strict=True):
         np.testing.assert_allclose(x, y, rtol=0.0, atol=tolerance)
+
+
+def test_a_table_of_samples_names_its_joints_and_their_units(tmp_path: Path):
+    robot = load_robot("cylindrical")
+    rng = np.random.default_rng(6)
+    names = robot.joint_names
+    motion = FourierTrajectory(
+        joint_names=names, period=8.0, offset=np.zeros(3), sine=rng.normal(size=(3, 3)), cosine=np.zeros((3, 3))
+    )
+    path = save_csv(motion, tmp_path / "t.csv", rate_hz=50.0, robot=robot)
+    units = ["rad" if joint.kind is JointKind.REVOLUTE else "m" for joint in robot.joints]
+    header = path.read_text().splitlines()[0]
+    assert header.split(",")[:4] == ["time [s]", *(f"q_{n} [{u}]" for n, u in zip(names, units, strict=True))]
+    assert {"rad", "m"} == set(units)
+    again = load_trajectory(path)
+    assert again.joint_names == names
+    np.testing.assert_allclose(again.sample(np.array([1.0]))[0], motion.sample(np.array([1.0]))[0], atol=1e-9)
+
+
+TWO_ROWS = "\n0,1,0,0\n1,2,0,0\n"
+
+
+def test_tables_without_names_or_in_degrees_are_read_too(tmp_path: Path):
+    path = tmp_path / "t.csv"
+    path.write_text("time,q1,qd1,qdd1" + TWO_ROWS)
+    assert load_trajectory(path).joint_names == ("joint1",)
+    path.write_text('time [s],"q_a,b [deg]","qd_a,b [deg/s]","qdd_a,b [deg/s^2]"' + TWO_ROWS)
+    motion = load_trajectory(path)
+    assert motion.joint_names == ("a,b",)
+    np.testing.assert_allclose(motion.sample(np.array([0.0, 1.0]))[0][:, 0], np.radians([1.0, 2.0]))
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        ("time,q_a [turns],qd_a [turns/s],qdd_a [turns/s^2]", r"joint a: units \[turns\]"),
+        ("time,q_a [deg],qd_a [rad/s],qdd_a [rad/s^2]", "same per s"),
+        ("time,q_a [rad],qd_b [rad/s],qdd_a [rad/s^2]", "another header"),
+        ("time [ms],q_a [rad],qd_a [rad/s],qdd_a [rad/s^2]", "another header"),
+    ],
+)
+def test_a_table_whose_header_says_something_else_is_refused(tmp_path: Path, header: str, message: str):
+    path = tmp_path / "t.csv"
+    path.write_text(header + TWO_ROWS)
+    with pytest.raises(InputError, match=message):
+        load_trajectory(path)
 
 
 def test_joint_trajectory_message(tmp_path: Path):

@@ -450,7 +450,7 @@ class TestRefused:
         assert not (tmp_path / "out").exists()
 
     def test_a_motion_that_is_cut_off(self, iiwa: Robot, tmp_path: Path) -> None:
-        from armid.motions.trajectory_files import save_csv
+        from armid.motions.sample_table import save_csv
 
         save_csv(motion_of(iiwa), tmp_path / "cut.csv", rate_hz=100.0)
         with pytest.raises(InputError, match="--home"):

@@ -25,7 +25,8 @@ from armid.errors import ArmidError
 from armid.identification.result import load_result
 from armid.logs.read import unchecked_log
 from armid.motions.fourier import FourierTrajectory
-from armid.motions.trajectory_files import load_trajectory, save_csv, save_trajectory
+from armid.motions.sample_table import save_csv
+from armid.motions.trajectory_files import load_trajectory, save_trajectory
 from armid.planning.path_files import load_path
 from armid.robot.load import load_robot
 from armid.robot.urdf.write import new_urdf

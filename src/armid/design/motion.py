@@ -21,9 +21,10 @@ from armid.identifiability.expectation import WEAKLY_KNOWN
 from armid.identifiability.rank import STRUCTURAL_TOLERANCE, WEAK
 from armid.motions.fourier import FourierTrajectory
 from armid.motions.limits import MotionLimits
+from armid.motions.sample_table import save_csv
 from armid.motions.spline import SplineTrajectory
 from armid.motions.trajectory import Trajectory, grid
-from armid.motions.trajectory_files import save_csv, save_joint_trajectory, save_trajectory
+from armid.motions.trajectory_files import save_joint_trajectory, save_trajectory
 from armid.notes import Note
 from armid.outcome import Check, Outcome, Provenance
 from armid.page import Table
@@ -244,7 +245,7 @@ class Design(Outcome):
         place = Path(folder)
         return (
             save_trajectory(self.trajectory, place / "trajectory.json", robot=self.robot.name),
-            save_csv(self.trajectory, place / "trajectory.csv", rate_hz=rate_hz),
+            save_csv(self.trajectory, place / "trajectory.csv", rate_hz=rate_hz, robot=self.robot),
             save_joint_trajectory(self.trajectory, place / "joint_trajectory.json", rate_hz=rate_hz),
             save_joint_trajectory(self.trajectory, place / "joint_trajectory.yaml", rate_hz=rate_hz),
             self.report(place / "design.html"),

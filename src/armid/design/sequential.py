@@ -22,7 +22,8 @@ from armid.identifiability.errors import NothingIdentifiableError
 from armid.identifiability.structure import structural_base
 from armid.motions.fourier import FourierTrajectory
 from armid.motions.limits import InfeasibleError, motion_limits
-from armid.motions.trajectory_files import save_csv, save_trajectory
+from armid.motions.sample_table import save_csv
+from armid.motions.trajectory_files import save_trajectory
 from armid.notes import Note
 from armid.outcome import Check, Outcome, Provenance
 from armid.page import Table
@@ -131,7 +132,7 @@ class SequentialDesign(Outcome):
         for k, stage in enumerate(self.stages, start=1):
             place = Path(folder) / f"experiment{k}"
             files.append(save_trajectory(stage.trajectory, place.with_suffix(".json"), robot=stage.design.robot.name))
-            files.append(save_csv(stage.trajectory, place.with_suffix(".csv"), rate_hz=rate_hz))
+            files.append(save_csv(stage.trajectory, place.with_suffix(".csv"), rate_hz=rate_hz, robot=self.robot))
         return tuple(files)
 
 

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.documents import new_file, read_json, read_text, write_json, write_text
+from armid.documents import read_json, read_text, write_json, write_text
 from armid.errors import ArmidError, InputError
 from armid.motions.coefficient_table import is_coefficient_table, parse_coefficients
 from armid.motions.fourier import FourierTrajectory
+from armid.motions.sample_table import parse_samples
 from armid.motions.spline import SplineTrajectory
 from armid.motions.trajectory import SampledTrajectory, SequenceTrajectory, Trajectory, grid
 from armid.motions.transition import TransitionTrajectory
@@ -102,7 +103,7 @@ def input_of(source: object, role: str) -> tuple[InputFile, ...]:
 
 
 def load_trajectory(path: Path) -> Trajectory:
-    """Reads our JSON, a CSV with the columns `time,q1..,qd1..,qdd1..`, or a printed table of Fourier coefficients."""
+    """Reads our JSON, a CSV of samples as `save_csv` writes it, or a printed table of Fourier coefficients."""
     if not path.is_file():
         raise InputError(path, "no such file", "give a trajectory written by `armid design`, JSON or CSV")
     if path.suffix.lower() in _TABLES:
@@ -122,68 +123,13 @@ def _load_table(path: Path) -> Trajectory:
     """A text of samples or of coefficients; its first line says which."""
     text = read_text(path, "samples or Fourier coefficients of a motion", most=_MOST_BYTES)
     if not is_coefficient_table(text) and path.suffix.lower() == ".csv":
-        return _load_csv(path, text)
+        return parse_samples(path, text)
     try:
         return parse_coefficients(text, path)
     except InputError:
         raise
     except ArmidError as problem:
         raise InputError(path, str(problem)) from None
-
-
-def save_csv(trajectory: Trajectory, path: Path, *, rate_hz: float) -> Path:
-    """Samples at a rate: a header `time,q1..,qd1..,qdd1..` and one row per instant, SI units."""
-    t = grid(trajectory.duration, rate_hz)
-    table = np.column_stack([t, *trajectory.sample(t)])
-    header = ",".join(_csv_header(len(trajectory.joint_names)))
-    with new_file(path) as file:
-        np.savetxt(file, table, fmt="%.12g", delimiter=",", header=header, comments="")
-    return path
-
-
-def _csv_header(n_joints: int) -> list[str]:
-    return ["time", *(f"{kind}{i + 1}" for kind in ("q", "qd", "qdd") for i in range(n_joints))]
-
-
-def _load_csv(path: Path, text: str) -> SampledTrajectory:
-    """Reads what `save_csv` writes; joints are named `joint1`.. since the table has no names.
-
-    Raises:
-        InputError: not such a table, or a value that is not finite, with its joint and time.
-    """
-    try:
-        header, *lines = text.splitlines() or [""]
-        names = [name.strip() for name in header.split(",")]
-        n = (len(names) - 1) // 3
-        if names != _csv_header(n) or n < 1:
-            raise InputError(path, f"another header, of {len(names)} names", "expected time,q1..,qd1..,qdd1..")
-        rows = [line for line in lines if line.strip()]
-        table = np.loadtxt(rows, delimiter=",", ndmin=2) if rows else np.zeros((0, len(names)))
-    except ValueError:
-        raise InputError(path, "not a table of numbers", "expected as many numbers in every row as names") from None
-    if len(table) < 2 or table.shape[1] != len(names):
-        raise InputError(path, f"{len(table)} rows of {table.shape[1]} columns", f"two or more rows of {len(names)}")
-    _refuse_infinite(path, names, table)
-    q, qd, qdd = (table[:, 1 + k * n : 1 + (k + 1) * n] for k in range(3))
-    try:
-        return SampledTrajectory(tuple(f"joint{i + 1}" for i in range(n)), table[:, 0], q, qd, qdd)
-    except ArmidError as problem:
-        raise InputError(path, str(problem)) from None
-
-
-def _refuse_infinite(path: Path, names: list[str], table: FloatArray) -> None:
-    """An error that names joint, column and time of the first value that is not a number."""
-    bad = np.argwhere(~np.isfinite(table))
-    if not len(bad):
-        return
-    row, column = (int(k) for k in bad[0])
-    where = "time" if column == 0 else f"joint{(column - 1) % ((len(names) - 1) // 3) + 1}, column {names[column]}"
-    moment = f" at {table[row, 0]:g} s" if column else ""
-    raise InputError(
-        f"{path}, {where}",
-        f"{table[row, column]:g} in row {row + 2}{moment}",
-        f"every value must be finite; {len(bad)} are not",
-    )
 
 
 def _joint_message(trajectory: Trajectory, *, rate_hz: float) -> dict[str, Any]:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from armid.motions.limits import MotionLimits
+from armid.motions.sample_table import save_csv
 from armid.motions.trajectory import SampledTrajectory, grid
-from armid.motions.trajectory_files import save_csv, save_joint_trajectory, save_trajectory
+from armid.motions.trajectory_files import save_joint_trajectory, save_trajectory
 from armid.notes import Note
 from armid.outcome import Check, Outcome, Provenance
 from armid.page import Table
@@ -174,7 +175,7 @@ class Plan(Outcome):
         sampled = SampledTrajectory(self.trajectory.joint_names, t, *self.trajectory.sample(t))
         return (
             save_trajectory(sampled, place / f"{stem}.json", robot=self.model.robot.name),
-            save_csv(self.trajectory, place / f"{stem}.csv", rate_hz=rate_hz),
+            save_csv(self.trajectory, place / f"{stem}.csv", rate_hz=rate_hz, robot=self.model.robot),
             save_joint_trajectory(self.trajectory, place / f"{stem}-joint-trajectory.yaml", rate_hz=rate_hz),
             self.report(place / f"{stem}.html"),
         )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from armid.motions.sample_table import header_line
 from armid.motions.trajectory import Trajectory, grid
 from armid.programs.wanted import Wanted, readme
-from armid.robot.robot import JointKind, Robot
+from armid.robot.robot import Robot
 
 
 def files(wanted: Wanted) -> dict[str, str]:
@@ -29,11 +30,6 @@ def rows_text(motion: Trajectory, robot: Robot, rate_hz: float, *, speed: float 
     """
     t = grid(motion.duration, rate_hz)
     q, qd, qdd = motion.sample(t)
-    header = ["time [s]"]
-    for word, per in (("q", ""), ("qd", "/s"), ("qdd", "/s^2")):
-        for joint in robot.joints:
-            unit = "rad" if joint.kind is JointKind.REVOLUTE else "m"
-            header.append(f"{word}_{joint.name} [{unit}{per}]")
     table = np.column_stack([t / speed, q, speed * qd, speed**2 * qdd])
-    lines = [",".join(header), *(",".join(f"{x:.12g}" for x in row) for row in table)]
+    lines = [header_line(robot.joint_names, robot), *(",".join(f"{x:.12g}" for x in row) for row in table)]
     return "\n".join(lines) + "\n"

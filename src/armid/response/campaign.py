@@ -14,8 +14,8 @@ from armid.arrays import samples
 from armid.errors import ArmidError, UnknownNameError
 from armid.identification.inputs import RobotInput, files_of, robot_of
 from armid.motions.postures import load_postures
+from armid.motions.sample_table import save_csv
 from armid.motions.sweep import Signal
-from armid.motions.trajectory_files import save_csv
 from armid.notes import Note, Severity
 from armid.outcome import Check, Outcome, Provenance
 from armid.page import Table
@@ -89,7 +89,9 @@ class SweepCampaign(Outcome):
     def save(self, folder: str | Path) -> tuple[Path, ...]:
         """Writes one CSV per motion."""
         place = Path(folder)
-        return tuple(save_csv(s.motion, place / f"{s.name}.csv", rate_hz=self.rate_hz) for s in self.sweeps)
+        return tuple(
+            save_csv(s.motion, place / f"{s.name}.csv", rate_hz=self.rate_hz, robot=self.robot) for s in self.sweeps
+        )
 
 
 def motions_table(campaign: SweepCampaign) -> Table:

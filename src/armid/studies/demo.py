@@ -26,8 +26,9 @@ from armid.kernels.compiled import thread_count
 from armid.logs.check import read_log
 from armid.logs.conditioning import Conditioning
 from armid.logs.log import Log
+from armid.motions.sample_table import save_csv
 from armid.motions.trajectory import Trajectory
-from armid.motions.trajectory_files import save_csv, save_trajectory
+from armid.motions.trajectory_files import save_trajectory
 from armid.notes import Note, Severity
 from armid.outcome import Check, InputFile, Outcome, Provenance
 from armid.page import Report, Table
@@ -262,7 +263,7 @@ def tell_story(
     for name, design in (("training", training), ("validation", validation)):
         with answer_folder(folder, f"demonstration {name}"):
             save_trajectory(design.trajectory, folder / f"{name}.json", robot=robot.name)
-            save_csv(design.trajectory, folder / f"{name}.csv", rate_hz=100.0)
+            save_csv(design.trajectory, folder / f"{name}.csv", rate_hz=100.0, robot=robot)
         progress(f"running the {name} motion on the embedded robot ({design.trajectory.duration:.0f} s)")
         runs.append(_record(robot, specimen, design.trajectory, story))
         with answer_folder(folder, f"demonstration {name} log"):
