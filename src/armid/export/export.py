@@ -12,7 +12,7 @@ from typing import Any
 from armid.consistency.positivity import with_standard
 from armid.documents import json_text, write_text
 from armid.errors import InputError
-from armid.export.formats import SUFFIXES, Format
+from armid.export.formats import CODE, SUFFIXES, CodeContent, Format, What
 from armid.export.gate import ExportRefusedError, Reload, SealBrokenError, reload_checks
 from armid.export.joint_properties import joint_properties
 from armid.export.judged import FileErrors, FileRefusedError, drives_of, file_errors
@@ -74,6 +74,7 @@ def export_result(
     force: bool = False,
     parameters: Parameters = Parameters.CONSISTENT,
     name: str | None = None,
+    content: CodeContent | None = None,
 ) -> Export:
     """Writes an identified arm to a folder.
 
@@ -84,6 +85,7 @@ def export_result(
         force: write an untrusted result too, with UNVALIDATED in its name and inside.
         parameters: which values, for generated code.
         name: of the file without suffix; the robot's by default.
+        content: what generated code computes; the model by default.
 
     Raises:
         ExportRefusedError: the result is untrusted and `force` was not given.
@@ -92,17 +94,20 @@ def export_result(
         InputError: the robot file it was identified with has changed since.
         ReloadError: another program reads the written file differently.
     """
+    content = (content or CodeContent()).for_format(target)
     if result.verdict != "trusted" and not force:
         raise ExportRefusedError(result.reasons)
     broken = [check.message for check in result.checks if check.code == "seal" and not check.passed]
     if broken:
         raise SealBrokenError(broken[0])
-    if parameters is Parameters.BASE and target not in (Format.PYTHON, Format.C, Format.MATLAB):
+    if parameters is Parameters.BASE and target not in CODE:
         raise InputError(f"--to {target}", "base parameters are not bodies", "only generated code can use them")
     robot = _base_robot(result) if parameters is Parameters.BASE else result.robot
     lost = (*losses(result, robot, target), *merely_described(result))
     written = _written(result, robot, target)
-    errors = None if parameters is Parameters.BASE else _errors_of(result, robot, target, written)
+    # Holding torque alone says nothing about the torque of a motion.
+    judged = parameters is not Parameters.BASE and content.what is not What.GRAVITY
+    errors = None if not judged else _errors_of(result, robot, target, written)
     worse = () if errors is None else errors.worse
     if worse and not force:
         raise FileRefusedError(target.value, worse, lost)
@@ -110,8 +115,9 @@ def export_result(
     stem = (name or _safe_name(result.described.name)) + (f"_{UNVALIDATED}" if marked else "")
     parts = () if target is not Format.URDF else _lightened(result, written)
     comments = [*_comments_for(result, parameters, errors), *(f"Missing: {text}." for text in (*lost, *parts))]
-    texts, reloads = _rendered(result, robot, target, stem, comments, written)
-    with answer_folder(folder, f"export {target} {stem}"):
+    texts, reloads = _rendered(result, robot, target, stem, comments, written, content)
+    kind = f"export {target} {stem}" + ("" if content.what is What.MODEL else f" {content.what}")
+    with answer_folder(folder, kind):
         files = tuple(write_text(folder / name, text) for name, text in texts.items())
     return Export(files=files, verdict=result.verdict, missing=(*lost, *parts), reloads=reloads, errors=errors)
 
@@ -243,7 +249,7 @@ def _base_robot(result: Result) -> Robot:
 
 
 def _rendered(
-    result: Result, robot: Robot, target: Format, stem: str, comments: list[str], written: str
+    result: Result, robot: Robot, target: Format, stem: str, comments: list[str], written: str, content: CodeContent
 ) -> tuple[dict[str, str], tuple[Reload, ...]]:
     """Texts by file name, and what other programs made of them."""
     match target:
@@ -259,7 +265,8 @@ def _rendered(
         case Format.JSON:
             return {f"{stem}.json": json_text(everything(result, robot))}, ()
         case _:
-            return source_code(robot, Language(target.value), name=_safe_name(stem), header=comments), ()
+            language = Language(target.value)
+            return source_code(robot, language, name=_safe_name(stem), header=comments, content=content), ()
 
 
 def _urdf_of(result: Result, robot: Robot) -> str:

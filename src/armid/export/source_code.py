@@ -1,4 +1,4 @@
-"""An identified arm as standalone source code: torque, M, C and g in Python, C and MATLAB.
+"""An identified arm as standalone source code in Python, C and MATLAB: torque, M, C and g, or what a controller calls per tick.
 
 The recursion is run once on recording scalars with the parameters as constants; what is left is a list of assignments
 that needs nothing but sin, cos and sign. Base parameters are enough: a standard vector that has their values in the
@@ -13,6 +13,14 @@ from enum import StrEnum
 
 import numpy as np
 
+from armid.export.formats import CodeContent, What
+from armid.export.observer_code import (
+    MODEL,
+    observer_c,
+    observer_c_declarations,
+    observer_python,
+    observer_summary,
+)
 from armid.kernels.tape import Node, Op, Tape
 from armid.parameters.inertial import N_INERTIAL
 from armid.recursion.dynamics import coriolis, inverse_dynamics, mass_matrix
@@ -48,6 +56,22 @@ class Function:
     shape: tuple[int, ...]
     tape: Tape
     outputs: tuple[Node, ...]
+
+
+def _functions(robot: Robot, what: What) -> tuple[Function, ...]:
+    """What the code computes directly from a state."""
+    moving = ("q", "qd", "qdd")
+    match what:
+        case What.MODEL:
+            return _model_functions(robot)
+        case What.FEEDFORWARD:
+            words = "torque [N m or N] of a wanted motion, friction included"
+            return (_function(robot, "feedforward", moving, words, _torque),)
+        case What.GRAVITY:
+            words = "torque [N m or N] that holds the arm still, without friction"
+            return (_function(robot, "gravity", ("q",), words, _gravity),)
+        case What.OBSERVER:
+            return (_function(robot, MODEL, moving, "torque [N m or N] that the observer expects", _torque),)
 
 
 def _model_functions(robot: Robot) -> tuple[Function, ...]:
@@ -122,26 +146,42 @@ def _both_sides(robot: Robot, A: list[list[Node]], tape: Tape) -> list[list[Node
     return [[columns[k][j] for k in range(len(A))] for j in range(len(A))]
 
 
-def source_code(robot: Robot, language: Language, *, name: str = "arm", header: Sequence[str] = ()) -> dict[str, str]:
-    """Files of the generated model, by file name.
+def source_code(
+    robot: Robot,
+    language: Language,
+    *,
+    name: str = "arm",
+    header: Sequence[str] = (),
+    content: CodeContent | None = None,
+) -> dict[str, str]:
+    """Files of the generated code, by file name; what is not the whole model has its word in the name.
 
     Args:
         robot: with the identified inertial and drive parameters.
         language: what to write.
         name: of the module, and prefix of C and MATLAB functions.
         header: comment lines at the top of every file (where the numbers come from, the verdict).
+        content: what the code computes; the model by default.
     """
-    functions = _model_functions(robot)
+    content = content or CodeContent()
+    functions = _functions(robot, content.what)
+    file = name if content.what is What.MODEL else f"{name}_{content.what}"
+    watches = content.what is What.OBSERVER
+    rates = (content.rate_hz, content.bandwidth_hz)
+    lines = [*header, *observer_summary(*rates)] if watches else header
     match language:
         case Language.PYTHON:
-            return {f"{name}.py": _python(functions, robot, header)}
+            tail = observer_python(robot, *rates) if watches else ""
+            return {f"{file}.py": _python(functions, robot, lines, tail)}
         case Language.C:
+            tail = observer_c(robot, name, *rates) if watches else ""
+            declared = observer_c_declarations(robot, name, content.rate_hz) if watches else ""
             return {
-                f"{name}.c": _c(functions, robot, name, header),
-                f"{name}.h": _c_header(functions, robot, name, header),
+                f"{file}.c": _c(functions, robot, name, lines, file, tail),
+                f"{file}.h": _c_header(functions, robot, name, lines, file, declared),
             }
         case Language.MATLAB:
-            return {f"{name}_{f.name}.m": _matlab(f, robot, name, header) for f in functions}
+            return {f"{name}_{f.name}.m": _matlab(f, robot, name, lines) for f in functions}
 
 
 @dataclass(frozen=True)
@@ -183,11 +223,11 @@ def _assignments(function: Function, syntax: _Syntax) -> tuple[list[str], list[s
     return lines, [text[node.index] for node in function.outputs]
 
 
-def _python(functions: Sequence[Function], robot: Robot, header: Sequence[str]) -> str:
+def _python(functions: Sequence[Function], robot: Robot, header: Sequence[str], tail: str) -> str:
     syntax = _Syntax(lambda v, i: f"{v}[{i}]", "    {name} = {value}", lambda a: f"_sign({a})", ("sin", "cos"))
     parts = [
         "\n".join(f"# {line}" for line in _preamble(robot, header)),
-        "from math import cos, sin",
+        "from math import cos, isfinite, sin\nfrom operator import mul" if tail else "from math import cos, sin",
         "def _sign(x):\n    return float(x > 0) - float(x < 0)",
     ]
     for function in functions:
@@ -200,22 +240,22 @@ def _python(functions: Sequence[Function], robot: Robot, header: Sequence[str]) 
             f'def {function.name}({arguments}):\n    """{function.summary}."""\n'
             + "\n".join([*lines, f"    return {value}"])
         )
-    return "\n\n\n".join(parts) + "\n"
+    return "\n\n\n".join([*parts, *([tail.rstrip()] if tail else [])]) + "\n"
 
 
-def _c(functions: Sequence[Function], robot: Robot, name: str, header: Sequence[str]) -> str:
+def _c(functions: Sequence[Function], robot: Robot, name: str, header: Sequence[str], file: str, tail: str) -> str:
     syntax = _Syntax(
         lambda v, i: f"{v}[{i}]",
         "  const double {name} = {value};",
         lambda a: f"(double)(({a} > 0) - ({a} < 0))",
         ("sin", "cos"),
     )
-    parts = [_c_comment(robot, header), f'#include <math.h>\n\n#include "{name}.h"']
+    parts = [_c_comment(robot, header), f'#include "{file}.h"\n\n#include <math.h>']
     for function in functions:
         lines, outputs = _assignments(function, syntax)
         stores = [f"  out[{k}] = {value};" for k, value in enumerate(outputs)]
         parts.append(f"{_c_signature(function, name)} {{\n" + "\n".join([*lines, *stores]) + "\n}")
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join([*parts, *([tail.rstrip()] if tail else [])]) + "\n"
 
 
 def _c_signature(function: Function, name: str) -> str:
@@ -228,12 +268,14 @@ def _c_comment(robot: Robot, header: Sequence[str]) -> str:
     return "\n".join(f"// {line}" for line in _preamble(robot, header))
 
 
-def _c_header(functions: Sequence[Function], robot: Robot, name: str, header: Sequence[str]) -> str:
-    guard = f"{name.upper()}_H"
+def _c_header(
+    functions: Sequence[Function], robot: Robot, name: str, header: Sequence[str], file: str, declared: str
+) -> str:
+    guard = f"{file.upper()}_H"
     lines = [_c_comment(robot, header), f"#ifndef {guard}", f"#define {guard}", ""]
     for function in functions:
         lines += [f"// {function.summary}", f"{_c_signature(function, name)};", ""]
-    return "\n".join([*lines, f"#endif  // {guard}", ""])
+    return "\n".join([*lines, *([declared] if declared else []), f"#endif  // {guard}", ""])
 
 
 def _matlab(function: Function, robot: Robot, name: str, header: Sequence[str]) -> str:

@@ -185,8 +185,20 @@ class MomentumObserver:
         """[s] by which everything it says is late, besides its own time constant."""
         return self._derive.polynomial.delay
 
+    def reset(self) -> None:
+        """Starts over, after a missing sample: the window and the velocity before it are gone."""
+        self._derive.reset()
+        self._before = None
+        self.external, self.band = np.zeros_like(self.external), np.zeros_like(self.band)
+
     def push(self, q: FloatArray, torque: FloatArray) -> FloatArray | None:
-        """One sample; the external torque `delay` ago once enough samples have come, shape [n_joints]."""
+        """One sample; the external torque `delay` ago once enough samples have come, shape [n_joints].
+
+        A sample with a number that is not finite is a missing one.
+        """
+        if not (np.isfinite(q).all() and np.isfinite(torque).all()):
+            self.reset()
+            return None
         known = self._derive.push(q, torque)
         if known is None:
             return None
