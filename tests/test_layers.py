@@ -90,7 +90,7 @@ QUESTIONS = {
 
 OUTSIDE = {
     "programs": "robot motions",
-    "export": "parameters robot robot.urdf recursion kernels information consistency identification",
+    "export": ("parameters robot robot.urdf recursion kernels information consistency identification observation"),
     "report": (
         "parameters robot kernels kinematics rows motions scene identifiability logs estimation "
         "consistency identification inspection calibration design payload online response recovery "
