@@ -23,7 +23,7 @@ class Target(StrEnum):
     matlab = "matlab"
 
 
-class What(StrEnum):
+class CodeFor(StrEnum):
     """Mirrors `armid.export.formats.What`."""
 
     model = "model"
@@ -53,8 +53,8 @@ def export(
         Values, typer.Option("--parameters", help="Consistent bodies, or base parameters as estimated (code only).")
     ] = Values.consistent,
     what: Annotated[
-        What, typer.Option("--what", help="What generated code computes: the whole model, or what a controller calls.")
-    ] = What.model,
+        CodeFor, typer.Option("--what", help="What generated code computes: the whole model, or what a controller calls.")
+    ] = CodeFor.model,
     rate_hz: Annotated[float, typer.Option("--rate-hz", min=1.0, help="Samples a second of an observer.")] = 1000.0,
     bandwidth_hz: Annotated[float, typer.Option("--bandwidth-hz", min=0.1, help="Of an observer.")] = 10.0,
     force: Annotated[bool, typer.Option("--force", help="Write an untrusted result too, marked UNVALIDATED.")] = False,
@@ -65,11 +65,10 @@ def export(
     For a controller: `armid export identified --to c --what observer`, or `feedforward`, or `gravity`.
     """
     from armid.export.export import Format, Parameters, export_result
-    from armid.export.formats import CodeContent
-    from armid.export.formats import What as Content
+    from armid.export.formats import CodeContent, What
     from armid.identification.result import load_result
 
-    content = CodeContent(Content(what.value), rate_hz, bandwidth_hz).for_format(Format(to.value))
+    content = CodeContent(What(what.value), rate_hz, bandwidth_hz).for_format(Format(to.value))
     stored = load_result(result)
     folder = out or (result.parent if result.name == "result.json" else result)
     done = export_result(
