@@ -53,7 +53,8 @@ def export(
         Values, typer.Option("--parameters", help="Consistent bodies, or base parameters as estimated (code only).")
     ] = Values.consistent,
     what: Annotated[
-        CodeFor, typer.Option("--what", help="What generated code computes: the whole model, or what a controller calls.")
+        CodeFor,
+        typer.Option("--what", help="What generated code computes: the whole model, or what a controller calls."),
     ] = CodeFor.model,
     rate_hz: Annotated[float, typer.Option("--rate-hz", min=1.0, help="Samples a second of an observer.")] = 1000.0,
     bandwidth_hz: Annotated[float, typer.Option("--bandwidth-hz", min=0.1, help="Of an observer.")] = 10.0,
