@@ -27,5 +27,8 @@ def test_an_unknown_arm_gets_a_model_and_files_as_good_as_it(arms, name: str) ->
     assert record.model < 0.05, record.line()
     assert record.wrong_masses == (), record.line()
     if record.verdict == "trusted":
-        assert record.refused == (), record.line()
-        assert np.nanmax([record.urdf, record.mjcf]) < max(1.5 * record.model, 0.02), record.line()
+        # The only file that a trusted model may be refused is one that lost what made it better than the description.
+        assert all("error is larger than the description's" in why for why in record.refused), record.line()
+        written = [error for error in (record.urdf, record.mjcf) if not np.isnan(error)]
+        assert len(written) + len(record.refused) == 2, record.line()
+        assert all(error < max(1.5 * record.model, 0.02) for error in written), record.line()
