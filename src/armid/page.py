@@ -78,14 +78,14 @@ class Items:
 
 
 @dataclass(frozen=True)
-class Columns:
+class SideBySide:
     """Blocks side by side where the screen is wide enough, else one below the other."""
 
     columns: tuple[tuple[Paragraph | Table | Figure | Items, ...], ...]
     kind: str = "columns"
 
 
-Block = Paragraph | Table | Figure | Items | Columns
+Block = Paragraph | Table | Figure | Items | SideBySide
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class Report:
     def blocks(self) -> Iterator[Paragraph | Table | Figure | Items]:
         """Every block of the page, those inside columns too, in order."""
         for block in (*self.first, *(block for section in self.sections for block in section.blocks)):
-            if isinstance(block, Columns):
+            if isinstance(block, SideBySide):
                 for column in block.columns:
                     yield from column
             else:

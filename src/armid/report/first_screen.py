@@ -8,7 +8,7 @@ from armid.identification.faults import Answer
 from armid.identification.result import Result
 from armid.identification.uses import uses_of
 from armid.outcome import Verdict
-from armid.page import Columns, Figure, Items, Table
+from armid.page import SideBySide, Figure, Items, Table
 from armid.report import plots
 from armid.report.bodies import arm_figure
 
@@ -18,10 +18,10 @@ _HIGHEST = 150.0
 """Top of the chart of errors [%]: a description can be wrong by more, and would flatten every other bar."""
 
 
-def first_screen(result: Result) -> Columns:
+def first_screen(result: Result) -> SideBySide:
     """Uses and next steps on the left, errors and the arm on the right."""
     steps = Items("Three things to do next", tuple(next_steps(result))[:_STEPS], numbered=True)
-    return Columns(((_uses_table(result), steps), (error_chart(result), arm_figure(result.robot, height=270))))
+    return SideBySide(((_uses_table(result), steps), (error_chart(result), arm_figure(result.robot, height=270))))
 
 
 def _uses_table(result: Result) -> Table:
