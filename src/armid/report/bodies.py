@@ -187,9 +187,8 @@ def _bent(robot: Robot) -> FloatArray:
     """A configuration within the limits that is neither stretched nor folded, shape [n_joints]."""
     lower, upper = robot.limit("lower"), robot.limit("upper")
     limited = np.isfinite(lower) & np.isfinite(upper)
-    middle, half = np.zeros(robot.n_joints), np.full(robot.n_joints, 2.0 * _BEND)
-    middle[limited], half[limited] = 0.5 * (lower + upper)[limited], 0.5 * (upper - lower)[limited]
-    return middle + np.minimum(_BEND, 0.5 * half)
+    lower, upper = np.where(limited, lower, -2.0 * _BEND), np.where(limited, upper, 2.0 * _BEND)
+    return np.asarray(0.5 * (lower + upper) + np.minimum(_BEND, 0.25 * (upper - lower)))
 
 
 def surface(robot: Robot, q: Any, i: int) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from armid.arrays import FloatArray
 from armid.identification.motion import JointMotion
 from armid.identification.records import LogRecord
 from armid.identification.result import Result
@@ -57,19 +58,19 @@ def _position_figure(result: Result, train: Sequence[JointMotion], held: Sequenc
         ("training", *_ends(train), plots.BLUE, 9.0),
         ("held out", *_ends(held), plots.ORANGE, 3.0),
     ):
-        middle, half = 0.5 * (np.asarray(low) + np.asarray(high)), 0.5 * (np.asarray(high) - np.asarray(low))
-        if len(middle) != len(names):
+        known = np.isfinite(low) & np.isfinite(high)
+        if len(known) != len(names):
             continue
-        known = np.isfinite(middle) & np.isfinite(half)
+        low, high = np.where(known, low, np.nan), np.where(known, high, np.nan)
         data.append(
             {
                 "type": "scatter",
                 "mode": "markers",
                 "x": names,
-                "y": plots.short(np.where(known, middle, np.nan), 4),
+                "y": plots.short(0.5 * (low + high), 4),
                 "error_y": {
                     "type": "data",
-                    "array": plots.short(np.where(known, half, np.nan), 4),
+                    "array": plots.short(0.5 * (high - low), 4),
                     "thickness": width,
                     "width": 0,
                 },
@@ -82,8 +83,8 @@ def _position_figure(result: Result, train: Sequence[JointMotion], held: Sequenc
     return Figure("coverage-position", tuple(data), layout, caption, height=280, half=True)
 
 
-def _ends(motions: Sequence[JointMotion]) -> tuple[list[float], list[float]]:
-    return [m.low for m in motions], [m.high for m in motions]
+def _ends(motions: Sequence[JointMotion]) -> tuple[FloatArray, FloatArray]:
+    return np.array([m.low for m in motions]), np.array([m.high for m in motions])
 
 
 def _speed_shares(result: Result, motions: Sequence[JointMotion]) -> dict[str, float]:
