@@ -8,7 +8,7 @@ from armid.identification.faults import Answer
 from armid.identification.result import Result
 from armid.identification.uses import uses_of
 from armid.outcome import Verdict
-from armid.page import SideBySide, Figure, Items, Table
+from armid.page import Figure, Items, SideBySide, Table
 from armid.report import plots
 from armid.report.bodies import arm_figure
 
