@@ -38,7 +38,7 @@ class Use:
     limit: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Channel:
     """One joint's held-out torque, all runs together."""
 
@@ -77,12 +77,14 @@ def _channels(result: Result) -> Iterator[_Channel]:
         j = k % n
         sliding = result.described.joints[j].kind is JointKind.PRISMATIC
         yield _Channel(
-            joint.name,
-            j,
-            "N" if sliding else "N m",
-            np.concatenate([traces[f"{run}.measured"][:, k] - traces[f"{run}.consistent"][:, k] for run in runs]),
-            np.concatenate([traces[f"{run}.measured"][:, k] for run in runs]),
-            np.concatenate([weights[run][:, j] for run in runs]),
+            name=joint.name,
+            joint=j,
+            unit="N" if sliding else "N m",
+            residual=np.concatenate(
+                [traces[f"{run}.measured"][:, k] - traces[f"{run}.consistent"][:, k] for run in runs]
+            ),
+            measured=np.concatenate([traces[f"{run}.measured"][:, k] for run in runs]),
+            gravity=np.concatenate([weights[run][:, j] for run in runs]),
         )
 
 
