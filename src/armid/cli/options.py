@@ -21,7 +21,9 @@ DifferentiatorWord = Literal[
 VelocityWord = Literal["auto", "position", "measured"]
 ConsistencyWord = Literal["lmi", "log-cholesky", "eq3.53", "halper2024"]
 RegulariserWord = Literal["pull-back", "entropic", "euclidean"]
-MethodWord = Literal["ols", "wls", "huber", "tukey", "ridge", "torque-error", "tls", "iv", "didim", "cloe", "ml"]
+MethodWord = Literal[
+    "auto", "ols", "wls", "huber", "tukey", "ridge", "torque-error", "tls", "iv", "didim", "cloe", "ml"
+]
 EssentialWord = Literal["significance", "bic"]
 ControllerWord = Literal["ur", "franka", "kuka-fri", "kuka-krl", "ros2", "csv"]
 

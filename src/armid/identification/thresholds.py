@@ -182,6 +182,19 @@ FAR_APART = Threshold(
     "standard deviations",
     "of the difference, beyond which two results disagree about a parameter: one in 370 by chance",
 )
+ROBUST_PAYS = Threshold(
+    "robust-pays",
+    0.95,
+    "of the median error with weighted least squares",
+    "on training blocks predicted by the others, below which `--method auto` takes huber: robust fits also follow the middle of "
+    "noise with long tails, which friction makes too, and that is worth two or three per cent",
+)
+ROBUST_CHANCE = Threshold(
+    "robust-chance",
+    2.0,
+    "standard deviations of the mean over blocks",
+    "by which that must be beyond chance",
+)
 CUTOFF_SHARE = Threshold(
     "cutoff-share",
     0.5,
@@ -283,6 +296,8 @@ THRESHOLDS = (
     SHAPE_CONFIDENCE,
     FAR_APART,
     CUTOFF_SHARE,
+    ROBUST_PAYS,
+    ROBUST_CHANCE,
     *PLAUSIBLE_BODIES,
 )
 """All of them, in the order of the conditions."""
