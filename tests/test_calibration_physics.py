@@ -236,7 +236,7 @@ def test_the_page_shows_torque_and_parameters_on_the_screen(good, tmp_path):
     page = next(Path(f) for f in good[0]["files"] if f.endswith("hand_over.html"))
     with browser.Browser(tmp_path / "profile") as screen:
         screen.open(page.as_uri())
-        asked = "[...document.querySelectorAll('.js-plotly-plot .bars .point')].length"
+        asked = "[...document.querySelectorAll('.plot rect.bar')].length"
         bars = 0
         for _ in range(100):
             bars = screen.call("Runtime.evaluate", expression=asked)["result"].get("value", 0)

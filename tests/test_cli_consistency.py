@@ -239,7 +239,7 @@ def test_mistakes_in_a_bounds_file_are_named(place, text, message):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("--consistency", "sdp"), "'sdp' is not one of 'lmi', 'log-cholesky', 'eq3.53'"),
+        (("--consistency", "sdp"), "'sdp' is not one of 'lmi', 'log-cholesky', 'eq3.53', 'halper2024'"),
         (("--regulariser", "ridge"), "'ridge' is not one of 'pull-back', 'entropic', 'euclidean'"),
         (("--prior-weight", "0"), "expected a positive number"),
         (("--bounds", "nowhere.yaml"), "does not exist (expected a bounds file)"),

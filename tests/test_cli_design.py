@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from armid.cli import application
-from armid.cli.design import LIMITS, CriterionWord, design
+from armid.cli.design import ASIDE, LIMITS, CriterionWord, design
 from armid.design import statement
 from armid.design.design import design_motion
 from armid.identifiability.smooth import SmoothCriterion
@@ -109,10 +109,27 @@ def test_a_word_that_does_not_exist_is_wrong_usage(arguments, message, tmp_path:
 
 
 def test_every_option_is_an_argument_of_the_library():
-    options = set(signature(design).parameters) - {"rate_hz", "controller", "as_json"}
+    options = set(signature(design).parameters) - set(ASIDE)
     assert options | {"judge", "progress"} == set(signature(design_motion).parameters)
     assert set(get_args(CriterionWord)) == {word.value for word in SmoothCriterion}
     assert LIMITS == statement.LIMITS
+
+
+def test_a_preset_is_the_published_problem_and_options_beside_it_win(tmp_path: Path):
+    """Eq. 3.55 of [Halper2024]: rest at zero (c), sums of amplitudes within limits (d, e), hence f without its division by L."""
+    outcome = run("iiwa14", "--preset", "halper2024", *QUICK[:6], "--harmonics", "6", "--out", str(tmp_path), "--json")
+    assert outcome.exit_code in (0, 3), outcome.stderr
+    motion = load_trajectory(tmp_path / "trajectory.json")
+    assert motion.duration == pytest.approx(20.0)
+    q, qd, qdd = motion.sample(np.array([0.0, 20.0]))
+    for values in (q, qd, qdd):
+        np.testing.assert_allclose(values, 0.0, atol=1e-9)
+    amplitude = np.hypot(motion.sine, motion.cosine)
+    assert amplitude.shape == (7, 6)
+    arm, speed = load_robot("iiwa14"), 2 * np.pi / 20.0 * np.arange(1, 7)
+    lower, upper = arm.limit("lower"), arm.limit("upper")
+    assert np.all(amplitude.sum(axis=1) <= (upper - lower) / 2 * (1 + 1e-6))
+    assert np.all(amplitude @ speed <= arm.limit("velocity") * (1 + 1e-6))
 
 
 def test_people_get_a_table(tmp_path: Path):

@@ -208,3 +208,30 @@ def gain_truth(robot, source):
     linear = TorqueRows(robot, Effects(viscous=True, coulomb=True, offset=True))
     known = dict(zip(linear.columns, true_standard(robot, linear), strict=True))
     return [known.get(name, 0.1) for name in source.columns]
+
+
+def chosen_note(report):
+    (note,) = [n for n in report["notes"] if n["code"] == "method-chosen"]
+    return note["message"]
+
+
+def test_auto_stays_with_weighted_least_squares_on_a_clean_log(place):
+    report, result = identified(place, "--method", "auto", name="auto")
+    _, plain = identified(place, name="wls")
+    assert "auto took wls: not following outliers changes the median error" in chosen_note(report)
+    assert result.provenance.settings["method"] == "wls"
+    np.testing.assert_allclose(result.estimate.values, plain.estimate.values, rtol=1e-12)
+
+
+def test_auto_turns_to_huber_where_a_burst_moves_the_fit(place):
+    report, result = identified(place, "--method", "auto", log="spoiled", name="auto-spoiled")
+    _, robust = identified(place, "--method", "huber", log="spoiled", name="spoiled-huber")
+    assert "auto took huber" in chosen_note(report)
+    np.testing.assert_allclose(result.estimate.values, robust.estimate.values, rtol=1e-12)
+
+
+def test_auto_continues_an_earlier_result_by_weighted_least_squares(place):
+    identified(place, name="wls")
+    args = ("identify", place / "elbow.yaml", place / "silent.csv", "--prior", place / "wls", "--method", "auto")
+    run(*args, "--out", place / "more")
+    assert "earlier" in load_result(place / "more").estimate.method

@@ -11,7 +11,7 @@ from scipy.optimize import LinearConstraint, minimize
 from armid.consistency.bodies import bodies_of
 from armid.consistency.bounds import Bounds, CentreBox, CentreEllipsoid, CentreHull, Kind
 from armid.consistency.consistent import Consistency
-from armid.consistency.inequalities import ThesisInequalities
+from armid.consistency.inequalities import ThesisInequalities, slender_axes
 from armid.consistency.knowledge import ALONE, Knowledge, extras_of
 from armid.consistency.physical import physical_curvature, physical_jacobian, to_physical, to_standard
 from armid.consistency.places import support_of_ellipsoid
@@ -308,9 +308,28 @@ def test_the_seeds_own_arm_with_the_seeds_own_set():
     assert np.sum((A @ (0.1 * prior.values)) ** 2) > 5.0 * noise.size
 
 
-def test_impossible_inequalities_are_refused(arm, weighted, prior):
+def test_the_links_of_the_seeds_arm_are_long_along_the_axes_of_its_set():
+    assert slender_axes(load_robot("iiwa14")) == SEED_SET
+
+
+def test_impossible_inequalities_are_refused_with_a_smallest_set(arm, weighted, prior):
     bounds = Bounds(inequalities=ThesisInequalities(slender={"link1": 0}, slender_ratio=200.0))
-    with pytest.raises(EstimationError, match=r"eq\. 3\.53"):
+    with pytest.raises(EstimationError, match=r"eq\. 3\.53") as refused:
         found(Way.THESIS, arm, weighted, prior, bounds=bounds)
+    said = str(refused.value)
+    # A ratio of 200 along its length, at most 100 anywhere, inertias above zero: all three are needed, nothing else is.
+    assert all(word in said for word in ("link1: (3.53b)", "link1: (3.53d)", "link1: (3.53e, f)"))
+    assert not any(word in said for word in ("link2", "link3", "(3.53a)", "(3.53c)", "mass"))
+
+
+def test_a_bound_that_the_inequalities_exclude_is_named(arm, weighted, prior):
+    tight = ThesisInequalities(around_prior=0.5, smallest_inertia=10.0)
+    with pytest.raises(EstimationError, match="exclude each other") as refused:
+        found(Way.THESIS, arm, weighted, prior, bounds=Bounds(inequalities=tight))
+    assert "(3.53d) diagonal inertias at least 10 kg m^2" in str(refused.value)
+    assert "within 0.5 of its prior" in str(refused.value)
+
+
+def test_an_unknown_slender_link_is_refused(arm, weighted, prior):
     with pytest.raises(UnknownNameError, match="link7"):
         found(Way.THESIS, arm, weighted, prior, bounds=Bounds(inequalities=ThesisInequalities(slender={"link7": 0})))

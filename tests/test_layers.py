@@ -51,7 +51,9 @@ FOUNDATIONS = {
     "logs.mapping": "logs logs.readers",
     "logs.health": "parameters robot kernels signals logs logs.conditioning",
     "logs.conditioning": "robot signals rows logs logs.health",
-    "estimation": "parameters robot recursion kernels signals rows information identifiability logs",
+    "estimation": (
+        "parameters robot recursion kernels signals rows information identifiability logs logs.conditioning"
+    ),
     "estimation.recursive": "kernels information identifiability estimation",
     "consistency": "parameters robot kernels information identifiability estimation",
     "closed_loop": "parameters robot recursion kernels rows information identifiability consistency",
@@ -90,7 +92,10 @@ QUESTIONS = {
 
 OUTSIDE = {
     "programs": "robot motions",
-    "export": ("parameters robot robot.urdf recursion kernels information consistency identification observation"),
+    "export": (
+        "parameters robot robot.urdf recursion kernels rows information identifiability consistency "
+        "identification observation"
+    ),
     "report": (
         "parameters robot kernels kinematics rows motions scene identifiability logs estimation "
         "consistency identification inspection calibration design payload online response recovery "
@@ -107,8 +112,8 @@ OUTSIDE = {
     ),
     "cli": (
         "parameters robot kinematics motions identifiability logs logs.readers logs.health "
-        "identification inspection calibration design payload online response recovery sequential "
-        "transmission planning simulation columns observation programs export report studies "
+        "logs.conditioning identification inspection calibration design payload online response recovery "
+        "sequential transmission planning simulation columns observation programs export report studies "
         "studies.kinematics"
     ),
 }

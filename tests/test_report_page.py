@@ -20,32 +20,37 @@ from armid.design.search import Budget
 from armid.design.statement import DesignSettings
 from armid.errors import InputError
 from armid.estimation.torque_error import JointErrors, TorqueErrors
+from armid.identification.compare import compare
 from armid.identification.records import ResultProvenance
 from armid.identification.result import Result
-from armid.page import Figure, Table
+from armid.identification.uses import uses_of
+from armid.notes import Note, Severity
+from armid.page import Items, Report, Table
 from armid.parameters.effects import Effects
 from armid.report import plots
-from armid.report.comparison import comparison_report
 from armid.report.design import design_report
+from armid.report.first_screen import next_steps
 from armid.report.identification import command, identification_report
+from armid.report.notes import note_tables
 from armid.report.render import render, script_json, write_report
 from armid.robot.load import load_robot
 from support.identified import trusted, untrusted, urdf_file
 
 SECTIONS = (
-    "verdict",
-    "measured",
-    "health",
-    "faults",
-    "excitation",
     "torque",
+    "faults",
+    "health",
+    "verdict",
+    "bodies",
     "friction",
     "parameters",
+    "excitation",
     "correlation",
     "consistency",
     "residuals",
     "sensitivity",
     "files",
+    "measured",
     "reproduce",
 )
 HOSTILE = '</script><script>window.hostile=1</script><img src="x" onerror="window.hostile=2">'
@@ -81,12 +86,12 @@ def test_sections_are_there_verdict_first() -> None:
     report = identification_report(trusted())
     assert tuple(report.anchors()) == SECTIONS
     assert set(SECTIONS) <= set(Page(page()).ids)
-    assert page().index("✓ trusted") < page().index('id="verdict"')
+    assert page().index("✓ trusted") < page().index('id="first"') < page().index('id="torque"')
 
 
 def test_untrusted_says_why_at_the_top() -> None:
     text = render(identification_report(untrusted()))
-    assert text.index("held-out torque error 40 %") < text.index('id="verdict"')
+    assert text.index("held-out torque error 40 %") < text.index('id="first"')
     assert "✗ untrusted" in text
     assert "✗ FAILS" in text
 
@@ -100,7 +105,7 @@ def test_nothing_is_fetched() -> None:
 
 def test_every_figure_has_data_and_a_place() -> None:
     report = identification_report(trusted())
-    figures = [block for section in report.sections for block in section.blocks if isinstance(block, Figure)]
+    figures = report.figures()
     assert len({figure.name for figure in figures}) == len(figures)
     for prefix in (
         "torque-",
@@ -202,7 +207,7 @@ def long_seven_joint_result() -> Result:
 
 def test_a_long_log_stays_small(tmp_path: Path) -> None:
     path = write_report(identification_report(long_seven_joint_result()), tmp_path / "report.html")
-    assert path.stat().st_size < 10_000_000
+    assert path.stat().st_size < 2_000_000
     assert oct(path.stat().st_mode)[-3:] == "644"
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
 
@@ -232,10 +237,13 @@ window.addEventListener("error", e => keep(e.message || "resource"), true);
 window.addEventListener("unhandledrejection", e => keep(e.reason));
 document.addEventListener("securitypolicyviolation", e => keep("policy " + e.violatedDirective + " " + e.blockedURI));
 console.error = keep;
-const said = () => { document.documentElement.dataset.hostile = String(window.hostile); };
+const said = () => {
+  window.dispatchEvent(new Event("beforeprint"));
+  document.documentElement.dataset.hostile = String(window.hostile);
+};
 window.addEventListener("load", () => setTimeout(said, 100));
 </script>"""
-"""Added to a copy of the page so that its own DOM says what went wrong."""
+"""Added to a copy of the page so that its own DOM says what went wrong, with everything drawn as for print."""
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 FLAGS = (
@@ -274,14 +282,151 @@ def browsed(text: str, folder: Path) -> str:
 @pytest.mark.parametrize("kind", ["identification with hostile names", "comparison", "design"])
 def test_a_browser_draws_everything(kind: str, tmp_path: Path) -> None:
     report = {
-        "comparison": lambda: comparison_report(["one", "two"], [trusted(), trusted()]),
+        "comparison": lambda: compare(trusted(), trusted()).page(),
         "design": lambda: design_report(designed()),
         "identification with hostile names": lambda: identification_report(hostile()),
     }[kind]()
     document = browsed(render(report), tmp_path)
     assert "data-problems" not in document, re.findall(r'data-problems="[^"]*"', document)
     assert 'data-hostile="undefined"' in document
-    figures = [block.name for section in report.sections for block in section.blocks if isinstance(block, Figure)]
-    drawn = re.findall(r'<div class="plot js-plotly-plot" id="figure-([^"]+)"', document)
+    figures = [figure.name for figure in report.figures()]
+    drawn = re.findall(r'<div class="plot done" id="figure-([^"]+)"', document)
     assert sorted(drawn) == sorted(figures)
-    assert document.count('class="main-svg"') >= len(figures)
+    assert document.count('class="drawn"') == len(figures)
+
+
+KNOWN_TRACES = {"scatter", "bar", "box", "heatmap", "scatter3d", "surface"}
+
+
+def test_the_library_of_the_page_knows_every_kind_of_trace() -> None:
+    kinds = {trace["type"] for figure in identification_report(trusted()).figures() for trace in figure.data}
+    kinds |= {trace["type"] for figure in design_report(designed()).figures() for trace in figure.data}
+    assert kinds <= KNOWN_TRACES
+    library = page()
+    assert all(f'"{kind}"' in library for kind in KNOWN_TRACES)
+
+
+def cells(report: Report) -> dict[str, tuple[object, ...]]:
+    """Rows of the first table of the first screen."""
+    table = next(block for block in report.blocks() if isinstance(block, Table))
+    return {str(row[0]): row for row in table.rows}
+
+
+def test_the_first_screen_says_what_the_model_is_good_for() -> None:
+    uses = cells(identification_report(trusted()))
+    assert set(uses) == {"gravity compensation", "feed-forward", "simulation", "contact detection"}
+    assert all(row[1] == "✓\u00a0yes" for row in uses.values()), uses
+    assert all(any(c.isdigit() for c in str(row[2])) for row in uses.values())
+    assert {row[1] for row in cells(identification_report(untrusted())).values()} == {"✗\u00a0no"}
+
+
+def test_each_use_is_refused_for_its_own_reason() -> None:
+    base = trusted()
+    shifted = {key: value + 40.0 if key.endswith("measured") else value for key, value in base.traces.items()}
+    uses = {use.name: use for use in uses_of(replace(base, traces=shifted))}
+    assert not uses["gravity compensation"].allowed
+    assert not uses["contact detection"].allowed
+    assert uses["simulation"].allowed
+    assert uses["feed-forward"].allowed
+    negative = replace(base, certificates=replace(base.certificates, mass_matrix=-0.1, proven=False))
+    assert [use.name for use in uses_of(negative) if not use.allowed] == ["simulation"]
+    bare = uses_of(replace(base, traces={}))
+    assert [use.allowed for use in bare] == [None, True, True, None]
+
+
+def test_three_things_to_do_next() -> None:
+    for result in (trusted(), untrusted()):
+        items = next(block for block in identification_report(result).blocks() if isinstance(block, Items))
+        assert len(items.items) == 3
+        assert len(set(items.items)) == 3
+    assert "40 %" in next(next_steps(untrusted()))
+
+
+def test_masses_stand_beside_the_description_by_the_names_of_the_urdf() -> None:
+    section = next(s for s in identification_report(trusted()).sections if s.anchor == "bodies")
+    table = section.blocks[0]
+    assert isinstance(table, Table)
+    rows = {row[0]: row for row in table.rows}
+    assert list(rows) == ["column", "upper", "fore", "total"]
+    total = sum(float(rows[name][1]) for name in ("column", "upper", "fore"))  # type: ignore[arg-type]
+    assert rows["total"][1] == pytest.approx(total)
+    assert rows["upper"][2] == pytest.approx(4.0)
+
+
+def test_many_notes_of_one_kind_become_one() -> None:
+    notes = [Note("gap", Severity.WARNING, f"joint{k} is missing", f"joint{k}") for k in range(31)]
+    first, every = note_tables([Note("other", Severity.INFO, "fine"), *notes])
+    assert isinstance(first, Table)
+    assert isinstance(every, Table)
+    assert [row[1] for row in first.rows] == ["gap", "other"]
+    assert "30 more" in str(first.rows[0][3])
+    assert every.folded
+    assert len(every.rows) == 32
+
+
+LOOK = """<script>
+const wait = ms => new Promise(done => setTimeout(done, ms));
+const apart = (a, b, slack) =>
+  a.right <= b.left + slack || b.right <= a.left + slack || a.bottom <= b.top + slack || b.bottom <= a.top + slack;
+const BLOCKS = "h1,h2,h3,p,nav,.banner,.scroll,figure,.items,summary";
+const beginning = e => e.textContent.slice(0, 30);
+function crowded(page) {
+  const out = [], shown = [...page.querySelectorAll(BLOCKS)].filter(e => e.offsetHeight && !e.closest(".tip"));
+  for (let i = 0; i < shown.length; i++) for (const b of shown.slice(i + 1, i + 8)) {
+    const a = shown[i];
+    if (a.contains(b) || b.contains(a) || apart(a.getBoundingClientRect(), b.getBoundingClientRect(), 2)) continue;
+    out.push("overlap " + beginning(a) + " / " + beginning(b));
+  }
+  return out;
+}
+function labels(svg) {
+  const out = [], box = svg.getBoundingClientRect(), name = svg.getAttribute("aria-label");
+  const texts = [...svg.querySelectorAll("text")], places = texts.map(t => t.getBoundingClientRect());
+  places.forEach((p, i) => {
+    const text = texts[i].textContent;
+    if (p.left < box.left - 3 || p.right > box.right + 3 || p.bottom > box.bottom + 3) out.push("cut in " + name + ": " + text);
+    for (let j = i + 1; j < places.length; j++)
+      if (!apart(p, places[j], 3)) out.push("labels in " + name + ": " + text + " / " + texts[j].textContent);
+  });
+  return out;
+}
+function troubles(frame, width) {
+  const page = frame.contentDocument, root = page.documentElement, out = [];
+  if (root.dataset.problems) out.push("said " + root.dataset.problems);
+  if (root.scrollWidth > width) out.push("wider than the screen: " + root.scrollWidth);
+  if (frame.contentWindow.performance.getEntriesByType("resource").length) out.push("fetched something");
+  for (const e of page.querySelectorAll("#first .scroll"))
+    if (e.scrollWidth > e.clientWidth + 1) out.push("cut: " + beginning(e));
+  const undrawn = [...page.querySelectorAll(".plot")].filter(n => !n.classList.contains("done")).length;
+  if (undrawn) out.push(undrawn + " figures not drawn");
+  return [...out, ...crowded(page), ...[...page.querySelectorAll("svg.drawn")].flatMap(labels)];
+}
+window.addEventListener("load", async () => {
+  const found = [];
+  for (const width of [1366, 1024, 400]) {
+    const frame = document.createElement("iframe");
+    frame.style.cssText = "border:0;height:2000px;width:" + width + "px";
+    frame.srcdoc = JSON.parse(document.getElementById("page").textContent);
+    await new Promise(done => { frame.onload = done; document.body.appendChild(frame); });
+    frame.contentWindow.dispatchEvent(new Event("beforeprint"));
+    await wait(50);
+    found.push(...troubles(frame, width).slice(0, 8).map(text => width + ": " + text));
+  }
+  document.documentElement.dataset.found = found.join(" | ") || "nothing";
+});
+</script>"""
+"""Shows a page at three widths with everything drawn and unfolded, and says what overlaps, is cut off or went wrong."""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+@pytest.mark.parametrize("kind", ["identification", "design"])
+def test_nothing_overlaps_at_any_width(kind: str, tmp_path: Path) -> None:
+    report = identification_report(trusted()) if kind == "identification" else design_report(designed())
+    inner = render(report).replace("<title>", WATCH + "<title>", 1)
+    host = f'<html><body><script type="application/json" id="page">{script_json(inner)}</script>{LOOK}</body></html>'
+    file = tmp_path / "host.html"
+    file.write_text(host)
+    profile = f"--user-data-dir={tmp_path / 'profile'}"
+    command_line = [str(CHROMIUM), *FLAGS, profile, "--dump-dom", file.as_uri()]
+    document = subprocess.run(command_line, capture_output=True, text=True, check=True, timeout=120).stdout
+    assert 'data-found="nothing"' in document, re.findall(r'data-found="[^"]*"', document)

@@ -6,7 +6,7 @@ in plain values what programs rely on (`as_dict`); everything a person or a note
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from functools import cache
@@ -258,8 +258,8 @@ class Outcome:
         """Names that `plot` takes."""
         return tuple(figure.name for figure in self._figures())
 
-    def _figures(self) -> Iterator[Figure]:
-        return (block for section in self.page().sections for block in section.blocks if isinstance(block, Figure))
+    def _figures(self) -> tuple[Figure, ...]:
+        return self.page().figures()
 
     def save(self, folder: str | Path) -> tuple[Path, ...]:
         """Writes the answer into a folder, whole or not at all. Returns the files."""

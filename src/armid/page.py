@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,7 +61,31 @@ class Figure:
     kind: str = "figure"
 
 
-Block = Paragraph | Table | Figure
+@dataclass(frozen=True)
+class Items:
+    """A short list of sentences under a heading.
+
+    Args:
+        title: of the list; empty for none.
+        items: sentences; those in backquotes are commands to copy.
+        numbered: whether their order matters.
+    """
+
+    title: str
+    items: tuple[str, ...]
+    numbered: bool = False
+    kind: str = "items"
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """Blocks side by side where the screen is wide enough, else one below the other."""
+
+    columns: tuple[tuple[Paragraph | Table | Figure | Items, ...], ...]
+    kind: str = "columns"
+
+
+Block = Paragraph | Table | Figure | Items | SideBySide
 
 
 @dataclass(frozen=True)
@@ -75,13 +99,34 @@ class Section:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """Everything a page shows."""
+    """Everything a page shows.
+
+    Args:
+        title, subtitle: what it is about.
+        verdict, reasons: the banner; no banner without a verdict.
+        sections: in order.
+        first: blocks of the first screen, between the banner and the sections.
+    """
 
     title: str
     subtitle: str
     verdict: str
     reasons: tuple[str, ...]
     sections: tuple[Section, ...]
+    first: tuple[Block, ...] = ()
+
+    def blocks(self) -> Iterator[Paragraph | Table | Figure | Items]:
+        """Every block of the page, those inside columns too, in order."""
+        for block in (*self.first, *(block for section in self.sections for block in section.blocks)):
+            if isinstance(block, SideBySide):
+                for column in block.columns:
+                    yield from column
+            else:
+                yield block
+
+    def figures(self) -> tuple[Figure, ...]:
+        """Every figure of the page, in order."""
+        return tuple(block for block in self.blocks() if isinstance(block, Figure))
 
     def anchors(self) -> Sequence[str]:
         return [section.anchor for section in self.sections]

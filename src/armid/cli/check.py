@@ -12,6 +12,7 @@ from armid.words import numbers
 
 if TYPE_CHECKING:
     from armid.logs.check import CheckedLogs
+    from armid.logs.conditioning.processing import Processing
     from armid.robot.robot import Robot
 
 SideWord = Literal["link", "motor", "current", "commanded"]
@@ -47,6 +48,14 @@ def check(
     ] = None,
     topic: Annotated[str | None, typer.Option("--topic", help="JointState topic of a ROS bag.")] = None,
     data_root: opt.DataRootOption = None,
+    processing: opt.ProcessingOption = None,
+    cutoff_hz: opt.CutoffOption = None,
+    torque_cutoff_hz: opt.TorqueCutoffOption = None,
+    average: opt.AverageOption = False,
+    period_s: opt.PeriodOption = None,
+    filter: opt.FilterOption = None,
+    filter_order: opt.FilterOrderOption = None,
+    differentiator: opt.DifferentiatorOption = None,
     gravity: opt.GravityOption = None,
     out: opt.OptionalOutOption = None,
     base: opt.BaseLinkOption = None,
@@ -72,6 +81,7 @@ def check(
 ) -> None:
     """Is this log what it claims to be? Clock, units, signs, joint order, lag, mounting."""
     from armid.logs.check import CheckedLogs, check_log
+    from armid.logs.conditioning.processing import Processing, processing_of
     from armid.robot.load import load_robot
 
     down = numbers("--gravity", gravity, 3, "0,0,-9.81") if gravity else None
@@ -82,6 +92,18 @@ def check(
         )
     )
     found = _faults_of(checked, arm, side, as_json=as_json) if faults else {}
+    wanted = processing_of(
+        processing,
+        cutoff_hz=cutoff_hz,
+        torque_cutoff_hz=torque_cutoff_hz,
+        filter=filter,
+        order=filter_order,
+        differentiator=differentiator,
+        average=average,
+        period_s=period_s,
+    )
+    if wanted != Processing():
+        found |= _processed(checked, arm, wanted, as_json=as_json)
     render(checked, as_json=as_json, files=() if out is None else checked.save(out), **found)
 
 
@@ -100,6 +122,18 @@ def _faults_of(checked: CheckedLogs, arm: Robot, side: SideWord | None, *, as_js
         nothing = f"{log.name}: no fault was found or left open among those looked for"
         typer.echo(reason or (text_table(faults_table(found)) if found else nothing), err=as_json)
     return {"faults": every}
+
+
+def _processed(checked: CheckedLogs, arm: Robot, wanted: Processing, *, as_json: bool) -> dict[str, Any]:
+    """Prints what a way of processing makes of each log that may be used, and gives it for programs."""
+    from armid.logs.processed import processed_log
+    from armid.logs.recording import open_recording
+    from armid.outcome import text_table
+
+    done = [processed_log(open_recording(log, arm), wanted.conditioning()) for log in checked.logs if log.ok]
+    for each in done:
+        typer.echo(text_table(each.table()) + "\n", err=as_json)
+    return {"processing": [each.as_dict() for each in done]}
 
 
 def _show_thresholds(*, as_json: bool) -> None:

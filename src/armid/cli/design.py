@@ -14,13 +14,20 @@ from armid.cli.program import program_files
 from armid.parameters.effects import DEFAULT_FRICTION, TorqueSide
 
 CriterionWord = Literal["deviations", "condition", "log-det", "smallest", "worst-deviation"]
+PresetWord = Literal["halper2024", "kolyubin2017"]
+ASIDE = ("context", "preset", "rate_hz", "controller", "as_json")
+"""Parameters of the verb that `design_motion` does not have."""
 LIMITS = ("position", "velocity", "acceleration", "jerk", "torque")
 LimitsOption = Annotated[str, typer.Option(metavar="LIST", parser=opt.word_list(LIMITS), help="Limits that count.")]
 
 
 @verb
 def design(
+    context: typer.Context,
     robot: opt.RobotArgument,
+    preset: Annotated[
+        PresetWord | None, typer.Option(help="The problem of a published work; options given beside it win.")
+    ] = None,
     period: Annotated[str, typer.Option(help="Seconds: 20, several with commas, or a range 10:30 to search.")] = "20",
     harmonics: Annotated[int, typer.Option(min=2, help="Of the Fourier series.")] = 10,
     spline_knots: Annotated[int | None, typer.Option(min=4, help="Splines with this many knots instead.")] = None,
@@ -91,12 +98,18 @@ def design(
     For example `armid design iiwa14 --seconds 20 --home 0,0,0,0,0,0,0`. Ctrl-C keeps the best motion so far.
     Every finished start is kept in --out at once: after a kill the same command goes on from there.
     """
-    # Every option but these three is an argument of design_motion, under the same name.
-    asked = {name: value for name, value in locals().items() if name not in ("rate_hz", "controller", "as_json")}
+    # Every option but these is an argument of design_motion, under the same name.
+    asked = {name: value for name, value in locals().items() if name not in ASIDE}
     began = perf_counter()
     from armid.design.design import design_motion
     from armid.design.motion import Design
 
+    if preset is not None:
+        from armid.design.presets import design_preset
+        from armid.robot.load import load_robot
+
+        words = design_preset(preset, load_robot(robot, base=base, tip=tip).n_joints)
+        asked |= {name: value for name, value in words.items() if not _was_given(context, name)}
     if rank:
         from armid.studies.ranking import rank_motions
 
@@ -109,3 +122,9 @@ def design(
     motions = {name: stage.trajectory for name, stage in zip(names, stages, strict=True)}
     programs = program_files(found.robot, motions, controller, out)
     render(found, as_json=as_json, started=began, files=(*files, *programs))
+
+
+def _was_given(context: typer.Context, name: str) -> bool:
+    """Whether an option stands on the command line or in a configuration file."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name != "DEFAULT"

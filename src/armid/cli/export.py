@@ -10,6 +10,7 @@ import typer
 
 from armid.cli import options as opt
 from armid.cli.output import emit, verb
+from armid.parameters.effects import DEFAULT_FRICTION
 
 
 class Target(StrEnum):
@@ -24,12 +25,14 @@ class Target(StrEnum):
 
 
 class CodeFor(StrEnum):
-    """Mirrors `armid.export.formats.What`."""
+    """Mirrors `armid.export.formats.What` and `armid.export.regressor_code.RegressorKind`."""
 
     model = "model"
     feedforward = "feedforward"
     gravity = "gravity"
     observer = "observer"
+    regressor = "regressor"
+    base_regressor = "base-regressor"
 
 
 class Values(StrEnum):
@@ -41,7 +44,10 @@ class Values(StrEnum):
 
 @verb
 def export(
-    result: Annotated[Path, typer.Argument(metavar="RESULT", help="Folder written by armid identify.")],
+    result: Annotated[
+        Path,
+        typer.Argument(metavar="RESULT", help="Folder written by armid identify; for --what regressor a robot too."),
+    ],
     to: Annotated[Target, typer.Option("--to", help="File format.")],
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Where to write; the result's folder by default.")
@@ -54,10 +60,13 @@ def export(
     ] = Values.consistent,
     what: Annotated[
         CodeFor,
-        typer.Option("--what", help="What generated code computes: the whole model, or what a controller calls."),
+        typer.Option(
+            "--what", help="What generated code computes: the whole model, what a controller calls, or a regressor."
+        ),
     ] = CodeFor.model,
     rate_hz: Annotated[float, typer.Option("--rate-hz", min=1.0, help="Samples a second of an observer.")] = 1000.0,
     bandwidth_hz: Annotated[float, typer.Option("--bandwidth-hz", min=0.1, help="Of an observer.")] = 10.0,
+    friction: opt.LinearFrictionOption = DEFAULT_FRICTION,
     force: Annotated[bool, typer.Option("--force", help="Write an untrusted result too, marked UNVALIDATED.")] = False,
     as_json: opt.JsonOption = False,
 ) -> None:
@@ -69,6 +78,9 @@ def export(
     from armid.export.formats import CodeContent, What
     from armid.identification.result import load_result
 
+    if what in (CodeFor.regressor, CodeFor.base_regressor):
+        _export_regressor(result, to, what, friction, out, name, as_json=as_json)
+        return
     content = CodeContent(What(what.value), rate_hz, bandwidth_hz).for_format(Format(to.value))
     stored = load_result(result)
     folder = out or (result.parent if result.name == "result.json" else result)
@@ -99,3 +111,31 @@ def export(
         },
         as_json=as_json,
     )
+
+
+def _export_regressor(
+    source: Path, to: Target, what: CodeFor, friction: str, out: Path | None, name: str | None, *, as_json: bool
+) -> None:
+    """Writes the regressor of a result, with its effects and base parameters, or of a robot."""
+    from armid.errors import InputError
+    from armid.export.regressor_code import RegressorKind, export_regressor
+    from armid.export.source_code import Language
+    from armid.identification.result import load_result
+    from armid.parameters.effects import effects_of
+    from armid.robot.load import load_robot
+
+    if to.value not in [language.value for language in Language]:
+        raise InputError(f"--to {to.value}", "a regressor is code", "use --to python, c or matlab")
+    base = None
+    if source.name == "result.json" or (source / "result.json").is_file():
+        stored = load_result(source)
+        robot, effects, base = stored.described, stored.effects, stored.estimate.base
+        folder = out or (source.parent if source.name == "result.json" else source)
+    else:
+        robot, effects = load_robot(str(source)), effects_of(friction)
+        folder = out or Path()
+    files = export_regressor(
+        robot, effects, Language(to.value), RegressorKind(what.value), folder, base=base, name=name
+    )
+    typer.echo("\n".join(f"wrote {file}" for file in files), err=as_json)
+    emit({"file": files[0], "files": files}, as_json=as_json)

@@ -28,6 +28,12 @@ def identify(
     torques: opt.TorquesOption = TorqueSide.LINK,
     cutoff_hz: opt.CutoffOption = None,
     torque_cutoff_hz: opt.TorqueCutoffOption = None,
+    processing: opt.ProcessingOption = None,
+    average: opt.AverageOption = False,
+    period_s: opt.PeriodOption = None,
+    filter: opt.FilterOption = None,
+    filter_order: opt.FilterOrderOption = None,
+    differentiator: opt.DifferentiatorOption = None,
     torque_delay_ms: opt.TorqueDelayOption = 0.0,
     velocity: opt.VelocityOption = "auto",
     method: Annotated[opt.MethodWord, typer.Option("--method", help="Of the free estimate.")] = "wls",
@@ -63,6 +69,7 @@ def identify(
     started = perf_counter()
     from armid.cli.command_line import with_command
     from armid.identification.identify import identify as identified
+    from armid.logs.conditioning.processing import processing_of
     from armid.logs.read import ReadOptions
     from armid.robot.load import load_robot
     from armid.studies.hand_over import identify_calibrated
@@ -80,6 +87,14 @@ def identify(
             method=method,
             cutoff_hz=cutoff_hz,
             torque_cutoff_hz=torque_cutoff_hz,
+            processing=processing_of(
+                processing,
+                filter=filter,
+                order=filter_order,
+                differentiator=differentiator,
+                average=average,
+                period_s=period_s,
+            ),
             torque_delay=1e-3 * torque_delay_ms,
             velocity=velocity,
             find_gravity=find_gravity,

@@ -13,10 +13,17 @@ import typer
 
 from armid.parameters.effects import FRICTION_NAMES, FRICTION_SHAPES, PayloadRuns, TorqueSide
 
+ProcessingWord = Literal["default", "halper2024", "khosla1985"]
+FilterWord = Literal["butterworth", "critical"]
+DifferentiatorWord = Literal[
+    "central", "central-8", "least-squares", "least-squares-causal", "savitzky-golay", "spectral", "spline"
+]
 VelocityWord = Literal["auto", "position", "measured"]
-ConsistencyWord = Literal["lmi", "log-cholesky", "eq3.53"]
+ConsistencyWord = Literal["lmi", "log-cholesky", "eq3.53", "halper2024"]
 RegulariserWord = Literal["pull-back", "entropic", "euclidean"]
-MethodWord = Literal["ols", "wls", "huber", "tukey", "ridge", "torque-error", "tls", "iv", "didim", "cloe", "ml"]
+MethodWord = Literal[
+    "auto", "ols", "wls", "huber", "tukey", "ridge", "torque-error", "tls", "iv", "didim", "cloe", "ml"
+]
 EssentialWord = Literal["significance", "bic"]
 ControllerWord = Literal["ur", "franka", "kuka-fri", "kuka-krl", "ros2", "csv"]
 
@@ -102,6 +109,26 @@ StepOption = Annotated[
 ]
 CutoffOption = Annotated[
     float | None, typer.Option("--cutoff-hz", help="Low-pass on motion and torque; chosen by default.")
+]
+ProcessingOption = Annotated[
+    ProcessingWord | None,
+    typer.Option("--processing", help="Filters, averaging and differences of a published work, under one name."),
+]
+AverageOption = Annotated[
+    bool, typer.Option("--average", help="Average the repetitions of a periodic motion; its period is found.")
+]
+PeriodOption = Annotated[
+    float | None, typer.Option("--period-s", min=0.0, help="Of repetitions to average over, where it is known.")
+]
+FilterOption = Annotated[
+    FilterWord | None, typer.Option("--filter", help="Kind of the zero-phase low-pass; butterworth by default.")
+]
+FilterOrderOption = Annotated[
+    int | None, typer.Option("--filter-order", min=1, max=40, help="Of the low-pass, one way; 4 by default.")
+]
+DifferentiatorOption = Annotated[
+    DifferentiatorWord | None,
+    typer.Option("--differentiator", help="How velocity and acceleration come from position; central-8 by default."),
 ]
 TorqueDelayOption = Annotated[
     float, typer.Option("--torque-delay-ms", help="How late torque is against the motion; it is moved back.")

@@ -57,7 +57,7 @@ def possible(constraints: Sequence[Constraint], prior: Prior, scale: FloatArray,
     program = ConicProgram(p + 1)
     add_bodies(program, prior, scale, least)
     for constraint in constraints:
-        _relax(program, constraint, scale, p)
+        relax(program, constraint, scale, p)
     give = np.zeros((1, p + 1))
     give[0, p] = 1.0
     program.non_negative(give, np.zeros(1))
@@ -67,7 +67,7 @@ def possible(constraints: Sequence[Constraint], prior: Prior, scale: FloatArray,
     return bool(solution.v[p] < _GIVE * least)
 
 
-def _relax(program: ConicProgram, constraint: Constraint, scale: FloatArray, give: int) -> None:
+def relax(program: ConicProgram, constraint: Constraint, scale: FloatArray, give: int) -> None:
     """A statement that may be broken by the variable `give` times the least body, rows of length one."""
     G = constraint.G * scale
     sizes = np.maximum(np.linalg.norm(G, axis=1), 1e-300)

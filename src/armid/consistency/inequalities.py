@@ -9,10 +9,13 @@ from itertools import permutations
 import numpy as np
 
 from armid.arrays import FloatArray
+from armid.robot.robot import Robot
 
 _DIAGONAL = (4, 7, 9)
 """Ixx, Iyy, Izz within mu = (m, cx, cy, cz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz)."""
 _OFF_DIAGONAL = (5, 6, 8)
+_ALONG = 0.95
+"""Cosine of the angle to an axis up to which a link runs along it: 18 degrees."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,26 +41,45 @@ class ThesisInequalities:
     slender_ratio: float = 3.0
     around_prior: float | None = None
 
-    def rows(self, owner: str) -> tuple[FloatArray, FloatArray]:
-        """G, h with G mu + h >= 0 for the ten mu of one body."""
-        G: list[FloatArray] = []
+    def groups(self, owner: str) -> dict[str, tuple[FloatArray, FloatArray]]:
+        """For the ten mu of one body, by what they say: G, h with G mu + h >= 0."""
         unit = np.eye(10)
-        for a, b, c in ((0, 1, 2), (0, 2, 1), (1, 2, 0)):
-            G.append(unit[_DIAGONAL[a]] + unit[_DIAGONAL[b]] - unit[_DIAGONAL[c]])
-        G += [self.ratio * unit[a] - unit[b] for a, b in permutations(_DIAGONAL, 2)]
-        G += [
-            self.off_diagonal * unit[a] - sign * unit[o]
-            for a in _DIAGONAL
-            for o in _OFF_DIAGONAL
-            for sign in (1.0, -1.0)
-        ]
+        d = [unit[k] for k in _DIAGONAL]
+        found = {
+            "(3.53a) triangle inequality of its diagonal inertias": [
+                d[0] + d[1] - d[2],
+                d[0] + d[2] - d[1],
+                d[1] + d[2] - d[0],
+            ],
+            f"(3.53b) largest diagonal inertia at most {self.ratio:g} times the smallest": [
+                self.ratio * a - b for a, b in permutations(d, 2)
+            ],
+            f"(3.53c) off-diagonal inertias at most {self.off_diagonal:g} of the smallest diagonal one": [
+                self.off_diagonal * a - sign * unit[o] for a in d for o in _OFF_DIAGONAL for sign in (1.0, -1.0)
+            ],
+        }
         if owner in self.slender:
             axis = self.slender[owner]
-            G += [unit[d] - self.slender_ratio * unit[_DIAGONAL[axis]] for k, d in enumerate(_DIAGONAL) if k != axis]
-        h = [0.0] * len(G)
-        for d in _DIAGONAL:
-            G.append(unit[d])
-            h.append(-self.smallest_inertia)
-        G.append(unit[0])
-        h.append(-self.smallest_mass)
-        return np.array(G), np.array(h)
+            said = f"(3.53e, f) slender along {'xyz'[axis]}, other inertias at least {self.slender_ratio:g} times that about it"
+            found[said] = [other - self.slender_ratio * d[axis] for k, other in enumerate(d) if k != axis]
+        out = {said: (np.array(rows), np.zeros(len(rows))) for said, rows in found.items()}
+        least = f"(3.53d) diagonal inertias at least {self.smallest_inertia:g} kg m^2"
+        out[least] = (np.array(d), np.full(3, -self.smallest_inertia))
+        out[f"(3.52c) mass at least {self.smallest_mass:g} kg"] = (unit[:1], np.array([-self.smallest_mass]))
+        return out
+
+
+def slender_axes(robot: Robot) -> dict[str, int]:
+    """Axis each link of an arm is long along, for eqs. 3.53e and f: that of its frame which points to the next joint.
+
+    Of all links but the last two, as the work has it (links 1, 3, 5 of the iiwa along z, 2 and 4 along y). A link whose next
+    joint lies along none of its axes, or in the same place, has none.
+    """
+    found = {}
+    for k in range(robot.n_joints - 2):
+        way = robot.joints[k + 1].transform()[:3, 3]
+        length = float(np.linalg.norm(way))
+        axis = int(np.argmax(np.abs(way)))
+        if length > 1e-6 and abs(way[axis]) > _ALONG * length:
+            found[f"link{k + 1}"] = axis
+    return found

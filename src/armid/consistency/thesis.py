@@ -17,6 +17,7 @@ from armid.arrays import FloatArray
 from armid.consistency.bodies import Body
 from armid.consistency.bounds import Bounds, Constraint, Kind, add_constraint
 from armid.consistency.consistent import ConsistentEstimate, parameter_scale, sum_of_squares
+from armid.consistency.contradictions import relax
 from armid.consistency.physical import (
     physical_curvature,
     physical_jacobian,
@@ -38,6 +39,10 @@ FIRST_DAMPING, LAST_DAMPING = 1e-3, 1e6
 """Of a step, relative to the mean stiffness of the rows: where it starts, and where no step that helps is left."""
 _NEGLIGIBLE = 1e-3
 """Of a step's gain in weighted squared error, where one is a standard deviation: the search ends."""
+_GIVE = 1e-6
+"""In the bodies' own units: inequalities that can only hold with more than this do not hold."""
+_WEAK_PULL = 1e-9
+"""Towards small mu, so that the question has one answer; too weak to be worth breaking an inequality for."""
 _CURVATURE_FLOOR = 1e-14
 """Relative; smaller ones are round-off."""
 
@@ -66,6 +71,7 @@ class ThesisProblem:
         factor = information.stacked()
         R, z = factor[:-1, :-1], factor[:-1, -1]
         constraints = self.constraints(start)
+        _refuse_contradictions(constraints, _physical_units(start))
         objective = Objective(R, z, _quadratic(self.regulariser), start)
         mu = _nearest_feasible(to_physical(start.values, start.bodies), constraints, _physical_units(start))
         mu, status, used = self.descend(objective, mu, constraints)
@@ -112,8 +118,8 @@ class ThesisProblem:
         out = []
         prior = to_physical(start.prior.values, bodies)
         for body in bodies:
-            own, h = self.bounds.inequalities.rows(body.owner)
-            out.append(Constraint(f"eq. 3.53 of {body.owner}", Kind.NON_NEGATIVE, embedded(own, body, p), h))
+            for said, (own, h) in self.bounds.inequalities.groups(body.owner).items():
+                out.append(Constraint(f"{body.owner}: {said}", Kind.NON_NEGATIVE, embedded(own, body, p), h))
             room = self.bounds.inequalities.around_prior
             if room is not None:
                 out.append(around(body, prior, room, p))
@@ -225,6 +231,39 @@ def _constrained_step(
     if solution.status is not Status.SOLVED:
         raise EstimationError(solution.status, f"inequalities of eq. 3.53 with the bounds ({solution.detail})")
     return solution.v[: len(units)] * units
+
+
+def _refuse_contradictions(constraints: Sequence[Constraint], units: FloatArray) -> None:
+    """Names a smallest set of inequalities that no mu satisfies, when there is one.
+
+    Deletion filter [Chinneck2008], as for bounds on standard parameters: what can be left out without making the rest
+    possible is not needed for the contradiction.
+
+    Raises:
+        EstimationError: with that set, in words.
+    """
+    left = list(constraints)
+    if _can_hold(left, units):
+        return
+    for constraint in list(left):
+        others = [c for c in left if c is not constraint]
+        left = left if _can_hold(others, units) else others
+    said = "; ".join(dict.fromkeys(c.label for c in left))
+    raise EstimationError(Status.INFEASIBLE, f"these inequalities of eq. 3.53 and bounds exclude each other: {said}")
+
+
+def _can_hold(constraints: Sequence[Constraint], units: FloatArray) -> bool:
+    """Whether all can hold at once: how far every one would have to give way, in the bodies' own units, is next to nothing."""
+    p = len(units)
+    program = ConicProgram(p + 1)
+    for constraint in constraints:
+        relax(program, constraint, units, p)
+    give = np.zeros((1, p + 1))
+    give[0, p] = 1.0
+    program.non_negative(give, np.zeros(1))
+    program.f[p] = 1.0
+    program.add_squares(np.eye(p), np.zeros(p), _WEAK_PULL)
+    return bool(program.solve(tolerance=1e-10).v[p] < _GIVE)
 
 
 def _nearest_feasible(mu: FloatArray, constraints: Sequence[Constraint], units: FloatArray) -> FloatArray:

@@ -19,6 +19,7 @@ from armid.errors import InputError
 from armid.estimation.reversals import with_reversals
 from armid.estimation.run import Run
 from armid.kernels.source import Row
+from armid.logs.conditioning.settings import Conditioning
 from armid.logs.samples import Samples, Segment
 from armid.logs.torque_pair import check_pair
 from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
@@ -243,13 +244,13 @@ def filtered(samples: Samples, segments: Sequence[Segment], columns: FloatArray)
     """
     count, points, width = columns.shape
     out = np.empty((count, width))
-    order = samples.settings.order if samples.settings is not None else 4
+    settings = samples.settings or Conditioning()
     cutoff = samples.cutoff_hz if samples.cutoff_hz is not None else np.inf
     for s in segments:
-        if LowPass(s.rate, cutoff, order).passes_all:
+        if settings.low_pass(s.rate, cutoff).passes_all:
             out[s.slice] = columns[s.slice].mean(axis=1)
             continue
-        dense = low_pass(columns[s.slice].reshape(-1, width), LowPass(s.rate * points, cutoff, order))
+        dense = low_pass(columns[s.slice].reshape(-1, width), settings.low_pass(s.rate * points, cutoff))
         out[s.slice] = dense.reshape(-1, points, width)[:, points // 2]
     return out
 

@@ -44,10 +44,11 @@ class Function:
     Args:
         name: of the function.
         summary: one line for its comment.
-        arguments: vectors of n joints it takes (`q`, `qd`, `qdd`).
-        shape: (n,) or (n, n).
+        arguments: vectors it takes (`q`, `qd`, `qdd`), all of one length.
+        shape: (n,), or (n, columns).
         tape: the recorded arithmetic.
         outputs: row by row.
+        length: of every argument; the number of rows by default.
     """
 
     name: str
@@ -56,6 +57,11 @@ class Function:
     shape: tuple[int, ...]
     tape: Tape
     outputs: tuple[Node, ...]
+    length: int = 0
+
+    @property
+    def argument_length(self) -> int:
+        return self.length or self.shape[0]
 
 
 def _functions(robot: Robot, what: What) -> tuple[Function, ...]:
@@ -184,6 +190,22 @@ def source_code(
             return {f"{name}_{f.name}.m": _matlab(f, robot, name, lines) for f in functions}
 
 
+def code_of(
+    functions: Sequence[Function], robot: Robot, language: Language, *, name: str, header: Sequence[str] = ()
+) -> dict[str, str]:
+    """Files of some functions, by file name; arguments as for `source_code`."""
+    match language:
+        case Language.PYTHON:
+            return {f"{name}.py": _python(functions, robot, header, "")}
+        case Language.C:
+            return {
+                f"{name}.c": _c(functions, robot, name, header, name, ""),
+                f"{name}.h": _c_header(functions, robot, name, header, name, ""),
+            }
+        case Language.MATLAB:
+            return {f"{name}_{f.name}.m": _matlab(f, robot, name, header) for f in functions}
+
+
 @dataclass(frozen=True)
 class _Syntax:
     """How one language writes the few things an assignment needs."""
@@ -196,7 +218,7 @@ class _Syntax:
 
 def _assignments(function: Function, syntax: _Syntax) -> tuple[list[str], list[str]]:
     """Assignment lines, and the expression of every output."""
-    n = function.shape[0]
+    n = function.argument_length
     text: dict[int, str] = {}
     lines: list[str] = []
     for index in function.tape.needed(list(function.outputs)):
@@ -223,6 +245,12 @@ def _assignments(function: Function, syntax: _Syntax) -> tuple[list[str], list[s
     return lines, [text[node.index] for node in function.outputs]
 
 
+def _rows_of(function: Function, outputs: Sequence[str]) -> list[str]:
+    """Expressions with commas between them, row by row."""
+    width = function.shape[-1]
+    return [", ".join(outputs[k : k + width]) for k in range(0, len(outputs), width)]
+
+
 def _python(functions: Sequence[Function], robot: Robot, header: Sequence[str], tail: str) -> str:
     syntax = _Syntax(lambda v, i: f"{v}[{i}]", "    {name} = {value}", lambda a: f"_sign({a})", ("sin", "cos"))
     parts = [
@@ -232,8 +260,7 @@ def _python(functions: Sequence[Function], robot: Robot, header: Sequence[str], 
     ]
     for function in functions:
         lines, outputs = _assignments(function, syntax)
-        n = function.shape[0]
-        rows = [", ".join(outputs[k : k + n]) for k in range(0, len(outputs), n)]
+        rows = _rows_of(function, outputs)
         value = f"[{rows[0]}]" if len(function.shape) == 1 else "[" + ", ".join(f"[{row}]" for row in rows) + "]"
         arguments = ", ".join(function.arguments)
         parts.append(
@@ -259,7 +286,7 @@ def _c(functions: Sequence[Function], robot: Robot, name: str, header: Sequence[
 
 
 def _c_signature(function: Function, name: str) -> str:
-    n = function.shape[0]
+    n = function.argument_length
     arguments = ", ".join(f"const double {a}[{n}]" for a in function.arguments)
     return f"void {name}_{function.name}({arguments}, double out[{int(np.prod(function.shape))}])"
 
@@ -281,8 +308,7 @@ def _c_header(
 def _matlab(function: Function, robot: Robot, name: str, header: Sequence[str]) -> str:
     syntax = _Syntax(lambda v, i: f"{v}({i + 1})", "{name} = {value};", lambda a: f"sign({a})", ("sin", "cos"))
     lines, outputs = _assignments(function, syntax)
-    n = function.shape[0]
-    rows = [", ".join(outputs[k : k + n]) for k in range(0, len(outputs), n)]
+    rows = _rows_of(function, outputs)
     value = "[" + "; ".join(outputs) + "]" if len(function.shape) == 1 else "[" + "; ".join(rows) + "]"
     arguments = ", ".join(function.arguments)
     comments = "\n".join(f"% {line}" for line in [f"{function.summary}.", *_preamble(robot, header)])

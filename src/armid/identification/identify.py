@@ -11,6 +11,7 @@ from armid.closed_loop.controller import JointController, read_controller
 from armid.consistency.bounds import Bounds
 from armid.consistency.bounds_file import read_bounds
 from armid.consistency.geometry_bounds import GeometryBounds
+from armid.consistency.inequalities import slender_axes
 from armid.consistency.possible import REGULARISERS, Way
 from armid.errors import InputError, UnknownNameError
 from armid.estimation.essential import Rule
@@ -22,6 +23,7 @@ from armid.identification.sensor_file import read_sensors
 from armid.identification.settings import PRIOR_WEIGHT, Identification, Method
 from armid.kinematics.correction import read_correction
 from armid.logs.conditioning import Conditioning, VelocitySource
+from armid.logs.conditioning.processing import Processing, processing_of
 from armid.logs.encoders import corrected_log
 from armid.logs.log import Log
 from armid.logs.read import ReadOptions
@@ -36,6 +38,9 @@ _HELD_OUT = 0.4
 
 _GEOMETRY = "geometry"
 """Word for bounds by the links' shapes alone, where otherwise a file is named."""
+
+_HALPER = "halper2024"
+"""Word for all inequalities of eq. 3.53."""
 
 Source = str | Path | Log | Recording
 """A recording, or where it is."""
@@ -54,6 +59,7 @@ class IdentifyWords(TypedDict, total=False):
     method: str | Method
     cutoff_hz: float | None
     torque_cutoff_hz: float | None
+    processing: str | Processing | None
     torque_delay: float
     velocity: str | VelocitySource | None
     find_gravity: bool
@@ -111,6 +117,7 @@ def identify(
     method: str | Method = Method.WEIGHTED,
     cutoff_hz: float | None = None,
     torque_cutoff_hz: float | None = None,
+    processing: str | Processing | None = None,
     torque_delay: float = 0.0,
     velocity: str | VelocitySource | None = None,
     find_gravity: bool = False,
@@ -148,13 +155,16 @@ def identify(
         method: of the free estimate.
         cutoff_hz: of the low-pass on motion and torque; chosen from the spectrum by default.
         torque_cutoff_hz: another one for torque.
+        processing: kind and order of the filter, averaging over repetitions, differences: the name of a published one
+            (`halper2024`, `khosla1985`), or a `Processing`; cut-offs given beside it win.
         torque_delay: how late torque is against the motion [s]; it is moved back.
         velocity: `position` or `measured`; whichever explains the training torque better by default.
         find_gravity: whether base tilt and mounting are estimated from the torque, and used.
         essential: rule by which parameters are also eliminated, with the price of each; None for not.
         gravity: in the base frame [m/s^2]; the description's by default.
         gravity_frame: of `gravity`: `base`, or `sensor[:NAME]`, the levelled instrument that `correction` was measured with.
-        consistency: way in which possible bodies are found.
+        consistency: way in which possible bodies are found: `lmi`, `log-cholesky`, `eq3.53` (inequalities a to d of
+            [Halper2024], and those of a bounds file), or `halper2024` (all of them, e and f along the links of this arm).
         regulariser: kind of pull towards the description's bodies.
         prior_weight: of that pull, one over the squared relative doubt.
         bounds: what is known about the bodies: a file, the word `geometry`, or `Bounds`.
@@ -187,6 +197,7 @@ def identify(
         method=method,
         cutoff_hz=cutoff_hz,
         torque_cutoff_hz=torque_cutoff_hz,
+        processing=processing,
         torque_delay=torque_delay,
         velocity=velocity,
         find_gravity=find_gravity,
@@ -230,6 +241,7 @@ def request(
     method: str | Method = Method.WEIGHTED,
     cutoff_hz: float | None = None,
     torque_cutoff_hz: float | None = None,
+    processing: str | Processing | None = None,
     torque_delay: float = 0.0,
     velocity: str | VelocitySource | None = None,
     find_gravity: bool = False,
@@ -258,14 +270,14 @@ def request(
     _check_gravity_frame(gravity_frame, down, correction)
     settings = _settings_of(
         effects or effects_of(friction, rotor_inertia=rotor_inertia, payload=payload, torques=torques, shapes=True),
-        conditioning=Conditioning(
-            cutoff=cutoff_hz, torque_cutoff=torque_cutoff_hz, torque_delay=torque_delay, accept=tuple(accept)
+        conditioning=processing_of(processing, cutoff_hz=cutoff_hz, torque_cutoff_hz=torque_cutoff_hz).conditioning(
+            torque_delay=torque_delay, accept=tuple(accept)
         ),
         velocity=velocity,
         method=method,
         find_gravity=find_gravity,
         essential=essential,
-        consistency=consistency,
+        consistency=Way.THESIS if consistency == _HALPER else consistency,
         regulariser=regulariser,
         prior_weight=prior_weight,
         imperfections=tolerances_of(imperfections, tolerance),
@@ -274,11 +286,11 @@ def request(
         seed=seed,
     )
     arm = loaded(robot, down if correction is None else None)
-    train, held_out = _training_and_held_out(arm, logs, validate, options)
+    train, held_out = _training_and_held_out(arm, logs, validate, options, average=settings.conditioning.average)
     settings = replace(
         settings,
         effects=payload_effects(settings.effects, [*train, *held_out]),
-        bounds=_bounds_of(bounds, arm),
+        bounds=_bounds_of(bounds, arm, halper=consistency == _HALPER),
         sensors=None if sensors is None else read_sensors(sensors, arm),
         prior=load_result(prior) if isinstance(prior, str | Path) else prior,
         controller=read_controller(controller, arm) if isinstance(controller, str | Path) else controller,
@@ -358,18 +370,45 @@ def _training_and_held_out(
     logs: Source | Sequence[Source],
     validate: Source | Sequence[Source] | None,
     options: ReadOptions | None = None,
+    *,
+    average: bool = False,
 ) -> tuple[list[Recording], list[Recording]]:
-    """Checked recordings; without validation logs the last part of the time of each is held out."""
+    """Checked recordings; without validation logs the last part of the time of each is held out.
+
+    Args:
+        robot, logs, validate, options: as `identify` takes them.
+        average: repetitions are going to be averaged, so training recordings are cut to whole ones of them.
+    """
     read = [opened(source, robot, options) for source in listed(logs)]
+    if average:
+        read = [recording.repeated() for recording in read]
     held_out = listed(validate)
     if held_out:
         return read, [opened(source, robot, options) for source in held_out]
-    pairs = [recording.split(1.0 - _HELD_OUT) for recording in read]
+    pairs = [recording.split(_training_share(recording, average=average)) for recording in read]
     return [first for first, _ in pairs], [last for _, last in pairs]
 
 
-def _bounds_of(bounds: str | Path | Bounds | None, robot: Robot) -> Bounds:
-    """Bounds of a file, of the shapes alone, as given, or none but the signs of drives."""
+def _training_share(recording: Recording, *, average: bool) -> float:
+    """Of the time of a recording; a whole number of repetitions where they are averaged, one at least on either side."""
+    if not average:
+        return 1.0 - _HELD_OUT
+    count = recording.repetition().count
+    return min(max(round((1.0 - _HELD_OUT) * count), 1), max(count - 1, 1)) / max(count, 2)
+
+
+def _bounds_of(bounds: str | Path | Bounds | None, robot: Robot, *, halper: bool = False) -> Bounds:
+    """Bounds of a file, of the shapes alone, as given, or none but the signs of drives.
+
+    Args:
+        bounds: as `identify` takes them.
+        robot: the arm.
+        halper: with eqs. 3.53e and f for the links nothing else is said about.
+    """
+    if halper:
+        known = _bounds_of(bounds, robot)
+        slender = {**slender_axes(robot), **known.inequalities.slender}
+        return replace(known, inequalities=replace(known.inequalities, slender=slender))
     if bounds is None:
         return Bounds()
     if isinstance(bounds, Bounds):

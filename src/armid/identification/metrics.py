@@ -119,7 +119,7 @@ def predicted(
 
 
 class Traces:
-    """Motion and torque over time of held-out runs, for reports: measured, raw, and predicted by both estimates.
+    """Motion and torque over time of held-out runs, for reports: measured, raw, predicted by both estimates and the description.
 
     Args:
         runs: that will be added, in order; their lengths decide how far they are thinned out.
@@ -144,5 +144,6 @@ class Traces:
             self.arrays[f"run{k}.raw"] = np.array(run.y_raw[::every])
         if k < len(self._temperatures) and (celsius := self._temperatures[k]) is not None:
             self.arrays[f"run{k}.temperature"] = celsius[::every]
-        for name in (CONSISTENT, FREE):
-            self.arrays[f"run{k}.{name}"] = (run.y - residuals[name])[::every]
+        for name in (CONSISTENT, FREE, NOMINAL):
+            if name in residuals:
+                self.arrays[f"run{k}.{name}"] = (run.y - residuals[name])[::every]

@@ -17,6 +17,7 @@ from armid.estimation.run import information_of
 from armid.estimation.runs import map_runs
 from armid.estimation.torque_error import JointErrors, paired
 from armid.identifiability.base import BaseParameters
+from armid.identification.auto_method import choose_method
 from armid.identification.detection import detect, undone_faults
 from armid.identification.faults import Fault
 from armid.identification.figures import evidence_of, tested_notes
@@ -122,6 +123,8 @@ def run_identification(
     progress("estimating")
     friction: FrictionShapes | None = None
     suspects: tuple[Fault, ...] = ()
+    if settings.method is Method.AUTO:
+        settings, data = with_method(robot, data, settings, gains)
     aids = aids_of(robot, learned, data.train, data.conditioning, settings, torque=measured)
     if settings.effects.shapes:
         data, fit, friction = _with_shapes(robot, data, settings, gains, progress, aids)
@@ -191,6 +194,23 @@ def _with_shapes(
     )
     fit = replace(fit, notes=(*fit.notes, *shaping.notes))
     return shaping.data, fit, friction_record(settings, shaping, fit, data, plain, fit.scale_deviations)
+
+
+def with_method(
+    robot: Robot, data: Data, settings: Identification, gains: DriveGains | None
+) -> tuple[Identification, Data]:
+    """Settings with the method that `auto` stands for, and data with a note that says why.
+
+    Weighted least squares is tried as it would be used, with imperfections beside it.
+    """
+    weighted = replace(settings, method=Method.WEIGHTED)
+    if settings.prior is not None:
+        return weighted, data
+    known = data if settings.sensors is None else _freed(data, settings.sensors)
+    freed = known if settings.effects.shapes else perfected(robot, known, weighted, gains)[0]
+    base, _ = usable_base(data.train, information_of(data.train), data.structural, data.intended)
+    chosen = choose_method(known.train, freed.train, base)
+    return replace(settings, method=chosen.method), replace(data, notes=(*data.notes, chosen.note))
 
 
 def suspected(

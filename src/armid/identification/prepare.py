@@ -89,6 +89,8 @@ class Data:
             cutoff_hz=_finite_or_none(c.cutoff),
             torque_cutoff_hz=_finite_or_none(c.torque_cutoff),
             filter_order=c.order,
+            filter=c.filter.value,
+            averaged=c.average or c.period is not None,
             torque_delay_s=c.torque_delay,
             rate_hz=first.rate,
             velocity=c.velocity.value,

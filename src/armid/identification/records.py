@@ -28,7 +28,9 @@ class ResolvedConditioning:
 
     Args:
         cutoff_hz, torque_cutoff_hz: of the low-pass on motion and torque; None for no filter.
-        filter_order: of the Butterworth filter.
+        filter_order: of that filter, one way.
+        filter: its kind.
+        averaged: whether the repetitions of a motion were averaged.
         torque_delay_s: by which torque was moved earlier.
         rate_hz: of the samples.
         velocity: `position` or `measured`.
@@ -42,6 +44,8 @@ class ResolvedConditioning:
     cutoff_hz: float | None = None
     torque_cutoff_hz: float | None = None
     filter_order: int = 4
+    filter: str = "butterworth"
+    averaged: bool = False
     torque_delay_s: float = 0.0
     rate_hz: float = 0.0
     velocity: str = "position"

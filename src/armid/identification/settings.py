@@ -33,6 +33,8 @@ class Method(StrEnum):
     """The same, and outliers count less."""
     TUKEY = "tukey"
     """The same, and gross outliers do not count."""
+    AUTO = "auto"
+    """Weighted, or Huber where that predicts blocks of the training motion better."""
     RIDGE = "ridge"
     """Pulled towards the description's values, as strongly as the regulariser's weight says."""
     TORQUE_ERROR = "torque-error"

@@ -182,6 +182,19 @@ FAR_APART = Threshold(
     "standard deviations",
     "of the difference, beyond which two results disagree about a parameter: one in 370 by chance",
 )
+ROBUST_PAYS = Threshold(
+    "robust-pays",
+    0.95,
+    "of the median error with weighted least squares",
+    "on training blocks predicted by the others, below which `--method auto` takes huber: robust fits also follow the middle of "
+    "noise with long tails, which friction makes too, and that is worth two or three per cent",
+)
+ROBUST_CHANCE = Threshold(
+    "robust-chance",
+    2.0,
+    "standard deviations of the mean over blocks",
+    "by which that must be beyond chance",
+)
 CUTOFF_SHARE = Threshold(
     "cutoff-share",
     0.5,
@@ -225,8 +238,29 @@ FAULT_EXCLUDED = Threshold(
     "up to which the 95 % interval of a fault may reach for it to be excluded: what is twice as large as ordinary is then found, "
     "undecidable, or beyond the stated bound",
 )
+GRAVITY_SHARE = Threshold(
+    "gravity-share",
+    0.05,
+    "of the joint's largest gravity torque",
+    "slow error up to which an arm may be held by its model where no Coulomb friction holds it: a hand corrects that much",
+)
+CONTACT_SHARE = Threshold(
+    "contact-share",
+    0.2,
+    "of the joint's torque limit, or of its largest torque where no limit is given",
+    "up to which a push may stay unseen: a drive that stops at a fifth of its torque has not yet crushed what it hit",
+)
+CONTACT_QUANTILE = Threshold(
+    "contact-quantile",
+    0.999,
+    "of the held-out residuals of a joint",
+    "that an alarm must lie above: what is left over by the model alone would raise it in one sample of a thousand",
+)
 
 THRESHOLDS = (
+    GRAVITY_SHARE,
+    CONTACT_SHARE,
+    CONTACT_QUANTILE,
     FAULT_DEVIATIONS,
     FAULT_SHARE,
     FAULT_EXCLUDED,
@@ -262,6 +296,8 @@ THRESHOLDS = (
     SHAPE_CONFIDENCE,
     FAR_APART,
     CUTOFF_SHARE,
+    ROBUST_PAYS,
+    ROBUST_CHANCE,
     *PLAUSIBLE_BODIES,
 )
 """All of them, in the order of the conditions."""

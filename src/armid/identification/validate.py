@@ -28,7 +28,7 @@ from armid.identification.provenance import log_record
 from armid.identification.records import ResolvedConditioning
 from armid.identification.result import Result, load_result
 from armid.identification.thresholds import TOLERATED_RATIO
-from armid.logs.conditioning import Conditioning, Differentiator, VelocitySource
+from armid.logs.conditioning import Conditioning, Differentiator, FilterKind, VelocitySource
 from armid.logs.log import Channel
 from armid.logs.read import ReadOptions
 from armid.logs.recording import Recording
@@ -249,6 +249,7 @@ def _stored_conditioning(result: Result, accept: tuple[str, ...] = ()) -> Condit
         cutoff=stored.cutoff_hz or np.inf,
         torque_cutoff=stored.torque_cutoff_hz or np.inf,
         order=stored.filter_order,
+        filter=FilterKind(stored.filter),
         differentiator=Differentiator(stored.differentiator),
         velocity=VelocitySource(stored.velocity),
         torque_delay=stored.torque_delay_s,

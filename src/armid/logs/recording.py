@@ -13,6 +13,7 @@ from armid.arrays import FloatArray
 from armid.errors import InputError
 from armid.logs.conditioning.grid import Span, noise_levels, resolved_settings, segments_joined
 from armid.logs.conditioning.held import HeldGrid, log_bytes
+from armid.logs.conditioning.repetitions import Repetition, repetition
 from armid.logs.conditioning.settings import Conditioning
 from armid.logs.conditioning.stream import RowChange, StreamedGrid
 from armid.logs.health.find import held_findings, streamed_findings
@@ -27,6 +28,9 @@ from armid.threads import one_blas_thread
 HELD_BYTES = 64 << 20
 """Numbers of a log that is held in memory: 380,000 rows of seven joints with position, velocity and torque, six minutes at 1 kHz.
 A longer one is read again whenever it is needed, and conditioned samples of it are put aside on disk."""
+
+_MOTION_ROWS = 1 << 17
+"""Rows that repetitions are looked for in: more would not place them better than to a hundredth of a sample."""
 
 PIECE_ROWS = 1 << 16
 """Rows read at a time."""
@@ -98,6 +102,8 @@ class Recording:
         self._extent = extent
         self._facts = facts
         self._resolved: dict[Conditioning, tuple[Conditioning, tuple[Note, ...]]] = {}
+        self._looked = False
+        self._repetition: Repetition | None = None
         self._levels: dict[Hashable, Mapping[Channel, FloatArray]] = {}
 
     @property
@@ -219,7 +225,9 @@ class Recording:
             self._grid.divide(spans)
         extents = _extents_at(self._times(), self._extent, cut)
         first = Recording(self._grid, self.robot, spans[0], extents[0], self._facts, earlier=self._earlier)
-        return first, Recording(self._grid, self.robot, spans[1], extents[1], self._facts, earlier=first)
+        last = Recording(self._grid, self.robot, spans[1], extents[1], self._facts, earlier=first)
+        period = None if self._repetition is None else self._repetition.period
+        return first._knowing(period), last._knowing(period)
 
     def _times(self) -> Iterator[FloatArray]:
         """Times of all rows of the file, in order [s]."""
@@ -227,6 +235,72 @@ class Recording:
             yield from self._grid.stream.stamps()
         else:
             yield self._grid.time
+
+    def repetition(self) -> Repetition:
+        """The motion that repeats itself: its period, and where in the recording it is; found once.
+
+        Raises:
+            InputError: nothing comes twice.
+        """
+        found = self._found_repetition()
+        if found is None:
+            hint = "record whole periods one after the other, or leave --average out"
+            raise InputError(self.name, "no motion in it comes twice, so there is nothing to average", hint)
+        return found
+
+    def _found_repetition(self) -> Repetition | None:
+        if not self._looked:
+            self._looked, self._repetition = True, repetition(*self._thinned())
+        return self._repetition
+
+    def _knowing(self, period: float | None) -> Recording:
+        """The same, whose motion comes again after a known time [s]."""
+        if period is not None:
+            self._looked = True
+            self._repetition = Repetition(period=period, start_s=self.start_s, stop_s=self.end_s)
+        return self
+
+    def repeated(self) -> Recording:
+        """Its whole repetitions alone, without the way there and standstill at the ends.
+
+        Raises:
+            InputError: nothing comes twice.
+        """
+        found = self.repetition()
+        stop = found.start_s + found.count * found.period
+        cut = self.between(found.start_s, stop + 0.5 * self.duration / len(self))
+        return cut._knowing(found.period)
+
+    def between(self, start_s: float, stop_s: float) -> Recording:
+        """What was recorded from one time to another [s]."""
+        span = Span(self.name, max(start_s, self._span.start), min(stop_s, self._span.stop))
+        if isinstance(self._grid, StreamedGrid):
+            self._grid.divide((span,))
+        _, later = _extents_at(self._times(), self._extent, span.start)
+        own, _ = _extents_at(self._times(), later, span.stop)
+        return Recording(self._grid, self.robot, span, own, self._facts, earlier=self._earlier)
+
+    def _thinned(self) -> tuple[FloatArray, FloatArray]:
+        """Time and position of at most `_MOTION_ROWS` usable rows, evenly chosen."""
+        every = max(1, len(self) // _MOTION_ROWS)
+        time: list[FloatArray] = []
+        q: list[FloatArray] = []
+        seen = 0
+        for piece in self.pieces():
+            own = slice(-seen % every, None, every)
+            time.append(piece.time[own])
+            q.append(piece[Channel.POSITION][own])
+            seen += len(piece)
+        t, x = np.concatenate(time), np.concatenate(q)
+        good = np.isfinite(x).all(axis=1) & (np.diff(t, prepend=-np.inf) > 0.0)
+        return t[good], x[good]
+
+    def _own(self, settings: Conditioning) -> Conditioning:
+        """Settings with the period of this recording, when its repetitions are to be averaged."""
+        if not settings.average:
+            return settings
+        found = self._found_repetition()
+        return replace(settings, period=None if found is None else found.period, average=False)
 
     def changed(self, change: RowChange) -> Recording:
         """The recording with every row changed, such as by a correction of its encoders.
@@ -246,7 +320,9 @@ class Recording:
         sample = next(self.pieces()).rows(0, 1)
         added = tuple(note for note in change(sample).notes if note not in sample.notes)
         facts = replace(self._facts, notes=(*self.notes, *added))
-        return Recording(other, self.robot, self._span, self._extent, facts, earlier=self._earlier)
+        period = None if self._repetition is None else self._repetition.period
+        moved = Recording(other, self.robot, self._span, self._extent, facts, earlier=self._earlier)
+        return moved._knowing(period)
 
     def resolved(self, settings: Conditioning | None = None) -> Conditioning:
         """The settings with every automatic choice (cut-off, rate) made; once, and remembered.
@@ -267,9 +343,10 @@ class Recording:
         refuse_notes(self.name, self.notes, settings.accept)
         if settings not in self._resolved:
             with np.errstate(all="ignore"):
-                notes = self._grid.notes(settings)
+                own = self._own(settings)
+                notes = (*self._grid.notes(own), *self._averaging_notes(settings))
                 if None in (settings.cutoff, settings.torque_cutoff, settings.rate):
-                    resolved, chosen = resolved_settings(self._grid.evidence(settings, self._span), settings)
+                    resolved, chosen = resolved_settings(self._grid.evidence(own, self._span), settings)
                 else:
                     resolved, chosen = settings, []
             found = resolved, (*notes, *chosen)
@@ -277,13 +354,25 @@ class Recording:
             self._resolved.setdefault(resolved, found)
         return self._resolved[settings]
 
+    def _averaging_notes(self, settings: Conditioning) -> tuple[Note, ...]:
+        """Over what was averaged."""
+        if not settings.average:
+            return ()
+        found = self._found_repetition()
+        if found is None or found.count < 2:
+            text = "no motion in it comes twice: used as it is, not averaged"
+        else:
+            text = f"mean of {found.count} repetitions of {found.period:.6g} s from {found.start_s:.3f} s on"
+        return (Note("averaged", Severity.INFO, text, self.name),)
+
     def _noise(self, settings: Conditioning) -> Mapping[Channel, FloatArray]:
         """Standard deviation of the noise of each channel; a later part of a log has the sensors of the earlier one."""
         if self._earlier is not None:
             return self._earlier._noise(settings)
-        key = (settings.gap, settings.period, settings.torque_delay, settings.velocity if self.streamed else None)
+        own = self._own(settings)
+        key = (own.gap, own.period, own.torque_delay, own.velocity if self.streamed else None)
         if key not in self._levels:
-            self._levels[key] = noise_levels(self._grid.evidence(settings, self._span))
+            self._levels[key] = noise_levels(self._grid.evidence(own, self._span))
         return self._levels[key]
 
     def samples(
@@ -307,7 +396,7 @@ class Recording:
         """
         resolved, notes = self._choices(settings or Conditioning())
         with np.errstate(all="ignore"):
-            pieces = with_context(self._grid.samples(resolved, self._span, alone=alone), context)
+            pieces = with_context(self._grid.samples(self._own(resolved), self._span, alone=alone), context)
             noise = self._noise(resolved)
             empty = True
             for piece in pieces:

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from armid.arrays import FloatArray
 from armid.consistency.positivity import positivity_along, positivity_over, with_standard
 from armid.identification.gate import margins
 from armid.identification.residuals import run_names
 from armid.identification.result import Result
 from armid.kernels.kinematics import forward_kinematics
-from armid.page import Block, Figure, Paragraph, Section, Table
+from armid.page import Block, Cell, Figure, Paragraph, Section, Table
 from armid.parameters.inertial import to_centre_of_mass
 from armid.report import plots
 from armid.robot.robot import Robot
@@ -27,7 +28,6 @@ def consistency_section(result: Result) -> Section:
         _margin_table(result),
         _mass_matrix_table(result),
         _cost_table(result),
-        _ellipsoid_figure(result.robot),
     )
     return Section("consistency", "Physical consistency", blocks)
 
@@ -48,9 +48,9 @@ def _how_found(result: Result) -> str:
         f" {note.message[0].upper()}{note.message[1:]}." for note in c.notes if note.code.startswith("bound")
     )
     return (
-        f"Found by {_WAYS.get(c.method, c.method)}, pulled towards the prior ({c.regulariser}). {count['data']} parameters rest "
-        f"on the data, {count['both']} on data and prior, {count['prior']} on the prior alone; see the table of parameters."
-        + notes
+        f"Found by {_WAYS.get(c.method, c.method)}, with regularisation towards the prior ({c.regulariser}). {count['data']} "
+        f"parameters are determined by the data, {count['both']} by data and regularisation, {count['prior']} by regularisation "
+        "alone; see the table of parameters." + notes
     )
 
 
@@ -60,7 +60,7 @@ def _in_words(result: Result) -> str:
         f"Smallest eigenvalue of the mass matrix of the consistent estimate over {k.configurations} configurations: "
         f"{k.mass_matrix:.3g}"
         + (f"; at every configuration it is proven to be at least {k.mass_matrix_bound:.3g}." if k.proven else ".")
-        + f" The unconstrained estimate lies {k.distance:.3g} squared standard deviations from the nearest possible bodies; "
+        + f" The unconstrained estimate lies {k.distance:.3g} squared deviations from the nearest physically consistent one; "
         f"noise alone allows {k.distance_limit:.3g} whatever the true bodies are. {k.freedom} constraints bind, which makes the "
         f"p-value of that distance {k.p_value:.2g}."
     )
@@ -70,7 +70,7 @@ def _cost_table(result: Result) -> Table:
     return Table(
         ("joint", "torque cost of consistency"),
         tuple((name, plots.percent(float(cost), 2)) for name, cost in result.certificates.torque_cost.items()),
-        caption="How much larger the training error of possible bodies is than that of the unconstrained estimate.",
+        caption="How much larger the training error of the consistent estimate is than that of the unconstrained one.",
         folded=True,
     )
 
@@ -104,14 +104,66 @@ def _mass_matrix_table(result: Result) -> Table:
         tuple(rows),
         tuple("" if isinstance(row[2], float) and row[2] > 0.0 else "warn" for row in rows),
         caption="Smallest eigenvalue of the mass matrix (kg m², rotors included). A negative one would give kinetic energy "
-        "below zero; possible bodies cannot, base parameters estimated freely can.",
+        "below zero; a physically consistent estimate cannot, an unconstrained one can.",
         digits=3,
     )
 
 
-def _ellipsoid_figure(robot: Robot) -> Figure:
-    # A slightly bent arm shows its links better than a stretched one.
-    q = np.full((1, robot.n_joints), _BEND)
+def bodies_section(result: Result) -> Section:
+    """Mass and centre of every link beside the description's, by the description's own names of links."""
+    by = dict(zip(result.consistent.names, result.consistent.determined_by, strict=True))
+    rows: list[tuple[Cell, ...]] = []
+    tones: list[str] = []
+    for i, (link, before) in enumerate(zip(result.robot.links, result.described.links, strict=True)):
+        mass, centre = _mass_and_centre(link.inertial)
+        mass_before, centre_before = _mass_and_centre(before.inertial)
+        origin = by.get(f"link{i + 1}.mass", "prior")
+        rows.append((link.name, mass, mass_before, centre, centre_before, _MASS_ORIGINS[origin]))
+        tones.append("" if origin == "data" else "faint")
+    found, described = (
+        float(sum(link.inertial[0] for link in robot.links if link.inertial is not None))
+        for robot in (result.robot, result.described)
+    )
+    rows.append(("total", found, described or None, "", "", ""))
+    table = Table(
+        ("link", "mass [kg]", "description", "centre of mass [m]", "description's", "mass is determined by"),
+        tuple(rows),
+        (*tones, "sum"),
+        caption="Physically consistent estimate, in the frame of each link. Torque shows combinations of these, not every mass "
+        "alone: what it does not show is filled in by regularisation towards the description (faint), and no measurement.",
+    )
+    return Section("bodies", "Masses and centres", (table,))
+
+
+_MASS_ORIGINS = {
+    "data": "data",
+    "both": "data and regularisation",
+    "prior": "regularisation: not in the torque",
+}
+
+
+def _mass_and_centre(inertial: FloatArray | None) -> tuple[float | None, str]:
+    """Of a link; nothing for what its description leaves out."""
+    if inertial is None or inertial[0] <= 0.0:
+        return None, "–"
+    mass, centre, _ = to_centre_of_mass(inertial)
+    return float(mass), ", ".join(f"{x:.3f}".replace("-", "−") for x in centre)
+
+
+def arm_figure(robot: Robot, *, height: int = 420) -> Figure:
+    """The arm slightly bent, which shows its links better than stretched: the line of its joints, and every body."""
+    q = _bent(robot)[np.newaxis]
+    frames = [forward_kinematics(robot, q, link.name)[0] for link in robot.links]
+    places = np.array([np.zeros(3), *(T[:3, 3] for T in frames), forward_kinematics(robot, q)[0][:3, 3]])
+    bones: dict[str, Any] = {
+        "type": "scatter3d",
+        "mode": "lines+markers",
+        "name": "joints",
+        "showlegend": False,
+        **{axis: plots.short(places[:, k], 4) for k, axis in enumerate("xyz")},
+        "line": {"color": plots.GREY, "width": 3},
+        "marker": {"color": plots.GREY, "size": 6},
+    }
     surfaces = tuple(
         surface(robot, q, i)
         for i, link in enumerate(robot.links)
@@ -120,19 +172,23 @@ def _ellipsoid_figure(robot: Robot) -> Figure:
     titles = {f"{axis}axis": {"title": {"text": f"{axis} [m]"}} for axis in "xyz"}
     return Figure(
         "ellipsoids",
-        surfaces,
-        {
-            "scene": {"aspectmode": "data", "camera": {"eye": {"x": 2.3, "y": 2.3, "z": 0.9}}, **titles},
-            "legend": {"orientation": "v", "x": 1.0, "y": 0.85, "yanchor": "top", "xanchor": "right"},
-        },
-        "Each link as the solid ellipsoid of uniform density with its mass, centre and inertia, in the base frame with all "
-        f"joints at {_BEND:g}.",
-        height=520,
+        (bones, *surfaces),
+        {"scene": {"aspectmode": "data", "camera": {"eye": {"x": 2.3, "y": 2.3, "z": 0.9}}, **titles}},
+        "Each link as the solid ellipsoid of uniform density with its identified mass, centre and inertia; drag to turn.",
+        height=height,
     )
 
 
-_BEND = 0.4
-"""Joint position [rad or m] at which links are drawn."""
+_BEND = 0.7
+"""Joint position beyond the middle of its range at which links are drawn [rad or m], where the range allows it."""
+
+
+def _bent(robot: Robot) -> FloatArray:
+    """A configuration within the limits that is neither stretched nor folded, shape [n_joints]."""
+    lower, upper = robot.limit("lower"), robot.limit("upper")
+    limited = np.isfinite(lower) & np.isfinite(upper)
+    lower, upper = np.where(limited, lower, -2.0 * _BEND), np.where(limited, upper, 2.0 * _BEND)
+    return np.asarray(0.5 * (lower + upper) + np.minimum(_BEND, 0.25 * (upper - lower)))
 
 
 def surface(robot: Robot, q: Any, i: int) -> dict[str, Any]:

@@ -180,7 +180,7 @@ def bodies(names: Sequence[str], results: Sequence[Result]) -> Section:
             (name, plots.unit(unit), *(float(k[name]) if name in k else None for k in known))
             for name, unit in units.items()
         ),
-        caption="Standard parameters of possible bodies. What the data do not determine rests on each result's prior.",
+        caption="Physically consistent standard parameters. What the data leave open comes from each result's regularisation.",
         folded=True,
     )
     return Section("bodies", "Bodies", (table,))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,12 @@ from armid.identification.validate import Validation
 from armid.outcome import Check
 from armid.page import Block, Cell, Figure, Paragraph, Report, Section, Table
 from armid.report import plots
-from armid.report.bodies import consistency_section
+from armid.report.bodies import bodies_section, consistency_section
 from armid.report.files import files_section
+from armid.report.first_screen import first_screen
 from armid.report.friction import friction_section
+from armid.report.health import health_figures
+from armid.report.notes import note_tables
 from armid.report.parameters import correlation_section, parameter_section
 from armid.report.residuals import residual_section
 from armid.report.torque import torque_section
@@ -35,20 +39,22 @@ def identification_report(result: Result) -> Report:
         f"held-out torque error {held_out:.2f} %",
         verdict=result.verdict,
         reasons=tuple(dict.fromkeys(result.reasons)),
+        first=(first_screen(result),),
         sections=(
-            _verdict_section(result),
-            _measured_section(result),
-            _health_section(result),
-            _faults_section(result),
-            _excitation_section(result),
             torque_section(result),
+            _faults_section(result),
+            _health_section(result),
+            _verdict_section(result),
+            bodies_section(result),
             friction_section(result),
             parameter_section(result),
+            _excitation_section(result),
             correlation_section(result),
             consistency_section(result),
             residual_section(result),
             _sensitivity_section(result),
             files_section(result),
+            _measured_section(result),
             reproduce_section(result),
         ),
     )
@@ -121,7 +127,7 @@ def _verdict_section(result: Result) -> Section:
         "'relative' to the norm of the torque. 'Unconstrained' and 'nominal model' (the "
         "description before identification) are held out too.",
     )
-    return Section("verdict", "Verdict", (joints, _check_table(result.checks)))
+    return Section("verdict", "Errors and every condition", (joints, _check_table(result.checks)))
 
 
 def _faults_section(result: Result) -> Section:
@@ -131,7 +137,13 @@ def _faults_section(result: Result) -> Section:
     found = [fault for fault in result.faults if fault.answer is Answer.FOUND]
     said = tuple(Paragraph(fault.sentence, "bad" if fault.large and not fault.corrected else "") for fault in found)
     none = (Paragraph("No fault was found among those that these recordings can decide."),)
-    return Section("faults", "What could be wrong", (*(said or none), faults_table(result.suspects)))
+    excluded = [fault for fault in result.faults if fault.answer is Answer.EXCLUDED]
+    rest = [fault for fault in result.faults if fault.answer is not Answer.EXCLUDED]
+    open_table = (
+        (replace(faults_table(rest), caption="Found, and undecidable with what would decide it."),) if rest else ()
+    )
+    bounds = replace(faults_table(excluded), caption="Excluded beyond a bound.", folded=True)
+    return Section("faults", "What could be wrong", (*(said or none), *open_table, *((bounds,) if excluded else ())))
 
 
 def outcome(check: Check) -> str:
@@ -188,15 +200,10 @@ def _effect_words(result: Result) -> list[str]:
 
 
 def _health_section(result: Result) -> Section:
+    """Findings of the logs, and pictures of where the motion went, how fast, and how long it stood still."""
     notes = [note for note in result.notes if note.code != "poorly-identified"]
-    if not notes:
-        return Section("health", "Data health", (Paragraph("The checks of the logs found nothing to remark.", "good"),))
-    table = Table(
-        ("severity", "code", "about", "finding"),
-        tuple((str(n.severity), n.code, n.subject, n.message) for n in notes),
-        tuple({"error": "bad", "warning": "warn"}.get(str(n.severity), "") for n in notes),
-    )
-    return Section("health", "Data health", (table,))
+    sound: tuple[Block, ...] = (Paragraph("The checks of the logs found nothing to remark.", "good"),)
+    return Section("health", "Data health", (*(note_tables(notes) or sound), *health_figures(result)))
 
 
 def _excitation_section(result: Result) -> Section:
@@ -246,13 +253,13 @@ def _sensitivity_section(result: Result) -> Section:
             worst = plots.percent(max(item.relative_error.values())) if item.relative_error else None
             rows.append((f"{what} {item.name}", item.largest_shift, item.parameter, worst))
     if not rows:
-        return Section("sensitivity", "How the answer moves", (Paragraph("Not examined in this run.", "faint"),))
+        return Section("sensitivity", "Sensitivity", (Paragraph("Not examined in this run.", "faint"),))
     table = Table(
         ("change", "largest shift [standard deviations]", "of", "largest error on what was left out"),
         tuple(rows),
         caption="How far the base estimates move when a choice is made differently. A few standard deviations are normal.",
     )
-    return Section("sensitivity", "How the answer moves", (table, *_fold_paragraphs(folds), *_essential_blocks(result)))
+    return Section("sensitivity", "Sensitivity", (table, *_fold_paragraphs(folds), *_essential_blocks(result)))
 
 
 def _essential_blocks(result: Result) -> tuple[Block, ...]:

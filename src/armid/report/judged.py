@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from armid.notes import Severity
-from armid.outcome import Outcome, note_text
-from armid.page import Block, Paragraph, Report, Section, Table
+from armid.outcome import Outcome
+from armid.page import Paragraph, Report, Section, Table
+from armid.report.notes import note_tables
 
 
 def judged_page(outcome: Outcome, title: str, subtitle: str, *sections: Section) -> Report:
@@ -32,7 +32,5 @@ def _checks_section(outcome: Outcome) -> tuple[Section, ...]:
 
 
 def _notes_section(outcome: Outcome) -> tuple[Section, ...]:
-    blocks: tuple[Block, ...] = tuple(
-        Paragraph(note_text(note), "plain" if note.severity is Severity.INFO else "bad") for note in outcome.notes
-    )
+    blocks = note_tables(outcome.notes)
     return (Section("notes", "Notes", blocks),) if blocks else ()

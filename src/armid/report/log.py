@@ -6,8 +6,8 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.logs.log import Channel, Clock, Log
-from armid.outcome import note_text
 from armid.page import Block, Figure, Paragraph, Report, Section
+from armid.report.notes import note_tables
 from armid.report.plots import BLUE, COLOURS, DASHES, axes, line
 
 _FIGURES = {
@@ -38,10 +38,7 @@ def _findings(log: Log) -> Section:
     if not log.notes:
         said = "nothing was found" if log.checked else "not checked"
         return Section("findings", "Findings", (Paragraph(said, "faint"),))
-    tones = {"error": "bad", "warning": "plain", "info": "faint"}
-    return Section(
-        "findings", "Findings", tuple(Paragraph(note_text(note), tones[note.severity.value]) for note in log.notes)
-    )
+    return Section("findings", "Findings", note_tables(log.notes))
 
 
 def _channels(log: Log) -> Section:

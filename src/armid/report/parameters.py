@@ -1,4 +1,4 @@
-"""Parameters with intervals, what each rests on, and how they hang together."""
+"""Parameters with intervals, what determines each, and how they hang together."""
 
 from __future__ import annotations
 
@@ -11,8 +11,14 @@ from armid.report import plots
 
 _STRONG_CORRELATION = 0.95
 _MOST_PAIRS = 12
+_LARGE = 45
+"""Parameters beyond which names on the map are written smaller."""
 
-_ORIGINS = {"data": "data", "both": "data and prior", "prior": "prior: this log does not show it"}
+_ORIGINS = {
+    "data": "data",
+    "both": "data and regularisation",
+    "prior": "regularisation: this log does not show it",
+}
 
 
 def parameter_section(result: Result) -> Section:
@@ -51,7 +57,7 @@ def _base_table(result: Result) -> Table:
 def _standard_table(result: Result) -> Table:
     c = result.consistent
     return Table(
-        ("parameter", "value", "std. dev.", "prior", "unit", "rests on", "share of data"),
+        ("parameter", "value", "std. dev.", "regularised to", "unit", "determined by", "share of data"),
         tuple(
             (n, float(v), float(s), float(p), plots.unit(u), _ORIGINS[by], plots.percent(float(share), 0))
             for n, v, s, p, u, by, share in zip(
@@ -66,8 +72,8 @@ def _standard_table(result: Result) -> Table:
             )
         ),
         tuple("" if by == "data" else "faint" for by in c.determined_by),
-        caption="Standard parameters of possible bodies. Faint rows rest on the prior, wholly or in part, and no interval makes "
-        "them a measurement.",
+        caption="Standard parameters, physically consistent. Faint rows come from the regularisation, wholly or in part, and no "
+        "interval makes them a measurement.",
         folded=True,
     )
 
@@ -88,6 +94,7 @@ def correlation_section(result: Result) -> Section:
     s = e.standard_deviations
     with np.errstate(divide="ignore", invalid="ignore"):
         matrix = np.nan_to_num(e.covariance / np.outer(s, s))
+    size = 10 if len(e) <= _LARGE else 8
     figure = Figure(
         "correlation",
         (
@@ -103,12 +110,12 @@ def correlation_section(result: Result) -> Section:
             },
         ),
         {
-            "xaxis": {"showticklabels": False, "ticks": ""},
-            "yaxis": {"showticklabels": False, "ticks": "", "autorange": "reversed"},
+            "xaxis": {"tickangle": 90, "tickfont": {"size": size}},
+            "yaxis": {"tickfont": {"size": size}, "autorange": "reversed"},
         },
         "Correlation of the base estimates, in the order of the table: off-diagonal entries near ±1 are pairs the motion "
-        "can hardly tell apart.",
-        height=520,
+        "can hardly tell apart. Names and values under the pointer.",
+        height=max(420, min(900, 13 * len(e) + 120)),
     )
     strong = np.argwhere(np.triu(np.abs(matrix) > _STRONG_CORRELATION, 1))
     pairs = "; ".join(f"{e.names[i]} and {e.names[j]} ({matrix[i, j]:+.2f})" for i, j in strong[:_MOST_PAIRS])

@@ -1,4 +1,7 @@
-"""Plots as plain data. Colours are told apart by people who do not see red and green, and lines also differ in dash."""
+"""Plots as plain data, in the words of Plotly that `templates/plots.js` knows.
+
+Colours are told apart by people who do not see red and green, and lines also differ in dash.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ COLOURS = (BLUE, ORANGE, GREEN, PINK, SKY, YELLOW, GREY)
 DASHES = ("solid", "dash", "dot")
 """Of joints beyond as many as there are colours."""
 
-MOST_POINTS = 1500
+MOST_POINTS = 1000
 """Per line. Longer lines are drawn by the smallest and largest value of each piece, so that no peak disappears."""
 
 
@@ -110,7 +113,7 @@ def axes(x: str, y: str, **more: Any) -> dict[str, Any]:
 
 def ellipsoid(centre: FloatArray, axes_lengths: FloatArray, R: FloatArray, name: str, colour: str) -> dict[str, Any]:
     """A closed surface for a 3D plot."""
-    u, v = np.meshgrid(np.linspace(0, 2 * np.pi, 25), np.linspace(0, np.pi, 13))
+    u, v = np.meshgrid(np.linspace(0, 2 * np.pi, 19), np.linspace(0, np.pi, 10))
     sphere = np.stack([np.cos(u) * np.sin(v), np.sin(u) * np.sin(v), np.cos(v)])
     shape = np.einsum("ij,jab->iab", R * axes_lengths, sphere) + centre[:, None, None]
     return {

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from functools import cache
+from importlib.resources import files
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from armid.documents import write_text
-from armid.page import Figure, Report
+from armid.page import Report
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 
 def render(report: Report) -> str:
@@ -24,15 +28,11 @@ def render(report: Report) -> str:
         lstrip_blocks=True,
     )
     environment.filters["cell"] = _cell
+    environment.filters["spoken"] = _spoken
     environment.tests["aligned_right"] = _aligned_right
-    figures = {
-        block.name: {"data": _as_text(block.data), "layout": _as_text(block.layout)}
-        for section in report.sections
-        for block in section.blocks
-        if isinstance(block, Figure)
-    }
+    figures = {figure.name: {"data": figure.data, "layout": figure.layout} for figure in report.figures()}
     return environment.get_template("report.html").render(
-        report=report, figures=script_json(figures), plotly=_plotting_library() if figures else ""
+        report=report, figures=script_json(figures), library=_plotting_library() if figures else ""
     )
 
 
@@ -47,10 +47,8 @@ def write_report(report: Report, path: Path) -> Path:
 
 @cache
 def _plotting_library() -> str:
-    """Plotly's own JavaScript, as its package ships it."""
-    from plotly.offline import get_plotlyjs
-
-    return str(get_plotlyjs())
+    """Our own JavaScript that draws the figures: small, so that a page stays small, and the same in every page."""
+    return files("armid.report").joinpath("templates/plots.js").read_text(encoding="utf-8")
 
 
 def script_json(value: Any) -> str:
@@ -58,21 +56,10 @@ def script_json(value: Any) -> str:
     return json.dumps(value, allow_nan=False, separators=(",", ":")).replace("</", "<\\/").replace("<!--", "<\\!--")
 
 
-def _as_text(value: Any) -> Any:
-    """The same with strings that the plotting library will show as they are: it reads a little HTML in them."""
-    if isinstance(value, str):
-        return value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    if isinstance(value, dict):
-        return {key: _as_text(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_as_text(item) for item in value]
-    return value
-
-
 def _aligned_right(value: object) -> bool:
     """Numbers and percentages."""
     if isinstance(value, str):
-        return value.endswith(" %")
+        return value.endswith(" %") and value[:-2].lstrip("+-−").replace(".", "", 1).replace("∞", "0").isdigit()
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -85,3 +72,13 @@ def _cell(value: object, digits: int = 4) -> str:
     if isinstance(value, float):
         return f"{value:.{digits}g}" if isfinite(value) else ("–" if value != value else "∞")
     return str(value)
+
+
+def _spoken(text: str) -> Markup:
+    """A sentence with its commands, which stand in backquotes, marked as such."""
+    from markupsafe import Markup, escape
+
+    parts = text.split("`")
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if i % 2 else escape(part) for i, part in enumerate(parts)
+    )

@@ -38,8 +38,9 @@ def units(result: Result, k: int) -> tuple[str, str]:
 
 def torque_section(result: Result) -> Section:
     lead = Paragraph(
-        "Motion no part of which was used for any choice. Predicted by the physically consistent estimate; the band is "
-        f"±{100 * BAND:.0f} % of the joint's largest torque."
+        "Motion no part of which was used for any choice. 'Identified' is the physically consistent estimate, 'description' the "
+        "model before identification. The residual has its own axis, with ±3 standard deviations of the training residual: where "
+        "it leaves them for long, the model lacks something that this motion shows."
     )
     return Section("torque", "Torque on held-out motion", (lead, *_error_table(result), *_torque_figures(result)))
 
@@ -66,22 +67,38 @@ def _error_table(result: Result) -> tuple[Table, ...]:
                 plots.percent(inside_band(residual, measured), 1),
             )
         )
-    caption = "Root mean square error over the range (largest minus smallest) of the joint's torque on held-out motion."
+    caption = (
+        "Root mean square error over the range (largest minus smallest) of the joint's torque on held-out motion; the band is "
+        f"±{100 * BAND:.0f} % of the joint's largest torque."
+    )
     header = ("joint", "torque range", "unit", "consistent", "unconstrained", "nominal", "inside the band")
     return (Table(header, tuple(rows), caption=caption),)
 
 
 def _torque_figures(result: Result) -> Iterator[Figure]:
+    """Measured torque with both predictions; below, on its own axis, what is left of it."""
     for name, k, run, a in channels_of(result):
         t, measured, predicted = a["time"], a["measured"][:, k], a["consistent"][:, k]
-        half = BAND * float(np.abs(measured).max())
-        yield Figure(
-            f"torque-{run}-{k}",
-            (
-                plots.band(t, measured - half, measured + half, f"±{100 * BAND:.0f} %", "rgba(128,128,128,0.28)"),
-                plots.line(t, measured, "measured", plots.BLUE),
-                plots.line(t, predicted, "predicted", plots.ORANGE, dash="dash"),
-                plots.line(t, measured - predicted, "residual", plots.GREEN, dash="dot", width=1.2),
-            ),
-            plots.axes("time [s]", f"torque [{units(result, k)[0]}]", title={"text": titled(result, name, run)}),
-        )
+        usual = _DEVIATIONS * result.joints[k].train.rmse
+        data = [plots.line(t, measured, "measured", plots.BLUE)]
+        if "nominal" in a:
+            data.append(plots.line(t, a["nominal"][:, k], "description", plots.GREY, dash="dot", width=1.1))
+        data.append(plots.line(t, predicted, "identified", plots.ORANGE, dash="dash"))
+        data.append(plots.line(t, measured - predicted, "residual", plots.GREEN, axis="y2", width=1.1))
+        if usual > 0.0:
+            data += [
+                plots.line(t[[0, -1]], np.full(2, sign * usual), "±3 deviations", plots.PINK, dash="dash", axis="y2")
+                for sign in (1.0, -1.0)
+            ]
+        unit = units(result, k)[0]
+        layout = {
+            "title": {"text": titled(result, name, run)},
+            "xaxis": {"title": {"text": "time [s]"}, "anchor": "y2"},
+            "yaxis": {"title": {"text": f"torque [{unit}]"}, "domain": [0.4, 1.0]},
+            "yaxis2": {"title": {"text": f"residual [{unit}]"}, "domain": [0.0, 0.32]},
+        }
+        yield Figure(f"torque-{run}-{k}", tuple(data), layout, height=360)
+
+
+_DEVIATIONS = 3.0
+"""Of the training residual, drawn around the held-out one: a healthy residual leaves that band three times in a thousand."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
 
 import numpy as np
@@ -17,19 +18,33 @@ _MAX_NYQUIST = 0.95
 """Fraction of the Nyquist frequency above which a low-pass does nothing useful."""
 
 
+class FilterKind(StrEnum):
+    """Where the poles of a low-pass lie."""
+
+    BUTTERWORTH = "butterworth"
+    """On a circle: as flat as can be below the cut-off. Rings after a step, the more the higher its order."""
+    CRITICAL = "critical"
+    """All at one real value: never overshoots, but rolls off slowly; what is below the cut-off is weakened too."""
+
+
 @dataclass(frozen=True)
 class LowPass:
-    """Butterworth low-pass run forward and backward: no phase, amplitude 1/(1 + (f/fc)^(2 order)), half at the cut-off.
+    """Low-pass run forward and backward: no phase, half the amplitude at the cut-off.
+
+    The amplitude is 1 / (1 + (f/fc)^(2 order)) of Butterworth's, and (1 + (2^(1/order) - 1) (f/fc)^2)^-order of the critically
+    damped one.
 
     Args:
         rate: of the signal [Hz].
         cutoff: [Hz]; infinite for no filter.
         order: of the one-way filter.
+        kind: where its poles lie.
     """
 
     rate: float
     cutoff: float
     order: int = 4
+    kind: FilterKind = FilterKind.BUTTERWORTH
 
     @property
     def passes_all(self) -> bool:
@@ -45,6 +60,9 @@ class LowPass:
         warped = np.tan(np.pi * self.cutoff / self.rate)
         # One pole of each pair; a real one is left over when the order is odd.
         angles = np.pi * (2.0 * np.arange((self.order + 1) // 2) + self.order + 1.0) / (2.0 * self.order)
+        if self.kind is FilterKind.CRITICAL:
+            angles = np.full_like(angles, np.pi)
+            warped /= np.sqrt(2.0 ** (1.0 / self.order) - 1.0)
         u = warped * np.exp(1j * angles)
         z, short = (1.0 + u) / (1.0 - u), -2.0 * u / (1.0 - u)  # short = 1 - z, without cancellation
         rows = []

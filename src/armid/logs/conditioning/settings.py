@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from armid.errors import InputError
 from armid.signals.differentiate import Differentiator
+from armid.signals.filters import FilterKind, LowPass
 
 
 class VelocitySource(StrEnum):
@@ -25,11 +26,13 @@ class Conditioning:
     Args:
         cutoff: of the zero-phase low-pass on the motion [Hz]; None: chosen from the spectrum; inf: no filter.
         torque_cutoff: of the low-pass on torque [Hz]; None: the same, so that both sides of the model see one filter.
-        order: of the Butterworth filter, which runs forward and backward (so it acts twice); second-order sections.
+        order: of the filter, which runs forward and backward (so it acts twice); second-order sections.
+        filter: kind of low-pass.
         differentiator: how derivatives are taken.
         velocity: derived or measured.
         rate: of the samples [Hz]; None: `OVERSAMPLING` times the cut-off; inf: the rate of the log.
         period: of a motion that was repeated [s]; the repetitions are averaged. None: no averaging.
+        average: the repetitions of every recording are averaged over a period of its own, which is found in its motion.
         torque_delay: how late torque is against the motion [s]; it is moved earlier by this much.
         trim: cut from both ends of every segment, an averaged period too [s]; None: the filter's transient, or a twentieth of the
             segment up to half a second, and nothing of an averaged period.
@@ -40,10 +43,12 @@ class Conditioning:
     cutoff: float | None = None
     torque_cutoff: float | None = None
     order: int = 4
+    filter: FilterKind = FilterKind.BUTTERWORTH
     differentiator: Differentiator = Differentiator.CENTRAL_8
     velocity: VelocitySource = VelocitySource.POSITION
     rate: float | None = None
     period: float | None = None
+    average: bool = False
     torque_delay: float = 0.0
     trim: float | None = None
     gap: float = 10.0
@@ -60,10 +65,15 @@ class Conditioning:
             raise InputError("torque_delay", f"{self.torque_delay} s", f"expected less than {_MAX_DELAY} s either way")
         if not 1 <= self.order <= 40:
             raise InputError("order", f"{self.order}", "expected 1 to 40")
-        if self.differentiator is Differentiator.SPECTRAL and self.period is None:
+        if self.differentiator is Differentiator.SPECTRAL and self.period is None and not self.average:
             raise InputError(
                 "differentiator", "spectral differentiation of a motion without a period", "give the period"
             )
+
+    def low_pass(self, rate: float, cutoff: float | None = None) -> LowPass:
+        """The filter on a signal of some rate [Hz], of another cut-off than that of the motion where one is given [Hz]."""
+        wanted = self.cutoff if cutoff is None else cutoff
+        return LowPass(rate, float("inf") if wanted is None else wanted, self.order, self.filter)
 
 
 OVERSAMPLING = 8.0

@@ -32,7 +32,6 @@ from armid.logs.read import LogStream, joined_logs
 from armid.logs.samples import Samples, concatenated
 from armid.notes import Note, Severity
 from armid.robot.robot import Robot
-from armid.signals.filters import LowPass
 
 CHUNK_ROWS = 1 << 16
 """Rows per piece: a few megabytes per channel, a hundred times the memory of ordinary filters."""
@@ -313,7 +312,7 @@ def overlap(rate: float, settings: Conditioning) -> int:
     """Rows by which windows overlap."""
     assert settings.cutoff is not None
     assert settings.torque_cutoff is not None
-    filters = [LowPass(rate, cutoff, settings.order) for cutoff in (settings.cutoff, settings.torque_cutoff)]
+    filters = [settings.low_pass(rate, cutoff) for cutoff in (settings.cutoff, settings.torque_cutoff)]
     return int(_MEMORY * max(trimmed_edge(_ENDLESS, rate, settings), *(f.settling for f in filters))) + 16
 
 

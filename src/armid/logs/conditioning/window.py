@@ -12,7 +12,7 @@ from armid.logs.log import Channel
 from armid.logs.samples import Samples, Segment
 from armid.rows.presliding import SUBSTEPS
 from armid.signals.differentiate import Differentiator, derivatives
-from armid.signals.filters import LowPass, low_pass
+from armid.signals.filters import low_pass
 
 MIN_PERIODS = 3.0
 """Of the cut-off: a shorter stretch has not let the filter settle."""
@@ -37,7 +37,7 @@ _CAUSAL_DELAY = 4
 def is_long_enough(part: Uniform, settings: Conditioning) -> bool:
     """Whether the filter settles within a stretch."""
     assert settings.cutoff is not None
-    motion = LowPass(part.rate, settings.cutoff, settings.order)
+    motion = settings.low_pass(part.rate)
     return part.periodic or motion.passes_all or len(part.time) / part.rate * settings.cutoff >= MIN_PERIODS
 
 
@@ -52,7 +52,7 @@ def conditioned(part: Uniform, settings: Conditioning) -> Samples:
 def conditioned_range(part: Uniform, settings: Conditioning, start: int, stop: int) -> Samples:
     """Samples start, start + every, ... before stop of a stretch that may reach further on both sides."""
     assert settings.torque_cutoff is not None
-    torque = LowPass(part.rate, settings.torque_cutoff, settings.order)
+    torque = settings.low_pass(part.rate, settings.torque_cutoff)
     delay = _CAUSAL_DELAY if settings.differentiator is Differentiator.LEAST_SQUARES_CAUSAL else 0
     every = decimation(part.rate, settings)
     keep = slice(start, stop - delay, every)
@@ -89,7 +89,7 @@ def _motion_of(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Position, velocity and acceleration at the samples kept, filtered."""
     assert settings.cutoff is not None
-    motion = LowPass(part.rate, settings.cutoff, settings.order)
+    motion = settings.low_pass(part.rate)
     late = slice(keep.start + delay, keep.stop + delay, keep.step)
     q = low_pass(part.channels[Channel.POSITION], motion, periodic=part.periodic)
     source = q
@@ -109,8 +109,8 @@ def _velocities_between(part: Uniform, settings: Conditioning, keep: slice) -> F
     None where the cut-off leaves nothing to gain.
     """
     assert settings.cutoff is not None
-    fine = LowPass(part.rate, min(FINER * settings.cutoff, FASTEST * part.rate), settings.order)
-    if LowPass(part.rate, settings.cutoff, settings.order).passes_all or fine.cutoff <= settings.cutoff:
+    fine = settings.low_pass(part.rate, min(FINER * settings.cutoff, FASTEST * part.rate))
+    if settings.low_pass(part.rate).passes_all or fine.cutoff <= settings.cutoff:
         return None
     measured = settings.velocity is VelocitySource.MEASURED
     source = low_pass(part.channels[Channel.VELOCITY if measured else Channel.POSITION], fine, periodic=part.periodic)
@@ -129,7 +129,7 @@ def trimmed_edge(count: int, rate: float, settings: Conditioning) -> int:
     assert settings.cutoff is not None and settings.torque_cutoff is not None  # noqa: PT018
     if settings.trim is not None:
         return min(whole(settings.trim * rate), count // 2)
-    transient = max(LowPass(rate, f, settings.order).transient for f in (settings.cutoff, settings.torque_cutoff))
+    transient = max(settings.low_pass(rate, f).transient for f in (settings.cutoff, settings.torque_cutoff))
     seconds = max(transient, min(_EDGE_SECONDS, _EDGE_SHARE * count / rate))
     return min(whole(seconds * rate) + 4, count // 4)
 

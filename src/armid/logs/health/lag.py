@@ -12,7 +12,7 @@ from armid.kernels.dynamics import regressor
 from armid.logs.health.probe import Probe
 from armid.logs.log import Channel
 from armid.logs.samples import Samples, Segment
-from armid.signals.filters import LowPass, low_pass
+from armid.signals.filters import low_pass
 from armid.signals.spline import CubicSpline
 
 Index = npt.NDArray[np.intp]
@@ -159,7 +159,7 @@ def _smoothed_signs(s: Samples) -> FloatArray:
     if s.settings is None or s.settings.torque_cutoff is None:
         return signs
     for segment in s.segments:
-        filter = LowPass(segment.rate, s.settings.torque_cutoff, s.settings.order)
+        filter = s.settings.low_pass(segment.rate, s.settings.torque_cutoff)
         if len(segment) > 8:
             signs[segment.slice] = low_pass(signs[segment.slice], filter)
     return signs

@@ -1,0 +1,82 @@
+"""The first screen of an identification: what may be done with the model, its error, the arm, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from armid.identification.faults import Answer
+from armid.identification.result import Result
+from armid.identification.uses import uses_of
+from armid.outcome import Verdict
+from armid.page import Figure, Items, SideBySide, Table
+from armid.report import plots
+from armid.report.bodies import arm_figure
+
+_STEPS = 3
+"""Things to do next that the first screen names."""
+_HIGHEST = 150.0
+"""Top of the chart of errors [%]: a description can be wrong by more, and would flatten every other bar."""
+
+
+def first_screen(result: Result) -> SideBySide:
+    """Uses and next steps on the left, errors and the arm on the right."""
+    steps = Items("Three things to do next", tuple(next_steps(result))[:_STEPS], numbered=True)
+    return SideBySide(((_uses_table(result), steps), (error_chart(result), arm_figure(result.robot, height=270))))
+
+
+def _uses_table(result: Result) -> Table:
+    """Each use with yes or no and the figure that decides it."""
+    words = {True: "✓\u00a0yes", False: "✗\u00a0no", None: "? unknown"}
+    tones = {True: "yes", False: "no", None: "faint"}
+    uses = uses_of(result)
+    return Table(
+        ("may it be used for", "", "because, on held-out motion"),
+        tuple((use.name, words[use.allowed], use.figure) for use in uses),
+        tuple(tones[use.allowed] for use in uses),
+    )
+
+
+def error_chart(result: Result) -> Figure:
+    """Held-out error of every joint over its torque, beside the description's."""
+    names = [joint.name for joint in result.joints]
+    found = [100 * joint.held_out.relative for joint in result.joints]
+    described = [
+        100 * nominal.held_out.rmse / joint.held_out.rmse * joint.held_out.relative
+        if joint.held_out.rmse
+        else float("nan")
+        for joint, nominal in zip(result.joints, result.joints_nominal, strict=True)
+    ]
+    bars = tuple(
+        {"type": "bar", "x": names, "y": plots.short(values, 3), "name": name, "marker": {"color": colour}}
+        for name, values, colour in (("description", described, plots.GREY), ("identified", found, plots.BLUE))
+    )
+    layout = plots.axes("", "error [% of torque]", barmode="group", title={"text": "Held-out torque error per joint"})
+    beyond = [f"{name} {value:.0f} %" for name, value in zip(names, described, strict=True) if value > _HIGHEST]
+    if beyond:
+        layout["yaxis"]["range"] = [0.0, _HIGHEST]
+    caption = f"Beyond the chart, with the description: {', '.join(beyond)}." if beyond else ""
+    return Figure("errors", bars, layout, caption, height=220)
+
+
+def next_steps(result: Result) -> Iterator[str]:
+    """What to do, most urgent first: what failed, what could be wrong, then what a good model is for."""
+    for reason in result.reasons:
+        yield f"{reason[0].upper()}{reason[1:]}" if reason else reason
+    for fault in result.faults:
+        if fault.answer is Answer.FOUND and not fault.corrected:
+            undo = (
+                f": `{fault.words}` in the mapping file, or `--correct`" if fault.words else ": `--correct` undoes it"
+            )
+            yield f"Correct the {fault.name} ({fault.sentence.split(': ', 1)[-1]}){undo}."
+    for fault in result.faults:
+        if fault.answer is Answer.UNDECIDABLE and fault.experiment:
+            yield f"Decide the {fault.name}: {fault.experiment}."
+            break
+    if result.verdict is Verdict.TRUSTED:
+        yield "Use it: `armid export RESULT --to urdf` writes the identified arm."
+        yield "Test it on a third motion: `armid validate RESULT LOG`."
+        yield "Find out what the arm carries: `armid payload RESULT LOG`; who pushes it: `armid observe RESULT LOG`."
+    else:
+        yield "Record a motion made for this arm: `armid design ROBOT`, then identify from it."
+        yield "Look at the recording itself: `armid check ROBOT LOG`."
+        yield "Read what each condition means: docs/gate.md."
