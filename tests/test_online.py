@@ -22,9 +22,9 @@ from armid.information.solve import solve_factor
 from armid.information.status import EstimationError
 from armid.kernels.evaluate import Restricted, evaluate_rows, reference_rows
 from armid.kernels.single import SingleRows
+from armid.logs.live.lines import read_stream
 from armid.online.estimator import OnlineEstimator
 from armid.online.state import online_checks
-from armid.online.stream import read_stream
 from armid.parameters.effects import Effects, TorqueSide
 from armid.robot import Drive
 from armid.robot.load import load_robot

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from time import perf_counter
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from armid.cli import options as opt
-from armid.cli.output import progress, render, verb
+from armid.cli.output import emit, progress, render, verb
 
 ResidualWord = Literal["momentum", "direct"]
 
@@ -16,7 +17,13 @@ ResidualWord = Literal["momentum", "direct"]
 @verb
 def observe(
     result: opt.ResultArgument,
-    log: Annotated[str, typer.Argument(metavar="LOG", help="Recording to be watched.")],
+    log: Annotated[
+        str,
+        typer.Argument(
+            metavar="LOG|STREAM",
+            help="Recording, or a live arm: - for JSON lines on stdin, udp://HOST:PORT, rtde://HOST[:PORT][?torque=FIELD].",
+        ),
+    ],
     free: Annotated[
         list[str],
         typer.Option("--free", metavar="LOG", help="Recording without contact, not used to identify; repeatable."),
@@ -26,6 +33,8 @@ def observe(
         ResidualWord, typer.Option("--residual", help="By generalised momentum, or directly.")
     ] = "momentum",
     bandwidth_hz: Annotated[float, typer.Option("--bandwidth-hz", min=0.1, help="Of the momentum observer.")] = 10.0,
+    rate_hz: Annotated[float | None, typer.Option("--rate-hz", help="Samples per second of a live stream.")] = None,
+    follow: Annotated[bool, typer.Option("--follow", help="A JSON line when a live contact begins and ends.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Use an untrusted result too.")] = False,
     step: opt.StepOption = None,
     data_root: opt.DataRootOption = None,
@@ -34,11 +43,33 @@ def observe(
 ) -> None:
     """External joint torque and contacts along a recording, with alarms for a stated rate of false ones.
 
-    For example `armid observe identified run.csv --free quiet.csv --false-alarms-per-hour 1`.
+    For example `armid observe identified run.csv --free quiet.csv --false-alarms-per-hour 1`, or live
+    `armid observe identified udp://127.0.0.1:5005 --rate-hz 1000 --free quiet.csv --follow`.
     """
-    from armid.observation.observe import observe as library
+    from armid.logs.live.stream import is_stream
 
     started = perf_counter()
+    if is_stream(log):
+        from armid.observation.live import observe_stream
+
+        if residual != "momentum":
+            raise typer.BadParameter("a live stream is watched by its momentum", param_hint="--residual")
+        live = observe_stream(
+            result,
+            log,
+            free=free,
+            rate_hz=rate_hz,
+            per_hour=per_hour,
+            bandwidth_hz=bandwidth_hz,
+            tell=tell_line if follow else None,
+            step=step,
+            data_root=data_root,
+            force=force,
+        )
+        render(live, as_json=as_json, started=started, files=() if out is None else live.save(out))
+        return
+    from armid.observation.observe import observe as library
+
     with progress() as tell:
         tell("watching")
         seen = library(
@@ -54,3 +85,9 @@ def observe(
         )
     files = () if out is None else (*seen.save(out), seen.report(out / "report.html"))
     render(seen, as_json=as_json, started=started, files=files)
+
+
+def tell_line(said: dict[str, Any]) -> None:
+    """What just happened, on one line."""
+    emit(said, as_json=True)
+    sys.stdout.flush()

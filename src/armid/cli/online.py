@@ -25,6 +25,14 @@ def online(
             help="URDF, robot YAML or catalogue name; or folder of armid identify to go on from.",
         ),
     ],
+    stream: Annotated[
+        str,
+        typer.Argument(
+            metavar="[STREAM]",
+            help="- for JSON lines on stdin (default), udp://HOST:PORT, rtde://HOST[:PORT]?torque=FIELD.",
+        ),
+    ] = "-",
+    *,
     rate_hz: Annotated[float, typer.Option("--rate-hz", help="Samples per second of the stream.")],
     friction: Annotated[
         str | None,
@@ -46,14 +54,14 @@ def online(
     tip: opt.TipOption = None,
     as_json: opt.JsonOption = False,
 ) -> None:
-    """Base parameters of an arm while it moves: JSON lines on stdin, one sample each.
+    """Base parameters of an arm while it moves, from a live stream.
 
     A line is `{"time": 0.001, "position": [...], "torque": [...]}`, for example
-    `stream | armid online iiwa14 --rate-hz 1000 --follow`.
+    `stream | armid online iiwa14 --rate-hz 1000 --follow`; datagrams hold the same lines, and UR controllers speak RTDE.
     """
     started = perf_counter()
+    from armid.logs.live.stream import open_stream
     from armid.online.estimator import OnlineEstimator
-    from armid.online.stream import read_stream
 
     estimator = OnlineEstimator(
         arm,
@@ -66,7 +74,8 @@ def online(
         tip=tip,
     )
     told, noticed = float("-inf"), 0
-    for sample in read_stream(sys.stdin, estimator.robot, estimator.effects.torques):
+    samples = open_stream(stream, estimator.robot, rate_hz=rate_hz, side=estimator.effects.torques)
+    for sample in samples:
         estimator.update_positions(sample.q, sample.torque, time=sample.time)
         for event in estimator.events[noticed:]:
             typer.echo(event.message, err=True)

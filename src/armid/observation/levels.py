@@ -7,6 +7,7 @@ blocks longer than its memory, and an exponential tail through the largest of th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +44,16 @@ class Features:
     deviation: FloatArray
     reversal: FloatArray
 
+    @classmethod
+    def joined(cls, parts: Sequence[Features]) -> Features:
+        """Several motions one after the other."""
+        return cls(
+            speed=np.vstack([f.speed for f in parts]),
+            acceleration=np.vstack([f.acceleration for f in parts]),
+            deviation=np.vstack([f.deviation for f in parts]),
+            reversal=np.vstack([f.reversal for f in parts]),
+        )
+
     def squares(self, joint: int) -> FloatArray:
         """Columns whose weighted sum is the variance, shape [n, 5]."""
         n = len(self.speed)
@@ -67,6 +78,7 @@ class AlarmLevels:
         per_hour: stated rate of false alarms of the whole arm.
         hours: of free motion they rest on.
         largest: that the free motion reached, in deviations, shape [n_joints].
+        rate_hz: of its samples.
     """
 
     weights: FloatArray
@@ -74,6 +86,7 @@ class AlarmLevels:
     per_hour: float
     hours: float
     largest: FloatArray
+    rate_hz: float
 
     def deviation(self, features: Features) -> FloatArray:
         """[N m or N], shape [n, n_joints]."""
@@ -90,6 +103,7 @@ class AlarmLevels:
             "per_hour": self.per_hour,
             "free_hours": self.hours,
             "largest": self.largest,
+            "rate_hz": self.rate_hz,
         }
 
 
@@ -122,7 +136,12 @@ def alarm_levels(residual: FloatArray, features: Features, step: float, per_hour
         z = np.abs(residual[:, j]) / np.sqrt(A @ found)
         factor[j], largest[j] = _tail_level(z, step, per_hour / n)
     return AlarmLevels(
-        weights=weights, factor=factor, per_hour=per_hour, hours=len(residual) * step / 3600.0, largest=largest
+        weights=weights,
+        factor=factor,
+        per_hour=per_hour,
+        hours=len(residual) * step / 3600.0,
+        largest=largest,
+        rate_hz=1.0 / step,
     )
 
 

@@ -9,6 +9,7 @@ each step of the observer is one evaluation of inverse dynamics with that change
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -22,13 +23,15 @@ from armid.robot.robot import Robot
 from armid.rows.torque import TorqueRows
 from armid.signals.causal import CausalDifferentiator, LocalPolynomial
 
+ResidualWord = Literal["momentum", "direct"]
+
 _WINDOW = 0.02
 """[s] over which positions and torques are smoothed, half of it on either side; all is late by half."""
 
 _FEWEST = 4
 """Samples on either side of a window's middle: a quartic needs five points."""
 
-_REVERSAL_MEMORY = 0.05
+REVERSAL_MEMORY = 0.05
 """[s] for which a reversal is felt: gears wind up over some milliradians."""
 
 _REST_SPEED = 0.005
@@ -58,6 +61,11 @@ class ObservedMotion:
     torque: FloatArray
     turning: npt.NDArray[np.bool_]
     delay: float
+
+    @property
+    def step(self) -> float:
+        """Between samples [s]."""
+        return float(np.median(np.diff(self.time)))
 
 
 def observed_motion(time: FloatArray, q: FloatArray, torque: FloatArray) -> ObservedMotion:
@@ -131,7 +139,7 @@ def residuals(robot: Robot, motion: ObservedMotion, bandwidth_hz: float) -> Resi
         direct_band=band,
         # A push of at most this size at every instant moves the observer by at most what it makes of the size itself.
         momentum_band=_followed(band, decay),
-        reversal=_followed(band, float(np.exp(-step / _REVERSAL_MEMORY))),
+        reversal=_followed(band, float(np.exp(-step / REVERSAL_MEMORY))),
     )
 
 
@@ -141,6 +149,13 @@ def _followed(x: FloatArray, decay: float) -> FloatArray:
     for k in range(1, len(x)):
         out[k] = decay * out[k - 1] + (1.0 - decay) * x[k]
     return out
+
+
+def beyond_rest(found: Residuals, which: ResidualWord) -> FloatArray:
+    """External torque less what friction at rest may hide, shape [n, n_joints]."""
+    momentum = which == "momentum"
+    raw, band = (found.momentum, found.momentum_band) if momentum else (found.direct, found.direct_band)
+    return np.sign(raw) * np.maximum(np.abs(raw) - band, 0.0)
 
 
 class _OneSample:
@@ -179,6 +194,9 @@ class MomentumObserver:
         self.band = np.zeros(robot.n_joints)
         """What friction of joints that stand or turn back may hide of it [N m or N]."""
         self.state = np.zeros((3, robot.n_joints))
+        """Position, velocity and acceleration `delay` ago."""
+        self.resting = np.zeros(robot.n_joints, dtype=np.bool_)
+        """Joints that stand or turn back."""
 
     @property
     def delay(self) -> float:
@@ -205,7 +223,7 @@ class MomentumObserver:
         self.state = known[0].reshape(3, -1)
         x, v, _ = self.state
         if self._before is not None:
-            resting = ~self._derive.one_way | (np.abs(v) < self._rest)
+            self.resting = resting = ~self._derive.one_way | (np.abs(v) < self._rest)
             moving = np.where(resting, 0.0, v)
             change = (v - self._before) / self.step
             pushed = self._model(np.concatenate([x, moving, change])) - known[1]

@@ -31,11 +31,19 @@ class StreamSample:
     torque: FloatArray
 
 
-def read_stream(lines: Iterable[str], robot: Robot, side: TorqueSide) -> Iterator[StreamSample]:
+def read_stream(
+    lines: Iterable[str], robot: Robot, side: TorqueSide, gains: FloatArray | None = None
+) -> Iterator[StreamSample]:
     """Samples of JSON lines: `{"time": 0.001, "position": [...], "torque": [...]}`.
 
     Lists are in the robot's joint order; objects `{joint: value}` are taken by name. With both torques `torque` is that of
-    the joint sensors and `motor_torque` that of the motors.
+    the joint sensors and `motor_torque` that of the motors. Where drive gains are known, `current` may stand instead of `torque`.
+
+    Args:
+        lines: of text; empty ones are skipped.
+        robot: names and number of joints.
+        side: which torques a line holds.
+        gains: torque per ampere, shape [n_joints].
 
     Raises:
         InputError: a line that is not such a sample; names the line and the field.
@@ -54,7 +62,10 @@ def read_stream(lines: Iterable[str], robot: Robot, side: TorqueSide) -> Iterato
         time = content.get("time")
         if not isinstance(time, int | float) or not isfinite(time):
             raise InputError(where, f"time is {time!r}", "seconds, a number")
-        torque = np.concatenate([_joint_values(content, name, robot, where) for name in names])
+        if gains is not None and "current" in content and "torque" not in content:
+            torque = gains * _joint_values(content, "current", robot, where)
+        else:
+            torque = np.concatenate([_joint_values(content, name, robot, where) for name in names])
         yield StreamSample(float(time), _joint_values(content, "position", robot, where), torque)
 
 
