@@ -48,6 +48,7 @@ FOUNDATIONS = {
     "identifiability": "parameters robot recursion kernels rows information motions",
     "logs": ("parameters robot signals kinematics rows logs.readers logs.mapping logs.health logs.conditioning"),
     "logs.readers": "",
+    "logs.live": "parameters robot",
     "logs.mapping": "logs logs.readers",
     "logs.health": "parameters robot kernels signals logs logs.conditioning",
     "logs.conditioning": "robot signals rows logs logs.health",
