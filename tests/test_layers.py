@@ -87,7 +87,7 @@ QUESTIONS = {
     "planning": ("parameters robot kernels kinematics rows motions scene identifiability identification"),
     "simulation": "parameters robot rows motions logs consistency",
     "columns": "robot kernels logs logs.readers logs.mapping",
-    "observation": "parameters robot kernels signals rows logs identification",
+    "observation": "parameters robot kernels signals rows logs logs.live identification",
 }
 """Siblings: they use foundations and identification, never one another."""
 
@@ -112,7 +112,7 @@ OUTSIDE = {
         "estimation identification calibration design simulation"
     ),
     "cli": (
-        "parameters robot kinematics motions identifiability logs logs.readers logs.health "
+        "parameters robot kinematics motions identifiability logs logs.readers logs.live logs.health "
         "logs.conditioning identification inspection calibration design payload online response recovery "
         "sequential transmission planning simulation columns observation programs export report studies "
         "studies.kinematics"
