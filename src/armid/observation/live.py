@@ -29,7 +29,7 @@ from armid.robot.robot import Robot
 from armid.threads import one_blas_thread
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class _Touch:
     """A contact that is still going on."""
 
@@ -108,7 +108,15 @@ class LiveObserver:
         joint, joints = int(z.argmax()), set(np.flatnonzero(passed).tolist())
         q = np.array(self.observer.state[0])
         if self._touch is None:
-            self._touch = _Touch(time, time, float(z[joint]), joint, q, external.copy(), joints)
+            self._touch = _Touch(
+                begins=time,
+                last=time,
+                deviations=float(z[joint]),
+                joint=joint,
+                q=q,
+                external=external.copy(),
+                joints=joints,
+            )
             return
         touch = self._touch
         touch.last, touch.joints = time, touch.joints | joints
