@@ -2,21 +2,26 @@
 
 `python -m bench accuracy [--quick] [--only coverage|pairs|width]`: coverage of 95 % intervals over simulated logs with friction
 that no linear law has; agreement of independent recordings of the same real arm; the width of smooth friction that was planted.
+`--out DIR` keeps every finished log of the coverage there; killed and started again, only what is missing is run.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import random
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armid.documents import read_json, write_json
+from armid.estimation.estimate import NORMAL_95
 from bench.planted_loop import ARMS, LAWS, NOISE, WIDTH, Setting, planted_log
 
 if TYPE_CHECKING:
@@ -27,51 +32,93 @@ LINEAR = "viscous,coulomb,offset"
 CONTROLLERS = (1000.0, 2000.0, 4000.0)
 """[Hz]"""
 HARMONICS = (5, 15)
+ALL_LOGS, QUICK_LOGS = 216, 24
 
 
 def main(options: Sequence[str] = ()) -> None:
     parser = argparse.ArgumentParser(prog="bench accuracy")
-    parser.add_argument("--quick", action="store_true", help="a tenth of the simulated logs")
+    parser.add_argument("--quick", action="store_true", help=f"{QUICK_LOGS} of {ALL_LOGS} simulated logs, fewer pairs")
     parser.add_argument("--only", choices=SECTIONS)
+    parser.add_argument("--logs", type=int, help=f"simulated logs of the coverage; {ALL_LOGS} by default")
+    parser.add_argument("--out", type=Path, help="folder that keeps finished logs of the coverage")
     chosen = parser.parse_args(list(options))
+    logs = chosen.logs or (QUICK_LOGS if chosen.quick else ALL_LOGS)
     for name in SECTIONS if chosen.only is None else (chosen.only,):
-        {"coverage": coverage, "pairs": pairs, "width": width}[name](quick=chosen.quick)
+        match name:
+            case "coverage":
+                coverage(logs=logs, out=chosen.out)
+            case "pairs":
+                pairs(quick=chosen.quick)
+            case "width":
+                width(quick=chosen.quick)
 
 
-def settings(quick: bool) -> Iterator[Setting]:
-    """Four arms, three laws of friction, three noises, two motions, three times over: 216 logs; every ninth when quick."""
-    for k, (turn, law, noise, harmonics, arm) in enumerate(product(range(3), LAWS, NOISE, HARMONICS, ARMS)):
-        if quick and k % 9:
-            continue
-        control = CONTROLLERS[(k + turn) % len(CONTROLLERS)]
-        yield Setting(arm=arm, law=law, noise=noise, harmonics=harmonics, control_hz=control, seed=k)
+def settings() -> tuple[Setting, ...]:
+    """Four arms, three laws of friction, three noises, two motions, three times over, mixed: the first N are a fair share."""
+    every = [
+        Setting(
+            arm=arm,
+            law=law,
+            noise=noise,
+            harmonics=harmonics,
+            control_hz=CONTROLLERS[(k + turn) % len(CONTROLLERS)],
+            seed=k,
+        )
+        for k, (turn, law, noise, harmonics, arm) in enumerate(product(range(3), LAWS, NOISE, HARMONICS, ARMS))
+    ]
+    random.Random(1).shuffle(every)
+    return tuple(every)
 
 
-def coverage(*, quick: bool) -> None:
+def coverage(*, logs: int, out: Path | None) -> None:
     """Share of 95 % intervals that hold the truth, by class of parameter and by what was simulated."""
-    import armid
     from armid.identification.compare import parameter_class
-    from armid.identification.metrics import nominal_standard
 
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    logs = 0
-    for setting in settings(quick):
-        robot, log = planted_log(setting)
-        estimate = armid.identify(robot, log, friction=LINEAR, rotor_inertia=True).estimate
-        logs += 1
-        truth = estimate.base.values(nominal_standard(robot, estimate.base.parameters))
-        for name, z in zip(estimate.names, (estimate.values - truth) / estimate.standard_deviations, strict=True):
+    for k, setting in enumerate(settings()[:logs]):
+        for name, z in _kept_scores(setting, out).items():
             marks = {"parameter": parameter_class(name), "arm": setting.arm, "friction": setting.law}
             marks |= {"noise": setting.noise, "harmonics": str(setting.harmonics), "all": "all"}
             for kind, value in marks.items():
-                found[kind][value].append(float(z))
-        print(f"  {logs}: {setting.arm} {setting.law} {setting.noise}", file=sys.stderr, flush=True)
-    print(f"\n95 % intervals that hold the truth, {logs} simulated logs\n")
+                found[kind][value].append(z)
+        print(f"  {k + 1}: {setting.arm} {setting.law} {setting.noise}", file=sys.stderr, flush=True)
+    print(f"\n95 % intervals that hold the truth, {min(logs, ALL_LOGS)} simulated logs\n")
     print("| by | | intervals | hold the truth | root mean square of z |\n|---|---|---|---|---|")
     for kind, groups in found.items():
-        for value, z in groups.items():
-            held = np.abs(z) < 1.96
-            print(f"| {kind} | {value} | {len(z)} | {100 * held.mean():.1f} % | {np.sqrt(np.mean(np.square(z))):.2f} |")
+        for value, scores in sorted(groups.items()):
+            held = np.abs(scores) < NORMAL_95
+            rms = np.sqrt(np.mean(np.square(scores)))
+            print(f"| {kind} | {value} | {len(scores)} | {100 * held.mean():.1f} % | {rms:.2f} |")
+
+
+def _kept_scores(setting: Setting, out: Path | None) -> dict[str, float]:
+    """Of one log, from the folder where it was finished before."""
+    path = None if out is None else out / f"{setting.seed:03d}.json"
+    if path is not None and path.exists():
+        kept = read_json(path, "scores of a simulated log")
+        if kept["setting"] == asdict(setting):
+            return dict(kept["scores"])
+    scores = scores_of(setting)
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_json(path, {"setting": asdict(setting), "scores": scores})
+    return scores
+
+
+def scores_of(setting: Setting) -> dict[str, float]:
+    """Error of every base parameter of one log in its standard deviations.
+
+    True friction is the viscous and Coulomb friction and the offset that were planted, whatever acts beside them: what is left
+    away from standstill, not what fits the log best.
+    """
+    import armid
+    from armid.identification.metrics import nominal_standard
+
+    robot, log = planted_log(setting)
+    estimate = armid.identify(robot, log, friction=LINEAR, rotor_inertia=True).estimate
+    truth = estimate.base.values(nominal_standard(robot, estimate.base.parameters))
+    scores = (estimate.values - truth) / estimate.standard_deviations
+    return {name: float(z) for name, z in zip(estimate.names, scores, strict=True)}
 
 
 def pairs(*, quick: bool) -> None:

@@ -29,9 +29,9 @@ HUMP, HUMP_WIDTH = 0.4, 0.05
 """Of Coulomb friction, and [rad/s]: a Stribeck hump."""
 BANDWIDTH = 8.0
 """[Hz] of the position loop."""
-SUBSTEPS = 4
-"""Of the integration per tick of the controller."""
-SECONDS, RAMP = 14.0, 1.0
+INTEGRATION_HZ = 4000.0
+"""Of the integration, at least; friction of the stiffest joint here relaxes within 0.3 ms."""
+SECONDS, RAMP = 10.0, 1.0
 """[s] of motion, and until it has begun."""
 
 
@@ -120,7 +120,8 @@ def planted_log(setting: Setting) -> tuple[Robot, Log]:
         robot,
         joints=tuple(replace(j, drive=replace(j.drive, viscous=0.0, coulomb=0.0, offset=0.0)) for j in robot.joints),
     )
-    step = 1.0 / (setting.control_hz * SUBSTEPS)
+    substeps = max(round(INTEGRATION_HZ / setting.control_hz), 1)
+    step = 1.0 / (setting.control_hz * substeps)
     model = build_plant(frictionless, collisions=False, step=step).model
     model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_LIMIT)
     data = mujoco.MjData(model)
@@ -148,7 +149,7 @@ def planted_log(setting: Setting) -> tuple[Robot, Log]:
         if k % every == 0:
             positions.append(seen)
             torques.append(tau)
-        for _ in range(SUBSTEPS):
+        for _ in range(substeps):
             v = data.qvel
             if setting.law == "presliding":
                 contact += v * (step / DISTANCE) * (1.0 - np.sign(v) * contact)
