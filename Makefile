@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
 
-.PHONY: demo test lint docs bench clean
+.PHONY: demo test lint docs notebooks bench clean
 
 demo: $(VENV)/.run
 	$(BIN)/armid demo --out demo
@@ -20,6 +20,10 @@ lint: $(VENV)/.test
 
 docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+notebooks: $(VENV)/.run
+	$(BIN)/python tools/notebooks.py notebooks
+	cp examples/*.urdf notebooks/
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m bench
@@ -46,4 +50,4 @@ $(VENV)/.bench: $(VENV)/bin/python pyproject.toml constraints.txt
 	@touch $@ $(VENV)/.run
 
 clean:
-	rm -rf $(VENV) demo armid-out site
+	rm -rf $(VENV) demo armid-out site notebooks

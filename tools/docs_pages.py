@@ -6,12 +6,16 @@ MkDocs calls the `on_...` functions. Nothing is written into docs/: generated pa
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tools"))  # MkDocs loads this file alone
+
+import notebooks  # noqa: E402
 
 COPIED = {
     "index.md": "README.md",
@@ -46,6 +50,8 @@ def on_files(files: Files, config: Any) -> Files:
     pages["reference/command-line.md"] = command_line()
     pages["reference/python.md"] = python_reference()
     pages["reference/thresholds.md"] = thresholds()
+    for script in sorted((ROOT / "examples").glob("*.py")):
+        pages[f"tutorials/{script.stem}.md"] = notebooks.page(script)
     for name, text in pages.items():
         files.append(File.generated(config, name, content=text))
     return files
@@ -59,7 +65,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
     def link(match: re.Match[str]) -> str:
         text, target, anchor = match.group(1), match.group(2), match.group(3) or ""
-        name = target.removeprefix("../")
+        name = target.removeprefix("../").removeprefix("../")
         if name in moved:
             return f"[{text}]({up}{moved[name]}{anchor})"
         if name.startswith("docs/") and not name.endswith("/"):

@@ -1,6 +1,6 @@
 """Percent scripts of examples/ as notebooks, as pages of the site, and as cells to run.
 
-A cell begins with `# %%`; one with `# %% [markdown]` is text behind `# `. `python tools/notebooks.py FOLDER` writes the notebooks.
+A cell begins with `# %%`; one with `# %% [markdown]` is text behind `# `. `python tools/notebooks.py FOLDER` writes notebooks.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ def notebook(script: Path) -> str:
     for number, cell in enumerate(cells_of(script)):
         source = cell.text.splitlines(keepends=True)
         common = {"id": f"cell-{number}", "metadata": {}, "source": source}
-        more = {"cell_type": "markdown"} if cell.prose else {"cell_type": "code", "execution_count": None, "outputs": []}
+        more = (
+            {"cell_type": "markdown"} if cell.prose else {"cell_type": "code", "execution_count": None, "outputs": []}
+        )
         cells.append({**common, **more})
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     book = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
