@@ -33,6 +33,7 @@ GROUND = {
 """Single files. Every room may use them; among themselves they use these."""
 
 FOUNDATIONS = {
+    "cluster": "",
     "parameters": "",
     "robot": "parameters robot.catalogue robot.urdf",
     "robot.catalogue": "",
@@ -88,6 +89,8 @@ QUESTIONS = {
     "simulation": "parameters robot rows motions logs consistency",
     "columns": "robot kernels logs logs.readers logs.mapping",
     "observation": "parameters robot kernels signals rows logs logs.live identification",
+    "fleets": "cluster parameters robot estimation identification",
+    "observation": "parameters robot kernels signals rows logs identification",
 }
 """Siblings: they use foundations and identification, never one another."""
 

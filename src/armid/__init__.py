@@ -11,7 +11,7 @@ From a description and a log to a judged model:
 Reading          load_robot  map_log  read_log  check_log  load_result  load_calibration
 Planning ahead   inspect  design_motion  choose_poses  simulate  show
 Learning         identify  identify_payload  identify_sequential  identify_transmission  recover  sweep  calibrate
-                 OnlineEstimator
+                 OnlineEstimator  fleet
 Judging          validate  compare
 Using            observe  plan_motion  make_program  compensate
 Studies          demo  study
@@ -61,6 +61,7 @@ _PUBLIC = {
     "coriolis": "kernels.dynamics",
     "demo": "studies.demo",
     "design_motion": "design.design",
+    "fleet": "fleets.fleet",
     "forward_dynamics": "kernels.dynamics",
     "forward_kinematics": "kernels.kinematics",
     "gravity": "kernels.dynamics",

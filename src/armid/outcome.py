@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, overloa
 from armid import __version__
 from armid.errors import ArmidError, MissingDependencyError, UnknownNameError
 from armid.folders import answer_folder, whole
-from armid.notes import Note
+from armid.notes import Note, like_counted
 from armid.page import Cell, Figure, Report, Table
 
 if TYPE_CHECKING:
@@ -188,7 +188,8 @@ class Outcome:
         parts = [self._heading(), *(text_table(table) for table in self._tables()), self._verdict_text()]
         if notes and self.notes:
             parts.append(
-                "Notes:\n" + "\n".join(f"[{i}] {note_text(note)}" for i, note in enumerate(self.notes, start=1))
+                "Notes:\n"
+                + "\n".join(f"[{i}] {note_text(note)}" for i, note in enumerate(like_counted(self.notes), start=1))
             )
         return "\n\n".join(part for part in parts if part)
 
@@ -212,7 +213,9 @@ class Outcome:
             reasons = "".join(f"<li>{escape(reason)}</li>" for reason in self.reasons)
             parts.append(f"<p><b>{self.verdict}</b></p>" + (f"<ul>{reasons}</ul>" if reasons else ""))
         if self.notes:
-            parts.append("<ol>" + "".join(f"<li>{escape(note_text(note))}</li>" for note in self.notes) + "</ol>")
+            parts.append(
+                "<ol>" + "".join(f"<li>{escape(note_text(note))}</li>" for note in like_counted(self.notes)) + "</ol>"
+            )
         return "".join(parts)
 
     def page(self) -> Report:

@@ -41,6 +41,7 @@ VERBS: tuple[str, ...] = (
     "elastic",
     "online",
     "observe",
+    "fleet",
     "show",
 )
 """Each is a module here with a function of its name (and a `COMMAND` when it parses in a way of its own); heavy imports happen

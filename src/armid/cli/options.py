@@ -137,6 +137,18 @@ VelocityOption = Annotated[VelocityWord, typer.Option("--velocity", help="Derive
 AcceptOption = Annotated[
     list[str] | None, typer.Option("--accept", metavar="CODE", help="Log error to accept; repeatable.")
 ]
+ClusterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="local[:N]|tcp://HOST:PORT",
+        help="Where the work runs: processes of this machine, or a Dask scheduler; here by default.",
+    ),
+]
+StrictOption = Annotated[
+    bool,
+    typer.Option("--strict", help="Stop at one unusable log among several instead of setting it aside."),
+]
 LimitsFileOption = Annotated[
     Path | None,
     typer.Option("--limits-file", metavar="FILE", help="Limits a URDF cannot hold, or narrower ones (YAML)."),
@@ -210,7 +222,12 @@ ValidateOption = Annotated[
     list[str] | None, typer.Option("--validate", metavar="LOG", help="Held-out recording; repeatable.")
 ]
 PriorOption = Annotated[
-    Path | None, typer.Option("--prior", metavar="RESULT", help="Add the Information of an earlier result.")
+    Path | None,
+    typer.Option(
+        "--prior",
+        metavar="RESULT|FLEET",
+        help="Add the Information of an earlier result, or start from a fleet's spread.",
+    ),
 ]
 TorqueCutoffOption = Annotated[float | None, typer.Option("--torque-cutoff-hz", help="Another low-pass on torque.")]
 FindGravityOption = Annotated[

@@ -95,8 +95,10 @@ def show_notes(notes: Iterable[Note]) -> None:
     """Findings for people: severity, code, what it is about, and the text as it is (brackets are not markup)."""
     from rich.text import Text
 
+    from armid.notes import like_counted
+
     screen = console()
-    for note in notes:
+    for note in like_counted(notes):
         severity = note.severity.value
         about = f" ({note.subject})" if note.subject and note.subject not in note.message else ""
         screen.print(Text.assemble((severity, _SEVERITY_COLOURS[severity]), f" {note.code}{about}: {note.message}"))

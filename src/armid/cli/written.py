@@ -52,6 +52,7 @@ ALWAYS: Mapping[str, tuple[str, ...]] = {
     "elastic": ("elastic.json",),
     "online": ("online.json",),
     "observe": ("observation.json", "report.html"),
+    "fleet": ("fleet.json", "report.html"),
     "report": ("report.html",),
 }
 """Names a verb writes whatever else it is asked."""
@@ -71,6 +72,7 @@ SOMETIMES: Mapping[str, tuple[str, ...]] = {
     "program": (),
     "recover": ("elements.csv", "recovered.yaml", "postures.csv"),
     "sweep": ("sweep.json", "pose*-*.csv"),
+    "fleet": ("population.json", "*.parquet", "visits.csv", "parameters.csv", "spread.csv", "drift.csv"),
 }
 """Patterns of names that depend on what was asked or found; a foreign file among them is refused when it comes to writing."""
 

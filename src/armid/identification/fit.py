@@ -16,6 +16,7 @@ from armid.consistency.within_links import within_links
 from armid.errors import InputError
 from armid.estimation.covariance import Earlier, row_inflation
 from armid.estimation.estimate import Estimate, identification_notes, units_of
+from armid.estimation.population import informed
 from armid.estimation.recording import torque_source, with_torque_source
 from armid.estimation.reversals import classed_information
 from armid.estimation.run import Run
@@ -162,6 +163,9 @@ def fitted(
     if beside is not None and beside.widening.shape == estimate.covariance.shape:
         estimate = estimate.with_covariance(estimate.covariance + beside.widening, estimate.covariance_kind)
     prior = with_weight_kept(consistent_prior(robot, names, free.information, estimate), base)
+    if settings.population is not None:
+        estimate = informed(estimate, rows, structural, units_of(structural, units), settings.population)
+        rows = rows + settings.population.rows(structural)
     consistent = within_links(robot, settings.bodies.fit(rows, units, prior), rows, settings.bodies)
     notes = (*estimate.notes, *identification_notes(estimate), *alias_notes(base), *consistent.notes)
     return Fit(

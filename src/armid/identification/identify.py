@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TypedDict
 
@@ -15,12 +16,14 @@ from armid.consistency.inequalities import slender_axes
 from armid.consistency.possible import REGULARISERS, Way
 from armid.errors import InputError, UnknownNameError
 from armid.estimation.essential import Rule
+from armid.estimation.population import Population, is_population, load_population
 from armid.identification.imperfections import ImperfectionTolerances, tolerances_of
-from armid.identification.pipeline import Progress, run_identification
+from armid.identification.pipeline import SETTLED_BY_GRAVITY, Progress, run_identification
 from armid.identification.prepare import payload_effects
 from armid.identification.result import Result, load_result
 from armid.identification.sensor_file import read_sensors
 from armid.identification.settings import PRIOR_WEIGHT, Identification, Method
+from armid.identification.several import Usable, usable
 from armid.kinematics.correction import read_correction
 from armid.logs.conditioning import Conditioning, VelocitySource
 from armid.logs.conditioning.processing import Processing, processing_of
@@ -28,6 +31,7 @@ from armid.logs.encoders import corrected_log
 from armid.logs.log import Log
 from armid.logs.read import ReadOptions
 from armid.logs.recording import Recording, open_recording
+from armid.notes import Note
 from armid.parameters.effects import DEFAULT_FRICTION, Effects, PayloadRuns, TorqueSide, effects_of
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
@@ -50,7 +54,7 @@ class IdentifyWords(TypedDict, total=False):
     """What `identify` takes besides robot and logs; see there."""
 
     validate: Source | Sequence[Source] | None
-    prior: str | Path | Result | None
+    prior: str | Path | Result | Population | None
     friction: str
     rotor_inertia: bool
     payload: str | PayloadRuns
@@ -78,6 +82,7 @@ class IdentifyWords(TypedDict, total=False):
     controller: str | Path | JointController | None
     sensitivity: bool
     accept: Sequence[str]
+    strict: bool
     options: ReadOptions | None
     seed: int
     progress: Progress
@@ -108,7 +113,7 @@ def identify(
     logs: Source | Sequence[Source],
     *,
     validate: Source | Sequence[Source] | None = None,
-    prior: str | Path | Result | None = None,
+    prior: str | Path | Result | Population | None = None,
     friction: str = DEFAULT_FRICTION,
     rotor_inertia: bool = False,
     payload: str | PayloadRuns = PayloadRuns.NONE,
@@ -136,6 +141,7 @@ def identify(
     controller: str | Path | JointController | None = None,
     sensitivity: bool = True,
     accept: Sequence[str] = (),
+    strict: bool = False,
     options: ReadOptions | None = None,
     seed: int = 0,
     progress: Progress = lambda _: None,
@@ -146,7 +152,8 @@ def identify(
         robot: description: a path, a name of the catalogue, or a loaded robot.
         logs: to learn from: files, mapping files, or logs in memory; one or several.
         validate: held-out recordings; without any the last 40 % of the time of every log are held out.
-        prior: an earlier result of the same arm; its Information is added.
+        prior: an earlier result of the same arm, whose Information is added; or the folder or population of a fleet of arms of
+            this kind, towards which this one is pulled as far as its own recordings leave open.
         friction: words with commas between them: viscous, coulomb, offset; asymmetric, stribeck, smooth, load, coupled.
         rotor_inertia: whether rotor inertias are estimated (always so on the motor side).
         payload: which runs carried an unknown payload.
@@ -177,6 +184,7 @@ def identify(
         controller: of the recorded motion: a file (docs/formats.md), for `didim`, `cloe`, `ml` and `iv`.
         sensitivity: whether other cut-offs and leaving out each motion are tried.
         accept: codes of errors in the logs that were looked at and are accepted.
+        strict: whether one unusable log among several stops everything, instead of being mended or set aside.
         options: what log files do not say themselves.
         seed: of sampled certificates.
         progress: told in words what is being done.
@@ -216,6 +224,7 @@ def identify(
         controller=controller,
         sensitivity=sensitivity,
         accept=accept,
+        strict=strict,
         options=options,
         seed=seed,
         progress=progress,
@@ -232,7 +241,7 @@ def request(
     logs: Source | Sequence[Source],
     *,
     validate: Source | Sequence[Source] | None = None,
-    prior: str | Path | Result | None = None,
+    prior: str | Path | Result | Population | None = None,
     friction: str = DEFAULT_FRICTION,
     rotor_inertia: bool = False,
     payload: str | PayloadRuns = PayloadRuns.NONE,
@@ -260,6 +269,7 @@ def request(
     controller: str | Path | JointController | None = None,
     sensitivity: bool = True,
     accept: Sequence[str] = (),
+    strict: bool = False,
     options: ReadOptions | None = None,
     seed: int = 0,
     progress: Progress = lambda _: None,
@@ -286,13 +296,17 @@ def request(
         seed=seed,
     )
     arm = loaded(robot, down if correction is None else None)
-    train, held_out = _training_and_held_out(arm, logs, validate, options, average=settings.conditioning.average)
+    earlier = _earlier(prior)
+    opening = _Opening(arm, options, _accepted(accept, find_gravity), strict, progress)
+    train, held_out, remarks = _training_and_held_out(opening, logs, validate, average=settings.conditioning.average)
     settings = replace(
         settings,
+        remarks=remarks,
         effects=payload_effects(settings.effects, [*train, *held_out]),
         bounds=_bounds_of(bounds, arm, halper=consistency == _HALPER),
         sensors=None if sensors is None else read_sensors(sensors, arm),
-        prior=load_result(prior) if isinstance(prior, str | Path) else prior,
+        prior=earlier if isinstance(earlier, Result) else None,
+        population=earlier if isinstance(earlier, Population) else None,
         controller=read_controller(controller, arm) if isinstance(controller, str | Path) else controller,
     )
     return Request(
@@ -365,28 +379,61 @@ def opened(source: Source, robot: Robot, options: ReadOptions | None = None) -> 
     return source if isinstance(source, Recording) else open_recording(source, robot, options=options)
 
 
+def _earlier(prior: str | Path | Result | Population | None) -> Result | Population | None:
+    """What is known from before: a result of this arm, or a population of arms of its kind."""
+    if not isinstance(prior, str | Path):
+        return prior
+    return load_population(prior) if is_population(prior) else load_result(prior)
+
+
+def _accepted(accept: Sequence[str], find_gravity: bool) -> tuple[str, ...]:
+    """Codes of errors that do not keep a log from being used."""
+    return (*accept, *(SETTLED_BY_GRAVITY if find_gravity else ()))
+
+
+@dataclass(frozen=True)
+class _Opening:
+    """How recordings are opened."""
+
+    robot: Robot
+    options: ReadOptions | None
+    accept: tuple[str, ...]
+    strict: bool
+    progress: Progress
+
+    def all(self, sources: Sequence[Source]) -> Usable:
+        """Recordings, read and checked."""
+        if self.strict:
+            return Usable(tuple(opened(source, self.robot, self.options) for source in sources), ())
+        openers = [(_name_of(source), partial(opened, source, self.robot, self.options)) for source in sources]
+        return usable(openers, self.robot, accept=self.accept, progress=self.progress)
+
+
+def _name_of(source: Source) -> str:
+    return source.name if isinstance(source, Log | Recording) else Path(source).name
+
+
 def _training_and_held_out(
-    robot: Robot,
+    opening: _Opening,
     logs: Source | Sequence[Source],
     validate: Source | Sequence[Source] | None,
-    options: ReadOptions | None = None,
     *,
     average: bool = False,
-) -> tuple[list[Recording], list[Recording]]:
-    """Checked recordings; without validation logs the last part of the time of each is held out.
+) -> tuple[list[Recording], list[Recording], tuple[Note, ...]]:
+    """Checked recordings; without validation logs the last part of the time of each is held out. And what was set aside.
 
     Args:
-        robot, logs, validate, options: as `identify` takes them.
+        opening: how they are opened.
+        logs, validate: as `identify` takes them.
         average: repetitions are going to be averaged, so training recordings are cut to whole ones of them.
     """
-    read = [opened(source, robot, options) for source in listed(logs)]
-    if average:
-        read = [recording.repeated() for recording in read]
-    held_out = listed(validate)
-    if held_out:
-        return read, [opened(source, robot, options) for source in held_out]
-    pairs = [recording.split(_training_share(recording, average=average)) for recording in read]
-    return [first for first, _ in pairs], [last for _, last in pairs]
+    read = opening.all(listed(logs))
+    train = [recording.repeated() if average else recording for recording in read.recordings]
+    if listed(validate):
+        tested = opening.all(listed(validate))
+        return train, list(tested.recordings), (*read.notes, *tested.notes)
+    pairs = [recording.split(_training_share(recording, average=average)) for recording in train]
+    return [first for first, _ in pairs], [last for _, last in pairs], read.notes
 
 
 def _training_share(recording: Recording, *, average: bool) -> float:

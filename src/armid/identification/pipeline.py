@@ -72,7 +72,7 @@ __all__ = ["Identification", "Progress", "identify", "run_identification"]
 
 Progress = Callable[[str], None]
 
-_SETTLED_BY_GRAVITY = ("gravity-reversed", "mounting")
+SETTLED_BY_GRAVITY = ("gravity-reversed", "mounting")
 """Errors of logs that a search for the direction of gravity answers."""
 
 
@@ -108,7 +108,7 @@ def run_identification(
             check_new(settings.prior.provenance.train, part, what)
     progress("conditioning")
     if settings.find_gravity:
-        settings = replace(settings, conditioning=_accepting(settings.conditioning, _SETTLED_BY_GRAVITY))
+        settings = replace(settings, conditioning=_accepting(settings.conditioning, SETTLED_BY_GRAVITY))
     linear = replace(settings, effects=settings.effects.linear)
     data = prepared(robot, learned, tested, linear)
     gains = None
@@ -162,6 +162,7 @@ def run_identification(
     usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return replace(
         result,
+        notes=(*settings.remarks, *result.notes),
         checks=checks_of(result),
         provenance=provenance(robot, records[0], records[1], settings),
         seconds=time.perf_counter() - started,
@@ -291,7 +292,7 @@ def levelled(robot: Robot, data: Data, settings: Identification) -> tuple[Robot,
     note = Note("gravity-found", Severity.WARNING if found.notes else Severity.INFO, text)
     # What the log check said about a reversed or tilted mounting is settled when the torque shows another direction.
     turned = found.tilt > np.deg2rad(TURNED.value)
-    kept = [n for n in data.notes if not (turned and n.code in _SETTLED_BY_GRAVITY)]
+    kept = [n for n in data.notes if not (turned and n.code in SETTLED_BY_GRAVITY)]
     train, held_out = (
         map_runs(runs, lambda run: with_gravity(run, found.gravity)) for runs in (data.train, data.held_out)
     )

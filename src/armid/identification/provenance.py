@@ -44,6 +44,7 @@ def _settings_record(settings: Identification) -> dict[str, Any]:
         "covariance": type(settings.covariance).__name__,
         "seed": settings.seed,
         "prior": None if settings.prior is None else [log.name for log in settings.prior.provenance.train],
+        "population": None if settings.population is None else settings.population.arms,
     }
 
 

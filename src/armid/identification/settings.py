@@ -11,10 +11,12 @@ from armid.consistency.possible import PossibleBodies, Way
 from armid.consistency.regularisers import PullBack, Regulariser
 from armid.estimation.covariance import AutocorrelatedNoise, Covariance
 from armid.estimation.essential import Rule
+from armid.estimation.population import Population
 from armid.identification.imperfections import ImperfectionTolerances
 from armid.identification.result import Result
 from armid.identification.sensors import Imperfections
 from armid.logs.conditioning import Conditioning, VelocitySource
+from armid.notes import Note
 from armid.parameters.effects import Effects
 from armid.robot.robot import Robot
 
@@ -83,6 +85,8 @@ class Identification:
         controller: of the recorded motion, for methods that simulate the closed loop.
         described: the arm as described, when the one identified is its calibrated version: how many parameters a motion
             must determine is a matter of the intended structure, see `usable_base`.
+        population: of arms of this kind, as a prior for this one.
+        remarks: on how the recordings came about, such as those set aside; they join the notes of the result.
     """
 
     effects: Effects
@@ -104,6 +108,8 @@ class Identification:
     imperfections: ImperfectionTolerances = field(default_factory=ImperfectionTolerances)
     correct: bool = False
     sensors: Imperfections | None = None
+    remarks: tuple[Note, ...] = ()
+    population: Population | None = None
 
     @property
     def bodies(self) -> PossibleBodies:

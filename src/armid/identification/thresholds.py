@@ -164,6 +164,20 @@ PRACTICAL_RANK = Threshold(
     "of the column-scaled rows, below which a direction is not excited: useful motions stay above 5e-3, and this far down "
     "noise in the rows themselves outweighs the direction",
 )
+SET_ASIDE = Threshold(
+    "largest-share-set-aside",
+    1 / 3,
+    "of the logs",
+    "of several logs those that cannot be used are set aside; when more than a third are, a common cause (description, mapping, "
+    "units) is likelier than that many separate accidents, and what is left deserves no more trust",
+)
+KEPT_ROWS = Threshold(
+    "smallest-share-kept",
+    0.5,
+    "of the rows",
+    "of several logs bad stretches are cut; one that would lose most of its rows is set aside as a whole: its sensors cannot "
+    "be told from those that failed",
+)
 TURNED = Threshold(
     "notable-turn",
     20.0,
@@ -293,6 +307,8 @@ THRESHOLDS = (
     COMPARISON_CONFIDENCE,
     PRACTICAL_RANK,
     TURNED,
+    SET_ASIDE,
+    KEPT_ROWS,
     SHAPE_CONFIDENCE,
     FAR_APART,
     CUTOFF_SHARE,

@@ -158,9 +158,9 @@ def _freeze(log: Log, channel: Channel, j: int, long: int, moving: Mask, dead: b
             "frozen", Severity.ERROR, log.joints[j], f"{channel.value} never changes", "its sensor or column is dead"
         )
         return
-    start, length, usual = _longest_run(log[channel][:, j], moving)
-    # A flat top is saturation, which is said elsewhere.
-    if length >= max(long, FREEZE_USUAL * usual) and not _is_extreme(log[channel][:, j], start):
+    stretch = _frozen_torque(log, channel, j, long, moving)
+    if stretch is not None:
+        start, length = stretch
         fraction = length / len(log)
         yield finding(
             "frozen",
@@ -169,6 +169,14 @@ def _freeze(log: Log, channel: Channel, j: int, long: int, moving: Mask, dead: b
             f"{channel.value} holds one value for {length} samples from row {start + 1} while the arm moves",
             "leave that stretch out with `rows`",
         )
+
+
+def _frozen_torque(log: Log, channel: Channel, j: int, long: int, moving: Mask) -> tuple[int, int] | None:
+    """Start and length of the longest stretch with one value; None when it is not unusual."""
+    start, length, usual = _longest_run(log[channel][:, j], moving)
+    # A flat top is saturation, which is said elsewhere.
+    unusual = length >= max(long, FREEZE_USUAL * usual) and not _is_extreme(log[channel][:, j], start)
+    return (start, length) if unusual else None
 
 
 def _half_dead(log: Log, channel: Channel, j: int) -> Iterator[Note]:
@@ -198,13 +206,9 @@ def _is_extreme(values: FloatArray, row: int) -> bool:
 
 def _position_freeze(log: Log, j: int, long: int) -> Iterator[Note]:
     """A position that holds one value while its own velocity says otherwise."""
-    q, qd = log[Channel.POSITION][:, j], log[Channel.VELOCITY][:, j]
-    if not np.isfinite(qd).any():
-        return
-    speed = np.abs(np.where(np.isfinite(qd), qd, 0.0))
-    fast = speed > max(0.2 * float(np.quantile(speed, 0.95)), 1e-3)
-    start, length, usual = _longest_run(q, fast)
-    if length >= max(long, FREEZE_USUAL * usual):
+    stretch = _frozen_position(log, j, long)
+    if stretch is not None:
+        start, length = stretch
         yield finding(
             "frozen",
             Severity.ERROR if length > FEW * len(log) else Severity.WARNING,
@@ -212,6 +216,33 @@ def _position_freeze(log: Log, j: int, long: int) -> Iterator[Note]:
             f"position holds one value for {length} samples from row {start + 1} while its velocity is not zero",
             "its encoder or column is dead; leave that stretch out with `rows`",
         )
+
+
+def _frozen_position(log: Log, j: int, long: int) -> tuple[int, int] | None:
+    """Start and length of the longest stretch with one value; None when it is not unusual."""
+    q, qd = log[Channel.POSITION][:, j], log[Channel.VELOCITY][:, j]
+    if not np.isfinite(qd).any():
+        return None
+    speed = np.abs(np.where(np.isfinite(qd), qd, 0.0))
+    fast = speed > max(0.2 * float(np.quantile(speed, 0.95)), 1e-3)
+    start, length, usual = _longest_run(q, fast)
+    return (start, length) if length >= max(long, FREEZE_USUAL * usual) else None
+
+
+def bad_rows(log: Log) -> Mask:
+    """Rows that cannot be used: of frozen stretches, and with missing or absurd numbers; shape [n_rows]."""
+    bad: Mask = np.zeros(len(log), dtype=np.bool_)
+    for channel in (Channel.POSITION, *log.torques):
+        bad |= np.asarray(corrupt(log[channel], ABSURD[channel]).any(axis=1) | np.isnan(log[channel]).any(axis=1))
+    step = ordinary_step(log.time) or 1.0
+    long = max(FREEZE_SAMPLES, int(np.ceil(FREEZE_SECONDS / step)))
+    moving = _moving_rows(log)
+    found = [_frozen_torque(log, c, j, long, moving) for c in log.torques for j in range(len(log.joints))]
+    if Channel.VELOCITY in log:
+        found += [_frozen_position(log, j, long) for j in range(len(log.joints))]
+    for start, length in (stretch for stretch in found if stretch is not None):
+        bad[start : start + length] = True
+    return bad
 
 
 def _longest_run(values: FloatArray, where: Mask) -> tuple[int, int, int]:

@@ -1,0 +1,134 @@
+"""Independent pieces of work, here or on a cluster, with the same answer.
+
+Whoever has many pieces writes one function at the top of a module that takes one picklable item and gives one picklable answer,
+and asks `open_workers(cluster)` for workers. Results come in the order of the items, and sums are formed along the same binary
+tree everywhere, so that the answer does not depend on how many workers there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from armid.errors import ArmidError, InputError, MissingDependencyError
+
+if TYPE_CHECKING:
+    pass
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+Progress = Callable[[str], None]
+
+Cluster = "str | Client | None"
+"""`local`, `local:4`, `tcp://HOST:PORT`, a Dask client, or None for this process."""
+
+
+class ClusterError(ArmidError):
+    """A cluster that cannot be used: not there, or with another armid than here."""
+
+
+class Workers(Protocol):
+    """Those who do the work."""
+
+    @property
+    def count(self) -> int:
+        """How many there are now."""
+
+    @property
+    def retries(self) -> int:
+        """Pieces that had to be done again because their worker was lost."""
+
+    def map(
+        self, function: Callable[[Item], Answer], items: Sequence[Item], *, label: str = ""
+    ) -> Iterator[tuple[int, Answer]]:
+        """Number and answer of every item, as they are finished.
+
+        Args:
+            function: at the top of a module, so that a worker can import it.
+            items: small and picklable; each travels to one worker.
+            label: for the progress.
+        """
+
+    def sees(self, paths: Sequence[str]) -> list[bool]:
+        """Whether every worker can read each of these files."""
+
+
+class InProcess:
+    """The work is done here, one piece after the other."""
+
+    count = 1
+    retries = 0
+
+    def __init__(self, progress: Progress = lambda _: None) -> None:
+        self._progress = progress
+
+    def map(
+        self, function: Callable[[Item], Answer], items: Sequence[Item], *, label: str = ""
+    ) -> Iterator[tuple[int, Answer]]:
+        for k, item in enumerate(items):
+            self._progress(f"{label}: {k} of {len(items)} done")
+            yield k, function(item)
+
+    def sees(self, paths: Sequence[str]) -> list[bool]:
+        return [True] * len(paths)
+
+
+@contextmanager
+def open_workers(cluster: Any = None, *, progress: Progress = lambda _: None) -> Iterator[Workers]:
+    """Workers for the time of a `with` block; those of `local` end with it, an existing cluster stays.
+
+    Args:
+        cluster: see `Cluster`.
+        progress: told how many pieces are done, and by how many workers.
+
+    Raises:
+        InputError: a word that is none of these.
+        MissingDependencyError: Dask is not installed.
+        ClusterError: it cannot be reached, or has another version of armid.
+    """
+    if cluster is None:
+        yield InProcess(progress)
+        return
+    count = _local_count(cluster) if isinstance(cluster, str) else None
+    try:
+        from armid.cluster.dask_workers import connected
+    except ImportError:
+        raise MissingDependencyError("distributed", "--cluster", "cluster") from None
+    with connected(cluster, count, progress) as workers:
+        yield workers
+
+
+def _local_count(word: str) -> int | None:
+    """Processes of `local[:N]`, 0 for as many as there are cores; None for an address.
+
+    Raises:
+        InputError: neither.
+    """
+    kind, _, rest = word.partition(":")
+    if kind == "local" and (not rest or (rest.isascii() and rest.isdecimal() and 0 < int(rest) <= 1024)):
+        return int(rest or 0)
+    if kind in ("tcp", "tls", "ucx") and rest.startswith("//") and ":" in rest[2:]:
+        return None
+    raise InputError("--cluster", repr(word), "expected local, local:N, or the scheduler's address tcp://HOST:PORT")
+
+
+def in_order(workers: Workers, function: Callable[[Item], Answer], items: Sequence[Item], label: str) -> list[Answer]:
+    """Answers in the order of the items."""
+    found = dict(workers.map(function, items, label=label))
+    return [found[k] for k in range(len(items))]
+
+
+def tree_sum(parts: Sequence[Any]) -> Any:
+    """The sum along a binary tree over neighbours: the same additions in the same order wherever the parts came from.
+
+    Raises:
+        InputError: there are none.
+    """
+    if not parts:
+        raise InputError("sum", "of nothing")
+    level = list(parts)
+    while len(level) > 1:
+        pairs = [level[k] + level[k + 1] for k in range(0, len(level) - 1, 2)]
+        level = pairs + level[len(level) - len(level) % 2 :]
+    return level[0]

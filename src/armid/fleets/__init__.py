@@ -1,0 +1,1 @@
+"""Many arms over time: how they differ, and which of them change."""
