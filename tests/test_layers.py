@@ -103,7 +103,7 @@ OUTSIDE = {
     "report": (
         "parameters robot kernels kinematics rows motions scene identifiability logs estimation "
         "consistency identification inspection calibration design payload online response recovery "
-        "sequential transmission planning simulation columns observation programs export studies "
+        "sequential transmission planning simulation columns fleets observation programs export studies "
         "studies.kinematics"
     ),
     "studies": (
@@ -117,8 +117,8 @@ OUTSIDE = {
     "cli": (
         "parameters robot kinematics motions identifiability logs logs.readers logs.live logs.health "
         "logs.conditioning identification inspection calibration design payload online response recovery "
-        "sequential transmission planning simulation columns observation programs export report studies "
-        "studies.kinematics"
+        "sequential transmission planning simulation columns fleets observation programs export report "
+        "studies studies.kinematics"
     ),
 }
 """Nobody inside uses them."""
