@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any, TypeVar
-
-import dask
-from distributed import Client, LocalCluster, as_completed
 
 from armid import __version__
 from armid.cluster.workers import ClusterError, Progress
+
+dask: Any = import_module("dask")
+distributed: Any = import_module("distributed")  # much of it has no types
+Client: Any = distributed.Client
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -34,7 +36,7 @@ def connected(cluster: Any, count: int | None, progress: Progress) -> Iterator[D
                 yield DaskWorkers(client, progress)
             return
         with (
-            LocalCluster(
+            distributed.LocalCluster(
                 n_workers=count or os.cpu_count() or 1,
                 threads_per_worker=1,
                 processes=True,
@@ -91,7 +93,7 @@ class DaskWorkers:
         done: set[str] = set()
         try:
             self._say(label, 0, len(items))
-            for future, answer in as_completed(futures, with_results=True):
+            for future, answer in distributed.as_completed(futures, with_results=True):
                 if future.key in done:
                     continue
                 done.add(future.key)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from armid.errors import ArmidError, InputError, MissingDependencyError
 
@@ -20,7 +20,7 @@ Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 Progress = Callable[[str], None]
 
-Cluster = "str | Client | None"
+Cluster = Any
 """`local`, `local:4`, `tcp://HOST:PORT`, a Dask client, or None for this process."""
 
 
@@ -75,7 +75,7 @@ class InProcess:
 
 
 @contextmanager
-def open_workers(cluster: Any = None, *, progress: Progress = lambda _: None) -> Iterator[Workers]:
+def open_workers(cluster: Cluster = None, *, progress: Progress = lambda _: None) -> Iterator[Workers]:
     """Workers for the time of a `with` block; those of `local` end with it, an existing cluster stays.
 
     Args:
