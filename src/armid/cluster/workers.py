@@ -13,9 +13,6 @@ from typing import Any, Protocol, TypeVar
 
 from armid.errors import ArmidError, InputError, MissingDependencyError
 
-if TYPE_CHECKING:
-    pass
-
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 Progress = Callable[[str], None]
