@@ -135,7 +135,7 @@ def _scatter(differences: Sequence[float]) -> Scatter:
     return Scatter(scale, max(_EFFICIENCY * len(differences), 1.0))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Change:
     kind: str
     first: int
@@ -165,7 +165,13 @@ def _change(kind: str, first: int, x: FloatArray, values: FloatArray, sigma: Flo
     w = sigma**-2.0
     centred = x - w @ x / w.sum()
     weight = float(w @ centred**2)
-    return _Change(kind, first, float((w * centred) @ values) / weight, weight**-0.5, float(x[-1] - x[0]))
+    return _Change(
+        kind=kind,
+        first=first,
+        coefficient=float((w * centred) @ values) / weight,
+        deviation=weight**-0.5,
+        reach=float(x[-1] - x[0]),
+    )
 
 
 def _drift(course: Course, change: _Change, scale: float, probability: float, rate: float) -> Drift:

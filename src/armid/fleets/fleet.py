@@ -26,7 +26,7 @@ from armid.estimation.population import (
 from armid.fleets.drift import FALSE_ALARMS, Course, Drift, drifts
 from armid.fleets.table import Visit, read_visits
 from armid.fleets.tables import write_tables
-from armid.fleets.visit import Task, VisitResult, identify_visit
+from armid.fleets.visit import VisitResult, VisitTask, identify_visit
 from armid.notes import Note, Severity
 from armid.outcome import Check, InputFile, Outcome, Provenance
 from armid.page import Cell, Table
@@ -266,7 +266,7 @@ def fleet(
         "strict": strict,
         "sensitivity": False,
     }
-    tasks = [Task(visit=visit, words=words, base=base, tip=tip) for visit in visits]
+    tasks = [VisitTask(visit=visit, words=words, base=base, tip=tip) for visit in visits]
     with open_workers(cluster, progress=progress) as workers:
         done = _identified(tasks, workers, None if out is None else Path(out) / _VISITS)
         count, retries = workers.count, workers.retries
@@ -380,13 +380,13 @@ def _notes_of(done: Sequence[VisitResult], names: tuple[str, ...]) -> tuple[Note
     return tuple(out)
 
 
-def _joints_of(tasks: Sequence[Task]) -> tuple[str, ...]:
+def _joints_of(tasks: Sequence[VisitTask]) -> tuple[str, ...]:
     """Names of the joints of the first visit's arm."""
     first = tasks[0]
     return load_robot(first.visit.robot, base=first.base, tip=first.tip).joint_names
 
 
-def _identified(tasks: Sequence[Task], workers: Workers, folder: Path | None) -> list[VisitResult]:
+def _identified(tasks: Sequence[VisitTask], workers: Workers, folder: Path | None) -> list[VisitResult]:
     """Every visit, from where it is kept or by the workers; each is kept as soon as it is finished."""
     done: dict[int, VisitResult] = {}
     digests = [question_digest([task.visit, dict(task.words), task.base, task.tip, task.digests()]) for task in tasks]
@@ -404,7 +404,7 @@ def _identified(tasks: Sequence[Task], workers: Workers, folder: Path | None) ->
     return [done[k] for k in range(len(tasks))]
 
 
-def _sent(tasks: Sequence[Task], workers: Workers) -> list[Task]:
+def _sent(tasks: Sequence[VisitTask], workers: Workers) -> list[VisitTask]:
     """Tasks with the content of files that not every worker can read; every log belongs to one visit and travels once."""
     paths = list(dict.fromkeys(path for task in tasks for path in task.files))
     seen = dict(zip(paths, workers.sees(paths), strict=True))
@@ -416,7 +416,7 @@ def _sent(tasks: Sequence[Task], workers: Workers) -> list[Task]:
     ]
 
 
-def _kept(task: Task, file: Path) -> VisitResult | None:
+def _kept(task: VisitTask, file: Path) -> VisitResult | None:
     """A finished visit; None when there is none that can be read."""
     if not file.is_file():
         return None

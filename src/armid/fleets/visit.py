@@ -21,7 +21,7 @@ from armid.robot.load import load_robot
 
 
 @dataclass(frozen=True, kw_only=True)
-class Task:
+class VisitTask:
     """A visit to be identified.
 
     Args:
@@ -126,7 +126,7 @@ class VisitResult:
         )
 
 
-def identify_visit(task: Task) -> VisitResult:
+def identify_visit(task: VisitTask) -> VisitResult:
     """Identifies one visit; a log or arm that cannot be used is an answer, not an error."""
     if not task.sent:
         return _identified(task)
@@ -149,7 +149,7 @@ def _put(folder: Path, number: int, path: str, content: bytes) -> str:
     return str(place)
 
 
-def _identified(task: Task) -> VisitResult:
+def _identified(task: VisitTask) -> VisitResult:
     visit = task.visit
     try:
         robot = load_robot(visit.robot, base=task.base, tip=task.tip)

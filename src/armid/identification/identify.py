@@ -297,7 +297,9 @@ def request(
     )
     arm = loaded(robot, down if correction is None else None)
     earlier = _earlier(prior)
-    opening = _Opening(arm, options, _accepted(accept, find_gravity), strict, progress)
+    opening = _Opening(
+        robot=arm, options=options, accept=_accepted(accept, find_gravity), strict=strict, progress=progress
+    )
     train, held_out, remarks = _training_and_held_out(opening, logs, validate, average=settings.conditioning.average)
     settings = replace(
         settings,
@@ -391,7 +393,7 @@ def _accepted(accept: Sequence[str], find_gravity: bool) -> tuple[str, ...]:
     return (*accept, *(SETTLED_BY_GRAVITY if find_gravity else ()))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Opening:
     """How recordings are opened."""
 
