@@ -90,7 +90,6 @@ QUESTIONS = {
     "columns": "robot kernels logs logs.readers logs.mapping",
     "observation": "parameters robot kernels signals rows logs logs.live identification",
     "fleets": "cluster parameters robot estimation identification",
-    "observation": "parameters robot kernels signals rows logs identification",
 }
 """Siblings: they use foundations and identification, never one another."""
 
@@ -103,7 +102,7 @@ OUTSIDE = {
     "report": (
         "parameters robot kernels kinematics rows motions scene identifiability logs estimation "
         "consistency identification inspection calibration design payload online response recovery "
-        "sequential transmission planning simulation columns fleets observation programs export studies "
+        "sequential transmission planning simulation columns observation fleets programs export studies "
         "studies.kinematics"
     ),
     "studies": (
@@ -117,7 +116,7 @@ OUTSIDE = {
     "cli": (
         "parameters robot kinematics motions identifiability logs logs.readers logs.live logs.health "
         "logs.conditioning identification inspection calibration design payload online response recovery "
-        "sequential transmission planning simulation columns fleets observation programs export report "
+        "sequential transmission planning simulation columns observation fleets programs export report "
         "studies studies.kinematics"
     ),
 }
