@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -189,3 +191,17 @@ def test_unknown_words_list_those_there_are(asked: dict[str, str]) -> None:
 def test_a_short_search_stays_in_this_process() -> None:
     assert default_workers(5.0) == 1
     assert default_workers(60.0) >= 1
+
+
+def test_a_script_without_a_guard_searches_in_processes(tmp_path: Path):
+    """New processes do not run the script that started them from its top."""
+    script = tmp_path / "first_minute.py"
+    script.write_text(
+        "import armid\n"
+        "print('once')\n"
+        "motion = armid.design_motion('cylindrical', period=5.0, harmonics=3, starts=2, seconds=0.0, workers=2)\n"
+        "print(motion.verdict)\n"
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["once", "trusted"]

@@ -1,4 +1,4 @@
-"""BLAS on one thread while our own work runs.
+"""BLAS on one thread while our own work runs, and processes of ours that do not run the user's script again.
 
 Our matrices are small and our kernels and searches bring their own threads and processes: more threads inside BLAS only
 wait for one another. The command line sets this for its whole process; functions called from Python limit it while they run.
@@ -7,7 +7,10 @@ wait for one another. The command line sets this for its whole process; function
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import ModuleType
 from typing import ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -25,3 +28,18 @@ def one_blas_thread(function: Callable[P, R]) -> Callable[P, R]:
             return function(*args, **kwargs)
 
     return run
+
+
+@contextmanager
+def without_script() -> Iterator[None]:
+    """Processes started in this context do not import the main module.
+
+    A fresh interpreter otherwise runs the user's script from the top, comes to the same call and breaks, unless the script
+    is guarded by `if __name__ == "__main__"`. What is sent to these processes must be made of importable classes.
+    """
+    script = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = script

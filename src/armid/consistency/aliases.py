@@ -11,8 +11,10 @@ from armid.identifiability.base import BaseParameters
 from armid.notes import Note, Severity
 from armid.parameters.space import named_parameter
 
-_ALIASED = 0.02
-"""Of its joint's torque: how far an offset is doubted that acts like weight, which is doubted by several times itself."""
+_ALIASED = 0.005
+"""Of its joint's torque: how far an offset is doubted that acts like weight, which is doubted by several times itself. An offset
+takes part of the weight only where a rotor inertia that cannot be negative asks for it: on a slide of 2 kg whose inertia is known
+to 0.15 kg, noise moved 1.3 N of 20 N at a doubt of 0.02, and moves 0.2 N at this one."""
 
 
 def alias_notes(base: BaseParameters) -> tuple[Note, ...]:

@@ -207,12 +207,18 @@ class Workshop:
         return best
 
     def drawn_in(self, candidate: Candidate, deadline: float) -> Candidate:
-        """The largest of several smaller copies of a motion that fits, around the easiest pose; itself when none does."""
+        """The largest of several smaller copies of a motion that fits, around the easiest pose; itself when none does.
+
+        Sizes that do not fit at the instants of the grid are passed over: a certificate takes a thousand times as long.
+        """
         basis, found = self.bases[candidate.family], candidate
+        grid = self.grid(candidate.family, FINE)
         poses = self.trajectory(candidate).sample(np.linspace(0.0, basis.period, FINE))[0]
         centre = easiest_pose(self.problem, poses) if basis.start is None else None
         for factor in _SMALLER:
             smaller = shrunk(basis, candidate.coefficients, self.problem, factor, centre=centre)
+            if factor > _SMALLER[-1] and grid.probe(grid.variables(smaller)).violation > 0.0:
+                continue
             found = self.certified(replace(candidate, coefficients=smaller))
             if found.feasible or time.monotonic() > deadline:
                 break

@@ -23,6 +23,7 @@ from armid.design.excitation import ExcitationProblem
 from armid.documents import restored
 from armid.errors import ArmidError, InputError
 from armid.motions.basis import Basis
+from armid.threads import without_script
 from armid.unfinished import UnfinishedWork
 
 
@@ -95,6 +96,10 @@ _EXPLORING = 0.35
 """Share of the time for random starts."""
 
 
+_EXPLORED = 0.5
+"""Share of the time by which a random start is taken as it is: on a slow machine the rest goes into one that fits."""
+
+
 _FIRST_POLISH = 0.08
 """After this share one motion is polished, so that there is a certified one early."""
 
@@ -138,6 +143,7 @@ class SearchState:
         in_hand: those being polished; a killed search polishes them again.
         history: seconds and condition number at every improvement.
         evaluations: of value and gradient together.
+        waited: for the first process to be ready [s].
         forgotten: how many explored and polished motions of a killed search are not in the lists: worse than what is.
     """
 
@@ -153,6 +159,7 @@ class SearchState:
     history: list[tuple[float, float]] = field(default_factory=list)
     evaluations: int = 0
     first_start: int = 0
+    waited: float = 0.0
     forgotten: tuple[int, int] = (0, 0)
 
     @property
@@ -215,8 +222,10 @@ class SearchState:
         return self.next_start - 1
 
     def _explore(self) -> Task:
-        start = self._fresh_start()
-        return Task(work=Work.EXPLORE, start=start, family=start % self.families, deadline=self.deadline)
+        start, deadline = self._fresh_start(), self.deadline
+        if self.budget.starts is None and self.budget.seconds and self.share < _EXPLORING:
+            deadline = self.began + _EXPLORED * self.budget.seconds
+        return Task(work=Work.EXPLORE, start=start, family=start % self.families, deadline=deadline)
 
     def _polish(self) -> Task | None:
         waiting = self.waiting()
@@ -414,6 +423,7 @@ def _serve(connection: Connection, problem: ExcitationProblem, bases: tuple[Basi
     # The parent decides what a key press means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     workshop = Workshop(problem, bases, seed)
+    connection.send(None)  # ready: until now this process was loading libraries
     while True:
         try:
             task = connection.recv()
@@ -425,32 +435,39 @@ def _serve(connection: Connection, problem: ExcitationProblem, bases: tuple[Basi
 def _run_in_processes(
     plan: SearchState, problem: ExcitationProblem, bases: tuple[Basis, ...], seed: int, watch: Watcher | None
 ) -> None:
-    """Keeps every worker busy with one task."""
+    """Keeps every worker busy with one task; time counts from the first one that is ready."""
     with _workers(plan.budget.workers, problem, bases, seed) as connections:
-        busy: dict[Connection, Task] = {}
-        idle = list(connections)
+        asked, busy = time.time(), dict[Connection, Task | None].fromkeys(connections)  # None: still loading libraries
+        idle: list[Connection] = []
         while True:
-            still_idle = []
-            for connection in idle:
-                task = plan.task()
-                if task is None:
-                    still_idle.append(connection)
-                else:
-                    connection.send(task)
-                    busy[connection] = task
-            idle = still_idle
-            if not busy:
+            idle = [connection for connection in idle if not _hand_out(plan, connection, busy)]
+            if idle and not any(busy.values()):
                 return
             for ready in wait(list(busy)):
                 assert isinstance(ready, Connection)
                 try:
                     result = ready.recv()
-                except EOFError:
+                except (EOFError, ConnectionError):
                     raise ArmidError("a search process died; run with one worker to see why") from None
-                plan.record(busy.pop(ready), result)
+                task = busy.pop(ready)
                 idle.append(ready)
-            if watch is not None:
+                if task is not None:
+                    plan.record(task, result)
+                elif not plan.waited:
+                    plan.waited = time.time() - asked
+                    plan.began += plan.waited
+            if watch is not None and plan.explored:
                 watch(plan.progress())
+
+
+def _hand_out(plan: SearchState, connection: Connection, busy: dict[Connection, Task | None]) -> bool:
+    """Gives a worker its next task; whether there was one."""
+    task = plan.task()
+    if task is None:
+        return False
+    connection.send(task)
+    busy[connection] = task
+    return True
 
 
 @contextmanager
@@ -459,7 +476,7 @@ def _workers(count: int, problem: ExcitationProblem, bases: tuple[Basis, ...], s
     context = multiprocessing.get_context("spawn")
     pipes = [context.Pipe() for _ in range(count)]
     processes = []
-    with _one_thread_each():
+    with _one_thread_each(), without_script():
         for _, theirs in pipes:
             process = context.Process(target=_serve, args=(theirs, problem, bases, seed), daemon=True)
             process.start()
