@@ -149,7 +149,7 @@ def test_tables_by_plain_products(calibrated, kind, suffix):
     """The numbers in the file alone give the whole arm, as the header of `calibration.tables` says."""
     _, nominal, _, files = calibrated
     with Path(files[kind]).open() as handle:
-        rows = list(csv.DictReader(handle))
+        rows = [row for row in csv.DictReader(handle) if not row["row"].startswith(("sensor ", "target "))]
     q = np.random.default_rng(2).uniform(-1.0, 1.0, (10, nominal.n_joints))
     want = predicted(calibrated, q) if suffix else forward_kinematics(nominal, q)
     for positions, T_want in zip(q, want, strict=True):
@@ -164,6 +164,27 @@ def test_tables_by_plain_products(calibrated, kind, suffix):
                     theta += positions[i]
             across = turn(0, alpha) @ slide(0, a) @ turn(1, beta)
             along = turn(2, theta) @ slide(2, d)
+            T = T @ (across @ along if kind == "mdh" else along @ across)
+        assert np.abs(T - T_want).max() < 1e-9
+
+
+@pytest.mark.parametrize("kind", ["mdh", "dh"])
+def test_tables_hold_sensor_and_target_too(calibrated, kind):
+    """Two rows each: from the sensor to the base, and from the tip to the target."""
+    _, nominal, _, files = calibrated
+    frames = json.loads(Path(files["correction"]).read_text())
+    T_link_tip = nominal.tip.T_link_frame
+    want = {f"sensor {n}": np.array(T) for n, T in frames["T_sensor_base"].items()}
+    want |= {f"target {n}": np.linalg.inv(T_link_tip) @ np.array(T) for n, T in frames["T_link_target"].items()}
+    with Path(files[kind]).open() as handle:
+        rows = {row["row"]: row for row in csv.DictReader(handle)}
+    for name, T_want in want.items():
+        T = np.eye(4)
+        for number in (1, 2):
+            row = rows[f"{name} {number}"]
+            assert row["alpha"] == ""  # nobody described them
+            alpha, a, beta, theta, d = (float(row[f"{c}_calibrated"]) for c in ("alpha", "a", "beta", "theta", "d"))
+            across, along = turn(0, alpha) @ slide(0, a) @ turn(1, beta), turn(2, theta) @ slide(2, d)
             T = T @ (across @ along if kind == "mdh" else along @ across)
         assert np.abs(T - T_want).max() < 1e-9
 

@@ -3,13 +3,19 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
+from armid.calibration.calibrate import calibrate
 from armid.calibration.fit import fit
 from armid.calibration.physics import physics_notes, range_notes
-from armid.kinematics.model import ErrorModel
+from armid.kinematics.calibrated import predicted_poses
+from armid.kinematics.correction import load_correction
+from armid.kinematics.measurement import Observations, Observed
+from armid.kinematics.model import ErrorModel, covering
 from armid.kinematics.words import Term
 from tests.support.calibration_cells import Cell
 
+RICH = ErrorModel(terms=frozenset({Term.OFFSET, Term.ECCENTRICITY}))
 TERMS = frozenset({Term.OFFSET, Term.ECCENTRICITY, Term.COMPLIANCE})
 
 
@@ -30,3 +36,46 @@ def test_leaving_the_calibrated_ranges_is_told():
     assert range_notes(("a", "b"), seen, np.array([[0.5, 1.05]]), "targets") == []
     (note,) = range_notes(("a", "b"), seen, np.array([[0.5, 1.5]]), "targets")
     assert "targets leave the calibrated joint ranges (b by 0.5 beyond -1 to 1" in note.message
+
+
+def test_eccentricity_is_held_where_nothing_was_measured(tmp_path):
+    """Seen over a sixth of a turn a sine says nothing about the rest: beyond it the value at the edge is kept."""
+    cell, rng = Cell.drawn("ur10e", seed=4, size=0.2), np.random.default_rng(2)
+
+    def gear(q):  # what no model here has
+        return 4e-4 * np.sin(3.0 * q)
+
+    near, far = rng.uniform(-0.5, 0.5, (60, 6)), rng.uniform(-2.5, 2.5, (40, 6))
+    m = cell.measured(60, rng, q=near, joints=gear)
+    found = calibrate(cell.robot, m, validate=cell.measured(40, rng, q=far, joints=gear), candidates=[RICH])
+    free = covering(found.fit.model, dict.fromkeys(range(6), (-np.inf, np.inf)))
+    want = predicted_poses(cell.model, cell.values, far + gear(far), setup="sensor", target="tool")[:, :3, 3]
+    values = found.fit.after.values
+    errors = [
+        np.linalg.norm(
+            predicted_poses(model, values, far, setup="sensor", target="tool")[:, :3, 3] - want, axis=1
+        ).mean()
+        for model in (found.fit.model, free)
+    ]
+    assert errors[0] < 0.7 * errors[1]
+    assert found.held_out.after.position.mean() == pytest.approx(errors[0], rel=0.1)
+    assert any(n.code == "beyond-range" for n in found.notes)
+    found.save(tmp_path / "out")
+    model, stored = load_correction(tmp_path / "out" / "correction.json", cell.robot)
+    again = predicted_poses(model, stored, far, setup="sensor", target="tool")
+    assert np.allclose(again, predicted_poses(found.fit.model, values, far, setup="sensor", target="tool"), atol=1e-9)
+
+
+def test_lengths_averaged_with_positions_are_told_apart():
+    cell, rng = Cell.drawn("ur10e", seed=5), np.random.default_rng(3)
+    m = cell.measured(40, rng)
+    p = m.observations[0].position
+    rows, others = np.arange(0, 40, 2), np.arange(1, 40, 2)
+    bar = Observations(
+        quantity=Observed.LENGTH, rows=rows, other_rows=others, distance=np.linalg.norm(p[rows] - p[others], axis=1)
+    )
+    both = replace(m, observations=(*m.observations, bar))
+    (note,) = (n for n in calibrate(cell.robot, both, terms="offset", folds=1).notes if n.code == "mixed-kinds")
+    assert "40 positions" in note.message
+    assert "20 lengths" in note.message
+    assert not any(n.code == "mixed-kinds" for n in calibrate(cell.robot, m, terms="offset", folds=1).notes)

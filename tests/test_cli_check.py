@@ -130,6 +130,8 @@ def test_the_thresholds_need_no_log(folder):
     assert json.loads(run("--json", "--thresholds").stdout)["logs"] == table
     assert len({each["name"] for each in table}) == len(table) > 30
     assert all(each["reason"] for each in table)
+    calibrations = json.loads(run("--thresholds", "--json").stdout)["calibrations"]
+    assert {"blocked-folds", "beyond-range"} <= {each["name"] for each in calibrations}
 
 
 def test_the_library_gives_what_the_command_prints(folder):

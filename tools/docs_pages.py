@@ -138,11 +138,13 @@ def python_reference() -> str:
 
 def thresholds() -> str:
     """The numbers that decide what a user is told."""
+    from armid.calibration.thresholds import CALIBRATION
     from armid.identification import thresholds as of_results
     from armid.logs.health import thresholds as of_logs
 
     parts = ["# Thresholds\n", "Numbers that decide what a user is told. `armid check --thresholds` prints them.\n"]
-    for title, table in (("Logs", of_logs.THRESHOLDS), ("Results", of_results.THRESHOLDS)):
+    tables = {"Logs": of_logs.THRESHOLDS, "Results": of_results.THRESHOLDS, "Calibrations": CALIBRATION}
+    for title, table in tables.items():
         parts.append(f"## {title}\n\n| name | value | unit | reason |\n|---|---|---|---|")
         parts += [f"| {t.name} | {t.value:g} | {_plain(t.unit)} | {_plain(t.reason)} |" for t in table]
         parts.append("")

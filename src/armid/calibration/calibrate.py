@@ -30,12 +30,13 @@ from armid.calibration.judge import (
     comparison_notes,
     find_outliers,
     judge,
+    kind_notes,
     outlier_notes,
     parameter_notes,
     unexplained_notes,
 )
 from armid.calibration.noise import VectorLoss
-from armid.calibration.physics import physics_notes, range_notes
+from armid.calibration.physics import load_notes, physics_notes, range_notes
 from armid.calibration.poses_table import PosesMapping
 from armid.calibration.solve import SolverSettings
 from armid.calibration.start import start_frames
@@ -45,6 +46,7 @@ from armid.calibration.validate import validated
 from armid.calibration.words import AngleUnit, LengthUnit, SensorPlace, SetupSharing, StepRule
 from armid.folders import answer_folder
 from armid.kinematics.calibrated import calibrated_robot
+from armid.kinematics.load import carries, with_tool
 from armid.kinematics.measurement import Measurements
 from armid.kinematics.model import ErrorModel
 from armid.kinematics.words import Term, UnknownGeometry
@@ -101,7 +103,8 @@ class Calibration(Outcome):
     @cached_property
     def robot(self) -> Robot:
         """The calibrated arm for everything downstream: identification, planning, a controller."""
-        return calibrated_robot(self.geometric.model, self.geometric.after.values)
+        arm = calibrated_robot(self.geometric.model, self.geometric.after.values)
+        return arm.with_inertial(self.nominal.inertial) if carries(self.nominal, arm) else arm
 
     @cached_property
     def parameters(self) -> Listing[CalibratedParameter]:
@@ -190,6 +193,8 @@ def calibrate(
     sensor: SensorPlace | str | None = None,
     sigma_position: float = 0.0,
     sigma_orientation: float = 0.0,
+    tool_mass: float = 0.0,
+    tool_centre: npt.ArrayLike = (0.0, 0.0, 0.0),
     base: str | None = None,
     tip: str | None = None,
     method: StepRule | str = StepRule.LEVENBERG_MARQUARDT,
@@ -217,6 +222,8 @@ def calibrate(
         lengths, angles, orientation, sensor: `m` or `mm`, `rad` or `deg`, how orientation columns are read, and `fixed` or
             `hand`; over what the mapping says.
         sigma_position, sigma_orientation: noise of the instrument where a file has none [m, rad].
+        tool_mass: of what the arm carries and its description does not have [kg]: joints sag under it.
+        tool_centre: its centre of mass in the frame of the tip [m], shape [3].
         base, tip: links of a branched description where the arm begins and ends.
         method: of a step: `levenberg-marquardt` or `least-squares`.
         robust: whether far residuals count less than their square.
@@ -246,7 +253,9 @@ def calibrate(
     )
     rule = choice("method", method, StepRule)
     given = calibration_inputs(robot, poses, validate, mapping=reading, setups=sharing, base=base, tip=tip)
-    models = tuple(candidates) if candidates is not None else candidates_of(given.robot, model, terms)
+    arm = with_tool(given.robot, tool_mass, tool_centre)
+    measured = given.train.torque is not None
+    models = tuple(candidates) if candidates is not None else candidates_of(arm, model, terms, torque=measured)
     fitting = settings or FitSettings(SolverSettings(method=rule, loss=VectorLoss() if robust else VectorLoss(0.0)))
     provenance = Provenance(
         inputs=given.files,
@@ -257,11 +266,13 @@ def calibrate(
             "method": str(fitting.solver.method),
             "robust": fitting.solver.loss.probability > 0.0,
             "folds": folds,
+            "tool_mass": tool_mass,
         },
         seed=seed,
     )
     return _calibrated(
         given.robot,
+        arm,
         given.train,
         given.held_out,
         notes=given.notes,
@@ -277,6 +288,7 @@ def calibrate(
 
 def _calibrated(
     robot: Robot,
+    arm: Robot,
     measurements: Measurements,
     validate: Measurements | None,
     *,
@@ -289,12 +301,12 @@ def _calibrated(
     enough: bool,
     targets: Targets | npt.ArrayLike | str | Path | None,
 ) -> Calibration:
-    """Diagnose, fit every candidate, choose, test on what was kept aside, judge."""
+    """Diagnose, fit every candidate to the arm with what it carries, choose, test on what was kept aside, judge."""
     measurements, found_notes = diagnose(robot, measurements)
     notes = [*notes, *found_notes]
     start = None if settings.setups else start_frames(robot, measurements)
     fits: list[KinematicFit] = []
-    for found in fit_candidates(robot, measurements, models, settings=settings, start=start):
+    for found in fit_candidates(arm, measurements, models, settings=settings, start=start):
         fits.append(found)
         if len(fits) == 1:
             notes += check_misfit(robot, measurements, found)
@@ -313,12 +325,12 @@ def _calibrated(
     simplest = settled(simplest, measurements) if best else chosen
     outliers = find_outliers(fits[best], measurements)
     notes += parameter_notes(fits[best]) + outlier_notes(outliers) + comparison_notes(fits, tested, held_out, best)
-    notes += unexplained_notes(chosen, measurements)
+    notes += unexplained_notes(chosen, measurements) + kind_notes(chosen)
     patterns = residual_patterns(chosen, measurements)
     main = error_table(fits[best].after.residuals).main[0]
     unit = main_error(held_out)[2]
     notes += change_notes(frame_changes(fits[best], measurements), float(np.sqrt(np.mean(main**2))), unit)
-    notes += pattern_notes(patterns) + physics_notes(chosen)
+    notes += pattern_notes(patterns) + physics_notes(chosen) + load_notes(chosen, measurements)
     if validate is not None:
         notes += range_notes(robot.joint_names, measurements.q, validate.q, "held-out rows")
     compensation = None if targets is None else compensated(robot, chosen.model, chosen.after.values, targets)

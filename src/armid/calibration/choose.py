@@ -8,6 +8,7 @@ from dataclasses import replace
 from armid.calibration.fit import KinematicFit
 from armid.calibration.leave_out import left_out_errors
 from armid.calibration.tool_error import by_group
+from armid.errors import InputError
 from armid.estimation.paired import paired_t, sure
 from armid.kinematics.measurement import Measurements
 from armid.kinematics.model import ErrorModel
@@ -25,16 +26,20 @@ AUTO = "auto"
 
 
 def default_candidates(
-    robot: Robot, *, geometry: UnknownGeometry = UnknownGeometry.COMPLETE, tolerances: Tolerances | None = None
+    robot: Robot,
+    *,
+    geometry: UnknownGeometry = UnknownGeometry.COMPLETE,
+    tolerances: Tolerances | None = None,
+    torque: bool = False,
 ) -> tuple[ErrorModel, ...]:
-    """Geometry and joint zeros; the same with eccentricity, and compliance where masses are known."""
+    """Geometry and joint zeros; the same with eccentricity, and compliance where masses are known or torque was measured."""
     simple = ErrorModel(geometry, frozenset({Term.OFFSET}), (), tolerances or Tolerances())
-    rich = {Term.OFFSET, Term.ECCENTRICITY} | ({Term.COMPLIANCE} if robot.inertial.any() else set())
+    rich = {Term.OFFSET, Term.ECCENTRICITY} | ({Term.COMPLIANCE} if torque or robot.inertial.any() else set())
     return simple, replace(simple, terms=frozenset(rich))
 
 
 def candidates_of(
-    robot: Robot, model: UnknownGeometry | str, terms: str | Iterable[Term | str]
+    robot: Robot, model: UnknownGeometry | str, terms: str | Iterable[Term | str], *, torque: bool = False
 ) -> tuple[ErrorModel, ...]:
     """The error models to choose from, simplest first.
 
@@ -42,15 +47,23 @@ def candidates_of(
         robot: nominal arm.
         model: which link constants are unknown.
         terms: joint terms, as words with commas or one by one; `auto` for the default pair, `none` for none.
+        torque: whether the measurements come with joint torques.
 
     Raises:
         UnknownNameError: a word that does not exist.
+        InputError: compliance, and nothing says under which torque.
     """
-    chosen = default_candidates(robot, geometry=choice("model", model, UnknownGeometry))
+    chosen = default_candidates(robot, geometry=choice("model", model, UnknownGeometry), torque=torque)
     words = [word.strip() for word in terms.split(",")] if isinstance(terms, str) else list(terms)
     if words == [AUTO]:
         return chosen
     wanted = frozenset(choice("joint term", word, Term) for word in words if word != "none")
+    if Term.COMPLIANCE in wanted and not torque and not robot.inertial.any():
+        raise InputError(
+            robot.name,
+            "joint compliance was asked for, but the description has no masses",
+            "use a URDF with <inertial>, measure joint torques (columns tau1, tau2, ...), or leave the term out",
+        )
     simple = replace(chosen[0], terms=wanted & {Term.OFFSET})
     rich = replace(chosen[0], terms=wanted)
     return (simple,) if rich == simple else (simple, rich)

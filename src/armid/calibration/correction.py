@@ -11,7 +11,9 @@ from armid.calibration.fit import KinematicFit
 from armid.documents import write_json
 from armid.kinematics.calibrated import frame_matrix
 from armid.kinematics.correction import FORMAT
-from armid.kinematics.model import KinematicModel, Slot
+from armid.kinematics.load import carries
+from armid.kinematics.model import KinematicModel, Slot, covered_ranges
+from armid.parameters.inertial import N_INERTIAL
 from armid.robot.robot import Robot
 
 
@@ -24,7 +26,9 @@ def correction(nominal: Robot, fit: KinematicFit) -> dict[str, Any]:
         "robot": {"name": nominal.name, "joints": list(nominal.joint_names), "sha256": nominal.source.sha256},
         "geometry": str(fit.errors.geometry),
         "terms": sorted(str(term) for term in fit.errors.terms),
+        **_load_data(nominal, model),
         "couplings": [list(pair) for pair in fit.errors.couplings],
+        "covered": {nominal.joint_names[k]: list(ends) for k, ends in covered_ranges(model).items()},
         "parameters": {
             p.name: {"value": float(values[i]), "unit": p.unit, "standard_deviation": float(sigma[i])}
             for i, p in enumerate(model.parameters)
@@ -35,6 +39,13 @@ def correction(nominal: Robot, fit: KinematicFit) -> dict[str, Any]:
         "T_sensor_base": {name: frame_matrix(slots, values).tolist() for name, slots in model.setups.items()},
         "T_link_target": {name: frame_matrix(slots, values).tolist() for name, slots in model.targets.items()},
     }
+
+
+def _load_data(nominal: Robot, model: KinematicModel) -> dict[str, Any]:
+    """Inertial parameters of the tool on the last link, when one was stated."""
+    if not carries(nominal, model.robot):
+        return {}
+    return {"load": (model.robot.inertial - nominal.inertial)[-N_INERTIAL:].tolist()}
 
 
 def _frame_data(slots: tuple[Slot, ...], model: KinematicModel) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from armid.calibration.solve import covariance, linearise
 from armid.calibration.tool_error import error_table
 from armid.kinematics.measurement import Measurements, Observed
 from armid.kinematics.model import pose_and_derivative
-from armid.kinematics.sag import gravity_torque
+from armid.kinematics.sag import holding_torque
 from armid.rows.pose_residual import parts, residuals
 
 
@@ -38,7 +38,7 @@ class PoseCount:
 def position_uncertainty(fit: KinematicFit, cov: FloatArray, measurements: Measurements) -> FloatArray:
     """Standard deviation of the predicted position [m], root of the trace of its covariance, per observation."""
     kept = fit.after.selection.kept
-    torque = gravity_torque(fit.model, measurements.q)
+    torque = holding_torque(fit.model, measurements)
     small = cov[np.ix_(kept, kept)]
     out = []
     for o in measurements.observations:

@@ -12,9 +12,9 @@ import numpy as np
 from armid.calibration.contract import contract
 from armid.calibration.correction import save_correction
 from armid.documents import read_text, write_json, write_text
-from armid.kinematics.tables import COLUMNS, denavit_tables
+from armid.kinematics.calibrated import frame_matrix
+from armid.kinematics.tables import COLUMNS, TableRow, denavit_tables, frame_rows
 from armid.outcome import Verdict
-from armid.robot.robot import Robot
 from armid.robot.urdf.text import xml_comment
 from armid.robot.urdf.write import new_urdf, updated_urdf
 from armid.robot.yaml_write import to_yaml
@@ -42,8 +42,7 @@ def write_files(calibration: Calibration, folder: Path) -> dict[str, Path]:
     files["correction"] = save_correction(calibration.nominal, calibration.fit, folder / CORRECTION)
     files["residuals"] = write_text(folder / "residuals.csv", _residual_lines(calibration))
     for name, modified in (("mdh", True), ("dh", False)):
-        text = _table_lines(calibration.nominal, calibration.robot, modified=modified)
-        files[name] = write_text(folder / f"{name}.csv", text)
+        files[name] = write_text(folder / f"{name}.csv", _table_lines(calibration, modified=modified))
     if calibration.compensation is not None:
         (files["targets"],) = calibration.compensation.save(folder)
     files["report"] = calibration.report(folder / "report.html")
@@ -105,11 +104,36 @@ def _cells(values: np.ndarray[tuple[int, ...], np.dtype[np.float64]], form: str 
     return [format(value, form) for value in values.tolist()]
 
 
-def _table_lines(nominal: Robot, calibrated: Robot, *, modified: bool) -> str:
-    """Denavit-Hartenberg numbers from base to tip, nominal beside calibrated."""
+def _table_lines(calibration: Calibration, *, modified: bool) -> str:
+    """Denavit-Hartenberg numbers from base to tip, nominal beside calibrated; sensors before and targets after them."""
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow(["row", *COLUMNS, *(f"{c}_calibrated" for c in COLUMNS)])
-    for old, new in zip(*denavit_tables(nominal, calibrated, modified=modified), strict=True):
-        writer.writerow([old.name, *(repr(getattr(row, c)) for row in (old, new) for c in COLUMNS)])
+    before, after = _frame_lines(calibration, modified=modified)
+    blank = [""] * len(COLUMNS)
+    writer.writerows([row.name, *blank, *_numbers(row)] for row in before)
+    for old, new in zip(*denavit_tables(calibration.nominal, calibration.robot, modified=modified), strict=True):
+        writer.writerow([old.name, *_numbers(old), *_numbers(new)])
+    writer.writerows([row.name, *blank, *_numbers(row)] for row in after)
     return out.getvalue()
+
+
+def _numbers(row: TableRow) -> list[str]:
+    return [repr(getattr(row, c)) for c in COLUMNS]
+
+
+def _frame_lines(calibration: Calibration, *, modified: bool) -> tuple[list[TableRow], list[TableRow]]:
+    """Two rows per sensor (T_sensor_base) and per target (T_tip_target), of the fit that the tables hold."""
+    fit, tip = calibration.geometric, calibration.nominal.tip
+    sensors, targets = (
+        {name: frame_matrix(slots, fit.after.values) for name, slots in frames.items()}
+        for frames in (fit.model.setups, fit.model.targets)
+    )
+    before = [row for name, T in sensors.items() for row in frame_rows(f"sensor {name}", T, modified=modified)]
+    if tip.link != calibration.nominal.n_joints:  # The tip is on another link than the targets: no chain leads to them.
+        return before, []
+    T_tip_link = np.linalg.inv(tip.T_link_frame)
+    after = [
+        row for name, T in targets.items() for row in frame_rows(f"target {name}", T_tip_link @ T, modified=modified)
+    ]
+    return before, after

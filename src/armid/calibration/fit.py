@@ -12,7 +12,7 @@ from armid.calibration.solve import FitSolution, Mask, SolverSettings, solve
 from armid.calibration.start import StartFrames, start_frames
 from armid.kinematics.build import kinematic_model
 from armid.kinematics.measurement import Measurements
-from armid.kinematics.model import ErrorModel, FrameModel, KinematicModel
+from armid.kinematics.model import ErrorModel, FrameModel, KinematicModel, covering
 from armid.parameters.space import OwnerKind
 from armid.robot.robot import Robot
 
@@ -88,6 +88,8 @@ def fit(
     model = kinematic_model(
         robot, errors, setups={**setups, **settings.setups}, targets={**targets, **settings.targets}
     )
+    low, high = measurements.q.min(axis=0), measurements.q.max(axis=0)
+    model = covering(model, {k: (float(a), float(b)) for k, (a, b) in enumerate(zip(low, high, strict=True))})
     frames, free = settings.allowed(model)
     nominal = (
         solve(model, measurements, allowed=frames, settings=settings.solver)

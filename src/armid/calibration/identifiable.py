@@ -17,9 +17,13 @@ import numpy.typing as npt
 from armid.arrays import FloatArray
 from armid.identifiability.select import choose_columns
 from armid.kinematics.model import KinematicModel
+from armid.parameters.space import OwnerKind
 
 _WORTH_KNOWING = 1.0
 """Signal-to-noise ratio from which on a parameter is fitted."""
+_WORTH_MOVING = 3.0
+"""The same for a frame on the tool: it starts where closed form puts it, or where the description has the tip in directions that
+the configurations do not show, and is better left there than moved by what is mostly noise."""
 _DEPENDENT = 1e-4
 """Relative length below which a column counts as dependent whatever the noise: two parameters that differ in a
 ten-thousandth of their effect are one for an arm whose errors are themselves of that size."""
@@ -79,8 +83,9 @@ def select(
     order = sorted(model.preferred, key=lambda i: not first[i])
     if allowed is not None:
         order = [i for i in order if allowed[i]]
+    worth = np.where(model.owned(OwnerKind.TARGET), _WORTH_MOVING / _WORTH_KNOWING, 1.0)
     found = choose_columns(
-        factor * model.tolerances,
+        factor * model.tolerances / worth,
         order,
         dependent=_DEPENDENT,
         worth=_WORTH_KNOWING,
@@ -95,4 +100,4 @@ def select(
         else ParameterStatus.WEAK
         for i in range(p)
     )
-    return Selection(kept, found.distance, status)
+    return Selection(kept, found.distance * worth, status)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from armid.arrays import FloatArray
 from armid.calibration.fit import KinematicFit
 from armid.calibration.hold_out import WORTHWHILE, Advice, BlockedTest, HeldOut
 from armid.calibration.identifiable import ParameterStatus
@@ -122,6 +123,25 @@ def unexplained_notes(fit: KinematicFit, measurements: Measurements) -> list[Not
         )
         told.append(f"{setup} {part} {1e3 * value:.2g} {unit} per axis, {known}")
     return [Note("unexplained", Severity.INFO, f"stays unexplained: {'; '.join(told)}")] if told else []
+
+
+def kind_notes(fit: KinematicFit) -> list[Note]:
+    """Lengths and distances from planes are one number where a position is three: their common mean says little of either."""
+    errors: dict[str, list[FloatArray]] = {}
+    for r in fit.after.residuals:
+        for part, rows in parts(r.observations.quantity):
+            if part != "orientation":
+                kind = "positions" if rows.stop - rows.start == 3 else "lengths and distances"
+                errors.setdefault(kind, []).append(np.linalg.norm(r.r[rows], axis=0))
+    if len(errors) < 2:
+        return []
+    told = " and ".join(f"{len(x)} {kind} (mean {1e3 * x.mean():.3g} mm)" for kind, x in _together(errors))
+    text = f"position errors average {told} after the fit: compare each kind with its own (residuals.csv)"
+    return [Note("mixed-kinds", Severity.WARNING, text)]
+
+
+def _together(errors: dict[str, list[FloatArray]]) -> list[tuple[str, FloatArray]]:
+    return [(kind, np.concatenate(x)) for kind, x in errors.items()]
 
 
 def comparison_notes(

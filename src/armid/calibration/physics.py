@@ -7,6 +7,7 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.calibration.fit import KinematicFit
 from armid.calibration.thresholds import BEYOND_RANGE, LARGEST_ECCENTRICITY, WRONG_SIGN
+from armid.kinematics.measurement import Measurements
 from armid.kinematics.model import TermBasis
 from armid.notes import Note, Severity
 
@@ -33,6 +34,17 @@ def physics_notes(fit: KinematicFit) -> list[Note]:
             )
             notes.append(Note("eccentricity-size", Severity.WARNING, text, name))
     return notes
+
+
+def load_notes(fit: KinematicFit, measurements: Measurements) -> list[Note]:
+    """Under which torque joints give way, where it is not the described arm's own weight."""
+    if not any(term.basis is TermBasis.TORQUE for term in fit.model.terms) or measurements.torque is None:
+        return []
+    share = float(np.isfinite(measurements.torque).all(axis=1).mean())
+    text = f"compliance under measured joint torque in {100 * share:.0f} % of the rows"
+    if not fit.model.robot.inertial.any():
+        text += "; the description has no masses, so that compensate and predictions elsewhere leave the sag out"
+    return [Note("measured-torque", Severity.INFO, text)]
 
 
 def range_notes(names: tuple[str, ...], calibrated: FloatArray, used: FloatArray, what: str) -> list[Note]:

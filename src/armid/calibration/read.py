@@ -157,7 +157,8 @@ def read_poses(
         labels=tuple(f"{table.where}:{line}" for line in table.lines),
         conditions=conditions(table),
         places=places,
-        remarks=_remarks(given, joints, mapping, observations),
+        torque=_measured_torque(table, joint_names),
+        remarks=_remarks(given, joint_names, joints, mapping, observations),
     )
 
 
@@ -168,10 +169,15 @@ _READ_ELSEWHERE = re.compile(
 
 
 def _remarks(
-    table: PosesTable, joints: Sequence[str], mapping: PosesMapping, observations: Sequence[Observations]
+    table: PosesTable,
+    joint_names: Sequence[str],
+    joints: Sequence[str],
+    mapping: PosesMapping,
+    observations: Sequence[Observations],
 ) -> tuple[str, ...]:
     """What of the file was not used: columns nobody understood, rows without a measurement."""
     used = {*joints, *TARGET, *_GROUP, *_SETUP, *_BODY, *_TEMPERATURE, *_TIME, *SIGMA_DISTANCE}
+    used |= {*_torque_columns(table, joint_names)}
     for columns in _target_columns(table.without(joints), joints).values():
         used |= {*columns.position, *columns.orientation, *columns.sigma_position, *columns.sigma_orientation}
         used |= {*columns.covariance, *columns.place}
@@ -374,6 +380,39 @@ def _like(table: PosesTable, measured: Sequence[str], mapping: PosesMapping) -> 
     if unit in ("mm", "m"):
         return replace(mapping, lengths=unit)
     return replace(mapping, angles=unit) if unit in ("deg", "rad") else mapping
+
+
+_TORQUE_TITLES = ("tau_{}", "tau{}", "torque_{}", "torque{}", "{}_torque", "effort_{}", "{}_effort")
+"""How columns of joint torques are titled, by the joint's name or number."""
+
+
+def _torque_columns(table: PosesTable, joint_names: Sequence[str]) -> tuple[str, ...]:
+    """Columns of the measured torque of every joint in kinematic order; none when there are none.
+
+    Raises:
+        InputError: some joints have one and others do not.
+    """
+    numbers = [str(k) for k in range(1, len(joint_names) + 1)]
+    for words in ([name.lower() for name in joint_names], numbers):
+        for title in _TORQUE_TITLES:
+            names = [title.format(word) for word in words]
+            found = [name in table.columns for name in names]
+            if all(found):
+                return tuple(names)
+            if any(found):
+                lost = names[found.index(False)]
+                raise InputError(
+                    table.where,
+                    f"joint torques without {lost}",
+                    f"one column per joint, in N m: {', '.join(names)}; or none of them",
+                )
+    return ()
+
+
+def _measured_torque(table: PosesTable, joint_names: Sequence[str]) -> FloatArray | None:
+    """Torque of the drives that hold the arm, shape [n, n_joints]; None when the file has none."""
+    columns = _torque_columns(table, joint_names)
+    return np.column_stack([table.numbers(name) for name in columns]) if columns else None
 
 
 _TEMPERATURE = ("temp", "temp_c", "temperature", "temperature_c")

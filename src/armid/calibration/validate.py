@@ -19,7 +19,7 @@ from armid.calibration.tool_error import ErrorTable, error_table, joined_tables
 from armid.kinematics.build import kinematic_model
 from armid.kinematics.calibrated import calibrated_robot, frame_matrix
 from armid.kinematics.measurement import IntArray, MeasurementError, Measurements
-from armid.kinematics.model import FrameModel, KinematicModel
+from armid.kinematics.model import FrameModel, KinematicModel, covered_ranges, covering
 from armid.parameters.space import OwnerKind
 from armid.robot.elementary import from_matrix
 from armid.rows.pose_residual import residuals
@@ -121,6 +121,7 @@ def _other_frames(fit: KinematicFit, values: FloatArray, train: Measurements, he
     setups |= {name: _fixed(T) for name, T in known.setups.items() if name in setups}
     targets |= {name: _fixed(T) for name, T in known.targets.items() if name in targets}
     model = kinematic_model(fit.model.robot, fit.errors, setups=setups, targets=targets)
+    model = covering(model, covered_ranges(fit.model))
     begin = np.zeros(len(model.parameters))
     for k, parameter in enumerate(model.parameters):
         if parameter.kind in (OwnerKind.LINK, OwnerKind.JOINT):

@@ -12,6 +12,7 @@ from armid.cli import options as opt
 from armid.cli.output import render, verb
 from armid.cli.variadic import VariadicCommand
 from armid.kinematics.words import Term, UnknownGeometry
+from armid.words import numbers
 
 _COMMAND = VariadicCommand
 """Takes several words after --validate."""
@@ -72,6 +73,12 @@ def calibrate(
     sigma_orientation_rad: Annotated[
         float, typer.Option("--sigma-orientation-rad", help="The same for orientation.")
     ] = 0.0,
+    tool_mass_kg: Annotated[
+        float, typer.Option("--tool-mass-kg", help="Of what the arm carries and its description does not have.")
+    ] = 0.0,
+    tool_centre_m: Annotated[
+        str, typer.Option("--tool-centre-m", metavar="X,Y,Z", help="Its centre of mass in the frame of the tip.")
+    ] = "0,0,0",
     method: Annotated[StepRule, typer.Option(help="Of a step.")] = StepRule.LEVENBERG_MARQUARDT,
     plain: Annotated[bool, typer.Option("--plain-loss", help="Least squares without robust weights.")] = False,
     folds: Annotated[int | None, typer.Option(help="Parts of the held-out test.")] = None,
@@ -103,6 +110,8 @@ def calibrate(
         sensor=sensor,
         sigma_position=sigma_position_m,
         sigma_orientation=sigma_orientation_rad,
+        tool_mass=tool_mass_kg,
+        tool_centre=numbers("--tool-centre-m", tool_centre_m, 3, "0,0,0.05"),
         base=base,
         tip=tip,
         method=method,

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from armid.errors import InputError
 from armid.kinematics.conventions import dh_form, mdh_form
 from armid.kinematics.model import ErrorModel, FrameModel, JointTerm, KinematicModel, Slot, TermBasis, prismatic
 from armid.kinematics.parameter import KinematicParameter, Tolerances
@@ -70,7 +69,7 @@ class ModelBuilder:
         """An unknown zero of a joint."""
         unit, width = ("m", self.tolerances.offset_length) if slides else ("rad", self.tolerances.offset)
         parameter = KinematicParameter(kind, joint, quantity, unit, tolerance=width, rank=rank)
-        self.terms.append(JointTerm(joint, self.add(parameter), TermBasis.ONE))
+        self.terms.append(JointTerm(joint=joint, parameter=self.add(parameter), basis=TermBasis.ONE))
 
 
 def kinematic_model(
@@ -180,7 +179,7 @@ def _joint_terms(builder: ModelBuilder, robot: Robot, i: int, errors: ErrorModel
 
     def term(quantity: str, unit: str, width: float, basis: TermBasis, other: int = 0) -> None:
         parameter = KinematicParameter(OwnerKind.JOINT, i, quantity, unit, tolerance=width, rank=KEEP_LAST)
-        builder.terms.append(JointTerm(i, builder.add(parameter), basis, other))
+        builder.terms.append(JointTerm(joint=i, parameter=builder.add(parameter), basis=basis, other=other))
 
     if Term.GAIN in errors.terms:
         term("gain", "1", t.gain, TermBasis.POSITION)
@@ -193,11 +192,5 @@ def _joint_terms(builder: ModelBuilder, robot: Robot, i: int, errors: ErrorModel
             if moved == i:
                 term(f"coupling{moving + 1}", "1", t.coupling, TermBasis.OTHER, moving)
     if Term.COMPLIANCE in errors.terms:
-        if not robot.inertial.any():
-            raise InputError(
-                robot.name,
-                "joint compliance was asked for, but the description has no masses",
-                "gravity torque needs nominal inertial values: use a URDF with <inertial>, or leave the term out",
-            )
         width, per = (t.compliance_length, "m/N") if slides else (t.compliance, "rad/(N m)")
         term("compliance", per, width, TermBasis.TORQUE)

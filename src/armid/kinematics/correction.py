@@ -16,8 +16,10 @@ from armid.errors import InputError, UnknownNameError
 from armid.kinematics.build import kinematic_model
 from armid.kinematics.calibrated import calibrated_robot, frame_matrix
 from armid.kinematics.encoders import encoder_terms, without_encoder_terms
-from armid.kinematics.model import ErrorModel, FrameModel, KinematicModel
+from armid.kinematics.load import carries
+from armid.kinematics.model import ErrorModel, FrameModel, KinematicModel, covering
 from armid.kinematics.words import Term, UnknownGeometry
+from armid.parameters.inertial import N_INERTIAL
 from armid.robot.elementary import Elementary, Move
 from armid.robot.robot import Robot
 
@@ -51,6 +53,7 @@ class Correction:
     def robot(self) -> Robot:
         """The nominal arm with corrected geometry, zeros and couplings: what torque passes through."""
         arm = calibrated_robot(self.model, without_encoder_terms(self.model, self.values))
+        arm = arm.with_inertial(self.nominal.inertial) if carries(self.nominal, arm) else arm
         remark = f"kinematics corrected by {self.path.name}"
         return replace(arm, source=replace(self.nominal.source, remark=remark))
 
@@ -104,7 +107,13 @@ def _corrected_model(data: Mapping[str, Any], robot: Robot) -> tuple[KinematicMo
         tuple((int(a), int(b)) for a, b in data["couplings"]),
     )
     frames = [{name: _frame_model(parts) for name, parts in data[kind].items()} for kind in ("setups", "targets")]
+    if "load" in data:
+        values = np.array(robot.inertial)
+        values[-N_INERTIAL:] += np.array(data["load"], dtype=np.float64).reshape(N_INERTIAL)
+        robot = robot.with_inertial(values)
     model = kinematic_model(robot, errors, setups=frames[0], targets=frames[1])
+    ranges = {name: (float(low), float(high)) for name, (low, high) in data.get("covered", {}).items()}
+    model = covering(model, {robot.joint_names.index(name): ends for name, ends in ranges.items()})
     values = np.zeros(len(model.parameters))
     for name, entry in data["parameters"].items():
         values[model.index(name)] = float(entry["value"])

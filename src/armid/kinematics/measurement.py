@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -215,6 +215,7 @@ class Measurements:
         conditions: further columns that came with the rows (`temperature`, `time`, ...), shape [n] each.
         places: targets whose place on a rigid body is known; any other target is a body of its own.
         remarks: what of their files was not used.
+        torque: of the drives that hold the arm there, as measured [N m or N], shape [n, n_joints]; NaN where it was not.
     """
 
     q: FloatArray
@@ -224,6 +225,7 @@ class Measurements:
     conditions: Mapping[str, FloatArray] = field(default_factory=dict)
     places: Mapping[str, KnownPlace] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+    torque: FloatArray | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "q", read_only(finite("q", np.asarray(self.q, dtype=np.float64))))
@@ -269,6 +271,7 @@ class Measurements:
             conditions={name: values[kept] for name, values in self.conditions.items()},
             places=self.places,
             remarks=self.remarks,
+            torque=None if self.torque is None else self.torque[kept],
         )
 
 
@@ -298,4 +301,12 @@ def joined(parts: Iterable[Measurements]) -> Measurements:
         conditions={name: np.concatenate([m.conditions[name] for m in sets]) for name in sorted(shared)},
         places={name: place for m in sets for name, place in m.places.items()},
         remarks=tuple(dict.fromkeys(remark for m in sets for remark in m.remarks)),
+        torque=_joined_torque(sets),
     )
+
+
+def _joined_torque(sets: Sequence[Measurements]) -> FloatArray | None:
+    """Measured torques of all sets; NaN for those without."""
+    if all(m.torque is None for m in sets):
+        return None
+    return np.concatenate([np.full(m.q.shape, np.nan) if m.torque is None else m.torque for m in sets])

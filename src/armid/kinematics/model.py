@@ -55,14 +55,24 @@ class Slot:
     parameter: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JointTerm:
-    """`parameter * basis` added to the geometric coordinate of a joint; `other` is the drive of a coupling."""
+    """`parameter * basis` added to the geometric coordinate of a joint.
+
+    Args:
+        joint: it is added to.
+        parameter: index.
+        basis: function of the configuration.
+        other: the drive of a coupling.
+        covered: range of the joint that was measured [rad]: beyond it eccentricity stays as at its edge, since a sine fitted to
+            part of a turn says nothing about the rest.
+    """
 
     joint: int
     parameter: int
     basis: TermBasis
     other: int = 0
+    covered: tuple[float, float] = (-np.inf, np.inf)
 
 
 @dataclass(frozen=True)
@@ -160,8 +170,12 @@ class KinematicModel:
 
     @cached_property
     def preferred(self) -> tuple[int, ...]:
-        """Columns in the order in which they are kept: frames, then zeros, then lengths and axes, each from tip to base."""
-        return tuple(sorted(range(len(self.parameters)), key=lambda i: (self.parameters[i].rank, -i)))
+        """Columns in the order in which they are kept: sensors, tools, zeros, then lengths and axes, each from tip to base.
+
+        Sensors come first, since nothing at all is known of where they stand: what tool and sensor share is theirs.
+        """
+        own = self.parameters
+        return tuple(sorted(range(len(own)), key=lambda i: (own[i].rank, own[i].kind is OwnerKind.TARGET, -i)))
 
     def index(self, name: str) -> int:
         if name not in self.names:
@@ -183,6 +197,24 @@ class KinematicModel:
         return (*before, *self.arm, *(() if target is None else self.targets[target]))
 
 
+_BOUNDED = (TermBasis.SIN, TermBasis.COS)
+"""Terms that hold only where the joint was measured."""
+
+
+def covering(model: KinematicModel, ranges: Mapping[int, tuple[float, float]]) -> KinematicModel:
+    """The same model whose eccentricity is known over these ranges of its joints only, by the joint's index [rad]."""
+    terms = tuple(
+        replace(t, covered=ranges[t.joint]) if t.basis in _BOUNDED and t.joint in ranges else t for t in model.terms
+    )
+    return replace(model, terms=terms)
+
+
+def covered_ranges(model: KinematicModel) -> dict[int, tuple[float, float]]:
+    """Ranges of the joints over which eccentricity is known [rad], where they are bounded."""
+    bounded = (t for t in model.terms if t.basis in _BOUNDED and np.isfinite(t.covered).all())
+    return {t.joint: t.covered for t in bounded}
+
+
 def corrected(slots: Sequence[Slot], values: FloatArray) -> list[tuple[Elementary, int | None]]:
     """The chain with the parameters added to its constants."""
     out: list[tuple[Elementary, int | None]] = []
@@ -202,9 +234,9 @@ def basis_values(term: JointTerm, q: FloatArray, torque: FloatArray | None) -> F
         case TermBasis.POSITION:
             return q[:, term.joint]
         case TermBasis.SIN:
-            return np.sin(q[:, term.joint])
+            return np.sin(np.clip(q[:, term.joint], *term.covered))
         case TermBasis.COS:
-            return np.cos(q[:, term.joint])
+            return np.cos(np.clip(q[:, term.joint], *term.covered))
         case TermBasis.OTHER:
             return q[:, term.other]
         case TermBasis.TORQUE:

@@ -1,11 +1,14 @@
-"""Gravity torque at the configurations of a model, for terms that give way under it."""
+"""Torque of the drives at the configurations of a model, for terms that give way under it."""
 
 from __future__ import annotations
 
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from armid.arrays import FloatArray
 from armid.kernels.dynamics import gravity
+from armid.kinematics.measurement import Measurements
 from armid.kinematics.model import KinematicModel, TermBasis
 
 _TORQUES: WeakKeyDictionary[KinematicModel, tuple[FloatArray, FloatArray]] = WeakKeyDictionary()
@@ -21,3 +24,11 @@ def gravity_torque(model: KinematicModel, q: FloatArray) -> FloatArray | None:
         known = (q, gravity(model.robot, q))
         _TORQUES[model] = known
     return known[1]
+
+
+def holding_torque(model: KinematicModel, measurements: Measurements) -> FloatArray | None:
+    """What the drives held at every configuration: as measured, and the nominal gravity torque where nothing was."""
+    torque = gravity_torque(model, measurements.q)
+    if torque is None or measurements.torque is None:
+        return torque
+    return np.where(np.isfinite(measurements.torque), measurements.torque, torque)

@@ -141,6 +141,22 @@ def _row_between(name: str, T: FloatArray) -> TableRow:
     )
 
 
+def frame_rows(name: str, T: FloatArray, *, modified: bool) -> tuple[TableRow, TableRow]:
+    """Two rows whose product is a rigid transform: any frame of a sensor or a tool fits into two lines of either table.
+
+    Args:
+        name: of the frame.
+        T: homogeneous, shape [4, 4].
+        modified: Khalil-Kleinfinger, or the standard table.
+    """
+    start, z = np.zeros(3), np.array([0.0, 0.0, 1.0])
+    x, origin = _x_axis(z, start, T[:3, 2], T[:3, 3], start, np.array([1.0, 0.0, 0.0]))
+    F = frame_of(x, z, origin)
+    rows = _row_between(f"{name} 1", F), _row_between(f"{name} 2", np.linalg.inv(F) @ T)
+    first, second = rows if modified else _standard(rows)
+    return first, second
+
+
 def near(row: TableRow, to: TableRow) -> TableRow:
     """The same row with angles by whole turns nearest to another's."""
 

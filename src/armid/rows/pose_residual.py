@@ -17,7 +17,7 @@ from armid.arrays import FloatArray
 from armid.kinematics.measurement import Measurements, Observations, Observed
 from armid.kinematics.model import KinematicModel, at_setup, at_target, last_link, pose_and_derivative
 from armid.kinematics.rotations import right_jacobian_inverse, rotation_log
-from armid.kinematics.sag import gravity_torque
+from armid.kinematics.sag import holding_torque
 from armid.parameters.space import OwnerKind
 
 Mask = npt.NDArray[np.bool_]
@@ -80,7 +80,7 @@ def residuals(
         measurements: what was observed.
         wanted: mask of the parameters whose derivative is needed.
     """
-    torque = gravity_torque(model, measurements.q)
+    torque = holding_torque(model, measurements)
     frames_alone = wanted is not None and not (wanted & model.owned(OwnerKind.LINK, OwnerKind.JOINT)).any()
     seen_from: dict[str, list[Observations]] = {}
     for o in measurements.observations:
