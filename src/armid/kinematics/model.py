@@ -172,10 +172,15 @@ class KinematicModel:
     def preferred(self) -> tuple[int, ...]:
         """Columns in the order in which they are kept: sensors, tools, zeros, then lengths and axes, each from tip to base.
 
-        Sensors come first, since nothing at all is known of where they stand: what tool and sensor share is theirs.
+        Sensors come before tools, since nothing at all is known of where they stand: what the two share is theirs. Frames that a
+        caller ranks with the links (`FrameModel.rank`) stand among these.
         """
-        own = self.parameters
-        return tuple(sorted(range(len(own)), key=lambda i: (own[i].rank, own[i].kind is OwnerKind.TARGET, -i)))
+
+        def place(i: int) -> tuple[int, bool, int]:
+            own = self.parameters[i]
+            return own.rank, own.rank == 0 and own.kind is OwnerKind.TARGET, -i
+
+        return tuple(sorted(range(len(self.parameters)), key=place))
 
     def index(self, name: str) -> int:
         if name not in self.names:
