@@ -136,8 +136,8 @@ def _frames_of(measurements: Measurements) -> list[tuple[tuple[str, str], ...]]:
 
 
 _BLOCK_ROWS = 1000
-"""Configurations that the blocked test looks at: ten fits to more would cost as much as everything else, and a mean over a thousand
-is known to a few per cent."""
+"""Configurations that the blocked test looks at: ten fits to more would cost as much as everything else, and the mean of
+a thousand is known to a few per cent."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

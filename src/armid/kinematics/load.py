@@ -23,7 +23,7 @@ def with_tool(robot: Robot, mass: float, centre: npt.ArrayLike = (0.0, 0.0, 0.0)
     """
     at = np.asarray(centre, dtype=np.float64)
     if not np.isfinite(mass) or mass < 0.0 or at.shape != (3,) or not np.isfinite(at).all():
-        raise InputError("tool", f"mass {mass} kg at {centre}", "a mass of zero or more in kg, and x, y, z in m")
+        raise InputError("tool", f"mass {mass} kg at {centre!r}", "a mass of zero or more in kg, and x, y, z in m")
     if mass == 0.0:
         return robot
     if robot.tip.link != robot.n_joints:
