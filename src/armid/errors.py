@@ -30,6 +30,10 @@ class InputError(ArmidError):
         super().__init__(f"{self.where}: {problem}" + (f" ({hint})" if hint else ""))
 
 
+class UnknownColumnsError(InputError):
+    """A table whose columns cannot be told from their names; `armid map` may draft a mapping for it."""
+
+
 class RobotError(InputError):
     """A robot description that is not a well-formed serial arm."""
 

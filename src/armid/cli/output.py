@@ -18,7 +18,7 @@ import typer
 
 from armid.cli.written import check_written
 from armid.documents import json_text
-from armid.errors import ArmidError, InputError
+from armid.errors import ArmidError, InputError, UnknownColumnsError
 from armid.outcome import Outcome, Verdict
 
 if TYPE_CHECKING:
@@ -43,6 +43,9 @@ def verb(function: Callable[P, None]) -> Callable[P, None]:
         try:
             _check_out(function.__name__, kwargs)
             function(*args, **kwargs)
+        except UnknownColumnsError as error:
+            typer.echo(f"armid: {_drafted(error, kwargs)}", err=True)
+            raise typer.Exit(EXIT_FAILED) from None
         except ArmidError as error:
             typer.echo(f"armid: {' '.join(str(error).split())}", err=True)
             raise typer.Exit(EXIT_FAILED) from None
@@ -56,6 +59,20 @@ def verb(function: Callable[P, None]) -> Callable[P, None]:
             raise typer.Exit(130) from None
 
     return run
+
+
+def _drafted(error: UnknownColumnsError, options: Mapping[str, Any]) -> str:
+    """What was refused, what `armid map` would write instead, and the command that writes it."""
+    from armid.columns.draft import map_log
+
+    refused = f"{error.where}: {error.problem}"
+    robot = options.get("robot") or options.get("arm")
+    try:
+        draft = map_log(str(robot), error.where, base=options.get("base"), tip=options.get("tip"))
+    except ArmidError:
+        return f"{refused} ({error.hint})".replace("\n", " ")
+    command = f"armid map {robot} {error.where}"
+    return f"{refused}; drafted: {draft.in_brief()}. `{command}` writes it as a mapping file".replace("\n", " ")
 
 
 def _check_out(name: str, options: Mapping[str, Any]) -> None:

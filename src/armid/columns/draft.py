@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from armid.columns.drafting import Drafting
 from armid.columns.names import NamedColumn, named_column
-from armid.columns.readings import ColumnReading, Question
+from armid.columns.readings import Certainty, ColumnReading, Question
 from armid.documents import write_text
 from armid.errors import InputError
 from armid.logs.content import unnamed_groups
@@ -20,7 +20,7 @@ from armid.logs.mapping import TORQUE_SIDES, ClockMap
 from armid.logs.readers.files import existing, open_table, sha256_of
 from armid.logs.readers.table import Layout
 from armid.logs.units import SHARES
-from armid.notes import Note
+from armid.notes import Note, Severity
 from armid.outcome import Check, InputFile, Outcome, Provenance
 from armid.page import Table as PageTable
 from armid.robot.load import load_robot
@@ -42,6 +42,7 @@ class MappingDraft(Outcome):
         questions: what remains to be decided.
         rated: rated torques [N m], when somebody stated them.
         side: of the torque.
+        signs: of the torque, one per joint.
         first_rows: the first rows as understood, SI units; header and rows.
         checks: whether it can be read.
         notes: what a reader must know.
@@ -57,6 +58,7 @@ class MappingDraft(Outcome):
     questions: tuple[Question, ...]
     rated: tuple[float, ...]
     side: str
+    signs: tuple[float, ...]
     first_rows: PageTable
     checks: tuple[Check, ...] = ()
     notes: tuple[Note, ...] = ()
@@ -97,6 +99,8 @@ class MappingDraft(Outcome):
                 {
                     "column": r.column,
                     "channel": None if r.channel is None else r.channel.value,
+                    "meaning": "time" if r.channel is None else r.channel.value,
+                    "sure": r.certainty is Certainty.SURE,
                     "joint": r.joint,
                     "unit": r.unit,
                     "certainty": r.certainty.value,
@@ -112,6 +116,20 @@ class MappingDraft(Outcome):
             "checks": [check.as_dict() for check in self.checks],
             "notes": [note.as_dict() for note in self.notes],
         }
+
+    def in_brief(self) -> str:
+        """Channels with their columns, units and certainty, and what is open, in one line."""
+        parts = []
+        for channel in dict.fromkeys(r.channel for r in self.readings):
+            mine = [r for r in self.readings if r.channel is channel]
+            name = "time" if channel is None else channel.value
+            listed = mine[0].column if len(mine) == 1 else f"{mine[0].column} .. {mine[-1].column}"
+            units, sure = (
+                ", ".join(dict.fromkeys(words)) for words in ([r.unit for r in mine], [r.certainty for r in mine])
+            )
+            parts.append(f"{name} from {listed} [{units}] ({sure})")
+        left = f"; to decide: {', '.join(q.key for q in self.questions)}" if self.questions else ""
+        return "; ".join(parts) + left
 
     def text(self, folder: Path | None = None) -> str:
         """The mapping file.
@@ -146,6 +164,8 @@ class MappingDraft(Outcome):
         lines.append(f"    unit: {units[0] if len(set(units)) == 1 else '[' + ', '.join(units) + ']'}")
         if torque and channel is not Channel.CURRENT and units[0] in SHARES:
             lines.append(f"    rated: [{', '.join(f'{x:g}' for x in self.rated)}]")
+        if torque and min(self.signs) < 0.0:
+            lines.append(f"    sign: [{', '.join(f'{x:g}' for x in self.signs)}]")
         lines += [f"    # {reason}" for reason in dict.fromkeys(_general(r) for r in ordered)]
         return lines
 
@@ -194,7 +214,8 @@ def map_log(
         robot: whose recording it is; ranges and masses help.
         log: a table of any known format.
         answers: to the questions of an earlier draft, by key: `side` (link, motor, current, commanded), `rated` (rated torque of
-            each joint [N m], where torque is a share of it), `unit.position`, `unit.velocity`, `unit.torque`, `unit.time`.
+            each joint [N m], where torque is a share of it), `torque` (name of its columns with # for the number), `sign.torque`
+            (as recorded, reversed), `unit.position`, `unit.velocity`, `unit.torque`, `unit.time`.
         base, tip: link names that bound the chain.
 
     Raises:
@@ -223,12 +244,23 @@ def map_log(
         questions=tuple(work.questions),
         rated=work.rated() if side in ("link", "motor", "commanded") else (),
         side=side,
+        signs=work.signs(),
         first_rows=work.first_rows(readings),
         checks=_checks(arm, readings, work.questions),
+        notes=_other_torques(work.named, used),
         provenance=Provenance(
             inputs=(InputFile(str(path), sha256_of(path), "log"),), settings={"answers": dict(work.answers)}
         ),
     )
+
+
+def _other_torques(named: Sequence[NamedColumn], used: set[str]) -> tuple[Note, ...]:
+    """Says which further torques the table has: one is mapped, and whoever wants another one edits the file."""
+    left = [c for c in named if c.channel is not None and c.channel.is_torque and c.name not in used]
+    if not left or not any(c.channel is not None and c.channel.is_torque and c.name in used for c in named):
+        return ()
+    listed = ", ".join(c.name for c in left[:3]) + (", ..." if len(left) > 3 else "")
+    return (Note("other-torques", Severity.INFO, f"further torques are left out: {listed}"),)
 
 
 def _by_content(groups: Sequence[Group], clock: ClockMap, columns: Iterable[str]) -> list[NamedColumn]:

@@ -11,8 +11,9 @@ from armid.arrays import FloatArray
 from armid.columns.names import NamedColumn
 from armid.columns.physics import RATIO_MARGIN, clock_unit, derivative_ratio, is_clock, position_unit, torque_finding
 from armid.columns.readings import Certainty, ColumnReading, Question
+from armid.columns.stems import Told, unknown_stems
 from armid.errors import InputError, UnknownNameError
-from armid.logs.log import Channel
+from armid.logs.log import MEASURED_TORQUES, Channel
 from armid.logs.mapping import TORQUE_SIDES
 from armid.logs.units import ANGLE, CHANGE, FORCE, RATE, SHARES, TIME, UNITS
 from armid.page import Table as PageTable
@@ -23,7 +24,9 @@ _SHOWN_ROWS = 3
 _FEWEST_ROWS = 200
 """Below these torque and weight are not compared."""
 
-_KNOWN_ANSWERS = ("side", "rated", "unit.position", "unit.velocity", "unit.torque", "unit.time")
+_KNOWN_ANSWERS = (
+    "side", "rated", "position", "torque", "sign.torque", "unit.position", "unit.velocity", "unit.torque", "unit.time",
+)  # fmt: skip
 
 
 class Drafting:
@@ -50,6 +53,8 @@ class Drafting:
                 raise UnknownNameError("answer", key, _KNOWN_ANSWERS)
         self.robot, self.path, self.table, self.named, self.answers = robot, path, table, named, answers
         self.questions: list[Question] = []
+        self.against: tuple[str, ...] = ()
+        """Joints whose torque goes against weight and inertia."""
 
     def readings(self) -> tuple[list[ColumnReading], str]:
         """Every column that was understood, and the side of the torque.
@@ -58,16 +63,13 @@ class Drafting:
             InputError: no position of every joint; lists the columns.
         """
         clock = self._clock()
-        groups = self._groups({clock.column} if clock else set())
-        if Channel.POSITION not in groups:
-            raise InputError(
-                self.path,
-                f"no column for every joint's position among {', '.join(list(self.table)[:20])}",
-                "name them in a mapping by hand (docs/logs.md)",
-            )
         time = None if clock is None else self.table[clock.column] * TIME[clock.unit]
+        groups = self._groups({clock.column} if clock else set())
+        groups |= self._by_numbers(groups, time)
+        if Channel.POSITION not in groups:
+            raise self._no_positions()
         readings = [] if clock is None else [clock]
-        torque = next((c for c in groups if c.is_torque), None)
+        torque = next((c for c in MEASURED_TORQUES if c in groups), None)
         positions = self._positions(
             groups.pop(Channel.POSITION), groups.get(Channel.VELOCITY), groups[torque] if torque else None, time
         )
@@ -115,6 +117,31 @@ class Drafting:
             if ordered is not None and len(ordered) == n:
                 out[channel] = ordered
         return out
+
+    def _by_numbers(
+        self, groups: Mapping[Channel, list[NamedColumn]], time: FloatArray | None
+    ) -> dict[Channel, list[NamedColumn]]:
+        """Channels whose names say nothing, by what their numbers do."""
+        told = Told(self.robot, self.table, time, torque=str(self.answers.get("torque", "")))
+        found = told.named(groups, unknown_stems(self.named, self.robot.n_joints))
+        if told.unproven and "position" not in self.answers:
+            text = f"are {told.unproven} the positions? No other columns could be, but nothing else says so."
+            self._ask("position", text, (told.unproven,), told.unproven)
+        if told.rivals:
+            text = f"which columns are torque? {', '.join(told.rivals)} all follow weight and inertia."
+            self._ask("torque", text, told.rivals, told.rivals[0])
+        return {channel: list(columns) for channel, columns in found.items()}
+
+    def _no_positions(self) -> InputError:
+        """What is there instead of a position for every joint."""
+        count = sum(c.channel is Channel.POSITION for c in self.named)
+        n = self.robot.n_joints
+        there = f"{count} columns of position for {n} joints" if count else "no column for every joint's position"
+        return InputError(
+            self.path,
+            f"{there} among {', '.join(list(self.table)[:20])}",
+            "name them in a mapping by hand (docs/logs.md)",
+        )
 
     def _positions(
         self,
@@ -276,6 +303,7 @@ class Drafting:
         if side not in TORQUE_SIDES:
             raise UnknownNameError("answer side", side, TORQUE_SIDES)
         channel = TORQUE_SIDES[side]
+        self._ask_sign(scale)
         weighed = (
             f"weight and inertia of the description ask for {typical:.3g} N m per unit" if np.isfinite(typical) else ""
         )
@@ -307,6 +335,24 @@ class Drafting:
             certainty = Certainty.SURE if said and agrees else Certainty.LIKELY
         why = "; ".join(part for part in (f"its name says {said}" if said else "", weighed) if part) or "the name"
         return [self._reading(c, channel, j, unit, certainty, why) for j, c in enumerate(columns)], side
+
+    def _ask_sign(self, scale: FloatArray) -> None:
+        """Asks when torque goes against weight and inertia: some drives count the other way."""
+        self.against = tuple(name for name, s in zip(self.robot.joint_names, scale, strict=True) if s < 0.0)
+        if self.against and not np.any(scale > 0.0):
+            self.against = self.robot.joint_names  # one recorder counts all joints alike
+        if not self.against or "sign.torque" in self.answers:
+            return
+        text = f"torque of {', '.join(self.against)} goes against weight and inertia: is it counted the other way?"
+        self._ask("sign.torque", text, ("as recorded", "reversed"), "as recorded")
+
+    def signs(self) -> tuple[float, ...]:
+        """Of the torque, one per joint: -1 where it goes against weight and somebody said that it is counted the other way."""
+        words = ("as recorded", "reversed")
+        said = str(self.answers.get("sign.torque", words[0]))
+        if said not in words:
+            raise UnknownNameError("answer sign.torque", said, words)
+        return tuple(-1.0 if said == words[1] and name in self.against else 1.0 for name in self.robot.joint_names)
 
     def _plain(self, channel: Channel, columns: list[NamedColumn]) -> list[ColumnReading]:
         """Channels that need no more than their unit; those without a known one are left out."""

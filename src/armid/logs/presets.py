@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from armid.errors import InputError
+from armid.errors import UnknownColumnsError
 from armid.logs.content import unnamed_groups
 from armid.logs.groups import Group, same_width
 from armid.logs.log import Channel
@@ -45,7 +45,7 @@ def guessed_map(
         groups, clock = unnamed_groups(path, table, head, robot)
         preset = "columns by content"
     if Channel.POSITION not in {g.channel for g in groups}:
-        raise InputError(
+        raise UnknownColumnsError(
             path,
             f"no joint positions among the columns {_shortened(table.names)}{_wanted(robot)}",
             f"`armid map ROBOT {path}` drafts a mapping file that names them (docs/logs.md)",

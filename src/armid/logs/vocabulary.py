@@ -110,6 +110,8 @@ _QUANTITIES: dict[str, tuple[str, ...]] = {
         "trq",
         "effort",
         "efforts",
+        "eff",
+        "par",
         "moment",
         "moments",
         "drehmoment",
