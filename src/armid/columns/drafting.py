@@ -11,7 +11,7 @@ from armid.arrays import FloatArray
 from armid.columns.names import NamedColumn
 from armid.columns.physics import RATIO_MARGIN, clock_unit, derivative_ratio, is_clock, position_unit, torque_finding
 from armid.columns.readings import Certainty, ColumnReading, Question
-from armid.columns.stems import Told, unknown_stems
+from armid.columns.stems import NumbersTold, unknown_stems
 from armid.errors import InputError, UnknownNameError
 from armid.logs.log import MEASURED_TORQUES, Channel
 from armid.logs.mapping import TORQUE_SIDES
@@ -122,7 +122,7 @@ class Drafting:
         self, groups: Mapping[Channel, list[NamedColumn]], time: FloatArray | None
     ) -> dict[Channel, list[NamedColumn]]:
         """Channels whose names say nothing, by what their numbers do."""
-        told = Told(self.robot, self.table, time, torque=str(self.answers.get("torque", "")))
+        told = NumbersTold(self.robot, self.table, time, torque=str(self.answers.get("torque", "")))
         found = told.named(groups, unknown_stems(self.named, self.robot.n_joints))
         if told.unproven and "position" not in self.answers:
             text = f"are {told.unproven} the positions? No other columns could be, but nothing else says so."

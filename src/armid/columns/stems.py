@@ -82,7 +82,7 @@ def unknown_stems(named: Sequence[NamedColumn], n_joints: int) -> list[Stem]:
     ]
 
 
-class Told:
+class NumbersTold:
     """Meanings found by numbers alone.
 
     Args:
