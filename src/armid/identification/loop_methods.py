@@ -128,7 +128,7 @@ def loop_estimate(
     """
     base = first.base
     plant = LoopPlant(source, base)
-    law = controller if controller.known else _read_gains(motions, controller)
+    law = controller if controller.known else _read_gains(motions, controller, source.robot.joint_names)
     rows = reduced(information, base).weighted({name: 1.0 / s for name, s in first.sigma.items()}).stacked()
     bodies = fitting_bodies(base, prior)
     start = bodies(rows[:-1, :-1], rows[:-1, -1])
@@ -188,16 +188,17 @@ def _gain_notes(fit: LoopFit, robot: Robot, controller: JointController) -> list
     return out
 
 
-def _read_gains(motions: Sequence[RawMotion], controller: JointController) -> JointController:
+def _read_gains(
+    motions: Sequence[RawMotion], controller: JointController, joints: Sequence[str]
+) -> JointController:
     """Proportional and derivative gains read off error and torque, to start from.
 
     Raises:
         EstimationError: the torque is not that of such a law.
     """
-    n = motions[0].command.shape[1]
-    gains = np.zeros((3, n))
+    gains = np.zeros((3, len(joints)))
     window = np.ones(_AVERAGED) / _AVERAGED
-    for j in range(n):
+    for j, name in enumerate(joints):
         rows, torque = [], []
         for m in motions:
             error = m.command[:, j] - m.position[:, j]
@@ -211,7 +212,7 @@ def _read_gains(motions: Sequence[RawMotion], controller: JointController) -> Jo
         if unexplained > 1.0 - _EXPLAINED or not np.all(found > 0.0):
             raise EstimationError(
                 Status.NOT_CONVERGED,
-                f"proportional and derivative action explain {100.0 * (1.0 - unexplained):.0f} % of the torque of joint {j + 1}:"
+                f"proportional and derivative action explain {100.0 * (1.0 - unexplained):.0f} % of the torque of {name}:"
                 " the gains of this controller cannot be told from this log; give them, or use --method wls",
             )
         gains[:2, j] = found
