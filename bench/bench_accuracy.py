@@ -41,12 +41,13 @@ def main(options: Sequence[str] = ()) -> None:
     parser.add_argument("--only", choices=SECTIONS)
     parser.add_argument("--logs", type=int, help=f"simulated logs of the coverage; {ALL_LOGS} by default")
     parser.add_argument("--out", type=Path, help="folder that keeps finished logs of the coverage")
+    parser.add_argument("--finished", action="store_true", help="coverage of the logs finished in --out, running none")
     chosen = parser.parse_args(list(options))
     logs = chosen.logs or (QUICK_LOGS if chosen.quick else ALL_LOGS)
     for name in SECTIONS if chosen.only is None else (chosen.only,):
         match name:
             case "coverage":
-                coverage(logs=logs, out=chosen.out)
+                coverage(logs=logs, out=chosen.out, finished=chosen.finished)
             case "pairs":
                 pairs(quick=chosen.quick)
             case "width":
@@ -70,19 +71,22 @@ def settings() -> tuple[Setting, ...]:
     return tuple(every)
 
 
-def coverage(*, logs: int, out: Path | None) -> None:
+def coverage(*, logs: int, out: Path | None, finished: bool = False) -> None:
     """Share of 95 % intervals that hold the truth, by class of parameter and by what was simulated."""
     from armid.identification.compare import parameter_class
 
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for k, setting in enumerate(settings()[:logs]):
+    every = settings()[:logs]
+    if finished and out is not None:
+        every = tuple(setting for setting in every if _place(setting, out).exists())
+    for k, setting in enumerate(every):
         for name, z in _kept_scores(setting, out).items():
             marks = {"parameter": parameter_class(name), "arm": setting.arm, "friction": setting.law}
             marks |= {"noise": setting.noise, "harmonics": str(setting.harmonics), "all": "all"}
             for kind, value in marks.items():
                 found[kind][value].append(z)
         print(f"  {k + 1}: {setting.arm} {setting.law} {setting.noise}", file=sys.stderr, flush=True)
-    print(f"\n95 % intervals that hold the truth, {min(logs, ALL_LOGS)} simulated logs\n")
+    print(f"\n95 % intervals that hold the truth, {len(every)} simulated logs\n")
     print("| by | | intervals | hold the truth | root mean square of z |\n|---|---|---|---|---|")
     for kind, groups in found.items():
         for value, scores in sorted(groups.items()):
@@ -91,9 +95,14 @@ def coverage(*, logs: int, out: Path | None) -> None:
             print(f"| {kind} | {value} | {len(scores)} | {100 * held.mean():.1f} % | {rms:.2f} |")
 
 
+def _place(setting: Setting, out: Path) -> Path:
+    """Where a finished log is kept."""
+    return out / f"{setting.seed:03d}.json"
+
+
 def _kept_scores(setting: Setting, out: Path | None) -> dict[str, float]:
     """Of one log, from the folder where it was finished before."""
-    path = None if out is None else out / f"{setting.seed:03d}.json"
+    path = None if out is None else _place(setting, out)
     if path is not None and path.exists():
         kept = read_json(path, "scores of a simulated log")
         if kept["setting"] == asdict(setting):
