@@ -188,9 +188,7 @@ def _gain_notes(fit: LoopFit, robot: Robot, controller: JointController) -> list
     return out
 
 
-def _read_gains(
-    motions: Sequence[RawMotion], controller: JointController, joints: Sequence[str]
-) -> JointController:
+def _read_gains(motions: Sequence[RawMotion], controller: JointController, joints: Sequence[str]) -> JointController:
     """Proportional and derivative gains read off error and torque, to start from.
 
     Raises:
