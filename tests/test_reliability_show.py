@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import http.client
 from typing import NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
@@ -87,3 +87,11 @@ def test_a_socket_needs_the_same(viewer):
         with pytest.raises(InvalidStatus, match="403"):
             connect(url, additional_headers=headers, subprotocols=["viser-v1"])
     connect(f"{socket}?{place.query}", subprotocols=["viser-v1"]).close()
+
+
+def test_the_page_finds_its_socket_without_cookies(viewer):
+    from websockets.sync.client import connect
+
+    (place,) = parse_qs(urlsplit(viewer.url).query)["websocket"]
+    assert place.startswith("ws://127.0.0.1:")
+    connect(place, subprotocols=["viser-v1"], origin=f"http://{urlsplit(viewer.url).netloc}").close()

@@ -356,6 +356,17 @@ def test_meshes_beside_the_file_are_found(tmp_path):
         assert load_robot(path).links[0].geometry[0].shape.path == nowhere
 
 
+def test_meshes_of_a_package_that_was_renamed_are_found(tmp_path):
+    mesh = tmp_path / "small_v2" / "meshes" / "visual" / "upper.stl"
+    mesh.parent.mkdir(parents=True)
+    mesh.write_bytes(b"solid")
+    path = tmp_path / "small_v2" / "urdf" / "small.urdf"
+    path.parent.mkdir()
+    for name in ("package://small_support/meshes/visual/upper.stl", "meshes/visual/upper.stl"):
+        path.write_text(URDF.replace("package://small/upper.stl", name))
+        assert load_robot(path).links[0].geometry[0].shape.path == str(mesh)
+
+
 def test_of_many_links_those_with_like_names_are_offered():
     many = "".join(
         f'<link name="sensor{i}"/><joint name="s{i}" type="fixed"><parent link="upper"/>'

@@ -57,7 +57,7 @@ class Browser:
         self.number = 0
 
     def _port(self, path: Path) -> int:
-        end = time.monotonic() + 30.0
+        end = time.monotonic() + 120.0  # a busy machine takes its time
         while time.monotonic() < end:
             if path.exists() and path.read_text().strip():
                 return int(path.read_text().splitlines()[0])
@@ -80,7 +80,7 @@ class Browser:
 
     def screenshot(self) -> bytes:
         """PNG of what is visible; while a page is being loaded there is nothing to capture yet."""
-        end = time.monotonic() + 30.0
+        end = time.monotonic() + 120.0  # a busy machine takes its time
         while True:
             try:
                 return base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"])

@@ -34,14 +34,19 @@ class Guard:
     """
 
     host: str
-    token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(16))
     port: int = 0
     installed: bool = False
 
     def url(self, port: int) -> str:
-        """The address with the token in it; from now on requests must name this port."""
+        """The address with the token in it, for the page and for its socket; from now on requests must name this port.
+
+        The page finds its socket by the second half. Without it the socket would need the cookie, which browsers do not send
+        where cookies are blocked or the page stands inside another one (an editor's preview), and would never connect.
+        """
         self.port = port
-        return f"http://{self.host}:{port}/?{_PARAMETER}={self.token}"
+        place = f"{self.host}:{port}/?{_PARAMETER}={self.token}"
+        return f"http://{place}&websocket=ws://{place}"
 
     @property
     def cookie(self) -> str:
