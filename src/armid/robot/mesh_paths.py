@@ -19,8 +19,8 @@ def with_found_meshes(robot: Robot, folder: Path) -> Robot:
     """The same robot with mesh names replaced by paths of existing files; names that lead nowhere stay as written.
 
     Relative names are looked up in the description's folder; `package://name/rest` in every folder above that is, or holds,
-    a folder of that name. Where that finds nothing, names with a folder in them are looked up in the folders just above too: packages are
-    renamed, and descriptions copied out of them. Nothing is downloaded.
+    a folder of that name. Where that finds nothing, names with a folder in them are looked up in the folders just above too:
+    packages are renamed, and descriptions copied out of them. Nothing is downloaded.
     """
     links = tuple(replace(link, geometry=_found(link.geometry, folder)) for link in robot.links)
     return replace(robot, links=links, geometry=_found(robot.geometry, folder))
