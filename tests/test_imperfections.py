@@ -10,7 +10,7 @@ import pytest
 import armid
 from armid.arrays import FloatArray
 from armid.errors import InputError, UnknownNameError
-from armid.estimation.imperfections import BlockFactors, Effect, correlation_length, widening
+from armid.estimation.imperfections import BlockFactors, Effect, block_spreads, correlation_length, widening
 from armid.estimation.recording import runs_of
 from armid.estimation.run import Run
 from armid.identification.faults import Answer
@@ -20,7 +20,7 @@ from armid.identification.pipeline import run_identification
 from armid.identification.result import Result
 from armid.identification.sensor_file import read_sensors, write_sensors
 from armid.identification.sensors import Imperfections, Sized, motion_of
-from armid.identification.settings import Identification
+from armid.identification.settings import Identification, Method
 from armid.information.information import triangular
 from armid.kernels.evaluate import evaluate_rows
 from armid.kernels.gradients import prediction_jacobian
@@ -44,10 +44,17 @@ def specimen() -> tuple[Robot, Robot]:
 
 
 def spoiled(
-    clean: Log, *, gain: float = 0.0, zero: float = 0.0, scale: float = 0.0, delay: float = 0.0, clock: float = 0.0
+    clean: Log,
+    *,
+    gain: float = 0.0,
+    zero: float = 0.0,
+    scale: float = 0.0,
+    delay: float = 0.0,
+    clock: float = 0.0,
+    joint: int = 1,
 ) -> Log:
-    """The recording as imperfect sensors of the shoulder and an imperfect clock would have made it."""
-    channels, joint = dict(clean.channels), 1
+    """The recording as imperfect sensors of a joint, the shoulder, and an imperfect clock would have made it."""
+    channels = dict(clean.channels)
     torque, q = (np.array(channels[c]) for c in (Channel.LINK_TORQUE, Channel.POSITION))
     torque[:, joint] = np.interp(clean.time - delay, clean.time, torque[:, joint]) * (1.0 + gain)
     q[:, joint] = (1.0 + scale) * q[:, joint] + zero
@@ -55,9 +62,11 @@ def spoiled(
     return replace(clean, time=stamps, channels={**channels, Channel.LINK_TORQUE: torque, Channel.POSITION: q})
 
 
-def identified(*, imperfections: ImperfectionTolerances | None = None, correct: bool = False, **fault: float) -> Result:
+def identified(
+    *, imperfections: ImperfectionTolerances | None = None, correct: bool = False, joint: int = 1, **fault: float
+) -> Result:
     robot, truth = specimen()
-    logs = [spoiled(log(robot, truth, seed=seed), **fault) for seed in (3, 5)]
+    logs = [spoiled(log(robot, truth, seed=seed), joint=joint, **fault) for seed in (3, 5)]
     settings = Identification(
         effects=EFFECTS,
         sensitivity=False,
@@ -176,6 +185,21 @@ def test_random_effects_are_a_ridge_with_free_base_parameters() -> None:
         s = np.linalg.lstsq(rows, np.concatenate([y[~out], np.zeros(3)]), rcond=None)[0]
         total += float(np.sum((y[out] - np.column_stack([A, Z])[out] @ s) ** 2))
     assert blocks.crossed([(effect, 3.0)]) == pytest.approx(total, rel=1e-8)
+
+
+def test_spreads_are_those_of_fits_without_each_block() -> None:
+    rng = np.random.default_rng(4)
+    base, k, blocks = 3, 2, 6
+    rows = rng.normal(size=(blocks, 40, base + k + 1))
+    belief = np.zeros((1, base + k + 1))
+    belief[0, 2] = 5.0
+    sizes = []
+    for left in range(blocks):
+        kept = np.vstack([*(rows[i] for i in range(blocks) if i != left), belief])
+        sizes.append([np.linalg.lstsq(kept[:, [0, 1, 2, base + j]], kept[:, -1], rcond=None)[0][3] for j in range(k)])
+    deviations = np.sqrt((blocks - 1) * np.var(sizes, axis=0))
+    found = block_spreads(base, [triangular(block) for block in rows], belief)
+    np.testing.assert_allclose(found, deviations, rtol=1e-6)
 
 
 def test_white_residuals_count_every_row() -> None:
@@ -321,6 +345,30 @@ def test_a_large_fault_is_found_sized_and_can_be_undone(name: str, fault: dict[s
     again = identified(correct=True, **fault)
     assert again.faults[name].corrected
     assert again.relative_error["held_out"] < 1.1 * identified().relative_error["held_out"]
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        ("gain of elbow", {"gain": 0.1}),
+        ("zero of elbow", {"zero": float(np.radians(2.0))}),
+        ("scale of elbow", {"scale": 0.02}),
+        ("clock", {"clock": 0.02}),
+    ],
+)
+def test_a_fault_of_twice_its_tolerance_is_not_excluded(name: str, fault: dict[str, float]) -> None:
+    told = identified(joint=2, **fault).faults[name]
+    assert told.answer is not Answer.EXCLUDED or told.bound > next(iter(fault.values()))
+
+
+def test_faults_are_looked_for_whatever_the_method_and_friction() -> None:
+    robot, truth = specimen()
+    logs = [spoiled(log(robot, truth, seed=seed), gain=0.3) for seed in (3, 5)]
+    plain = Identification(effects=EFFECTS, sensitivity=False)
+    shaped = replace(EFFECTS, asymmetric=True)
+    for settings in (replace(plain, method=Method.HUBER), replace(plain, effects=shaped)):
+        faults = run_identification(robot, logs[:1], logs[1:], settings).faults
+        assert faults["gain of shoulder"].answer is Answer.FOUND
 
 
 def test_a_clean_recording_has_bounds_and_what_it_cannot_tell() -> None:

@@ -252,6 +252,38 @@ class Eliminated:
         return size, float(G[column, column] ** -0.5), float(h[column] ** 2 / G[column, column])
 
 
+def block_spreads(base: int, factors: Sequence[FloatArray], belief: FloatArray) -> FloatArray:
+    """Deviation of every imperfection alone, from what leaving out each block of time changes (the jackknife), shape [k].
+
+    Formulas take the model for true and its noise for the same everywhere. Where the model lacks something, its error changes
+    from one stretch of the motion to the next, and so does the imperfection that would make up for it.
+
+    Args:
+        base: number of columns before the imperfections.
+        factors: `[A Z y]` of every block as a triangular factor.
+        belief: rows `[A Z y]` of what is believed, kept with every block left out.
+    """
+    grams = [factor.T @ factor for factor in factors]
+    known = belief.T @ belief
+    total = sum(grams, known)
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(total), 1e-300))
+    sizes = np.array([_sizes_alone(base, (total - gram) * np.outer(scale, scale)) for gram in grams])
+    count = len(grams)
+    spread = np.sqrt((count - 1) / count * np.sum((sizes - sizes.mean(axis=0)) ** 2, axis=0))
+    return np.asarray(spread * scale[base:-1] / scale[-1])
+
+
+def _sizes_alone(base: int, gram: FloatArray) -> FloatArray:
+    """Size of every imperfection alone from a Gram matrix of scaled columns `[A Z y]`; zero where it is not seen."""
+    A = gram[:base, :base] + 1e-12 * np.eye(base)
+    L = np.linalg.cholesky(A)
+    W = np.linalg.solve(L, gram[:base, base:])
+    own = np.diag(gram)[base:-1] - np.sum(W[:, :-1] ** 2, axis=0)
+    with_y = gram[base:-1, -1] - W[:, :-1].T @ W[:, -1]
+    seen = own > 1e-9
+    return np.where(seen, with_y / np.where(seen, own, 1.0), 0.0)
+
+
 def correlation_length(residuals: FloatArray, most: int = 200) -> float:
     """1 + 2 sum of the autocorrelation up to its first zero: how many samples tell as much as one independent one."""
     r = residuals - residuals.mean()

@@ -14,7 +14,7 @@ from math import inf, isfinite, nan
 import numpy as np
 
 from armid.estimation.estimate import NORMAL_95
-from armid.estimation.imperfections import FACTORS, Eliminated
+from armid.estimation.imperfections import FACTORS, Eliminated, block_spreads
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.recording import torque_source
 from armid.estimation.run import Run, information_of
@@ -50,6 +50,12 @@ tolerance, and rotor inertias that no parameter describes, which look like torqu
 
 _UNBOUNDED = (Family.DRIFT, Family.ROTOR)
 """Beside a candidate these are as large as the rows say: a drift that was found, a rotor inertia that nobody knows."""
+
+_LOOKED_AT = 5000
+"""Samples of the training motion, spread evenly: residuals hold together for longer than that thins them out."""
+
+_BLOCKS = (5, 20)
+"""Fewest and most blocks of time that are left out in turn; of one second where that makes as many."""
 
 _MOST_FAULTS = 4
 """That are looked for one after the other."""
@@ -87,12 +93,26 @@ class Detection:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """A candidate as the rows show it: size, deviation, squared error it takes away."""
+    """A candidate as the rows show it.
+
+    Args:
+        item: which.
+        size: its estimate.
+        deviation: by the noise of the rows.
+        taken: squared error it takes away.
+        spread: deviation by what leaving out blocks of time changes.
+    """
 
     item: Imperfection
     size: float
     deviation: float
     taken: float
+    spread: float = 0.0
+
+    @property
+    def half(self) -> float:
+        """Of the 95 % interval: the wider of the two."""
+        return NORMAL_95 * max(self.deviation, self.spread)
 
 
 def detect(
@@ -122,7 +142,7 @@ def detect(
     families = [family for family in SUSPECTED if not (gains_known and family is Family.GAIN)]
     candidates = imperfections(robot, effects, reference, families)
     rivals = tuple(i for i in imperfections(robot, effects, reference, _RIVALS) if i.scale in (0.0, 0.1))
-    noise = RowsBeside(train, base, ()).noise(estimate)
+    noise = RowsBeside(train, base, (), most=_LOOKED_AT).noise(estimate)
     search = _Detector(
         train=train,
         held_out=held_out,
@@ -180,7 +200,7 @@ class _Detector:
             record, before = trial, after
             old, (seen, energy) = energy, self._scan(trial, drifts, candidates)
             own = next(s for s in seen if s.item == item)
-            sized = _Seen(item, trial.sizes[-1].value, own.deviation, old - left)
+            sized = replace(own, size=trial.sizes[-1].value, taken=old - left)
             found[item] = self._fault(sized, Answer.FOUND, explains=(old - left) / whole, change=change)
         others = [self._answered(s, whole) for s in seen if s.item not in found]
         faults = (*found.values(), *others, *self._undecidable())
@@ -192,16 +212,27 @@ class _Detector:
         """Every candidate alone, and the squared error without any."""
         runs = corrected_runs(self.train, record)
         beside = (*self.rivals, *drifts)
-        rows = RowsBeside(runs, self.base, (*beside, *candidates))
-        scale = 1.0 + record.per_joint(Family.GAIN)
-        factor = rows.factor(self.reference, replace(self.noise, sigma=self.noise.sigma / scale))
+        rows = RowsBeside(runs, self.base, (*beside, *candidates), most=_LOOKED_AT)
+        noise = replace(self.noise, sigma=self.noise.sigma / (1.0 + record.per_joint(Family.GAIN)))
+        blocks = self._blocks if len(candidates) > 1 else 1
+        factors = rows.blocks(self.reference, noise, folds=blocks).factors
         b, m = len(self.base), len(beside)
-        belief = np.zeros((m, factor.shape[1]))
+        belief = np.zeros((m, b + m + len(candidates) + 1))
         widths = np.array([i.tolerance * (1e3 if i.family in _UNBOUNDED else 1.0) for i in beside])
         belief[:, b : b + m] = np.diag(1.0 / widths) if m else np.zeros((0, 0))
-        left = Eliminated.of(b + m, [factor, belief])
+        left = Eliminated.of(b + m, [*factors, belief])
         energy = float(np.sum(left.factor[b + m :, -1] ** 2))
-        return [_Seen(item, *left.alone(k)) for k, item in enumerate(candidates)], energy
+        spreads = block_spreads(b + m, factors, belief) if blocks > 1 else np.zeros(len(candidates))
+        return [
+            _Seen(item, *left.alone(k), spread=float(s))
+            for k, (item, s) in enumerate(zip(candidates, spreads, strict=True))
+        ], energy
+
+    @property
+    def _blocks(self) -> int:
+        """Blocks of time that are left out in turn."""
+        seconds = sum(len(run) / run.rate for run in self.train)
+        return int(np.clip(seconds, *_BLOCKS))
 
     def _refined(
         self, record: Imperfections, drifts: Sequence[Imperfection], seen: _Seen
@@ -236,14 +267,14 @@ class _Detector:
         Excluded is only what the interval neither reaches nor lies beyond. A size that is beyond its tolerance without doubt, yet
         explains too little or does not help on other motion, is not excluded: something is there that this log cannot name.
         """
-        half, tolerance = NORMAL_95 * seen.deviation, seen.item.tolerance
-        beyond = abs(seen.size) - half > tolerance
-        reached = abs(seen.size) + half > FAULT_EXCLUDED.value * tolerance
+        tolerance = seen.item.tolerance
+        beyond = abs(seen.size) - seen.half > tolerance
+        reached = abs(seen.size) + seen.half > FAULT_EXCLUDED.value * tolerance
         answer = Answer.UNDECIDABLE if beyond or reached else Answer.EXCLUDED
         return self._fault(seen, answer, explains=seen.taken / whole if isfinite(seen.deviation) else 0.0)
 
     def _fault(self, seen: _Seen, answer: Answer, *, explains: float, change: float = nan) -> Fault:
-        item, half = seen.item, NORMAL_95 * seen.deviation
+        item, half = seen.item, seen.half
         delays = item.family in (Family.DELAY, Family.COMMON_DELAY)
         limit = max(FACTORS[-1] * item.tolerance, self.delay if delays else 0.0)
         large = answer is Answer.FOUND and abs(seen.size) > limit and explains > FAULT_DECISIVE.value
@@ -252,7 +283,7 @@ class _Detector:
             kind=f"{item.family.value} {item.part}".strip(),
             joint=None if item.joint is None else self.train[0].channels[item.joint],
             estimate=seen.size if known else nan,
-            standard_deviation=seen.deviation,
+            standard_deviation=half / NORMAL_95,
             low=seen.size - half if known else -inf,
             high=seen.size + half if known else inf,
             unit=item.unit,
@@ -298,6 +329,18 @@ def _words(item: Imperfection, size: float) -> str:
             return f"clock: multiply the stamps by {1.0 / (1.0 + size):.4g}"
         case _:
             return ""
+
+
+def not_looked_for(remedy: str) -> tuple[Fault, ...]:
+    """Every kind of fault, where nothing can be said about any.
+
+    Args:
+        remedy: after which something could be.
+    """
+    return tuple(
+        Fault(kind=family.value, unit=KINDS[family].unit, tolerance=KINDS[family].tolerance, experiment=remedy)
+        for family in SUSPECTED
+    )
 
 
 def undone_faults(faults: Sequence[Fault], undone: Imperfections | None) -> tuple[Fault, ...]:

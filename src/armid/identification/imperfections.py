@@ -232,8 +232,8 @@ def _linear_friction_apart(
     return tuple(apart.get(item, item) for item in items)
 
 
-def _every(runs: Sequence[Run]) -> int:
-    return max(1, -(-sum(lengths_of(runs)) // MOST_SAMPLES))
+def _every(runs: Sequence[Run], most: int = MOST_SAMPLES) -> int:
+    return max(1, -(-sum(lengths_of(runs)) // most))
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,11 +261,19 @@ class RowsBeside:
         runs: the motions.
         base: whose columns A has.
         items: whose columns Z has.
+        most: samples that are looked at.
     """
 
-    def __init__(self, runs: Sequence[Run], base: BaseParameters, items: Sequence[Imperfection]) -> None:
+    def __init__(
+        self,
+        runs: Sequence[Run],
+        base: BaseParameters,
+        items: Sequence[Imperfection],
+        *,
+        most: int = MOST_SAMPLES,
+    ) -> None:
         self._runs, self._base, self._items = runs, base, items
-        self._every = _every(runs)
+        self._every = _every(runs, most)
 
     def _dense(self, run: Run, reference: ColumnReference, weights: FloatArray, first: int) -> FloatArray:
         """Weighted rows of one run that begins after `first` samples, shape [n, channels, columns]."""

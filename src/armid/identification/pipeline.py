@@ -12,13 +12,14 @@ import numpy as np
 
 from armid.consistency.certificates import certify
 from armid.consistency.consistent import Consistency
+from armid.errors import InputError
 from armid.estimation.covariance import row_inflation
 from armid.estimation.run import information_of
 from armid.estimation.runs import map_runs
 from armid.estimation.torque_error import JointErrors, paired
 from armid.identifiability.base import BaseParameters
 from armid.identification.auto_method import choose_method
-from armid.identification.detection import detect, undone_faults
+from armid.identification.detection import detect, not_looked_for, undone_faults
 from armid.identification.faults import Fault
 from armid.identification.figures import evidence_of, tested_notes
 from armid.identification.fit import (
@@ -71,6 +72,9 @@ from armid.threads import one_blas_thread
 __all__ = ["Identification", "Progress", "identify", "run_identification"]
 
 Progress = Callable[[str], None]
+
+_ONE_SIDE = (TorqueSide.LINK, TorqueSide.MOTOR)
+"""Torques whose sensors can be told apart from the arm: both sides of the drives together have other rows."""
 
 SETTLED_BY_GRAVITY = ("gravity-reversed", "mounting")
 """Errors of logs that a search for the direction of gravity answers."""
@@ -126,13 +130,15 @@ def run_identification(
     if settings.method is Method.AUTO:
         settings, data = with_method(robot, data, settings, gains)
     aids = aids_of(robot, learned, data.train, data.conditioning, settings, torque=measured)
+    if settings.sensors is not None:
+        data = _freed(data, _one_sided(settings.sensors, settings))
+    progress("what could be wrong")
     if settings.effects.shapes:
+        _, suspects = suspected(robot, data, replace(settings, correct=False), gains)
         data, fit, friction = _with_shapes(robot, data, settings, gains, progress, aids)
     else:
-        progress("imperfections")
-        if settings.sensors is not None:
-            data = _freed(data, settings.sensors)
         data, suspects = suspected(robot, data, settings, gains)
+        progress("imperfections")
         data, beside = perfected(robot, data, settings, gains)
         progress("estimating")
         fit = fitted(
@@ -217,14 +223,21 @@ def with_method(
 def suspected(
     robot: Robot, data: Data, settings: Identification, gains: DriveGains | None
 ) -> tuple[Data, tuple[Fault, ...]]:
-    """What could be wrong with the recordings; with `correct` the runs are freed from what was found."""
-    base = _determined(data, settings)
-    if base is None or settings.prior is not None:
-        return data, ()
+    """What could be wrong with the recordings; with `correct` the runs are freed from what was found.
+
+    Whatever the method of the estimate, faults are looked for by least squares, beside what an earlier result knows of sensors.
+    """
+    known = None if settings.prior is None else settings.prior.imperfections
+    looked = data if known is None else _freed(data, known)
+    if settings.effects.torques not in _ONE_SIDE:
+        return data, not_looked_for("identify from one side of the drives (--torques link or motor)")
+    base = _determined(looked)
+    if base is None:
+        return data, not_looked_for("record a motion that excites all joints (armid design)")
     found = detect(
         robot,
-        data.train,
-        data.held_out,
+        looked.train,
+        looked.held_out,
         base,
         recorded_velocity=data.conditioning.velocity is VelocitySource.MEASURED,
         gains_known=gains is not None,
@@ -247,8 +260,10 @@ def perfected(
         return (data, None) if known is None else (_freed(data, known), None)
     settled = {Family.GAIN: gains is not None, Family.TILT: settings.find_gravity}
     wanted = tuple(family for family in settings.imperfections.families if not settled.get(family, False))
-    base = _determined(data, settings)
-    if not wanted or base is None:
+    if settings.method is not Method.WEIGHTED or settings.effects.torques not in _ONE_SIDE or not wanted:
+        return data, None
+    base = _determined(data)
+    if base is None:
         return data, None
     found = weighed(
         robot,
@@ -262,16 +277,26 @@ def perfected(
     return (data, None) if found is None else (_freed(data, found.found), found)
 
 
-def _determined(data: Data, settings: Identification) -> BaseParameters | None:
+def _determined(data: Data) -> BaseParameters | None:
     """Base parameters beside which imperfections can be weighed; None where they are not.
 
     A motion that does not even determine the parameters says nothing about what stands beside them.
     """
-    side = settings.effects.torques
-    if settings.method is not Method.WEIGHTED or side not in (TorqueSide.LINK, TorqueSide.MOTOR):
-        return None
     base, structural = usable_base(data.train, information_of(data.train), data.structural, data.intended)
     return base if len(base) >= len(structural) else None
+
+
+def _one_sided(sensors: Imperfections, settings: Identification) -> Imperfections:
+    """The sensors of a file, which are those of one side of the drives.
+
+    Raises:
+        InputError: torques of both sides are fitted.
+    """
+    if settings.effects.torques in _ONE_SIDE:
+        return sensors
+    raise InputError(
+        "--sensors", f"with --torques {settings.effects.torques.value}", "use it with --torques link or --torques motor"
+    )
 
 
 def _freed(data: Data, found: Imperfections) -> Data:

@@ -21,6 +21,7 @@ from armid.identification.gains import DriveGains
 from armid.identification.metrics import CONSISTENT, predicted
 from armid.identification.prepare import Data, choice_runs, shelved
 from armid.identification.records import FrictionShapes, Measured, ShapeWorth
+from armid.identification.sensors import corrected_runs
 from armid.identification.settings import Identification
 from armid.identification.thresholds import SHAPE_CONFIDENCE
 from armid.notes import Note, Severity
@@ -76,7 +77,7 @@ def shaped(robot: Robot, data: Data, settings: Identification, plain: Fit, gains
     effects = settings.effects
 
     def build(shapes: Shapes) -> tuple[Run, ...]:
-        return choice_runs(robot, data.choice, effects, shapes, gains)
+        return tuple(_freed(choice_runs(robot, data.choice, effects, shapes, gains), data))
 
     if settings.prior is not None:
         if settings.prior.effects.shapes != effects.shapes:
@@ -87,7 +88,8 @@ def shaped(robot: Robot, data: Data, settings: Identification, plain: Fit, gains
         found = searched(build, _start_of(data, effects, plain), effects, presliding=settings.presliding)
         shapes, notes = found.shapes, _shape_notes(found)
     train, held_out = (
-        shelved(robot, recordings, effects, shapes, data.conditioning, gains) for recordings in data.recordings
+        _freed(shelved(robot, recordings, effects, shapes, data.conditioning, gains), data)
+        for recordings in data.recordings
     )
     fresh = replace(
         data,
@@ -99,6 +101,11 @@ def shaped(robot: Robot, data: Data, settings: Identification, plain: Fit, gains
         notes=_settled_notes(data, shapes),
     )
     return Shaping(data=fresh, shapes=shapes, build=build, notes=notes)
+
+
+def _freed(runs: Sequence[Run], data: Data) -> Sequence[Run]:
+    """Runs without what a sensor file says of the sensors."""
+    return runs if data.imperfections is None else corrected_runs(runs, data.imperfections)
 
 
 def _start_of(data: Data, effects: Effects, plain: Fit) -> Shapes:
