@@ -396,6 +396,21 @@ def test_corrections_in_a_row_are_undone_in_a_row() -> None:
     assert Imperfections.from_dict(two.as_dict()).before is not None
 
 
+def test_files_and_predictions_say_what_recordings_were_freed_from(tmp_path) -> None:
+    result = identified(gain=0.1)
+    assert result.imperfections is not None
+    said = result.imperfections.sentences()
+    assert "gain of shoulder" in said[0]
+    result.save(tmp_path / "result")
+    robot, truth = specimen()
+    other = armid.validate(str(tmp_path / "result"), spoiled(log(robot, truth, seed=9), gain=0.1))
+    assert other.as_dict()["freed_from"] == list(said)
+    assert "gain of shoulder" in other.summary()
+    written = result.export(tmp_path / "arm.urdf", force=True)
+    text = "".join(path.read_text() for path in tmp_path.glob("arm*.urdf"))
+    assert "gain of shoulder" in text, written
+
+
 def test_a_sensor_file_is_written_read_and_undone(tmp_path) -> None:
     run, pi = a_run()
     robot = run.source.robot  # type: ignore[attr-defined]

@@ -235,6 +235,8 @@ def _comments_for(result: Result, parameters: Parameters, errors: FileErrors | N
     lines = [f"Identified by armid {version}".rstrip() + f"; {parameters} parameters; verdict: {result.verdict}."]
     if result.verdict != "trusted":
         lines += [f"{UNVALIDATED}: do not use on a robot.", *(f"{UNVALIDATED}: {reason}" for reason in result.reasons)]
+    if result.imperfections is not None:
+        lines += [f"{line[0].upper()}{line[1:]}; not in this file." for line in result.imperfections.sentences()]
     if errors is not None:
         lines += [f"{line[0].upper()}{line[1:]}." for line in errors.lines()]
         lines += [f"{UNVALIDATED}: {j.name} is predicted worse than by the description." for j in errors.worse]

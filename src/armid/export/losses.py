@@ -30,7 +30,12 @@ def losses(result: Result, robot: Robot, target: Format) -> tuple[str, ...]:
         robot: what the file is about.
         target: the format.
     """
-    return (*_not_in_format(robot, target), *_friction_lost(result, target), *_links_unknown(result))
+    return (
+        *_not_in_format(robot, target),
+        *_friction_lost(result, target),
+        *_beside_lost(result, target),
+        *_links_unknown(result),
+    )
 
 
 def _not_in_format(robot: Robot, target: Format) -> tuple[str, ...]:
@@ -85,6 +90,13 @@ def _friction_lost(result: Result, target: Format) -> tuple[str, ...]:
         return ()
     words = ", ".join(result.effects.shapes)
     return (f"friction beyond viscous and Coulomb ({words}): armid's JSON has it all",)
+
+
+def _beside_lost(result: Result, target: Format) -> tuple[str, ...]:
+    """What the model has beside bodies and linear friction, which only our JSON holds."""
+    if target is Format.JSON or result.imperfections is None:
+        return ()
+    return result.imperfections.sentences()
 
 
 def _links_unknown(result: Result) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from armid.estimation.recording import torque_source
 from armid.estimation.run import Run
 from armid.estimation.runs import Runs, RunShelf
 from armid.page import Table
-from armid.rows.imperfections import ColumnReference, Columns, Family, Imperfection, Motion
+from armid.rows.imperfections import KINDS, ColumnReference, Columns, Family, Imperfection, Motion
 
 _EXACT = (Family.GAIN, Family.ZERO, Family.SCALE, Family.CLOCK)
 """Families undone exactly; the others are subtracted as columns times sizes."""
@@ -183,6 +183,25 @@ class Imperfections:
             caption="imperfections beside the parameters, undone in the errors above; exports hold bodies and linear friction",
         )
 
+    def sentences(self) -> tuple[str, ...]:
+        """What the recordings were freed from, corrections in a row included: sensors by size, friction by family."""
+        steps: list[Imperfections] = []
+        step: Imperfections | None = self
+        while step is not None:
+            steps.append(step)
+            step = step.before
+        sizes = [sized for step in steps for sized in step.sizes if sized.value != 0.0]
+        sensors = [_said(sized, self.joints) for sized in sizes if KINDS[sized.item.family].sensors]
+        friction = dict.fromkeys(s.item.family.value for s in sizes if not KINDS[s.item.family].sensors)
+        out = []
+        if sensors:
+            out.append(
+                f"recorded with these errors of the sensors, undone before anything was estimated: {', '.join(sensors)}"
+            )
+        if friction:
+            out.append(f"torque of these families subtracted beside linear friction: {', '.join(friction)}")
+        return tuple(out)
+
     def as_dict(self) -> dict[str, Any]:
         r = self.reference
         return {
@@ -219,6 +238,16 @@ class Imperfections:
             rows_per_sample=float(values["rows_per_sample"]),
             before=None if before is None else Imperfections.from_dict(before),
         )
+
+
+_PEOPLE = {"1": (100.0, "%"), "rad": (180.0 / np.pi, "deg"), "s": (1e3, "ms"), "m": (1e3, "mm")}
+"""Units in which people say sizes."""
+
+
+def _said(sized: Sized, joints: Sequence[str]) -> str:
+    """Such as `gain of joint4 +3.1 %`."""
+    factor, unit = _PEOPLE.get(sized.item.unit, (1.0, sized.item.unit))
+    return f"{sized.item.name(joints)} {factor * sized.value:+.2g} {unit}"
 
 
 def corrected_runs(runs: Sequence[Run], found: Imperfections) -> Sequence[Run]:

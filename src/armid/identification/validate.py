@@ -26,7 +26,7 @@ from armid.identification.metrics import CONSISTENT, FREE, Predicted, has_masses
 from armid.identification.prepare import pieces_of
 from armid.identification.provenance import log_record
 from armid.identification.records import ResolvedConditioning
-from armid.identification.result import Result, load_result
+from armid.identification.result import Result, load_result, said
 from armid.identification.thresholds import TOLERATED_RATIO
 from armid.logs.conditioning import Conditioning, Differentiator, FilterKind, VelocitySource
 from armid.logs.log import Channel
@@ -70,6 +70,7 @@ class Validation(Outcome):
         conditioning: as it was for the stored result.
         notes: of the recordings.
         provenance: the recordings.
+        freed: what the recordings were freed from before they were predicted, as the stored result's were.
     """
 
     _page: ClassVar[str] = "armid.report.identification:validation_report"
@@ -82,6 +83,7 @@ class Validation(Outcome):
     conditioning: ResolvedConditioning
     notes: tuple[Note, ...] = ()
     provenance: Provenance = field(default_factory=Provenance)
+    freed: tuple[str, ...] = ()
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -96,6 +98,7 @@ class Validation(Outcome):
             "verdict": self.verdict,
             "reasons": list(self.reasons),
             "conditioning": self.conditioning.as_dict(),
+            "freed_from": list(self.freed),
         }
 
     def _heading(self) -> str:
@@ -109,6 +112,7 @@ class Validation(Outcome):
                     (j.name, j.train.rmse, j.held_out.rmse, f"{100 * j.held_out.relative:.1f} %") for j in self.joints
                 ),
             ),
+            *(said(text) for text in self.freed),
         )
 
     def save(self, folder: str | Path) -> tuple[Path, ...]:
@@ -171,6 +175,7 @@ def validate(
             *_stored_checks(known),
         ),
         conditioning=known.conditioning,
+        freed=() if known.imperfections is None else known.imperfections.sentences(),
         notes=notes,
         provenance=Provenance(
             inputs=tuple(InputFile(p, digest, "held-out") for r in recordings for p, digest in r.source.files)
