@@ -138,14 +138,14 @@ def noise_floor(data: Data, gains: DriveGains | None) -> dict[str, float]:
 
 
 def other_load(held_out: Sequence[Run], standard: FloatArray, *, train: Sequence[Run] = ()) -> OtherLoad | None:
-    """What another body on the flange would explain of the errors; None without held-out motion.
+    """What another body on the flange would explain of the errors; None without held-out motion, or without links in the rows.
 
     Args:
         held_out: motion in question.
         standard: consistent parameters.
         train: motion that was learned from, when it is at hand.
     """
-    if not len(held_out):
+    if not len(held_out) or torque_source(held_out).effects.torques is TorqueSide.DIFFERENCE:
         return None
     mass, explains = _load_fit(held_out, standard)
     return OtherLoad(mass=mass, explains=explains, explains_train=_load_fit(train, standard)[1] if len(train) else 0.0)
