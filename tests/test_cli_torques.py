@@ -32,10 +32,11 @@ def run(*arguments: object, code: int = 0) -> dict[str, object]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two motions without and with 1.5 kg; mappings say which, and leave the columns to speak for themselves."""
+    """Motions without and with 1.5 kg; mappings say which, and leave the columns to speak for themselves."""
     place = tmp_path_factory.mktemp("torques")
     robot = load_robot("lwr4plus")
-    for k, (name, load, mass) in enumerate((("empty", None, 0.0), ("loaded", LOAD, 1.5)), start=1):
+    recordings = (("empty", None, 0.0), ("loaded", LOAD, 1.5), ("other", LOAD, 1.5))
+    for k, (name, load, mass) in enumerate(recordings, start=1):
         sensors = Sensors(torque=TorqueSensor(noise=0.02), motor=TorqueSensor(noise=0.05))
         physics = Physics(sensed_friction=FRICTION_ON_LINKS, payload=load, collisions=False)
         log = run_scenario(robot, Longer(k), Scenario(physics=physics, sensors=sensors, seed=k)).log
@@ -110,8 +111,9 @@ def test_essential_parameters(results: dict[str, dict[str, object]]) -> None:
 
 @pytest.mark.parametrize("side", ["both", "difference"])
 def test_results_validate_report_and_export(results: dict[str, dict[str, object]], folder: Path, side: str) -> None:
-    again = run("validate", folder / side, folder / "loaded.yaml")
+    again = run("validate", folder / side, folder / "other.yaml")
     assert again["verdict"] == "trusted"
+    assert "learned from it" in run("validate", folder / side, folder / "loaded.yaml", code=3)["reasons"][0]
     done = RUNNER.invoke(application(), ["report", str(folder / side)])
     assert done.exit_code == 0, done.output
     assert (folder / side / "report.html").exists()
