@@ -91,7 +91,7 @@ class Detection:
     undone: Imperfections | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Seen:
     """A candidate as the rows show it.
 
@@ -223,10 +223,11 @@ class _Detector:
         left = Eliminated.of(b + m, [*factors, belief])
         energy = float(np.sum(left.factor[b + m :, -1] ** 2))
         spreads = block_spreads(b + m, factors, belief) if blocks > 1 else np.zeros(len(candidates))
-        return [
-            _Seen(item, *left.alone(k), spread=float(s))
-            for k, (item, s) in enumerate(zip(candidates, spreads, strict=True))
-        ], energy
+        seen = []
+        for k, (item, spread) in enumerate(zip(candidates, spreads, strict=True)):
+            size, deviation, taken = left.alone(k)
+            seen.append(_Seen(item=item, size=size, deviation=deviation, taken=taken, spread=float(spread)))
+        return seen, energy
 
     @property
     def _blocks(self) -> int:
