@@ -39,6 +39,11 @@ def test_ideal_targets_of_axis_five():
     values = np.column_stack([np.cos(q6) * np.sin(q6), np.cos(q6) ** 2, np.ones_like(q6)])
     expected = np.array([[0.5, 0, 1], [-0.5, 0, 1], [0, 1, 1], [0, 0, 1]])
     np.testing.assert_allclose(target_matrix(values), expected, atol=1e-6)
+    # A coarse pool misses the extrema; rounding to one decimal, as the work does, restores eq. 29 and its 2.934.
+    coarse = values[::170]
+    assert safe_condition(target_matrix(coarse)) != pytest.approx(2.934, abs=5e-4)
+    np.testing.assert_allclose(target_matrix(coarse, decimals=1), expected, atol=1e-12)
+    assert safe_condition(expected) == pytest.approx(2.934, abs=5e-4)
 
 
 def naive_rating(values: np.ndarray, target: np.ndarray, penalties: int) -> tuple[float, np.ndarray]:

@@ -23,9 +23,9 @@ from armid.robot.robot import Robot
 from armid.rows.torque import TorqueRows
 from armid.sequential.estimate import TipToBase, complement
 from armid.sequential.stages import RowFilter, Stage, Staging, locked_stage, moving_stages, stages_of_log
+from armid.studies.khosla import replay_khosla
 from support.khosla import START_3, TABLE_3, sinusoid, vector
 from support.realdata import ROOT, real_data
-from support.six_axis import replay
 
 
 def torque(robot: Robot, inputs: np.ndarray, pi: np.ndarray) -> np.ndarray:
@@ -197,18 +197,18 @@ def test_propagated_covariance_covers_the_errors(hold: bool) -> None:
 def test_six_axis_arm_two_motions_two_starts_agree() -> None:
     """[Khosla1985] tables 4-6 on MuJoCo: four experiments within 5 % on everything identifiable, and so is the truth.
 
-    Closed loop with a model 20 % wrong, 16-bit resolvers, torque as commanded, 20 s of each motion.
+    Closed loop with a model 20 % wrong, 16-bit resolvers, torque as commanded, 10 s of each motion.
     """
-    result = replay(repeats=2)
-    assert len(result.base) == 36
-    assert not result.beyond(0.05)
+    result = replay_khosla()
+    assert (result.agreeing, len(result.base)) == (36, 36)
+    assert result.verdict == "trusted", result.reasons
     assert (result.spread < 0.05 * result.size).all()
     assert (result.error < 0.05 * result.size).all()
 
 
 def test_six_axis_arm_with_friction() -> None:
     """The same with the catalogue's Coulomb friction: what is beyond 5 % is below 4e-4 kg m^2."""
-    result = replay(friction=1.0)
+    result = replay_khosla(friction=1.0)
     size = dict(zip(result.base.names, np.abs(result.truth), strict=True))
     beyond = result.beyond(0.05)
     assert len(beyond) <= 7

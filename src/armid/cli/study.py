@@ -12,10 +12,17 @@ from armid.cli import options as opt
 from armid.cli.output import progress, render, verb
 from armid.parameters.effects import TorqueSide
 
+KHOSLA = "khosla1985"
+"""Word for that work's study, in the place of a robot."""
+
 
 @verb
 def study(
-    robot: opt.RobotArgument = "lwr4plus",
+    context: typer.Context,
+    robot: Annotated[
+        str,
+        typer.Argument(metavar="ROBOT|WORK", help="Robot of [Kolyubin2017]'s study, or khosla1985 for tables 4 to 6."),
+    ] = "lwr4plus",
     correction: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="How the real arm deviates (correction.json); published for lwr4plus."),
@@ -41,7 +48,15 @@ def study(
     seed: opt.SeedOption = 0,
     as_json: opt.JsonOption = False,
 ) -> None:
-    """Repeat [Kolyubin2017]'s study: what calibrated kinematics and an optimised motion do to the dynamic parameters."""
+    """Repeat a published study.
+
+    With a robot [Kolyubin2017]'s: what calibrated kinematics and an optimised motion do to the dynamic parameters. With
+    khosla1985 tables 4 to 6 of that work: do two motions and two sets of starting values give the same six-axis arm?
+    It takes --seconds (10 by default), --seed and --out.
+    """
+    if robot == KHOSLA:
+        _khosla(context, seconds, seed, out, as_json=as_json)
+        return
     from armid.studies.kinematics.study import study as run
 
     began = perf_counter()
@@ -65,3 +80,15 @@ def study(
         )
     files = found.save(out)
     render(found, as_json=as_json, started=began, files=files, report=str(files[-1]))
+
+
+def _khosla(context: typer.Context, seconds: float, seed: int, out: Path, *, as_json: bool) -> None:
+    """The other study."""
+    from armid.studies.khosla import PERIOD, replay_khosla
+
+    began = perf_counter()
+    source = context.get_parameter_source("seconds")
+    own = source is not None and source.name != "DEFAULT"
+    with progress() as tell:
+        found = replay_khosla(seconds=seconds if own else PERIOD, seed=seed, progress=tell)
+    render(found, as_json=as_json, started=began, files=found.save(out))

@@ -107,6 +107,7 @@ class AxisPoses:
     Args:
         base_parameters: of this axis alone.
         target_condition: condition number of the ideal target matrix.
+        rounded_condition: of the same with its entries rounded to one decimal, as [RWTH2021] does.
         initial_condition: of as many random poses.
         condition: of the poses chosen.
         penalty: of the rating.
@@ -115,6 +116,7 @@ class AxisPoses:
 
     base_parameters: int
     target_condition: float
+    rounded_condition: float
     initial_condition: float
     condition: float
     penalty: float
@@ -339,6 +341,7 @@ def _rate_axis(
     found = AxisPoses(
         base_parameters=len(own),
         target_condition=safe_condition(target),
+        rounded_condition=safe_condition(target_matrix(functions, decimals=1)),
         initial_condition=safe_condition(functions[initial]),
         condition=selection.condition_number,
         penalty=selection.penalty,

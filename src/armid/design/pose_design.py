@@ -231,6 +231,7 @@ def _checked_poses(poses: Any, robot: Robot, path: Path) -> FloatArray:
 def _axis_dict(axis: AxisPoses) -> dict[str, Any]:
     names = {
         "target_condition": "target_condition_number",
+        "rounded_condition": "rounded_condition_number",
         "initial_condition": "initial_condition_number",
         "condition": "condition_number",
     }
@@ -244,6 +245,7 @@ def _axis_table(axes: tuple[AxisPoses, ...]) -> Table:
             k,
             axis.base_parameters,
             axis.target_condition,
+            axis.rounded_condition,
             axis.initial_condition,
             axis.condition,
             axis.penalty,
@@ -252,5 +254,7 @@ def _axis_table(axes: tuple[AxisPoses, ...]) -> Table:
         for k, axis in enumerate(axes, start=1)
     )
     return Table(
-        ("axis", "parameters", "ideal", "random", "rated", "penalty", "free"), rows, caption="Condition numbers"
+        ("axis", "parameters", "ideal", "rounded", "random", "rated", "penalty", "free"),
+        rows,
+        caption="Condition numbers; rounded: of the ideal to one decimal, as [RWTH2021] does",
     )

@@ -38,14 +38,18 @@ class RatedSelection:
     condition_number: float
 
 
-def target_matrix(values: FloatArray) -> FloatArray:
+def target_matrix(values: FloatArray, *, decimals: int | None = None) -> FloatArray:
     """Algorithm 5.2: for each base function a row with its maximum and one with its minimum, zero elsewhere, and a one
     where the base function is constant.
 
     Args:
         values: base functions over the pool, shape [n_poses, n_functions].
+        decimals: to which the extrema are rounded, one in the printed algorithm; None for as they are, which a coarse pool
+            does not turn into values that no pose has.
     """
     high, low = values.max(axis=0), values.min(axis=0)
+    if decimals is not None:
+        high, low = np.round(high, decimals), np.round(low, decimals)
     constant = high - low <= _CONSTANT * np.maximum(1.0, np.abs(high))
     rows = []
     for m in range(values.shape[1]):

@@ -14,6 +14,8 @@ from armid.consistency.certificates import certify
 from armid.consistency.consistent import Consistency
 from armid.errors import InputError
 from armid.estimation.covariance import row_inflation
+from armid.estimation.estimate import Estimate
+from armid.estimation.friction_sign import friction_sign
 from armid.estimation.run import information_of
 from armid.estimation.runs import map_runs
 from armid.estimation.torque_error import JointErrors, paired
@@ -67,6 +69,7 @@ from armid.notes import Note, Severity
 from armid.parameters.effects import TorqueSide
 from armid.robot.robot import Robot
 from armid.rows.imperfections import Family
+from armid.rows.torque import space_of
 from armid.threads import one_blas_thread
 
 __all__ = ["Identification", "Progress", "identify", "run_identification"]
@@ -429,6 +432,7 @@ def judged(
                     *tested_notes(data),
                     *fit.notes,
                     *missing_rotors(data.train, fit.estimate),
+                    *_driving_friction(robot, fit.estimate, settings),
                     *unfelt_rotors(settings.effects, data.choice[0].torques),
                 )
             )
@@ -436,6 +440,12 @@ def judged(
         traces=traces.arrays,
         imperfections=data.imperfections,
     )
+
+
+def _driving_friction(robot: Robot, estimate: Estimate, settings: Identification) -> tuple[Note, ...]:
+    """Names friction that the unconstrained estimate finds below zero for sure; possible bodies never have it."""
+    check = friction_sign(estimate, space_of(robot, settings.effects)).check()
+    return () if check.passed else (Note("friction-drives", Severity.WARNING, check.message, check.subject),)
 
 
 def _gains_of(gains: DriveGains | None, inflation: float) -> dict[str, Gain]:

@@ -30,6 +30,10 @@ SEEN = 3.0
 _MOTION_SHARE = 2.0
 """The motion passes this many times the cut-off of the rows, which its own filter then leaves alone."""
 
+_CUTOFFS = (0.75, 1.33)
+"""Of the cut-off, tried besides it: noise of the fourth derivative and what the model lacks grow with it, elasticity does not, so
+that what they move the ratio by is part of its deviation."""
+
 _STEPS = 30
 _SETTLED = 1e-8
 """Relative change of the ratio that ends the iteration."""
@@ -42,7 +46,7 @@ class OneSensorJoint:
     Args:
         joint: its name.
         ratio: B / K [s^2]; its root is the period of the rotor on its spring, over 2 pi.
-        ratio_deviation: standard deviation.
+        ratio_deviation: standard deviation: of the noise, and of the choice of the cut-off.
         motor_inertia: B as given [kg m^2]; NaN when it was not.
         stiffness: K = B / ratio [N m/rad]; NaN without B, infinite when no elasticity was seen.
         stiffness_deviation: standard deviation.
@@ -101,18 +105,26 @@ class OneSensorSearch:
         parts = [self._rows(log, joint, robot) for log in logs]
         A, A2, y = (np.concatenate([part[k] for part in parts]) for k in range(3))
         ratio, x = _solved(A, A2, y)
+        moved = max(abs(replace(self, cutoff=f * self.cutoff)._ratio(logs, joint, robot) - ratio) for f in _CUTOFFS)
         g = _unexplained(A + ratio * A2, A2 @ x)
         e = y - (A + ratio * A2) @ x
         block = parts[0][3]
         count = len(e) // block
         sums = (g * e)[: count * block].reshape(count, block).sum(axis=1)
-        deviation = float(np.sqrt(np.sum(sums**2)) / max(float(g @ g), 1e-300))
+        noise = float(np.sqrt(np.sum(sums**2)) / max(float(g @ g), 1e-300))
+        deviation = float(np.hypot(noise, moved))
         rigid = _unexplained(A, y)
         size = float(np.linalg.norm(y))
         found = self._judged(
             joint, ratio, deviation, error=float(np.linalg.norm(e)) / size, rigid=float(np.linalg.norm(rigid)) / size
         )
         return replace(found, rate=1.0 / float(np.median(np.diff(logs[0].time))))
+
+    def _ratio(self, logs: Sequence[Log], joint: str, robot: Robot) -> float:
+        """B / K alone [s^2]."""
+        parts = [self._rows(log, joint, robot) for log in logs]
+        A, A2, y = (np.concatenate([part[k] for part in parts]) for k in range(3))
+        return _solved(A, A2, y)[0]
 
     def _judged(self, joint: str, ratio: float, deviation: float, *, error: float, rigid: float) -> OneSensorJoint:
         B = float(self.motor_inertia.get(joint, np.nan))
@@ -123,7 +135,11 @@ class OneSensorSearch:
             notes.append(Note("impossible-transmission", Severity.ERROR, text, joint))
         elif ratio <= SEEN * deviation:
             bound = ratio + 2.0 * deviation
-            text = f"no elasticity is seen: B / K is below {bound:.2g} s^2, a resonance above {resonance(bound):.2g} Hz"
+            text = (
+                f"B / K cannot be found from this recording ({ratio:.2g} +- {deviation:.2g} s^2, the choice of the cut-off included): "
+                f"no elasticity is seen, it is below {bound:.2g} s^2, a resonance above {resonance(bound):.2g} Hz; "
+                "move faster, or record the motors' positions"
+            )
             notes.append(Note("rigid-joint", Severity.WARNING, text, joint))
         if np.isnan(B):
             text = "stiffness needs the motor's inertia (--motor-inertia): this motion shows B / K only"
