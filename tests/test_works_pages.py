@@ -1,8 +1,8 @@
 """The pages about the five works are run: their commands print what the pages say they print.
 
-In a page, `<!-- file: NAME -->` before a block makes a file of it; a console block is commands after `$`, each followed by words that
-its output must contain; Python blocks are executed. All in one folder per page, in order. Blocks marked `sh` are long and belong to
-`python -m bench works`.
+In a page, `<!-- file: NAME -->` before a block makes a file of it; a console block is commands after `$`, each followed by words
+that its output must contain; Python blocks are executed. All in one folder per page, in order. Blocks marked `sh` are long and
+belong to `python -m bench works`.
 """
 
 from __future__ import annotations
