@@ -107,7 +107,8 @@ OUTSIDE = {
     ),
     "studies": (
         "parameters robot kernels kinematics rows motions identifiability logs logs.conditioning "
-        "estimation consistency closed_loop identification calibration design simulation export report"
+        "estimation consistency closed_loop identification calibration design sequential simulation "
+        "export report"
     ),
     "studies.kinematics": (
         "parameters robot kernels kinematics rows motions scene identifiability logs logs.conditioning "
