@@ -1,8 +1,8 @@
 """The experiment of [Khosla1985], tables 4 to 6, replayed on MuJoCo: a six-axis arm, two motions, two sets of starting values.
 
 Computed torque at 500 Hz with a model that is 20 % wrong, fed by 16-bit resolvers; torque is what was commanded. The work says
-that its four estimates agree within 5 % of the printed values. A base parameter is held against the sum of the magnitudes it is made
-of: `link3.Iyz` about the origin of its frame is 4e-5, the difference of 1.87e-3 about the centre of mass (the value that
+that its four estimates agree within 5 % of the printed values. A base parameter is held against the sum of the magnitudes it is
+made of: `link3.Iyz` about the origin of its frame is 4e-5, the difference of 1.87e-3 about the centre of mass (the value that
 [Khosla1985] prints) and 1.83e-3 of Steiner's part.
 """
 

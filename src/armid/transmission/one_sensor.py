@@ -136,7 +136,7 @@ class OneSensorSearch:
         elif ratio <= SEEN * deviation:
             bound = ratio + 2.0 * deviation
             text = (
-                f"B / K cannot be found from this recording ({ratio:.2g} +- {deviation:.2g} s^2, choice of the cut-off included): "
+                f"B / K cannot be found from this recording ({ratio:.2g} +- {deviation:.2g} s^2, choice of cut-off included): "
                 f"no elasticity is seen, it is below {bound:.2g} s^2, a resonance above {resonance(bound):.2g} Hz; "
                 "move faster, or record the motors' positions"
             )
