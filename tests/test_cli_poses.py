@@ -65,7 +65,7 @@ def test_people_get_tables(tmp_path: Path):
     [
         (
             ["--for", "gravity", "--cell", "nowhere"],
-            "no cell named 'nowhere'; there are: lwr4plus-tracker, mabi-max100",
+            "no cell named 'nowhere'; there are: lwr4plus-excitation, lwr4plus-tracker, mabi-max100",
         ),
         (["--for", "gravity", "--method", "target", "--pool", "100"], "axis inertias"),
         (["--for", "calibration", "--frame", "elbow"], "no frame named 'elbow'"),

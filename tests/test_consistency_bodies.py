@@ -194,8 +194,8 @@ def test_thesis_inequalities_hold_and_their_jacobian_is_exact(arm, noisy, prior)
     found = ThesisProblem(PullBack(1e-2), Bounds(inequalities=inequalities)).fit(noisy[0], start)
     mu = to_physical(found.values, found.bodies)
     for body in found.bodies:
-        G, h = inequalities.rows(body.owner)
-        assert np.all(G @ mu[list(body.columns)] + h > -1e-7)
+        for said, (G, h) in inequalities.groups(body.owner).items():
+            assert np.all(G @ mu[list(body.columns)] + h > -1e-7), said
     two = mu[list(found.bodies[1].columns)]
     assert min(two[4], two[7]) >= 3.0 * two[9] - 1e-7
     assert np.allclose(to_standard(mu, found.bodies), found.values, atol=1e-10)

@@ -109,6 +109,7 @@ def test_a_file_of_the_users_with_a_name_of_ours_stops_every_verb_before_any_wor
         "compare": ["missing1", "missing2"],
         "report": ["missing"],
         "demo": [],
+        "fleet": ["missing.csv"],
         "study": [],
         "compensate": [place / "elbow.yaml", "missing.json", "missing.csv"],
         "poses": [place / "elbow.yaml", "--for", "calibration"],

@@ -269,7 +269,7 @@ def test_cells_that_come_along_are_readable():
 
     folder = Path(module.__file__).parent / "cells"
     for path in folder.glob("*.yaml"):
-        robot = load_robot(path.stem.split("-tracker")[0])
+        robot = load_robot(path.stem.removesuffix("-tracker").removesuffix("-excitation"))
         scene = build_scene(robot, load_cell(path))
         limits = robot.limit("lower"), robot.limit("upper")
         q = np.random.default_rng(0).uniform(*limits, size=(500, robot.n_joints))

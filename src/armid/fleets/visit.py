@@ -14,6 +14,7 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.errors import ArmidError
 from armid.fleets.table import Visit
+from armid.folders import new_file
 from armid.identification.identify import identify
 from armid.identification.result import Result
 from armid.notes import Note, Severity
@@ -143,8 +144,7 @@ def identify_visit(task: VisitTask) -> VisitResult:
 def _put(folder: Path, number: int, path: str, content: bytes) -> str:
     """A file as it was sent, under its own name."""
     place = folder / str(number) / Path(path).name
-    place.parent.mkdir()
-    with place.open("xb") as file:  # in a folder of our own that goes with the task
+    with new_file(place) as file:
         file.write(content)
     return str(place)
 
