@@ -79,3 +79,12 @@ def test_lengths_averaged_with_positions_are_told_apart():
     assert "40 positions" in note.message
     assert "20 lengths" in note.message
     assert not any(n.code == "mixed-kinds" for n in calibrate(cell.robot, m, terms="offset", folds=1).notes)
+
+
+def test_an_error_that_flatters_is_told():
+    """Eight poses of a seven-joint arm: the fit passes through them, and says so."""
+    cell, rng = Cell.drawn("iiwa14", seed=11, size=0.25), np.random.default_rng(4)
+    few, many = (calibrate(cell.robot, cell.measured(n, rng), terms="offset", folds=2) for n in (8, 80))
+    (note,) = (n for n in few.notes if n.code == "few-configurations")
+    assert "48 equations for" in note.message
+    assert not any(n.code == "few-configurations" for n in many.notes)

@@ -32,6 +32,7 @@ from armid.calibration.judge import (
     judge,
     kind_notes,
     outlier_notes,
+    overfit_notes,
     parameter_notes,
     unexplained_notes,
 )
@@ -325,6 +326,7 @@ def _calibrated(
     simplest = settled(simplest, measurements) if best else chosen
     outliers = find_outliers(fits[best], measurements)
     notes += parameter_notes(fits[best]) + outlier_notes(outliers) + comparison_notes(fits, tested, held_out, best)
+    notes += overfit_notes(fits[best], measurements, held_out)
     notes += unexplained_notes(chosen, measurements) + kind_notes(chosen)
     patterns = residual_patterns(chosen, measurements)
     main = error_table(fits[best].after.residuals).main[0]

@@ -12,7 +12,8 @@ from armid.calibration.fit import KinematicFit
 from armid.calibration.hold_out import WORTHWHILE, Advice, BlockedTest, HeldOut
 from armid.calibration.identifiable import ParameterStatus
 from armid.calibration.noise import threshold
-from armid.calibration.thresholds import BLOCKED_FOLDS
+from armid.calibration.thresholds import BLOCKED_FOLDS, OVERFITTED
+from armid.calibration.tool_error import error_table
 from armid.estimation.paired import sure
 from armid.kinematics.measurement import Measurements
 from armid.notes import Note, Severity
@@ -123,6 +124,21 @@ def unexplained_notes(fit: KinematicFit, measurements: Measurements) -> list[Not
         )
         told.append(f"{setup} {part} {1e3 * value:.2g} {unit} per axis, {known}")
     return [Note("unexplained", Severity.INFO, f"stays unexplained: {'; '.join(told)}")] if told else []
+
+
+def overfit_notes(fit: KinematicFit, measurements: Measurements, held_out: HeldOut) -> list[Note]:
+    """Whether the error after the fit flatters: too few equations for its parameters, or rows unlike the held-out ones."""
+    fitted, unseen = error_table(fit.after.residuals).main[0], held_out.after.main[0]
+    if not len(fitted) or not len(unseen) or unseen.mean() <= OVERFITTED.value * fitted.mean():
+        return []
+    unit = "mm" if len(held_out.after.position) else "mrad"
+    kept = int(fit.after.selection.kept.sum())
+    text = (
+        f"the error after the fit ({1e3 * fitted.mean():.2g} {unit}) is no measure of the arm: "
+        f"{measurements.n_equations} equations for {kept} parameters, and {1e3 * unseen.mean():.2g} {unit} on configurations "
+        "it has not seen; quote that one, or measure more configurations"
+    )
+    return [Note("few-configurations", Severity.WARNING, text)]
 
 
 def kind_notes(fit: KinematicFit) -> list[Note]:

@@ -44,6 +44,14 @@ BLOCKED_FOLDS = Threshold(
     "joints move one at a time 3.1 without being beyond chance",
 )
 
+OVERFITTED = Threshold(
+    "held-out-above-fitted",
+    2.0,
+    "times the error of the fit",
+    "held-out error from which on the error after the fit is no measure of the arm: sqrt((n + p) / (n - p)) of n equations and "
+    "p parameters is 1.4 for three equations each, and 2 for one and two thirds",
+)
+
 WRONG_SIGN = Threshold(
     "compliance-sign",
     2.0,
@@ -70,6 +78,7 @@ CALIBRATION = (
     CHANGE_MATTERS,
     PATTERN,
     BLOCKED_FOLDS,
+    OVERFITTED,
     WRONG_SIGN,
     LARGEST_ECCENTRICITY,
     BEYOND_RANGE,
