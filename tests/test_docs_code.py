@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from functools import cache
 from pathlib import Path
@@ -12,6 +13,7 @@ import typer.main
 
 import armid
 from armid.cli import VERBS, application
+from armid.cli.help import EARLIER, EXAMPLES, present_spelling
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
@@ -60,3 +62,56 @@ def test_python_in_the_documentation_uses_names_that_exist(page: Path) -> None:
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "armid":
                 assert hasattr(armid, node.attr) or (ROOT / "src" / "armid" / node.attr).exists(), node.attr
+
+
+def test_every_verb_has_two_examples_that_exist() -> None:
+    assert set(EXAMPLES) == set(VERBS)
+    for verb, lines in EXAMPLES.items():
+        for line in lines:
+            assert line.startswith(f"armid {verb}")
+            assert [flag for flag in re.findall(r"--[a-z-]+", line) if flag not in options()[verb]] == [], line
+
+
+def test_earlier_spellings_lead_to_flags_that_exist() -> None:
+    for verb, renamed in EARLIER.items():
+        assert set(renamed.values()) <= options()[verb]
+        assert not set(renamed) & options()[verb]
+    assert present_spelling(["design", "arm.urdf", "--seconds=5", "--payload-mass", "2"]) == [
+        "design", "arm.urdf", "--search-seconds=5", "--payload-kg", "2",
+    ]  # fmt: skip
+    assert present_spelling(["inspect", "--seconds", "5"]) == ["inspect", "--seconds", "5"]
+
+
+def test_one_thing_has_one_flag() -> None:
+    """Mass of a load, collisions, locked joints, faults and the three kinds of time."""
+    everywhere = {flag for flags in options().values() for flag in flags}
+    assert not everywhere & {"--seconds", "--payload-mass", "--self-collision", "--locked", "--mistake", "--mass-kg"}
+
+
+def test_long_help_is_grouped(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        application(["identify"])(["identify", "--help"])
+    text = capsys.readouterr().out
+    for title in ("Model", "Recordings", "Signals", "Estimation", "Answer", "Examples:"):
+        assert title in text, title
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "kind"),
+    [
+        (["inspect", "nowhere.urdf", "--json"], 1, "RobotError"),
+        (["inspect", "iiwa14", "--friction", "sticky", "--json"], 2, "UsageError"),
+        (["inspect", "iiwa14", "--no-such-flag", "--json"], 2, "UsageError"),
+    ],
+)
+def test_errors_are_json_when_json_is_asked_for(
+    words: list[str], code: int, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        application(["inspect"])(words)
+    said = capsys.readouterr()
+    assert ended.value.code == code
+    error = json.loads(said.out)["error"]
+    assert (error["kind"], error["exit_code"]) == (kind, code)
+    assert error["message"]
+    assert said.err

@@ -25,7 +25,7 @@ def benchmark(
         str, typer.Option("--noise", parser=opt.word_list(_NOISE, none=False), help=f"Of {', '.join(_NOISE)}.")
     ] = ",".join(_NOISE),
     runs: Annotated[int, typer.Option("--runs", min=1, help="Recordings per level of noise.")] = 10,
-    seconds: Annotated[float, typer.Option("--seconds", min=0.5, help="Of each recording.")] = 10.0,
+    seconds: Annotated[float, typer.Option("--motion-seconds", min=0.5, help="Of each recording.")] = 10.0,
     out: opt.OptionalOutOption = None,
     seed: opt.SeedOption = 0,
     base: opt.BaseLinkOption = None,

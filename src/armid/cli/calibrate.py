@@ -9,7 +9,7 @@ import typer
 
 from armid.calibration.words import ORIENTATIONS, AngleUnit, LengthUnit, SensorPlace, SetupSharing, StepRule
 from armid.cli import options as opt
-from armid.cli.output import render, verb
+from armid.cli.output import busy, render, verb
 from armid.cli.variadic import VariadicCommand
 from armid.kinematics.words import Term, UnknownGeometry
 from armid.words import numbers
@@ -96,7 +96,7 @@ def calibrate(
     started = perf_counter()
     from armid.calibration.calibrate import calibrate as library
 
-    result = library(
+    result = busy("calibrating", library)(
         robot,
         poses,
         validate=validate,

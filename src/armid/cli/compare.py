@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from armid.cli import options as opt
-from armid.cli.output import render, verb
+from armid.cli.output import busy, render, verb
 
 
 @verb
@@ -22,6 +22,6 @@ def compare(
     """Put identifications of one arm side by side: parameters with intervals, differences, held-out errors."""
     from armid.identification.compare import compare as compared
 
-    answer = compared(*results)
+    answer = busy("comparing", compared)(*results)
     page = answer.report(out / "comparison.html")
     render(answer, as_json=as_json, files=[page], report=page)

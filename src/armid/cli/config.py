@@ -13,11 +13,14 @@ import typer
 import typer.core
 
 from armid.cli.command_line import ARGUMENTS
-from armid.cli.output import EXIT_FAILED
+from armid.cli.help import EARLIER, arrange, present_spelling
+from armid.cli.output import EXIT_FAILED, EXIT_USAGE, emit_error
 from armid.documents import read_yaml
 from armid.errors import ArmidError, InputError, UnknownNameError
 
 FLAG = "--config"
+_USAGE_ERROR = typer.BadParameter.__mro__[1]
+"""What the parser raises for words it does not know."""
 _EVERY_VERB = "all"
 _NOT_SETTINGS = ("help",)
 """Options that do something of their own and have no value to keep in a file."""
@@ -35,13 +38,24 @@ class ConfiguredGroup(typer.core.TyperGroup):
         except ArmidError as error:
             typer.echo(f"armid: {error}", err=True)
             raise typer.Exit(EXIT_FAILED) from None
-        return super().parse_args(ctx, rest)
+        return super().parse_args(ctx, present_spelling(rest))
+
+    def invoke(self, ctx: Any) -> Any:
+        """A mistake in the words is said to a program too, when it asked for JSON; people read it as before."""
+        try:
+            return super().invoke(ctx)
+        except _USAGE_ERROR as error:
+            if "--json" in ARGUMENTS.get():
+                said = " ".join(error.format_message().split())  # type: ignore[attr-defined]
+                emit_error("UsageError", said, EXIT_USAGE)
+            raise
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         command = super().get_command(ctx, cmd_name)
         if command is not None and not ctx.resilient_parsing:
             for parameter in command.params:
                 setattr(parameter, "help", _literal(getattr(parameter, "help", None)))  # noqa: B010 - not on its base class
+            arrange(cmd_name, command)
         return command
 
 
@@ -92,7 +106,8 @@ def _defaults(path: Path, group: typer.core.TyperGroup, ctx: Any) -> dict[str, d
     _check_names(common, {key for options in known.values() for key in options}, f"setting of any verb (in {path})")
     out = {}
     for verb, options in known.items():
-        own = _section_of(content, verb, path)
+        earlier = {old.removeprefix("--"): new.removeprefix("--") for old, new in EARLIER.get(verb, {}).items()}
+        own = {earlier.get(key, key): value for key, value in _section_of(content, verb, path).items()}
         _check_names(own, set(options), f"setting of {verb} (in {path})")
         chosen = {key: value for key, value in common.items() if key in options} | own
         out[verb] = {options[key].name: _fitted(value, options[key], path, key) for key, value in chosen.items()}

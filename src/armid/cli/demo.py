@@ -33,4 +33,18 @@ def demo(
         typer.echo(f"{perf_counter() - began:5.1f} s  {text}", err=True)
 
     done = tell_story(out, robot=robot, starts=starts, fault=fault, seed=seed, progress=tell, command=command_record())
-    render(done, as_json=as_json, started=began, files=done.files)
+    try:
+        render(done, as_json=as_json, started=began, files=done.files)
+    finally:
+        typer.echo("\n".join(("", "Three commands to try next:", *_next(robot, out, fault))), err=True)
+
+
+def _next(robot: str, out: Path, fault: FaultWord) -> tuple[str, str, str]:
+    """Lines to copy: what else can be done with what lies in the folder, and how to begin with an arm of one's own."""
+    wrong = "torque-sign" if fault == "none" else "none"
+    return (
+        f"  armid demo {robot} --fault {wrong} --out {out}-{wrong}    # "
+        + ("a mistake on purpose, and what is said of it" if fault == "none" else "the same without the mistake"),
+        f"  armid validate {out / 'result'} {out / 'validation_log.csv'}    # the stored result, tested again",
+        "  armid inspect YOUR.urdf    # what torque would tell about your own arm",
+    )

@@ -48,7 +48,9 @@ def design(
     max_jerk: opt.JerkOption = None,
     max_torque: opt.TorqueLimitOption = None,
     cell: opt.CellOption = None,
-    self_collision: Annotated[bool, typer.Option(help="Keep the arm clear of itself.")] = True,
+    self_collision: Annotated[
+        bool, typer.Option("--collisions/--no-collisions", help="Keep the arm clear of itself.")
+    ] = True,
     clearance_m: opt.ClearanceOption = None,
     analytic_bounds: Annotated[
         bool,
@@ -75,13 +77,15 @@ def design(
         str | None, typer.Option(help="Mean torque reserve to attain: joint6=0.9,joint7=0.9 (fraction of the limit).")
     ] = None,
     goal_weights: Annotated[str | None, typer.Option(help="Of the goals' misses, condition number first.")] = None,
-    payload_mass: Annotated[float, typer.Option(help="Carried at the tip [kg], for torques.")] = 0.0,
+    payload_mass: Annotated[float, typer.Option("--payload-kg", help="Carried at the tip [kg], for torques.")] = 0.0,
     payload_centre: Annotated[str, typer.Option(help="Its centre of mass in the tip frame [m].")] = "0,0,0",
     rank: Annotated[
         int, typer.Option(min=0, help="Run the best ones on the embedded robot; keep what identifies best.")
     ] = 0,
     sequential: Annotated[bool, typer.Option("--sequential", help="Locked-joint plan, tip to base.")] = False,
-    seconds: Annotated[float, typer.Option(help="Time to search; 0 for no limit (then give --starts).")] = 60.0,
+    seconds: Annotated[
+        float, typer.Option("--search-seconds", help="Time to search; 0 for no limit (then give --starts).")
+    ] = 60.0,
     starts: Annotated[int | None, typer.Option(min=1, help="Random starts instead of time: repeats exactly.")] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; one per core by default.")] = None,
     resume: Annotated[Path | None, typer.Option(help="search.json of an earlier run to go on from.")] = None,

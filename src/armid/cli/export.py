@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from armid.cli import options as opt
-from armid.cli.output import emit, verb
+from armid.cli.output import busy, emit, verb
 from armid.parameters.effects import DEFAULT_FRICTION
 
 
@@ -84,7 +84,7 @@ def export(
     content = CodeContent(What(what.value), rate_hz, bandwidth_hz).for_format(Format(to.value))
     stored = load_result(result)
     folder = out or (result.parent if result.name == "result.json" else result)
-    done = export_result(
+    done = busy("writing, and reading it back", export_result)(
         stored,
         Format(to.value),
         folder,

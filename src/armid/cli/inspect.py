@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from armid.cli import options as opt
-from armid.cli.output import render, show_files, verb
+from armid.cli.output import busy, render, show_files, verb
 from armid.errors import InputError
 from armid.parameters.effects import DEFAULT_FRICTION, PayloadRuns, TorqueSide
 
@@ -70,7 +70,7 @@ def inspect(
     from armid.identifiability.rank import STRUCTURAL_TOLERANCE
     from armid.inspection.inspect import inspect as run
 
-    found = run(
+    found = busy("looking for what can be identified", run)(
         robot,
         friction=friction,
         rotor_inertia=rotor_inertia,

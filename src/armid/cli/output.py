@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, ParamSpec
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import typer
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 
 EXIT_FAILED = 1
+EXIT_USAGE = 2
 EXIT_UNTRUSTED = 3
 
 
@@ -44,15 +46,15 @@ def verb(function: Callable[P, None]) -> Callable[P, None]:
             _check_out(function.__name__, kwargs)
             function(*args, **kwargs)
         except UnknownColumnsError as error:
-            typer.echo(f"armid: {_drafted(error, kwargs)}", err=True)
+            _fail(error, _drafted(error, kwargs), kwargs)
             raise typer.Exit(EXIT_FAILED) from None
         except ArmidError as error:
-            typer.echo(f"armid: {' '.join(str(error).split())}", err=True)
+            _fail(error, " ".join(str(error).split()), kwargs)
             raise typer.Exit(EXIT_FAILED) from None
         except BrokenPipeError:
             raise  # whoever read our output has gone; the command group ends quietly
         except OSError as error:
-            typer.echo(f"armid: {error.filename or 'file system'}: {error.strerror or error}", err=True)
+            _fail(error, f"{error.filename or 'file system'}: {error.strerror or error}", kwargs)
             raise typer.Exit(EXIT_FAILED) from None
         except KeyboardInterrupt:
             typer.echo("armid: interrupted", err=True)
@@ -73,6 +75,24 @@ def _drafted(error: UnknownColumnsError, options: Mapping[str, Any]) -> str:
         return f"{refused} ({error.hint})".replace("\n", " ")
     command = f"armid map {robot} {error.where}"
     return f"{refused}; drafted: {draft.in_brief()}. `{command}` writes it as a mapping file".replace("\n", " ")
+
+
+def _fail(error: Exception, text: str, options: Mapping[str, Any]) -> None:
+    """One line for people; for a program that asked for JSON an object too."""
+    typer.echo(f"armid: {text}", err=True)
+    if options.get("as_json"):
+        emit_error(type(error).__name__, text, EXIT_FAILED)
+
+
+def emit_error(kind: str, text: str, code: int) -> None:
+    """What went wrong as the one JSON object on stdout.
+
+    Args:
+        kind: name of the error's class.
+        text: in one line, as people read it.
+        code: the command exits with.
+    """
+    emit({"error": {"kind": kind, "message": text, "exit_code": code}}, as_json=True)
 
 
 def _check_out(name: str, options: Mapping[str, Any]) -> None:
@@ -168,12 +188,55 @@ def render(
         raise typer.Exit(EXIT_UNTRUSTED)
 
 
+_COUNTED = re.compile(r"(\d+) (?:of|/) (\d+)")
+"""How stages say how far they are: `start 3 of 8`."""
+
+
 @contextmanager
-def progress() -> Iterator[Callable[[str], None]]:
-    """A spinner that says what is being done; silent when stderr is not a terminal."""
+def progress(text: str = "starting") -> Iterator[Callable[[str], None]]:
+    """Says what is being done, for how long, and how long is left where the stage counts; silent without a terminal.
+
+    Args:
+        text: until the first stage says what it does.
+    """
     screen = console()
     if not screen.is_terminal:
         yield lambda _: None
         return
-    with screen.status("starting") as status:
-        yield lambda text: status.update(text)
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=screen, transient=True) as bar:
+        task = bar.add_task(text, total=None)
+
+        def tell(said: str) -> None:
+            counted = _COUNTED.search(said)
+            done, total = (int(counted[1]), int(counted[2])) if counted else (0, None)
+            bar.update(task, description=said, completed=max(done - 1, 0), total=total)
+
+        yield tell
+
+
+R = TypeVar("R")
+
+
+def busy(text: str, function: Callable[P, R]) -> Callable[P, R]:
+    """The function, with `progress` saying what it does while it runs.
+
+    Args:
+        text: such as `calibrating`.
+        function: one that may take more than two seconds and tells nothing itself.
+    """
+
+    @functools.wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        with progress(text):
+            return function(*args, **kwargs)
+
+    return run

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from armid.cli import options as opt
-from armid.cli.output import render, verb
+from armid.cli.output import busy, render, verb
 from armid.cli.program import program_files
 
 
@@ -55,7 +55,7 @@ def plan(
     from armid.planning.plan import plan_motion
 
     began = perf_counter()
-    done = plan_motion(
+    done = busy("planning", plan_motion)(
         result,
         path,
         confidence=confidence,

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from armid.cli import options as opt
-from armid.cli.output import render, verb
+from armid.cli.output import busy, render, verb
 
 PurposeWord = Literal["calibration", "axis-inertia", "gravity"]
 ErrorsWord = Literal["described", "complete"]
@@ -36,7 +36,9 @@ def poses(
     ] = None,
     starts: Annotated[int, typer.Option(min=1, help="Of exchanges and descents.")] = 4,
     margin: Annotated[float, typer.Option(help="Fraction of every position limit left unused.")] = 0.02,
-    self_collision: Annotated[bool, typer.Option(help="Keep the arm clear of itself.")] = True,
+    self_collision: Annotated[
+        bool, typer.Option("--collisions/--no-collisions", help="Keep the arm clear of itself.")
+    ] = True,
     reference: Annotated[
         str | None, typer.Option(help="Pose of the joints that do not matter; found by default.")
     ] = None,
@@ -59,7 +61,7 @@ def poses(
     from armid.design.poses import choose_poses
 
     began = perf_counter()
-    found = choose_poses(
+    found = busy("choosing poses", choose_poses)(
         robot,
         purpose,
         count=count,

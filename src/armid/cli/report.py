@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from armid.cli import options as opt
-from armid.cli.output import emit, show_files, verb
+from armid.cli.output import busy, emit, show_files, verb
 
 
 @verb
@@ -25,6 +25,6 @@ def report(
 
     stored = load_result(result)
     folder = out or (result.parent if result.name == "result.json" else result)
-    path = stored.report(folder / "report.html")
+    path = busy("drawing the page", stored.report)(folder / "report.html")
     show_files([path], f"{stored.verdict}; wrote ")
     emit({"report": path, "verdict": stored.verdict}, as_json=as_json)

@@ -31,7 +31,7 @@ def sequential(
         typer.Option("--plan", metavar="DIR", help="Of `design --sequential`: says which joints are locked."),
     ] = None,
     locked: Annotated[
-        list[str] | None, typer.Option("--locked", metavar="JOINT", help="Has to stand still in every recording.")
+        list[str] | None, typer.Option("--lock", metavar="JOINT", help="Has to stand still in every recording.")
     ] = None,
     hold: Annotated[
         bool,

@@ -19,7 +19,9 @@ def show(
     ] = None,
     cell: opt.CellOption = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="On this machine only; 0 for any free one.")] = 8080,
-    seconds: Annotated[float | None, typer.Option(help="Stop after this long; until Ctrl-C by default.")] = None,
+    seconds: Annotated[
+        float | None, typer.Option("--close-after-seconds", help="Stop after this long; until Ctrl-C by default.")
+    ] = None,
     base: opt.BaseLinkOption = None,
     tip: opt.TipOption = None,
     as_json: opt.JsonOption = False,

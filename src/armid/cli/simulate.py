@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from armid.cli import options as opt
-from armid.cli.output import render, verb
+from armid.cli.output import busy, render, verb
 
 RecordWord = Literal["log", "tracker", "controller-model"]
 ControllerWord = Literal["pd", "computed-torque", "hand"]
@@ -36,7 +36,7 @@ FormatOption = Annotated[
 MistakeOption = Annotated[
     list[str] | None,
     _repeatable(
-        "--mistake",
+        "--fault",
         MISTAKES,
         "WORD[=JOINT,...]",
         "torque-sign[=JOINT,...], degrees, joint-order=A,B, gravity-compensated, mounting",
@@ -68,7 +68,7 @@ def simulate(
         float | None, typer.Option(help="Specimen's deviation from the description, e.g. 0.2.")
     ] = None,
     payload_mass: Annotated[
-        float | None, typer.Option("--payload-mass", help="Point mass at the tip frame, in kg.")
+        float | None, typer.Option("--payload-kg", help="Point mass at the tip frame, in kg.")
     ] = None,
     rotor_ratio: Annotated[
         float | None,
@@ -112,5 +112,5 @@ def simulate(
     began = perf_counter()
     from armid.simulation.simulate import simulate as run
 
-    done = run(**asked)
+    done = busy("simulating", run)(**asked)
     render(done, as_json=as_json, started=began, files=done.files)

@@ -33,7 +33,7 @@ def study(
     ] = None,
     motions: Annotated[int, typer.Option(min=1, help="Motions of each kind.")] = 4,
     repetitions: Annotated[int, typer.Option(min=2, help="Recordings of each motion.")] = 3,
-    seconds: Annotated[float, typer.Option(help="Length of the motions [s].")] = 25.0,
+    seconds: Annotated[float, typer.Option("--motion-seconds", help="Length of the motions [s].")] = 25.0,
     starts: Annotated[int, typer.Option(min=1, help="Random starts of each search.")] = 1,
     poses: Annotated[int, typer.Option(min=4, help="Poses measured for the calibration.")] = 17,
     variation: Annotated[
