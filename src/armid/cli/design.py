@@ -99,7 +99,7 @@ def design(
 ) -> None:
     """An excitation trajectory that excites every parameter and that the arm can run as it is.
 
-    For example `armid design iiwa14 --seconds 20 --home 0,0,0,0,0,0,0`. Ctrl-C keeps the best motion so far.
+    For example `armid design iiwa14 --search-seconds 20 --home 0,0,0,0,0,0,0`. Ctrl-C keeps the best motion so far.
     Every finished start is kept in --out at once: after a kill the same command goes on from there.
     """
     # Every option but these is an argument of design_motion, under the same name.

@@ -100,9 +100,9 @@ def _why_none(found: Search) -> str:
     assert proof is not None
     helps = []
     if found.polished < _ENOUGH_TRIED:
-        helps.append(f"more time with --seconds (only {found.polished} motions were worked out)")
+        helps.append(f"more time with --search-seconds (only {found.polished} motions were worked out)")
     if proof.clearance < 0.0:
-        helps.append("a smaller distance with --clearance-m, or --no-self-collision when the shapes are too coarse")
+        helps.append("a smaller distance with --clearance-m, or --no-collisions when the shapes are too coarse")
     if proof.usage["torque"].max() > 1.0:
         helps.append("a longer --period, or other torque limits")
     if proof.kinematic_worst > 1.0:

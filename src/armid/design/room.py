@@ -102,7 +102,7 @@ def _no_free_pose(problem: ExcitationProblem) -> str:
     told = "; ".join(_blocker(scene, int(k), float(blocked[k]), values[:, k]) for k in worst if blocked[k] > 0.0)
     return (
         f"none of {_MANY} random poses is free, so more time would not help: {told}. Give a smaller distance with "
-        "--clearance-m (or `margin` in the cell file), another place of what surrounds the arm, or --no-self-collision "
+        "--clearance-m (or `margin` in the cell file), another place of what surrounds the arm, or --no-collisions "
         "when the shapes of the description are too coarse"
     )
 

@@ -391,7 +391,7 @@ def command(study: Study) -> str:
     """The command line that gives the same page."""
     s = study.settings
     words = ["armid", "study", study.robot.source.path.removeprefix("catalogue:") or study.robot.name]
-    words += ["--motions", str(s.motions), "--repetitions", str(s.repetitions), "--seconds", f"{s.seconds:g}"]
+    words += ["--motions", str(s.motions), "--repetitions", str(s.repetitions), "--motion-seconds", f"{s.seconds:g}"]
     words += ["--starts", str(s.starts), "--poses", str(s.poses), "--torques", s.torques.value, "--seed", str(s.seed)]
     if s.correction is not None:
         words += ["--correction", str(s.correction)]
