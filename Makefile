@@ -34,7 +34,7 @@ $(VENV)/bin/python:
 	@$(PYTHON) -m venv $(VENV) 2>/dev/null || { rm -rf $(VENV); echo "armid: cannot create $(VENV) (Debian/Ubuntu: apt-get install python3-venv)"; exit 1; }
 
 $(VENV)/.run: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(PIP) --editable .
+	$(PIP) --editable '.[sim,symbolic,report]'
 	@touch $@
 
 $(VENV)/.test: $(VENV)/bin/python pyproject.toml constraints.txt
@@ -42,7 +42,7 @@ $(VENV)/.test: $(VENV)/bin/python pyproject.toml constraints.txt
 	@touch $@ $(VENV)/.run
 
 $(VENV)/.docs: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(PIP) --editable '.[docs]'
+	$(PIP) --editable '.[sim,symbolic,report,docs]'
 	@touch $@ $(VENV)/.run
 
 $(VENV)/.bench: $(VENV)/bin/python pyproject.toml constraints.txt

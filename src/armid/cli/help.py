@@ -26,7 +26,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
             "--orientation",
             "--log",
         ),
-        *("--trajectory", "--free", "--faults", "--noise", "--commanded", "--as-recorded"),
+        *("--strict", "--trajectory", "--free", "--faults", "--noise", "--commanded", "--as-recorded"),
     ),
     "Signals": (
         *("--cutoff-hz", "--torque-cutoff-hz", "--processing", "--average", "--period-s", "--filter", "--filter-order"),
@@ -42,7 +42,17 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("--reference", "--transitions", "--lock", "--hold", "--approach-seconds"),
     ),
     "Search": (
-        *("--search-seconds", "--starts", "--workers", "--resume", "--criterion", "--after", "--until", "--rank"),
+        *(
+            "--search-seconds",
+            "--starts",
+            "--workers",
+            "--cluster",
+            "--resume",
+            "--criterion",
+            "--after",
+            "--until",
+            "--rank",
+        ),
         *("--goal-condition", "--goal-reserve", "--goal-weights", "--sequential", "--pool", "--spread", "--count"),
     ),
     "The arm": ("--base", "--tip"),
@@ -80,6 +90,10 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "identify": (
         "armid identify arm.urdf log.csv --validate other.csv",
         "armid identify panda log.csv --rotor-inertia --bounds geometry --out identified",
+    ),
+    "fleet": (
+        "armid fleet arms.csv --robot arm.urdf",
+        "armid fleet 'data/{arm}/{date}/*.csv' --robot panda --out fleet",
     ),
     "validate": ("armid validate identified third.csv", "armid validate identified third.csv --json"),
     "export": ("armid export identified --to urdf", "armid export identified --to c --what observer --out code"),

@@ -36,7 +36,7 @@ def identify(
     differentiator: opt.DifferentiatorOption = None,
     torque_delay_ms: opt.TorqueDelayOption = 0.0,
     velocity: opt.VelocityOption = "auto",
-    method: Annotated[opt.MethodWord, typer.Option("--method", help="Of the free estimate.")] = "wls",
+    method: Annotated[opt.MethodWord, typer.Option("--method", help="Of the unconstrained estimate.")] = "wls",
     find_gravity: opt.FindGravityOption = False,
     essential: opt.EssentialOption = False,
     essential_by: Annotated[

@@ -185,9 +185,12 @@ ConsistencyOption = Annotated[
         "--consistency", help="Convex program; smoothly refined; or [Halper2024]'s inequalities (docs/estimation.md)."
     ),
 ]
-RegulariserOption = Annotated[RegulariserWord, typer.Option("--regulariser", help="Kind of pull towards the prior.")]
+RegulariserOption = Annotated[
+    RegulariserWord, typer.Option("--regulariser", help="Kind of regularisation towards the prior.")
+]
 PriorWeightOption = Annotated[
-    float, typer.Option("--prior-weight", help="Pull towards the prior bodies: 1 / (relative doubt)^2.")
+    float,
+    typer.Option("--prior-weight", help="Strength of the regularisation: 1 / (relative doubt of the prior bodies)^2."),
 ]
 ImperfectionsOption = Annotated[
     str,

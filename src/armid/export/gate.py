@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.errors import ArmidError
+from armid.errors import ArmidError, MissingDependencyError
 from armid.kernels.dynamics import inverse_dynamics
 from armid.robot.robot import Robot
 from armid.robot.urdf.arm import orientation_in_root, parse_urdf
@@ -147,8 +147,10 @@ def _without_shapes(text: str) -> str:
 
 def _mujoco_torque(robot: Robot, text: str, gravity: FloatArray) -> Torque:
     """MuJoCo's inverse dynamics with everything but the links switched off; gravity in the file's root [m/s^2]."""
-    import mujoco
-
+    try:
+        import mujoco
+    except ImportError:
+        raise MissingDependencyError("mujoco", "reading an exported file back", "sim") from None
     try:
         model = mujoco.MjModel.from_xml_string(_without_shapes(text))
     except ValueError as error:

@@ -8,17 +8,21 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import sympy
-from sympy.printing.numpy import NumPyPrinter
 
 from armid.arrays import FloatArray, samples
-from armid.errors import ShapeError, UnknownNameError
+from armid.errors import MissingDependencyError, ShapeError, UnknownNameError
 from armid.identifiability.errors import UnsupportedClosedFormError
 from armid.recursion.scalars import GRAVITY
 from armid.recursion.symbols import length_symbols, with_exact_angles
 from armid.recursion.trigonometry import TrigonometricScalars
 from armid.robot.robot import Robot
 from armid.rows.quantity import ArmSource
+
+try:
+    import sympy
+    from sympy.printing.numpy import NumPyPrinter
+except ImportError:
+    raise MissingDependencyError("sympy", "closed forms of parameters", "symbolic") from None
 
 Polynomial = Any
 """An element of the ring of `TrigonometricScalars`."""

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-import sympy
-
+from armid.errors import MissingDependencyError
 from armid.parameters.inertial import InertialIndex
 from armid.parameters.space import OwnerKind, Parameter
+
+try:
+    import sympy
+except ImportError:
+    raise MissingDependencyError("sympy", "closed forms of parameters", "symbolic") from None
 
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _SUPERSCRIPTS = {"2": "²", "3": "³", "4": "⁴"}

@@ -8,13 +8,18 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import sympy
-from sympy.polys.domains import QQ
-from sympy.polys.fields import field
 
 from armid.arrays import FloatArray, samples
+from armid.errors import MissingDependencyError
 from armid.identifiability.closed_form import ClosedForm, lengths_of, numeric_generators, polynomial_values
 from armid.recursion.trigonometry import TrigonometricScalars
+
+try:
+    import sympy
+    from sympy.polys.domains import QQ
+    from sympy.polys.fields import field
+except ImportError:
+    raise MissingDependencyError("sympy", "closed forms of parameters", "symbolic") from None
 
 LinearForm = dict[int, Any]
 """Index of a base parameter -> coefficient in the field of the lengths."""

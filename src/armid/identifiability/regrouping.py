@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import sympy
 
+from armid.errors import MissingDependencyError
 from armid.identifiability.base import COEFFICIENT_ROUND_OFF, BaseParameters
 from armid.identifiability.blocks import (
     Block,
@@ -35,6 +35,11 @@ from armid.recursion.symbols import FieldScalars, exact_number, length_symbols
 from armid.robot.elementary import Elementary
 from armid.robot.robot import Robot
 from armid.rows.quantity import ArmSource
+
+try:
+    import sympy
+except ImportError:
+    raise MissingDependencyError("sympy", "closed forms of parameters", "symbolic") from None
 
 Vector = dict[int, Any]
 """Sparse vector over the standard parameters, entries in the field of the lengths."""

@@ -12,13 +12,17 @@ from fractions import Fraction
 from math import isinf, pi, tan
 from typing import Any
 
-from sympy.polys.domains import QQ
-from sympy.polys.fields import field
-
+from armid.errors import MissingDependencyError
 from armid.recursion.placement import Placement, identity, is_right_angle, rotation
 from armid.recursion.scalars import Scalar
 from armid.robot.elementary import Elementary
 from armid.robot.robot import Joint, Robot
+
+try:
+    from sympy.polys.domains import QQ
+    from sympy.polys.fields import field
+except ImportError:
+    raise MissingDependencyError("sympy", "closed forms of parameters", "symbolic") from None
 
 _ANGLE_DENOMINATOR = 10**8
 """A fraction with this denominator comes within 1e-16 of any number."""

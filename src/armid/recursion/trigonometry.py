@@ -6,13 +6,17 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-import sympy
-from sympy.polys.domains import QQ
-from sympy.polys.rings import ring
-
+from armid.errors import MissingDependencyError
 from armid.recursion.scalars import GRAVITY, Scalar
 from armid.recursion.symbols import ANGLE_PREFIX, Angle, exact_angle, exact_number, length_symbols
 from armid.robot.robot import JointKind, Robot
+
+try:
+    import sympy
+    from sympy.polys.domains import QQ
+    from sympy.polys.rings import ring
+except ImportError:
+    raise MissingDependencyError("sympy", "closed forms of parameters", "symbolic") from None
 
 
 class TrigonometricScalars:

@@ -11,13 +11,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import mujoco
 import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
+from armid.errors import MissingDependencyError
 from armid.robot.geometry import Box, Capsule, Cylinder, Geometry, Sphere
 from armid.scene.hull_points import corners
+
+try:
+    import mujoco
+except ImportError:
+    raise MissingDependencyError("mujoco", "the embedded robot and shapes of links", "sim") from None
 
 _FAR = 10.0
 """[m] No arm's links are farther apart; nearer answers are exact."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-import mujoco
 import numpy as np
 
+from armid.errors import MissingDependencyError
 from armid.kernels.kinematics import forward_kinematics
 from armid.motions.trajectory import Trajectory, grid
 from armid.robot.geometry import Geometry, Mesh
@@ -18,6 +18,11 @@ from armid.robot.meshes import MeshError
 from armid.robot.robot import Robot
 from armid.scene.hull_distances import model_text
 from armid.scene.hull_points import corners
+
+try:
+    import mujoco
+except ImportError:
+    raise MissingDependencyError("mujoco", "the embedded robot and shapes of links", "sim") from None
 
 _RATE_HZ = 50.0
 

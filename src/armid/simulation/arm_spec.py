@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-import mujoco
 import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
-from armid.errors import InputError, RobotError
+from armid.errors import InputError, MissingDependencyError, RobotError
 from armid.parameters.inertial import tensor, to_centre_of_mass
 from armid.robot.robot import Joint, JointKind, Robot
 from armid.simulation.shapes import add_shapes, overlapping_bodies, pose_fields
+
+try:
+    import mujoco
+except ImportError:
+    raise MissingDependencyError("mujoco", "the embedded robot and shapes of links", "sim") from None
 
 
 def arm_spec(robot: Robot, payload: FloatArray | None, rotors: npt.NDArray[np.bool_], *, collisions: bool) -> Any:

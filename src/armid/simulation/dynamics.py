@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import mujoco
 import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray, samples
+from armid.errors import MissingDependencyError
 from armid.robot.robot import Robot
 from armid.simulation.plant import build_plant
+
+try:
+    import mujoco
+except ImportError:
+    raise MissingDependencyError("mujoco", "the embedded robot and shapes of links", "sim") from None
 
 
 class RigidModel:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import mujoco
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.errors import InputError
+from armid.errors import InputError, MissingDependencyError
 from armid.notes import Note
 from armid.simulation.controllers import Law, spread
 from armid.simulation.feedback import Encoders
@@ -14,6 +13,11 @@ from armid.simulation.motions import Reference
 from armid.simulation.physics import Physics
 from armid.simulation.plant import Plant
 from armid.simulation.watch import Watch
+
+try:
+    import mujoco
+except ImportError:
+    raise MissingDependencyError("mujoco", "the embedded robot and shapes of links", "sim") from None
 
 _RESOLVED = 0.7
 """Fourth-order Runge-Kutta is stable up to 2.8 rad per step of the fastest vibration; here it is accurate to 1e-3."""

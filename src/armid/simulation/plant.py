@@ -15,16 +15,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import mujoco
 import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray, read_only
-from armid.errors import InputError, RobotError
+from armid.errors import InputError, MissingDependencyError, RobotError
 from armid.parameters.inertial import N_INERTIAL, inertial_problem
 from armid.robot.robot import Robot
 from armid.simulation.arm_spec import arm_spec, centre_and_moments, compiled, inertial_of
 from armid.simulation.engine import engine_warnings
+
+try:
+    import mujoco
+except ImportError:
+    raise MissingDependencyError("mujoco", "the embedded robot and shapes of links", "sim") from None
 
 _BRAKE_INERTIA = 1e9
 """[kg m^2] Rotor inertia of a locked drive: 100 N m moves it by 1e-7 rad/s^2, and the state is put back every step."""

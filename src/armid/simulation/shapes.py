@@ -5,11 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import mujoco
 import numpy as np
 
 from armid.arrays import FloatArray
+from armid.errors import MissingDependencyError
 from armid.robot.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Sphere
+
+try:
+    import mujoco
+except ImportError:
+    raise MissingDependencyError("mujoco", "the embedded robot and shapes of links", "sim") from None
 
 _MESH_SUFFIXES = (".stl", ".obj")
 """Mesh formats MuJoCo reads; a mesh collides as its convex hull."""

@@ -6,17 +6,22 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-import mujoco
 import numpy as np
 
 from armid.arrays import FloatArray
 from armid.documents import new_file, plain, write_json
+from armid.errors import MissingDependencyError
 from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
 from armid.parameters.space import ROTOR_INERTIA, OwnerKind, Parameter
 from armid.robot.robot import Robot
 from armid.rows.torque import space_of
 from armid.simulation.plant import Plant
 from armid.simulation.scenario import Experiment
+
+try:
+    import mujoco
+except ImportError:
+    raise MissingDependencyError("mujoco", "the embedded robot and shapes of links", "sim") from None
 
 SCHEMA = "armid-simulation-truth"
 VERSION = 1
