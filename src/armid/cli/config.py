@@ -19,7 +19,7 @@ from armid.documents import read_yaml
 from armid.errors import ArmidError, InputError, UnknownNameError
 
 FLAG = "--config"
-_USAGE_ERROR = typer.BadParameter.__mro__[1]
+_USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
 """What the parser raises for words it does not know."""
 _EVERY_VERB = "all"
 _NOT_SETTINGS = ("help",)
@@ -46,7 +46,7 @@ class ConfiguredGroup(typer.core.TyperGroup):
             return super().invoke(ctx)
         except _USAGE_ERROR as error:
             if "--json" in ARGUMENTS.get():
-                said = " ".join(error.format_message().split())  # type: ignore[attr-defined]
+                said = " ".join(error.format_message().split())
                 emit_error("UsageError", said, EXIT_USAGE)
             raise
 
