@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
 
-.PHONY: demo test lint docs notebooks bench clean
+.PHONY: demo test lint docs notebooks wheel bench clean
 
 demo: $(VENV)/.run
 	$(BIN)/armid demo --out demo
@@ -24,6 +24,15 @@ docs: $(VENV)/.docs
 notebooks: $(VENV)/.run
 	$(BIN)/python tools/notebooks.py notebooks
 	cp examples/*.urdf notebooks/
+
+# The wheel in dist/, installed into an environment of its own and tried on an example.
+wheel: $(VENV)/bin/python
+	rm -rf dist build/try
+	$(BIN)/python -m pip --disable-pip-version-check --quiet wheel --no-deps --wheel-dir dist .
+	$(PYTHON) -m venv build/try
+	build/try/bin/python -m pip --disable-pip-version-check --quiet install dist/armid-*.whl
+	build/try/bin/armid --version
+	cd build/try && bin/python ../../tools/try_wheel.py ../../examples/trio.urdf
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m bench
