@@ -137,16 +137,22 @@ def _processed(checked: CheckedLogs, arm: Robot, wanted: Processing, *, as_json:
 
 
 def _show_thresholds(*, as_json: bool) -> None:
-    """The tables of thresholds, of logs, of results and of calibrations."""
+    """The tables of thresholds, of logs, of results, of calibrations and of observations."""
     from dataclasses import asdict
 
     from armid.calibration.thresholds import CALIBRATION
     from armid.identification import thresholds as of_results
     from armid.logs.health import thresholds as of_logs
+    from armid.observation.thresholds import OBSERVATION
     from armid.outcome import text_table
     from armid.thresholds import thresholds_table
 
-    tables = {"logs": of_logs.THRESHOLDS, "results": of_results.THRESHOLDS, "calibrations": CALIBRATION}
+    tables = {
+        "logs": of_logs.THRESHOLDS,
+        "results": of_results.THRESHOLDS,
+        "calibrations": CALIBRATION,
+        "observations": OBSERVATION,
+    }
     for what, found in tables.items():
         typer.echo(text_table(thresholds_table(f"What decides what is said about {what}", found)) + "\n", err=as_json)
     emit({what: [asdict(each) for each in found] for what, found in tables.items()}, as_json=as_json)

@@ -9,20 +9,9 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.observation.levels import AlarmLevels
 from armid.observation.residuals import ObservedMotion
+from armid.observation.thresholds import FASTER, LOST, REACH, SAME_RATE
 from armid.outcome import Check
 from armid.robot.robot import Robot
-
-_FASTER = 1.2
-"""Times the speed of the free motion, beyond which levels are extrapolated."""
-
-SAME_RATE = 1.1
-"""Ratio of sampling rates: the window that smooths is a number of samples, and noise passes it by that number."""
-
-_REACH = 1000.0
-"""Times the length of the free motion that an alarm may be rare: beyond it the tail is a guess."""
-
-_LOST = 1e-3
-"""Of the samples: each that is missing blinds the observer for a window of about twenty."""
 
 
 def fastest(quiet: Sequence[ObservedMotion]) -> FloatArray:
@@ -37,12 +26,12 @@ def speed_check(robot: Robot, known: FloatArray, reached: FloatArray) -> Check:
     beyond = ": levels are extrapolated, record free motion at this speed"
     return Check(
         code="speed-range",
-        passed=bool(ratio[worst] <= _FASTER),
+        passed=bool(ratio[worst] <= FASTER.value),
         value=float(ratio[worst]),
-        limit=_FASTER,
+        limit=FASTER.value,
         message=(
             f"{robot.joint_names[worst]} moves {ratio[worst]:.2f} times as fast as in the motion without contact"
-            + (beyond if ratio[worst] > _FASTER else "")
+            + (beyond if ratio[worst] > FASTER.value else "")
         ),
         subject=robot.joint_names[worst],
     )
@@ -54,10 +43,10 @@ def rate_check(levels: AlarmLevels, rate_hz: float) -> Check:
     words = f"watched at {rate_hz:.0f} Hz, motion without contact recorded at {levels.rate_hz:.0f} Hz"
     return Check(
         code="same-rate",
-        passed=ratio <= SAME_RATE,
+        passed=ratio <= SAME_RATE.value,
         value=ratio,
-        limit=SAME_RATE,
-        message=words + ("" if ratio <= SAME_RATE else ": levels are those of another noise, record both alike"),
+        limit=SAME_RATE.value,
+        message=words + ("" if ratio <= SAME_RATE.value else ": levels are those of another noise, record both alike"),
     )
 
 
@@ -66,12 +55,12 @@ def tail_check(levels: AlarmLevels) -> Check:
     reach = 1.0 / max(levels.hours * levels.per_hour, 1e-12)
     return Check(
         code="free-motion",
-        passed=reach <= _REACH,
+        passed=reach <= REACH.value,
         value=reach,
-        limit=_REACH,
+        limit=REACH.value,
         message=(
             f"{60 * levels.hours:.1f} minutes without contact for {levels.per_hour:g} false alarms an hour: "
-            + ("the tail is extrapolated" if reach <= _REACH else "too far beyond what was seen, record more")
+            + ("the tail is extrapolated" if reach <= REACH.value else "too far beyond what was seen, record more")
         ),
         decisive=False,
     )
@@ -82,8 +71,8 @@ def lost_check(received: int, lost: int) -> Check:
     share = lost / max(received + lost, 1)
     return Check(
         code="stream-whole",
-        passed=share <= _LOST,
+        passed=share <= LOST.value,
         value=share,
-        limit=_LOST,
+        limit=LOST.value,
         message=f"{lost} of {received + lost} samples missing" + (": the observer was blind at each" if lost else ""),
     )

@@ -16,10 +16,11 @@ from armid.identification.inputs import LogInput, LogsInput, Recordings, files_o
 from armid.identification.result import Result
 from armid.notes import Note
 from armid.observation.arm import ObservedArm, observed_arm
-from armid.observation.checks import SAME_RATE, fastest, rate_check, speed_check, tail_check
+from armid.observation.checks import fastest, rate_check, speed_check, tail_check
 from armid.observation.contacts import Contact, contacts_along, contacts_table
 from armid.observation.levels import AlarmLevels, Features, alarm_levels
 from armid.observation.residuals import ObservedMotion, Residuals, ResidualWord, beyond_rest, residuals
+from armid.observation.thresholds import SAME_RATE
 from armid.outcome import Check, Outcome, Provenance
 from armid.page import Table
 from armid.robot.robot import Robot
@@ -194,7 +195,7 @@ def levels_from(
     parts = [beyond_rest(each, residual) for each in found]
     features = [arm.features(motion, each) for motion, each in zip(quiet, found, strict=True)]
     steps = [motion.step for motion in quiet]
-    if max(steps) > SAME_RATE * min(steps):
+    if max(steps) > SAME_RATE.value * min(steps):
         rates = ", ".join(f"{1.0 / step:.0f}" for step in steps)
         raise InputError("free motion", f"recorded at {rates} Hz", "levels are those of one rate")
     return alarm_levels(np.vstack(parts), Features.joined(features), steps[0], per_hour)

@@ -95,7 +95,7 @@ def open_stream(
     """A live arm.
 
     Args:
-        source: `-`: JSON lines on stdin; `udp://HOST:PORT`: the same in datagrams, until two seconds pass without one;
+        source: `-`: JSON lines on stdin; `udp://HOST:PORT`: the same in datagrams, until an empty one or two seconds without any;
             `rtde://HOST[:PORT][?torque=FIELD]`: a UR controller.
         robot: names and number of joints.
         rate_hz: samples per second.
@@ -164,12 +164,14 @@ def _listening(url: SplitResult) -> socket.socket:
 
 
 def _datagrams(receiver: socket.socket, where: str) -> Iterator[str]:
-    """Lines of the datagrams that arrive."""
+    """Lines of the datagrams that arrive, until an empty one or silence."""
     with receiver:
         receiver.settimeout(_FIRST)
         try:
             while True:
                 data = receiver.recv(65_536)
+                if not data:
+                    return
                 receiver.settimeout(_SILENCE)
                 yield from data.decode("utf-8", "replace").splitlines()
         except TimeoutError:
