@@ -79,7 +79,7 @@ def test_the_way_reaches_result_json_and_report(place, args, method, regulariser
     assert told["distance"] < told["distance_limit"]
     assert set(told["torque_cost"]) == {"waist", "shoulder", "elbow"}
     assert set(told["determined_by"].values()) == {"data", "both", "prior"}
-    assert f"possible bodies by {method}" in words
+    assert f"physically consistent by {method}" in words
     assert "(proven)" in " ".join(words.split())
     result = load_result(place / "result", traces=True)
     assert (result.consistent.method, result.consistent.regulariser) == (method, regulariser)

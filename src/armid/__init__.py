@@ -31,7 +31,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__version__ = "0.2.0.dev0"
+__version__ = "0.2.0"
 
 _PUBLIC = {
     "ArmidError": "errors",

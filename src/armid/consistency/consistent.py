@@ -218,7 +218,7 @@ def rounding(
 
 
 def honest_information(estimate: Estimate) -> Information:
-    """Information whose only content is a free estimate and its covariance, over the standard parameters.
+    """Information whose only content is an unconstrained estimate and its covariance, over the standard parameters.
 
     (b - P pi)^T C^-1 (b - P pi) counts correlated residuals once, where the rows' own squares would count them as if every
     sample were news; the pull towards the prior then weighs what it says it does.

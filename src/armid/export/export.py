@@ -42,7 +42,7 @@ class Parameters(StrEnum):
     """Which values go into the file."""
 
     CONSISTENT = "consistent"
-    """Standard parameters of possible bodies: for simulators, and for anything that inverts M."""
+    """Physically consistent standard parameters: for simulators, and for anything that inverts M."""
     BASE = "base"
     """The base parameters as estimated, in the leading columns: exactly what the data say. Only for generated code."""
 
@@ -219,7 +219,7 @@ def merely_described(result: Result) -> tuple[str, ...]:
     by = zip(result.consistent.names, result.consistent.determined_by, strict=True)
     prior = [name for name, source in by if source == "prior"]
     if prior:
-        out.append(f"data for {len(prior)} parameters, which rest on the prior alone: {', '.join(prior)}")
+        out.append(f"data for {len(prior)} parameters, which regularisation alone determines: {', '.join(prior)}")
     return tuple(out)
 
 

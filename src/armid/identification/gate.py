@@ -213,13 +213,13 @@ def physical_checks(
             passed=certificates.free_estimate_is_physical,
             value=certificates.distance,
             limit=certificates.distance_limit,
-            message=f"unconstrained estimate {certificates.distance:.3g} from the nearest possible bodies "
+            message=f"unconstrained estimate {certificates.distance:.3g} from the nearest physically consistent one "
             f"(squared deviations; noise allows {certificates.distance_limit:.3g}, p-value {certificates.p_value:.2g})",
             decisive=False,
         ),
     ]
     if consistent.status is not Status.SOLVED:
-        text = f"possible bodies: {consistent.status.message}"
+        text = f"physical consistency: {consistent.status.message}"
         out.append(
             Check(
                 code="consistency-convergence",
@@ -233,7 +233,9 @@ def physical_checks(
     for joint, raw in zip(joints, joints_raw, strict=True):
         cost = _consistency_cost(joint, raw)
         if cost > _NOTABLE_CONSISTENCY_COST:
-            text = f"{joint.name}: possible bodies fit {cost:.1f} times worse than free parameters"
+            text = (
+                f"{joint.name}: physically consistent bodies fit {cost:.1f} times worse than unconstrained parameters"
+            )
             bad = cost > LARGEST_CONSISTENCY_COST
             if bad:
                 text += "; check the sign of its torque, the mounting and the joint order"
@@ -266,9 +268,12 @@ def _gravity_checks(errors: Mapping[str, float]) -> tuple[Check, ...]:
     if not {"as described", "reversed"} <= set(errors):
         return ()
     ratio = errors["as described"] / max(errors["reversed"], 1e-300)
-    text = f"possible bodies fit {1 / ratio:.2g} times better with gravity as described than reversed"
+    text = f"physically consistent bodies fit {1 / ratio:.2g} times better with gravity as described than reversed"
     if ratio > REVERSED_IS_BETTER:
-        text = f"possible bodies fit {ratio:.2g} times better with gravity reversed: correct the mounting or the torque's sign"
+        text = (
+            f"physically consistent bodies fit {ratio:.2g} times better with gravity reversed: correct the mounting or the "
+            "torque's sign"
+        )
     return (
         Check(
             code="gravity-direction",

@@ -159,7 +159,7 @@ def identify(
         payload: which runs carried an unknown payload.
         torques: where torque was measured.
         effects: all of the four together, instead of words.
-        method: of the free estimate.
+        method: of the unconstrained estimate.
         cutoff_hz: of the low-pass on motion and torque; chosen from the spectrum by default.
         torque_cutoff_hz: another one for torque.
         processing: kind and order of the filter, averaging over repetitions, differences: the name of a published one

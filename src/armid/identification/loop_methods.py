@@ -1,4 +1,4 @@
-"""Methods that know the controller: from recordings and its gains to a free estimate, and to instruments of the real loop."""
+"""Methods that know the controller: from recordings and gains to an unconstrained estimate, and instruments of the real loop."""
 
 from __future__ import annotations
 

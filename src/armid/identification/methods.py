@@ -1,4 +1,4 @@
-"""The free estimate by the method asked for, with the covariance asked for."""
+"""The unconstrained estimate by the method asked for, with the covariance asked for."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Aids:
 
 @dataclass(frozen=True, eq=False)
 class Free:
-    """A free estimate and the rows it stands for.
+    """An unconstrained estimate and the rows it stands for.
 
     Args:
         estimate: with its covariance.

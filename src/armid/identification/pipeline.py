@@ -340,7 +340,7 @@ class ErrorTables:
     """Torque errors of every model, training and held-out.
 
     Args:
-        joints, raw, nominal: of the consistent and the free estimate and of the description.
+        joints, raw, nominal: of the consistent and the unconstrained estimate and of the description.
         relative: of the consistent estimate, all joints stacked.
     """
 

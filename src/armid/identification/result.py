@@ -67,12 +67,12 @@ class BaseRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StandardRow:
-    """A standard parameter of possible bodies.
+    """A standard parameter, physically consistent.
 
     Args:
         name, unit: of the parameter.
         value, standard_deviation: consistent estimate.
-        low, high: ends of the 95 % interval; infinite where the value rests on the prior alone.
+        low, high: ends of the 95 % interval; infinite where regularisation alone determines the value.
         determined_by: `data`, `both` or `prior`.
         data_share: how much of the value the data decided, 0 to 1.
         prior: where it was pulled to.
@@ -97,7 +97,7 @@ class Result(Outcome):
         described: the arm it is about, as described; `robot` is the identified one.
         effects: what the model contains.
         estimate: base parameters without constraints.
-        consistent: standard parameters of possible bodies.
+        consistent: standard parameters, physically consistent.
         certificates: evidence of physicality.
         joints: errors of the consistent estimate; `joints_raw` of the unconstrained one; `joints_nominal` of the description.
         relative_error: all joints stacked, `train` and `held_out`, of the consistent estimate.
@@ -205,7 +205,7 @@ class Result(Outcome):
 
     @cached_property
     def standard_parameters(self) -> Listing[StandardRow]:
-        """Standard parameters of possible bodies, with what each rests on."""
+        """Standard parameters, physically consistent, with what determines each."""
         c = self.consistent
         half = [
             inf if by == "prior" else NORMAL_95 * float(s)
@@ -385,8 +385,8 @@ class Result(Outcome):
                 f"others the held-out error is {price:.3f} times as large"
             )
         out.append(
-            f"possible bodies by {c.method}, {c.regulariser}: {count['data']} parameters rest on the data, "
-            f"{count['both']} on data and prior, {count['prior']} on the prior"
+            f"physically consistent by {c.method}, regularisation {c.regulariser}: {count['data']} parameters determined by the "
+            f"data, {count['both']} by data and regularisation, {count['prior']} by regularisation alone"
         )
         out.append(f"smallest eigenvalue of M(q) {k.mass_matrix:.3g} sampled{proof}")
         return out + [note.message for note in c.notes if note.code in _SAID_ALOUD]

@@ -25,7 +25,7 @@ PRIOR_WEIGHT = 0.1
 
 
 class Method(StrEnum):
-    """How the free estimate is found."""
+    """How the unconstrained estimate is found."""
 
     ORDINARY = "ols"
     """Every row counts the same."""
@@ -66,7 +66,7 @@ class Identification:
         effects: what the model contains.
         conditioning: of the logs; open choices are made on the training motion.
         velocity: derived from position or as recorded; None: whichever explains the training torque better.
-        method: of the free estimate.
+        method: of the unconstrained estimate.
         covariance: how the noise is modelled.
         regulariser: pull towards the prior in the consistent estimate; its weight is one over the squared
             relative doubt, so 0.1 doubts every body by three times its own size.

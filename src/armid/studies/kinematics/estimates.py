@@ -161,7 +161,7 @@ def compare_runs(
 
 
 def _estimate(belief: Belief, base: BaseParameters, effects: Effects, samples: Samples) -> Estimate:
-    """One recording's free estimate.
+    """One recording's unconstrained estimate.
 
     Axes of a calibrated arm that should meet miss each other by fractions of a millimetre, which makes parameters
     independent on paper that no torque can tell apart; the data's own rank decides there, as in `usable_base`.
