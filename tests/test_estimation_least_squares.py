@@ -9,7 +9,8 @@ import pytest
 
 from armid.closed_loop.bodies import nearest_bodies
 from armid.consistency.prior import nominal_prior
-from armid.estimation.essential import BackwardElimination
+from armid.errors import InputError, UnknownNameError
+from armid.estimation.essential import BackwardElimination, Rule
 from armid.estimation.estimate import identification_notes
 from armid.estimation.folds import k_fold, leave_one_out, motions
 from armid.estimation.instrumental import InstrumentalVariables
@@ -215,6 +216,30 @@ def test_elimination_keeps_what_matters_and_prices_each_removal(arm, noisy):
     assert len(removed & {n for n in gone if n in arm.base.names}) >= 3
     assert all(step.held_out_error < 1.02 and step.p_value > 0.05 for step in essential.removals)
     assert "significant" in essential.stopped
+
+
+def test_parameters_are_kept_and_dropped_by_hand_at_a_price(arm, noisy):
+    """[Kolyubin2017] chose its 44 by hand; what is named goes first, what is protected stays, everything has its price."""
+    pi = np.where([name.endswith(".offset") for name in arm.source.columns], 0.0, arm.standard)
+    rng = np.random.default_rng(6)
+    runs = [replace(noisy, y=arm.rows @ pi + rng.normal(size=arm.clean.shape) * SIGMA) for _ in range(2)]
+    train, held = (run.information() for run in runs)
+    estimate = WeightedLeastSquares().fit(train, arm.base)
+    strongest = estimate.names[int(np.argmax(np.abs(estimate.values) / estimate.standard_deviations))]
+    by_hand = BackwardElimination(rule=Rule.HAND, drop=(strongest,)).fit(train, estimate, held)
+    assert [step.name for step in by_hand.removals] == [strongest]
+    assert by_hand.removals[0].held_out_error > 1.5
+    assert len(by_hand.names) == len(estimate) - 1
+    free = BackwardElimination().fit(train, estimate, held)
+    first = free.removals[0].name
+    kept = BackwardElimination(keep=(first,)).fit(train, estimate, held)
+    assert first in kept.names
+    offsets = BackwardElimination(rule=Rule.HAND, drop=("joint*.offset",)).fit(train, estimate, held)
+    assert {step.name for step in offsets.removals} == {n for n in estimate.names if n.endswith(".offset")}
+    with pytest.raises(UnknownNameError, match="nothing"):
+        BackwardElimination(drop=("nothing",)).fit(train, estimate, held)
+    with pytest.raises(InputError, match="kept and to be dropped"):
+        BackwardElimination(keep=(first,), drop=(first,)).fit(train, estimate, held)
 
 
 def test_leaving_a_file_out_shows_the_odd_one(arm):

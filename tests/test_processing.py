@@ -109,7 +109,9 @@ def test_the_critically_damped_filter_halves_at_the_cutoff_and_never_overshoots(
 
 def test_identify_averages_whole_repetitions_and_says_so() -> None:
     log = recorded(5.0, 5, lead=3.0)
-    found = identify("cmu-dd-arm2", log, friction="none", processing="halper2024", sensitivity=False)
+    found = identify("cmu-dd-arm2", log, friction="none", processing="halper2024", drop="link3.Ixy")
+    assert found.sensitivity.essential is not None
+    assert [step.name for step in found.sensitivity.essential.removals] == ["link3.Ixy"]
     assert found.conditioning.averaged
     assert (found.conditioning.cutoff_hz, found.conditioning.torque_cutoff_hz) == (3.0, 3.5)
     assert (found.conditioning.filter_order, found.conditioning.differentiator) == (20, "central")

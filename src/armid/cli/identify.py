@@ -42,6 +42,8 @@ def identify(
     essential_by: Annotated[
         opt.EssentialWord, typer.Option("--essential-by", help="When --essential lets a parameter go.")
     ] = "significance",
+    keep: opt.KeepOption = None,
+    drop: opt.DropOption = None,
     gravity: opt.GravityOption = None,
     gravity_frame: opt.GravityFrameOption = "base",
     consistency: opt.ConsistencyOption = "lmi",
@@ -100,6 +102,8 @@ def identify(
             velocity=velocity,
             find_gravity=find_gravity,
             essential=essential_by if essential else None,
+            keep=keep or (),
+            drop=drop or (),
             gravity=gravity,
             gravity_frame=gravity_frame,
             consistency=consistency,

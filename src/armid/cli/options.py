@@ -239,6 +239,16 @@ FindGravityOption = Annotated[
 EssentialOption = Annotated[
     bool, typer.Option("--essential", help="Also list the parameters that are not essential, with their price.")
 ]
+KeepOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--keep", metavar="NAMES", help="Base parameters that --essential leaves in; patterns too; repeatable."
+    ),
+]
+DropOption = Annotated[
+    list[str] | None,
+    typer.Option("--drop", metavar="NAMES", help="Base parameters to take out first, each priced; joint*.offset, ..."),
+]
 _GRAVITY_FRAME_HELP = "Of --gravity; sensor is the levelled instrument that --correction was measured with."
 GravityFrameOption = Annotated[
     str, typer.Option("--gravity-frame", metavar="base|sensor[:NAME]", help=_GRAVITY_FRAME_HELP)

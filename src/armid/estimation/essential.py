@@ -1,16 +1,18 @@
-"""Essential parameters: backward elimination by a stated test, never by hand, with the cost of every removal."""
+"""Essential parameters: backward elimination by a stated test, by hand, or both, with the cost of every removal."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from fnmatch import fnmatchcase
 from math import erfc, log, sqrt
 
 import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
+from armid.errors import InputError, UnknownNameError
 from armid.estimation.estimate import Estimate
 from armid.information.information import Information
 from armid.information.solve import channel_energies, reduced, solve
@@ -24,6 +26,8 @@ class Rule(StrEnum):
     """Its F statistic is not significant at the stated level."""
     BIC = "bic"
     """The Bayesian information criterion falls without it: F below the logarithm of the number of independent rows."""
+    HAND = "hand"
+    """Only what is named to be dropped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,11 +81,15 @@ class BackwardElimination:
         level: a parameter stays when its p value is below this, under the rule of significance.
         largest_cost: stop when held-out error would exceed this multiple of the full model's.
         rule: when a parameter may go.
+        keep: base parameters that stay whatever the rule says, by name or pattern (`joint*.offset`).
+        drop: base parameters that go first whatever the rule says, in this order; each is priced like the others.
     """
 
     level: float = 0.05
     largest_cost: float = 1.02
     rule: Rule = Rule.SIGNIFICANCE
+    keep: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
 
     def fit(
         self, information: Information, estimate: Estimate, held_out: Information | None = None
@@ -100,12 +108,21 @@ class BackwardElimination:
         full = error(test, estimate.values)
         kept, removals, stopped = list(range(len(estimate))), [], "nothing left to remove"
         values, inverse = estimate.values, estimate.covariance
+        stay, go = _named(self.keep, estimate.names), _named(self.drop, estimate.names)
+        if set(stay) & set(go):
+            both = estimate.names[next(k for k in go if k in stay)]
+            raise InputError("essential parameters", f"{both} is to be kept and to be dropped", "name it once")
         while len(kept) > 1:
             F = values[kept] ** 2 / (np.diag(inverse))
-            weakest = int(np.argmin(F))
+            free = [i for i, k in enumerate(kept) if k not in stay]
+            if not (go or free):
+                stopped = "everything left is to be kept"
+                break
+            asked = bool(go)
+            weakest = kept.index(go.pop(0)) if asked else min(free, key=lambda i: F[i])
             statistic = float(F[weakest])
             p = erfc(sqrt(0.5 * statistic))
-            if not self.may_go(p, statistic - independent):
+            if not asked and not self.may_go(p, statistic - independent):
                 stopped = self.reason(statistic, independent)
                 break
             trial = [k for i, k in enumerate(kept) if i != weakest]
@@ -113,7 +130,7 @@ class BackwardElimination:
             fresh = np.zeros(len(estimate))
             fresh[trial] = solution.values
             cost = error(test, fresh) / full
-            if cost > self.largest_cost:
+            if not asked and cost > self.largest_cost:
                 stopped = f"without {estimate.names[kept[weakest]]} the held-out error would be {cost:.3f} times the full model's"
                 break
             removals.append(
@@ -131,10 +148,14 @@ class BackwardElimination:
 
     def may_go(self, p: float, bic_change: float) -> bool:
         """Whether the rule lets a parameter go."""
+        if self.rule is Rule.HAND:
+            return False
         return bic_change < 0.0 if self.rule is Rule.BIC else p >= self.level
 
     def reason(self, statistic: float, independent: float) -> str:
         """Why the rule kept the weakest that is left."""
+        if self.rule is Rule.HAND:
+            return "the others were chosen by hand"
         if self.rule is Rule.BIC:
             return f"the information criterion rises without any of the rest (smallest F {statistic:.2f} of {independent:.2f})"
         return f"every remaining parameter is significant at {self.level:g} (smallest F {statistic:.2f})"
@@ -168,6 +189,21 @@ class BackwardElimination:
             notes=(*estimate.notes, note),
         )
         return EssentialParameters(result, np.array(kept, dtype=np.intp), removals, stopped)
+
+
+def _named(patterns: Sequence[str], names: Sequence[str]) -> list[int]:
+    """Places of the names that patterns stand for, in the order of the patterns.
+
+    Raises:
+        UnknownNameError: a pattern that stands for none.
+    """
+    found: dict[int, None] = {}
+    for pattern in patterns:
+        places = [k for k, name in enumerate(names) if fnmatchcase(name, pattern)]
+        if not places:
+            raise UnknownNameError("base parameter", pattern, names)
+        found |= dict.fromkeys(places)
+    return list(found)
 
 
 def _covariance_inflation(estimate: Estimate, independent: FloatArray) -> FloatArray:

@@ -68,6 +68,8 @@ class IdentifyWords(TypedDict, total=False):
     velocity: str | VelocitySource | None
     find_gravity: bool
     essential: str | Rule | None
+    keep: str | Sequence[str]
+    drop: str | Sequence[str]
     gravity: str | Sequence[float] | None
     gravity_frame: str
     consistency: str | Way
@@ -127,6 +129,8 @@ def identify(
     velocity: str | VelocitySource | None = None,
     find_gravity: bool = False,
     essential: str | Rule | None = None,
+    keep: str | Sequence[str] = (),
+    drop: str | Sequence[str] = (),
     gravity: str | Sequence[float] | None = None,
     gravity_frame: str = "base",
     consistency: str | Way = Way.LMI,
@@ -168,6 +172,8 @@ def identify(
         velocity: `position` or `measured`; whichever explains the training torque better by default.
         find_gravity: whether base tilt and mounting are estimated from the torque, and used.
         essential: rule by which parameters are also eliminated, with the price of each; None for not.
+        keep, drop: base parameters that the elimination leaves in whatever the rule says, and takes out first: names or patterns
+            such as `joint*.offset`, with commas between them; `drop` alone takes out just these.
         gravity: in the base frame [m/s^2]; the description's by default.
         gravity_frame: of `gravity`: `base`, or `sensor[:NAME]`, the levelled instrument that `correction` was measured with.
         consistency: way in which possible bodies are found: `lmi`, `log-cholesky`, `eq3.53` (inequalities a to d of
@@ -210,6 +216,8 @@ def identify(
         velocity=velocity,
         find_gravity=find_gravity,
         essential=essential,
+        keep=keep,
+        drop=drop,
         gravity=gravity,
         gravity_frame=gravity_frame,
         consistency=consistency,
@@ -255,6 +263,8 @@ def request(
     velocity: str | VelocitySource | None = None,
     find_gravity: bool = False,
     essential: str | Rule | None = None,
+    keep: str | Sequence[str] = (),
+    drop: str | Sequence[str] = (),
     gravity: str | Sequence[float] | None = None,
     gravity_frame: str = "base",
     consistency: str | Way = Way.LMI,
@@ -286,7 +296,7 @@ def request(
         velocity=velocity,
         method=method,
         find_gravity=find_gravity,
-        essential=essential,
+        essential=essential if essential is not None or not (keep or drop) else Rule.HAND,
         consistency=Way.THESIS if consistency == _HALPER else consistency,
         regulariser=regulariser,
         prior_weight=prior_weight,
@@ -306,6 +316,8 @@ def request(
         remarks=remarks,
         effects=payload_effects(settings.effects, [*train, *held_out]),
         bounds=_bounds_of(bounds, arm, halper=consistency == _HALPER),
+        keep=_patterns(keep),
+        drop=_patterns(drop),
         sensors=None if sensors is None else read_sensors(sensors, arm),
         prior=earlier if isinstance(earlier, Result) else None,
         population=earlier if isinstance(earlier, Population) else None,
@@ -436,6 +448,12 @@ def _training_and_held_out(
         return train, list(tested.recordings), (*read.notes, *tested.notes)
     pairs = [recording.split(_training_share(recording, average=average)) for recording in train]
     return [first for first, _ in pairs], [last for _, last in pairs], read.notes
+
+
+def _patterns(words: str | Sequence[str]) -> tuple[str, ...]:
+    """Names or patterns from words with commas between them, or from a sequence of such."""
+    parts = [words] if isinstance(words, str) else words
+    return tuple(name.strip() for part in parts for name in part.split(",") if name.strip())
 
 
 def _training_share(recording: Recording, *, average: bool) -> float:

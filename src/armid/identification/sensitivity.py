@@ -138,7 +138,7 @@ def sensitivities(
     if settings.prior is None:
         out = _with_left_out(out, data, fit)
     if settings.essential is not None:
-        out = replace(out, essential=essential(fit, held_out, settings.essential))
+        out = replace(out, essential=essential(fit, held_out, settings.essential, settings))
     return out
 
 
@@ -190,9 +190,10 @@ def _shift_of(shift: FloatArray, names: Sequence[str]) -> Shift:
     )
 
 
-def essential(fit: Fit, held_out: Information | None, rule: Rule) -> EssentialChoice:
+def essential(fit: Fit, held_out: Information | None, rule: Rule, settings: Identification) -> EssentialChoice:
     """Backward elimination on the training motion alone; held-out error only prices what was removed."""
-    found = BackwardElimination(largest_cost=float("inf"), rule=rule).fit(fit.information, fit.estimate, held_out)
+    search = BackwardElimination(largest_cost=float("inf"), rule=rule, keep=settings.keep, drop=settings.drop)
+    found = search.fit(fit.information, fit.estimate, held_out)
     return EssentialChoice(
         rule=rule.value,
         kept=found.names,

@@ -76,6 +76,7 @@ class Identification:
         presliding: look for a distance over which Coulomb friction turns around, joint by joint, on the training motion.
         find_gravity: estimate the direction of gravity (base tilt, mounting) and use it instead of the description's.
         essential: also eliminate parameters by this rule, and report what each removal costs; None for not.
+        keep, drop: base parameters that this elimination must leave in, and take out first; names or patterns.
         sensitivity: also report what another cut-off and leaving out each file would change.
         seed: of sampled certificates.
         imperfections: families that may enter the model, with their tolerances; used by weighted least squares with linear
@@ -101,6 +102,8 @@ class Identification:
     presliding: bool = True
     find_gravity: bool = False
     essential: Rule | None = None
+    keep: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
     sensitivity: bool = True
     seed: int = 0
     controller: JointController | None = None
