@@ -70,7 +70,7 @@ class EssentialParameters:
         return tuple(self.estimate.names[i] for i in self.kept)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BackwardElimination:
     """Removes the base parameter with the smallest F statistic while the rule says so and held-out error stays.
 
