@@ -20,8 +20,8 @@ Answer = TypeVar("Answer")
 
 _ALLOWED_FAILURES = 10
 """Lost workers that one piece survives; Dask's own three are few for machines that come and go."""
-_PATIENCE = "20s"
-"""For a scheduler to answer, and for the first worker to be there."""
+_PATIENCE = 20
+"""[s] for a scheduler to answer, and for the first worker to be there."""
 
 
 @contextmanager
