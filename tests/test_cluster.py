@@ -81,6 +81,47 @@ def test_two_processes_of_this_machine_give_the_answer_of_one(place, here):
     assert "visits: 8 done, 0 left, 2 workers" in said
 
 
+@pytest.fixture(scope="module")
+def client():
+    """Two processes of this machine, behind a client of the user's own."""
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def test_runs_of_a_benchmark_are_the_same(client, tmp_path):
+    words = {"methods": ("ols", "wls"), "noise": ("low",), "runs": 3, "seconds": 1.0}
+    here, there = (armid.benchmark("tx40", **words, cluster=cluster) for cluster in (None, client))
+    for one, other in zip(here.runs, there.runs, strict=True):
+        np.testing.assert_array_equal(one.values, other.values)
+    armid.benchmark("tx40", **words, cluster=client, out=tmp_path)
+    assert len(list((tmp_path / "runs").glob("low-*.json"))) == 6
+
+
+def test_starts_of_a_design_end_in_the_same_motion(client):
+    words = {"friction": "viscous", "period": 5.0, "harmonics": 2, "seconds": None, "starts": 4, "seed": 3}
+    here, there = (
+        armid.design_motion("cylindrical", **words, workers=1, cluster=cluster) for cluster in (None, client)
+    )
+    np.testing.assert_array_equal(here.search.best.coefficients, there.search.best.coefficients)
+    assert here.search.explored == there.search.explored == 4
+
+
+def test_interrupted_work_is_cancelled_on_the_cluster(client):
+    from operator import neg
+
+    with open_workers(client) as workers:
+        work = workers.map(neg, list(range(20)))
+        next(work)
+        with pytest.raises(KeyboardInterrupt):
+            work.throw(KeyboardInterrupt)
+    waiting = client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks))
+    assert waiting <= 1
+
+
 @pytest.fixture
 def scheduler(tmp_path):
     """A scheduler and two workers, started by hand on the loopback."""

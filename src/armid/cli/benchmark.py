@@ -28,6 +28,7 @@ def benchmark(
     seconds: Annotated[float, typer.Option("--motion-seconds", min=0.5, help="Of each recording.")] = 10.0,
     out: opt.OptionalOutOption = None,
     seed: opt.SeedOption = 0,
+    cluster: opt.ClusterOption = None,
     base: opt.BaseLinkOption = None,
     tip: opt.TipOption = None,
     as_json: opt.JsonOption = False,
@@ -49,6 +50,7 @@ def benchmark(
             seconds=seconds,
             out=out,
             seed=seed,
+            cluster=cluster,
             progress=tell,
         )
     render(found, as_json=as_json, started=started, files=() if out is None else found.save(out))

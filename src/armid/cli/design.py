@@ -88,6 +88,7 @@ def design(
     ] = 60.0,
     starts: Annotated[int | None, typer.Option(min=1, help="Random starts instead of time: repeats exactly.")] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; one per core by default.")] = None,
+    cluster: opt.ClusterOption = None,
     resume: Annotated[Path | None, typer.Option(help="search.json of an earlier run to go on from.")] = None,
     rate_hz: Annotated[float, typer.Option(min=0.001, help="Of the sampled files.")] = 100.0,
     seed: opt.SeedOption = 0,

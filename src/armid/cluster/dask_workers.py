@@ -66,7 +66,7 @@ class DaskWorkers:
     """
 
     def __init__(self, client: Client, progress: Progress) -> None:
-        self._client, self._progress = client, progress
+        self.client, self._progress = client, progress
         self.retries = 0
         try:
             client.wait_for_workers(1, timeout=_PATIENCE)
@@ -82,13 +82,13 @@ class DaskWorkers:
 
     @property
     def count(self) -> int:
-        return len(self._client.scheduler_info(n_workers=-1)["workers"])
+        return len(self.client.scheduler_info(n_workers=-1)["workers"])
 
     def map(
         self, function: Callable[[Item], Answer], items: Sequence[Item], *, label: str = ""
     ) -> Iterator[tuple[int, Answer]]:
         calls = [(__version__, function, item) for item in items]
-        futures = self._client.map(_call, calls, pure=False, key=f"armid-{function.__name__}")
+        futures = self.client.map(_call, calls, pure=False, key=f"armid-{function.__name__}")
         place = {future.key: k for k, future in enumerate(futures)}
         done: set[str] = set()
         try:
@@ -99,16 +99,16 @@ class DaskWorkers:
                 done.add(future.key)
                 self._say(label, len(done), len(items))
                 yield place[future.key], answer
-            self.retries += int(self._client.run_on_scheduler(_lost, keys=list(place)))
+            self.retries += int(self.client.run_on_scheduler(_lost, keys=list(place)))
         except BaseException:
-            self._client.cancel(futures, force=True)
+            self.client.cancel(futures, force=True)
             raise
 
     def _say(self, label: str, done: int, all_of_them: int) -> None:
         self._progress(f"{label}: {done} done, {all_of_them - done} left, {self.count} workers")
 
     def sees(self, paths: Sequence[str]) -> list[bool]:
-        answers = self._client.run(_readable, list(paths))
+        answers = self.client.run(_readable, list(paths))
         return [all(answer[k] for answer in answers.values()) for k in range(len(paths))]
 
 

@@ -81,6 +81,7 @@ def design_motion(
     seconds: float | None = 60.0,
     starts: int | None = None,
     workers: int | None = None,
+    cluster: Any = None,
     resume: str | Path | Search | None = None,
     seed: int = 0,
     base: str | None = None,
@@ -131,6 +132,7 @@ def design_motion(
         seconds: to search; None or 0 for no limit (then give `starts`).
         starts: random starts instead of time: repeats exactly for a seed.
         workers: processes; one per core when the search is long enough for them.
+        cluster: where motions are searched instead: `local[:N]`, a scheduler's address, or a Dask client (docs/cluster.md).
         resume: `search.json` of an earlier design, or its search, to go on from.
         seed: of everything random.
         base, tip: links of a URDF where the arm begins and ends.
@@ -174,7 +176,12 @@ def design_motion(
         repetitions=repeat,
     )
     space = cell_of(cell) if clearance_m is None else with_margin(cell_of(cell), clearance_m)
-    budget = Budget(seconds=seconds or None, starts=starts, workers=workers or default_workers(seconds or 0.0))
+    budget = Budget(
+        seconds=seconds or None,
+        starts=starts,
+        workers=workers or default_workers(seconds or 0.0),
+        cluster=cluster,
+    )
     if rank and judge is None:
         raise InputError("rank", f"{rank} motions and no judge", "give judge=armid.studies.ranking.rank_motions")
     earlier = resume if isinstance(resume, Search) else None

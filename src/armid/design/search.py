@@ -16,7 +16,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from typing import Any
+from uuid import uuid4
 
+from armid.cluster.workers import open_workers
 from armid.design.candidate import Candidate, Task, Work, Workshop, better
 from armid.design.candidate_values import candidate_of, candidate_values
 from armid.design.excitation import ExcitationProblem
@@ -35,11 +37,13 @@ class Budget:
         seconds: of wall time; None for no limit.
         starts: random starts to explore; None for as many as time allows. At least one of the two is needed.
         workers: processes; 1 works in this one.
+        cluster: where motions are searched instead; see `armid.cluster`.
     """
 
     seconds: float | None = 60.0
     starts: int | None = None
     workers: int = 2
+    cluster: Any = None
 
     def __post_init__(self) -> None:
         if self.seconds is None and self.starts is None:
@@ -354,7 +358,9 @@ def search(
         watch = _keeping(plan, kept, name, watch)
     interrupted = False
     try:
-        if budget.workers == 1:
+        if budget.cluster is not None:
+            _run_on_cluster(plan, problem, bases, seed, watch)
+        elif budget.workers == 1:
             _run_here(plan, Workshop(problem, bases, seed), watch)
         else:
             _run_in_processes(plan, problem, bases, seed, watch)
@@ -414,6 +420,49 @@ def _run_here(plan: SearchState, workshop: Workshop, watch: Watcher | None) -> N
         plan.record(task, workshop.do(task))
         if watch is not None:
             watch(plan.progress())
+
+
+@dataclass(frozen=True, eq=False)
+class _Piece:
+    """A task for a worker of a cluster, with the problem it is about."""
+
+    key: str
+    workshop: tuple[ExcitationProblem, tuple[Basis, ...], int]
+    task: Task
+
+
+_AT_HAND: dict[str, Workshop] = {}
+"""The workshop of the search that this process worked for last."""
+
+
+def search_piece(piece: _Piece) -> Candidate:
+    """One piece of work, on a worker of a cluster; grids of the same search are kept from piece to piece."""
+    if piece.key not in _AT_HAND:
+        _AT_HAND.clear()
+        _AT_HAND[piece.key] = Workshop(*piece.workshop)
+    return _AT_HAND[piece.key].do(piece.task)
+
+
+def _run_on_cluster(
+    plan: SearchState, problem: ExcitationProblem, bases: tuple[Basis, ...], seed: int, watch: Watcher | None
+) -> None:
+    """Rounds of all tasks there are now; with a time limit as many as keep every worker busy twice."""
+    key, workshop = uuid4().hex, (problem, bases, seed)
+    with open_workers(plan.budget.cluster) as workers:
+        while tasks := _round(plan, 2 * workers.count):
+            pieces = [_Piece(key, workshop, task) for task in tasks]
+            for k, candidate in workers.map(search_piece, pieces, label="motions"):
+                plan.record(tasks[k], candidate)
+                if watch is not None:
+                    watch(plan.progress())
+
+
+def _round(plan: SearchState, most: int) -> list[Task]:
+    """Tasks to hand out at once."""
+    tasks: list[Task] = []
+    while (plan.budget.starts is not None or len(tasks) < most) and (task := plan.task()) is not None:
+        tasks.append(task)
+    return tasks
 
 
 def _serve(connection: Connection, problem: ExcitationProblem, bases: tuple[Basis, ...], seed: int) -> None:

@@ -86,16 +86,17 @@ def _spread_figures(fleet: Fleet) -> Iterator[Figure]:
     p = fleet.population
     assert p is not None
     arms = fleet.shrunk_values()
-    data = tuple(
+    apart = [(values - p.mean) / p.spread for values, _ in arms.values()]
+    data = (
         {
             "type": "scatter",
             "mode": "markers",
-            "name": arm,
-            "x": list(p.names),
-            "y": short((values - p.mean) / p.spread, 3),
-            "marker": {"size": 5, "opacity": 0.6},
-        }
-        for arm, (values, _) in arms.items()
+            "name": "arms",
+            "x": [name for _ in arms for name in p.names],
+            "y": short(np.concatenate(apart), 3),
+            "text": [arm for arm in arms for _ in p.names],
+            "marker": {"size": 5, "opacity": 0.5, "color": BLUE},
+        },
     )
     caption = f"{p.arms} arms, each as its own recordings and the others together have it, in units of the spread."
     yield Figure("spread", data, axes("base parameter", "distance from the mean [spreads]"), caption, 380)

@@ -9,6 +9,7 @@ from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar
+from uuid import uuid4
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from armid.closed_loop.bodies import fitting_bodies
 from armid.closed_loop.bound import loop_bound, torque_bound
 from armid.closed_loop.fit import LoopMethod, LoopRecord, fit_loop, torque_rows
 from armid.closed_loop.loop import LoopDivergedError
+from armid.cluster.workers import open_workers
 from armid.consistency.prior import nominal_prior
 from armid.documents import read_json, write_json
 from armid.errors import ArmidError, InputError, UnknownNameError
@@ -258,6 +260,7 @@ def benchmark(
     seconds: float = 10.0,
     out: str | Path | None = None,
     seed: int = 0,
+    cluster: Any = None,
     progress: Progress = lambda _: None,
 ) -> Benchmark:
     """Compares methods on recordings of a simulated arm under its joint controller.
@@ -273,6 +276,7 @@ def benchmark(
         seconds: of each.
         out: folder in which every finished run is kept at once; started again, only what is missing is run.
         seed: of motion, noise and starts; the same seed gives the same numbers.
+        cluster: where recordings are made and estimated: `local[:N]`, an address, a Dask client; None for here.
         progress: told in words what is being done.
 
     Raises:
@@ -288,6 +292,8 @@ def benchmark(
     arm = robot if isinstance(robot, Robot) else load_robot(robot)
     protocol = Protocol(arm, seconds, seed)
     shelf = _Shelf(None if out is None else Path(out) / "runs", protocol)
+    if cluster is not None:
+        _on_cluster(shelf, [(level, run) for level in noise for run in range(runs)], methods, cluster, progress)
     done = []
     for level in noise:
         for run in range(runs):
@@ -308,6 +314,57 @@ def benchmark(
     return replace(
         answer, checks=_checks(answer.rows), provenance=Provenance(settings={"robot": arm.name, **settings}, seed=seed)
     )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RecordingTask:
+    """One recording of a benchmark and the methods to try on it."""
+
+    key: str
+    robot: Robot
+    seconds: float
+    seed: int
+    noise: str
+    run: int
+    methods: tuple[str, ...]
+
+
+_AT_HAND: dict[str, Protocol] = {}
+"""The protocol that this process worked by last, by the key of its benchmark."""
+
+
+def recording_runs(task: RecordingTask) -> list[BenchmarkRun]:
+    """All methods on one recording, on a worker of a cluster."""
+    if task.key not in _AT_HAND:
+        _AT_HAND.clear()
+        _AT_HAND[task.key] = Protocol(task.robot, task.seconds, task.seed)
+    protocol = _AT_HAND[task.key]
+    log = protocol.log(task.noise, task.run)
+    return [_one(protocol, log, task.noise, task.run, method) for method in task.methods]
+
+
+def _on_cluster(
+    shelf: _Shelf, recordings: Sequence[tuple[str, int]], methods: Sequence[str], cluster: Any, progress: Progress
+) -> None:
+    """Puts what is missing on the shelf."""
+    protocol, key = shelf.protocol, uuid4().hex
+    tasks = [
+        RecordingTask(
+            key=key,
+            robot=protocol.robot,
+            seconds=protocol.seconds,
+            seed=protocol.seed,
+            noise=level,
+            run=run,
+            methods=left,
+        )
+        for level, run in recordings
+        if (left := tuple(method for method in methods if shelf.get(level, run, method) is None))
+    ]
+    with open_workers(cluster, progress=progress) as workers:
+        for _, found in workers.map(recording_runs, tasks, label="recordings"):
+            for run in found:
+                shelf.put(run)
 
 
 def _checks(rows: Sequence[BenchmarkRow]) -> tuple[Check, ...]:
@@ -452,10 +509,12 @@ class _Shelf:
     Args:
         folder: None keeps nothing.
         protocol: whose runs these are.
+        held: runs of now.
     """
 
     folder: Path | None
     protocol: Protocol
+    held: dict[tuple[str, int, str], BenchmarkRun] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.folder is None:
@@ -481,6 +540,8 @@ class _Shelf:
 
     def get(self, noise: str, run: int, method: str) -> BenchmarkRun | None:
         """A run that is finished."""
+        if (noise, run, method) in self.held:
+            return self.held[noise, run, method]
         if self.folder is None or not self._path(noise, run, method).exists():
             return None
         path = self._path(noise, run, method)
@@ -503,6 +564,7 @@ class _Shelf:
 
     def put(self, run: BenchmarkRun) -> BenchmarkRun:
         """The run, kept: whole or not at all."""
+        self.held[run.noise, run.run, run.method] = run
         if self.folder is not None:
             write_json(self._path(run.noise, run.run, run.method), run.as_dict(), indent=None)
         return run
