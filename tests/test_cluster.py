@@ -93,12 +93,12 @@ def client():
 
 
 def test_runs_of_a_benchmark_are_the_same(client, tmp_path):
-    words = {"methods": ("ols", "wls"), "noise": ("low",), "runs": 3, "seconds": 1.0}
-    here, there = (armid.benchmark("tx40", **words, cluster=cluster) for cluster in (None, client))
+    words = {"methods": ("ols",), "noise": ("low",), "runs": 2, "seconds": 1.0}
+    here = armid.benchmark("tx40", **words)
+    there = armid.benchmark("tx40", **words, cluster=client, out=tmp_path)
     for one, other in zip(here.runs, there.runs, strict=True):
         np.testing.assert_array_equal(one.values, other.values)
-    armid.benchmark("tx40", **words, cluster=client, out=tmp_path)
-    assert len(list((tmp_path / "runs").glob("low-*.json"))) == 6
+    assert len(list((tmp_path / "runs").glob("low-*.json"))) == 2
 
 
 def test_starts_of_a_design_end_in_the_same_motion(client):
@@ -108,6 +108,18 @@ def test_starts_of_a_design_end_in_the_same_motion(client):
     )
     np.testing.assert_array_equal(here.search.best.coefficients, there.search.best.coefficients)
     assert here.search.explored == there.search.explored == 4
+
+
+def test_many_logs_are_checked_there_and_the_answer_is_the_same(client, place):
+    logs = [place / "r00" / "2026-01-05.csv", place / "r01" / "2026-01-05.csv", place / "torn.csv"]
+    (place / "torn.csv").write_text("not a log\n")
+    words = {**WORDS, "sensitivity": False, "validate": place / "r00" / "2026-02-02.csv"}
+    here, there = (armid.identify(place / "elbow.yaml", logs, cluster=cluster, **words) for cluster in (None, client))
+    np.testing.assert_array_equal(here.estimate.values, there.estimate.values)
+    np.testing.assert_array_equal(here.estimate.covariance, there.estimate.covariance)
+    assert [note.code for note in there.notes].count("log-set-aside") == 1
+    (note,) = (note for note in there.notes if note.code == "checked-on-cluster")
+    assert note.message.startswith("3 of 3 logs read and checked by 2 workers")
 
 
 def test_interrupted_work_is_cancelled_on_the_cluster(client):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from armid.closed_loop.controller import JointController, read_controller
 from armid.consistency.bounds import Bounds
@@ -17,6 +17,7 @@ from armid.consistency.possible import REGULARISERS, Way
 from armid.errors import InputError, UnknownNameError
 from armid.estimation.essential import Rule
 from armid.estimation.population import Population, is_population, load_population
+from armid.identification.checked_elsewhere import checked_openers
 from armid.identification.imperfections import ImperfectionTolerances, tolerances_of
 from armid.identification.pipeline import SETTLED_BY_GRAVITY, Progress, run_identification
 from armid.identification.prepare import payload_effects
@@ -85,6 +86,7 @@ class IdentifyWords(TypedDict, total=False):
     sensitivity: bool
     accept: Sequence[str]
     strict: bool
+    cluster: Any
     options: ReadOptions | None
     seed: int
     progress: Progress
@@ -146,6 +148,7 @@ def identify(
     sensitivity: bool = True,
     accept: Sequence[str] = (),
     strict: bool = False,
+    cluster: Any = None,
     options: ReadOptions | None = None,
     seed: int = 0,
     progress: Progress = lambda _: None,
@@ -191,6 +194,7 @@ def identify(
         sensitivity: whether other cut-offs and leaving out each motion are tried.
         accept: codes of errors in the logs that were looked at and are accepted.
         strict: whether one unusable log among several stops everything, instead of being mended or set aside.
+        cluster: where several logs are read and checked: `local[:N]`, a scheduler's address, a Dask client; None for here.
         options: what log files do not say themselves.
         seed: of sampled certificates.
         progress: told in words what is being done.
@@ -233,6 +237,7 @@ def identify(
         sensitivity=sensitivity,
         accept=accept,
         strict=strict,
+        cluster=cluster,
         options=options,
         seed=seed,
         progress=progress,
@@ -280,6 +285,7 @@ def request(
     sensitivity: bool = True,
     accept: Sequence[str] = (),
     strict: bool = False,
+    cluster: Any = None,
     options: ReadOptions | None = None,
     seed: int = 0,
     progress: Progress = lambda _: None,
@@ -308,7 +314,12 @@ def request(
     arm = loaded(robot, down if correction is None else None)
     earlier = _earlier(prior)
     opening = _Opening(
-        robot=arm, options=options, accept=_accepted(accept, find_gravity), strict=strict, progress=progress
+        robot=arm,
+        options=options,
+        accept=_accepted(accept, find_gravity),
+        strict=strict,
+        cluster=cluster,
+        progress=progress,
     )
     train, held_out, remarks = _training_and_held_out(opening, logs, validate, average=settings.conditioning.average)
     settings = replace(
@@ -413,14 +424,22 @@ class _Opening:
     options: ReadOptions | None
     accept: tuple[str, ...]
     strict: bool
+    cluster: Any
     progress: Progress
 
     def all(self, sources: Sequence[Source]) -> Usable:
         """Recordings, read and checked."""
+        notes: tuple[Note, ...] = ()
+        if self.cluster is not None and len(sources) > 1 and all(isinstance(one, str | Path) for one in sources):
+            paths = [str(one) for one in sources]
+            openers, note = checked_openers(paths, self.robot, self.options, self.cluster, self.progress)
+            notes = (note,)
+        else:
+            openers = [(_name_of(source), partial(opened, source, self.robot, self.options)) for source in sources]
         if self.strict:
-            return Usable(tuple(opened(source, self.robot, self.options) for source in sources), ())
-        openers = [(_name_of(source), partial(opened, source, self.robot, self.options)) for source in sources]
-        return usable(openers, self.robot, accept=self.accept, progress=self.progress)
+            return Usable(tuple(opening() for _, opening in openers), notes)
+        found = usable(openers, self.robot, accept=self.accept, progress=self.progress)
+        return replace(found, notes=(*notes, *found.notes))
 
 
 def _name_of(source: Source) -> str:

@@ -449,6 +449,50 @@ def open_recording(
     return _held(log, robot, load, check=check)
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CheckedFile:
+    """What is known of a recording that was read and checked once: enough to use it later, or on another machine.
+
+    Args:
+        source: path as it was given.
+        name: of the recording.
+        facts: what it is and what was found.
+        extent: its rows and times.
+    """
+
+    source: str
+    name: str
+    facts: LogFacts
+    extent: Extent
+
+
+def checked_file(source: str | Path, robot: Robot, *, options: ReadOptions | None = None) -> CheckedFile | None:
+    """Reads and checks a recording and keeps what is known of it; None when it is too long to be held.
+
+    Raises:
+        InputError: unreadable, or not understood.
+    """
+    found = open_recording(source, robot, options=options)
+    if found.streamed:
+        return None
+    return CheckedFile(source=str(source), name=found.name, facts=found._facts, extent=found._extent)
+
+
+def recording_of(checked: CheckedFile, robot: Robot, *, options: ReadOptions | None = None) -> Recording:
+    """The recording itself; its numbers are read when they are needed.
+
+    Args:
+        checked: what is known of it.
+        robot, options: as for the check.
+    """
+
+    def load() -> Log:
+        again = open_log(checked.source, robot, options=options).knowing(checked.facts.source)
+        return joined_logs(list(again.chunks(PIECE_ROWS)))
+
+    return Recording(HeldGrid(load), robot, Span(checked.name), checked.extent, checked.facts)
+
+
 def _let_go(held: list[Log], rest: Iterator[Log]) -> Iterator[Log]:
     """The pieces held, each let go as it is handed on, and those to come."""
     while held:

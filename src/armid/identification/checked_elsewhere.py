@@ -1,0 +1,74 @@
+"""Many recordings read and checked by the workers of a cluster: what is found comes back, the numbers stay in their files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from armid.cluster.workers import in_order, open_workers
+from armid.errors import ArmidError
+from armid.logs.read import ReadOptions
+from armid.logs.recording import CheckedFile, Recording, checked_file, open_recording, recording_of
+from armid.notes import Note, Severity
+from armid.robot.robot import Robot
+
+Progress = Callable[[str], None]
+Opener = tuple[str, Callable[[], Recording]]
+
+
+@dataclass(frozen=True, eq=False)
+class CheckTask:
+    """A file to read and check."""
+
+    path: str
+    robot: Robot
+    options: ReadOptions | None
+
+
+@dataclass(frozen=True, eq=False)
+class Refusal:
+    """Why a file cannot be used."""
+
+    reason: str
+
+
+def check_there(task: CheckTask) -> CheckedFile | Refusal | None:
+    """On a worker: what is known of a file; None when it has to be opened where it is used."""
+    try:
+        return checked_file(task.path, task.robot, options=task.options)
+    except ArmidError as error:
+        return Refusal(str(error))
+
+
+def checked_openers(
+    paths: Sequence[str], robot: Robot, options: ReadOptions | None, cluster: Any, progress: Progress
+) -> tuple[list[Opener], Note]:
+    """Name and opening function of every file, all of them checked; and by whom.
+
+    A file that not every worker can read is opened, and checked, here.
+
+    Args:
+        paths: of the files.
+        robot, options: as `open_recording` takes them.
+        cluster: see `armid.cluster`.
+        progress: told how many are checked.
+    """
+    full = [str(Path(path).resolve()) if Path(path).exists() else path for path in paths]
+    with open_workers(cluster, progress=progress) as workers:
+        seen = [k for k, there in enumerate(workers.sees(full)) if there]
+        answers = in_order(workers, check_there, [CheckTask(full[k], robot, options) for k in seen], "logs checked")
+        who = f"{len(seen)} of {len(paths)} logs read and checked by {workers.count} workers, {workers.retries} of them twice"
+    found = dict(zip(seen, answers, strict=True))
+    openers = [(Path(path).name, partial(_opened, found.get(k), path, robot, options)) for k, path in enumerate(paths)]
+    return openers, Note("checked-on-cluster", Severity.INFO, who)
+
+
+def _opened(answer: CheckedFile | Refusal | None, path: str, robot: Robot, options: ReadOptions | None) -> Recording:
+    if isinstance(answer, Refusal):
+        raise ArmidError(answer.reason)
+    if answer is None:
+        return open_recording(path, robot, options=options)
+    return recording_of(answer, robot, options=options)
