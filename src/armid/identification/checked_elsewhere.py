@@ -62,7 +62,9 @@ def checked_openers(
         answers = in_order(workers, check_there, [CheckTask(full[k], robot, options) for k in seen], "logs checked")
         who = f"{len(seen)} of {len(paths)} logs read and checked by {workers.count} workers, {workers.retries} of them twice"
     found = dict(zip(seen, answers, strict=True))
-    openers = [(Path(path).name, partial(_opened, found.get(k), path, robot, options)) for k, path in enumerate(paths)]
+    openers: list[Opener] = [
+        (Path(path).name, partial(_opened, found.get(k), path, robot, options)) for k, path in enumerate(paths)
+    ]
     return openers, Note("checked-on-cluster", Severity.INFO, who)
 
 
