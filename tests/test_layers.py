@@ -64,12 +64,12 @@ FOUNDATIONS = {
 
 QUESTIONS = {
     "identification": (
-        "parameters robot kernels kinematics rows information identifiability logs logs.health "
+        "cluster parameters robot kernels kinematics rows information identifiability logs logs.health "
         "logs.conditioning estimation consistency closed_loop"
     ),
     "inspection": ("parameters robot kernels rows information motions identifiability logs logs.conditioning"),
     "calibration": ("parameters robot robot.urdf kernels kinematics rows information identifiability estimation"),
-    "design": "parameters robot kernels rows motions scene identifiability identification",
+    "design": "cluster parameters robot kernels rows motions scene identifiability identification",
     "payload": (
         "parameters robot kernels signals rows information identifiability logs logs.conditioning "
         "estimation estimation.recursive consistency identification"
@@ -106,7 +106,7 @@ OUTSIDE = {
         "studies.kinematics"
     ),
     "studies": (
-        "parameters robot kernels kinematics rows motions identifiability logs logs.conditioning "
+        "cluster parameters robot kernels kinematics rows motions identifiability logs logs.conditioning "
         "estimation consistency closed_loop identification calibration design sequential simulation "
         "export report"
     ),
