@@ -97,7 +97,7 @@ def few_table(*, quick: bool) -> None:
         tested = min(MOST_TESTED, len(order) // 2)
         test, pool = measured.subset(np.isin(measured.group, order[:tested])), order[tested:]
         noise = fit(arm, measured.subset(np.isin(measured.group, order[:300]))).after.noise
-        for count in (8, 12, 20):
+        for count in (n for n in (8, 12, 20) if n <= len(pool)):
             rows = []
             for _ in range(5 if quick else 20):
                 m = measured.subset(np.isin(measured.group, rng.choice(pool, count, replace=False)))
