@@ -22,9 +22,11 @@ from armid.identification.sensor_file import read_sensors, write_sensors
 from armid.identification.sensors import Imperfections, Sized, motion_of
 from armid.identification.settings import Identification, Method
 from armid.information.information import triangular
+from armid.kernels.dynamics import inverse_dynamics
 from armid.kernels.evaluate import evaluate_rows
 from armid.kernels.gradients import prediction_jacobian
-from armid.logs import Channel, Log
+from armid.logs import Channel, Clock, Log
+from armid.logs.check import check_log
 from armid.logs.conditioning import Conditioning, condition
 from armid.parameters.effects import Effects, TorqueSide
 from armid.robot.load import load_robot
@@ -159,8 +161,45 @@ def test_shapes_of_friction_stay_what_they_were_beyond_the_training() -> None:
     item = Imperfection(family=Family.CUBIC, joint=0, unit="N m", tolerance=1.0)
     fast = np.array(run.inputs)
     fast[:, n] = [2.0, 20.0] * (len(fast) // 2)
-    Z = Columns(motion_of(replace(run, inputs=fast)), reference_of(run, pi)).of([item])[:, 0, 0]
-    np.testing.assert_array_equal(Z, 1.0)
+    columns = Columns(motion_of(replace(run, inputs=fast)), reference_of(run, pi))
+    np.testing.assert_array_equal(columns.of([item])[:, 0, 0], 1.0)
+    # Taken without the linear friction that stands in for it in training, too.
+    apart = replace(item, linear=(0.3, 0.2, 0.1))
+    np.testing.assert_allclose(columns.of([apart])[:, 0, 0], 1.0 - 0.3 * 2.0 - 0.2 - 0.1, rtol=1e-12)
+
+
+def poor_log(robot: Robot, truth: Robot, *, seed: int, speed: float) -> Log:
+    """A small, slow motion of an arm whose friction humps near standstill and whose drives pull with their angle."""
+    rng = np.random.default_rng(seed)
+    t = np.arange(2000) / 100.0
+    w = speed * 2 * np.pi / 20.0 * np.arange(1, 5)
+    a, b = rng.normal(size=(2, robot.n_joints, 4)) * 0.2 / np.arange(1, 5)
+    s, c = np.sin(np.outer(t, w)), np.cos(np.outer(t, w))
+    q, qd = s @ a.T + c @ b.T, (c * w) @ a.T - (s * w) @ b.T
+    torque = inverse_dynamics(truth, q, qd, -(s * w**2) @ a.T - (c * w**2) @ b.T, drives=True)
+    torque += 0.4 * np.sign(qd) * np.exp(-np.abs(qd) / 0.05) + 0.3 * np.sin(q)
+    channels = {
+        Channel.POSITION: q + rng.normal(0, 2e-5, q.shape),
+        Channel.LINK_TORQUE: torque + rng.normal(0, 0.05, q.shape),
+    }
+    name = f"run{seed} at {speed:g}"
+    raw = Log(name=name, joints=robot.joint_names, time=t, channels=channels, named=True, clock=Clock.COLUMN)
+    return check_log(raw, robot)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_from_a_poor_motion_twice_the_speed_is_predicted_no_worse_with_them(seed: int) -> None:
+    robot, truth = specimen()
+    slow, fast = poor_log(robot, truth, seed=seed, speed=1.0), poor_log(robot, truth, seed=seed + 10, speed=2.0)
+    beside, without = (
+        run_identification(
+            robot, [slow], [fast], Identification(effects=EFFECTS, sensitivity=False, imperfections=tolerances)
+        )
+        for tolerances in (ImperfectionTolerances(), ImperfectionTolerances(families=()))
+    )
+    assert beside.condition_number > 1000.0
+    assert beside.imperfections is not None
+    assert beside.relative_error["held_out"] < without.relative_error["held_out"]
 
 
 def test_random_effects_are_a_ridge_with_free_base_parameters() -> None:

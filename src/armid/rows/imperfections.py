@@ -277,7 +277,8 @@ class Columns:
             elif item.joint is not None:
                 out[:, item.joint, k] = self._on_one_joint(item, item.joint)
                 if item.linear:
-                    out[:, item.joint, k] -= self.linear_friction(item.joint) @ np.array(item.linear)
+                    # Beyond the training's speeds a shape stays what it was, and so must what it is taken without.
+                    out[:, item.joint, k] -= self.linear_friction(item.joint, within=True) @ np.array(item.linear)
         return out
 
     @cached_property
@@ -313,11 +314,16 @@ class Columns:
             return self._x[:, 3 * n : 4 * n]
         return np.asarray(np.sign(self._x[:, n : 2 * n]))
 
-    def linear_friction(self, j: int) -> FloatArray:
-        """What viscous friction, Coulomb friction and offset of a drive multiply, those the effects have, shape [n, 0 to 3]."""
+    def linear_friction(self, j: int, *, within: bool = False) -> FloatArray:
+        """What viscous friction, Coulomb friction and offset of a drive multiply, those the effects have, shape [n, 0 to 3].
+
+        Args:
+            j: drive.
+            within: velocities beyond the training's largest count as that.
+        """
         known = self._m.effects
         parts = {
-            "viscous": self._x[:, self._n + j],
+            "viscous": self._speed[:, j] * self._r.speed[j] if within else self._x[:, self._n + j],
             "coulomb": self._direction[:, j],
             "offset": np.ones(len(self._x)),
         }
