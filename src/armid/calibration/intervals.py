@@ -41,7 +41,7 @@ class ClusteredSpread:
 
     Args:
         plain: covariance of all parameters when residuals are independent, shape [p, p].
-        rows: square-root factor of the variance from single configurations, shape [p, n].
+        rows: square-root factor of the variance from single configurations, shape [p, k] with k at most p or their number.
         ways: the same from the bins of every way to part them, shape [p, bins] each.
         names: of the ways.
     """
@@ -88,7 +88,8 @@ def spread_of(fit: KinematicFit, measurements: Measurements) -> ClusteredSpread:
         np.add.at(sums, labels, scores)
         out = np.zeros((size, count))
         out[kept] = lift * np.sqrt(count / max(count - 1, 1)) * (inside @ sums.T)
-        return out
+        # Only sums of squares are asked for: a triangle says the same as thousands of columns.
+        return out if count <= size else np.asarray(np.linalg.qr(out.T, mode="r").T)
 
     ways = _ways(fit, measurements)
     return ClusteredSpread(
