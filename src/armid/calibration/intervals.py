@@ -21,6 +21,7 @@ from armid.arrays import FloatArray
 from armid.calibration.fit import KinematicFit
 from armid.calibration.leave_out import fit_weights
 from armid.calibration.solve import FitSolution
+from armid.information.information import triangular
 from armid.kinematics.measurement import Measurements
 from armid.rows.pose_residual import residuals
 
@@ -89,7 +90,7 @@ def spread_of(fit: KinematicFit, measurements: Measurements) -> ClusteredSpread:
         out = np.zeros((size, count))
         out[kept] = lift * np.sqrt(count / max(count - 1, 1)) * (inside @ sums.T)
         # Only sums of squares are asked for: a triangle says the same as thousands of columns.
-        return out if count <= size else np.asarray(np.linalg.qr(out.T, mode="r").T)
+        return out if count <= size else triangular(out.T).T
 
     ways = _ways(fit, measurements)
     return ClusteredSpread(
