@@ -204,6 +204,22 @@ def test_one_sensor_on_a_rigid_arm_sees_no_elasticity(tmp_path: Path) -> None:
     assert [n["code"] for n in joint["joints"][0]["notes"]] == ["rigid-joint"]
 
 
+def test_one_sensor_on_stiff_joints_says_that_it_cannot() -> None:
+    """B / K of 1e-5: a number three deviations from zero would be wrong; the bound holds."""
+    arm = load_robot("cmu-dd-arm2")
+    stiff = (30000.0, 20000.0, 10000.0)
+    scenario = Scenario(
+        physics=Physics(elastic=True, stiffness=stiff, sensed_friction=0.0, collisions=False, tracking_limit=1.0),
+        sensors=Sensors(
+            position=PositionSensor(resolution=2.0 * np.pi / 2**20), motor=TorqueSensor(noise=0.1), torque=None
+        ),
+    )
+    found = identify_transmission(arm, run_scenario(arm, Waves(), scenario).log, one_sensor=True)
+    for joint, K, B in zip(found.joints, stiff, arm.drive("rotor_inertia"), strict=True):
+        assert "rigid-joint" in [note.code for note in joint.notes]
+        assert joint.ratio + 2.0 * joint.ratio_deviation > B / K
+
+
 def test_elastic_joints_of_a_real_arm() -> None:
     mapping = ROOT / "docs" / "mappings" / "kr300-A-elastic.yaml"
     arm = ROOT / "docs" / "robots" / "kr300.yaml"

@@ -84,6 +84,15 @@ def simulate(
             help="Friction over working torque, where the description has none; 0.05 by default, 0 for none.",
         ),
     ] = None,
+    sensed_friction: Annotated[
+        float | None,
+        typer.Option(
+            "--sensed-friction",
+            min=0.0,
+            max=1.0,
+            help="Share of friction that joint torque sensors feel; 0 behind the gears.",
+        ),
+    ] = None,
     locked: Annotated[list[str] | None, typer.Option("--lock", metavar="JOINT", help="Held by its brake.")] = None,
     mistakes: MistakeOption = None,
     start: Annotated[

@@ -56,6 +56,7 @@ def simulate(
     payload_mass: float | None = None,
     rotor_ratio: float | None = None,
     friction_ratio: float | None = None,
+    sensed_friction: float | None = None,
     locked: Sequence[str] = (),
     mistakes: Sequence[str] = (),
     start: str | npt.ArrayLike | None = None,
@@ -89,6 +90,8 @@ def simulate(
         rotor_ratio: rotor inertia over the inertia each joint carries, for joints whose description has none; 0.5, 0 for none.
             Nothing is assumed about a robot object unless one of the two ratios is given.
         friction_ratio: the same for friction, over the torque of a brisk motion; 0.05.
+        sensed_friction: share of friction and offset on the links' side of the joint torque sensors, 0 to 1: 0 for sensors
+            behind the gears; the scenario's, else all of it, when None.
         locked: joints held by their brakes.
         mistakes: of whoever logged it: torque-sign[=JOINT,...], degrees, joint-order=A,B, gravity-compensated, mounting.
         start: where the arm stands at rest [rad or m], shape [n_joints]; already in the motion's first state when None.
@@ -116,6 +119,8 @@ def simulate(
     arm = with_limits(arm, limits_file, max_acceleration=max_acceleration, max_jerk=max_jerk, max_torque=max_torque)
     plan = _scenario(arm, scenario, controller, sensors, seed)
     plan = replace(plan, physics=_physics(arm, plan.physics, control_rate_hz, payload_mass, tuple(locked)))
+    if sensed_friction is not None:
+        plan = replace(plan, physics=replace(plan.physics, sensed_friction=sensed_friction))
     plan = _logging(arm, plan, rate_hz, variation, mistakes)
     done = Simulation(
         robot=arm,
