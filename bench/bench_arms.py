@@ -28,9 +28,7 @@ def main(arguments: Sequence[str] = ()) -> None:
     words = [word for word in asked.only.split(",") if word]
     records, skipped = [], []
     print(HEADER)
-    for file in package_arms():
-        if words and not any(word in file.path.name for word in words):
-            continue
+    for file in package_arms(*words):
         if file.robot is None:
             skipped.append(f"{file.path.name}: {file.reason}")
         elif not asked.quick or file.path.name in QUICK or words:

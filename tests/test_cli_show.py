@@ -203,3 +203,23 @@ def test_the_first_view_is_about_as_large_as_the_arm(name):
     reach = float(np.linalg.norm(tip))
     assert np.linalg.norm(tip - centre) <= 1.3 * radius
     assert 0.3 * reach < radius < 1.5 * max(reach, 0.5)
+
+
+@pytest.mark.parametrize("name", ["iiwa14", "cylindrical", "mabi-max100", "ur10e"])
+def test_the_arm_fills_the_first_view(name):
+    arm = load_robot(name)
+    shown = Show(arm, None, build_scene(arm), np.zeros(arm.n_joints))
+    camera, look_at = shown.first_view
+    forward = (look_at - camera) / np.linalg.norm(look_at - camera)
+    right = np.cross(forward, [0.0, 0.0, 1.0])
+    right /= np.linalg.norm(right)
+    frames = [forward_kinematics(arm, np.zeros((1, arm.n_joints)), link)[0] for link in arm.link_names]
+    T = [np.eye(4), *frames]
+    seen = []
+    for capsule in shown.scene.capsules:
+        for end in (capsule.start, capsule.end):
+            offset = (T[capsule.link] @ np.append(end, 1.0))[:3] - camera
+            aside = np.array([offset @ right, offset @ np.cross(right, forward)])
+            seen.append((np.abs(aside) + capsule.radius) / (offset @ forward))
+    half_picture = np.tan(np.radians(75.0 / 2.0))
+    assert 0.7 * half_picture < np.max(seen) < 0.95 * half_picture

@@ -103,14 +103,15 @@ def export_result(
     if parameters is Parameters.BASE and target not in CODE:
         raise InputError(f"--to {target}", "base parameters are not bodies", "only generated code can use them")
     robot = _base_robot(result) if parameters is Parameters.BASE else result.robot
-    lost = (*losses(result, robot, target), *merely_described(result))
+    dropped = losses(result, robot, target)
+    lost = (*dropped, *merely_described(result))
     written = _written(result, robot, target)
     # Holding torque alone says nothing about the torque of a motion.
     judged = parameters is not Parameters.BASE and content.what is not What.GRAVITY
     errors = None if not judged else _errors_of(result, robot, target, written)
     worse = () if errors is None else errors.worse
     if worse and not force:
-        raise FileRefusedError(target.value, worse, lost)
+        raise FileRefusedError(target.value, worse, dropped)
     marked = result.verdict != "trusted" or bool(worse)
     stem = (name or _safe_name(result.described.name)) + (f"_{UNVALIDATED}" if marked else "")
     parts = () if target is not Format.URDF else _lightened(result, written)

@@ -101,11 +101,13 @@ class FileRefusedError(ArmidError):
         self.joints = tuple(joint.name for joint in worse)
         shown = "; ".join(f"{j.name} {j.file:.3g} against {j.description:.3g}" for j in worse[:4])
         drops = f" It cannot hold {'; '.join(lost)}." if lost else ""
+        instead = "python, c or json, which hold everything linear"
+        if form != "mjcf":
+            instead += ", or mjcf, which holds rotor inertia"
         super().__init__(
             f"the {form} file is not written: read back, its held-out torque error is larger than the description's "
-            f"({shown} N m or N).{drops} Export --to python, c or json, which hold everything linear, or mjcf, which holds rotor "
-            "inertia; or identify again with --friction viscous,coulomb, so that no offset is needed (--force writes the file, "
-            "marked UNVALIDATED)"
+            f"({shown} N m or N).{drops} Export --to {instead}; or identify again with --friction viscous,coulomb, so that no "
+            "offset is needed (--force writes the file, marked UNVALIDATED)"
         )
 
 

@@ -69,14 +69,36 @@ class Show:
     @property
     def extent(self) -> tuple[FloatArray, float]:
         """Centre and radius of a ball around the arm where it is first seen [m]; of its joints when it has no shapes."""
+        points, radii = self._outline
+        centre = (points.max(axis=0) + points.min(axis=0)) / 2
+        far = float(np.linalg.norm(points - centre, axis=1).max()) + float(radii.max())
+        return centre, max(far, 0.05)
+
+    @property
+    def first_view(self) -> tuple[FloatArray, FloatArray]:
+        """Where the camera stands and where it looks, so that the arm as it is first seen fills the picture [m]."""
+        points, radii = self._outline
+        centre, radius = self.extent
+        up = np.array([0.0, 0.0, 1.0]) - _VIEW_FROM[2] * _VIEW_FROM
+        axes = np.array([up, np.cross(_VIEW_FROM, up)]) / np.linalg.norm(up)
+        aside = (points - centre) @ axes.T
+        low, high = (aside - radii[:, np.newaxis]).min(axis=0), (aside + radii[:, np.newaxis]).max(axis=0)
+        look_at = centre + (low + high) / 2 @ axes
+        offset = points - look_at
+        # A point is seen when it is aside by less than the picture's half width at its depth.
+        wide = np.abs(offset @ axes.T).max(axis=1) + radii
+        distance = float((wide / _VIEW_WIDTH + offset @ _VIEW_FROM).max())
+        return look_at + max(distance, 0.5 * radius) * _VIEW_FROM, look_at
+
+    @property
+    def _outline(self) -> tuple[FloatArray, FloatArray]:
+        """Points of the arm where it is first seen, shape [n, 3], and how far it reaches around each [m], shape [n]."""
         q = self.at(0.0)[0][np.newaxis]
         T = [np.eye(4), *(forward_kinematics(self.robot, q, name)[0] for name in self.robot.link_names)]
         own = [c for c in self.scene.capsules if c.name in {self.robot.base, *self.robot.link_names}]
         ends = [(T[c.link] @ np.append(p, 1.0))[:3] for c in own for p in (c.start, c.end)]
-        points = np.array([*ends, *(frame[:3, 3] for frame in T)])
-        centre = (points.max(axis=0) + points.min(axis=0)) / 2
-        far = float(np.linalg.norm(points - centre, axis=1).max()) + max((c.radius for c in own), default=0.0)
-        return centre, max(far, 0.05)
+        radii = [c.radius for c in own for _ in range(2)]
+        return np.array([*ends, *(frame[:3, 3] for frame in T)]), np.array([*radii, *np.zeros(len(T))])
 
     def at(self, t: float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Position, velocity and acceleration of every joint, shape [n_joints] each."""
@@ -151,11 +173,11 @@ def _through(robot: Robot, poses: FloatArray) -> Trajectory:
     return quickest_transition(robot.joint_names, poses, motion_limits(robot)[0])
 
 
-_VIEW_FROM = np.array([0.66, 0.66, 0.36])
+_VIEW_FROM = np.array([0.66, 0.66, 0.36]) / np.linalg.norm([0.66, 0.66, 0.36])
 """Direction from which the arm is seen at first: from the front left, slightly above."""
 
-_VIEW_DISTANCE = 2.0
-"""Of the first view, in radii of the arm: with viser's field of view of 75 degrees a ball fills it at 1.65."""
+_VIEW_WIDTH = 0.65
+"""Half width of the picture at unit depth that the arm may fill: viser's field of view of 75 degrees has 0.77, less a rim."""
 
 
 class Preview:
@@ -195,10 +217,11 @@ class Preview:
         """One frame per link, base first, with its shapes below it."""
         api, names = self.server.scene, (self.show.robot.base, *self.show.robot.link_names)
         api.set_up_direction("+z")
-        centre, radius = self.show.extent
+        radius = self.show.extent[1]
         api.add_grid("/ground", width=8 * radius, height=8 * radius, cell_size=0.25)
-        self.server.initial_camera.position = tuple(centre + _VIEW_DISTANCE * radius * _VIEW_FROM)
-        self.server.initial_camera.look_at = tuple(centre)
+        position, look_at = self.show.first_view
+        self.server.initial_camera.position = tuple(position)
+        self.server.initial_camera.look_at = tuple(look_at)
         frames = [api.add_frame(f"/arm/{k}_{name}", show_axes=False) for k, name in enumerate(names)]
         bodies = (self.show.robot.geometry, *(link.geometry for link in self.show.robot.links))
         for k, geometry in enumerate(bodies):

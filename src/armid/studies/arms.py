@@ -111,8 +111,11 @@ HEADER = (
 )
 
 
-def package_arms() -> Iterator[ArmFile]:
+def package_arms(*parts: str) -> Iterator[ArmFile]:
     """Every description in the installed package, in order; those that are no serial arm with the reason.
+
+    Args:
+        parts: of file names, of which one must occur; none for all files.
 
     Raises:
         InputError: the package is not installed.
@@ -121,7 +124,8 @@ def package_arms() -> Iterator[ArmFile]:
         files = distribution(PACKAGE).files or []
     except PackageNotFoundError:
         raise InputError(PACKAGE, "is not installed", f"pip install {PACKAGE}, or armid[bench]") from None
-    for path in sorted(Path(str(file.locate())) for file in files if file.name.endswith(".urdf")):
+    named = [file for file in files if file.name.endswith(".urdf") and (not parts or any(p in file.name for p in parts))]
+    for path in sorted(Path(str(file.locate())) for file in named):
         try:
             robot = load_robot(path, tip=_TIPS.get(path.name))
         except ArmidError as error:
