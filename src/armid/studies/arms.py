@@ -124,7 +124,9 @@ def package_arms(*parts: str) -> Iterator[ArmFile]:
         files = distribution(PACKAGE).files or []
     except PackageNotFoundError:
         raise InputError(PACKAGE, "is not installed", f"pip install {PACKAGE}, or armid[bench]") from None
-    named = [file for file in files if file.name.endswith(".urdf") and (not parts or any(p in file.name for p in parts))]
+    named = [
+        file for file in files if file.name.endswith(".urdf") and (not parts or any(p in file.name for p in parts))
+    ]
     for path in sorted(Path(str(file.locate())) for file in named):
         try:
             robot = load_robot(path, tip=_TIPS.get(path.name))
