@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 
 import armid
 from armid.arrays import FloatArray
@@ -62,6 +63,24 @@ class TestLevels:
         residual, features = self.noise(6 * 3600.0, 1)
         passed = np.abs(residual[:, 0]) > levels.level(features)[:, 0]
         assert 0.0 < passed.sum() / 6.0 < 60.0
+
+    @pytest.mark.parametrize("kind", ["normal", "laplace", "standard_t"])
+    def test_the_stated_rate_holds_for_light_and_heavy_tails_with_memory(self, kind: str) -> None:
+        """Ten minutes set the level, two hours try it, six times; alarms closer than 0.1 s are one, as in `observe`."""
+        step, stated, found = 0.01, 20.0, []
+        for seed in range(6):
+            rng = np.random.default_rng(seed)
+            shape = {"df": 5} if kind == "standard_t" else {}
+            free, watched = (
+                lfilter([1.0], [1.0, -0.9], getattr(rng, kind)(size=n, **shape))[:, np.newaxis]
+                for n in (60_000, 720_000)
+            )
+            zeros = [Features(speed=z, acceleration=z, deviation=z, reversal=z) for z in (0.0 * free, 0.0 * watched)]
+            level = alarm_levels(free, zeros[0], step, per_hour=stated).level(zeros[1])
+            index = np.flatnonzero(np.abs(watched[:, 0]) > level[:, 0])
+            found.append((1 + np.sum(np.diff(index) > 0.1 / step)) / 2.0 if len(index) else 0.0)
+        # 240 alarms are expected in all; the levels' own sampling error is a factor of two for each.
+        assert 0.5 * stated < np.mean(found) < 1.7 * stated
 
     def test_levels_grow_with_speed(self) -> None:
         residual, features = self.noise(600.0, 0)

@@ -190,7 +190,8 @@ class TestObserve:
         calm = [word for k in range(2) for word in ("--free", str(tmp_path / f"free{k}.npz"))]
         done = CliRunner().invoke(application(("observe",)), [*words, *calm], input="\n".join(lines_of(log)))
         assert done.exit_code == 0, done.stderr
-        begins, contact, answer = (json.loads(text) for text in done.stdout.strip().splitlines())
+        watching, begins, contact, answer = (json.loads(text) for text in done.stdout.strip().splitlines())
+        assert watching["event"] == "watching"
         assert 12.0 < begins["time"] < 12.1
         assert contact["joint"] == robot.joint_names[2]
         assert (answer["received"], answer["lost"]) == (len(log.time), 0)

@@ -2,7 +2,7 @@
 false alarms.
 
 The variance of the residual is a sum of squares with weights found on motion without contact; what stands out of it is counted in
-blocks longer than its memory, and an exponential tail through the largest of them says how often a level would be passed.
+blocks longer than its memory, and a tail through the largest of them, Gaussian or heavier, says how often a level is passed.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ N_FEATURES = 5
 
 _TAIL = 0.3
 """Share of the block maxima that the tail is fitted to."""
+
+_EVIDENCE = 2.0
+"""By which the logarithm of the likelihood must favour a light tail: in doubt it is heavy, and alarms fewer than stated."""
 
 _FEWEST_BLOCKS = 30
 """Below these a tail cannot be fitted."""
@@ -158,10 +161,41 @@ def _tail_level(z: FloatArray, step: float, per_hour: float) -> tuple[float, flo
     maxima = np.sort(z[: count * length].reshape(count, length).max(axis=1))
     start = maxima[int((1.0 - _TAIL) * count)]
     above = maxima[maxima > start]
-    mean_excess = float(np.mean(above - start)) if len(above) else 0.0
+    if not len(above):
+        return float(start), float(maxima[-1])
     rate = len(above) / (count * length * step) * 3600.0
-    level = start + mean_excess * float(np.log(max(rate / per_hour, 1.0)))
-    return float(level), float(maxima[-1])
+    beyond = float(np.log(max(rate / per_hour, 1.0)))
+    heavy, light = (_Tail.through(above, float(start), power) for power in (1, 2))
+    tail = light if light.likelihood > heavy.likelihood + _EVIDENCE else heavy
+    return tail.level(beyond), float(maxima[-1])
+
+
+@dataclass(frozen=True)
+class _Tail:
+    """Values whose power exceeds that of a start by exponentially distributed amounts: 2 for Gaussian tails, 1 for heavier ones.
+
+    Args:
+        start: of the tail.
+        power: 1 or 2.
+        excess: mean of the power's excess.
+        likelihood: logarithm of the density of the values.
+    """
+
+    start: float
+    power: int
+    excess: float
+    likelihood: float
+
+    @classmethod
+    def through(cls, values: FloatArray, start: float, power: int) -> _Tail:
+        excess = values**power - start**power
+        mean = float(excess.mean())
+        likelihood = float(np.sum(np.log(power * values ** (power - 1)) - np.log(mean) - excess / mean))
+        return cls(start, power, mean, likelihood)
+
+    def level(self, beyond: float) -> float:
+        """What is passed exp(-beyond) times as often as the start."""
+        return float((self.start**self.power + self.excess * beyond) ** (1.0 / self.power))
 
 
 def _memory(z: FloatArray, step: float) -> float:

@@ -240,7 +240,7 @@ def observe_stream(
         rate_hz: samples per second of the stream.
         per_hour: false alarms accepted.
         bandwidth_hz: of the momentum observer.
-        tell: called when a contact begins and when it is over.
+        tell: called when samples may come, when a contact begins and when it is over.
         step: sampling step of files without a clock [s].
         data_root: where mapping files find recordings.
         force: use an untrusted result.
@@ -257,7 +257,9 @@ def observe_stream(
     levels = levels_from(known, quiet, per_hour, "momentum", bandwidth_hz)
     observer = LiveObserver(known, levels, rate_hz=rate_hz, bandwidth_hz=bandwidth_hz)
     source = open_stream(stream, known.robot, rate_hz=rate_hz, side=known.side, gains=known.gains)
-    watch(observer, source, tell or (lambda said: None))
+    tell = tell or (lambda said: None)
+    tell({"event": "watching", "stream": stream})
+    watch(observer, source, tell)
     return LiveObservation(
         robot=known.robot,
         stream=stream,
