@@ -17,7 +17,7 @@ from armid.logs.conditioning import VelocitySource
 from armid.studies.khosla import ReplaySensors, replay_khosla
 
 ROOT = Path(__file__).parents[1]
-TABLE_A1 = re.compile(r"<!-- file: a1.txt -->\n```text\n(.*?)```", re.DOTALL)
+TABLE = r"<!-- file: {}.txt -->\n```text\n(.*?)```"
 QUOTED = re.compile(r"condition number|held-out torque error|within 5 %|goals|coefficients|trusted|processed")
 
 
@@ -35,16 +35,17 @@ def run(folder: Path, *words: str) -> None:
 
 def halper(folder: Path, *, quick: bool) -> None:
     """Table A.1 in 20 and 27 s, eq. 3.55, processing beside the default on another motion."""
-    table = TABLE_A1.search((ROOT / "docs" / "works" / "halper2024.md").read_text(encoding="utf-8"))
-    assert table is not None
-    repetitions = 2 if quick else 5
-    (folder / "a1.txt").write_text(f"duration: 27\nrepetitions: {repetitions}\n" + table[1])
+    page = (ROOT / "docs" / "works" / "halper2024.md").read_text(encoding="utf-8")
+    for name, repetitions in (("a1", 2 if quick else 5), ("a2", 2)):
+        table = re.search(TABLE.format(name), page, re.DOTALL)
+        assert table is not None
+        (folder / f"{name}.txt").write_text(f"duration: 27\nrepetitions: {repetitions}\n" + table[1])
     plain = ("iiwa14", "--friction", "viscous,coulomb")
     run(folder, "inspect", *plain, "--trajectory", "a1.txt")
     search = ("--starts", "1" if quick else "2", "--seconds", "0", "--workers", "1")
     run(folder, "design", "iiwa14", "--preset", "halper2024", *search, "--out", "d")
     run(folder, "simulate", "iiwa14", "a1.txt", "--rate-hz", "200", "--out", "run")
-    run(folder, "simulate", "iiwa14", "d/trajectory.json", "--rate-hz", "200", "--out", "other")
+    run(folder, "simulate", "iiwa14", "a2.txt", "--rate-hz", "200", "--out", "other")
     identify = ("identify", "iiwa14", "run/log.csv", "--validate", "other/log.csv", *plain[1:])
     run(folder, "check", "iiwa14", "run/log.csv", "--processing", "halper2024")
     run(folder, *identify, "--processing", "halper2024", "--out", "as-halper")
