@@ -122,6 +122,9 @@ def file_errors(result: Result, drives: Mapping[str, Drive], *, plain: Mapping[s
     held_out = result.held_out_information
     if held_out is None or result.effects.torques is TorqueSide.DIFFERENCE:
         return None
+    if result.effects.torques is TorqueSide.BOTH:
+        # One friction per drive is what the motor feels; no file says which part of it a joint torque sensor feels.
+        held_out = replace(held_out, channels=held_out.channels[result.robot.n_joints :])
     names = result.consistent.names
     models = {
         "file": _standard(result, drives),

@@ -171,7 +171,10 @@ class Result(Outcome):
 
     @cached_property
     def robot(self) -> Robot:
-        """The identified arm: consistent bodies, friction, rotor inertias and offsets; a payload is not part of it."""
+        """The identified arm: consistent bodies, friction, rotor inertias and offsets; a payload is not part of it.
+
+        A drive has one friction: where both sides of the transmission were told apart, it is their sum, as the motor feels it.
+        """
         values = dict(zip(self.consistent.names, self.consistent.values, strict=True))
         inertial = np.array(self.described.inertial)
         for body in self.consistent.bodies:
@@ -180,7 +183,8 @@ class Result(Outcome):
         joints = []
         for i, joint in enumerate(self.described.joints):
             names = {quantity: f"joint{i + 1}.{quantity}" for quantity in _DRIVE_QUANTITIES}
-            found = {quantity: float(values[name]) for quantity, name in names.items() if name in values}
+            before = {quantity: values.get(f"joint{i + 1}.motor_{quantity}", 0.0) for quantity in names}
+            found = {q: float(values[name] + before[q]) for q, name in names.items() if name in values}
             joints.append(replace(joint, drive=replace(joint.drive, **found)))
         return replace(self.described.with_inertial(inertial), joints=tuple(joints))
 
