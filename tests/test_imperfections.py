@@ -343,6 +343,17 @@ def test_every_family_has_a_tolerance_and_a_unit() -> None:
     assert all(kind.tolerance > 0.0 and kind.unit for kind in KINDS.values())
 
 
+def test_tolerances_of_torque_and_rotors_grow_with_the_arm() -> None:
+    run, pi = a_run()
+    small = reference_of(run, pi)
+    large = replace(small, size=100.0 * small.size, acceleration=0.5 * small.acceleration)
+    robot = run.source.robot  # type: ignore[attr-defined]
+    effects = Effects(viscous=True, coulomb=True)
+    for family, factor in ((Family.ROTOR, 200.0), (Family.STRIBECK, 100.0), (Family.DRIFT, 100.0), (Family.GAIN, 1.0)):
+        ours, theirs = (imperfections(robot, effects, reference, [family])[0] for reference in (small, large))
+        assert theirs.tolerance == pytest.approx(factor * ours.tolerance)
+
+
 def test_words_say_which_families_and_how_large() -> None:
     assert tolerances_of("none").families == ()
     said = tolerances_of("gain,zero", ["gain=2%", "zero=0.5deg,delay=2ms"])
