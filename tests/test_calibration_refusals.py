@@ -130,7 +130,7 @@ def test_mistakes_are_refused_with_their_cause(recording, tmp_path, mistake):
     assert done.exit_code == 1
     assert words in said
     assert "Traceback" not in said
-    assert done.stdout == ""
+    assert words in json.loads(done.stdout)["error"]["message"]
 
 
 def test_the_flag_that_is_named_is_the_cure(recording, tmp_path):

@@ -40,7 +40,7 @@ def connected(cluster: Any, count: int | None, progress: Progress) -> Iterator[D
                 n_workers=count or os.cpu_count() or 1,
                 threads_per_worker=1,
                 processes=True,
-                dashboard_address=None,
+                dashboard_address=":0",  # any free port: the usual one may be another cluster's
                 silence_logs=50,
             ) as local,
             Client(local) as client,
