@@ -109,7 +109,9 @@ def test_all_error_terms_are_recovered_together(rng):
     result = fit(
         truth.robot, Measurements(q=q, observations=(truth.see(q, Observed.POSE),)), ErrorModel(terms=frozenset(Term))
     )
-    assert worst_miss(result, truth, truth.configurations(50)) < 2e-6
+    # Beyond the measured range an eccentricity is held at its edge.
+    fresh = np.clip(truth.configurations(50), q.min(axis=0), q.max(axis=0))
+    assert worst_miss(result, truth, fresh) < 2e-6
 
 
 def test_several_targets_share_one_arm(rng):
