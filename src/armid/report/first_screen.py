@@ -63,20 +63,26 @@ def next_steps(result: Result) -> Iterator[str]:
     for reason in result.reasons:
         yield f"{reason[0].upper()}{reason[1:]}" if reason else reason
     for fault in result.faults:
-        if fault.answer is Answer.FOUND and not fault.corrected:
+        if fault.answer is Answer.FOUND and fault.large and not fault.corrected:
             undo = (
                 f": `{fault.words}` in the mapping file, or `--correct`" if fault.words else ": `--correct` undoes it"
             )
             yield f"Correct the {fault.name} ({fault.sentence.split(': ', 1)[-1]}){undo}."
-    for fault in result.faults:
-        if fault.answer is Answer.UNDECIDABLE and fault.experiment:
-            yield f"Decide the {fault.name}: {fault.experiment}."
-            break
     if result.verdict is Verdict.TRUSTED:
         yield "Use it: `armid export RESULT --to urdf` writes the identified arm."
         yield "Test it on a third motion: `armid validate RESULT LOG`."
+        yield from _undecided(result)
         yield "Find out what the arm carries: `armid payload RESULT LOG`; who pushes it: `armid observe RESULT LOG`."
     else:
+        yield from _undecided(result)
         yield "Record a motion made for this arm: `armid design ROBOT`, then identify from it."
         yield "Look at the recording itself: `armid check ROBOT LOG`."
         yield "Read what each condition means: docs/gate.md."
+
+
+def _undecided(result: Result) -> Iterator[str]:
+    """The first fault that these recordings could not decide, with what would."""
+    for fault in result.faults:
+        if fault.answer is Answer.UNDECIDABLE and fault.experiment:
+            yield f"Decide the {fault.name}: {fault.experiment}."
+            return
