@@ -43,7 +43,7 @@ def test_files_are_there_and_read_back(session):
     stored = armid.load_result(folder / "identified")
     assert stored.verdict == session["result"].verdict
     assert [row.value for row in stored.parameters] == [row.value for row in session["result"].parameters]
-    assert list((folder / "motion").glob("*.csv"))
+    assert list((folder / "motion-log").glob("*.csv"))
 
 
 def test_parameters_are_rows_to_sort(session):
