@@ -37,7 +37,6 @@ from armid.identification.fit import (
 from armid.identification.gains import DriveGains
 from armid.identification.gate import checks_of, judge, with_suspects
 from armid.identification.gravity import GravityDirection, with_gravity
-from armid.identification.held_torque import held_move, widened_by_tick
 from armid.identification.imperfections import Weighed, weighed
 from armid.identification.methods import Aids, aids_of
 from armid.identification.metrics import (
@@ -158,8 +157,7 @@ def run_identification(
     held = information_of(data.held_out) if len(data.held_out) else None
     moves = cutoff_moves(robot, settings, data, fit, gains) if settings.sensitivity else ()
     by_noise = fit.estimate
-    held_back = held_move(robot, settings, data, by_noise, gains) if settings.sensitivity else None
-    fit = replace(fit, estimate=widened_by_tick(widened_by_cutoff(by_noise, moves), held_back))
+    fit = replace(fit, estimate=widened_by_cutoff(by_noise, moves))
     result = judged(robot, data, fit, settings, gains, held)
     progress("what could be wrong")
     result = with_suspects(result, mistakes(robot, data.train, fit, settings))
