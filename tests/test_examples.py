@@ -77,3 +77,10 @@ def test_examples_become_notebooks_and_pages(script: Path) -> None:
     assert "code" in kinds
     assert book["nbformat"] == 4
     assert page(script).startswith("# ")
+
+
+def test_fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = run(ROOT / "examples" / "fleet.py", tmp_path, monkeypatch)
+    found = [(alarm.arm, alarm.parameter, str(alarm.since)) for alarm in names["fleet"].alarms]  # type: ignore[attr-defined]
+    assert found == [("south", "joint2.coulomb", "2026-03-01")]
+    assert str(names["result"].verdict) == "trusted"  # type: ignore[attr-defined]
