@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import armid
-from armid.cluster.workers import ClusterError, in_order, open_workers, tree_sum
+from armid.cluster.workers import ClusterError, in_order, open_workers
 from armid.errors import InputError
 from armid.fleets.table import read_visits
 from armid.fleets.visit import VisitTask, identify_visit
@@ -62,14 +62,6 @@ def test_a_scheduler_that_does_not_answer_is_said(monkeypatch):
     monkeypatch.setattr("armid.cluster.dask_workers._PATIENCE", 1)
     with pytest.raises(ClusterError, match="no Dask scheduler answers"), open_workers("tcp://127.0.0.1:9"):
         pass
-
-
-def test_sums_are_formed_in_one_order_whoever_delivers_the_parts():
-    parts = list(np.random.default_rng(0).normal(size=13))
-    total = tree_sum(parts)
-    assert total == pytest.approx(sum(parts))
-    assert tree_sum(parts[:4]) == (parts[0] + parts[1]) + (parts[2] + parts[3])
-    assert tree_sum(parts[:3]) == (parts[0] + parts[1]) + parts[2]
 
 
 def test_two_processes_of_this_machine_give_the_answer_of_one(place, here):

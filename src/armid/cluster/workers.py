@@ -114,18 +114,3 @@ def in_order(workers: Workers, function: Callable[[Item], Answer], items: Sequen
     """Answers in the order of the items."""
     found = dict(workers.map(function, items, label=label))
     return [found[k] for k in range(len(items))]
-
-
-def tree_sum(parts: Sequence[Any]) -> Any:
-    """The sum along a binary tree over neighbours: the same additions in the same order wherever the parts came from.
-
-    Raises:
-        InputError: there are none.
-    """
-    if not parts:
-        raise InputError("sum", "of nothing")
-    level = list(parts)
-    while len(level) > 1:
-        pairs = [level[k] + level[k + 1] for k in range(0, len(level) - 1, 2)]
-        level = pairs + level[len(level) - len(level) % 2 :]
-    return level[0]

@@ -25,8 +25,9 @@ _FEWEST_ROWS = 200
 """Below these torque and weight are not compared."""
 
 _KNOWN_ANSWERS = (
-    "side", "rated", "position", "torque", "sign.torque", "unit.position", "unit.velocity", "unit.torque", "unit.time",
-)  # fmt: skip
+    *("side", "rated", "position", "torque", "sign.torque"),
+    *("unit.position", "unit.velocity", "unit.torque", "unit.time"),
+)
 
 
 class Drafting:

@@ -150,12 +150,11 @@ class Fleet(Outcome):
 
     def alarm_table(self) -> Table:
         """Changes that are no chance, ranked."""
-        rows: list[tuple[Cell, ...]] = [
-            (one.arm, self.joint_of(one.parameter), one.parameter, one.kind, one.since, one.change, one.low, one.high,
-             one.unit, one.probability)
-            for one in self.alarms
-        ]  # fmt: skip
         header = ("arm", "joint", "parameter", "kind", "since", "change", "low", "high", "unit", "probability")
+        rows: list[tuple[Cell, ...]] = [
+            tuple(self.joint_of(one.parameter) if name == "joint" else getattr(one, name) for name in header)
+            for one in self.alarms
+        ]
         caption = (
             f"Alarms, the most certain first; a fleet without changes raises one in {self.false_alarms:.0%} of cases."
         )

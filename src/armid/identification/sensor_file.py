@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from armid.documents import read_yaml, write_text
+from armid.documents import read_yaml
 from armid.errors import InputError, UnknownNameError
 from armid.estimation.estimate import NORMAL_95
 from armid.identification.sensors import Imperfections, Sized
@@ -73,18 +73,6 @@ def sensor_text(found: Imperfections) -> str:
             f"clock: {{value: {value:.6g}, interval: [{value - NORMAL_95 * s:.6g}, {value + NORMAL_95 * s:.6g}]}}"
         )
     return "\n".join(lines) + "\n"
-
-
-def write_sensors(found: Imperfections, path: str | Path) -> Path:
-    """Writes the file.
-
-    Raises:
-        InputError: nothing about the sensors is known.
-    """
-    text = sensor_text(found)
-    if not text:
-        raise InputError(path, "nothing was found about the sensors", "there is no need for a sensor file")
-    return write_text(path, text)
 
 
 def read_sensors(path: str | Path, robot: Robot, *, recorded_velocity: bool = False) -> Imperfections:

@@ -11,9 +11,6 @@ from armid.robot.quaternion import quaternion_from_matrix
 _SMALL_ANGLE = 1e-4
 """[rad] Below it series replace quotients whose numerator and denominator both vanish; the next term is below 1e-17."""
 
-_EULER_ORDERS = ("xyz", "zyx", "zyz", "zxz", "xzy", "yxz", "yzx", "zxy")
-"""Orders seen in files. Lower case means fixed axes applied in that order: `xyz` is roll, pitch, yaw."""
-
 
 def _skew(v: FloatArray) -> FloatArray:
     """[v]x with `[v]x u = v x u`, shape [n, 3, 3]."""

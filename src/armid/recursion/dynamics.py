@@ -170,16 +170,6 @@ def inertia_matrix_columns(robot: Robot, q: Sequence[Scalar], scalars: Scalars) 
     return entries
 
 
-def _contract(columns: Sequence[Ten | None], inertial: Sequence[Sequence[Scalar]], scalars: Scalars) -> Scalar:
-    """Sum over links of columns times parameters."""
-    total = scalars.constant(0.0)
-    for ten, pi in zip(columns, inertial, strict=True):
-        if ten is not None:
-            for c, value in zip(ten, pi, strict=True):
-                total = total + c * value
-    return total
-
-
 def mass_matrix(
     robot: Robot, q: Sequence[Scalar], inertial: Sequence[Sequence[Scalar]], scalars: Scalars
 ) -> list[list[Scalar]]:
