@@ -11,7 +11,8 @@ import numpy as np
 
 from armid.consistency.certificates import Certificates
 from armid.consistency.consistent import ConsistentEstimate
-from armid.estimation.estimate import NORMAL_95, Estimate
+from armid.estimation.estimate import Estimate
+from armid.estimation.quantiles import normal_quantile
 from armid.estimation.torque_error import JointErrors
 from armid.identification.comparison import TOLERATED, Comparison, stacked
 from armid.identification.evidence import Evidence
@@ -318,8 +319,13 @@ def fault_checks(faults: Sequence[Fault]) -> tuple[Check, ...]:
 def sensor_checks(found: Imperfections | None) -> tuple[Check, ...]:
     """One failure for every sensor that the model had to correct beyond what is plausible, and beyond doubt.
 
-    Delays are not among them: they stand in for what filters leave at reversals.
+    Delays are not among them: they stand in for what filters leave at reversals. Doubt is that of all sensors together: of forty
+    sound ones two are beyond 1.96 deviations by chance.
     """
+    if found is None:
+        return ()
+    sensors = [sized for sized in found.sizes if sized.item.family in _SENSORS]
+    beyond_doubt = normal_quantile(1.0 - 0.025 / max(len(sensors), 1))
     return tuple(
         Check(
             code="implausible-sensor",
@@ -331,11 +337,9 @@ def sensor_checks(found: Imperfections | None) -> tuple[Check, ...]:
             f"{abs(sized.value) / sized.item.tolerance:.1f} times what is ordinary; check that sensor, or say so in the mapping",
             subject="" if joint is None else found.joints[joint],
         )
-        for sized in (() if found is None else found.sizes)
+        for sized in sensors
         for joint in (sized.item.joint,)
-        if found is not None
-        and sized.item.family in _SENSORS
-        and abs(sized.value) > max(IMPLAUSIBLE.value * sized.item.tolerance, NORMAL_95 * sized.standard_deviation)
+        if abs(sized.value) > max(IMPLAUSIBLE.value * sized.item.tolerance, beyond_doubt * sized.standard_deviation)
     )
 
 
