@@ -232,15 +232,20 @@ def test_larger_errors_never_pass_where_smaller_ones_failed() -> None:
 
 
 def test_a_sensor_corrected_beyond_what_is_plausible_fails() -> None:
-    def corrected(family: Family, value: float, deviation: float) -> list[str]:
+    def corrected(family: Family, value: float, deviation: float, sound: int = 0) -> list[str]:
         item = Imperfection(family=family, joint=0, unit="1", tolerance=0.05)
-        found = SimpleNamespace(joints=("waist",), sizes=(Sized(item, value, deviation),))
+        sizes = (Sized(item, value, deviation), *[Sized(item, 0.0, deviation)] * sound)
+        found = SimpleNamespace(joints=("waist",), sizes=sizes)
         return failed(sensor_checks(found))  # type: ignore[arg-type]
 
     assert corrected(Family.GAIN, 0.2, 0.05) == ["implausible-sensor"]
     assert corrected(Family.GAIN, 0.1, 0.01) == []
     assert corrected(Family.GAIN, 0.2, 0.15) == []
     assert corrected(Family.DELAY, 0.2, 0.05) == []
+    # One of forty sensors is two deviations from zero by chance, none is four.
+    assert corrected(Family.GAIN, 0.2, 0.09) == ["implausible-sensor"]
+    assert corrected(Family.GAIN, 0.2, 0.09, sound=39) == []
+    assert corrected(Family.GAIN, 0.2, 0.05, sound=39) == ["implausible-sensor"]
     assert sensor_checks(None) == ()
 
 
