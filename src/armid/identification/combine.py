@@ -19,6 +19,7 @@ from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.torque_error import JointErrors, TorqueErrors
 from armid.identifiability.base import BaseParameters, base_parameters
 from armid.identification.comparison import Comparison
+from armid.identification.driving_friction import driving_friction_checks
 from armid.identification.evidence import Evidence
 from armid.identification.fit import (
     PRACTICAL_RANK,
@@ -29,6 +30,7 @@ from armid.identification.fit import (
 )
 from armid.identification.gate import judge
 from armid.identification.metrics import NOMINAL, RIGID, has_masses, nominal_models
+from armid.identification.motion import JointMotion
 from armid.identification.plausibility import plausibility_checks
 from armid.identification.provenance import check_new
 from armid.identification.records import Sensitivity, result_provenance
@@ -104,6 +106,7 @@ def combined(first: Result, second: Result) -> Result:
         checks=(
             *checks,
             *plausibility_checks(first.described, consistent),
+            *driving_friction_checks(first.described.joint_names, first.effects, estimate, _motions(first, second)),
             *_kept_checks(first),
             *_kept_checks(second),
         ),
@@ -264,6 +267,11 @@ def _beside_nominal(
 
 _KEPT = "log-"
 """Beginning of the codes of conditions about recordings: what was merely accepted in a part was accepted in the sum."""
+
+
+def _motions(*results: Result) -> tuple[JointMotion, ...]:
+    """Training motions of several results, as far as they are known."""
+    return tuple(motion for result in results if result.evidence is not None for motion in result.evidence.train)
 
 
 def _kept_checks(result: Result) -> tuple[Check, ...]:

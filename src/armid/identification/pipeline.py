@@ -14,14 +14,13 @@ from armid.consistency.certificates import certify
 from armid.consistency.consistent import Consistency
 from armid.errors import InputError
 from armid.estimation.covariance import row_inflation
-from armid.estimation.estimate import Estimate
-from armid.estimation.friction_sign import friction_sign
 from armid.estimation.run import information_of
 from armid.estimation.runs import map_runs
 from armid.estimation.torque_error import JointErrors, paired
 from armid.identifiability.base import BaseParameters
 from armid.identification.auto_method import choose_method
 from armid.identification.detection import detect, not_looked_for, undone_faults
+from armid.identification.driving_friction import driving_friction_checks
 from armid.identification.faults import Fault
 from armid.identification.figures import evidence_of, tested_notes
 from armid.identification.fit import (
@@ -69,7 +68,6 @@ from armid.notes import Note, Severity
 from armid.parameters.effects import TorqueSide
 from armid.robot.robot import Robot
 from armid.rows.imperfections import Family
-from armid.rows.torque import space_of
 from armid.threads import one_blas_thread
 
 __all__ = ["Identification", "Progress", "identify", "run_identification"]
@@ -421,7 +419,11 @@ def judged(
         condition_number_scaled=scaled,
         information=fit.information,
         held_out_information=held_out,
-        checks=(*checks, *plausibility_checks(robot, fit.consistent)),
+        checks=(
+            *checks,
+            *plausibility_checks(robot, fit.consistent),
+            *driving_friction_checks(robot.joint_names, settings.effects, fit.estimate, evidence.train),
+        ),
         evidence=evidence,
         gains=_gains_of(gains, row_inflation(fit.information, fit.estimate)),
         conditioning=data.record(),
@@ -432,7 +434,6 @@ def judged(
                     *tested_notes(data),
                     *fit.notes,
                     *missing_rotors(data.train, fit.estimate),
-                    *_driving_friction(robot, fit.estimate, settings),
                     *unfelt_rotors(settings.effects, data.choice[0].torques),
                 )
             )
@@ -440,12 +441,6 @@ def judged(
         traces=traces.arrays,
         imperfections=data.imperfections,
     )
-
-
-def _driving_friction(robot: Robot, estimate: Estimate, settings: Identification) -> tuple[Note, ...]:
-    """Names friction that the unconstrained estimate finds below zero for sure; possible bodies never have it."""
-    check = friction_sign(estimate, space_of(robot, settings.effects)).check()
-    return () if check.passed else (Note("friction-drives", Severity.WARNING, check.message, check.subject),)
 
 
 def _gains_of(gains: DriveGains | None, inflation: float) -> dict[str, Gain]:
