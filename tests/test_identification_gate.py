@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from armid.estimation import friction_sign
 from armid.estimation.torque_error import JointErrors, TorqueErrors
 from armid.identification import gate, held_out, plausibility, stored, thresholds, validate
 from armid.identification.comparison import Comparison
@@ -36,7 +37,9 @@ DOCS = Path(__file__).parents[1] / "docs" / "gate.md"
 
 
 def test_docs_list_the_conditions_of_the_code() -> None:
-    source = "".join(Path(module.__file__).read_text() for module in (gate, held_out, plausibility, stored, validate))
+    source = "".join(
+        Path(module.__file__).read_text() for module in (gate, friction_sign, held_out, plausibility, stored, validate)
+    )
     coded = set(re.findall(r'Check\(\s*code="([a-z-]+)"', source)) | {"log-…", held_out.UNDETERMINED, validate.NOT_SEEN}
     documented = set(re.findall(r"^\| `([a-z-]+…?)` \|", DOCS.read_text(), re.M))
     assert coded == documented
