@@ -243,9 +243,20 @@ def read_arrays(path: str | Path, what: str) -> dict[str, npt.NDArray[Any]]:
     settle(path.parent)
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-            return {name: stored[name] for name in stored.files}
+            arrays = {name: stored[name] for name in stored.files}
     except Exception as error:  # zipfile, zlib, struct and NumPy each have their own for a damaged file
-        raise InputError(path, f"damaged ({type(error).__name__}: {error})", f"expected {what}") from None
+        raise InputError(path, f"damaged ({_damage(error)})", f"expected {what}") from None
+    if strange := [name for name, array in arrays.items() if not isinstance(array, np.ndarray)]:
+        raise InputError(path, f"damaged ({strange[0]} is no array)", f"expected {what}")
+    return arrays
+
+
+def _damage(error: Exception) -> str:
+    """What is wrong with an archive, without the piece of the file that NumPy would show."""
+    import zipfile
+
+    kind = type(error).__name__
+    return f"{kind}: {error}" if isinstance(error, zipfile.BadZipFile | EOFError) else kind
 
 
 Decode = Callable[[dict[str, Any]], Any]

@@ -9,6 +9,14 @@ from pathlib import Path
 _MOST_NAMES_LISTED = 40
 """More than this in one message nobody reads; every catalogue, parameter kind and format list is shorter."""
 
+_MOST_LETTERS = 1500
+"""Of what is wrong with a file: a value that fills pages (an array, a name of a megabyte) is shown by its two ends."""
+
+
+def _shortened(text: str) -> str:
+    half = _MOST_LETTERS // 2
+    return text if len(text) <= _MOST_LETTERS else f"{text[:half]} ... {text[-half:]}"
+
 
 class ArmidError(Exception):
     """Anything armid refuses to do. The message says what, which value, what was expected and what to try."""
@@ -25,9 +33,9 @@ class InputError(ArmidError):
 
     def __init__(self, where: str | Path, problem: str, hint: str = "") -> None:
         self.where = str(where)
-        self.problem = problem
+        self.problem = _shortened(problem)
         self.hint = hint
-        super().__init__(f"{self.where}: {problem}" + (f" ({hint})" if hint else ""))
+        super().__init__(f"{self.where}: {self.problem}" + (f" ({hint})" if hint else ""))
 
 
 class UnknownColumnsError(InputError):

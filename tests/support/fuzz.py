@@ -6,13 +6,15 @@ shrinks what it finds; `python -m bench fuzz` draws many more at random.
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 import tempfile
 import time
+import zipfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, field
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +23,7 @@ import numpy as np
 from armid.calibration.read import read_poses
 from armid.cli import application
 from armid.consistency.bounds_file import read_bounds
-from armid.errors import ArmidError
+from armid.errors import ArmidError, InputError
 from armid.identification.result import load_result
 from armid.logs.read import unchecked_log
 from armid.motions.fourier import FourierTrajectory
@@ -90,11 +92,21 @@ class Reader:
         seeds: good ones, by the name of the file.
         read: what makes something of the file, or of the folder it stands in.
         folder: whether all seeds stand together and `read` takes their folder; one of them is spoiled.
+        packed: seeds whose file is an archive that holds them, by how it is made: what is spoiled inside has the checksums
+            of whoever meant it, and passes the first doors.
     """
 
     seeds: dict[str, bytes]
     read: Callable[[Path], Any]
     folder: bool = False
+    packed: dict[str, Packing] = field(default_factory=dict)
+
+
+class Packing(NamedTuple):
+    """An archive's name and the archive made from one spoiled member."""
+
+    file: str
+    pack: Callable[[bytes], bytes]
 
 
 @cache
@@ -117,6 +129,22 @@ def arrays() -> dict[str, np.ndarray]:
     t = np.arange(60) * 0.01
     q = np.stack([np.sin((k + 2) * t) for k in range(3)], axis=1)
     return {"time": t, "q": q, "tau": 3.0 * np.cos(q)}
+
+
+def members(archive: bytes, file: str) -> tuple[dict[str, bytes], dict[str, Packing]]:
+    """The members of an npz file as seeds, and how each goes back into it."""
+    with zipfile.ZipFile(io.BytesIO(archive)) as stored:
+        content = {name: stored.read(name) for name in stored.namelist()}
+
+    def pack(member: str, spoiled_one: bytes) -> bytes:
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w") as new:
+            for name, data in (content | {member: spoiled_one}).items():
+                new.writestr(name, data)
+        return out.getvalue()
+
+    seeds = {f"{file}: {name}": data for name, data in content.items()}
+    return seeds, {f"{file}: {name}": Packing(file, partial(pack, name)) for name in content}
 
 
 def _csv(path: Path) -> None:
@@ -215,11 +243,12 @@ def _motion() -> FourierTrajectory:
 def read_config(path: Path) -> None:
     from typer.testing import CliRunner
 
-    done = CliRunner().invoke(
-        application(("check", "identify")), ["check", "none.urdf", "none.csv", "--config", str(path)]
-    )
+    done = CliRunner().invoke(application(("check", "identify")), ["check", "--thresholds", "--config", str(path)])
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
+    if done.exit_code:
+        assert done.exit_code in (1, 2), done.exit_code
+        raise InputError(path, done.stderr)
 
 
 def _log(path: Path) -> None:
@@ -237,9 +266,12 @@ def readers() -> dict[str, Reader]:
     mapping = mapping.replace(b"[a, b, c]", ", ".join(elbow().joint_names).join(("[", "]")).encode())
     result = made(lambda path: identified.trusted().save(path.parent), "x")
     urdf = new_urdf(elbow()).encode()
+    npz = made(lambda path: np.savez_compressed(path, **arrays()), "log.npz")
+    inside, packed = members(npz["log.npz"], "log.npz")
+    kept, kept_packed = members(result["result.npz"], "result.npz")
     return {
         "csv": Reader({"log.csv": log}, _log),
-        "npz": Reader(made(lambda path: np.savez_compressed(path, **arrays()), "log.npz"), _log),
+        "npz": Reader(npz | inside, _log, packed=packed),
         "mat": Reader(made(_mat, "a.mat") | made(_mat, "b.mat"), _log),
         "parquet": Reader(made(_parquet, "log.parquet"), _log),
         "hdf5": Reader(made(_hdf5, "log.h5"), _log),
@@ -262,7 +294,7 @@ def readers() -> dict[str, Reader]:
         "cells": Reader({"cell.yaml": CELL}, load_cell),
         "bounds": Reader({"bounds.yaml": BOUNDS}, lambda path: read_bounds(path, elbow())),
         "config": Reader({"armid.yaml": CONFIG}, read_config),
-        "result": Reader(result, load_result, folder=True),
+        "result": Reader(result | kept, load_result, folder=True, packed=kept_packed),
     }
 
 
@@ -287,14 +319,18 @@ def tried(reader: Reader, folder: Path, name: str, edits: Sequence[Edit]) -> Out
     Raises:
         Exception: whatever comes out that is no error of ours.
     """
+    written = name
     for seed, content in reader.seeds.items():
-        if reader.folder or seed == name:
+        if seed not in reader.packed and (reader.folder or seed == name):
             (folder / seed).write_bytes(spoiled(content, edits) if seed == name else content)
+    if name in reader.packed:
+        written, pack = reader.packed[name]
+        (folder / written).write_bytes(pack(spoiled(reader.seeds[name], edits)))
     before, began = resident("VmRSS"), time.process_time()
     peak_from_here()
     refused = False
     try:
-        reader.read(folder if reader.folder else folder / name)
+        reader.read(folder if reader.folder else folder / written)
     except ArmidError as error:
         refused = True
         assert len(str(error)) < 5000, "a message nobody reads"  # noqa: PT017
