@@ -126,7 +126,8 @@ def test_a_full_cache_leaves_nothing_behind(folder, monkeypatch):
     with monkeypatch.context() as patch:
         write_object(folder / "first.o", b"makes the key")
         patch.setattr(os, "fsync", full)
-        write_object(folder / "a.o", b"code")
+        with pytest.warns(CacheWarning, match=r"not kept.*No space left.*compiled again"):
+            write_object(folder / "a.o", b"code")
     assert [path.name for path in folder.iterdir()] == ["first.o"]
     child = os.fork()
     if child == 0:  # dies in the midst of writing
@@ -155,3 +156,64 @@ def test_the_command_line_says_it_in_one_line(tmp_path):
     said = [line for line in done.stderr.splitlines() if "compiled code is not kept" in line]
     assert len(said) == 1
     assert said[0].startswith("armid: ")
+
+
+NUMBA = """
+import warnings
+import numpy as np
+from armid.scene import distance_kernels as k
+
+warnings.simplefilter("default")
+p = np.empty((2, 3)); R = np.empty((2, 3, 3)); axes = np.empty((1, 3)); origins = np.empty((1, 3))
+joints = np.zeros((1, 27)); joints[0, [0, 4, 8]] = joints[0, [15, 19, 23]] = 1.0; joints[0, 13:15] = 1.0
+k.link_frames(np.zeros(1), joints, R, p, axes, origins)
+print("frames", np.isfinite(R).all(), "hits", sum(k.link_frames.stats.cache_hits.values()))
+"""
+
+
+def numba_run(tmp_path: Path, prepare: str = "", **more: str) -> subprocess.CompletedProcess[str]:
+    environment = {"ARMID_CACHE": str(tmp_path / "cache"), "XDG_CONFIG_HOME": str(tmp_path / "config")}
+    return subprocess.run(
+        [sys.executable, "-c", prepare + NUMBA],
+        env={**os.environ, **environment, **more},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_what_numba_compiles_is_kept_under_the_same_key(tmp_path):
+    assert numba_run(tmp_path).stdout == "frames True hits 0\n"
+    assert numba_run(tmp_path).stdout == "frames True hits 1\n"
+    for entry in (tmp_path / "cache").glob("link_frames*.nbc"):
+        entry.write_bytes(entry.read_bytes()[:-1] + b"x")
+    assert numba_run(tmp_path).stdout == "frames True hits 0\n"
+
+
+def test_no_pickle_of_a_stranger_is_opened(tmp_path):
+    """Numba's own cache would: it unpickles whatever lies in its folder under the right name."""
+    numba_run(tmp_path)
+    forged = b"cos\nsystem\n(S'touch %s'\ntR." % str(tmp_path / "owned").encode()
+    for entry in (tmp_path / "cache").glob("*.nbc"):
+        entry.write_bytes(hashlib.sha256(forged).digest() + forged)
+    assert numba_run(tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "cache")).stdout == "frames True hits 0\n"
+    assert not (tmp_path / "owned").exists()
+
+
+def test_a_first_run_on_a_full_disk_compiles_without_a_cache_and_says_so(tmp_path):
+    numba_run(tmp_path)  # makes the key
+    for entry in (tmp_path / "cache").iterdir():
+        entry.unlink()
+    full = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))\n"
+    done = numba_run(tmp_path, full)
+    assert done.stdout == "frames True hits 0\n", done.stderr
+    assert done.stderr.count("CacheWarning: compiled code is not kept") == 1
+    assert "compiled again in every run" in done.stderr
+    assert not list((tmp_path / "cache").iterdir())
+
+
+def test_a_home_that_cannot_be_written_is_no_reason_to_stop(tmp_path):
+    (tmp_path / "file").write_text("no folder")
+    done = numba_run(tmp_path, ARMID_CACHE=str(tmp_path / "file" / "cache"))
+    assert done.stdout == "frames True hits 0\n", done.stderr
+    assert "CacheWarning: compiled code is not kept" in done.stderr

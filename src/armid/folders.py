@@ -17,7 +17,7 @@ import os
 import socket
 import stat
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -93,9 +93,14 @@ def answer_folder(folder: str | Path, by: str) -> Iterator[Path]:
         _OPEN.reset(token)
         for temporary in answer.staged.values():
             temporary.unlink(missing_ok=True)
+        _remove_empty(made)
+
+
+def _remove_empty(made: Iterable[Path]) -> None:
+    """Takes away folders that were made for files that never came; one that holds something stays."""
+    with suppress(OSError):
         for empty in made:
-            with suppress(OSError):
-                empty.rmdir()
+            empty.rmdir()
 
 
 def whole(save: Callable[P, T], by: str) -> Callable[P, T]:
@@ -129,6 +134,7 @@ def new_file(path: str | Path, *, text: bool = False, mode: int = 0o644) -> Iter
     """
     path = Path(path)
     temporary: Path | None = None
+    made = missing_folders(path.parent)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = _temporary(path)
@@ -137,12 +143,13 @@ def new_file(path: str | Path, *, text: bool = False, mode: int = 0o644) -> Iter
             file.flush()
             os.fsync(file.fileno())
         _place(temporary, path, mode)
-        temporary = None
+        temporary, made = None, []
     except OSError as error:
         raise InputError(path, f"cannot be written: {error.strerror or error}") from None
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
+        _remove_empty(made)
 
 
 @contextmanager

@@ -122,6 +122,19 @@ def trusted() -> Result:
     return run_identification(robot, logs[:1], logs[1:], Identification(effects=EFFECTS))
 
 
+@cache
+def without_rotors() -> Result:
+    """Rotor inertias neither there nor looked for, though its description names one for every joint."""
+    robot = load_robot(str(urdf_file()))
+    truth = varied(robot, 0.2, np.random.default_rng(1))
+    effects = replace(EFFECTS, rotor_inertia=False, offset=False)
+    result = run_identification(
+        robot, [log(robot, truth, seed=3)], [log(robot, truth, seed=5)], Identification(effects=effects)
+    )
+    joints = tuple(replace(j, drive=replace(j.drive, rotor_inertia=0.25 + i)) for i, j in enumerate(robot.joints))
+    return replace(result, described=replace(result.described, joints=joints))
+
+
 def untrusted() -> Result:
     """The same with a failed condition."""
     check = Check(

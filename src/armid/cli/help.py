@@ -95,7 +95,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
         "armid fleet arms.csv --robot arm.urdf",
         "armid fleet 'data/{arm}/{date}/*.csv' --robot panda --out fleet",
     ),
-    "validate": ("armid validate identified third.csv", "armid validate identified third.csv --json"),
+    "validate": ("armid validate identified third.csv", "armid validate identified third.csv --out validation"),
     "export": ("armid export identified --to urdf", "armid export identified --to c --what observer --out code"),
     "report": ("armid report identified", "armid report identified --out pages"),
     "compare": ("armid compare monday tuesday", "armid compare monday tuesday friday --out pages"),
@@ -124,7 +124,10 @@ EXAMPLES: dict[str, tuple[str, str]] = {
         "armid sequential arm.urdf --plan --lock joint1 --out motions",
     ),
     "elastic": ("armid elastic arm.urdf log.csv", "armid elastic arm.urdf log.csv --joint joint2 --one-sensor"),
-    "online": ("armid online identified stream.csv", "armid online identified stream.csv --follow --forget-s 60"),
+    "online": (
+        "armid online identified --rate-hz 1000 < stream.jsonl",
+        "armid online identified udp://127.0.0.1:4000 --rate-hz 1000 --follow --forget-s 60",
+    ),
     "observe": (
         "armid observe identified log.csv --free free.csv",
         "armid observe identified log.csv --free free.csv --false-alarms-per-hour 0.1",

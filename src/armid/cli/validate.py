@@ -13,6 +13,7 @@ def validate(
     step: opt.StepOption = None,
     data_root: opt.DataRootOption = None,
     accept: opt.AcceptOption = None,
+    out: opt.OptionalOutOption = None,
     as_json: opt.JsonOption = False,
 ) -> None:
     """Predict the torque of other logs with a stored result."""
@@ -25,4 +26,4 @@ def validate(
     with progress() as tell:
         tell("predicting")
         answer = validated(result, logs, accept=accept or (), options=ReadOptions(step=step, data_root=data_root))
-    render(answer, as_json=as_json, started=started)
+    render(answer, as_json=as_json, started=started, files=() if out is None else answer.save(out))

@@ -34,6 +34,7 @@ ALWAYS: Mapping[str, tuple[str, ...]] = {
     "compensate": ("targets.csv",),
     "check": ("check.json",),
     "identify": ("result.json", "result.npz", "torque.npz"),
+    "validate": ("validation.json",),
     "compare": ("comparison.html",),
     "demo": (
         "training.json",

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from armid.arrays import FloatArray
+from armid.kernels.numba_cache import compiled
 
 GAMMA = 1.0 - np.sqrt(0.5)
 """Makes ROS2 damp infinitely fast modes completely."""
@@ -30,7 +30,7 @@ _CORRUPT = -1
 """An inertia matrix that is not positive."""
 
 
-@njit(cache=True, fastmath=_FAST)
+@compiled(fastmath=_FAST)
 def _acceleration(
     dynamics: Any,
     addresses: npt.NDArray[np.intp],
@@ -77,7 +77,7 @@ def _acceleration(
     return True
 
 
-@njit(cache=True, fastmath=_FAST)
+@compiled(fastmath=_FAST)
 def advance(
     dynamics: Any,
     addresses: npt.NDArray[np.intp],
@@ -172,14 +172,14 @@ def advance(
     return len(reference)
 
 
-@njit(cache=True, fastmath=_FAST)
+@compiled(fastmath=_FAST)
 def _axpy(c: float, x: FloatArray, y: FloatArray) -> None:
     """Y += c x."""
     for k in range(len(y)):
         y[k] += c * x[k]
 
 
-@njit(cache=True, fastmath=_FAST)
+@compiled(fastmath=_FAST)
 def _tangent_acceleration(
     A: FloatArray,
     column: int,
@@ -233,7 +233,7 @@ def _tangent_acceleration(
         A[i] *= 1.0 / factor[i * (i + 1) // 2 + i]
 
 
-@njit(cache=True, fastmath=_FAST)
+@compiled(fastmath=_FAST)
 def _tangent_control(
     gains: FloatArray,
     gain_places: npt.NDArray[np.intp],
@@ -265,7 +265,7 @@ def _tangent_control(
                 S_queue[row, j] = u
 
 
-@njit(cache=True, fastmath=_FAST)
+@compiled(fastmath=_FAST)
 def _tangent_first(
     h: float,
     stage: FloatArray,
@@ -303,7 +303,7 @@ def _tangent_first(
             S_v2[j, c] = S_v[j, c] + h * K1[j, c]
 
 
-@njit(cache=True, fastmath=_FAST)
+@compiled(fastmath=_FAST)
 def advance_tangent(
     rows: FloatArray,
     channels: npt.NDArray[np.intp],

@@ -16,7 +16,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from armid.errors import ArmidError
+from armid.errors import InputError
 from armid.folders import new_file, sweep
 
 _MAC = 32
@@ -24,7 +24,7 @@ _KEY_BYTES = 32
 
 
 class CacheWarning(UserWarning):
-    """Compiled code is not kept, because somebody else could change what is kept; says where and what to do."""
+    """Compiled code is not kept: the disk takes no more, or somebody else could change what is kept; says where."""
 
 
 def cache_directory() -> Path:
@@ -60,15 +60,16 @@ def write_object(path: Path, code: bytes) -> None:
     """Code to disk. A cache that cannot be written is not an error: the code is compiled again next time."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError:
-        return
-    key = _usable_key(path.parent)
-    if key is None:
-        return
-    with suppress(ArmidError, OSError):
+        key = _usable_key(path.parent)
+        if key is None:
+            return
         sweep(path.parent)
         with new_file(path, mode=0o600) as file:
             file.write(_mac(key, path.name, code) + code)
+    except InputError as error:
+        _say(f"compiled code is not kept in {path.parent}: {error.problem}; compiled again in every run")
+    except OSError as error:
+        _say(f"compiled code is not kept in {path.parent}: {error.strerror}; compiled again in every run")
 
 
 def _mac(key: bytes, name: str, code: bytes) -> bytes:

@@ -42,6 +42,11 @@ def unnamed_groups(
 _FOLLOWS = 0.8
 """Correlation above which one group is taken for the derivative of another: noise lowers it, a wrong group is near zero."""
 
+_STEPS = 5
+"""Samples over which a change is taken."""
+_FEWEST = 10
+"""Changes a correlation needs to mean anything."""
+
 
 def _block_kinds(blocks: list[FloatArray]) -> dict[Channel, int]:
     """Which block is which; the first is the position."""
@@ -66,13 +71,15 @@ def _derivative_correlation(x: FloatArray, v: FloatArray) -> float:
 
 
 def _pooled_correlation(x: FloatArray, v: FloatArray) -> float:
-    """The same; absurd numbers give zero."""
-    # Over five samples, so that repeated rows and quantisation do not hide it.
-    change = x[5:] - x[:-5]
-    kernel = np.ones(6) / 6.0
+    """The same; absurd numbers, and too few of them, give zero."""
+    if len(x) < _STEPS + _FEWEST:
+        return 0.0
+    # Over some samples, so that repeated rows and quantisation do not hide it.
+    change = x[_STEPS:] - x[:-_STEPS]
+    kernel = np.ones(_STEPS + 1) / (_STEPS + 1)
     mid = np.column_stack([np.convolve(column, kernel, mode="valid") for column in v.T])
     good = np.isfinite(change).all(axis=1) & np.isfinite(mid).all(axis=1)
-    if good.sum() < 10:
+    if good.sum() < _FEWEST:
         return 0.0
     a, b = change[good] - change[good].mean(axis=0), mid[good] - mid[good].mean(axis=0)
     size = float(np.sqrt((a * a).sum() * (b * b).sum()))

@@ -15,7 +15,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from armid.kernels.numba_cache import compiled
 
 _SCAN = 8
 """Speeds tried from below before bisecting: finds the first gap if friction should make one."""
@@ -28,7 +29,7 @@ SMALL = 1e-12
 """Relative size of a coefficient that counts as zero."""
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _clip(
     a: float, high: float, low: float, limit: float, k2: float, s2: float, s1: float, s0: float, bounds: Any
 ) -> None:
@@ -47,7 +48,7 @@ def _clip(
     one_side(-a, limit + low, k2, s2, s1, s0, bounds)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def one_side(a: float, d: float, k2: float, s2: float, s1: float, s0: float, bounds: Any) -> None:
     """Narrows bounds to the u with sqrt(k2 (s2 u^2 + s1 u + s0)) <= d - a u."""
     A, B, C = k2 * s2 - a * a, k2 * s1 + 2.0 * a * d, k2 * s0 - d * d
@@ -83,7 +84,7 @@ def one_side(a: float, d: float, k2: float, s2: float, s1: float, s0: float, bou
         bounds[0] = max(bounds[0], second)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _at_point(
     i: int, x: float, root: float, slope: float, table: Any, limits: Any, k2: float, S: Any, bounds: Any
 ) -> None:
@@ -104,7 +105,7 @@ def _at_point(
         _clip(a + slope * b, m + high, m + low, limits[j], k, s2, s1, max(s0, 0.0), bounds)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def accelerations(
     i: int, x: float, step: float, table: Any, limits: Any, k2: float, S: Any, out: Any, work: Any
 ) -> None:
@@ -129,7 +130,7 @@ def accelerations(
         out[side] = work[side]
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _reaches(
     i: int, x: float, top: float, step: float, table: Any, limits: Any, k2: float, S: Any, out: Any, work: Any
 ) -> bool:
@@ -138,7 +139,7 @@ def _reaches(
     return out[0] <= out[1] and x + 2.0 * step * out[0] <= top and x + 2.0 * step * out[1] >= 0.0
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _highest(
     i: int, cap: float, top: float, step: float, table: Any, limits: Any, k2: float, S: Any, out: Any, work: Any
 ) -> float:
@@ -163,7 +164,7 @@ def _highest(
     return good
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def backward(
     caps: Any, last: int, end: float, theta: Any, table: Any, limits: Any, k2: float, S: Any, tops: Any
 ) -> int:
@@ -178,7 +179,7 @@ def backward(
     return -1
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def forward(start: float, theta: Any, table: Any, limits: Any, k2: float, S: Any, tops: Any, x: Any, u: Any) -> int:
     """Fills x and u with the fastest motion below `tops`; returns -1, or the point where it cannot go on."""
     out, work = np.empty(2), np.empty(2)

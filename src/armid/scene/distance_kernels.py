@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from armid.kernels.numba_cache import compiled
 
 # Kinds of clearance; the meaning of the two indices and of the numbers that come with each.
 CAPSULE_CAPSULE = 0  # capsule a, capsule b, margin, 1 where their shapes decide (`hull_distances`)
@@ -27,7 +28,7 @@ _BOX_STEPS = 28
 _TINY = 1e-12
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def link_frames(q: Any, joints: Any, R: Any, p: Any, axes: Any, origins: Any) -> None:
     """World rotation and origin of each link (base first), and axis direction and point of each joint.
 
@@ -77,14 +78,14 @@ def link_frames(q: Any, joints: Any, R: Any, p: Any, axes: Any, origins: Any) ->
                 R[k + 1, i, j] = B[i, 0] * row[15 + j] + B[i, 1] * row[18 + j] + B[i, 2] * row[21 + j]
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def all_link_frames(q: Any, joints: Any, R: Any, p: Any, axes: Any, origins: Any) -> None:
     """`link_frames` of many poses; every array has one more axis in front, of shape [n_samples]."""
     for i in range(len(q)):
         link_frames(q[i], joints, R[i], p[i], axes[i], origins[i])
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def pull_points(
     samples: Any,
     links: Any,
@@ -115,7 +116,7 @@ def pull_points(
         _pull(links[k, 1], second[k], normals[k], -weights[k], axes[i], origins[i], turns, gradient[i])
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _place_capsules(R: Any, p: Any, capsules: Any, links: Any, ends: Any) -> None:
     """World end points of all capsules, shape [n_capsules, 6]. Plain indices: a slice costs more than what it is used for."""
     for c in range(len(capsules)):
@@ -129,7 +130,7 @@ def _place_capsules(R: Any, p: Any, capsules: Any, links: Any, ends: Any) -> Non
             )
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _closest_on_segments(ends: Any, a: int, b: int, pa: Any, pb: Any) -> None:
     """Closest points pa and pb on the segments of capsules a and b."""
     ux, uy, uz = ends[a, 3] - ends[a, 0], ends[a, 4] - ends[a, 1], ends[a, 5] - ends[a, 2]
@@ -158,7 +159,7 @@ def _closest_on_segments(ends: Any, a: int, b: int, pa: Any, pb: Any) -> None:
     pb[0], pb[1], pb[2] = ends[b, 0] + t * vx, ends[b, 1] + t * vy, ends[b, 2] + t * vz
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _box_distance(x: float, y: float, z: float, hx: float, hy: float, hz: float) -> float:
     """Signed distance of a point in box axes from a box with these half edges; negative inside."""
     dx, dy, dz = abs(x) - hx, abs(y) - hy, abs(z) - hz
@@ -166,7 +167,7 @@ def _box_distance(x: float, y: float, z: float, hx: float, hy: float, hz: float)
     return np.sqrt(ox * ox + oy * oy + oz * oz) + min(max(dx, max(dy, dz)), 0.0)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _segment_to_box(ends: Any, a: int, boxes: Any, b: int, pa: Any, normal: Any) -> float:
     """Least signed distance of a capsule's segment from a box, where it is (pa), and the direction away from the box.
 
@@ -204,7 +205,7 @@ def _segment_to_box(ends: Any, a: int, boxes: Any, b: int, pa: Any, normal: Any)
     return distance
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _box_direction(
     x: float, y: float, z: float, hx: float, hy: float, hz: float, distance: float
 ) -> tuple[float, float, float]:
@@ -220,7 +221,7 @@ def _box_direction(
     return 0.0, 0.0, sz
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _pull(link: int, point: Any, force: Any, weight: float, axes: Any, origins: Any, turns: Any, out: Any) -> None:
     """Adds `weight * force . d(point)/dq` for a point of a link to out."""
     for k in range(link):
@@ -235,7 +236,7 @@ def _pull(link: int, point: Any, force: Any, weight: float, axes: Any, origins: 
             out[k] += weight * (force[0] * axes[k, 0] + force[1] * axes[k, 1] + force[2] * axes[k, 2])
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _turn(link: int, moment: Any, weight: float, axes: Any, turns: Any, out: Any) -> None:
     """Adds `weight * moment . angular velocity of the link per joint velocity` to out."""
     for k in range(link):
@@ -243,7 +244,7 @@ def _turn(link: int, moment: Any, weight: float, axes: Any, turns: Any, out: Any
             out[k] += weight * (moment[0] * axes[k, 0] + moment[1] * axes[k, 1] + moment[2] * axes[k, 2])
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _apart(pa: Any, pb: Any, normal: Any) -> float:
     """Distance of two points, and the unit vector from the second to the first (zero when they coincide)."""
     x, y, z = pa[0] - pb[0], pa[1] - pb[1], pa[2] - pb[2]
@@ -253,7 +254,7 @@ def _apart(pa: Any, pb: Any, normal: Any) -> float:
     return d
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _frame_place(R: Any, p: Any, link: int, frames: Any, a: int, table: Any, c: int, point: Any, normal: Any) -> float:
     """Clearance of a frame's origin from the base axis or a plane; where it is, and the clearance's gradient by it."""
     for i in range(3):
@@ -269,7 +270,7 @@ def _frame_place(R: Any, p: Any, link: int, frames: Any, a: int, table: Any, c: 
     return normal[0] * point[0] + normal[1] * point[1] + normal[2] * point[2] - table[c, 3]
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _frame_angle(
     R: Any, link: int, frames: Any, a: int, cameras: Any, b: int, table: Any, c: int, M: Any, moment: Any
 ) -> float:
@@ -289,7 +290,7 @@ def _frame_angle(
     return side * (angle - table[c, 3])
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _roll_pitch_rate(M: Any, pitch: bool) -> tuple[float, float]:
     """d(roll or pitch) per unit angular velocity about the camera's x and y (z does not matter), M = Rz(yaw) Ry(pitch) Rx(roll).
 
@@ -305,7 +306,7 @@ def _roll_pitch_rate(M: Any, pitch: bool) -> tuple[float, float]:
     return cy / safe, sy / safe
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def clearances(
     q: Any,
     joints: Any,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from armid.arrays import FloatArray
+from armid.kernels.numba_cache import compiled
 
 _FAST = {"reassoc", "contract", "nsz"}
 """Sums may be reordered, nothing else: infinities and NaN keep their meaning."""
@@ -24,7 +24,7 @@ QUAD = 4
 """Rows of a sample, and columns of the factor, are handled four at a time: loops of this fixed length become vector code."""
 
 
-@njit(cache=True, fastmath=_FAST)
+@compiled(fastmath=_FAST)
 def _scatter(
     A: FloatArray, packed: FloatArray, place: npt.NDArray[np.intp], weighted: FloatArray, y: FloatArray
 ) -> None:
@@ -46,7 +46,7 @@ def _scatter(
         A[width - 1, k] = y[k]
 
 
-@njit(cache=True, fastmath=_FAST)
+@compiled(fastmath=_FAST)
 def innovations(A: FloatArray, values: FloatArray, out: FloatArray) -> None:
     """Y - A b for every row, shape [m4]; the padding gives zero."""
     p = len(values)
@@ -57,7 +57,7 @@ def innovations(A: FloatArray, values: FloatArray, out: FloatArray) -> None:
             out[k] -= A[c, k] * s
 
 
-@njit(cache=True, fastmath=_FAST)
+@compiled(fastmath=_FAST)
 def _lengthen(lengths: FloatArray, A: FloatArray) -> None:
     """Squared lengths of the columns of R once the rows of A are folded in: no pass over R."""
     for c in range(len(lengths)):
@@ -67,7 +67,7 @@ def _lengthen(lengths: FloatArray, A: FloatArray) -> None:
         lengths[c] = total
 
 
-@njit(cache=True, fastmath=_FAST)
+@compiled(fastmath=_FAST)
 def fold(F: FloatArray, A: FloatArray, active: npt.NDArray[np.intp], v: FloatArray) -> None:
     """QR of F with the rows of A below it, by one Householder reflection per column; A is consumed.
 
@@ -101,7 +101,7 @@ def fold(F: FloatArray, A: FloatArray, active: npt.NDArray[np.intp], v: FloatArr
             _reflect(F[j], A, v, tau, j + 1, QUAD * quads)
 
 
-@njit(cache=True, fastmath=_FAST, inline="always")
+@compiled(fastmath=_FAST, inline="always")
 def _reflect_quad(row: FloatArray, A: FloatArray, v: FloatArray, tau: float, start: int) -> None:
     """The reflection on the columns from `start` on, four rows of the sample taking part."""
     v0, v1, v2, v3 = v[0], v[1], v[2], v[3]
@@ -112,7 +112,7 @@ def _reflect_quad(row: FloatArray, A: FloatArray, v: FloatArray, tau: float, sta
         A[c, 0], A[c, 1], A[c, 2], A[c, 3] = a0 - v0 * w, a1 - v1 * w, a2 - v2 * w, a3 - v3 * w
 
 
-@njit(cache=True, fastmath=_FAST, inline="always")
+@compiled(fastmath=_FAST, inline="always")
 def _reflect_two_quads(row: FloatArray, A: FloatArray, v: FloatArray, tau: float, start: int) -> None:
     """The same with eight rows: every arm of five to eight joints."""
     v0, v1, v2, v3 = v[0], v[1], v[2], v[3]
@@ -127,7 +127,7 @@ def _reflect_two_quads(row: FloatArray, A: FloatArray, v: FloatArray, tau: float
         A[c, 4], A[c, 5], A[c, 6], A[c, 7] = a4 - v4 * w, a5 - v5 * w, a6 - v6 * w, a7 - v7 * w
 
 
-@njit(cache=True, fastmath=_FAST)
+@compiled(fastmath=_FAST)
 def _reflect(row: FloatArray, A: FloatArray, v: FloatArray, tau: float, start: int, count: int) -> None:
     """The same with any number of rows."""
     for c in range(start, A.shape[0]):
@@ -140,7 +140,7 @@ def _reflect(row: FloatArray, A: FloatArray, v: FloatArray, tau: float, start: i
             A[c, k] -= v[k] * w
 
 
-@njit(cache=True, fastmath=_FAST)
+@compiled(fastmath=_FAST)
 def faded_copy(F: FloatArray, kept: float, faded: float, out: FloatArray) -> None:
     """The factor of kept * information, with `faded` times the energy of the residuals.
 
@@ -157,7 +157,7 @@ def faded_copy(F: FloatArray, kept: float, faded: float, out: FloatArray) -> Non
     out[p, p] = F[p, p] * np.sqrt(faded)
 
 
-@njit(cache=True, fastmath=_FAST)
+@compiled(fastmath=_FAST)
 def fold_rows(
     F: FloatArray, rows: FloatArray, start: int, values: FloatArray, lengths: FloatArray, room: FloatArray
 ) -> None:
@@ -182,7 +182,7 @@ def fold_rows(
     fold(F, A, np.full(p + 1, 2), room[p + 1])
 
 
-@njit(cache=True, fastmath=_FAST)
+@compiled(fastmath=_FAST)
 def solve(
     F: FloatArray,
     values: FloatArray,
@@ -218,7 +218,7 @@ def solve(
         x[j] = values[j]
 
 
-@njit(cache=True, fastmath=_FAST)
+@compiled(fastmath=_FAST)
 def watch(errors: FloatArray, after: FloatArray, monitor: FloatArray, rule: FloatArray) -> bool:
     """One-sided cumulative sum of the innovations' energy against its own slow mean; [Page1954].
 
@@ -253,7 +253,7 @@ def watch(errors: FloatArray, after: FloatArray, monitor: FloatArray, rule: Floa
     return bool(monitor[2] > rule[3])
 
 
-@njit(cache=True, fastmath=_FAST)
+@compiled(fastmath=_FAST)
 def fold_also(
     F: FloatArray,
     A: FloatArray,
@@ -271,7 +271,7 @@ def fold_also(
     fold(F, A, active, room)
 
 
-@njit(cache=True, fastmath=_FAST)
+@compiled(fastmath=_FAST)
 def update(
     F: FloatArray,
     A: FloatArray,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tokenize
 import zipfile
 import zlib
 from collections import Counter
@@ -220,11 +219,11 @@ def _header_of(path: Path, name: str, file: IO[bytes], size: int) -> _Header:
     Raises:
         InputError: damaged, of Python objects, or promising more than there is.
     """
-    version = npy.read_magic(file)
-    read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
     try:
+        version = npy.read_magic(file)
+        read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
         shape, fortran, dtype = read(file)
-    except (tokenize.TokenError, SyntaxError):  # NumPy reads the header's text as a Python literal
+    except Exception:  # NumPy reads the header's text as a Python literal: what comes out of it is anybody's guess
         raise InputError(path, f"{name} has a damaged header", "the file is truncated or damaged") from None
     if dtype.hasobject:
         raise InputError(path, f"{name} holds Python objects", "save plain numeric arrays; pickled objects are refused")
