@@ -13,11 +13,6 @@ _MOST_LETTERS = 1500
 """Of what is wrong with a file: a value that fills pages (an array, a name of a megabyte) is shown by its two ends."""
 
 
-def _shortened(text: str) -> str:
-    half = _MOST_LETTERS // 2
-    return text if len(text) <= _MOST_LETTERS else f"{text[:half]} ... {text[-half:]}"
-
-
 class ArmidError(Exception):
     """Anything armid refuses to do. The message says what, which value, what was expected and what to try."""
 
@@ -33,7 +28,8 @@ class InputError(ArmidError):
 
     def __init__(self, where: str | Path, problem: str, hint: str = "") -> None:
         self.where = str(where)
-        self.problem = _shortened(problem)
+        half = _MOST_LETTERS // 2
+        self.problem = problem if len(problem) <= _MOST_LETTERS else f"{problem[:half]} ... {problem[-half:]}"
         self.hint = hint
         super().__init__(f"{self.where}: {self.problem}" + (f" ({hint})" if hint else ""))
 
