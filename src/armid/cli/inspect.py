@@ -38,6 +38,9 @@ def inspect(
         Literal["described", "complete"] | None,
         typer.Option(help="For poses: the description's constants, or six per joint; what the description calls for."),
     ] = None,
+    without: Annotated[
+        str, typer.Option(metavar="LIST", help="Parameters that shall fall out of the base, by name, with commas.")
+    ] = "",
     tolerance: Annotated[float | None, typer.Option(help="Of the rank decision, relative, in (0, 1).")] = None,
     closed_form: Annotated[
         str, typer.Option(metavar="LIST", parser=opt.word_list(_FORMS), help=f"With --out: {', '.join(_FORMS)}.")
@@ -81,6 +84,7 @@ def inspect(
         measure=measure,
         points=points,
         errors=errors,
+        without=without,
         tolerance=STRUCTURAL_TOLERANCE if tolerance is None else tolerance,
         closed_forms="" if closed_form == "none" else closed_form,
         log=log,

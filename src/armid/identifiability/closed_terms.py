@@ -53,3 +53,10 @@ def closed_terms(sources: Sequence[RowSource], base: BaseParameters) -> Combinat
     except UnsupportedClosedFormError as reason:
         note = Note("no-closed-form", Severity.INFO, str(reason))
         return Combinations(numeric_terms(base), exact=False, notes=(note,))
+
+
+def numeric_combinations(base: BaseParameters) -> Combinations:
+    """Coefficients as numbers: for a base in another convention than ours."""
+    from armid.identifiability.regrouping import numeric_terms
+
+    return Combinations(numeric_terms(base), exact=False)

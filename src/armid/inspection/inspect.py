@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from armid.errors import InputError
 from armid.identifiability.base import BaseParameters
-from armid.identifiability.closed_terms import closed_terms
+from armid.identifiability.closed_terms import closed_terms, numeric_combinations
+from armid.identifiability.exchange import exchanged
 from armid.identifiability.excitation import EXCITED
 from armid.identifiability.rank import STRUCTURAL_TOLERANCE
 from armid.identifiability.structure import structure
@@ -59,6 +60,7 @@ def inspect(
     measure: str | PoseMeasure = PoseMeasure.POSE,
     points: int | Sequence[Sequence[float]] = 1,
     errors: str | ChainErrors | None = None,
+    without: str | Iterable[str] = (),
     tolerance: float = STRUCTURAL_TOLERANCE,
     closed_forms: str | Iterable[str | FormWord] = (),
     log: str | Path | Log | None = None,
@@ -84,6 +86,8 @@ def inspect(
         measure: for poses: the whole `pose`, `points` or their `distance`.
         points: for points and distances: how many (1 to 3), or where they are in the frame [m].
         errors: for poses: `described` (the description's constants) or `complete` (six per joint).
+        without: standard parameters that shall fall out of the base, as in another work's convention; coefficients are numbers
+            then. Ours keeps the first of each combination.
         tolerance: of the rank decision, relative to the largest singular value, in (0, 1).
         closed_forms: to write besides: `gravity`, `inertia-matrix`, `coriolis`, `axis-inertia`.
         log: a recording; what does its motion excite, and what stands out of its noise?
@@ -94,7 +98,7 @@ def inspect(
 
     Raises:
         UnknownNameError: a word that does not exist; lists those that do.
-        InputError: choices that contradict each other, or a file that cannot be read.
+        InputError: choices that contradict each other, a file that cannot be read, or a parameter that cannot fall out.
         NothingIdentifiableError: no parameter has an effect on the quantity.
         ToleranceError: tolerance outside (0, 1).
     """
@@ -115,14 +119,15 @@ def inspect(
         raise InputError(arm.name, f"{arm.n_joints} joints", hint)
     sources = sources_for(arm, quantities, chosen, tracking)
     found = structure(*sources, tolerance=tolerance, what=" and ".join(quantities))
-    combinations = closed_terms(sources, found.base)
-    motion, moved = _motion(sources[0], found.base, log=log, trajectory=trajectory, noise=levels)
+    leading = exchanged(found.base, _words(without))
+    combinations = closed_terms(sources, leading) if leading is found.base else numeric_combinations(leading)
+    motion, moved = _motion(sources[0], leading, log=log, trajectory=trajectory, noise=levels)
     answer = Inspection(
         robot=arm,
         quantities=quantities,
         effects=chosen,
         standard=sources[0].space.parameters if isinstance(sources[0], ArmSource) else (),
-        base=found.base,
+        base=leading,
         terms=combinations.terms,
         closed_form=combinations.exact,
         per_channel=found.per_channel,

@@ -1,0 +1,45 @@
+"""What can be had of the goals of [Kolyubin2017], eq. 24: condition number against torque reserve, over two sets of parameters.
+
+Run: python -m bench goals [--quick]
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from armid.studies.goals import GOAL, RESERVE, GoalPoint, goal_point
+
+ESSENTIAL_GOALS = (20.0, 25.0, 30.0, 40.0)
+BASE_GOALS = (35.0, 60.0, 100.0)
+
+
+def row(point: GoalPoint, period: float, harmonics: int) -> str:
+    """One line of the table."""
+    counted = "44 essential" if point.essential else "92 base"
+    one = f"| {counted} | {point.asked:g} | {period:g} s, {harmonics} | {point.essentials:.1f} | {point.condition_number:.1f} | "
+    two = (
+        f"{point.together:.1f} | {point.reserve[0]:.3f}, {point.reserve[1]:.3f} | {'yes' if point.attained else 'no'} |"
+    )
+    return one + two
+
+
+def main(arguments: Sequence[str] = ()) -> None:
+    quick = "--quick" in arguments
+    print(
+        f"goals: condition number {GOAL:g}, mean reserve {RESERVE:g} on joints 6 and 7; payload 3.28 kg; one start each"
+    )
+    print(
+        "| search counts | asked | period, harmonics | cond., 44 essential | 92 base | 102 together | reserves | attained |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
+    shapes = [(12.0, 15)] if quick else [(12.0, 15), (25.0, 30)]
+    for period, harmonics in shapes:
+        for essential, asked in ((True, ESSENTIAL_GOALS), (False, BASE_GOALS)):
+            for goal in asked[2:3] if quick else asked:
+                found = goal_point(goal, essential=essential, period=period, harmonics=harmonics)
+                print(row(found, period, harmonics), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
