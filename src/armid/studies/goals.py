@@ -1,9 +1,9 @@
 """The excitation of [Kolyubin2017], eq. 24, in its own setting: how far its goals are attained, and over which parameters.
 
 Goals are a condition number of 35 and a mean torque reserve of 0.9 of the limit on the last two joints. The work does not say
-over which columns the condition number is taken. Over all base parameters of model 2 (92 for one run, 102 for runs with and without
-the payload together) no motion found here attains 35; over the 44 essential parameters of its table 4 motions do. What can be
-had of both goals at once is a front, traced by asking for one condition number after the other.
+over which columns the condition number is taken. Over all base parameters of model 2 (92 for one run, 102 for runs with and
+without the payload together) no motion found here attains 35; over the 44 essential parameters of its table 4 motions do. What
+can be had of both goals at once is a front, traced by asking for one condition number after the other.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ GOAL, RESERVE = 35.0, 0.9
 """[Kolyubin2017] section 6.2, trajectory B: condition number, and mean torque reserve of joints 6 and 7 over their limits."""
 
 PERIOD, HARMONICS = 12.0, 15
-"""[s] The work tries base periods of 10 to 30 s (its figures have 25) and does not give the number of harmonics; it only asks that
-the highest stays below the joints' resonance. These reach 1.25 Hz."""
+"""[s] The work tries base periods of 10 to 30 s (its figures have 25) and does not give the number of harmonics; it only asks
+that the highest stays below the joints' resonance. These reach 1.25 Hz."""
 
 PAYLOAD_KG = 3.28
 PAYLOAD_CENTRE = (0.1, 0.0, 0.05)
