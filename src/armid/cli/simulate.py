@@ -90,7 +90,7 @@ def simulate(
             "--sensed-friction",
             min=0.0,
             max=1.0,
-            help="Share of friction that joint torque sensors feel; 0 behind the gears.",
+            help="Share of friction that joint torque sensors feel; 0 behind the gears; the description's by default.",
         ),
     ] = None,
     locked: Annotated[list[str] | None, typer.Option("--lock", metavar="JOINT", help="Held by its brake.")] = None,

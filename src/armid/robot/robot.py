@@ -61,6 +61,8 @@ class Drive:
         gear_ratio: motor turns per joint turn.
         stiffness: of an elastic transmission [N m/rad]; infinite when rigid.
         damping: of an elastic transmission [N m s/rad].
+        sensed_friction: share of friction and offset that the joint's torque sensor feels, 0 to 1: 0 for one behind the gears, 1
+            where torque is known before them.
     """
 
     rotor_inertia: float = 0.0
@@ -70,6 +72,7 @@ class Drive:
     gear_ratio: float = 1.0
     stiffness: float = inf
     damping: float = 0.0
+    sensed_friction: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

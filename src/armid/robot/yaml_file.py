@@ -36,7 +36,7 @@ _TOP = ("format", "name", "description", "lengths", "gravity", "mounting", "base
 _JOINT = ("name", "type", "dh", "mdh", "chain", "link", "limits", "drive", "inertial", "geometry")
 _LIMITS = ("lower", "upper", "position", "velocity", "acceleration", "jerk", "torque")
 _ANGULAR = ("lower", "upper", "position", "velocity", "acceleration", "jerk")
-_DRIVE = ("rotor_inertia", "viscous", "coulomb", "offset", "gear_ratio", "stiffness", "damping")
+_DRIVE = ("rotor_inertia", "viscous", "coulomb", "offset", "gear_ratio", "stiffness", "damping", "sensed_friction")
 _NOT_NEGATIVE = ("rotor_inertia", "viscous", "coulomb", "stiffness", "damping")
 _ELEMENT = re.compile(r"\s*(T[xyz]|R[xyz])\s*\((.*)\)\s*")
 _SYMBOL = re.compile(r"[A-Za-z_]\w*")
@@ -227,6 +227,8 @@ def _drive(field: Field) -> Drive:
             raise field.error(f"{key} {values[key]:g} is negative")
     if values.get("gear_ratio", 1.0) == 0.0:
         raise field.error("gear_ratio is zero", "motor turns per joint turn")
+    if not 0.0 <= values.get("sensed_friction", 1.0) <= 1.0:
+        raise field.error(f"sensed_friction {values['sensed_friction']:g}", "a share of friction between 0 and 1")
     return Drive(**values)
 
 

@@ -42,7 +42,8 @@ class Physics:
         elastic: simulate transmissions of finite stiffness.
         stiffness: of the transmissions instead of the robot's own [N m/rad or N/m]; None leaves them.
         damping: of the transmissions instead of the robot's own [N m s/rad or N s/m]; None leaves it.
-        sensed_friction: share of friction and offset on the links' side of the joint torque sensor, 0 to 1.
+        sensed_friction: share of friction and offset on the links' side of the joint torque sensor, 0 to 1; what the arm's
+            description says of its sensors when None: all of it where it says nothing.
         drift: how friction changes as the drives warm up.
         payload: ten standard parameters of a body fixed to the last link, in its frame, or None.
         locked: names of joints held by their brakes.
@@ -57,7 +58,7 @@ class Physics:
     elastic: bool = False
     stiffness: PerJoint | None = None
     damping: PerJoint | None = None
-    sensed_friction: float = 1.0
+    sensed_friction: float | None = None
     drift: FrictionDrift = field(default_factory=FrictionDrift)
     payload: FloatArray | None = None
     locked: tuple[str, ...] = ()

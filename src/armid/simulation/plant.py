@@ -47,7 +47,7 @@ class Plant:
     Args:
         robot: the physical arm, whose inertial parameters and drives are the truth.
         payload: ten standard parameters in the last link's frame, or None.
-        sensed_friction: share of friction and offset on the links' side of the joint torque sensor.
+        sensed_friction: share of friction and offset on the links' side of the joint torque sensor, shape [n_joints].
         model: the compiled MuJoCo model.
         link_map, motor_map: see above, shape [n_joints, n_coordinates].
         elastic: which drives have a rotor coordinate of their own, shape [n_joints].
@@ -57,7 +57,7 @@ class Plant:
 
     robot: Robot
     payload: FloatArray | None
-    sensed_friction: float
+    sensed_friction: FloatArray
     model: Any
     link_map: FloatArray
     motor_map: FloatArray
@@ -115,14 +115,14 @@ class Plant:
         # A brake leaves nothing for friction to do.
         viscous, coulomb = (np.where(self.locked, 0.0, x) for x in (viscous, coulomb))
         for i in range(self.robot.n_joints):
-            output = share if self.elastic[i] else 1.0
+            output = float(share[i]) if self.elastic[i] else 1.0
             damping, loss, output_index = _output_friction(self, i)
             damping[output_index] = output * viscous[i]
             loss[output_index] = output * coulomb[i]
             if self.elastic[i]:
                 dof = int(m.joint(f"rotor{i}").dofadr[0])
-                m.dof_damping[dof] = (1.0 - share) * viscous[i]
-                m.dof_frictionloss[dof] = (1.0 - share) * coulomb[i]
+                m.dof_damping[dof] = (1.0 - share[i]) * viscous[i]
+                m.dof_frictionloss[dof] = (1.0 - share[i]) * coulomb[i]
 
 
 def _output_friction(plant: Plant, i: int) -> tuple[FloatArray, FloatArray, int]:
@@ -133,12 +133,17 @@ def _output_friction(plant: Plant, i: int) -> tuple[FloatArray, FloatArray, int]
     return m.tendon_damping, m.tendon_frictionloss, int(m.tendon(f"drive{i}").id)
 
 
+def sensed_shares(robot: Robot, given: float | None) -> FloatArray:
+    """Share of friction that each joint torque sensor feels: as given, or as the arm's description says."""
+    return robot.drive("sensed_friction") if given is None else np.full(robot.n_joints, float(given))
+
+
 def build_plant(
     robot: Robot,
     *,
     payload: npt.ArrayLike | None = None,
     elastic: bool = False,
-    sensed_friction: float = 1.0,
+    sensed_friction: float | None = None,
     locked: tuple[str, ...] = (),
     collisions: bool = True,
     step: float = 1e-3,
@@ -150,7 +155,8 @@ def build_plant(
         payload: ten standard parameters of a body fixed to the last link, in that link's frame.
         elastic: give every drive of finite stiffness a rotor of its own behind a spring and a damper
             ([Gaz2014] eqs. 1-3: the rotor's kinetic energy is that of its own spin).
-        sensed_friction: share of friction and offset on the links' side of the joint torque sensor, 0 to 1.
+        sensed_friction: share of friction and offset on the links' side of the joint torque sensor, 0 to 1; the robot's own
+            when None.
         locked: names of joints held by a brake.
         collisions: give the links the shapes of the description.
         step: of the integration [s].
@@ -158,7 +164,7 @@ def build_plant(
     Raises:
         RobotError: when the parameters are not those of an arm that can move.
     """
-    if not 0.0 <= sensed_friction <= 1.0:
+    if sensed_friction is not None and not 0.0 <= sensed_friction <= 1.0:
         raise InputError("sensed_friction", f"{sensed_friction:g}", "a share between 0 and 1")
     rotors = np.array([elastic and np.isfinite(joint.drive.stiffness) for joint in robot.joints], dtype=bool)
     held = np.zeros(robot.n_joints, dtype=bool)
@@ -172,7 +178,7 @@ def build_plant(
     plant = Plant(
         robot=robot,
         payload=load,
-        sensed_friction=sensed_friction,
+        sensed_friction=read_only(sensed_shares(robot, sensed_friction)),
         model=model,
         link_map=read_only(link_map),
         motor_map=read_only(motor_map),

@@ -91,7 +91,7 @@ def simulate(
             Nothing is assumed about a robot object unless one of the two ratios is given.
         friction_ratio: the same for friction, over the torque of a brisk motion; 0.05.
         sensed_friction: share of friction and offset on the links' side of the joint torque sensors, 0 to 1: 0 for sensors
-            behind the gears; the scenario's, else all of it, when None.
+            behind the gears; the scenario's, else the description's (a note says so), else all of it, when None.
         locked: joints held by their brakes.
         mistakes: of whoever logged it: torque-sign[=JOINT,...], degrees, joint-order=A,B, gravity-compensated, mounting.
         start: where the arm stands at rest [rad or m], shape [n_joints]; already in the motion's first state when None.
@@ -127,7 +127,7 @@ def simulate(
         scenario=plan,
         record=wanted,
         formats=kinds,
-        notes=(*_warnings(arm.notes), *assumed),
+        notes=(*_warnings(arm.notes), *assumed, *_sensor_notes(arm, plan.physics)),
         provenance=_provenance(arm, trajectory, plan),
     )
     if wanted is not RecordedChannels.LOG:
@@ -264,6 +264,20 @@ def _joint_values(values: str | npt.ArrayLike, arm: Robot) -> FloatArray:
 
 def _warnings(notes: Sequence[Note]) -> tuple[Note, ...]:
     return tuple(note for note in notes if note.severity is Severity.WARNING)
+
+
+def _sensor_notes(arm: Robot, physics: Physics) -> tuple[Note, ...]:
+    """Says where the joint torque sensors sit, when the description decides it."""
+    shares = arm.drive("sensed_friction")
+    if physics.sensed_friction is not None or (shares == 1.0).all():
+        return ()
+    low, high = 100.0 * float(shares.min()), 100.0 * float(shares.max())
+    part = f"{low:g} %" if low == high else f"{low:g} to {high:g} %"
+    text = (
+        f"joint torque sensors of {arm.name} are behind the gears, as its description says: joint torque holds {part} of the "
+        "friction, motor torque all of it; --sensed-friction 1 puts all of it behind them"
+    )
+    return (Note("sensor-behind-gears", Severity.INFO, text),)
 
 
 def _provenance(arm: Robot, trajectory: object, plan: Scenario) -> Provenance:

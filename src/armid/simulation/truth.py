@@ -49,11 +49,12 @@ def _true_value(plant: Plant, side: TorqueSide, parameter: Parameter) -> float:
     if parameter.kind is OwnerKind.PAYLOAD or parameter.drive_quantity is None:
         return 0.0  # a body held rigidly has no drive, and a plant only linear friction
     value = float(getattr(plant.robot.joints[parameter.body].drive, parameter.drive_quantity))
+    share = float(plant.sensed_friction[parameter.body])
     if parameter.quantity == ROTOR_INERTIA:
         return value
     if parameter.is_motor_side:
-        return (1.0 - plant.sensed_friction) * value
-    return value if side is TorqueSide.MOTOR else plant.sensed_friction * value
+        return (1.0 - share) * value
+    return value if side is TorqueSide.MOTOR else share * value
 
 
 def truth_of(experiment: Experiment) -> dict[str, Any]:
@@ -66,6 +67,7 @@ def truth_of(experiment: Experiment) -> dict[str, Any]:
         "robot": description(experiment.declared),
         "seed": plan.seed,
         "parameters": {side.value: true_parameters(plant, side) for side in TorqueSide},
+        "sensed_friction": plant.sensed_friction.tolist(),
         "payload": None if plant.payload is None else plant.payload.tolist(),
         "gravity": {"true": run.robot.gravity.tolist(), "declared": experiment.declared.gravity.tolist()},
         "faults_injected": list(injected_faults(experiment)),
