@@ -106,7 +106,7 @@ OUTSIDE = {
         "studies.kinematics"
     ),
     "studies": (
-        "cluster parameters robot kernels kinematics rows motions identifiability logs logs.conditioning "
+        "cluster parameters robot kernels kinematics rows motions scene identifiability logs logs.conditioning "
         "estimation consistency closed_loop identification calibration design sequential simulation "
         "export report"
     ),
