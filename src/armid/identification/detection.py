@@ -17,6 +17,7 @@ from armid.estimation.estimate import NORMAL_95
 from armid.estimation.imperfections import FACTORS, Eliminated, block_spreads
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.recording import torque_source
+from armid.estimation.reversals import classed_information
 from armid.estimation.run import Run, information_of
 from armid.identifiability.base import BaseParameters
 from armid.identification.faults import Answer, Fault
@@ -136,7 +137,7 @@ def detect(
         gains_known: whether a weighed payload has set the scale of the torque.
         cutoff_hz: of the low-pass on torque; None for no filter.
     """
-    estimate = WeightedLeastSquares().fit(information_of(train), base)
+    estimate = WeightedLeastSquares().fit(classed_information(train), base)
     reference = reference_of(train, estimate.standard, recorded_velocity=recorded_velocity)
     effects = torque_source(train).effects
     families = [family for family in SUSPECTED if not (gains_known and family is Family.GAIN)]

@@ -23,6 +23,7 @@ from armid.estimation.estimate import Estimate
 from armid.estimation.imperfections import FOLDS, RESOLVED, BlockFactors, Effect, median_correlation, widening
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.recording import torque_source
+from armid.estimation.reversals import classed_information, noise_along
 from armid.estimation.run import Run, information_of
 from armid.estimation.runs import lengths_of
 from armid.identifiability.base import BaseParameters
@@ -147,14 +148,14 @@ def weighed(
         recorded_velocity: whether velocities were recorded and not derived.
     """
     information = information_of(train)
-    estimate = WeightedLeastSquares().fit(information, base)
+    estimate = WeightedLeastSquares().fit(classed_information(train), base)
     reference = reference_of(train, estimate.standard, recorded_velocity=recorded_velocity)
     every = imperfections(robot, torque_source(train).effects, reference, tolerances.families)
     items = _linear_friction_apart(train, reference, [tolerances.applied(item) for item in every])
     if not items:
         return None
     rows = RowsBeside(train, base, items)
-    noise = rows.noise(estimate)
+    noise = rows.noise(_beside_shapes(train, base, items, reference, rows.noise(estimate)))
     blocks = rows.blocks(reference, noise)
     effects = _effects(items, blocks)
     chosen = blocks.choose(effects)
@@ -232,6 +233,28 @@ def _linear_friction_apart(
     return tuple(apart.get(item, item) for item in items)
 
 
+def _beside_shapes(
+    train: Sequence[Run],
+    base: BaseParameters,
+    items: Sequence[Imperfection],
+    reference: ColumnReference,
+    noise: RowNoise,
+) -> Estimate:
+    """The estimate beside shapes of friction of ordinary size: near reversals noise is what no shape explains."""
+    shapes = tuple(item for item in items if item.family in _SHAPES)
+    if not shapes:
+        return WeightedLeastSquares().fit(classed_information(train), base)
+    blocks = RowsBeside(train, base, shapes).blocks(reference, noise, folds=1)
+    fit = blocks.fit([(Effect("shapes", np.arange(len(shapes))), 1.0)])
+    record = Imperfections(
+        joints=tuple(train[0].channels),
+        names=tuple(train[0].source.columns),
+        reference=reference,
+        sizes=tuple(Sized(shapes[k], float(v), nan) for k, v in zip(fit.columns, fit.values, strict=True)),
+    )
+    return WeightedLeastSquares().fit(classed_information(corrected_runs(train, record)), base)
+
+
 def _every(runs: Sequence[Run], most: int = MOST_SAMPLES) -> int:
     return max(1, -(-sum(lengths_of(runs)) // most))
 
@@ -241,17 +264,23 @@ class RowNoise:
     """Noise of rows without imperfections; factors of tolerances were chosen beside it and mean something beside it only.
 
     Args:
-        sigma: per channel [N m or N].
+        sigma: per channel far from reversals [N m or N].
         rows_per_sample: how many samples tell as much as one independent one.
+        classes: by name of a channel, or of its class near reversals, as the estimate has it [N m or N].
     """
 
     sigma: FloatArray
     rows_per_sample: float
+    classes: Mapping[str, float]
 
-    @property
-    def weights(self) -> FloatArray:
-        """Of the rows of every channel."""
-        return 1.0 / (self.sigma * np.sqrt(self.rows_per_sample))
+    def weights(self, run: Run) -> FloatArray:
+        """Of the rows of a run, shape [n_samples, n_channels].
+
+        Rows near a joint's own reversal weigh by their own noise: friction turns around there at a time that no velocity tells,
+        which looks like a torque that is early or late.
+        """
+        far = np.array([self.classes[name] for name in run.channels])
+        return far / (noise_along(run, self.classes) * self.sigma * np.sqrt(self.rows_per_sample))
 
 
 class RowsBeside:
@@ -275,29 +304,30 @@ class RowsBeside:
         self._runs, self._base, self._items = runs, base, items
         self._every = _every(runs, most)
 
-    def _dense(self, run: Run, reference: ColumnReference, weights: FloatArray, first: int) -> FloatArray:
+    def _dense(self, run: Run, reference: ColumnReference, noise: RowNoise, first: int) -> FloatArray:
         """Weighted rows of one run that begins after `first` samples, shape [n, channels, columns]."""
         thin = slice(None, None, self._every)
         A = evaluate_rows(run.source, run.inputs[thin])[:, :, self._base.independent]
         elapsed = (first + np.arange(len(run))) / max(sum(lengths_of(self._runs)), 1)
         Z = Columns(motion_of(run, every=self._every, elapsed=elapsed), reference).of(self._items)
-        return np.concatenate([A, Z, run.y[thin, :, np.newaxis]], axis=2) * weights[:, np.newaxis]
+        return np.concatenate([A, Z, run.y[thin, :, np.newaxis]], axis=2) * noise.weights(run)[thin, :, np.newaxis]
 
     def noise(self, estimate: Estimate) -> RowNoise:
         """Noise of every channel, and how many samples make one independent one."""
         sigma = np.array([estimate.sigma[name] for name in self._runs[0].channels])
-        residuals = [run.residuals(estimate.standard)[:: self._every] / sigma for run in self._runs]
-        return RowNoise(sigma, median_correlation(residuals))
+        residuals = [
+            (run.residuals(estimate.standard) / noise_along(run, estimate.sigma))[:: self._every] for run in self._runs
+        ]
+        return RowNoise(sigma, median_correlation(residuals), estimate.sigma)
 
     def blocks(self, reference: ColumnReference, noise: RowNoise, folds: int = FOLDS) -> BlockFactors:
         """Factors of blocks of time."""
-        weights = noise.weights
         count = sum(-(-length // self._every) for length in lengths_of(self._runs))
         width = len(self._base) + len(self._items) + 1
         factors = [np.zeros((width, width)) for _ in range(folds)]
         seen = first = 0
         for run in self._runs:
-            dense = self._dense(run, reference, weights, first)
+            dense = self._dense(run, reference, noise, first)
             first += len(run)
             block = np.minimum((seen + np.arange(len(dense))) * folds // count, folds - 1)
             seen += len(dense)
@@ -312,7 +342,7 @@ class RowsBeside:
         width = len(self._base) + len(self._items) + 1
         factor, first = np.zeros((width, width)), 0
         for run in self._runs:
-            rows = self._dense(run, reference, noise.weights, first).reshape(-1, width)
+            rows = self._dense(run, reference, noise, first).reshape(-1, width)
             factor, first = triangular(np.vstack([factor, rows])), first + len(run)
         return factor
 
