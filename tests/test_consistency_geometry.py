@@ -13,12 +13,14 @@ from scipy.spatial import ConvexHull, Delaunay
 from armid.consistency.bounds import Bounds, CentreBox
 from armid.consistency.consistent import Consistency
 from armid.consistency.enclosure import (
+    _SPIRAL_DEPTHS,
     MOST_HALF_SPACES,
     Solid,
     bounding_shapes,
     enclosure,
     hull_points,
     solid_of,
+    spiral_depth,
     support,
 )
 from armid.consistency.geometry_bounds import GeometryBounds
@@ -347,3 +349,8 @@ def test_any_mass_within_a_shape_satisfies_its_bounds(shape):
         assert np.allclose(pseudo_inertia(ten), P)
         for place in places:
             assert np.all(place.rows() @ ten >= -1e-12)
+
+
+def test_depths_of_spirals_are_those_of_their_hulls() -> None:
+    for count, depth in _SPIRAL_DEPTHS.items():
+        assert depth == pytest.approx(spiral_depth(count), rel=1e-12)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +44,11 @@ class Body:
 
 def bodies_of(names: Sequence[str]) -> tuple[Body, ...]:
     """The bodies whose ten parameters are all among the names (`link3.mass`, ...), in order of appearance."""
+    return _bodies_of(tuple(names))
+
+
+@lru_cache(maxsize=32)
+def _bodies_of(names: tuple[str, ...]) -> tuple[Body, ...]:
     places: dict[str, dict[str, int]] = {}
     links: dict[str, int | None] = {}
     for i, name in enumerate(names):

@@ -31,6 +31,8 @@ _THINNEST = 1e-3
 _BALL_DIRECTIONS = 120
 _MARGIN_DIRECTIONS = 30
 _ELLIPSOID_DIRECTIONS = 300
+_SPIRAL_DEPTHS = {30: 0.8780837838841632, 120: 0.9691143110235529, 300: 0.9876153999130637}
+"""What `spiral_depth` gives for these: loading Qhull takes longer than a fit. A test holds them against it."""
 _DISC_DIRECTIONS = 24
 _ELLIPSOID_TOLERANCE = 1e-3
 """Relative, of the smallest ellipsoid; it is scaled to contain everything afterwards, so this costs a little size only."""
@@ -220,13 +222,22 @@ def hull_points(points: FloatArray) -> FloatArray:
 @cache
 def sphere(count: int) -> FloatArray:
     """Corners of a polytope around the unit ball: a spiral by the golden angle, shape [count, 3]."""
-    from scipy.spatial import ConvexHull
+    points = _spiral(count)
+    return read_only(points / (_SPIRAL_DEPTHS[count] if count in _SPIRAL_DEPTHS else spiral_depth(count)))
 
+
+def _spiral(count: int) -> FloatArray:
     z = 1.0 - (2.0 * np.arange(count) + 1.0) / count
     turn = np.arange(count) * np.pi * (3.0 - np.sqrt(5.0))
     across = np.sqrt(1.0 - z**2)
-    points = np.column_stack([across * np.cos(turn), across * np.sin(turn), z])
-    return read_only(points / np.min(-ConvexHull(points).equations[:, 3]))
+    return np.column_stack([across * np.cos(turn), across * np.sin(turn), z])
+
+
+def spiral_depth(count: int) -> float:
+    """Distance of the nearest facet of the spiral's hull from the centre."""
+    from scipy.spatial import ConvexHull
+
+    return float(np.min(-ConvexHull(_spiral(count)).equations[:, 3]))
 
 
 def _circle(axis: FloatArray) -> FloatArray:

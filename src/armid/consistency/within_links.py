@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import chi2
 
 from armid.arrays import FloatArray
 from armid.consistency.bodies import Body
@@ -23,6 +22,7 @@ from armid.consistency.link_shapes import link_shapes, relative_spreads
 from armid.consistency.places import Where, support_of_ellipsoid
 from armid.consistency.plausible import WITHIN_LINKS, mass_limits, widest_spreads
 from armid.consistency.possible import PossibleBodies, Way
+from armid.estimation.quantiles import chi_square_quantile
 from armid.information.information import Information
 from armid.information.status import EstimationError, Status
 from armid.notes import Note, Severity
@@ -63,7 +63,7 @@ def within_links(
         )
     except EstimationError:
         return found
-    allowed = float(chi2.ppf(WITHIN_LINKS.value, len(beyond)))
+    allowed = chi_square_quantile(WITHIN_LINKS.value, len(beyond))
     if inside.status is not Status.SOLVED or inside.chi_square - found.chi_square > allowed:
         return found
     names = ", ".join(robot.links[i].name for i in beyond)

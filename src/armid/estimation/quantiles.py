@@ -13,8 +13,13 @@ from statistics import NormalDist
 MANY = 1e7
 """Degrees of freedom from which on Student's distribution is the normal one to seven digits."""
 
-_HALVINGS = 200
-"""Of an interval: more than double precision can tell apart."""
+_STEPS = 200
+"""Of a search, at most; a dozen are usual."""
+_SETTLED = 1e-13
+"""Relative change of a quantile, or difference of its probability from the one wanted, that ends a search: what is less is
+round-off of the tail."""
+_TINY = 1e-300
+"""Stands for a probability that is zero in double precision."""
 
 
 def normal_quantile(p: float) -> float:
@@ -122,15 +127,28 @@ def _fraction(a: float, b: float, x: float) -> float:
 
 
 def _crossing(tail: Callable[[float], float], probability: float) -> float:
-    """Where a falling tail has this probability, by halving."""
+    """Where a falling tail has this probability: bracketed, then by false position on its logarithm (Illinois)."""
     if probability <= 0.0:
         return inf
+
+    def excess(x: float) -> float:
+        return log(max(tail(x), _TINY) / probability)
+
     low, high = 0.0, 1.0
-    while tail(high) > probability:
-        low, high = high, 2.0 * high
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        if middle in (low, high):
+    above, below = excess(low), excess(high)
+    if above <= 0.0:
+        return low
+    while below > 0.0:
+        low, high, above, below = high, 2.0 * high, below, excess(2.0 * high)
+    middle, value = high, 0.0
+    for _ in range(_STEPS):
+        before, last, middle = middle, value, high - below * (high - low) / (below - above)
+        value = excess(middle)
+        if abs(value) < _SETTLED or abs(middle - before) < _SETTLED * middle:
             break
-        low, high = (middle, high) if tail(middle) > probability else (low, middle)
-    return 0.5 * (low + high)
+        # An end that stays twice counts half, or it would stay for ever.
+        if value > 0.0:
+            low, above, below = middle, value, 0.5 * below if last > 0.0 else below
+        else:
+            high, below, above = middle, value, 0.5 * above if last < 0.0 else above
+    return middle

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.estimation.run import Run
-from armid.information.accumulate import accumulate
+from armid.information.accumulate import accumulate, accumulate_apart
 from armid.information.information import ChannelInformation, Information, merged, total
 
 EDGES = (1.0, 2.0, 4.0)
@@ -97,28 +97,20 @@ def _with_whole_channels(information: Information) -> Information:
 
 
 def _classed(run: Run) -> Information:
-    """Of one run: rows far from every reversal in one pass over all channels, the others channel by channel."""
+    """Of one run: rows far from every reversal as one, the others by channel and class."""
     classes = row_classes(run)
     if classes is None:
         return run.information()
-    parts: dict[str, ChannelInformation] = {}
-
-    def add(mask: npt.NDArray[np.bool_], channels: Sequence[int], k: int) -> None:
-        if not np.any(mask):
-            return
-        information = accumulate(run.source, np.asfortranarray(run.inputs[mask]), np.asfortranarray(run.y[mask]))
-        for c in channels:
-            whole = information.channels[c].name
-            name = class_names(whole)[k]
-            part = replace(information.channels[c], name=name, measured=whole if k else "")
-            parts[name] = merged(parts[name], part) if name in parts else part
-
-    every = range(len(run.channels))
     near = np.any(classes > 0, axis=1)
-    add(~near, every, 0)
-    for c in every:
-        for k in range(len(EDGES) + 1):
-            add(near & (classes[:, c] == k), [c], k)
+    inputs, y = np.asfortranarray(run.inputs[near]), np.asfortranarray(run.y[near])
+    parts: dict[str, ChannelInformation] = {}
+    if not np.all(near):
+        far = accumulate(run.source, np.asfortranarray(run.inputs[~near]), np.asfortranarray(run.y[~near]))
+        parts = {channel.name: channel for channel in far.channels}
+    for (c, k), channel in accumulate_apart(run.source, inputs, y, classes[near]).items():
+        name = class_names(run.channels[c])[k]
+        part = replace(channel, name=name, measured=run.channels[c] if k else "")
+        parts[name] = merged(parts[name], part) if name in parts else part
     order = [name for channel in run.channels for name in class_names(channel) if name in parts]
     return Information(tuple(run.source.columns), tuple(parts[name] for name in order), "classes")
 

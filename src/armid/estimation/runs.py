@@ -12,6 +12,7 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.estimation.run import Run
+from armid.information.information import Information, total
 from armid.kernels.source import RowSource
 
 HELD_BYTES = 16 << 20
@@ -30,6 +31,7 @@ class Runs(Sequence[Run]):
         self._load = load
         self.lengths = tuple(lengths)
         self._held: tuple[int, Run] | None = None
+        self._information: Information | None = None
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -50,6 +52,12 @@ class Runs(Sequence[Run]):
 
     def __iter__(self) -> Iterator[Run]:
         return (self[k] for k in range(len(self)))
+
+    def information(self) -> Information:
+        """Of all runs together: one pass over them, the first time it is asked for."""
+        if self._information is None:
+            self._information = total(run.information() for run in self)
+        return self._information
 
     def map(self, change: Callable[[Run], Run]) -> Runs:
         """The same runs, each changed whenever it is loaded."""

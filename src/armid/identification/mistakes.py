@@ -14,9 +14,9 @@ from itertools import combinations
 from math import inf, log, pi
 
 import numpy as np
-from scipy.optimize import lsq_linear
 
 from armid.arrays import FloatArray
+from armid.estimation.bounded import bounded_least_squares
 from armid.estimation.covariance import row_inflation
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.run import Run, information_of
@@ -36,6 +36,8 @@ _LOOKED_AT = 1500
 """Samples spread over the training motion; a sign shows in far fewer."""
 _FEW = 500
 """Of them for exchanged joints, of which there are many pairs."""
+_QUICK = WeightedLeastSquares(tolerance=1e-2)
+"""Noise of the quick score: what is wrong by a hundredth of it changes the score by its square."""
 _MOST_COMPARED = 4
 """Hypotheses, the best by their quick score, whose possible bodies are found."""
 _SIMPLEST = ("torque-sign", "mirrored", "position-sign", "torques-swapped", "swapped", "quarter-turn")
@@ -301,18 +303,18 @@ def _quick_score(information: Information, fit: Fit, limit: float) -> float:
     """
     base = fit.estimate.base
     try:
-        free = WeightedLeastSquares().fit(information, base)
+        free = _QUICK.fit(information, base)
     except EstimationError:
         return inf
     rows = reduced(information, base)
     if (score := _log_errors(rows, free.values)) > limit:
         return score
     factor = rows.weighted({name: 1.0 / max(s, 1e-12) for name, s in free.sigma.items()}).stacked()
-    lowest = np.array([0.0 if named_parameter(name).quantity in _CANNOT_DRIVE else -inf for name in base.names])
+    bounded = np.array([named_parameter(name).quantity in _CANNOT_DRIVE for name in base.names])
     values = free.values
-    if np.any(values < lowest):
+    if np.any(bounded & (values < 0.0)):
         scale = np.maximum(np.linalg.norm(factor[:-1, :-1], axis=0), 1e-300)
-        values = lsq_linear(factor[:-1, :-1] / scale, factor[:-1, -1], bounds=(lowest, inf), method="bvls").x / scale
+        values = bounded_least_squares(factor[:-1, :-1] / scale, factor[:-1, -1], bounded) / scale
     return _log_errors(rows, values)
 
 

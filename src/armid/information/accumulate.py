@@ -19,7 +19,7 @@ from armid.errors import ShapeError
 from armid.information.information import ChannelInformation, Information, triangular
 from armid.information.solve import smallest_solution
 from armid.kernels.compiled import contiguous_columns
-from armid.kernels.evaluate import SMALL, CompiledRows, compiled_rows, reference_rows
+from armid.kernels.evaluate import SMALL, CompiledRows, compiled_rows, few_rows
 from armid.kernels.source import RowSource
 
 _BLOCK = 2048
@@ -67,6 +67,37 @@ def accumulate(
     return information
 
 
+def accumulate_apart(
+    source: RowSource, inputs: npt.ArrayLike, y: npt.ArrayLike, groups: npt.NDArray[np.intp]
+) -> dict[tuple[int, int], ChannelInformation]:
+    """What every channel's rows of every group tell, by channel and group; rows are evaluated once.
+
+    Args:
+        source: what was measured.
+        inputs, y: as `accumulate` takes them.
+        groups: of every row, shape [n_samples, n_channels].
+    """
+    x, measured = samples("inputs", inputs, len(source.inputs)), samples("y", y, len(source.channels))
+    factors: dict[tuple[int, int], FloatArray] = {}
+    columns: Sequence[npt.NDArray[np.intp]] = ()
+    for start in range(0, len(x), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        columns, parts = _row_blocks(source, x[block])
+        for k, A in enumerate(parts):
+            rows, group = np.column_stack([A, measured[block, k]]), groups[block, k]
+            for g in np.unique(group).tolist():
+                factors[k, g] = _folded(factors.get((k, g)), rows[group == g])
+    return {
+        (k, g): ChannelInformation(source.channels[k], columns[k], factor, float(np.sum(groups[:, k] == g)))
+        for (k, g), factor in factors.items()
+    }
+
+
+def _folded(factor: FloatArray | None, rows: FloatArray) -> FloatArray:
+    """The factor of what it stood for and further rows."""
+    return triangular(rows if factor is None else np.vstack([factor, rows]))
+
+
 def _scaled_condition(information: Information) -> float:
     """Condition number of all rows with columns scaled to unit norm; columns nothing excites are left out."""
     G = information.gram()
@@ -79,18 +110,13 @@ def _scaled_condition(information: Information) -> float:
 
 def _by_qr(source: RowSource, x: FloatArray, y: FloatArray) -> Information:
     """Blocks of rows folded into one triangular factor per channel."""
-    factors: list[FloatArray] = []
+    factors: list[FloatArray | None] = [None] * len(source.channels)
     columns: Sequence[npt.NDArray[np.intp]] = ()
     for start in range(0, max(len(x), 1), _BLOCK):
         block, target = x[start : start + _BLOCK], y[start : start + _BLOCK]
         columns, parts = _row_blocks(source, block)
-        for k, A in enumerate(parts):
-            rows = np.column_stack([A, target[:, k]])
-            if start == 0:
-                factors.append(triangular(rows))
-            else:
-                factors[k] = triangular(np.vstack([factors[k], rows]))
-    return _assembled(source, columns, factors, float(len(x)), FactorMethod.QR)
+        factors = [_folded(factors[k], np.column_stack([A, target[:, k]])) for k, A in enumerate(parts)]
+    return _assembled(source, columns, [f for f in factors if f is not None], float(len(x)), FactorMethod.QR)
 
 
 def _row_blocks(source: RowSource, x: FloatArray) -> tuple[tuple[npt.NDArray[np.intp], ...], Iterator[FloatArray]]:
@@ -98,7 +124,7 @@ def _row_blocks(source: RowSource, x: FloatArray) -> tuple[tuple[npt.NDArray[np.
     code = compiled_rows(source)
     columns = code.channel_columns
     if len(x) <= SMALL:
-        A = reference_rows(source, x)
+        A = few_rows(source, x)
         return columns, (A[:, k, c] for k, c in enumerate(columns))
     packed = code.packed(x)
     bounds = np.cumsum([0, *(len(c) for c in columns)])

@@ -23,6 +23,8 @@ from armid.information.status import EstimationError, Status
 
 _SINGULAR = 1e-10
 """Smallest over largest singular value of the column-scaled factor below which values are round-off, not information."""
+_MODERATE = 1e6
+"""Condition number of the column-scaled factor up to which its inverse is as good as one by singular values."""
 
 _BELIEF = "belief"
 """Channel of rows that were not measured."""
@@ -48,17 +50,25 @@ class Solution:
         root: T with T T^T = (A^T W A)^-1, shape [r, r]: the covariance when weights are one over the noise.
         energy: sum of squared weighted residuals, beliefs included.
         energies: sum of squared residuals per channel, unweighted; empty when only a factor was solved.
-        condition_number: of the weighted rows as they are (SI units), 2-norm.
-        condition_number_scaled: with columns scaled to unit length.
+        scaled: triangular factor of the weighted rows, columns scaled to unit length, shape [r, r].
     """
 
     names: tuple[str, ...]
     values: FloatArray
     root: FloatArray
     energy: float
-    condition_number: float
-    condition_number_scaled: float
+    scaled: FloatArray
     energies: Mapping[str, float] = field(default_factory=dict)
+
+    @cached_property
+    def condition_number(self) -> float:
+        """Of the weighted rows as they are (SI units), 2-norm: that of the root, which is their inverse."""
+        return float(np.linalg.cond(self.root))
+
+    @cached_property
+    def condition_number_scaled(self) -> float:
+        """The same with columns scaled to unit length."""
+        return float(np.linalg.cond(self.scaled))
 
     @cached_property
     def inverse(self) -> FloatArray:
@@ -93,13 +103,12 @@ def solve(
         root=solution.root,
         energy=solution.energy,
         energies=channel_energies(rows, solution.values),
-        condition_number=solution.condition_number,
-        condition_number_scaled=solution.condition_number_scaled,
+        scaled=solution.scaled,
     )
 
 
 def solve_factor(factor: FloatArray, names: tuple[str, ...]) -> Solution:
-    """The same for one factor `[R z; 0 rho]` over the named parameters, by SVD of the column-scaled R.
+    """The same for one factor `[R z; 0 rho]` over the named parameters.
 
     Raises:
         EstimationError: a direction that the rows do not determine; names the parameters in it.
@@ -109,24 +118,38 @@ def solve_factor(factor: FloatArray, names: tuple[str, ...]) -> Solution:
     if np.any(norms == 0.0):
         lost = ", ".join(names[i] for i in np.flatnonzero(norms == 0.0))
         raise EstimationError(Status.RANK_DEFICIENT, f"the rows do not contain {lost}")
-    U, s, Vt = np.linalg.svd(R / norms)
+    scaled = R / norms
+    root = _inverse(scaled, names) / norms[:, np.newaxis]
+    values = root @ z
+    error = R @ values - z
+    return Solution(
+        names=names,
+        values=values,
+        root=root,
+        energy=float(error @ error) + float(factor[-1, -1] ** 2),
+        scaled=scaled,
+    )
+
+
+def _inverse(R: FloatArray, names: tuple[str, ...]) -> FloatArray:
+    """Of a triangle whose columns have unit length, directly where its condition number is surely moderate, else by SVD.
+
+    Raises:
+        EstimationError: a direction that the rows do not determine; names the parameters in it.
+    """
+    if np.all(np.diag(R) != 0.0):
+        inverse = np.linalg.inv(R)
+        # The condition number is at most the product of these.
+        if np.linalg.norm(inverse) * np.linalg.norm(R) < _MODERATE:
+            return inverse
+    U, s, Vt = np.linalg.svd(R)
     if s[-1] <= _SINGULAR * s[0]:
         weak = np.abs(Vt[-1])
         blamed = ", ".join(names[i] for i in np.argsort(-weak)[:4] if weak[i] > 0.2 * weak.max())
         raise EstimationError(
             Status.RANK_DEFICIENT, f"{blamed} cannot be told apart (singular values {s[-1]:.1e} to {s[0]:.1e})"
         )
-    values = (Vt.T @ ((U.T @ z) / s)) / norms
-    error = R @ values - z
-    unscaled = np.linalg.svd(R, compute_uv=False)
-    return Solution(
-        names=names,
-        values=values,
-        root=Vt.T / s / norms[:, np.newaxis],
-        energy=float(error @ error) + float(factor[-1, -1] ** 2),
-        condition_number=float(unscaled[0] / unscaled[-1]),
-        condition_number_scaled=float(s[0] / s[-1]),
-    )
+    return (Vt.T / s) @ U.T
 
 
 def smallest_solution(A: FloatArray, y: FloatArray, *, rcond: float | None = None) -> FloatArray:

@@ -177,7 +177,19 @@ def evaluate_rows(source: RowSource, inputs: npt.ArrayLike) -> FloatArray:
         inputs: one sample per row, shape [n_samples, len(source.inputs)].
     """
     x = samples("inputs", inputs, len(source.inputs))
-    return reference_rows(source, x) if len(x) <= SMALL else compiled_rows(source).dense(x)
+    return np.array(few_rows(source, x)) if len(x) <= SMALL else compiled_rows(source).dense(x)
+
+
+def few_rows(source: RowSource, inputs: FloatArray) -> FloatArray:
+    """Rows at up to `SMALL` samples, read-only; those evaluated last are at hand for whoever asks next about the same motion."""
+    return _kept_rows(source, len(inputs), inputs.tobytes(order="F"))
+
+
+@lru_cache(maxsize=8)
+def _kept_rows(source: RowSource, count: int, data: bytes) -> FloatArray:
+    A = reference_rows(source, np.frombuffer(data).reshape(-1, count).T)
+    A.flags.writeable = False
+    return A
 
 
 def reference_rows(source: RowSource, inputs: FloatArray) -> FloatArray:
@@ -199,6 +211,6 @@ def residuals(source: RowSource, inputs: npt.ArrayLike, y: npt.ArrayLike, parame
     if pi.shape != (len(source.columns),):
         raise ShapeError("parameters", pi.shape, f"[{len(source.columns)}]")
     if len(x) <= SMALL:
-        return measured - reference_rows(source, x) @ pi
+        return measured - few_rows(source, x) @ pi
     kernel = compiled_rows(source).residual_kernel
     return kernel.store([*contiguous_columns(x), *contiguous_columns(measured)], pi).T

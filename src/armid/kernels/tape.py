@@ -77,6 +77,7 @@ class Tape:
     def __init__(self) -> None:
         self.operations: list[Operation] = []
         self._known: dict[Operation, int] = {}
+        self._constants: dict[float, Node] = {}
 
     def _record(self, operation: Operation) -> Node:
         index = self._known.get(operation)
@@ -95,8 +96,12 @@ class Tape:
         return self._record(Operation(Op.UNIFORM, k))
 
     def constant(self, value: float, symbol: str | None = None) -> Node:
-        # Adding 0.0 turns -0.0 into 0.0, which would otherwise be a different constant.
-        return self._record(Operation(Op.CONSTANT, value=snapped(float(value)) + 0.0))
+        known = self._constants.get(value)
+        if known is None:
+            # Adding 0.0 turns -0.0 into 0.0, which would otherwise be a different constant.
+            known = self._record(Operation(Op.CONSTANT, value=snapped(float(value)) + 0.0))
+            self._constants[value] = known
+        return known
 
     def node(self, value: Node | float) -> Node:
         return value if isinstance(value, Node) else self.constant(value)

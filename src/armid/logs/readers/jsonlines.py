@@ -16,7 +16,7 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.errors import InputError
 from armid.logs.readers.table import Layout, Skipped, Table
-from armid.logs.readers.text import bounded_lines, skipped_notes
+from armid.logs.readers.text import bounded_lines, line_groups, skipped_notes
 from armid.notes import Note
 
 _JOINT_KEYS = ("name", "names", "joint_names", "joints")
@@ -48,7 +48,7 @@ class JsonTable:
         self.skipped = Skipped()
         with self.path.open(encoding="utf-8", errors="replace") as file:
             number = 0
-            while lines := list(itertools.islice(bounded_lines(file, self.path), rows)):
+            for lines in line_groups(file, self.path, rows):
                 flat = [self.sample(line, number + i + 1) for i, line in enumerate(lines)]
                 number += len(lines)
                 kept = [sample for sample in flat if sample is not None]

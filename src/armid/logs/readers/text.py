@@ -18,6 +18,9 @@ from armid.logs.readers.dialect import COMMENTS, MAX_LINE, MISSING, STAMP, WHITE
 from armid.logs.readers.table import Layout, Skipped, Table
 from armid.notes import Note, Severity
 
+_READ = 1 << 18
+"""Characters read at a time: asking for every line costs more than parsing it."""
+
 
 @dataclass(eq=False, kw_only=True)
 class TextTable:
@@ -92,7 +95,7 @@ class TextTable:
                 file.readline(MAX_LINE)
             number = self.dialect.skip
             good = 0
-            while lines := list(itertools.islice(bounded_lines(file, self.path), rows)):
+            for lines in line_groups(file, self.path, rows):
                 values = self.parsed(lines, number)
                 number += len(lines)
                 # Rows the fast parser has already delivered; it skips the same malformed ones.
@@ -191,11 +194,22 @@ def open_text(path: Path, layout: Layout) -> TextTable:
 
 
 def bounded_lines(file: TextIO, path: Path) -> Iterator[str]:
-    """Lines of a file, none of them longer than a row of measurements can be."""
-    while line := file.readline(MAX_LINE):
-        if len(line) == MAX_LINE:
+    """Lines of a file without their ends, none of them longer than a row of measurements can be."""
+    rest = ""
+    while text := file.read(_READ):
+        *lines, rest = (rest + text).split("\n")
+        if max(len(rest), max(map(len, lines), default=0)) >= MAX_LINE:
             raise InputError(path, f"a line of more than {MAX_LINE} characters", "expected one row of numbers per line")
-        yield line
+        yield from lines
+    if rest:
+        yield rest
+
+
+def line_groups(file: TextIO, path: Path, rows: int) -> Iterator[list[str]]:
+    """The same, so many at a time."""
+    lines = bounded_lines(file, path)
+    while group := list(itertools.islice(lines, rows)):
+        yield group
 
 
 def skipped_notes(path: Path, skipped: Skipped) -> tuple[Note, ...]:
