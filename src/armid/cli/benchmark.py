@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from time import perf_counter
 from typing import Annotated
 
 import typer
@@ -37,7 +36,6 @@ def benchmark(
 
     With --out every finished run is kept at once: start it again and only what is missing is run.
     """
-    started = perf_counter()
     from armid.robot.load import load_robot
     from armid.studies.benchmark import benchmark as library
 
@@ -53,4 +51,4 @@ def benchmark(
             cluster=cluster,
             progress=tell,
         )
-    render(found, as_json=as_json, started=started, files=() if out is None else found.save(out))
+    render(found, as_json=as_json, out=out)

@@ -91,9 +91,6 @@ def calibrate(
     as_json: opt.JsonOption = False,
 ) -> None:
     """Find where joints and links really are from measured poses, points, distances or contacts."""
-    from time import perf_counter
-
-    started = perf_counter()
     from armid.calibration.calibrate import calibrate as library
 
     result = busy("calibrating", library)(
@@ -121,4 +118,4 @@ def calibrate(
         compensate=compensate,
         seed=seed,
     )
-    render(result, as_json=as_json, started=started, files=result.write(out))
+    render(result, as_json=as_json, files=result.write(out))

@@ -34,7 +34,7 @@ def demo(
 
     done = tell_story(out, robot=robot, starts=starts, fault=fault, seed=seed, progress=tell, command=command_record())
     try:
-        render(done, as_json=as_json, started=began, files=done.files)
+        render(done, as_json=as_json, files=done.files)
     finally:
         typer.echo("\n".join(("", "Three commands to try next:", *_next(robot, out, fault))), err=True)
 

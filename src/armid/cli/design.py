@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from time import perf_counter
 from typing import Annotated, Literal
 
 import typer
@@ -105,7 +104,6 @@ def design(
     """
     # Every option but these is an argument of design_motion, under the same name.
     asked = {name: value for name, value in locals().items() if name not in ASIDE}
-    began = perf_counter()
     from armid.design.design import design_motion
     from armid.design.motion import Design
 
@@ -126,7 +124,7 @@ def design(
     names = ["motion"] if isinstance(found, Design) else [f"experiment{k + 1}" for k in range(len(stages))]
     motions = {name: stage.trajectory for name, stage in zip(names, stages, strict=True)}
     programs = program_files(found.robot, motions, controller, out)
-    render(found, as_json=as_json, started=began, files=(*files, *programs))
+    render(found, as_json=as_json, files=(*files, *programs))
 
 
 def _was_given(context: typer.Context, name: str) -> bool:

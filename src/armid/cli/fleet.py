@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from time import perf_counter
 from typing import Annotated
 
 import typer
@@ -45,7 +44,6 @@ def fleet(
     """
     from armid.fleets.fleet import fleet as library
 
-    started = perf_counter()
     with progress() as tell:
         found = library(
             table,
@@ -64,4 +62,4 @@ def fleet(
         )
         tell("writing")
         files = (*found.save(out), found.report(out / "report.html"))
-    render(found, as_json=as_json, started=started, files=files)
+    render(found, as_json=as_json, files=files)

@@ -68,9 +68,6 @@ def identify(
     as_json: opt.JsonOption = False,
 ) -> None:
     """Estimate the arm's parameters, make them physical, test them on held-out motion."""
-    from time import perf_counter
-
-    started = perf_counter()
     from armid.cli.command_line import with_command
     from armid.identification.identify import identify as identified
     from armid.logs.conditioning.processing import processing_of
@@ -127,4 +124,4 @@ def identify(
         tell("writing")
         answer = with_command(answer)
         files = answer.save(out)
-    render(answer, as_json=as_json, started=started, files=files)
+    render(answer, as_json=as_json, files=files)

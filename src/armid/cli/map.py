@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -39,12 +38,11 @@ def map(
     """
     from armid.columns.draft import map_log
 
-    started = perf_counter()
     answers = dict(_pair(text) for text in answer or ())
     draft = map_log(robot, log, answers=answers, base=base, tip=tip)
     if not no_input and sys.stdin.isatty():
         draft = _asked(draft)
-    render(draft, as_json=as_json, started=started, files=draft.save(out))
+    render(draft, as_json=as_json, out=out)
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from time import perf_counter
 from typing import Annotated, Any, Literal
 
 import typer
@@ -48,7 +47,6 @@ def observe(
     """
     from armid.logs.live.stream import is_stream
 
-    started = perf_counter()
     if is_stream(log):
         from armid.observation.live import observe_stream
 
@@ -66,7 +64,7 @@ def observe(
             data_root=data_root,
             force=force,
         )
-        render(live, as_json=as_json, started=started, files=() if out is None else live.save(out))
+        render(live, as_json=as_json, out=out)
         return
     from armid.observation.observe import observe as library
 
@@ -84,7 +82,7 @@ def observe(
             force=force,
         )
     files = () if out is None else (*seen.save(out), seen.report(out / "report.html"))
-    render(seen, as_json=as_json, started=started, files=files)
+    render(seen, as_json=as_json, files=files)
 
 
 def tell_line(said: dict[str, Any]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from time import perf_counter
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -59,7 +58,6 @@ def online(
     A line is `{"time": 0.001, "position": [...], "torque": [...]}`, for example
     `stream | armid online iiwa14 --rate-hz 1000 --follow`; datagrams hold the same lines, and UR controllers speak RTDE.
     """
-    started = perf_counter()
     from armid.logs.live.stream import open_stream
     from armid.online.estimator import OnlineEstimator
 
@@ -85,7 +83,7 @@ def online(
             tell(estimator.state(), sample.time)
     state = estimator.state()
     if not follow:
-        render(state, as_json=as_json, started=started, files=() if out is None else state.save(out))
+        render(state, as_json=as_json, out=out)
         return
     typer.echo(state.summary(), err=True)
     if out is not None:

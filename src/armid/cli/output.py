@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 
+_BEGAN: ContextVar[float] = ContextVar("began", default=0.0)
+"""`perf_counter()` when the verb began: `seconds` of every answer count from there."""
+
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_UNTRUSTED = 3
@@ -42,6 +46,7 @@ def verb(function: Callable[P, None]) -> Callable[P, None]:
 
     @functools.wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        _BEGAN.set(perf_counter())
         try:
             _check_out(function.__name__, kwargs)
             function(*args, **kwargs)
@@ -158,7 +163,7 @@ def render(
     outcome: Outcome,
     *,
     as_json: bool,
-    started: float | None = None,
+    out: Path | None = None,
     files: Iterable[str | Path] | Mapping[str, str | Path] = (),
     **more: Any,
 ) -> None:
@@ -170,20 +175,23 @@ def render(
     Args:
         outcome: the answer.
         as_json: whether a program asked.
-        started: `perf_counter()` when the verb began; gives `seconds`.
+        out: folder it is saved in first; None where it was, or nobody wants it.
         files: that were written; with names, JSON has them too.
         more: further keys of the JSON object.
 
     Raises:
         typer.Exit: with code 3 when the answer is not to be trusted.
     """
+    files = files if out is None else outcome.save(out)
     named = {name: str(path) for name, path in files.items()} if isinstance(files, Mapping) else None
     written = [str(path) for path in (files.values() if isinstance(files, Mapping) else files)]
     typer.echo(outcome.summary(notes=False), err=as_json)
     show_notes(outcome.notes)
     show_files(written)
-    seconds = {} if started is None else {"seconds": perf_counter() - started}
-    emit({**outcome.as_dict(), **seconds, **more, "files": written if named is None else named}, as_json=as_json)
+    seconds = perf_counter() - _BEGAN.get()
+    emit(
+        {**outcome.as_dict(), "seconds": seconds, **more, "files": written if named is None else named}, as_json=as_json
+    )
     if outcome.verdict is Verdict.UNTRUSTED:
         raise typer.Exit(EXIT_UNTRUSTED)
 

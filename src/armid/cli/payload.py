@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from time import perf_counter
 from typing import Annotated
 
 import typer
@@ -39,7 +38,6 @@ def payload(
 
     For example `armid payload identified loaded.csv`.
     """
-    started = perf_counter()
     from armid.payload.identify import identify_payload
 
     with progress() as tell:
@@ -54,4 +52,4 @@ def payload(
             offsets=offsets,
             data_root=data_root,
         )
-    render(found, as_json=as_json, started=started, files=() if out is None else found.save(out))
+    render(found, as_json=as_json, out=out)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from time import perf_counter
 from typing import Annotated, Literal
 
 import typer
@@ -60,7 +59,6 @@ def poses(
     """
     from armid.design.poses import choose_poses
 
-    began = perf_counter()
     found = busy("choosing poses", choose_poses)(
         robot,
         purpose,
@@ -82,4 +80,4 @@ def poses(
         base=base,
         tip=tip,
     )
-    render(found, as_json=as_json, started=began, files=found.save(out))
+    render(found, as_json=as_json, out=out)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -36,10 +35,9 @@ def program(
     """
     from armid.programs.program import make_program
 
-    began = perf_counter()
     made = make_program(robot, trajectory, controller, rate_hz=player_rate_hz, base=base, tip=tip)
     made.raise_if_untrusted()
-    render(made, as_json=as_json, started=began, files=made.save(out))
+    render(made, as_json=as_json, out=out)
 
 
 def program_files(

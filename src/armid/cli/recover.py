@@ -3,44 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from time import perf_counter
-from typing import Annotated
 
-import typer
-
+from armid.cli import experiment_options as own
 from armid.cli import options as opt
-from armid.cli.output import progress, render, verb
+from armid.cli.output import busy, render, verb
 from armid.errors import InputError
 
 
 @verb
 def recover(
     robot: opt.RobotArgument,
-    samples: Annotated[
-        Path | None, typer.Argument(metavar="SAMPLES", help="Poses with gravity and inertia (npz or csv).")
-    ] = None,
-    validate: Annotated[
-        Path | None, typer.Option("--validate", metavar="SAMPLES", help="Other poses; the last sixth by default.")
-    ] = None,
-    along: Annotated[
-        Path | None,
-        typer.Option("--along", metavar="SAMPLES", help="Values read along a motion: all elements compared."),
-    ] = None,
-    motion: Annotated[
-        str | None,
-        typer.Option("--motion", metavar="LOG", help="A motion with joint torque: predicted torque compared."),
-    ] = None,
-    tool: Annotated[
-        Path | None, typer.Option("--tool", metavar="SAMPLES", help="The same arm with a tool: its mass and centre.")
-    ] = None,
-    cutoff_hz: Annotated[float, typer.Option("--cutoff-hz", help="Low-pass on the motion.")] = 1.0,
+    samples: own.RecoverSamplesArgument = None,
+    validate: own.RecoverValidateOption = None,
+    along: own.RecoverAlongOption = None,
+    motion: own.RecoverMotionOption = None,
+    tool: own.RecoverToolOption = None,
+    cutoff_hz: own.RecoverCutoffHzOption = 1.0,
     gravity: opt.GravityOption = None,
-    rotor_inertia: Annotated[
-        bool, typer.Option("--rotor-inertia", help="The inertia matrix has the rotors on its diagonal.")
-    ] = False,
-    plan: Annotated[
-        int | None, typer.Option("--plan", min=1, metavar="N", help="Write N random poses to read at, and stop.")
-    ] = None,
+    rotor_inertia: own.RecoverRotorInertiaOption = False,
+    plan: own.RecoverPlanOption = None,
     accept: opt.AcceptOption = None,
     out: opt.OptionalOutOption = None,
     base: opt.BaseLinkOption = None,
@@ -52,33 +33,29 @@ def recover(
 
     For example `armid recover lwr4plus controller.npz`; `armid recover lwr4plus --plan 1200` writes poses to read them at.
     """
-    started = perf_counter()
     if plan is not None:
         from armid.recovery.plan import plan_poses
 
         poses = plan_poses(robot, plan, seed=seed, base=base, tip=tip)
-        render(poses, as_json=as_json, started=started, files=poses.save(out or Path("recovered")))
+        render(poses, as_json=as_json, files=poses.save(out or Path("recovered")))
         return
     if samples is None:
         hint = "a file of controller data, or --plan N for poses to read them at"
         raise InputError(f"recover {robot}", "no SAMPLES given", hint)
     from armid.recovery.recover import recover as library
 
-    with progress() as tell:
-        tell("reading and fitting")
-        found = library(
-            robot,
-            samples,
-            validate=validate,
-            along=along,
-            torque=motion,
-            tool=tool,
-            rotor_inertia=rotor_inertia,
-            gravity=gravity,
-            cutoff_hz=cutoff_hz,
-            accept=accept or (),
-            base=base,
-            tip=tip,
-        )
-        files = () if out is None else found.save(out)
-    render(found, as_json=as_json, started=started, files=files)
+    found = busy("reading and fitting", library)(
+        robot,
+        samples,
+        validate=validate,
+        along=along,
+        torque=motion,
+        tool=tool,
+        rotor_inertia=rotor_inertia,
+        gravity=gravity,
+        cutoff_hz=cutoff_hz,
+        accept=accept or (),
+        base=base,
+        tip=tip,
+    )
+    render(found, as_json=as_json, out=out)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from time import perf_counter
 from typing import Annotated, Any, Literal
 
 import typer
@@ -118,8 +117,7 @@ def simulate(
     """Run the embedded robot along a motion; write its log and the truth."""
     # Every option but --json is an argument of the library's simulate, under the same name.
     asked = {name: value for name, value in locals().items() if name != "as_json" and value is not None}
-    began = perf_counter()
     from armid.simulation.simulate import simulate as run
 
     done = busy("simulating", run)(**asked)
-    render(done, as_json=as_json, started=began, files=done.files)
+    render(done, as_json=as_json, files=done.files)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from time import perf_counter
 from typing import Annotated
 
 import typer
@@ -59,7 +58,6 @@ def study(
         return
     from armid.studies.kinematics.study import study as run
 
-    began = perf_counter()
     with progress() as tell:
         found = run(
             robot,
@@ -79,16 +77,15 @@ def study(
             progress=tell,
         )
     files = found.save(out)
-    render(found, as_json=as_json, started=began, files=files, report=str(files[-1]))
+    render(found, as_json=as_json, files=files, report=str(files[-1]))
 
 
 def _khosla(context: typer.Context, seconds: float, seed: int, out: Path, *, as_json: bool) -> None:
     """The other study."""
     from armid.studies.khosla import PERIOD, replay_khosla
 
-    began = perf_counter()
     source = context.get_parameter_source("seconds")
     own = source is not None and source.name != "DEFAULT"
     with progress() as tell:
         found = replay_khosla(seconds=seconds if own else PERIOD, seed=seed, progress=tell)
-    render(found, as_json=as_json, started=began, files=found.save(out))
+    render(found, as_json=as_json, out=out)

@@ -17,13 +17,10 @@ def validate(
     as_json: opt.JsonOption = False,
 ) -> None:
     """Predict the torque of other logs with a stored result."""
-    from time import perf_counter
-
-    started = perf_counter()
     from armid.identification.validate import validate as validated
     from armid.logs.read import ReadOptions
 
     with progress() as tell:
         tell("predicting")
         answer = validated(result, logs, accept=accept or (), options=ReadOptions(step=step, data_root=data_root))
-    render(answer, as_json=as_json, started=started, files=() if out is None else answer.save(out))
+    render(answer, as_json=as_json, out=out)

@@ -138,7 +138,7 @@ def _inverse(R: FloatArray, names: tuple[str, ...]) -> FloatArray:
         EstimationError: a direction that the rows do not determine; names the parameters in it.
     """
     if np.all(np.diag(R) != 0.0):
-        inverse = np.linalg.inv(R)
+        inverse: FloatArray = np.asarray(np.linalg.inv(R))
         # The condition number is at most the product of these.
         if np.linalg.norm(inverse) * np.linalg.norm(R) < _MODERATE:
             return inverse
