@@ -132,7 +132,6 @@ def prepared(robot: Robot, train: Sequence[Recording], held_out: Sequence[Record
     shapes = _turning_of(robot, choice, settings, structural)
     notes += _turning_notes(robot, shapes)
     runs = [shelved(robot, part, settings.effects, shapes, resolved) for part in (train, held_out)]
-    temperatures = [t for r in held_out for t in _temperatures_of(r, robot, resolved)]
     return Data(
         train=runs[0],
         held_out=runs[1],
@@ -143,7 +142,7 @@ def prepared(robot: Robot, train: Sequence[Recording], held_out: Sequence[Record
         intended=described_structure(runs[0], settings.described),
         recordings=(tuple(train), tuple(held_out)),
         notes=tuple(dict.fromkeys(notes)),
-        temperatures=tuple(temperatures),
+        temperatures=_temperatures_of(held_out, robot, resolved),
     )
 
 
@@ -243,12 +242,17 @@ def shelved(
     return shelf.runs()
 
 
-def _temperatures_of(recording: Recording, robot: Robot, settings: Conditioning) -> tuple[FloatArray | None, ...]:
-    """Drive temperatures along the runs of a recording; of one that is held in memory."""
-    if recording.streamed or Channel.TEMPERATURE not in recording:
-        count = sum(1 for _ in pieces_of(recording, settings)) if recording.streamed else 1
-        return (None,) * count
-    return run_temperatures(recording.log, robot, recording.condition(_resolved_for(recording, settings)))
+def _temperatures_of(
+    recordings: Sequence[Recording], robot: Robot, settings: Conditioning
+) -> tuple[FloatArray | None, ...]:
+    """Drive temperatures along the runs of recordings; none unless all are held in memory and some recorded it."""
+    if any(recording.streamed for recording in recordings) or not any(Channel.TEMPERATURE in r for r in recordings):
+        return ()
+    return tuple(
+        values
+        for recording in recordings
+        for values in run_temperatures(recording.log, robot, recording.condition(_resolved_for(recording, settings)))
+    )
 
 
 def _turning_of(

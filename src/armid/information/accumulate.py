@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,7 @@ from armid.errors import ShapeError
 from armid.information.information import ChannelInformation, Information, triangular
 from armid.information.solve import smallest_solution
 from armid.kernels.compiled import contiguous_columns
-from armid.kernels.evaluate import SMALL, CompiledRows, compiled_rows, few_rows
+from armid.kernels.evaluate import SMALL, CompiledRows, compiled_rows, few_rows, reference_rows
 from armid.kernels.source import RowSource
 
 _BLOCK = 2048
@@ -59,12 +60,26 @@ def accumulate(
     measured = samples("y", y, len(source.channels))
     if len(x) != len(measured):
         raise ShapeError("y", measured.shape, f"[{len(x)}, {len(source.channels)}]")
-    if method is FactorMethod.QR or len(x) <= SMALL:
+    by_qr = method is FactorMethod.QR or (method is FactorMethod.AUTO and has_dependent_columns(source))
+    if by_qr or len(x) <= SMALL:
         return _by_qr(source, x, measured)
     information = _by_gram(source, x, measured)
     if method is FactorMethod.AUTO and _scaled_condition(information) > _GRAM_CONDITION_LIMIT:
         return _by_qr(source, x, measured)
     return information
+
+
+@lru_cache(maxsize=64)
+def has_dependent_columns(source: RowSource) -> bool:
+    """Whether some columns depend on others at whatever samples, so that no Gram matrix of them is good enough."""
+    count = len(source.columns)
+    x = np.random.default_rng(0).uniform(-3.0, 3.0, size=(count, len(source.inputs)))
+    A = reference_rows(source, x).reshape(-1, count)
+    norms = np.linalg.norm(A, axis=0)
+    if count == 0 or np.any(norms == 0.0):
+        return count > 0
+    singular = np.linalg.svd(A / norms, compute_uv=False)
+    return bool(singular[-1] * _GRAM_CONDITION_LIMIT < singular[0])
 
 
 def accumulate_apart(
