@@ -21,11 +21,11 @@ from armid.identification.evidence import Evidence
 from armid.identification.figures import other_load
 from armid.identification.gate import log_checks, nominal_checks
 from armid.identification.held_out import held_out_checks
-from armid.identification.identify import Source, listed, opened
 from armid.identification.metrics import CONSISTENT, FREE, Predicted, has_masses, nominal_models, predicted
 from armid.identification.prepare import pieces_of
 from armid.identification.provenance import log_record
 from armid.identification.records import ResolvedConditioning
+from armid.identification.request import Source, listed, opened
 from armid.identification.result import Result, load_result, said
 from armid.identification.thresholds import TOLERATED_RATIO
 from armid.logs.conditioning import Conditioning, Differentiator, FilterKind, VelocitySource

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.estimation.estimate import Estimate
-from armid.identification.identify import IdentifyWords, Source, request
+from armid.identification.identify import requested
 from armid.identification.pipeline import run_identification
+from armid.identification.request import IdentifyWords, Source
 from armid.identification.result import Result
 from armid.identification.settings import Identification
 from armid.logs.log import Log
@@ -133,7 +134,7 @@ def identify_calibrated(
         logs: to learn from.
         words: as `armid.identify` takes them; `correction` among them.
     """
-    asked = request(robot, logs, **words)
+    asked = requested(robot, logs, **words)
     assert asked.calibrated is not None, "a correction is needed"
     return hand_over(
         asked.robot,
