@@ -5,6 +5,7 @@ point-to-point moves) and recorded; the latter are skipped where they are not at
 run again.
 
 Run: python -m bench faults [--quick] [--results FILE] [--only WORD]
+     python -m bench faults --clean [N]    # N (200) simulated logs in which nothing is wrong, of as many arms as are at hand
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ from armid.motions.trapezoid import random_waypoints
 from armid.notes import Severity
 from armid.outcome import Verdict
 from armid.robot.robot import Robot
+from bench.clean_logs import case_of, report_clean
+from bench.clean_logs import outcome_of as clean_outcome
 from bench.measure import table
 from bench.planted_faults import KINDS, PAIRS, PAYLOAD, TILT, WEIGHT, Kind, kind_of, tilted, weightless
 
@@ -306,7 +309,25 @@ QUICK = (
 )
 
 
+def clean_study(options: Sequence[str]) -> None:
+    """Clean simulated logs, one after the other; goes on from its results file."""
+    words = options[options.index("--clean") + 1 :]
+    count = int(words[0]) if words and words[0].isdigit() else 200
+    path = Path(_option(options, "--results", "faults-clean.jsonl"))
+    lines = path.read_text().splitlines() if path.exists() else []
+    done = {record["number"]: record for record in map(json.loads, lines)}
+    for number in range(count):
+        if number not in done:
+            done[number] = clean_outcome(case_of(number))
+            with path.open("a") as file:
+                file.write(json.dumps(done[number]) + "\n")
+    report_clean([done[number] for number in range(count)])
+
+
 def main(options: Sequence[str] = ()) -> None:
+    if "--clean" in options:
+        clean_study(options)
+        return
     quick = "--quick" in options
     path = Path(_option(options, "--results", "faults-quick.jsonl" if quick else "faults.jsonl"))
     done = (

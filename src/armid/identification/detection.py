@@ -45,12 +45,15 @@ SUSPECTED = (
 )
 """Families that are faults of a recording when they are large."""
 
-_RIVALS = (Family.ASYMMETRIC, Family.QUADRATIC, Family.CUBIC, Family.STRIBECK, Family.ROTOR)
+_RIVALS = (Family.ASYMMETRIC, Family.QUADRATIC, Family.CUBIC, Family.STRIBECK, Family.REVERSAL, Family.ROTOR)
 """What stands beside every candidate, so that the arm itself is not taken for a sensor: shapes of friction with their base
-tolerance, and rotor inertias that no parameter describes, which look like torque that comes too early."""
+tolerance, Coulomb friction that turns around late or early, and rotor inertias that no parameter describes, which look like
+torque that comes too early. With friction's own turning beside it, only smooth torque shows a delay: presliding, a velocity that
+was smoothed and what filters leave at reversals move the jump of Coulomb friction by tens of milliseconds on sound sensors."""
 
-_UNBOUNDED = (Family.DRIFT, Family.ROTOR)
-"""Beside a candidate these are as large as the rows say: a drift that was found, a rotor inertia that nobody knows."""
+_UNBOUNDED = (Family.DRIFT, Family.REVERSAL, Family.ROTOR)
+"""Beside a candidate these are as large as the rows say: a drift that was found, friction that turns around late, a rotor inertia
+that nobody knows."""
 
 _LOOKED_AT = 5000
 """Samples of the training motion, spread evenly: residuals hold together for longer than that thins them out."""

@@ -24,6 +24,7 @@ from armid.kernels.evaluate import residuals
 from armid.kernels.gradients import prediction_jacobian
 from armid.kernels.source import RowSource
 from armid.parameters.effects import Effects
+from armid.parameters.space import OwnerKind, Parameter
 from armid.robot.robot import JointKind, Robot
 from armid.rows.gravity import GravityRows
 
@@ -65,6 +66,8 @@ class Family(StrEnum):
     """Torque sin(q) of the joint's own angle."""
     POSITION_COSINE = "position-cosine"
     """Torque cos(q) of the joint's own angle."""
+    REVERSAL = "reversal"
+    """Coulomb friction that turns around later than the velocity [s], per joint."""
     ROTOR = "rotor"
     """Inertia of a rotor that no parameter describes [kg m^2], per joint."""
 
@@ -106,6 +109,7 @@ KINDS: dict[Family, FamilyKind] = {
     Family.STRIBECK: FamilyKind(tolerance=0.05, unit="torque", sensors=False, aliases=False),
     Family.POSITION_SINE: FamilyKind(tolerance=0.05, unit="torque", sensors=False, aliases=True),
     Family.POSITION_COSINE: FamilyKind(tolerance=0.05, unit="torque", sensors=False, aliases=True),
+    Family.REVERSAL: FamilyKind(tolerance=0.003, unit="s", sensors=False, aliases=False),
     Family.ROTOR: FamilyKind(tolerance=0.05, unit="kg m^2", sensors=False, aliases=True),
 }
 """Base tolerances: what data sheets and calibrated cells have. A torque sensor is good to a few per cent, an encoder is homed to
@@ -183,6 +187,7 @@ def imperfections(
         Family.ASYMMETRIC: effects.asymmetric,
         Family.STRIBECK: effects.stribeck,
         Family.LOAD: effects.load,
+        Family.REVERSAL: not effects.coulomb,
         Family.ROTOR: effects.rotor_inertia or effects.torques.value == "motor",
         Family.TILT: not np.any(robot.gravity),
     }
@@ -309,10 +314,13 @@ class Columns:
     @cached_property
     def _direction(self) -> FloatArray:
         """Of Coulomb friction: as the rows have it, low-passed and with presliding, else the sign of the velocity."""
+        return self._direction_of(self._x)
+
+    def _direction_of(self, inputs: FloatArray) -> FloatArray:
         n = self._n
         if len(self._m.source.inputs) > 3 * n and self._m.source.inputs[3 * n] == "sign1":
-            return self._x[:, 3 * n : 4 * n]
-        return np.asarray(np.sign(self._x[:, n : 2 * n]))
+            return inputs[:, 3 * n : 4 * n]
+        return np.asarray(np.sign(inputs[:, n : 2 * n]))
 
     def linear_friction(self, j: int, *, within: bool = False) -> FloatArray:
         """What viscous friction, Coulomb friction and offset of a drive multiply, those the effects have, shape [n, 0 to 3].
@@ -352,14 +360,20 @@ class Columns:
                 return v * self.load[:, j]
             case Family.STRIBECK:
                 return way * np.exp(-np.abs(v) / item.scale)
-            case Family.POSITION_SINE:
-                return np.sin(self._x[:, j])
-            case Family.POSITION_COSINE:
-                return np.cos(self._x[:, j])
+            case Family.POSITION_SINE | Family.POSITION_COSINE:
+                wave = np.sin if item.family is Family.POSITION_SINE else np.cos
+                return np.asarray(wave(self._x[:, j]))
+            case Family.REVERSAL:
+                return self._turned_late(j)
             case Family.ROTOR:
                 return self._x[:, 2 * self._n + j]
             case _:
                 raise AssertionError(item.family)
+
+    def _turned_late(self, j: int) -> FloatArray:
+        """Change of torque per second by which a drive's Coulomb friction follows its velocity."""
+        coulomb = self._r.standard[self._m.source.columns.index(Parameter(OwnerKind.JOINT, j, "coulomb", "").name)]
+        return -coulomb * self._rate_of_change(self._direction_of(self._m.inputs)[:, j])[:: self._m.every]
 
     def _rate_of_change(self, values: FloatArray) -> FloatArray:
         out = np.zeros_like(values)
