@@ -109,6 +109,9 @@ RecoverMotionOption = Annotated[
 RecoverToolOption = Annotated[
     Path | None, typer.Option("--tool", metavar="SAMPLES", help="The same arm with a tool: its mass and centre.")
 ]
+RecoverCoefficientsOption = Annotated[
+    bool, typer.Option("--coefficients", help="Every coefficient of g(q) and M(q) in the form of [Gaz2014], too.")
+]
 RecoverCutoffHzOption = Annotated[float, typer.Option("--cutoff-hz", help="Low-pass on the motion.")]
 RecoverRotorInertiaOption = Annotated[
     bool, typer.Option("--rotor-inertia", help="The inertia matrix has the rotors on its diagonal.")

@@ -121,6 +121,13 @@ def minimal_model(form: ClosedForm, channel: int | str) -> MinimalModel:
     )
 
 
+def channel_forms(form: ClosedForm, channel: int) -> list[dict[int, sympy.Expr]]:
+    """The linear form in the base parameters that each product of sines and cosines of a channel multiplies."""
+    F, lengths = _length_field(form.scalars)
+    forms = _monomial_forms(form.entries[channel], form.scalars, F)
+    return [{j: sympy.factor(x.as_expr(*lengths)) for j, x in linear.items()} for linear in forms.values()]
+
+
 def _length_field(scalars: TrigonometricScalars) -> tuple[Any, list[sympy.Symbol]]:
     """The field of rational functions in the lengths, and the symbols of its generators."""
     names = list(scalars.lengths) or ["unused"]

@@ -17,6 +17,7 @@ from armid.logs.conditioning import Conditioning, condition
 from armid.outcome import Check, InputFile, Provenance
 from armid.parameters.effects import Effects
 from armid.recovery.checks import agreement_checks, bodies_check, disagreement_notes, notes_of, reproduction_checks
+from armid.recovery.coefficients import collected_coefficients
 from armid.recovery.fit import disagreements, element_errors, fit, possible_bodies
 from armid.recovery.gravity import suspicions
 from armid.recovery.recovery import Recovery
@@ -47,6 +48,7 @@ def recover(
     tool: SamplesInput | None = None,
     rotor_inertia: bool = False,
     bodies: bool = True,
+    coefficients: bool = False,
     prior: Prior | None = None,
     gravity: str | Sequence[float] | None = None,
     cutoff_hz: float = _CUTOFF,
@@ -65,6 +67,7 @@ def recover(
         tool: the same arm read with a tool: its mass and centre follow from the change of the coefficients.
         rotor_inertia: whether the inertia matrix has rotor inertias on its diagonal.
         bodies: also find full standard parameters of possible bodies.
+        coefficients: also collect every coefficient in the form of [Gaz2014] (a few seconds for seven joints).
         prior: for those; the description's own values by default.
         gravity: in the base frame [m/s^2], three numbers or `X,Y,Z`; the description's by default.
         cutoff_hz: low-pass on the motion of `torque` [Hz].
@@ -86,6 +89,7 @@ def recover(
         along=None if along is None else along_motion(found, samples_of(along, arm)),
         torque_test=None if torque is None else _tested(found, torque, cutoff_hz, accept),
         tool=None if tool is None else _tool(found, samples_of(tool, arm)),
+        coefficients=collected_coefficients(found) if coefficients else (),
         provenance=Provenance(inputs=(*files_of(arm), *_sample_files(given)), settings=settings),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,6 +21,7 @@ from armid.outcome import Check, Outcome, Provenance, Verdict
 from armid.page import Table
 from armid.parameters.effects import Effects
 from armid.parameters.inertial import INERTIAL_NAMES
+from armid.recovery.coefficients import Coefficient, coefficient_counts, write_coefficients
 from armid.recovery.elements import GRAVITY, ElementError
 from armid.recovery.silent_channels import SilentChannel
 from armid.recovery.tool_change import ToolChange
@@ -71,6 +72,7 @@ class Recovery(Outcome):
         along: every element along a motion, when they were read along one.
         torque_test: measured torque along a motion, when it was recorded.
         tool: what was added to the last link between two readings.
+        coefficients: every one in the form of [Gaz2014], when they were asked for.
         effects: whether the inertia matrix has the rotors on its diagonal.
         checks: what it was held against.
         notes: what a reader must know.
@@ -93,6 +95,7 @@ class Recovery(Outcome):
     along: Along | None = None
     torque_test: TorqueTest | None = None
     tool: ToolChange | None = None
+    coefficients: tuple[Coefficient, ...] = ()
     effects: Effects = field(default_factory=Effects)
     checks: tuple[Check, ...] = ()
     notes: tuple[Note, ...] = ()
@@ -180,6 +183,7 @@ class Recovery(Outcome):
             "notes": [note.as_dict() for note in self.notes],
             "tables": joint_tables(self),
             **self._along_a_motion(),
+            **({"coefficients": [asdict(one) for one in self.coefficients]} if self.coefficients else {}),
         }
 
     def _base_rows(self) -> list[dict[str, Any]]:
@@ -225,11 +229,15 @@ class Recovery(Outcome):
         return _recovery_tables(self)
 
     def save(self, folder: str | Path) -> tuple[Path, ...]:
-        """Writes `recovered.json`, the page, elements along a motion, and when it is trusted the description with its bodies."""
+        """Writes `recovered.json`, the page, elements along a motion, `coefficients.csv` when they were asked for, and when it is
+        trusted the description with its bodies.
+        """
         place = Path(folder)
         files = [write_json(place / "recovered.json", self.as_dict()), self.report(place / "recovered.html")]
         if self.along is not None:
             files.append(_write_elements(self.along, place / "elements.csv"))
+        if self.coefficients:
+            files.append(write_coefficients(self.coefficients, place / "coefficients.csv"))
         if self.verdict is Verdict.TRUSTED and self.bodies is not None:
             files.append(write_text(place / "recovered.yaml", to_yaml(self.robot.with_inertial(self.bodies))))
         return tuple(files)
@@ -251,6 +259,9 @@ def _recovery_tables(found: Recovery) -> tuple[Table, ...]:
     if found.gravity_terms:
         rows = tuple((t.expression, t.value, t.standard_deviation) for t in found.gravity_terms)
         tables.append(Table(("gravity coefficient", "value", "+-"), rows, caption="gravity, kg m", digits=6))
+    if found.coefficients:
+        counts = tuple(coefficient_counts(found.coefficients).items())
+        tables.append(Table(("in", "different coefficients"), counts, caption="counted as [Gaz2014] does, up to sign"))
     tables += [*joint_error_tables(found), elements_table(found)]
     if found.torque_test is not None:
         tables.append(_torque_table(found.torque_test))
