@@ -21,7 +21,7 @@ from armid.design.statement import DesignSettings
 from armid.errors import InputError
 from armid.estimation.torque_error import JointErrors, TorqueErrors
 from armid.identification.compare import compare
-from armid.identification.records import ResultProvenance
+from armid.identification.records import STEP_SHARES, ResultProvenance
 from armid.identification.result import Result
 from armid.identification.uses import uses_of
 from armid.notes import Note, Severity
@@ -34,7 +34,7 @@ from armid.report.identification import command, identification_report
 from armid.report.notes import note_tables
 from armid.report.render import render, script_json, write_report
 from armid.robot.load import load_robot
-from support.identified import trusted, untrusted, urdf_file
+from support.identified import RATE, trusted, untrusted, urdf_file
 
 SECTIONS = (
     "torque",
@@ -121,6 +121,15 @@ def test_every_figure_has_data_and_a_place() -> None:
     assert not any(figure.name == "over-gravity-run0-0" for figure in figures)
     assert all(figure.data for figure in figures)
     json.dumps([figure.data for figure in figures], allow_nan=False)
+
+
+def test_data_health_is_drawn() -> None:
+    """Positions and speeds beside their limits, rest, and the steps of every clock from the shortest to the longest."""
+    figures = {figure.name: figure for figure in identification_report(trusted()).figures()}
+    assert {"coverage-position", "coverage-speed", "rest", "clock-steps"} <= set(figures)
+    for line in figures["clock-steps"].data:
+        assert line["x"] == [100 * share for share in STEP_SHARES]
+        np.testing.assert_allclose(line["y"], 1e3 / RATE, rtol=1e-3)
 
 
 def test_parameters_stand_beside_nominal_with_intervals() -> None:

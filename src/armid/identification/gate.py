@@ -234,9 +234,7 @@ def physical_checks(
     for joint, raw in zip(joints, joints_raw, strict=True):
         cost = _consistency_cost(joint, raw)
         if cost > _NOTABLE_CONSISTENCY_COST:
-            text = (
-                f"{joint.name}: physically consistent bodies fit {cost:.1f} times worse than unconstrained parameters"
-            )
+            text = f"{joint.name}: physically consistent parameters fit {cost:.1f} times worse than unconstrained parameters"
             bad = cost > LARGEST_CONSISTENCY_COST
             if bad:
                 text += "; check the sign of its torque, the mounting and the joint order"
@@ -269,10 +267,10 @@ def _gravity_checks(errors: Mapping[str, float]) -> tuple[Check, ...]:
     if not {"as described", "reversed"} <= set(errors):
         return ()
     ratio = errors["as described"] / max(errors["reversed"], 1e-300)
-    text = f"physically consistent bodies fit {1 / ratio:.2g} times better with gravity as described than reversed"
+    text = f"physically consistent parameters fit {1 / ratio:.2g} times better with gravity as described than reversed"
     if ratio > REVERSED_IS_BETTER:
         text = (
-            f"physically consistent bodies fit {ratio:.2g} times better with gravity reversed: correct the mounting or the "
+            f"physically consistent parameters fit {ratio:.2g} times better with gravity reversed: correct the mounting or the "
             "torque's sign"
         )
     return (

@@ -212,8 +212,8 @@ def _gravity_notes(best: str, tilt: float, deviation: float, errors: dict[str, f
         ratio = errors["as described"] / max(errors[best], 1e-300)
         code = "gravity-reversed" if best == "reversed" else "gravity-direction"
         text = (
-            f"physically consistent bodies explain the torque {ratio:.1f} times better with gravity {best} than as described; "
-            "correct the mounting (gravity vector) of the robot, or the sign of the torque"
+            f"physically consistent parameters explain the torque {ratio:.1f} times better with gravity {best} than as "
+            "described; correct the mounting (gravity vector) of the robot, or the sign of the torque"
         )
         return (Note(code, Severity.ERROR, text),)
     if tilt > max(_NOTABLE_TILT, 3.0 * deviation):

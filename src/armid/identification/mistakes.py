@@ -2,7 +2,7 @@
 
 Least squares fits a wrong sign almost as well as the truth, with bodies of negative inertia and friction that drives. So every
 hypothesis is scored by the error of what can exist: first of parameters whose friction does not drive, which is quick, and where
-that does not settle it, of physically consistent bodies. Scores are sums over channels of the logarithm of the error: the
+that does not settle it, of physically consistent parameters. Scores are sums over channels of the logarithm of the error: the
 likelihood when no channel's noise is known beforehand.
 """
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from armid.errors import InputError
-from armid.identification.records import LogRecord, ResultProvenance, result_provenance
+from armid.identification.records import STEP_SHARES, LogRecord, ResultProvenance, result_provenance
 from armid.identification.settings import Identification
 from armid.logs.log import Log
 from armid.logs.recording import Recording
@@ -58,7 +58,14 @@ def log_record(log: Recording) -> LogRecord:
         end_s=log.end_s,
         files=files,
         reader=log.source.reader,
+        steps_s=_steps(log.log),
     )
+
+
+def _steps(log: Log) -> tuple[float, ...]:
+    """Quantiles of the steps of the clock [s], of a recording too long to be held those of its first rows."""
+    steps = np.diff(log.time[np.isfinite(log.time)])
+    return tuple(float(step) for step in np.quantile(steps, STEP_SHARES)) if len(steps) else ()
 
 
 def _content_hash(log: Log) -> str:

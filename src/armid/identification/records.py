@@ -278,6 +278,10 @@ class Sensitivity:
         )
 
 
+STEP_SHARES = (0.0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
+"""Shares of the steps of a clock at which a result keeps their length: enough for a picture of jitter and of gaps."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class LogRecord:
     """A recording a result rests on.
@@ -288,6 +292,7 @@ class LogRecord:
         start_s, end_s: first and last time stamp of the part that was used.
         files: with the SHA-256 of their bytes; for a log made in memory its name, with the hash of its arrays.
         reader: that read it.
+        steps_s: of the clock, the quantiles at `STEP_SHARES`; none for a recording of a sample or two.
     """
 
     name: str
@@ -296,6 +301,7 @@ class LogRecord:
     end_s: float
     files: tuple[tuple[str, str], ...]
     reader: str = ""
+    steps_s: tuple[float, ...] = ()
 
     def overlaps(self, other: LogRecord) -> bool:
         """Whether some of the same motion is in both: a file in common, and a stretch of time."""
@@ -307,7 +313,8 @@ class LogRecord:
 
     @staticmethod
     def from_dict(values: Mapping[str, Any]) -> LogRecord:
-        return LogRecord(**{**values, "files": tuple((file["path"], file["sha256"]) for file in values["files"])})
+        files = tuple((file["path"], file["sha256"]) for file in values["files"])
+        return LogRecord(**{**values, "files": files, "steps_s": tuple(values.get("steps_s", ()))})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -100,7 +100,7 @@ CONSISTENCY_COST = Threshold(
     "largest-consistency-cost",
     3.0,
     "times the error of free parameters",
-    "what physically consistent bodies may cost in torque; a wrong sign or mounting costs five and more",
+    "what physically consistent parameters may cost in torque; a wrong sign or mounting costs five and more",
 )
 NOTED_COST = Threshold(
     "notable-consistency-cost", 1.3, "times the error of free parameters", "from which on the cost is listed"
@@ -109,12 +109,12 @@ REVERSED = Threshold(
     "reversed-is-better",
     1.2,
     "times the error with gravity reversed",
-    "error of physically consistent bodies with gravity as described; the other way round by chance it is a few per cent",
+    "error of physically consistent parameters with gravity as described; the other way round by chance it is a few per cent",
 )
 MISTAKE_GAIN = Threshold(
     "mistake-gain",
     1.3,
-    "times the error of physically consistent bodies without the mistake, multiplied over the joints",
+    "times the error of physically consistent parameters without the mistake, multiplied over the joints",
     "from which on a sign, a swap or a quarter turn is found: true signs gave 1.8 and more on recordings of four arms, clean "
     "recordings at most 1.1",
 )

@@ -8,7 +8,7 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.identification.motion import JointMotion
-from armid.identification.records import LogRecord
+from armid.identification.records import STEP_SHARES, LogRecord
 from armid.identification.result import Result
 from armid.page import Figure, Table
 from armid.report import plots
@@ -16,7 +16,7 @@ from armid.report import plots
 
 def health_figures(result: Result) -> tuple[Figure | Table, ...]:
     """Coverage of position and speed beside the limits, share of rest, steps of the clock; from the stored evidence."""
-    clocks = _clock_table(result)
+    clocks: tuple[Figure | Table, ...] = (*_clock_figure(result), *_clock_table(result))
     if result.evidence is None or not result.evidence.train:
         return clocks
     train, held = (_of_joints(result, motions) for motions in (result.evidence.train, result.evidence.held_out))
@@ -110,6 +110,33 @@ def _share_figure(
     )
     layout = plots.axes("", unit, barmode="group", title={"text": title})
     return Figure(name, bars, layout, caption, height=280, half=True)
+
+
+_MOST_CLOCKS = 8
+"""Recordings whose steps are drawn; more lines nobody can tell apart."""
+
+
+def _clock_figure(result: Result) -> tuple[Figure, ...]:
+    """Steps of the clock of every recording, from the shortest to the longest."""
+    logs = [(role, log) for role, log in result.provenance.logs() if log.steps_s][:_MOST_CLOCKS]
+    if not logs:
+        return ()
+    data = tuple(
+        {
+            "type": "scatter",
+            "mode": "lines+markers",
+            "x": [100 * share for share in STEP_SHARES],
+            "y": plots.short([1e3 * step for step in log.steps_s], 4),
+            "name": f"{role}: {log.name}",
+            "line": {"color": plots.COLOURS[k % len(plots.COLOURS)]},
+        }
+        for k, (role, log) in enumerate(logs)
+    )
+    layout = plots.axes("share of the steps [%]", "step [ms]", title={"text": "Steps of the clock"}, showlegend=True)
+    caption = (
+        "A level line is an even clock; its two ends are the shortest and the longest step (repeated stamps and gaps)."
+    )
+    return (Figure("clock-steps", data, layout, caption, height=280, half=True),)
 
 
 def _clock_table(result: Result) -> tuple[Table, ...]:
