@@ -14,9 +14,10 @@ import pytest
 
 from armid.errors import InputError
 from armid.export import export as module
-from armid.export.export import Format, Parameters, export_result
+from armid.export.export import UNVALIDATED, Format, Parameters, export_result
 from armid.export.gate import RELOAD_TOLERANCE, ExportRefusedError, ReloadError, reload_checks
-from armid.identification.result import load_result
+from armid.identification.records import EssentialChoice
+from armid.identification.result import Result, load_result
 from armid.kernels.dynamics import inverse_dynamics
 from armid.robot.load import load_robot
 from support.identified import URDF, trusted, untrusted, urdf_file, without_file
@@ -202,3 +203,26 @@ def test_stored_and_loaded_result_exports_the_same(tmp_path: Path) -> None:
     b = export_result(load_result(tmp_path / "result"), Format.URDF, tmp_path / "b").files[0]
     assert a.read_text() == b.read_text()
     assert urdf_file().read_text() == URDF
+
+
+def test_essential_parameters_as_code_say_their_price(tmp_path: Path) -> None:
+    """Dropped parameters are zero, the file says what that costs, and a reduced model that does not hold is refused."""
+    result = trusted()
+    fixed = dict(zip(result.estimate.names, map(float, result.estimate.values), strict=True))
+    least = min(fixed, key=lambda name: abs(fixed[name]))
+    with pytest.raises(InputError, match="does not say which"):
+        export_result(result, Format.PYTHON, tmp_path / "none", parameters=Parameters.ESSENTIAL)
+
+    def reduced(dropped: set[str]) -> Result:
+        kept = {name: value for name, value in fixed.items() if name not in dropped}
+        choice = EssentialChoice(rule="hand", kept=tuple(kept), stopped="", removals=(), values=kept)
+        return replace(result, sensitivity=replace(result.sensitivity, essential=choice))
+
+    done = export_result(reduced({least}), Format.PYTHON, tmp_path, parameters=Parameters.ESSENTIAL)
+    text = done.files[0].read_text()
+    assert f"{len(fixed) - 1} essential of {len(fixed)} base parameters: held-out torque error" in text
+    few = reduced(set(sorted(fixed, key=lambda name: -abs(fixed[name]))[:4]))
+    with pytest.raises(ExportRefusedError, match="reduced to"):
+        export_result(few, Format.PYTHON, tmp_path / "few", parameters=Parameters.ESSENTIAL)
+    forced = export_result(few, Format.PYTHON, tmp_path / "few", parameters=Parameters.ESSENTIAL, force=True)
+    assert UNVALIDATED in forced.files[0].name

@@ -40,6 +40,7 @@ class Values(StrEnum):
 
     consistent = "consistent"
     base = "base"
+    essential = "essential"
 
 
 @verb
@@ -56,7 +57,10 @@ def export(
         str | None, typer.Option("--name", help="File name without suffix; the robot's by default.")
     ] = None,
     parameters: Annotated[
-        Values, typer.Option("--parameters", help="Consistent bodies, or base parameters as estimated (code only).")
+        Values,
+        typer.Option(
+            "--parameters", help="Consistent bodies, or base or essential parameters as estimated (code only)."
+        ),
     ] = Values.consistent,
     what: Annotated[
         CodeFor,

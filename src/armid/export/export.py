@@ -12,6 +12,7 @@ from typing import Any
 from armid.consistency.positivity import with_standard
 from armid.documents import json_text, write_text
 from armid.errors import InputError
+from armid.export.essential import reduced_model
 from armid.export.formats import CODE, SUFFIXES, CodeContent, Format, What
 from armid.export.gate import ExportRefusedError, Reload, SealBrokenError, reload_checks
 from armid.export.joint_properties import joint_properties
@@ -45,6 +46,8 @@ class Parameters(StrEnum):
     """Physically consistent standard parameters: for simulators, and for anything that inverts M."""
     BASE = "base"
     """The base parameters as estimated, in the leading columns: exactly what the data say. Only for generated code."""
+    ESSENTIAL = "essential"
+    """Those that were found or named essential, the others zero; its held-out error is in the file. Only for generated code."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,22 +103,29 @@ def export_result(
     broken = [check.message for check in result.checks if check.code == "seal" and not check.passed]
     if broken:
         raise SealBrokenError(broken[0])
-    if parameters is Parameters.BASE and target not in CODE:
+    if parameters is not Parameters.CONSISTENT and target not in CODE:
         raise InputError(f"--to {target}", "base parameters are not bodies", "only generated code can use them")
-    robot = _base_robot(result) if parameters is Parameters.BASE else result.robot
+    reduced = reduced_model(result) if parameters is Parameters.ESSENTIAL else None
+    if reduced is not None and reduced.reasons and not force:
+        raise ExportRefusedError(reduced.reasons)
+    robot = _robot_with(result, parameters) if reduced is None else reduced.robot
     dropped = losses(result, robot, target)
     lost = (*dropped, *merely_described(result))
     written = _written(result, robot, target)
     # Holding torque alone says nothing about the torque of a motion.
-    judged = parameters is not Parameters.BASE and content.what is not What.GRAVITY
+    judged = parameters is Parameters.CONSISTENT and content.what is not What.GRAVITY
     errors = None if not judged else _errors_of(result, robot, target, written)
     worse = () if errors is None else errors.worse
     if worse and not force:
         raise FileRefusedError(target.value, worse, dropped)
-    marked = result.verdict != "trusted" or bool(worse)
+    marked = result.verdict != "trusted" or bool(worse) or (reduced is not None and bool(reduced.reasons))
     stem = (name or _safe_name(result.described.name)) + (f"_{UNVALIDATED}" if marked else "")
     parts = () if target is not Format.URDF else _lightened(result, written)
-    comments = [*_comments_for(result, parameters, errors), *(f"Missing: {text}." for text in (*lost, *parts))]
+    comments = [
+        *_comments_for(result, parameters, errors),
+        *(() if reduced is None else (f"{reduced.words}.", *(f"{UNVALIDATED}: {r}" for r in reduced.reasons))),
+        *(f"Missing: {text}." for text in (*lost, *parts)),
+    ]
     texts, reloads = _rendered(result, robot, target, stem, comments, written, content)
     kind = f"export {target} {stem}" + ("" if content.what is What.MODEL else f" {content.what}")
     with answer_folder(folder, kind):
@@ -244,8 +254,10 @@ def _comments_for(result: Result, parameters: Parameters, errors: FileErrors | N
     return lines
 
 
-def _base_robot(result: Result) -> Robot:
-    """The arm with the unconstrained base estimate in the leading standard parameters and zeros elsewhere."""
+def _robot_with(result: Result, parameters: Parameters) -> Robot:
+    """The identified arm, or that with the unconstrained base estimate in the leading parameters and zeros elsewhere."""
+    if parameters is Parameters.CONSISTENT:
+        return result.robot
     return with_standard(
         result.described, dict(zip(result.estimate.base.parameters, result.estimate.standard, strict=True))
     )
