@@ -57,14 +57,18 @@ def test_gear_errors_widen_the_intervals_to_what_halves_show():
     assert wide < 1.5
 
 
-def test_without_model_errors_the_intervals_hardly_widen():
-    cell, rng = Cell.drawn("panda", seed=8), np.random.default_rng(8)
+@pytest.mark.parametrize("seed", [8, 9, 10])
+def test_without_model_errors_the_intervals_hardly_widen(seed):
+    """Bins of eight joints show variances by chance alone: no parameter is widened by that."""
+    cell, rng = Cell.drawn("panda", seed=seed), np.random.default_rng(seed)
     m = cell.measured(150, rng)
     found = fit(cell.robot, m)
     spread = spread_of(found, m)
     kept = found.after.selection.kept
     wider = np.sqrt(np.diag(spread.covariance())[kept] / np.diag(spread.plain)[kept])
-    assert 1.0 <= np.median(wider) < 1.8
+    assert wider.min() >= 1.0
+    assert np.median(wider) < 1.25
+    assert wider.max() < 1.6
 
 
 @pytest.mark.parametrize(("arm", "quantity"), [("ur10e", Observed.POSE), ("panda", Observed.POSITION)])

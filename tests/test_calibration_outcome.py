@@ -99,6 +99,10 @@ def test_saved_and_loaded(found, tmp_path):
     correction = stored.correction(found.nominal)
     expected = predicted_poses(found.fit.model, found.fit.after.values, q)
     np.testing.assert_allclose(predicted_poses(correction.model, correction.values, q), expected, atol=1e-12)
+    for mine, its in zip(found.information.channels, stored.information.channels, strict=True):
+        assert (mine.name, mine.count) == (its.name, its.count)
+        np.testing.assert_array_equal(mine.factor, its.factor)
+    assert stored.information.parameters == found.identified
     assert "\n" not in repr(stored)
     assert "position, held out" in stored.summary()
     assert stored.plot("mean-position").data

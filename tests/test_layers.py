@@ -68,7 +68,9 @@ QUESTIONS = {
         "logs.conditioning estimation consistency closed_loop"
     ),
     "inspection": ("parameters robot kernels rows information motions identifiability logs logs.conditioning"),
-    "calibration": ("parameters robot robot.urdf kernels kinematics rows information identifiability estimation"),
+    "calibration": (
+        "cluster parameters robot robot.urdf kernels kinematics rows information identifiability estimation"
+    ),
     "design": "cluster parameters robot kernels rows motions scene identifiability identification",
     "payload": (
         "parameters robot kernels signals rows information identifiability logs logs.conditioning "

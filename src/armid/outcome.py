@@ -157,6 +157,12 @@ class Outcome:
         if "save" in cls.__dict__:
             cls.save = whole(cls.__dict__["save"], cls.__name__)  # type: ignore[method-assign]
 
+    @property
+    def further_notes(self) -> tuple[Note, ...]:
+        """Notes that say something the verdict's reasons do not."""
+        said = set(self.reasons)
+        return tuple(note for note in self.notes if note.message not in said)
+
     def raise_if_untrusted(self) -> Self:
         """The answer itself.
 
@@ -186,10 +192,11 @@ class Outcome:
             notes: whether they are part of it; the command line prints them apart.
         """
         parts = [self._heading(), *(text_table(table) for table in self._tables()), self._verdict_text()]
-        if notes and self.notes:
+        further = self.further_notes
+        if notes and further:
             parts.append(
                 "Notes:\n"
-                + "\n".join(f"[{i}] {note_text(note)}" for i, note in enumerate(like_counted(self.notes), start=1))
+                + "\n".join(f"[{i}] {note_text(note)}" for i, note in enumerate(like_counted(further), start=1))
             )
         return "\n\n".join(part for part in parts if part)
 
@@ -212,9 +219,10 @@ class Outcome:
         if self.checks:
             reasons = "".join(f"<li>{escape(reason)}</li>" for reason in self.reasons)
             parts.append(f"<p><b>{self.verdict}</b></p>" + (f"<ul>{reasons}</ul>" if reasons else ""))
-        if self.notes:
+        further = self.further_notes
+        if further:
             parts.append(
-                "<ol>" + "".join(f"<li>{escape(note_text(note))}</li>" for note in like_counted(self.notes)) + "</ol>"
+                "<ol>" + "".join(f"<li>{escape(note_text(note))}</li>" for note in like_counted(further)) + "</ol>"
             )
         return "".join(parts)
 

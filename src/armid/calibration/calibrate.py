@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from armid.calibration.bootstrap import bootstrapped
 from armid.calibration.choose import AUTO, candidates_of, choose
 from armid.calibration.compensate import Compensation, compensated
 from armid.calibration.contract import contract, enough_table, error_statistics, error_table_of, main_error, tip_table
@@ -45,7 +46,10 @@ from armid.calibration.targets import Targets
 from armid.calibration.tool_error import ErrorTable, error_table
 from armid.calibration.validate import validated
 from armid.calibration.words import AngleUnit, LengthUnit, SensorPlace, SetupSharing, StepRule
+from armid.cluster.workers import Cluster, Progress, Workers, open_workers
+from armid.errors import InputError
 from armid.folders import answer_folder
+from armid.information.information import Information
 from armid.kinematics.calibrated import calibrated_robot
 from armid.kinematics.load import carries, with_tool
 from armid.kinematics.measurement import Measurements
@@ -111,6 +115,14 @@ class Calibration(Outcome):
     def parameters(self) -> Listing[CalibratedParameter]:
         """Every unknown of the chosen model with value, uncertainty, tolerance and what became of it."""
         return Listing(found_parameters(self.fit))
+
+    @property
+    def information(self) -> Information:
+        """What the measurements say about a change of the fitted parameters from what was found, by sensor and kind.
+
+        Rows are whitened and linearised at the calibrated arm; the prior is not among them.
+        """
+        return self.fit.after.information
 
     @cached_property
     def errors_before(self) -> ErrorTable:
@@ -203,8 +215,11 @@ def calibrate(
     settings: FitSettings | None = None,
     folds: int | None = None,
     enough: bool = False,
+    bootstrap: int = 0,
     compensate: Targets | npt.ArrayLike | str | Path | None = None,
     seed: int = 0,
+    cluster: Cluster = None,
+    progress: Progress = lambda _: None,
 ) -> Calibration:
     """Find where joints and links really are from measured poses, points, distances or contacts.
 
@@ -231,8 +246,13 @@ def calibrate(
         settings: how to fit, as an object, instead of `method` and `robust`.
         folds: parts of the held-out test; by default it depends on how many configurations there are.
         enough: study how many configurations are enough, too.
+        bootstrap: recordings redrawn block by block and fitted, for every joint and the recording itself; intervals are then
+            as wide as the wider of these and the clustered ones.
         compensate: joint targets of a nominal arm to rewrite, too (see `armid.compensate`) [rad or m].
-        seed: of the split and of the study.
+        seed: of the split, of the study and of what is redrawn.
+        cluster: where held-out parts and redrawn recordings are fitted: `local[:N]`, a scheduler's address, or a Dask client
+            (docs/cluster.md); here by default, with the same answer.
+        progress: told what is being done.
 
     Returns:
         The calibrated arm with errors before, after and held out, parameters with intervals, and a verdict.
@@ -241,7 +261,10 @@ def calibrate(
         InputError: a file that cannot be read; names the line and column.
         MeasurementError: the measurements cannot be what they claim to be; the message names the likely cause.
         UnknownNameError: a word that does not exist.
+        ClusterError: a cluster that cannot be used.
     """
+    if bootstrap < 0 or bootstrap == 1:
+        raise InputError("bootstrap", f"{bootstrap} redrawn recordings show no spread", "give 0, or some fifty")
     sharing = choice("setups", setups, SetupSharing)
     reading = poses_mapping(
         mapping,
@@ -268,23 +291,27 @@ def calibrate(
             "robust": fitting.solver.loss.probability > 0.0,
             "folds": folds,
             "tool_mass": tool_mass,
+            "bootstrap": bootstrap,
         },
         seed=seed,
     )
-    return _calibrated(
-        given.robot,
-        arm,
-        given.train,
-        given.held_out,
-        notes=given.notes,
-        models=models,
-        settings=fitting,
-        folds=folds,
-        seed=seed,
-        provenance=provenance,
-        enough=enough,
-        targets=compensate,
-    )
+    with open_workers(cluster, progress=progress) as workers:
+        return _calibrated(
+            given.robot,
+            arm,
+            given.train,
+            given.held_out,
+            notes=given.notes,
+            models=models,
+            settings=fitting,
+            folds=folds,
+            seed=seed,
+            provenance=provenance,
+            enough=enough,
+            bootstrap=bootstrap,
+            targets=compensate,
+            workers=workers,
+        )
 
 
 def _calibrated(
@@ -300,6 +327,8 @@ def _calibrated(
     seed: int,
     provenance: Provenance,
     enough: bool,
+    bootstrap: int,
+    workers: Workers,
     targets: Targets | npt.ArrayLike | str | Path | None,
 ) -> Calibration:
     """Diagnose, fit every candidate to the arm with what it carries, choose, test on what was kept aside, judge."""
@@ -315,11 +344,13 @@ def _calibrated(
     best = choose(fits, measurements)
     if validate is None:
         how, parts = folds_of(measurements, np.random.default_rng(seed), folds)
-        held_out, tested = cross_validate(fits, choose, measurements, parts, how)
+        held_out, tested = cross_validate(fits, choose, measurements, parts, how, workers=workers)
     else:
         tested = [validated(f, measurements, validate) for f in fits]
         held_out = tested[best]
     chosen, spread, simplest = fits[best], spread_of(fits[best], measurements), fits[0]
+    if bootstrap:
+        spread = bootstrapped(spread, chosen, measurements, bootstrap, seed=seed, workers=workers)
     chosen = settled(with_intervals(chosen, spread), measurements)
     if best:
         simplest = with_intervals(simplest, spread_of(simplest, measurements))
@@ -338,7 +369,7 @@ def _calibrated(
     compensation = None if targets is None else compensated(robot, chosen.model, chosen.after.values, targets)
     if compensation is not None:
         notes += range_notes(robot.joint_names, measurements.q, compensation.wanted.q, "targets")
-    blocked = blocked_test(fits[best], measurements, seed=seed) if validate is None else None
+    blocked = blocked_test(fits[best], measurements, seed=seed, workers=workers) if validate is None else None
     advice, checks = judge(held_out, blocked, notes, converged=chosen.after.converged)
     return Calibration(
         nominal=robot,

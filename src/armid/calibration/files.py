@@ -12,6 +12,7 @@ import numpy as np
 from armid.calibration.contract import contract
 from armid.calibration.correction import save_correction
 from armid.documents import read_text, write_json, write_text
+from armid.information.storage import save
 from armid.kinematics.calibrated import frame_matrix
 from armid.kinematics.tables import COLUMNS, TableRow, denavit_tables, frame_rows
 from armid.outcome import Verdict
@@ -24,12 +25,12 @@ if TYPE_CHECKING:
     from armid.calibration.calibrate import Calibration
 
 URDF = (".urdf", ".xml")
-SUMMARY, CORRECTION, ROBOT = "calibration.json", "correction.json", "calibrated.yaml"
+SUMMARY, CORRECTION, ROBOT, INFORMATION = "calibration.json", "correction.json", "calibrated.yaml", "information"
 """Files by which a stored calibration is read again."""
 
 
 def write_files(calibration: Calibration, folder: Path) -> dict[str, Path]:
-    """Writes the calibrated robot, the correction, tables, residuals, the report and the summary.
+    """Writes the calibrated robot, the correction, its Information, tables, residuals, the report and the summary.
 
     Args:
         calibration: what to write.
@@ -40,6 +41,7 @@ def write_files(calibration: Calibration, folder: Path) -> dict[str, Path]:
     """
     files = {name: export_robot(calibration, folder / f"calibrated.{name}") for name in ("urdf", "yaml")}
     files["correction"] = save_correction(calibration.nominal, calibration.fit, folder / CORRECTION)
+    files["information"], files["factors"] = save(calibration.information, folder / INFORMATION)
     files["residuals"] = write_text(folder / "residuals.csv", _residual_lines(calibration))
     for name, modified in (("mdh", True), ("dh", False)):
         files[name] = write_text(folder / f"{name}.csv", _table_lines(calibration, modified=modified))

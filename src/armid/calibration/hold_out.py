@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -12,9 +12,11 @@ import numpy.typing as npt
 from armid.arrays import FloatArray
 from armid.calibration.fit import KinematicFit, refit
 from armid.calibration.tool_error import ErrorTable, by_group, error_table, group_means, joined_tables
+from armid.cluster.workers import InProcess, Workers, in_order
 from armid.estimation.paired import paired_t, sure, trimmed
 from armid.kinematics.measurement import IntArray, Measurements
 from armid.rows.pose_residual import residuals
+from armid.threads import one_blas_thread
 
 _LEAVE_ONE_OUT = 40
 """Groups of configurations up to which each is left out once."""
@@ -160,7 +162,9 @@ class BlockedTest:
         return b / a if a > 0.0 else 1.0
 
 
-def blocked_test(fit: KinematicFit, measurements: Measurements, *, seed: int) -> BlockedTest | None:
+def blocked_test(
+    fit: KinematicFit, measurements: Measurements, *, seed: int, workers: Workers | None = None
+) -> BlockedTest | None:
     """The test of a model; None when there are too few configurations to part."""
     groups, first = np.unique(measurements.group, return_index=True)
     if len(groups) < 2 * _FOLDS:
@@ -171,7 +175,7 @@ def blocked_test(fit: KinematicFit, measurements: Measurements, *, seed: int) ->
     how = f"{_FOLDS} blocks of consecutive configurations", f"{_FOLDS} random parts"
     parts = row_blocks(measurements, _FOLDS), folds_of(measurements, np.random.default_rng(seed), _FOLDS)[1]
     blocked, scattered = (
-        cross_validate([fit], lambda fits, rows: 0, measurements, part, name)[0]
+        cross_validate([fit], _the_only_one, measurements, part, name, workers=workers)[0]
         for part, name in zip(parts, how, strict=True)
     )
     a, b = (group_means(*h.after.main, measurements) for h in (blocked, scattered))
@@ -182,28 +186,79 @@ def blocked_test(fit: KinematicFit, measurements: Measurements, *, seed: int) ->
 Choice = Callable[[Sequence[KinematicFit], Measurements], int]
 
 
+def _the_only_one(fits: Sequence[KinematicFit], measurements: Measurements) -> int:
+    """The choice where there is none."""
+    return 0
+
+
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+class FoldTask:
+    """One part kept aside, for whoever does the work.
+
+    Args:
+        fits: candidates, where to start from; without what a start does not need.
+        choose: among them, from a training set.
+        measurements: all of them.
+        aside: mask of the configurations kept aside, shape [n].
+    """
+
+    fits: tuple[KinematicFit, ...]
+    choose: Choice
+    measurements: Measurements
+    aside: Mask
+
+
+_Errors = list[tuple[ErrorTable, ErrorTable]]
+"""Before and after: of the candidate chosen in the training set, then of every candidate."""
+
+
+@one_blas_thread
+def fold_errors(task: FoldTask) -> _Errors:
+    """Every candidate fitted again without one part, and looked at there."""
+    aside, rows = task.aside, np.flatnonzero(task.aside)
+    train, test = task.measurements.subset(~aside), task.measurements.subset(aside)
+    again: list[KinematicFit] = []
+    for f in task.fits:
+        again.append(refit(f, train, before=again[0] if again else None))
+    seen = (again[task.choose(again, train)], *again)
+    return [(table_of(f, f.before.values, test, rows), table_of(f, f.after.values, test, rows)) for f in seen]
+
+
 def cross_validate(
-    fits: Sequence[KinematicFit], choose: Choice, measurements: Measurements, parts: Sequence[Mask], method: str
+    fits: Sequence[KinematicFit],
+    choose: Choice,
+    measurements: Measurements,
+    parts: Sequence[Mask],
+    method: str,
+    *,
+    workers: Workers | None = None,
 ) -> tuple[HeldOut, list[HeldOut]]:
     """Refit every candidate without each part, choose among them there, and look at that part.
+
+    Args:
+        fits: candidates, fitted to everything.
+        choose: among them, from a training set.
+        measurements: all of them.
+        parts: masks of the configurations to keep aside in turn, shape [n] each.
+        method: how they were parted, in words.
+        workers: who does it; this process by default.
 
     Returns:
         The errors of the candidate chosen in each training set, and those of every candidate.
     """
-    tables: list[list[tuple[ErrorTable, ErrorTable]]] = [[] for _ in range(len(fits) + 1)]
-    for aside in parts:
-        train, test, rows = measurements.subset(~aside), measurements.subset(aside), np.flatnonzero(aside)
-        again: list[KinematicFit] = []
-        for f in fits:
-            again.append(refit(f, train, before=again[0] if again else None))
-        for k, f in enumerate((again[choose(again, train)], *again)):
-            before, after = (table_of(f, s.values, test, rows) for s in (f.before, f.after))
-            tables[k].append((before, after))
+    starts = tuple(start_of(f) for f in fits)
+    tasks = [FoldTask(fits=starts, choose=choose, measurements=measurements, aside=aside) for aside in parts]
+    tables = in_order(workers or InProcess(), fold_errors, tasks, "held-out parts")
     found = [
         compared(method, joined_tables(a for a, _ in pairs), joined_tables(b for _, b in pairs), measurements)
-        for pairs in tables
+        for pairs in zip(*tables, strict=True)
     ]
     return found[0], found[1:]
+
+
+def start_of(fit: KinematicFit) -> KinematicFit:
+    """The fit without its residuals: what travels to a worker is small."""
+    return replace(fit, before=replace(fit.before, residuals=()), after=replace(fit.after, residuals=()))
 
 
 def table_of(

@@ -5,13 +5,16 @@ covariance counts them as independent. Scores `g = A^T r` of rows that share a b
 therefore added before they are squared. A joint's gear error is shared along that joint alone, drift along the recording:
 their contributions add up ([Cameron2011], clustering in several ways),
 
-    V = V_rows + sum over ways of (V_way - V_rows),   V_way = C (sum over its bins of g_bin g_bin^T) C,
+    V = C + sum over ways of (V_way - V_rows),   V_way = C (sum over its bins of g_bin g_bin^T) C.
 
-and never less than the plain covariance C, nor than any single way.
+Eight bins show a variance to no better than half of itself, and seven or eight ways add up that much chance. The sum is therefore
+shrunk towards its mean over all parameters, which is known far better: as much as its scatter over the parameters is what chance
+alone would give ([Smyth2004]), and not at all where parameters differ by more. It is never below the plain covariance C.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,7 +23,7 @@ import numpy.typing as npt
 from armid.arrays import FloatArray
 from armid.calibration.fit import KinematicFit
 from armid.calibration.leave_out import fit_weights
-from armid.calibration.solve import FitSolution
+from armid.calibration.solve import FitSolution, posterior
 from armid.information.information import triangular
 from armid.kinematics.measurement import Measurements
 from armid.rows.pose_residual import residuals
@@ -41,24 +44,28 @@ class ClusteredSpread:
     """Variances of everything that depends on the parameters, with correlated residuals.
 
     Args:
-        plain: covariance of all parameters when residuals are independent, shape [p, p].
+        plain: covariance C of all parameters when residuals are independent, shape [p, p]; zero rows where held.
+        whitener: W with `W C W^T = I`, shape [k, p]; zero columns where held.
         rows: square-root factor of the variance from single configurations, shape [p, k] with k at most p or their number.
         ways: the same from the bins of every way to part them, shape [p, bins] each.
         names: of the ways.
+        bins: of every way.
+        redrawn: factors like `ways`, from fits to redrawn bins; empty when there were none.
     """
 
     plain: FloatArray
+    whitener: FloatArray
     rows: FloatArray
     ways: tuple[FloatArray, ...]
     names: tuple[str, ...]
+    bins: tuple[int, ...]
+    redrawn: tuple[FloatArray, ...] = ()
 
     def variance(self, directions: FloatArray) -> FloatArray:
         """Of linear combinations of the parameters, shape [m, p] -> [m]."""
         plain = np.einsum("mp,pq,mq->m", directions, self.plain, directions, optimize=True)
-        rows = np.sum((directions @ self.rows) ** 2, axis=1)
-        each = [np.sum((directions @ way) ** 2, axis=1) for way in self.ways]
-        together = rows + np.sum([way - rows for way in each], axis=0) if each else rows
-        return np.max([plain, rows, together, *each], axis=0)
+        wider = [self._wider(ways, directions, plain) for ways in (self.ways, self.redrawn) if ways]
+        return plain * (1.0 + np.max([np.zeros(len(plain)), *wider], axis=0))
 
     def covariance(self) -> FloatArray:
         """Of all parameters: the plain correlations with the wider standard deviations, shape [p, p]."""
@@ -67,6 +74,27 @@ class ClusteredSpread:
         wider = np.sqrt(self.variance(np.eye(len(plain))) / np.where(held, 1.0, plain))
         wider[held] = 0.0
         return self.plain * np.outer(wider, wider)
+
+    def _wider(self, ways: Sequence[FloatArray], directions: FloatArray, plain: FloatArray) -> FloatArray:
+        """What these ways add to the plain variance of each direction, shrunk towards what they add on the whole."""
+        mean, share = self._pooled(ways)
+        return mean + share * (self._excess(ways, directions, plain) - mean)
+
+    def _excess(self, ways: Sequence[FloatArray], directions: FloatArray, plain: FloatArray) -> FloatArray:
+        """What bins show beyond single configurations, over the plain variance of each direction."""
+        rows = np.sum((directions @ self.rows) ** 2, axis=1)
+        more = sum((np.sum((directions @ way) ** 2, axis=1) - rows for way in ways), np.zeros(len(rows)))
+        return np.asarray(more / np.where(plain > 0.0, plain, 1.0))
+
+    def _pooled(self, ways: Sequence[FloatArray]) -> tuple[float, float]:
+        """The mean excess over all parameters, and the share of what single ones deviate from it that is not chance."""
+        kept = np.diag(self.plain) > 0.0
+        rows, *each = (float(np.sum((self.whitener @ f) ** 2)) / kept.sum() for f in (self.rows, *ways))
+        mean = sum(way - rows for way in each)
+        chance = sum(2.0 / (count - 1) * max(way, rows) ** 2 for way, count in zip(each, self.bins, strict=True))
+        single = self._excess(ways, np.eye(len(kept))[kept], np.diag(self.plain)[kept])
+        scatter = float(np.mean((single - mean) ** 2))
+        return mean, max(0.0, 1.0 - chance / scatter) if scatter > 0.0 else 0.0
 
 
 def spread_of(fit: KinematicFit, measurements: Measurements) -> ClusteredSpread:
@@ -92,13 +120,23 @@ def spread_of(fit: KinematicFit, measurements: Measurements) -> ClusteredSpread:
         # Only sums of squares are asked for: a triangle says the same as thousands of columns.
         return out if count <= size else triangular(out.T).T
 
-    ways = _ways(fit, measurements)
+    ways = bins_of(fit, measurements)
     return ClusteredSpread(
         plain=solution.covariance,
+        whitener=_whitener(solution),
         rows=factor(np.unique(measurements.group, return_inverse=True)[1].astype(np.intp)),
         ways=tuple(factor(labels) for labels in ways.values()),
         names=tuple(ways),
+        bins=tuple(int(labels.max()) + 1 for labels in ways.values()),
     )
+
+
+def _whitener(solution: FitSolution) -> FloatArray:
+    """The factor of what rows and prior say together, over all parameters."""
+    factor = posterior(solution).stacked()
+    out = np.zeros((len(factor), len(solution.values)))
+    out[:, solution.selection.kept] = factor[:, :-1]
+    return out
 
 
 def with_intervals(fit: KinematicFit, spread: ClusteredSpread) -> KinematicFit:
@@ -122,7 +160,7 @@ def _freedom(solution: FitSolution, measurements: Measurements) -> float:
     return n / max(n - float(solution.selection.kept.sum()), 0.1 * n)
 
 
-def _ways(fit: KinematicFit, measurements: Measurements) -> dict[str, npt.NDArray[np.intp]]:
+def bins_of(fit: KinematicFit, measurements: Measurements) -> dict[str, npt.NDArray[np.intp]]:
     """Ways to part the configurations into bins that share what the model leaves out, as a bin per configuration."""
     groups, first = np.unique(measurements.group, return_index=True)
     order = first[np.searchsorted(groups, measurements.group)].astype(np.float64)

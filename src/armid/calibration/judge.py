@@ -221,9 +221,9 @@ def _blocked_check(test: BlockedTest) -> Check:
 
 def _gain_checks(held_out: HeldOut) -> tuple[Check, Check]:
     limit, percent = sure(held_out.groups), -100 * held_out.gain
-    told = f"mean held-out error changes by {percent:+.1f} % (paired t = {held_out.t:.1f}; {held_out.method})"
+    told = f"mean held-out error changes by {percent:+.1f} % ({held_out.method})"
     large, certain = held_out.gain > WORTHWHILE, held_out.t > limit
-    chance = f"no held-out gain beyond chance: {told}, t not above {limit:.1f}; keep the nominal links"
+    t = f"paired t = {held_out.t:.1f}, with {limit:.1f} as the limit of chance"
     return (
         Check(
             code="held-out-gain",
@@ -237,6 +237,13 @@ def _gain_checks(held_out: HeldOut) -> tuple[Check, Check]:
             passed=certain,
             value=held_out.t,
             limit=limit,
-            message=told if certain else chance,
+            message=f"that change is beyond chance: {t}" if certain else _by_chance(t, told, large=large),
         ),
+    )
+
+
+def _by_chance(t: str, told: str, *, large: bool) -> str:
+    """What a change within chance is called; the gain's own sentence stands before it when that failed too."""
+    return (
+        f"no held-out gain beyond chance: {told}, {t}; keep the nominal links" if large else f"nor beyond chance: {t}"
     )

@@ -272,6 +272,15 @@ def solve(
     return solution
 
 
+def settled_values(
+    model: KinematicModel, measurements: Measurements, solution: FitSolution, settings: SolverSettings
+) -> FloatArray:
+    """Parameters on other measurements, with the weights, the unknowns and the prior of a solution, shape [p]."""
+    kept, prior = solution.selection.kept, solution.prior
+    at = linearise(model, solution.values, measurements, solution.noise, settings.loss, kept, prior)
+    return _descend(model, at, measurements, solution.noise, settings, enough=_ROUGHLY)[0].values
+
+
 def _first_noise(model: KinematicModel, values: FloatArray, measurements: Measurements) -> InstrumentNoise:
     """As large as the residuals of the start: only the frames and the strongest errors are then fitted first."""
     none = np.zeros(len(values), dtype=bool)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf, nan
 from pathlib import Path
 from typing import Any, ClassVar
 
 from armid.calibration.contract import FORMAT, KINDS, error_table_of
-from armid.calibration.files import CORRECTION, ROBOT, SUMMARY
+from armid.calibration.files import CORRECTION, INFORMATION, ROBOT, SUMMARY
 from armid.calibration.found import CalibratedParameter
 from armid.calibration.hold_out import Advice
 from armid.calibration.identifiable import ParameterStatus
 from armid.calibration.tool_error import Statistics
 from armid.documents import new_file, read_json, restored
+from armid.information.information import Information
+from armid.information.storage import load
 from armid.kinematics.correction import Correction, read_correction
 from armid.notes import Note, Severity
 from armid.outcome import Check, InputFile, Listing, Outcome, Provenance
@@ -55,6 +58,15 @@ class StoredCalibration(Outcome):
     def identified(self) -> tuple[str, ...]:
         """Names of the fitted parameters."""
         return tuple(p.name for p in self.parameters if p.status is ParameterStatus.IDENTIFIED)
+
+    @cached_property
+    def information(self) -> Information:
+        """What the measurements said about a change of the fitted parameters from what was found, by sensor and kind.
+
+        Raises:
+            InputError: the folder has none (written by an older version), or it is damaged.
+        """
+        return load(self.folder / INFORMATION)
 
     def correction(self, nominal: Robot) -> Correction:
         """Everything that was found, terms without a place in a robot file too, for the arm as described."""

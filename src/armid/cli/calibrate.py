@@ -9,7 +9,7 @@ import typer
 
 from armid.calibration.words import ORIENTATIONS, AngleUnit, LengthUnit, SensorPlace, SetupSharing, StepRule
 from armid.cli import options as opt
-from armid.cli.output import busy, render, verb
+from armid.cli.output import progress, render, verb
 from armid.cli.variadic import VariadicCommand
 from armid.kinematics.words import Term, UnknownGeometry
 from armid.words import numbers
@@ -83,6 +83,11 @@ def calibrate(
     plain: Annotated[bool, typer.Option("--plain-loss", help="Least squares without robust weights.")] = False,
     folds: Annotated[int | None, typer.Option(help="Parts of the held-out test.")] = None,
     enough: Annotated[bool, typer.Option("--enough", help="Study how many configurations are enough.")] = False,
+    bootstrap: Annotated[
+        int,
+        typer.Option(metavar="N", help="Recordings redrawn block by block for the intervals, per joint; 0 for none."),
+    ] = 0,
+    cluster: opt.ClusterOption = None,
     compensate: Annotated[
         Path | None, typer.Option(metavar="TARGETS", help="Joint targets (CSV) to rewrite for a nominal controller.")
     ] = None,
@@ -93,29 +98,33 @@ def calibrate(
     """Find where joints and links really are from measured poses, points, distances or contacts."""
     from armid.calibration.calibrate import calibrate as library
 
-    result = busy("calibrating", library)(
-        robot,
-        poses,
-        validate=validate,
-        model=model,
-        terms=terms,
-        setups=setups,
-        mapping=mapping,
-        lengths=lengths,
-        angles=angles,
-        orientation=orientation,
-        sensor=sensor,
-        sigma_position=sigma_position_m,
-        sigma_orientation=sigma_orientation_rad,
-        tool_mass=tool_mass_kg,
-        tool_centre=numbers("--tool-centre-m", tool_centre_m, 3, "0,0,0.05"),
-        base=base,
-        tip=tip,
-        method=method,
-        robust=not plain,
-        folds=folds,
-        enough=enough,
-        compensate=compensate,
-        seed=seed,
-    )
+    with progress("calibrating") as tell:
+        result = library(
+            robot,
+            poses,
+            validate=validate,
+            model=model,
+            terms=terms,
+            setups=setups,
+            mapping=mapping,
+            lengths=lengths,
+            angles=angles,
+            orientation=orientation,
+            sensor=sensor,
+            sigma_position=sigma_position_m,
+            sigma_orientation=sigma_orientation_rad,
+            tool_mass=tool_mass_kg,
+            tool_centre=numbers("--tool-centre-m", tool_centre_m, 3, "0,0,0.05"),
+            base=base,
+            tip=tip,
+            method=method,
+            robust=not plain,
+            folds=folds,
+            enough=enough,
+            bootstrap=bootstrap,
+            compensate=compensate,
+            seed=seed,
+            cluster=cluster,
+            progress=tell,
+        )
     render(result, as_json=as_json, files=result.write(out))

@@ -186,7 +186,7 @@ def render(
     named = {name: str(path) for name, path in files.items()} if isinstance(files, Mapping) else None
     written = [str(path) for path in (files.values() if isinstance(files, Mapping) else files)]
     typer.echo(outcome.summary(notes=False), err=as_json)
-    show_notes(outcome.notes)
+    show_notes(outcome.further_notes)
     show_files(written)
     seconds = perf_counter() - _BEGAN.get()
     emit(

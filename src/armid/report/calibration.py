@@ -64,7 +64,7 @@ def stored_report(calibration: StoredCalibration) -> Report:
                 "errors", "Errors before and after", (error_table_of(calibration.errors), *_stored_bars(calibration))
             ),
             Section("parameters", "What was found", (Table(_PARAMETER_COLUMNS, rows, caption=_CORRECTIONS),)),
-            Section("notes", "Notes", tuple(_note_paragraphs(calibration.notes))),
+            Section("notes", "Notes", tuple(_note_paragraphs(calibration.further_notes))),
         ),
     )
 
@@ -308,7 +308,7 @@ def _note_paragraphs(notes: Sequence[Note]) -> list[Block]:
 
 def _notes_section(calibration: Calibration) -> Section:
     """Everything else a reader must know."""
-    blocks = _note_paragraphs(calibration.notes)
+    blocks = _note_paragraphs(calibration.further_notes)
     noise = ", ".join(
         f"{setup} {part} {_MM * value:.4g} {'mm' if part != 'orientation' else 'mrad'}"
         for (setup, part), value in calibration.fit.after.noise.model.items()
