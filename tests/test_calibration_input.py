@@ -312,7 +312,7 @@ def test_frozen_joint_is_named(arm, data, tmp_path):
         ("q1;q2;q3;q4;q5;q6;x;y;z\n0;0;0;0;0;0;1,5;2.5;3\n", "decimal commas"),
         ("q1,q2,q3,q4,q5,x,y,z\n0,0,0,0,0,1,2,3\n", "found 5 numbered joint columns"),
         ("q1,q2,q3,q4,q5,q6\n0,0,0,0,0,0\n", "no measurement columns"),
-        ("q1,q2,q3,q4,q5,q6,x,y,z\n0,0,0,0,0,,1,2,3\n", "joint position is missing"),
+        ("q1,q2,q3,q4,q5,q6,x,y,z\n0,0,0,0,0,,1,2,3\n", "joint position q6 is missing"),
         ("q1,q1,q3,q4,q5,q6,x,y,z\n0,0,0,0,0,0,1,2,3\n", "appears twice"),
     ],
 )

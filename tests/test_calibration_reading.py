@@ -20,7 +20,7 @@ def write(path, text, encoding="utf-8"):
     return path
 
 
-@pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-8-sig", "cp1252"])
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-16-le", "utf-16-be", "utf-8-sig", "cp1252"])
 def test_encodings_of_instrument_programs(tmp_path, encoding):
     text = "q1;q2;q3;q4;q5;q6;x [mm];y [mm];z [mm];Bemerkung für °\n" + "0,1;0,2;0,3;0,4;0,5;0,6;1000,5;2;-3,25;gut\n"
     found = read_poses(write(tmp_path / "p.csv", text, encoding), JOINTS)
@@ -33,6 +33,33 @@ def test_commas_and_points_in_one_file_are_refused(tmp_path):
     text = "q1;q2;q3;q4;q5;q6;x;y;z\n0,1;0,2;0,3;0,4;0,5;0,6;1.5;2;3\n"
     with pytest.raises(InputError, match=r"line 2.*decimal commas.*decimal points"):
         read_poses(write(tmp_path / "p.csv", text), JOINTS)
+
+
+def test_decimal_commas_between_commas_are_refused_with_the_way_out(tmp_path):
+    text = "q1,q2,q3,q4,q5,q6,x,y,z\n0,1,0,2,0,3,0,4,0,5,0,6,1,5,2,3,3,1\n"
+    with pytest.raises(InputError, match=r"line 2.*decimal commas.*semicolons"):
+        read_poses(write(tmp_path / "p.csv", text), JOINTS)
+
+
+@pytest.mark.parametrize("above", ["Tracker AT960\nDate;2026-01-01\n", "Report of cell 4, hall 2\n\nunits: m, rad\n"])
+def test_what_a_program_writes_above_the_header_is_left_out_and_told(tmp_path, above):
+    text = "q1;q2;q3;q4;q5;q6;x;y;z\n0,1;0,2;0,3;0,4;0,5;0,6;1,5;2;3\n"
+    found = read_poses(write(tmp_path / "p.csv", above + text), JOINTS)
+    np.testing.assert_allclose(found.q, [ROW])
+    assert found.labels == (f"p.csv:{above.count(chr(10)) + 2}",)
+    assert any("2 lines above the header not read" in remark for remark in found.remarks)
+
+
+def test_half_of_a_position_is_told(tmp_path):
+    text = "q1,q2,q3,q4,q5,q6,x,y,z\n0.1,0.2,0.3,0.4,0.5,0.6,1,2,3\n0.1,0.2,0.3,0.4,0.5,0.7,1,,3\n"
+    found = read_poses(write(tmp_path / "p.csv", text), JOINTS)
+    assert len(found.observations[0]) == 1
+    assert any("1 rows have only part of x, y, z" in remark and "line 3" in remark for remark in found.remarks)
+
+
+def test_a_mapping_without_a_format_gets_the_line_to_write(tmp_path):
+    with pytest.raises(InputError, match=r"write `format: armid-poses/1` as the first line"):
+        read_mapping(write(tmp_path / "p.map.yaml", "angles: deg\n"))
 
 
 def test_a_tracker_s_quaternion_beside_joints_of_the_same_letters(tmp_path):

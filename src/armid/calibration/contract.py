@@ -134,7 +134,7 @@ def tip_table(tip: TipUncertainty) -> Table:
     return Table(
         ("mean", "p95", "max", "unit"),
         ((1e3 * tip.mean, 1e3 * tip.p95, 1e3 * tip.max, "mm"),),
-        caption="standard deviation of the tip in the base frame, over the measured joint ranges",
+        caption="Standard deviation of the tip in the base frame, over the measured joint ranges.",
     )
 
 

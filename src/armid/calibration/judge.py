@@ -85,7 +85,8 @@ def outlier_notes(outliers: Sequence[Outlier]) -> list[Note]:
     told = ", ".join(_run_words(run) for run in runs[:_MANY_NAMED])
     more = f" and {len(runs) - _MANY_NAMED} more" if len(runs) > _MANY_NAMED else ""
     rows = len({x.row for x in outliers})
-    text = f"{rows} configurations in {len(runs)} places far from the rest, weighted down: {told}{more}"
+    count = "one configuration is" if rows == 1 else f"{rows} configurations in {len(runs)} places are"
+    text = f"{count.replace('in 1 places', 'in one place')} far from the rest, weighted down: {told}{more}"
     return [Note("outliers", Severity.WARNING, text)]
 
 
@@ -167,13 +168,11 @@ def comparison_notes(
     if len(fits) < 2:
         return []
     unit = "mm" if len(held_out.after.position) else "mrad"
-    told = "; ".join(
-        f"{'+'.join(sorted(f.errors.terms)) or 'no joint terms'}: {1e3 * t.after.main[0].mean():.3f} {unit}"
-        for f, t in zip(fits, tested, strict=True)
-    )
+    names = ["+".join(sorted(f.errors.terms)) or "no joint terms" for f in fits]
+    told = "; ".join(f"{name} {1e3 * t.after.main[0].mean():.3f} {unit}" for name, t in zip(names, tested, strict=True))
     text = (
-        f"held-out mean by error model: {told}; chosen within each training set: {1e3 * held_out.after.main[0].mean():.3f} "
-        f"{unit}; taken for all data: number {best + 1}"
+        f"held-out mean by error model: {told}; chosen anew within each training set "
+        f"{1e3 * held_out.after.main[0].mean():.3f} {unit}; taken for all data: {names[best]}"
     )
     return [Note("error-models", Severity.INFO, text)]
 
@@ -195,7 +194,7 @@ def judge(
         text = "the iteration stopped before its step vanished: what it found is no answer"
         broken.append(Check(code="converged", passed=False, value=0.0, limit=1.0, message=text))
     agreement = [] if blocked is None else [_blocked_check(blocked)]
-    checks = (*broken, *agreement, *_gain_checks(held_out))
+    checks = (*broken, *_gain_checks(held_out), *agreement)
     if broken or not all(check.passed for check in agreement):
         return Advice.UNTRUSTED, checks
     return Advice.TRUSTED if held_out.helps else Advice.NO_GAIN, checks

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,15 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
+from armid.calibration.poses_text import cells_of, delimiter_of, header_place, is_number, table_text, with_points
 from armid.calibration.words import ORIENTATIONS, AngleUnit, LengthUnit, SensorPlace
 from armid.documents import read_text
 from armid.errors import InputError
 from armid.robot.document import Field, document
 
 Mask = npt.NDArray[np.bool_]
-
-_MAX_BYTES = 500_000_000
-"""A pose row is about 200 bytes: two million rows are no calibration."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +74,10 @@ _KEYS = (
 def read_mapping(path: str | Path) -> PosesMapping:
     """A mapping file (`NAME.map.yaml` beside the data)."""
     path = Path(path)
-    top = Field(document(read_text(path, "a poses mapping"), path.name), f"{path.name}:").keys(_KEYS, ("format",))
+    found = document(read_text(path, "a poses mapping"), path.name)
+    if isinstance(found, dict) and "format" not in found:
+        raise InputError(path.name, "key 'format' is missing", f"write `format: {_FORMAT}` as the first line")
+    top = Field(found, f"{path.name}:").keys(_KEYS, ("format",))
     top["format"].choice((_FORMAT,))
     sigma = top["sigma"].keys(("position", "orientation", "distance")) if "sigma" in top else {}
     lengths = top["lengths"].choice(tuple(LengthUnit)) if "lengths" in top else None
@@ -144,6 +144,7 @@ class PosesTable:
         units: what the header says about the unit of each column (`mm`, `deg`, ...), empty where nothing.
         titles: header cells as written, by plain name.
         lines: line number of each row.
+        above: lines above the header that were not read.
     """
 
     where: str
@@ -151,6 +152,7 @@ class PosesTable:
     units: dict[str, str]
     titles: dict[str, str]
     lines: tuple[int, ...] = field(default=())
+    above: int = 0
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -203,53 +205,14 @@ def column_names(path: str | Path) -> tuple[str, ...]:
     Raises:
         InputError: no such file, or not one of poses.
     """
-    header = next((line for line in _table_text(Path(path)).splitlines() if line.strip() and line[0] != "#"), "")
-    return tuple(_plain(cell)[0] for cell in _cells([header], _delimiter(header))[0])
+    lines = [line for _, line in _numbered(table_text(Path(path)))]
+    header = lines[header_place(lines)] if lines else ""
+    return tuple(_plain(cell)[0] for cell in cells_of([header], delimiter_of(header))[0])
 
 
-def _table_text(path: Path) -> str:
-    if not path.is_file():
-        raise InputError(path, "no such file")
-    if path.stat().st_size > _MAX_BYTES:
-        raise InputError(path, f"larger than {_MAX_BYTES} bytes", "is this a poses file?")
-    data = path.read_bytes()
-    wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")
-    if b"\0" in data and not wide:
-        raise InputError(path, "not text", "expected a CSV file with a header line, in UTF-8, UTF-16 or Latin-1")
-    try:
-        return data.decode("utf-16" if wide else "utf-8-sig")
-    except UnicodeDecodeError:
-        # Programs of measuring instruments write Windows' own letters (a degree sign, an umlaut); every byte is one.
-        return data.decode("latin-1")
-
-
-def _delimiter(header: str) -> str | None:
-    """Semicolon, tab or comma, the one that parts the header most; None for blanks."""
-    best = max((";", "\t", ","), key=header.count)
-    return best if best in header else None
-
-
-_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?$")
-_DECIMAL_POINT = re.compile(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?$")
-
-
-def _with_points(path: Path, rows: Sequence[Sequence[str]], lines: Sequence[int]) -> list[list[str]]:
-    """Cells with decimal commas written as points; refuses a file that has both."""
-    commas = [
-        (n, cell) for n, row in zip(lines, rows, strict=True) for cell in row if _DECIMAL_COMMA.match(cell.strip())
-    ]
-    if not commas:
-        return [list(row) for row in rows]
-    points = [
-        (n, cell) for n, row in zip(lines, rows, strict=True) for cell in row if _DECIMAL_POINT.match(cell.strip())
-    ]
-    if points:
-        raise InputError(
-            f"{path}, line {max(points[0][0], commas[0][0])}",
-            f"decimal commas ({commas[0][1].strip()!r}) and decimal points ({points[0][1].strip()!r})",
-            "write all numbers with one of them",
-        )
-    return [[c.replace(",", ".") if _DECIMAL_COMMA.match(c.strip()) else c for c in row] for row in rows]
+def _numbered(text: str) -> list[tuple[int, str]]:
+    """Lines with their numbers, without empty ones and remarks."""
+    return [(i + 1, line) for i, line in enumerate(text.splitlines()) if line.strip() and not line.startswith("#")]
 
 
 _UPPER_QUATERNION = {"Q0": "qw", "Q1": "qx", "Q2": "qy", "Q3": "qz"}
@@ -264,33 +227,27 @@ def _titled(titles: Sequence[str]) -> list[str]:
     return [_UPPER_QUATERNION.get(title, title) for title in titles]
 
 
-def _cells(lines: Sequence[str], delimiter: str | None) -> list[list[str]]:
-    if delimiter is None:
-        return [line.split() for line in lines]
-    # A quote could hold the delimiter; without any, splitting is all that a reader of CSV does.
-    return [next(csv.reader([line], delimiter=delimiter)) if '"' in line else line.split(delimiter) for line in lines]
-
-
 def read_table(path: str | Path) -> PosesTable:
-    """The cells of a delimited text file with a header line."""
+    """The cells of a delimited text file with a header line; what an instrument writes above it is not read."""
     path = Path(path)
-    text = _table_text(path)
-    numbered = [(i + 1, line) for i, line in enumerate(text.splitlines()) if line.strip() and not line.startswith("#")]
+    numbered = _numbered(table_text(path))
+    above = header_place([line for _, line in numbered])
+    numbered = numbered[above:]
     if len(numbered) < 2:
         raise InputError(path, "no rows", "expected a header line and one row per measurement")
     lines = tuple(number for number, _ in numbered)
-    delimiter = _delimiter(numbered[0][1])
-    rows = _cells([line for _, line in numbered], delimiter)
+    delimiter = delimiter_of(numbered[0][1])
+    rows = cells_of([line for _, line in numbered], delimiter)
     titles = _titled([cell.strip() for cell in rows[0]])
     if delimiter != ",":
-        rows = _with_points(path, rows, lines)
-    if all(_is_number(title) for title in titles):
+        rows = with_points(path, rows, lines)
+    if all(is_number(title) for title in titles):
         raise InputError(
             path, "the first line is numbers", "a header line must name the columns (q1, ..., x, y, z, ...)"
         )
     for number, cells in zip(lines, rows, strict=True):
         if len(cells) != len(titles):
-            raise InputError(f"{path}, line {number}", f"{len(cells)} cells", f"the header has {len(titles)}")
+            raise InputError(f"{path}, line {number}", f"{len(cells)} cells", _unequal(cells, titles, delimiter))
     names = [_plain(title) for title in titles]
     twice = sorted({name for name, _ in names if [n for n, _ in names].count(name) > 1})
     if twice:
@@ -302,7 +259,15 @@ def read_table(path: str | Path) -> PosesTable:
         units=dict(names),
         titles={name: t for (name, _), t in zip(names, titles, strict=True)},
         lines=lines[1:],
+        above=above,
     )
+
+
+def _unequal(cells: Sequence[str], titles: Sequence[str], delimiter: str | None) -> str:
+    """What to do about a line with more or fewer cells than the header."""
+    if delimiter == "," and len(cells) > len(titles):
+        return f"the header has {len(titles)}; decimal commas cannot stand between commas: export with semicolons or points"
+    return f"the header has {len(titles)}; put # in front of lines that are no measurements, or delete them"
 
 
 def renamed_columns(table: PosesTable, columns: Mapping[str, str]) -> PosesTable:
@@ -327,14 +292,6 @@ def renamed_columns(table: PosesTable, columns: Mapping[str, str]) -> PosesTable
         units={ours.get(name, name): table.units[name] for name in kept},
         titles={ours.get(name, name): table.titles[name] for name in kept},
     )
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def joint_columns(table: PosesTable, joint_names: Sequence[str], mapping: PosesMapping) -> list[str]:

@@ -23,11 +23,12 @@ from armid.calibration.poses_table import (
     scale,
     stacked,
 )
+from armid.calibration.read_conditions import TEMPERATURE, TIME, conditions, measured_torque, torque_columns
 from armid.calibration.read_constraints import SIGMA_DISTANCE, TARGET, constraint_observations
+from armid.calibration.read_orientations import angles_as, matrices, quaternions
 from armid.calibration.words import QUATERNION_ORDERS
 from armid.errors import InputError
 from armid.kinematics.measurement import KnownPlace, Measurements, Observations, Observed, with_covariance
-from armid.kinematics.rotations import matrix_from_euler, matrix_from_quaternion, nearest_rotation, rotation_exp
 
 Mask = npt.NDArray[np.bool_]
 
@@ -137,7 +138,12 @@ def read_poses(
     )
     bad = np.flatnonzero(~np.isfinite(q).all(axis=1))
     if len(bad):
-        raise InputError(f"{table.where}, line {table.lines[bad[0]]}", "a joint position is missing or not finite")
+        lost = table.titles[joints[int(np.argmin(np.isfinite(q[bad[0]])))]]
+        raise InputError(
+            f"{table.where}, line {table.lines[bad[0]]}",
+            f"joint position {lost} is missing or not finite ({len(bad)} such rows)",
+            "fill it in, or put # in front of the line",
+        )
     given = table
     table = table.without(joints)  # A joint may be called anything: T is then no time, X no position.
     observations = [*_frame_observations(table, joints, mapping), *constraint_observations(table, mapping)]
@@ -157,7 +163,7 @@ def read_poses(
         labels=tuple(f"{table.where}:{line}" for line in table.lines),
         conditions=conditions(table),
         places=places,
-        torque=_measured_torque(table, joint_names),
+        torque=measured_torque(table, joint_names),
         remarks=_remarks(given, joint_names, joints, mapping, observations),
     )
 
@@ -176,8 +182,8 @@ def _remarks(
     observations: Sequence[Observations],
 ) -> tuple[str, ...]:
     """What of the file was not used: columns nobody understood, rows without a measurement."""
-    used = {*joints, *TARGET, *_GROUP, *_SETUP, *_BODY, *_TEMPERATURE, *_TIME, *SIGMA_DISTANCE}
-    used |= {*_torque_columns(table, joint_names)}
+    used = {*joints, *TARGET, *_GROUP, *_SETUP, *_BODY, *TEMPERATURE, *TIME, *SIGMA_DISTANCE}
+    used |= {*torque_columns(table, joint_names)}
     for columns in _target_columns(table.without(joints), joints).values():
         used |= {*columns.position, *columns.orientation, *columns.sigma_position, *columns.sigma_orientation}
         used |= {*columns.covariance, *columns.place}
@@ -187,6 +193,9 @@ def _remarks(
         if unread
         else []
     )
+    if table.above:
+        out.append(f"{table.where}: {table.above} lines above the header not read")
+    out += _half_filled(table, joints)
     seen = np.zeros(len(table), dtype=bool)
     for o in observations:
         seen[o.rows] = True
@@ -196,6 +205,20 @@ def _remarks(
     if len(empty):
         out.append(f"{table.where}: {len(empty)} rows without a measurement, the first line {table.lines[empty[0]]}")
     return tuple(out)
+
+
+def _half_filled(table: PosesTable, joints: Sequence[str]) -> list[str]:
+    """Positions and orientations that have some of their numbers and lack others: they count as not measured."""
+    out = []
+    for columns in _target_columns(table.without(joints), joints).values():
+        for names in (columns.position, columns.orientation):
+            missing = np.array([np.isnan(table.numbers(name)) for name in names]).reshape(len(names), len(table))
+            half = np.flatnonzero(missing.any(axis=0) & ~missing.all(axis=0))
+            if len(half):
+                told = ", ".join(table.titles[name] for name in names)
+                where = f"the first line {table.lines[half[0]]}"
+                out.append(f"{table.where}: {len(half)} rows have only part of {told} and count without them, {where}")
+    return out
 
 
 def _frame_observations(table: PosesTable, joints: Sequence[str], mapping: PosesMapping) -> list[Observations]:
@@ -304,50 +327,9 @@ def _orientation_matrices(
             f"columns: {', '.join(table.titles[c] for c in columns.orientation)}",
         )
     if is_quaternion:
-        return _quaternions(table, raw, seen, reading), seen
+        return quaternions(table, raw, seen, reading), seen
     factor = scale(table, columns.orientation[0], _of_orientation(mapping), length=False)
-    return _angles_as(np.nan_to_num(raw) * factor, reading), seen
-
-
-def _angles_as(values: FloatArray, reading: str) -> FloatArray:
-    """Rotation matrices of three numbers read as Euler angles or as a rotation vector [rad]."""
-    if reading == "rotation-vector":
-        return rotation_exp(values)
-    return matrix_from_euler(values, reading.removeprefix("euler-"))
-
-
-_NOT_UNIT = 0.02
-"""How far a quaternion's norm may be from one: two decimals of each component."""
-
-
-def _quaternions(table: PosesTable, raw: FloatArray, seen: Mask, reading: str) -> FloatArray:
-    """Rotation matrices of quaternions in either order; refuses those that are not of unit length."""
-    norm = np.linalg.norm(raw, axis=1)
-    bad = np.flatnonzero(seen & (np.abs(norm - 1.0) > _NOT_UNIT))
-    if len(bad):
-        raise InputError(
-            f"{table.where}, line {table.lines[bad[0]]}",
-            f"quaternion of length {norm[bad[0]]:.4g} ({len(bad)} of {len(raw)} rows are not normalised)",
-            "columns mixed up, angles instead of a quaternion, or a lost digit: a rotation has length 1",
-        )
-    unit = np.where(seen[:, np.newaxis], raw, [1.0, 0.0, 0.0, 0.0]) / np.where(seen, norm, 1.0)[:, np.newaxis]
-    # Columns named qw qx qy qz that really hold x y z w: the first column is x.
-    return matrix_from_quaternion(unit if reading == QUATERNION_ORDERS[0] else np.roll(unit, 1, axis=1))
-
-
-def matrices(table: PosesTable, raw: FloatArray, seen: Mask) -> FloatArray:
-    """Rotation matrices given entry by entry, row by row; refuses those that are none."""
-    R = np.where(seen[:, np.newaxis], raw, np.eye(3).ravel()).reshape(-1, 3, 3)
-    bad = np.flatnonzero(
-        (np.abs(R @ np.swapaxes(R, 1, 2) - np.eye(3)).max(axis=(1, 2)) > _NOT_UNIT) | (np.linalg.det(R) < 0)
-    )
-    if len(bad):
-        raise InputError(
-            f"{table.where}, line {table.lines[bad[0]]}",
-            f"r11 ... r33 is no rotation matrix ({len(bad)} of {len(R)} rows)",
-            "its rows must be orthogonal unit vectors of a right-handed frame",
-        )
-    return nearest_rotation(R)
+    return angles_as(np.nan_to_num(raw) * factor, reading), seen
 
 
 def instrument(table: PosesTable, columns: TargetColumns, quantity: Observed, mapping: PosesMapping) -> FloatArray:
@@ -380,55 +362,3 @@ def _like(table: PosesTable, measured: Sequence[str], mapping: PosesMapping) -> 
     if unit in ("mm", "m"):
         return replace(mapping, lengths=unit)
     return replace(mapping, angles=unit) if unit in ("deg", "rad") else mapping
-
-
-_TORQUE_TITLES = ("tau_{}", "tau{}", "torque_{}", "torque{}", "{}_torque", "effort_{}", "{}_effort")
-"""How columns of joint torques are titled, by the joint's name or number."""
-
-
-def _torque_columns(table: PosesTable, joint_names: Sequence[str]) -> tuple[str, ...]:
-    """Columns of the measured torque of every joint in kinematic order; none when there are none.
-
-    Raises:
-        InputError: some joints have one and others do not.
-    """
-    numbers = [str(k) for k in range(1, len(joint_names) + 1)]
-    for words in ([name.lower() for name in joint_names], numbers):
-        for title in _TORQUE_TITLES:
-            names = [title.format(word) for word in words]
-            found = [name in table.columns for name in names]
-            if all(found):
-                return tuple(names)
-            if any(found):
-                lost = names[found.index(False)]
-                raise InputError(
-                    table.where,
-                    f"joint torques without {lost}",
-                    f"one column per joint, in N m: {', '.join(names)}; or none of them",
-                )
-    return ()
-
-
-def _measured_torque(table: PosesTable, joint_names: Sequence[str]) -> FloatArray | None:
-    """Torque of the drives that hold the arm, shape [n, n_joints]; None when the file has none."""
-    columns = _torque_columns(table, joint_names)
-    return np.column_stack([table.numbers(name) for name in columns]) if columns else None
-
-
-_TEMPERATURE = ("temp", "temp_c", "temperature", "temperature_c")
-_TIME = ("t", "time", "timestamp", "stamp")
-
-
-def conditions(table: PosesTable) -> dict[str, FloatArray]:
-    """Temperature and time, where there are such columns."""
-    out = {}
-    for label, names in (
-        ("temperature", _TEMPERATURE),
-        ("time", _TIME),
-    ):
-        column = find(table, names)
-        if column is not None:
-            values = table.numbers(column)
-            if np.isfinite(values).all():
-                out[label] = values
-    return out

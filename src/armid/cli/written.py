@@ -25,6 +25,8 @@ ALWAYS: Mapping[str, tuple[str, ...]] = {
         "calibrated.urdf",
         "calibrated.yaml",
         "correction.json",
+        "information.json",
+        "information.npz",
         "residuals.csv",
         "mdh.csv",
         "dh.csv",

@@ -10,7 +10,7 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.calibration.calibrate import Calibration
 from armid.calibration.compensate import Compensation
-from armid.calibration.contract import SHOWN, error_table_of
+from armid.calibration.contract import SHOWN, error_table_of, tip_table
 from armid.calibration.enough import PoseCount
 from armid.calibration.found import strong_correlations
 from armid.calibration.identifiable import ParameterStatus
@@ -119,10 +119,11 @@ def compensation_report(compensation: Compensation) -> Report:
 
 def _error_section(calibration: Calibration) -> Section:
     """Numbers and histograms, held out first."""
-    held = calibration.held_out
+    held, blocked = calibration.held_out, calibration.held_out_blocked
     named = (
         ("held out, nominal links", held.before),
         ("held out, calibrated", held.after),
+        *(() if blocked is None else (("held out in blocks, calibrated", blocked.after),)),
         ("held out, what a URDF can hold", calibration.held_out_geometric.after),
         ("fitted, nominal links", calibration.errors_before),
         ("fitted, calibrated", calibration.errors_after),
@@ -136,6 +137,7 @@ def _error_section(calibration: Calibration) -> Section:
     blocks: list[Block] = [
         Paragraph(f"Held out: {held.told}."),
         Table(("", "", "mean", "rms", "p95", "max", "unit"), tuple(rows)),
+        tip_table(calibration.tip),
     ]
     blocks += _histograms(held.before, held.after)
     return Section("errors", "Errors before and after", tuple(blocks))
@@ -253,10 +255,9 @@ def _mapped_errors(calibration: Calibration) -> tuple[FloatArray, FloatArray]:
 def _parameter_section(calibration: Calibration) -> Section:
     """What was found, with its uncertainty; what was not, and why."""
     fit = calibration.fit
-    sigma = np.sqrt(np.diag(fit.after.covariance))
     rows = tuple(
-        (p.name, *_scaled(float(fit.after.values[i]), float(sigma[i]), p.tolerance, p.unit), str(status))
-        for i, (p, status) in enumerate(zip(fit.model.parameters, fit.after.selection.status, strict=True))
+        (p.name, *_scaled(p.value, p.standard_deviation, p.tolerance, p.unit), str(p.status))
+        for p in calibration.parameters
     )
     held = [
         Paragraph(f"{words}: {', '.join(names)}.", "faint")
@@ -272,10 +273,10 @@ def _parameter_section(calibration: Calibration) -> Section:
     return Section("parameters", "What was found", (table, *related, *held))
 
 
-def _scaled(value: float, sigma: float, tolerance: float, unit: str) -> tuple[float, float, float, str]:
-    """Metres as millimetres, radians as milliradians."""
-    name = {"m": "mm", "rad": "mrad"}.get(unit)
-    return (value, sigma, tolerance, unit) if name is None else (1e3 * value, 1e3 * sigma, 1e3 * tolerance, name)
+def _scaled(value: float, sigma: float, tolerance: float, unit: str) -> tuple[Cell, ...]:
+    """Metres as millimetres, radians as milliradians; no deviation where nothing was fitted."""
+    name, factor = {"m": ("mm", _MM), "rad": ("mrad", _MM)}.get(unit, (unit, 1.0))
+    return factor * value, factor * sigma if np.isfinite(sigma) else None, factor * tolerance, name
 
 
 def _enough_section(enough: Sequence[PoseCount]) -> Section:
