@@ -90,7 +90,9 @@ MOST_TESTED = 1500
 def few_table(*, quick: bool) -> None:
     """Errors on the other configurations of a recording, of fits to few of them."""
     print("mean position error on other poses [mm]: frames only, armid, plain MAP fit of 1 mm and 2 mrad")
-    print("median over draws, then mean, then share of draws where armid is better")
+    print(
+        "median over draws; mean; armid minus plain, mean and its standard error; share of draws where armid is better"
+    )
     for name, arm, measured in recordings("ur10 A", *([] if quick else ["ur10 B", "irb120", "fr3"])):
         rng = np.random.default_rng(0)
         order = rng.permutation(np.unique(measured.group))
@@ -106,8 +108,11 @@ def few_table(*, quick: bool) -> None:
                 found = (ours.model, ours.before.values), (ours.model, ours.after.values), (model, values)
                 rows.append([_score(*each, test) for each in found])
             told = ["".join(f"{x:8.3f}" for x in over(rows, axis=0)) for over in (np.median, np.mean)]
-            better = np.mean([ours < plain for _, ours, plain in rows])
-            print(f"  {name:8s} {count:3d} random poses {told[0]}   {told[1]}   {better:.2f}")
+            apart = np.array([ours - plain for _, ours, plain in rows])
+            paired = (
+                f"{apart.mean():+.3f} +- {apart.std(ddof=1) / np.sqrt(len(apart)):.3f}   {np.mean(apart < 0.0):.2f}"
+            )
+            print(f"  {name:8s} {count:3d} random poses {told[0]}   {told[1]}   {paired}")
 
 
 CUTS = {

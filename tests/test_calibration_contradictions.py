@@ -77,7 +77,7 @@ def test_a_run_of_outliers_is_one_finding(cell):
     m = Measurements(q=m.q, observations=(replace(o, position=position),))
     found = calibrate(cell.robot, m, terms="offset", folds=3)
     (note,) = [n for n in found.notes if n.code == "outliers"]
-    assert "in 1 places" in note.message
+    assert "13 configurations in one place" in note.message
     assert "(13 rows)" in note.message
     assert len(found.as_dict()["outlier_runs"]) == 1
 

@@ -30,7 +30,7 @@ def calibrated(robot: Path, *parts: str) -> Calibration:
         ("ur10.yaml", ("ur10_ipa", "series_A.csv"), "kept aside", 0.41e-3),
         ("ur10.yaml", ("ur10_ipa", "series_B.csv"), "5-fold", 0.40e-3),
         ("irb120.yaml", ("irb120_wu2015", "calibration.csv"), "leave-one-out over 36", 0.30e-3),
-        ("fr3.yaml", ("fr3_d405", "camera_poses.csv"), "5-fold", 1.2e-3),
+        ("fr3.yaml", ("fr3_d405", "camera_poses.csv"), "10-fold", 1.2e-3),
         ("fanuc-r2000ic-165f.yaml", ("fanuc_r2000ic_165f", "three_smr.csv"), "leave-one-out over 36", 0.34e-3),
     ],
 )
@@ -50,7 +50,7 @@ def test_talos_arm_is_found_in_its_branched_description():
     )
     assert result.nominal.joint_names[0] == "torso_1_joint"
     assert result.nominal.n_joints == 9
-    assert "5-fold" in result.held_out.method
+    assert "10-fold" in result.held_out.method
     assert result.held_out.after.position.mean() < 0.64e-3
     assert result.advice is Advice.TRUSTED
 

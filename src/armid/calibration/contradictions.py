@@ -261,6 +261,7 @@ def pattern_notes(patterns: dict[str, float]) -> list[Note]:
     strong = sorted(((share, name) for name, share in patterns.items() if share > PATTERN.value), reverse=True)
     if not strong:
         return []
-    told = ", ".join(f"{name} ({100 * share:.0f} % of their variance)" for share, name in strong)
+    words = {"recording": "the recording"}
+    told = ", ".join(f"{words.get(name, name)} ({100 * share:.0f} % of their variance)" for share, name in strong)
     text = f"residuals follow {told}: gear errors, sag or drift that the model does not have"
     return [Note("residual-patterns", Severity.INFO, text)]

@@ -20,6 +20,9 @@ from armid.threads import one_blas_thread
 
 _LEAVE_ONE_OUT = 40
 """Groups of configurations up to which each is left out once."""
+_MANY_FOLDS = 200
+"""Groups up to which ten folds are used: with four fifths of seventy configurations an error model is fitted, and chosen, clearly
+worse than with all of them, and the held-out error would be overstated."""
 _K_FOLD = 2000
 """Groups up to which folds are used; above, one part is kept aside once."""
 _FOLDS = 5
@@ -102,7 +105,8 @@ def folds_of(measurements: Measurements, rng: np.random.Generator, count: int | 
     groups = np.unique(unit)
     n = len(groups)
     if count is None:
-        count = n if n <= _LEAVE_ONE_OUT else _FOLDS if n <= _K_FOLD else 1
+        few = n if n <= _LEAVE_ONE_OUT else 2 * _FOLDS
+        count = few if n <= _MANY_FOLDS else _FOLDS if n <= _K_FOLD else 1
     shuffled = rng.permutation(groups)
     if count == 1:
         aside = shuffled[: max(1, round(_ASIDE * n))]

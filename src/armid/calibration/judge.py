@@ -121,10 +121,12 @@ def unexplained_notes(fit: KinematicFit, measurements: Measurements) -> list[Not
         instrument = float(np.sqrt(np.mean(np.concatenate([x.ravel() for x in own])))) if own else 0.0
         unit = "mrad" if part == "orientation" else "mm"
         known = (
-            f"with an instrument of {1e3 * instrument:.2g} {unit}" if instrument else "instrument's own noise included"
+            f"with an instrument of {1e3 * instrument:.2g} {unit}"
+            if instrument
+            else "the instrument's own noise included"
         )
-        told.append(f"{setup} {part} {1e3 * value:.2g} {unit} per axis, {known}")
-    return [Note("unexplained", Severity.INFO, f"stays unexplained: {'; '.join(told)}")] if told else []
+        told.append(f"{1e3 * value:.2g} {unit} per axis of {setup} {part} stays unexplained, {known}")
+    return [Note("unexplained", Severity.INFO, "; ".join(told))] if told else []
 
 
 def overfit_notes(fit: KinematicFit, measurements: Measurements, held_out: HeldOut) -> list[Note]:
@@ -171,7 +173,7 @@ def comparison_notes(
     names = ["+".join(sorted(f.errors.terms)) or "no joint terms" for f in fits]
     told = "; ".join(f"{name} {1e3 * t.after.main[0].mean():.3f} {unit}" for name, t in zip(names, tested, strict=True))
     text = (
-        f"held-out mean by error model: {told}; chosen anew within each training set "
+        f"held-out mean by error model: {told}; chosen within each training set "
         f"{1e3 * held_out.after.main[0].mean():.3f} {unit}; taken for all data: {names[best]}"
     )
     return [Note("error-models", Severity.INFO, text)]

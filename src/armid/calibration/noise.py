@@ -95,6 +95,9 @@ rounding."""
 LEVER = 0.5
 """[m] Distance of the tool from the joints that turn it, for an arm of about a metre: what is left out of a model turns as much
 as it moves, by this lever."""
+_LEVER_COUNTS = 3.0
+"""Equations that the lever counts as: less than one pose has. With eight poses a channel keeps some six equations for its noise,
+which show it to a factor of two; with fifty the lever has no say."""
 _RATIO = 20.0
 """How far position and orientation noise may be from that lever: between a tracker's ball (10 um against 0.5 mrad) and a camera
 that sees distances badly."""
@@ -127,21 +130,49 @@ def estimated_noise(
             instrument[key] = instrument.get(key, 0.0) + float(np.mean(o.noise.T[channels] ** 2)) * len(o)
             equations[key] = equations.get(key, 0.0) + d * len(o)
             vectors[key] = vectors.get(key, 0.0) + len(o)
-    out = {}
+    out, left = {}, {}
     for key, total in squares.items():
         freedom = max(_LEAST_FREEDOM, 1.0 - used.get(key, 0.0) / equations[key])
         out[key] = float(np.sqrt(max(total / freedom - instrument[key], 0.0) / vectors[key]))
-    return InstrumentNoise(_bounded(out, {key: instrument[key] / vectors[key] for key in vectors}))
+        left[key] = freedom * equations[key]
+    known = {key: instrument[key] / vectors[key] for key in vectors}
+    return InstrumentNoise(_bounded(_drawn_together(out, known, left), known))
+
+
+_OTHER = {"position": "orientation", "orientation": "position"}
+
+
+def _drawn_together(
+    found: dict[Component, float], instrument: Mapping[Component, float], left: Mapping[Component, float]
+) -> dict[Component, float]:
+    """The same with position and orientation of one sensor drawn towards the lever by as much as `_LEVER_COUNTS` equations.
+
+    Args:
+        found: estimated standard deviations [m or rad].
+        instrument: mean variances of the instruments themselves.
+        left: equations of each component that the fit left over.
+    """
+    out = dict(found)
+    for (setup, part), own in found.items():
+        other = (setup, _OTHER.get(part, ""))
+        if other not in found:
+            continue
+        known = instrument[setup, part]
+        expected = (found[other] ** 2 + instrument[other]) * (LEVER if part == "position" else 1.0 / LEVER) ** 2
+        n = left[setup, part]
+        variance = (n * (own**2 + known) + _LEVER_COUNTS * expected) / (n + _LEVER_COUNTS)
+        out[setup, part] = float(np.sqrt(max(variance - known, 0.0)))
+    return out
 
 
 def _bounded(found: dict[Component, float], instrument: Mapping[Component, float]) -> dict[Component, float]:
     """The same with position and orientation of one sensor within a plausible ratio: the smaller one is raised."""
     out = dict(found)
     for (setup, part), own in found.items():
-        other = {"position": "orientation", "orientation": "position"}.get(part)
-        if other is None or (setup, other) not in found:
+        other = (setup, _OTHER.get(part, ""))
+        if other not in found:
             continue
-        total = np.sqrt(found[setup, other] ** 2 + instrument[setup, other])
+        total = np.sqrt(found[other] ** 2 + instrument[other])
         least = total * (LEVER if part == "position" else 1.0 / LEVER) / _RATIO
         if own**2 + instrument[setup, part] < least**2:
             out[setup, part] = float(np.sqrt(least**2 - instrument[setup, part]))
