@@ -210,3 +210,38 @@ def test_targets_out_of_reach_are_not_to_be_trusted(found):
     away = armid.compensate(found.nominal, found, Targets(np.zeros((1, 6)), T))
     assert next(check.code for check in away.checks if not check.passed) == "targets-reached"
     assert away.as_dict()["usable"] == 0
+
+
+def test_targets_beyond_the_measured_ranges_are_told_from_the_stored_file_too(found, tmp_path):
+    found.save(tmp_path / "c")
+    highest = found.measurements.q.max(axis=0)
+    inside, beyond = 0.9 * highest, highest + 0.5 * np.eye(6)[1]
+    for correction in (found, tmp_path / "c"):
+        assert not armid.compensate(found.nominal, correction, [inside]).notes
+        (note,) = armid.compensate(found.nominal, correction, [beyond]).notes
+        assert note.code == "beyond-range"
+        assert found.nominal.joint_names[1] in note.message
+
+
+def test_targets_of_an_untrusted_calibration_are_untrusted(found, tmp_path):
+    found.save(tmp_path / "c")
+    path = tmp_path / "c" / "correction.json"
+    data = json.loads(path.read_text())
+    assert data["advice"] == "trusted"
+    path.write_text(json.dumps({**data, "advice": "no held-out gain"}))
+    answer = armid.compensate(found.nominal, path, found.measurements.q[:2])
+    assert answer.verdict is armid.Verdict.UNTRUSTED
+    assert "no held-out gain" in answer.reasons[0]
+
+
+def test_nothing_is_said_twice(found):
+    """A finding that makes the answer untrusted is a reason, and not a note again."""
+    from dataclasses import replace
+
+    note = Note("frame-change", Severity.ERROR, "the recording contradicts itself")
+    check = armid.Check(code=note.code, passed=False, value=1.0, limit=0.0, message=note.message)
+    poor = replace(found, notes=(*found.notes, note), checks=(check, *found.checks))
+    assert poor.summary().count(note.message) == 1
+    assert poor._repr_html_().count(note.message) == 1
+    assert note in poor.notes
+    assert note not in poor.further_notes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray, samples
+from armid.calibration.hold_out import Advice
+from armid.calibration.physics import range_notes
 from armid.calibration.targets import Targets, read_targets
 from armid.documents import write_text
 from armid.kernels.kinematics import forward_kinematics, jacobian
@@ -180,6 +182,7 @@ class Compensation(Outcome):
             "verdict": str(self.verdict),
             "reasons": list(self.reasons),
             "checks": [check.as_dict() for check in self.checks],
+            "notes": [note.as_dict() for note in self.notes],
             "provenance": self.provenance.as_dict(),
         }
 
@@ -216,7 +219,7 @@ def compensate(
         base, tip: links of a branched description where the arm begins and ends.
 
     Returns:
-        What to command; untrusted when some target is not reached or lies beyond a joint limit.
+        What to command; untrusted when some target is not reached or lies beyond a joint limit, or the calibration is not trusted.
 
     Raises:
         InputError: a file that cannot be read, or a correction of another arm.
@@ -228,9 +231,21 @@ def compensate(
         correction = read_correction(path / "correction.json" if path.is_dir() else path, arm)
     if isinstance(correction, Correction):
         inputs.append(InputFile(str(correction.path), "", "correction"))
-        return compensated(arm, correction.model, correction.values, targets, poses=poses, inputs=tuple(inputs))
+        found = compensated(arm, correction.model, correction.values, targets, poses=poses, inputs=tuple(inputs))
+        measured = np.array([correction.measured[name] for name in arm.joint_names]).T if correction.measured else None
+        return _held_against(found, measured, correction.advice)
     fit = correction.fit
-    return compensated(arm, fit.model, fit.after.values, targets, poses=poses, inputs=tuple(inputs))
+    found = compensated(arm, fit.model, fit.after.values, targets, poses=poses, inputs=tuple(inputs))
+    return _held_against(found, correction.measurements.q, str(correction.advice))
+
+
+def _held_against(found: Compensation, measured: FloatArray | None, advice: str) -> Compensation:
+    """The same with what its calibration covers, and whether that is to be trusted, where they are known."""
+    notes = [] if measured is None else range_notes(found.robot.joint_names, measured, found.wanted.q, "targets")
+    trusted = advice == Advice.TRUSTED
+    text = "the calibration is trusted" if trusted else f"the calibration itself is not to be used: {advice}"
+    own = Check(code="calibration", passed=trusted, value=float(trusted), limit=1.0, message=text)
+    return replace(found, notes=(*found.notes, *notes), checks=(*found.checks, *([own] if advice else [])))
 
 
 def compensated(

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from armid.arrays import FloatArray
 from armid.calibration.fit import KinematicFit
 from armid.documents import write_json
 from armid.kinematics.calibrated import frame_matrix
@@ -17,8 +18,17 @@ from armid.parameters.inertial import N_INERTIAL
 from armid.robot.robot import Robot
 
 
-def correction(nominal: Robot, fit: KinematicFit) -> dict[str, Any]:
-    """The correction as plain data: error model, frames, and the value of every fitted parameter."""
+def correction(
+    nominal: Robot, fit: KinematicFit, *, measured: FloatArray | None = None, advice: str = ""
+) -> dict[str, Any]:
+    """The correction as plain data: error model, frames, and the value of every fitted parameter.
+
+    Args:
+        nominal: the arm as described.
+        fit: to the measurements.
+        measured: configurations of these [rad or m], shape [n, n_joints]; their ranges are stored.
+        advice: what the calibration says about itself.
+    """
     model, values = fit.model, fit.after.values
     sigma = np.sqrt(np.diag(fit.after.covariance))
     return {
@@ -29,6 +39,8 @@ def correction(nominal: Robot, fit: KinematicFit) -> dict[str, Any]:
         **_load_data(nominal, model),
         "couplings": [list(pair) for pair in fit.errors.couplings],
         "covered": {nominal.joint_names[k]: list(ends) for k, ends in covered_ranges(model).items()},
+        **({} if measured is None else {"measured": _ranges(nominal, measured)}),
+        **({"advice": advice} if advice else {}),
         "parameters": {
             p.name: {"value": float(values[i]), "unit": p.unit, "standard_deviation": float(sigma[i])}
             for i, p in enumerate(model.parameters)
@@ -39,6 +51,11 @@ def correction(nominal: Robot, fit: KinematicFit) -> dict[str, Any]:
         "T_sensor_base": {name: frame_matrix(slots, values).tolist() for name, slots in model.setups.items()},
         "T_link_target": {name: frame_matrix(slots, values).tolist() for name, slots in model.targets.items()},
     }
+
+
+def _ranges(nominal: Robot, q: FloatArray) -> dict[str, list[float]]:
+    ends = zip(nominal.joint_names, q.min(axis=0), q.max(axis=0), strict=True)
+    return {name: [float(low), float(high)] for name, low, high in ends}
 
 
 def _load_data(nominal: Robot, model: KinematicModel) -> dict[str, Any]:
@@ -61,6 +78,8 @@ def _frame_data(slots: tuple[Slot, ...], model: KinematicModel) -> list[dict[str
     ]
 
 
-def save_correction(nominal: Robot, fit: KinematicFit, path: str | Path) -> Path:
-    """Write the correction file."""
-    return write_json(path, correction(nominal, fit))
+def save_correction(
+    nominal: Robot, fit: KinematicFit, path: str | Path, *, measured: FloatArray | None = None, advice: str = ""
+) -> Path:
+    """Write the correction file; see `correction`."""
+    return write_json(path, correction(nominal, fit, measured=measured, advice=advice))

@@ -40,7 +40,13 @@ def write_files(calibration: Calibration, folder: Path) -> dict[str, Path]:
         What each file is, and where.
     """
     files = {name: export_robot(calibration, folder / f"calibrated.{name}") for name in ("urdf", "yaml")}
-    files["correction"] = save_correction(calibration.nominal, calibration.fit, folder / CORRECTION)
+    files["correction"] = save_correction(
+        calibration.nominal,
+        calibration.fit,
+        folder / CORRECTION,
+        measured=calibration.measurements.q,
+        advice=str(calibration.advice),
+    )
     files["information"], files["factors"] = save(calibration.information, folder / INFORMATION)
     files["residuals"] = write_text(folder / "residuals.csv", _residual_lines(calibration))
     for name, modified in (("mdh", True), ("dh", False)):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from armid.arrays import FloatArray
@@ -47,12 +49,12 @@ def load_notes(fit: KinematicFit, measurements: Measurements) -> list[Note]:
     return [Note("measured-torque", Severity.INFO, text)]
 
 
-def range_notes(names: tuple[str, ...], calibrated: FloatArray, used: FloatArray, what: str) -> list[Note]:
+def range_notes(names: Sequence[str], calibrated: FloatArray, used: FloatArray, what: str) -> list[Note]:
     """Joints that leave the range where they were calibrated.
 
     Args:
         names: of the joints.
-        calibrated: configurations of the fit, shape [n, n_joints].
+        calibrated: configurations of the fit, or the two ends of their ranges, shape [n, n_joints].
         used: configurations where it is applied, shape [m, n_joints].
         what: these, in words.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,12 +42,16 @@ class Correction:
         path: of the file.
         nominal: the arm as described.
         model, values: the chain with its parameters.
+        measured: joint ranges of the configurations it rests on [rad or m], by joint; empty when unknown.
+        advice: what its calibration said about itself; empty when unknown.
     """
 
     path: Path
     nominal: Robot
     model: KinematicModel
     values: FloatArray
+    measured: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    advice: str = ""
 
     @property
     def robot(self) -> Robot:
@@ -89,8 +93,15 @@ def read_correction(path: str | Path, nominal: Robot) -> Correction:
     Raises:
         InputError: not a correction file, or one of another arm.
     """
-    model, values = load_correction(path, nominal)
-    return Correction(Path(path), nominal, model, values)
+    data = read_json(path, _WHAT, schema=FORMAT, key="format")
+    found: Correction = restored(path, data, lambda value: _correction(Path(path), nominal, value), _WHAT)
+    return found
+
+
+def _correction(path: Path, nominal: Robot, data: Mapping[str, Any]) -> Correction:
+    model, values = _corrected_model(data, nominal)
+    measured = {name: (float(low), float(high)) for name, (low, high) in data.get("measured", {}).items()}
+    return Correction(path, nominal, model, values, measured, str(data.get("advice", "")))
 
 
 def _corrected_model(data: Mapping[str, Any], robot: Robot) -> tuple[KinematicModel, FloatArray]:
