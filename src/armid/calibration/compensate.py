@@ -219,7 +219,7 @@ def compensate(
         base, tip: links of a branched description where the arm begins and ends.
 
     Returns:
-        What to command; untrusted when some target is not reached or lies beyond a joint limit, or the calibration is not trusted.
+        What to command; untrusted when some target is not reached, lies beyond a joint limit, or the calibration is not trusted.
 
     Raises:
         InputError: a file that cannot be read, or a correction of another arm.
