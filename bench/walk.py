@@ -56,7 +56,7 @@ class Walk:
                 stack.pop()
             return
         importing = bool(stack and stack[-1][2]) or frame.f_code.co_name == "<module>"
-        here = (file, frame.f_code.co_qualname)
+        here = (file, function_of(frame.f_code.co_qualname))
         if not importing:
             self.calls[here] += 1
             if stack and room(file) != room(stack[-1][0]):
@@ -87,6 +87,14 @@ class Walk:
             for at, called in functions
         )
         return next((count for count in counts if count), None)
+
+
+def function_of(qualified: str) -> str:
+    """The function that a reader sees: comprehensions and what is defined inside belong to the one around them.
+
+    (From Python 3.12 on comprehensions have no frame of their own anyway.)
+    """
+    return qualified.partition(".<locals>")[0]
 
 
 def room(file: str) -> str:

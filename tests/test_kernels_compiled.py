@@ -18,10 +18,10 @@ from armid.kernels.evaluate import SMALL, CompiledRows, Restricted, evaluate_row
 from armid.kernels.gradients import rows_vjp
 from armid.kernels.ir import Finish, KernelPlan
 from armid.kernels.lanes import BLOCK
-from armid.kernels.tape import Tape, vector_jacobian
 from armid.parameters.effects import Effects
 from armid.recursion import dynamics as recursion
 from armid.recursion.scalars import FLOATS
+from armid.recursion.tape import Tape, vector_jacobian
 from armid.robot import Robot
 from armid.rows.torque import TorqueRows
 from support.chains import random_robot

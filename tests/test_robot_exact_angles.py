@@ -7,12 +7,12 @@ from math import pi
 
 import pytest
 
-from armid.estimation.recording import FilteredTorqueRows
 from armid.identifiability.regrouping import regroup
 from armid.identifiability.structure import meant_source, structural_base
 from armid.kernels.evaluate import Restricted
 from armid.robot.exact_angles import is_rounded, meant_angle, meant_robot
 from armid.robot.load import load_robot
+from armid.rows.filtered import FilteredTorqueRows
 from armid.rows.torque import TorqueRows
 
 

@@ -20,12 +20,12 @@ from armid.kernels.ir import Finish, KernelPlan
 from armid.kernels.machine import load
 from armid.kernels.rigid import RigidRows
 from armid.kernels.single import single_text
-from armid.kernels.tape import Node, Tape, vector_jacobian
 from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
 from armid.parameters.inertial import N_INERTIAL
 from armid.parameters.space import OwnerKind
 from armid.recursion import dynamics
 from armid.recursion.motion import drive_coordinates, geometric_coordinates
+from armid.recursion.tape import Node, Tape, vector_jacobian
 from armid.robot.robot import Robot
 from armid.rows.torque import TorqueRows
 

@@ -18,8 +18,8 @@ from armid.export.source_code import Function, Language, code_of
 from armid.folders import answer_folder
 from armid.identifiability.base import BaseParameters
 from armid.identifiability.structure import structural_base
-from armid.kernels.tape import Tape
 from armid.parameters.effects import Effects
+from armid.recursion.tape import Tape
 from armid.robot.robot import Robot
 from armid.rows.torque import TorqueRows
 

@@ -21,10 +21,10 @@ from armid.export.observer_code import (
     observer_python,
     observer_summary,
 )
-from armid.kernels.tape import Node, Op, Tape
 from armid.parameters.inertial import N_INERTIAL
 from armid.recursion.dynamics import coriolis, inverse_dynamics, mass_matrix
 from armid.recursion.motion import drive_coordinates, geometric_coordinates
+from armid.recursion.tape import Node, Op, Tape
 from armid.robot.robot import Robot
 from armid.robot.urdf.text import one_line
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from armid.kernels.lanes import STRIDE, Lanes
-from armid.kernels.tape import Op, Operation
+from armid.recursion.tape import Op, Operation
 
 # Range reduction to [-pi/4, pi/4] in three parts with fused multiply-add, and the minimax polynomials in common use
 # since fdlibm. Adding this number leaves the nearest integer in the low bits of the mantissa.

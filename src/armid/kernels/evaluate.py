@@ -17,8 +17,8 @@ from armid.errors import ShapeError
 from armid.kernels.compiled import Kernel, compile_plan, contiguous_columns
 from armid.kernels.ir import Finish, KernelPlan
 from armid.kernels.source import Row, RowSource
-from armid.kernels.tape import Node, Tape, vector_jacobian
 from armid.recursion.scalars import ARRAYS, Scalar, Scalars
+from armid.recursion.tape import Node, Tape, vector_jacobian
 
 SMALL = 512
 """Up to this many samples NumPy evaluates the recursion itself: compiling a new robot takes longer than that.

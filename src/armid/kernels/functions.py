@@ -14,8 +14,8 @@ from armid.arrays import FloatArray
 from armid.kernels.compiled import Kernel, compile_plan, contiguous_columns
 from armid.kernels.evaluate import SMALL
 from armid.kernels.ir import Finish, KernelPlan
-from armid.kernels.tape import Tape
 from armid.recursion.scalars import ARRAYS, Scalar, Scalars
+from armid.recursion.tape import Tape
 
 Body = Callable[[Sequence[Scalar], Sequence[Scalar], Scalars], Sequence[Scalar]]
 """inputs of one sample, numbers shared by all, scalars -> outputs of one sample. Must be hashable by what it computes."""

@@ -13,7 +13,7 @@ from armid.kernels.compiled import Kernel, compile_plan, contiguous_columns
 from armid.kernels.evaluate import CompiledRows, compiled_rows
 from armid.kernels.ir import Finish, KernelPlan
 from armid.kernels.source import RowSource
-from armid.kernels.tape import vector_jacobian
+from armid.recursion.tape import vector_jacobian
 
 
 def rows_vjp(source: RowSource, inputs: npt.ArrayLike, cotangent: npt.ArrayLike) -> FloatArray:

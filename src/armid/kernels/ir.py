@@ -21,7 +21,7 @@ from enum import StrEnum
 from armid.kernels.arithmetic import Arithmetic
 from armid.kernels.finish import gram, store, total
 from armid.kernels.lanes import BLOCK, MOST_LANES, STRIDE, TILE, Lanes
-from armid.kernels.tape import Node, Tape
+from armid.recursion.tape import Node, Tape
 
 
 class Finish(StrEnum):

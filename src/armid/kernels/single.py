@@ -15,7 +15,7 @@ from armid.kernels.evaluate import compiled_rows
 from armid.kernels.lanes import Lanes
 from armid.kernels.machine import load
 from armid.kernels.source import RowSource
-from armid.kernels.tape import Node, Tape
+from armid.recursion.tape import Node, Tape
 
 _LANES = Lanes(2)
 """The narrowest vector the emitter writes: one sample fills one lane, and wider ones would only be wasted."""

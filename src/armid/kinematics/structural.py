@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from armid.arrays import snapped
 from armid.recursion.scalars import ArrayScalars, Scalar
-from armid.robot.elementary import snapped
 
 
 class Zero:

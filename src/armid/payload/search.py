@@ -19,7 +19,6 @@ from armid.errors import InputError
 from armid.estimation.covariance import AutocorrelatedNoise
 from armid.estimation.estimate import Estimate
 from armid.estimation.least_squares import WeightedLeastSquares
-from armid.estimation.recording import FilteredTorqueRows
 from armid.estimation.run import Run, information_of
 from armid.identifiability.base import BaseParameters
 from armid.identifiability.rank import RankDecision
@@ -38,6 +37,7 @@ from armid.payload.checks import SEEN, load_checks, synchronisation_check, torqu
 from armid.payload.payload import Payload, jacobian
 from armid.payload.synchronisation import in_step, out_of_step, synchronisation_note
 from armid.robot.robot import Robot
+from armid.rows.filtered import FilteredTorqueRows
 from armid.rows.torque import TorqueRows
 
 COLUMNS = tuple(f"{PAYLOAD}.{name}" for name in INERTIAL_NAMES)

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from armid.robot.elementary import snapped
+from armid.arrays import snapped
 
 Scalar = Any
 """Whatever supports +, - and * with its own kind and with the constants of its `Scalars`."""

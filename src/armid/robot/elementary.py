@@ -9,7 +9,7 @@ from math import cos, sin
 
 import numpy as np
 
-from armid.arrays import FloatArray
+from armid.arrays import FloatArray, snapped
 
 
 class Move(StrEnum):
@@ -66,17 +66,6 @@ def elementary_matrix(motion: Move, amount: float) -> FloatArray:
     c, s = snapped(cos(amount)), snapped(sin(amount))
     T[j, j], T[j, k], T[k, j], T[k, k] = c, -s, s, c
     return T
-
-
-# cos(pi/2) is 6e-17 in floats. An entry this close to 0 or +-1 is a right angle that went through
-# decimal text with 9 or more digits or through one rotation product, never a manufacturing deviation one could measure.
-_SNAP = 1e-15
-
-
-def snapped(x: float) -> float:
-    """x, or the integer -1, 0, 1 it equals up to round-off, so that specialised kernels drop the term."""
-    nearest = float(round(x))
-    return nearest if abs(x - nearest) < _SNAP and abs(nearest) <= 1.0 else x
 
 
 def product(transforms: Iterable[Elementary], q: float = 0.0) -> FloatArray:

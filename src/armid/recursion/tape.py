@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import NamedTuple
 
-from armid.robot.elementary import snapped
+from armid.arrays import snapped
 
 
 class Op(IntEnum):
