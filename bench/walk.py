@@ -58,7 +58,8 @@ class Walk:
         importing = bool(stack and stack[-1][2]) or frame.f_code.co_name == "<module>"
         here = (file, function_of(frame.f_code.co_qualname))
         if not importing:
-            self.calls[here] += 1
+            # Frames inside a function are part of its story, but no further call of it.
+            self.calls[here] += "<locals>" not in frame.f_code.co_qualname
             if stack and room(file) != room(stack[-1][0]):
                 self.crossings.add((stack[-1][:2], here))
         stack.append((*here, importing))
