@@ -78,17 +78,18 @@ def test_the_rigid_body_functions_satisfy_their_identities(name: str, count: int
     still = np.zeros_like(q)
     tau = armid.inverse_dynamics(robot, q, qd, qdd)
     M, C, g = armid.mass_matrix(robot, q), armid.coriolis(robot, q, qd), armid.gravity(robot, q)
-    assert tau.shape == (count or 1, robot.n_joints)
-    v, a = np.atleast_2d(qd), np.atleast_2d(qdd)
-    assert_close(tau, np.einsum("sij,sj->si", M, a) + np.einsum("sij,sj->si", C, v) + g)
+    assert tau.shape == g.shape == shape
+    assert M.shape == C.shape == (*shape, robot.n_joints)
+    assert_close(tau, np.einsum("...ij,...j->...i", M, qdd) + np.einsum("...ij,...j->...i", C, qd) + g)
     assert_close(tau, armid.regressor(robot, q, qd, qdd) @ robot.inertial)
     assert_close(g, armid.inverse_dynamics(robot, q, still, still))
-    assert_close(armid.forward_dynamics(robot, q, qd, tau), a)
-    assert_close(dynamics.kinetic_energy(robot, q, qd), 0.5 * np.einsum("si,sij,sj->s", v, M, v))
+    assert_close(armid.forward_dynamics(robot, q, qd, tau), qdd)
+    energy = 0.5 * np.einsum("...i,...ij,...j->...", qd, M, qd)
+    assert_close(dynamics.kinetic_energy(robot, q, qd), np.atleast_1d(energy))
     # The Jacobian is the derivative of the pose along a direction h; central differences of step e leave e^2.
     e = 1e-6
     moved = (
-        armid.forward_kinematics(robot, q + e * h)[:, :3, 3] - armid.forward_kinematics(robot, q - e * h)[:, :3, 3]
+        armid.forward_kinematics(robot, q + e * h)[..., :3, 3] - armid.forward_kinematics(robot, q - e * h)[..., :3, 3]
     ) / (2 * e)
-    along = np.einsum("sij,sj->si", armid.jacobian(robot, q)[:, :3], np.atleast_2d(h))
+    along = np.einsum("...ij,...j->...i", armid.jacobian(robot, q)[..., :3, :], h)
     np.testing.assert_allclose(moved, along, atol=1e-8 * max(1.0, np.abs(along).max()))
