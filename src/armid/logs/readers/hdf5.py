@@ -12,6 +12,7 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.errors import InputError, MissingDependencyError
+from armid.logs.readers.hdf5_heaps import refuse_endless_heaps
 from armid.logs.readers.table import (
     Layout,
     Table,
@@ -30,12 +31,17 @@ _USER_BLOCKS = (0, 512, 1024, 2048)
 
 def is_hdf5(path: Path) -> bool:
     """Whether the file has the HDF5 signature at one of its places."""
+    return _superblock(path) is not None
+
+
+def _superblock(path: Path) -> int | None:
+    """Where the signature stands [bytes]; None when the file has none."""
     with path.open("rb") as file:
         for offset in _USER_BLOCKS:
             file.seek(offset)
             if file.read(8) == SIGNATURE:
-                return True
-    return False
+                return offset
+    return None
 
 
 @dataclass(eq=False, kw_only=True)
@@ -199,8 +205,10 @@ def _foreign_files(path: Path) -> set[str]:
             if item.is_virtual:
                 found.update(source.file_name for source in item.virtual_sources())
 
-    if not is_hdf5(path):
+    superblock = _superblock(path)
+    if superblock is None:
         return found
+    refuse_endless_heaps(path, superblock)
     with _opened(path) as file:
         try:
             file.visititems_links(visit)
