@@ -13,7 +13,6 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.design.design import design_motion
-from armid.design.motion import Design
 from armid.errors import ArmidError, InputError
 from armid.export.export import Format, export_result
 from armid.export.gate import mujoco_model, pinocchio_model
@@ -70,7 +69,8 @@ class ArmRecord:
         name: of its file.
         joints: how many.
         designed: condition number of the default design; nan when it refused.
-        design_seconds: until it was there, or refused.
+        design_seconds: until it was there [s].
+        refused_after: until the design refused [s]; nan when it did not.
         why: of a refusal, or of an arm that went no further.
         verdict: of the identification.
         model, urdf, mjcf: torque error against the truth at random states, a fraction: of the identified model, and of its
@@ -83,7 +83,8 @@ class ArmRecord:
     name: str
     joints: int
     designed: float = float("nan")
-    design_seconds: float = 0.0
+    design_seconds: float = float("nan")
+    refused_after: float = float("nan")
     why: str = ""
     verdict: str = ""
     model: float = float("nan")
@@ -95,20 +96,33 @@ class ArmRecord:
     wrong_masses: tuple[str, ...] = ()
 
     def line(self) -> str:
-        """One line of the table."""
-        motion = f"{self.designed:9.3g}" if np.isfinite(self.designed) else "  refused"
-        files = " ".join(f"{100 * error:7.3f}" for error in (self.model, self.urdf, self.mjcf))
-        said = "; ".join(part for part in (self.why, *(f"no {f}" for f in self.refused), *self.wrong_masses) if part)
-        return (
-            f"{self.name[:26]:26s} {self.joints:2d} {motion} {self.design_seconds:5.1f} {self.verdict or '-':9s} {files} "
-            f"{self.inside:3d}/{self.intervals:<3d} {said}"
+        """One row of the table; whole reasons stand in the record."""
+        motion = f"{self.designed:.3g}" if np.isfinite(self.designed) else "-"
+        seconds = np.nanmax([self.design_seconds, self.refused_after, 0.0])
+        errors = (f"{100 * error:.3f}" if np.isfinite(error) else "-" for error in (self.model, self.urdf, self.mjcf))
+        said = (self.why, *(f"no {format_.split(' ', 1)[0]}" for format_ in self.refused), *self.wrong_masses)
+        remark = "; ".join(part if len(part) <= _REMARK else f"{part[:_REMARK]}..." for part in said if part)
+        cells = (
+            self.name,
+            self.joints,
+            motion,
+            f"{seconds:.1f}",
+            self.verdict or "-",
+            *errors,
+            f"{self.inside}/{self.intervals}",
+            remark.replace("|", "/"),
         )
+        return f"| {' | '.join(map(str, cells))} |"
 
 
+_REMARK = 120
+"""Characters of a reason in the table."""
 HEADER = (
-    f"{'arm':26s}  n condition   [s] verdict   model %  urdf %  mjcf % inside  remarks\n"
-    "(model, urdf, mjcf: torque error against the truth at 2,000 states; inside: base parameters in their 95 % intervals)"
+    "| arm | joints | condition | design s | verdict | model % | URDF % | MJCF % | inside | remarks |\n"
+    "|---|---|---|---|---|---|---|---|---|---|"
 )
+"""Of the table: condition number of the first design, torque errors against the truth at 2,000 states, base parameters in
+their 95 % intervals."""
 
 
 def package_arms(*parts: str) -> Iterator[ArmFile]:
@@ -197,19 +211,9 @@ def arm_story(
         design: look for motions by design; otherwise random ones.
     """
     record = ArmRecord(name=name, joints=robot.n_joints)
-    began = perf_counter()
     motions: list[Trajectory] = []
     if design:
-        try:
-            for k in range(2):
-                found = design_motion(robot, torques="motor", seconds=design_seconds, seed=seed + k)
-                assert isinstance(found, Design)
-                motions.append(found.trajectory)
-                if not k:
-                    took = perf_counter() - began
-                    record = replace(record, designed=found.condition_number, design_seconds=took)
-        except ArmidError as error:
-            record = replace(record, why=str(error), design_seconds=perf_counter() - began)
+        record, motions = _designed(robot, record, design_seconds, seed)
     designed = len(motions) == 2
     if not designed:
         motions = [random_motion(robot, seed + k, seconds=motion_seconds) for k in range(2)]
@@ -218,6 +222,21 @@ def arm_story(
         return _identified(robot, motions, record, Physics(collisions=designed), seed, rate_hz)
     except ArmidError as error:
         return replace(record, why="; ".join(part for part in (record.why, str(error)) if part))
+
+
+def _designed(robot: Robot, record: ArmRecord, seconds: float, seed: int) -> tuple[ArmRecord, list[Trajectory]]:
+    """Two motions of the default design, or as many as it gave, with the reason why there are no more."""
+    motions: list[Trajectory] = []
+    for k in range(2):
+        began = perf_counter()
+        try:
+            found = design_motion(robot, torques="motor", seconds=seconds, seed=seed + k)
+        except ArmidError as error:
+            return replace(record, why=str(error), refused_after=perf_counter() - began), motions
+        motions.append(found.trajectory)
+        if not k:
+            record = replace(record, designed=found.condition_number, design_seconds=perf_counter() - began)
+    return record, motions
 
 
 def _identified(
