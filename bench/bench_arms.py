@@ -1,6 +1,7 @@
 """Arms that are not in the catalogue: every serial arm of the installed `example-robot-data` wheel through the whole story.
 
     python -m bench arms                    # designs of 20 s each, all arms
+    python -m bench arms --starts 4         # designs from four random starts each: the same on a busy machine
     python -m bench arms --quick            # random motions instead of designs, three arms
     python -m bench arms --only ur5,xarm7   # by parts of their file names
     python -m bench arms --out DIR          # keeps the record of every finished arm there, and goes on from them
@@ -29,6 +30,7 @@ def main(arguments: Sequence[str] = ()) -> None:
     parser.add_argument("--quick", action="store_true", help="random motions, three arms")
     parser.add_argument("--only", default="", help="parts of file names, with commas")
     parser.add_argument("--seconds", type=float, default=20.0, help="that a design may take")
+    parser.add_argument("--starts", type=int, help="random starts of a design instead of seconds; repeats exactly")
     parser.add_argument("--out", type=Path, help="folder that keeps the records of finished arms")
     asked = parser.parse_args(list(arguments))
     words = [word for word in asked.only.split(",") if word]
@@ -52,7 +54,9 @@ def kept_story(robot: Robot, name: str, asked: argparse.Namespace) -> ArmRecord:
     if path is not None and path.exists():
         fields = json.loads(path.read_text(encoding="utf-8"))
         return ArmRecord(**{k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()})
-    record = arm_story(robot, name=name, design_seconds=asked.seconds, design=not asked.quick)
+    record = arm_story(
+        robot, name=name, design_seconds=asked.seconds, design_starts=asked.starts, design=not asked.quick
+    )
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(asdict(record), indent=1), encoding="utf-8")

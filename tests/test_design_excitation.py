@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 from dataclasses import replace
 
 import numpy as np
@@ -12,10 +13,10 @@ from armid.design.candidate import shrunk
 from armid.design.certificate import certify
 from armid.design.excitation import ExcitationGrid, ExcitationProblem
 from armid.design.optimise import design_excitation
-from armid.design.search import Budget, search
+from armid.design.search import Budget, _serve, search
 from armid.design.search_files import load_search, save_search
 from armid.design.sequential import design_sequential
-from armid.design.statement import DesignSettings, excitation_problem, with_payload
+from armid.design.statement import DesignSettings, excitation_problem, harmonics_for, with_payload
 from armid.errors import InputError, UnknownNameError
 from armid.identifiability.expectation import (
     condition_numbers,
@@ -284,6 +285,36 @@ def test_no_time_at_all_still_gives_a_motion(wrist_design):
     found = search(problem, (FourierBasis(6.0, 3),), Budget(1e-9, workers=1))
     assert found.explored == 0
     assert found.best.feasible
+
+
+def test_a_process_that_is_ready_when_the_search_is_over_says_nothing(wrist_design, monkeypatch):
+    problem = excitation_problem(wrist_design.robot, DesignSettings(periods=(6.0,), harmonics=3), None)[0]
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    ours, theirs = multiprocessing.Pipe()
+    ours.close()
+    _serve(theirs, problem, (FourierBasis(6.0, 3),), seed=0)  # a broken pipe would be raised here
+
+
+@pytest.mark.parametrize(
+    ("half_range", "velocity", "acceleration", "resonance", "expected"),
+    [
+        (2.0, 2.0, 8.0, None, 10),  # 0.16 Hz: three harmonics would do, ten bend the motion
+        (0.1, 1.1, 4.4, None, 22),  # 1.06 Hz by acceleration: the quill of a SCARA
+        (0.05, 2.0, 100.0, None, 25),  # 6.4 Hz: as many as searching can bear
+        (0.1, 1.1, 4.4, 0.8, 15),  # and below a resonance
+    ],
+)
+def test_as_many_harmonics_as_the_quickest_joint_can_use(half_range, velocity, acceleration, resonance, expected):
+    arm = short_arm()
+    quick = replace(
+        arm.joints[1],
+        limits=replace(
+            arm.joints[1].limits, lower=-half_range, upper=half_range, velocity=velocity, acceleration=acceleration
+        ),
+    )
+    slow = [replace(j, limits=replace(j.limits, velocity=0.5, acceleration=2.0)) for j in arm.joints]
+    arm = replace(arm, joints=(slow[0], quick, slow[2]))
+    assert harmonics_for(arm, (20.0,), resonance) == expected
 
 
 def test_interruption_keeps_the_best(wrist_design):

@@ -28,7 +28,10 @@ def design(
         PresetWord | None, typer.Option(help="The problem of a published work; options given beside it win.")
     ] = None,
     period: Annotated[str, typer.Option(help="Seconds: 20, several with commas, or a range 10:30 to search.")] = "20",
-    harmonics: Annotated[int, typer.Option(min=2, help="Of the Fourier series.")] = 10,
+    harmonics: Annotated[
+        int | None,
+        typer.Option(min=2, help="Of the Fourier series; as many as the quickest joint can use by default, 10 to 25."),
+    ] = None,
     spline_knots: Annotated[int | None, typer.Option(min=4, help="Splines with this many knots instead.")] = None,
     start: Annotated[
         str | None, typer.Option(help="Pose it starts and ends at, rad or m with commas; free by default.")

@@ -18,7 +18,7 @@ from armid.design.question import design_question
 from armid.design.search import Budget, Progress, Search, Watcher
 from armid.design.search_files import load_search
 from armid.design.sequential import SequentialDesign, design_sequential
-from armid.design.statement import LIMITS, DesignSettings, families_of, with_payload
+from armid.design.statement import LIMITS, DesignSettings, families_of, harmonics_for, with_payload
 from armid.errors import InputError
 from armid.identifiability.smooth import SmoothCriterion
 from armid.identification.result import Result
@@ -50,7 +50,7 @@ def design_motion(
     rotor_inertia: bool = False,
     torques: str | TorqueSide = TorqueSide.LINK,
     period: str | float | Sequence[float] = 20.0,
-    harmonics: int = 10,
+    harmonics: int | None = None,
     spline_knots: int | None = None,
     start: str | npt.ArrayLike | None = None,
     home: str | npt.ArrayLike | None = None,
@@ -101,7 +101,7 @@ def design_motion(
         rotor_inertia: whether rotor inertias are estimated (always so on the motor side).
         torques: where torque is measured: link, motor, both or difference.
         period: [s]; several to try, or a range `10:30`.
-        harmonics: of the Fourier series.
+        harmonics: of the Fourier series; when None as many as the quickest joint can use, 10 to 25.
         spline_knots: splines with this many knots instead.
         start: pose at which it starts and ends at rest [rad or m], shape [n_joints]; free when None.
         home: pose the robot comes from and goes back to [rad or m], shape [n_joints]; none for the bare excitation.
@@ -155,10 +155,11 @@ def design_motion(
     if earlier_result is not None:
         rotor_inertia = rotor_inertia or earlier_result.effects.rotor_inertia
         torques = earlier_result.effects.torques
+    periods = periods_of(period)
     settings = DesignSettings(
         effects=_effects(friction, rotor_inertia=rotor_inertia, torques=torques),
-        periods=periods_of(period),
-        harmonics=harmonics,
+        periods=periods,
+        harmonics=harmonics_for(arm, periods, resonance_hz) if harmonics is None else harmonics,
         knots=spline_knots,
         start=joint_values("start", start, arm.n_joints),
         home=joint_values("home", home, arm.n_joints),

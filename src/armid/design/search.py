@@ -12,7 +12,7 @@ import multiprocessing
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from typing import Any
@@ -472,13 +472,11 @@ def _serve(connection: Connection, problem: ExcitationProblem, bases: tuple[Basi
     # The parent decides what a key press means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     workshop = Workshop(problem, bases, seed)
-    connection.send(None)  # ready: until now this process was loading libraries
-    while True:
-        try:
-            task = connection.recv()
-        except EOFError:
-            return
-        connection.send(workshop.do(task))
+    # On a busy machine the search may be over before this process is ready, or while it works: nobody listens any more.
+    with suppress(EOFError, ConnectionError):
+        connection.send(None)  # ready: until now this process was loading libraries
+        while True:
+            connection.send(workshop.do(connection.recv()))
 
 
 def _run_in_processes(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import floor
+from math import ceil, floor
 
 import numpy as np
 import numpy.typing as npt
@@ -179,6 +179,30 @@ def _goals_of(robot: Robot, settings: DesignSettings) -> Goals | None:
     return Goals(
         condition_number=settings.goal_condition, joints=joints, torque_limits=limits, reserve=reserve, weights=weights
     )
+
+
+_HARMONICS = 10, 25
+"""Fewest and most harmonics that are chosen: fewer bend a motion too little for all parameters, more make searching slow."""
+
+
+def harmonics_for(robot: Robot, periods: tuple[float, ...], resonance_hz: float | None) -> int:
+    """As many harmonics as the quickest joint can use.
+
+    A joint of half range A, velocity limit v and acceleration limit a that swings through all of its range can do so at
+    min(v/A, sqrt(a/A)) rad/s. Slower harmonics alone would leave a short and quick axis, such as the quill of a SCARA, idle.
+
+    Args:
+        robot: the arm.
+        periods: that are tried [s].
+        resonance_hz: that the highest harmonic stays below; None for no such bound.
+    """
+    fewest, most = _HARMONICS
+    limits, _ = motion_limits(robot)
+    swing = np.minimum(limits.velocity / limits.half_range, np.sqrt(limits.acceleration / limits.half_range))
+    usable = ceil(min(periods, default=0.0) * float(swing.max()) / (2.0 * np.pi))
+    if resonance_hz is not None:
+        most = min(most, ceil(resonance_hz * min(periods, default=0.0)) - 1)
+    return max(fewest, min(usable, most))
 
 
 def families_of(robot: Robot, settings: DesignSettings) -> tuple[Basis, ...]:

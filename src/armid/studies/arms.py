@@ -13,6 +13,7 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.design.design import design_motion
+from armid.design.search import Budget
 from armid.errors import ArmidError, InputError
 from armid.export.export import Format, export_result
 from armid.export.gate import mujoco_model, pinocchio_model
@@ -194,6 +195,7 @@ def arm_story(
     *,
     name: str,
     design_seconds: float = 20.0,
+    design_starts: int | None = None,
     motion_seconds: float = 20.0,
     seed: int = 0,
     rate_hz: float = 250.0,
@@ -205,6 +207,7 @@ def arm_story(
         robot: as described.
         name: for the table.
         design_seconds: that the default design may take for each of two motions.
+        design_starts: random starts of each design instead of seconds: the same motions however busy the machine is.
         motion_seconds: length of random motions.
         seed: of everything random.
         rate_hz: of the logs.
@@ -213,7 +216,7 @@ def arm_story(
     record = ArmRecord(name=name, joints=robot.n_joints)
     motions: list[Trajectory] = []
     if design:
-        record, motions = _designed(robot, record, design_seconds, seed)
+        record, motions = _designed(robot, record, Budget(design_seconds, starts=design_starts), seed)
     designed = len(motions) == 2
     if not designed:
         motions = [random_motion(robot, seed + k, seconds=motion_seconds) for k in range(2)]
@@ -224,13 +227,18 @@ def arm_story(
         return replace(record, why="; ".join(part for part in (record.why, str(error)) if part))
 
 
-def _designed(robot: Robot, record: ArmRecord, seconds: float, seed: int) -> tuple[ArmRecord, list[Trajectory]]:
+def _designed(robot: Robot, record: ArmRecord, budget: Budget, seed: int) -> tuple[ArmRecord, list[Trajectory]]:
     """Two motions of the default design, or as many as it gave, with the reason why there are no more."""
     motions: list[Trajectory] = []
     for k in range(2):
         began = perf_counter()
         try:
-            found = design_motion(robot, torques="motor", seconds=seconds, seed=seed + k)
+            if budget.starts is None:
+                found = design_motion(robot, torques="motor", seconds=budget.seconds, seed=seed + k)
+            else:
+                found = design_motion(
+                    robot, torques="motor", seconds=None, starts=budget.starts, workers=1, seed=seed + k
+                )
         except ArmidError as error:
             return replace(record, why=str(error), refused_after=perf_counter() - began), motions
         motions.append(found.trajectory)
