@@ -19,6 +19,7 @@ from armid.design.sequential import design_sequential
 from armid.design.statement import DesignSettings, excitation_problem, harmonics_for, with_payload
 from armid.errors import InputError, UnknownNameError
 from armid.identifiability.expectation import (
+    assumed_noise,
     condition_numbers,
     deviation_scale,
     excitation_information,
@@ -37,6 +38,7 @@ from armid.motions.trajectory import SequenceTrajectory
 from armid.parameters.effects import Effects
 from armid.robot import Robot
 from armid.robot.load import load_robot
+from armid.robot.robot import Drive
 from armid.rows.nominal_torque import NominalTorque
 from armid.scene.cell import Cell, parse_cell
 
@@ -315,6 +317,29 @@ def test_as_many_harmonics_as_the_quickest_joint_can_use(half_range, velocity, a
     slow = [replace(j, limits=replace(j.limits, velocity=0.5, acceleration=2.0)) for j in arm.joints]
     arm = replace(arm, joints=(slow[0], quick, slow[2]))
     assert harmonics_for(arm, (20.0,), resonance) == expected
+
+
+def without_torque_limits(arm: Robot) -> Robot:
+    """And without drives, so that torque is that of the links."""
+    joints = (replace(j, limits=replace(j.limits, torque=np.inf), drive=Drive()) for j in arm.joints)
+    return replace(arm, joints=tuple(joints))
+
+
+def test_noise_where_no_torque_limit_is_described_follows_what_the_links_need():
+    arm = without_torque_limits(short_arm())
+    noise = assumed_noise(arm, 3)
+    assert (noise > 0.0).all()
+    heavier = assumed_noise(arm.with_inertial(10.0 * arm.inertial), 3)
+    np.testing.assert_allclose(heavier, 10.0 * noise, rtol=1e-9)
+    np.testing.assert_array_equal(assumed_noise(short_arm(), 3), 0.005 * short_arm().limit("torque"))
+
+
+def test_links_without_mass_are_named_where_torque_is_limited():
+    arm = short_arm()
+    arm = replace(arm, links=(arm.links[0], replace(arm.links[1], inertial=None), arm.links[2]))
+    notes = excitation_problem(arm, DesignSettings(), None)[2]
+    (note,) = [note for note in notes if note.code == "torque-partly-checked"]
+    assert arm.links[1].name in note.message
 
 
 def test_interruption_keeps_the_best(wrist_design):

@@ -142,8 +142,14 @@ class Design(Outcome):
     def _tables(self) -> tuple[Table, ...]:
         usage, swept = self.certificate.usage, self.swept_range
         noise = self.noise[: self.robot.n_joints]
+        counts = {kind: np.isfinite(getattr(self.limits, kind, swept)) for kind in usage}
         rows = tuple(
-            (joint, _share(swept[j], 0), *(_share(values[j], 1) for values in usage.values()), f"{noise[j]:.3g}")
+            (
+                joint,
+                _share(swept[j], 0),
+                *(_share(values[j], 1) if counts[kind][j] else "-" for kind, values in usage.items()),
+                f"{noise[j]:.3g}",
+            )
             for j, joint in enumerate(self.robot.joint_names)
         )
         caption = (

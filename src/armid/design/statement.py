@@ -132,16 +132,20 @@ def _weights(robot: Robot, settings: DesignSettings, channels: int, known: Known
 
 
 def _torque_notes(robot: Robot, settings: DesignSettings) -> tuple[Note, ...]:
-    """Warns when torques are limited but the arm's inertia is unknown, so that the limit checks nothing."""
-    if "torque" in settings.limits and not robot.inertial.any() and np.isfinite(robot.limit("torque")).any():
-        return (
-            Note(
-                "torque-unchecked",
-                Severity.WARNING,
-                f"{robot.name} has no inertial parameters: torque limits cannot be checked before a first identification",
-            ),
-        )
-    return ()
+    """Warns when torques are limited but the inertia of the arm or of some link is unknown: the limit then checks too little."""
+    if "torque" not in settings.limits or not np.isfinite(robot.limit("torque")).any():
+        return ()
+    if not robot.inertial.any():
+        text = f"{robot.name} has no inertial parameters: torque limits cannot be checked before a first identification"
+        return (Note("torque-unchecked", Severity.WARNING, text),)
+    weightless = [link.name for link in robot.links if link.inertial is None or not link.inertial.any()]
+    if not weightless:
+        return ()
+    text = (
+        f"no inertial values on {', '.join(weightless)}: torque limits are checked without their weight; leave more of them "
+        "unused (--margin), identify, and design again with the identified arm"
+    )
+    return (Note("torque-partly-checked", Severity.WARNING, text),)
 
 
 def _only_kinds(limits: MotionLimits, kinds: frozenset[str]) -> MotionLimits:

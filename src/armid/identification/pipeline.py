@@ -21,6 +21,7 @@ from armid.identifiability.base import BaseParameters
 from armid.identification.auto_method import choose_method
 from armid.identification.detection import detect, not_looked_for, undone_faults
 from armid.identification.driving_friction import driving_friction_checks
+from armid.identification.elsewhere import elsewhere_checks
 from armid.identification.faults import Fault
 from armid.identification.figures import evidence_of, tested_notes
 from armid.identification.fit import (
@@ -423,6 +424,7 @@ def judged(
             *checks,
             *plausibility_checks(robot, fit.consistent),
             *driving_friction_checks(robot.joint_names, settings.effects, fit.estimate, evidence.train),
+            *elsewhere_checks(robot, data.train, fit.estimate, seed=settings.seed),
         ),
         evidence=evidence,
         gains=_gains_of(gains, row_inflation(fit.information, fit.estimate)),
