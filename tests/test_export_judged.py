@@ -18,6 +18,7 @@ from armid.export.export import Format, export_result
 from armid.export.gate import ReloadError, reload_checks
 from armid.export.judged import FileRefusedError, drives_of, file_errors
 from armid.export.losses import HELD
+from armid.export.refit import without_offsets
 from armid.identification.pipeline import run_identification
 from armid.identification.result import Result
 from armid.identification.settings import Identification
@@ -81,6 +82,44 @@ def test_a_file_worse_than_the_description_is_refused_with_the_way_out(tmp_path:
     with pytest.raises(FileRefusedError):
         export_result(offset_arm(), Format.MJCF, tmp_path)
     assert export_result(offset_arm(), Format.C, tmp_path).errors is not None
+
+
+@cache
+def leaning_arm() -> Result:
+    """The trio, which has no offsets, with bodies too light by a fifth and offsets that make up for it where it was held out."""
+    robot = load_robot(str(urdf_file()))
+    truth = varied(robot, 0.02, np.random.default_rng(1))
+    logs = [log(robot, truth, seed=seed) for seed in (3, 5)]
+    result = run_identification(robot, logs[:1], logs[1:], Identification(effects=EFFECTS, sensitivity=False))
+    values = np.array(result.consistent.values)
+    for k, name in enumerate(result.consistent.names):
+        if name.startswith("link"):
+            values[k] *= 0.8
+        elif name.endswith("offset"):
+            values[k] = 3.0
+    return replace(result, consistent=replace(result.consistent, values=values))
+
+
+@pytest.mark.parametrize("target", [Format.URDF, Format.MJCF])
+def test_bodies_that_lean_on_offsets_are_estimated_anew_for_a_file_without_them(target: Format, tmp_path: Path):
+    result = leaning_arm()
+    held = file_errors(result, drives_of(result.robot, *HELD[target]), plain=drives_of(result.robot))
+    assert held is not None
+    assert held.worse
+    done = export_result(result, target, tmp_path)
+    assert done.errors is not None
+    assert not done.errors.worse
+    assert done.errors.file < 0.1 * held.file
+    assert done.errors.model == pytest.approx(held.model)
+    assert any("estimated anew without offsets" in line for line in done.missing)
+    assert "estimated anew without offsets" in done.files[0].read_text()
+
+
+def test_what_needs_its_offsets_is_not_mended_by_leaving_them_out():
+    without = without_offsets(offset_arm())
+    assert without is not None
+    assert not without.robot.drive("offset").any()
+    assert file_errors(without, drives_of(without.robot, *HELD[Format.URDF]), plain=drives_of(without.robot)).worse  # type: ignore[union-attr]
 
 
 def test_forced_it_is_marked(tmp_path: Path):

@@ -20,6 +20,7 @@ from armid.export.judged import FileErrors, FileRefusedError, drives_of, file_er
 from armid.export.losses import HELD, PLAIN_URDF, losses
 from armid.export.mjcf import mjcf_text
 from armid.export.mjcf_drives import mjcf_drives
+from armid.export.refit import without_offsets
 from armid.export.source_code import Language, source_code
 from armid.folders import answer_folder
 from armid.identification.result import Result
@@ -116,8 +117,12 @@ def export_result(
     judged = parameters is Parameters.CONSISTENT and content.what is not What.GRAVITY
     errors = None if not judged else _errors_of(result, robot, target, written)
     worse = () if errors is None else errors.worse
+    refitted = _refitted(result, target, errors) if errors is not None and worse and not force else None
+    if refitted is not None:
+        result, written, errors = refitted
+        robot, worse, lost = result.robot, (), (*lost, _WITHOUT_OFFSETS)
     if worse and not force:
-        raise FileRefusedError(target.value, worse, dropped)
+        raise FileRefusedError(target.value, worse, dropped, offsets=bool(robot.drive("offset").any()))
     marked = result.verdict != "trusted" or bool(worse) or (reduced is not None and bool(reduced.reasons))
     stem = (name or _safe_name(result.described.name)) + (f"_{UNVALIDATED}" if marked else "")
     parts = () if target is not Format.URDF else _lightened(result, written)
@@ -131,6 +136,24 @@ def export_result(
     with answer_folder(folder, kind):
         files = tuple(write_text(folder / name, text) for name, text in texts.items())
     return Export(files=files, verdict=result.verdict, missing=(*lost, *parts), reloads=reloads, errors=errors)
+
+
+_WITHOUT_OFFSETS = (
+    "the offsets' share of the torque: with them left out a joint would be known less well than by the description, so bodies "
+    "and friction of this file were estimated anew without offsets"
+)
+
+
+def _refitted(result: Result, target: Format, before: FileErrors) -> tuple[Result, str, FileErrors] | None:
+    """The model without the offsets that a description cannot hold, its text, and its errors; None unless that mends the file."""
+    if target not in (Format.URDF, Format.MJCF):
+        return None
+    other = without_offsets(result)
+    if other is None:
+        return None
+    text = _written(other, other.robot, target)
+    errors = _errors_of(other, other.robot, target, text)
+    return None if errors is None or errors.worse else (other, text, errors.beside(before))
 
 
 def _written(result: Result, robot: Robot, target: Format) -> str:

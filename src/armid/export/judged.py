@@ -74,6 +74,13 @@ class FileErrors:
         """Joints that the description knows better than the file."""
         return tuple(joint for joint in self.joints if joint.worse)
 
+    def beside(self, identified: FileErrors) -> FileErrors:
+        """The same errors beside those of the model as it was identified, of which the file holds a changed one."""
+        pairs = zip(self.joints, identified.joints, strict=True)
+        return replace(
+            self, joints=tuple(replace(mine, model=theirs.model) for mine, theirs in pairs), model=identified.model
+        )
+
     def as_dict(self) -> dict[str, object]:
         """For machines; errors per joint in N m or N, totals as fractions of the torque."""
         return asdict(self) | {"worse_than_description": [joint.name for joint in self.worse]}
@@ -97,17 +104,17 @@ def _percent(fraction: float) -> str:
 class FileRefusedError(ArmidError):
     """A file that would know the arm less well than the description did is not written."""
 
-    def __init__(self, form: str, worse: tuple[JointFileError, ...], lost: tuple[str, ...]) -> None:
+    def __init__(
+        self, form: str, worse: tuple[JointFileError, ...], lost: tuple[str, ...], *, offsets: bool = True
+    ) -> None:
         self.joints = tuple(joint.name for joint in worse)
         shown = "; ".join(f"{j.name} {j.file:.3g} against {j.description:.3g}" for j in worse[:4])
         drops = f" It cannot hold {'; '.join(lost)}." if lost else ""
-        instead = "python, c or json, which hold everything linear"
-        if form != "mjcf":
-            instead += ", or mjcf, which holds rotor inertia"
+        again = "; or identify again with --friction viscous,coulomb, so that no offset is needed" if offsets else ""
         super().__init__(
             f"the {form} file is not written: read back, its held-out torque error is larger than the description's "
-            f"({shown} N m or N).{drops} Export --to {instead}; or identify again with --friction viscous,coulomb, so that no "
-            "offset is needed (--force writes the file, marked UNVALIDATED)"
+            f"({shown} N m or N).{drops} Export --to python, c or json, which hold everything linear{again} "
+            "(--force writes the file, marked UNVALIDATED)"
         )
 
 

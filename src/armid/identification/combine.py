@@ -63,8 +63,8 @@ def combined(first: Result, second: Result) -> Result:
     estimate = _summed_estimate(first, second, information, base)
     rows = effective_information(information, estimate)
     prior = consistent_prior(first.described, information.parameters, information, estimate)
-    consistent = _same_way(first).fit(rows, first.consistent.units, prior)
-    consistent = within_links(first.described, consistent, rows, _same_way(first))
+    consistent = same_way(first).fit(rows, first.consistent.units, prior)
+    consistent = within_links(first.described, consistent, rows, same_way(first))
     held_out = _fresh_held_out(first, second)
     known = nominal_models(first.described, information.parameters)
     joints, raw, nominal = (
@@ -209,7 +209,7 @@ def _summed_estimate(first: Result, second: Result, information: Information, ba
     return named.with_covariance(B @ meat @ B, "autocorrelation")
 
 
-def _same_way(result: Result) -> PossibleBodies:
+def same_way(result: Result) -> PossibleBodies:
     """The search for possible bodies as the first result's settings say; bounds of it are not stored and do not count."""
     settings = result.provenance.settings
     kind = REGULARISERS.get(str(settings.get("regulariser")), REGULARISERS["pull-back"])
