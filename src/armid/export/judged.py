@@ -50,8 +50,13 @@ class JointFileError:
 
     @property
     def worse(self) -> bool:
-        """Whether the file knows this joint less well than the description did, where it matters."""
-        return bool(self.file > TOLERATED_RATIO.value * self.description and self.relative > _NEGLIGIBLE)
+        """Whether the file knows this joint less well than the description did, by what it lost, where it matters.
+
+        A file as good as the model lost nothing: whether the model itself does worse than the description, beyond chance, is what
+        the gate has judged.
+        """
+        lost = self.file > TOLERATED_RATIO.value * max(self.description, self.model)
+        return bool(lost and self.relative > _NEGLIGIBLE)
 
 
 @dataclass(frozen=True, kw_only=True)
