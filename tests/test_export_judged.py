@@ -122,7 +122,13 @@ def test_what_needs_its_offsets_is_not_mended_by_leaving_them_out():
     without = without_offsets(offset_arm())
     assert without is not None
     assert not without.robot.drive("offset").any()
-    assert file_errors(without, drives_of(without.robot, *HELD[Format.URDF]), plain=drives_of(without.robot)).worse  # type: ignore[union-attr]
+    before, after = (
+        file_errors(arm, drives_of(arm.robot, *HELD[Format.URDF]), plain=drives_of(arm.robot))
+        for arm in (offset_arm(), without)
+    )
+    assert before is not None
+    assert after is not None
+    assert after.beside(before).worse
 
 
 def test_a_file_that_lost_nothing_is_as_good_as_the_model_that_was_judged():

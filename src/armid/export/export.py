@@ -153,7 +153,9 @@ def _refitted(result: Result, target: Format, before: FileErrors) -> tuple[Resul
         return None
     text = _written(other, other.robot, target)
     errors = _errors_of(other, other.robot, target, text)
-    return None if errors is None or errors.worse else (other, text, errors.beside(before))
+    if errors is None or (errors := errors.beside(before)).worse:
+        return None
+    return other, text, errors
 
 
 def _written(result: Result, robot: Robot, target: Format) -> str:
