@@ -12,6 +12,7 @@ from armid.design.augmented import EXPLORE, Schedule, minimised
 from armid.design.candidate import shrunk
 from armid.design.certificate import certify
 from armid.design.excitation import ExcitationGrid, ExcitationProblem
+from armid.design.grid_rows import GridRows
 from armid.design.optimise import design_excitation
 from armid.design.search import Budget, _serve, search
 from armid.design.search_files import load_search, save_search
@@ -31,6 +32,7 @@ from armid.identifiability.structure import structural_base
 from armid.kernels.dynamics import inverse_dynamics
 from armid.kernels.evaluate import evaluate_rows
 from armid.kernels.gradients import rows_vjp
+from armid.kernels.lanes import BLOCK
 from armid.motions.basis import FourierBasis, SplineBasis
 from armid.motions.fourier import FourierTrajectory
 from armid.motions.limits import InfeasibleError, motion_limits
@@ -611,3 +613,16 @@ def test_a_motion_far_beyond_its_limits_is_shrunk_into_them(problem):
     found = Workshop(free, (basis,), 0).certified(Candidate(start=0, family=0, coefficients=c))
     assert found.feasible
     assert 0.99 < found.certificate.kinematic_worst < 1.0
+
+
+def test_the_torque_of_an_arm_without_mass_is_zero_and_writes_nowhere():
+    arm = without_torque_limits(short_arm()).with_inertial(np.zeros(30))
+    x = np.random.default_rng(0).normal(size=(100, 9))
+    np.testing.assert_array_equal(evaluate_rows(NominalTorque(arm), x), 0.0)
+    grid = GridRows(NominalTorque(arm), 2 * BLOCK)
+    grid.evaluate()
+    assert grid.entries.shape == (0, 2 * BLOCK)
+    design = design_excitation(
+        arm, DesignSettings(periods=(6.0,), harmonics=3), budget=Budget(None, starts=1, workers=1)
+    )
+    assert design.certificate.feasible

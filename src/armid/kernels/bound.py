@@ -34,7 +34,8 @@ class BoundKernel:
 
     def run(self, blocks: int) -> None:
         """The first so many blocks of samples."""
-        self._call(*self._pointers, blocks, BLOCK)
+        if len(self.output):
+            self._call(*self._pointers, blocks, BLOCK)
 
 
 def _addresses(array: FloatArray) -> npt.NDArray[np.uintp]:

@@ -121,6 +121,8 @@ class Kernel:
         shared = np.zeros(1) if uniform is None else np.ascontiguousarray(uniform, dtype=np.float64)
         # Taken here, one after the other, so that sums are added up in the same order whichever thread ends first.
         targets = [private() for _ in range(workers)]
+        if not self.slots:
+            return  # no entry is ever anything but zero, as for the torque of an arm without mass; the code would write one
 
         def call(worker: int) -> None:
             start, end = bounds[worker], bounds[worker + 1]
