@@ -622,7 +622,14 @@ def test_the_torque_of_an_arm_without_mass_is_zero_and_writes_nowhere():
     grid = GridRows(NominalTorque(arm), 2 * BLOCK)
     grid.evaluate()
     assert grid.entries.shape == (0, 2 * BLOCK)
-    design = design_excitation(
-        arm, DesignSettings(periods=(6.0,), harmonics=3), budget=Budget(None, starts=1, workers=1)
-    )
+
+
+@pytest.mark.parametrize("described", [0, 2], ids=["no link", "all but the last link"])
+def test_arms_with_joints_that_carry_no_described_mass_get_a_motion(described: int):
+    arm = short_arm()
+    links = tuple(replace(link, inertial=link.inertial if k < described else None) for k, link in enumerate(arm.links))
+    arm = replace(arm, links=links, joints=tuple(replace(j, drive=Drive()) for j in arm.joints))
+    settings = DesignSettings(periods=(6.0,), harmonics=3)
+    design = design_excitation(arm, settings, budget=Budget(None, starts=1, workers=1))
     assert design.certificate.feasible
+    assert any(note.code in ("torque-unchecked", "torque-partly-checked") for note in design.notes)

@@ -135,6 +135,8 @@ class ExcitationGrid:
         self.rows = GridRows(problem.source, count)
         self.slices, self.columns = self.rows.channel_slices, self.rows.channel_columns
         self.torque = GridRows(NominalTorque(problem.robot), count) if problem.needs_torque else None
+        # A joint that carries no mass, such as that of an undescribed flange, has no torque at all and no entry.
+        self.felt = [] if self.torque is None else [k for k, c in enumerate(self.torque.channel_columns) if len(c)]
         self.analytic = analytic_bounds(problem, basis)
         self.signs = _coulomb_entries(problem, self.columns)
         self.width = _SIGN_WIDTH * np.where(np.isfinite(limits.velocity), limits.velocity, 1.0)
@@ -175,9 +177,15 @@ class ExcitationGrid:
 
     def usage(self, motion: FloatArray) -> FloatArray:
         """Every limited quantity over its limit, shape [5 n, N]; the torque rows need `torque` evaluated."""
-        torque = np.zeros((self.n, self.count)) if self.torque is None else self.torque.entries
-        values = np.concatenate([motion[0] - self.middle, motion[1], motion[2], motion[3], torque])
+        values = np.concatenate([motion[0] - self.middle, motion[1], motion[2], motion[3], self.torques()])
         return values / self.scale
+
+    def torques(self) -> FloatArray:
+        """Torque of the described arm as last evaluated [N m or N], shape [n_joints, N]; zeros where none is asked for."""
+        torque = np.zeros((self.n, self.count))
+        if self.torque is not None:
+            torque[self.felt] = self.torque.entries
+        return torque
 
     def load(self, motion: FloatArray) -> None:
         """Runs the compiled rows and torques on a motion."""
@@ -206,8 +214,7 @@ class ExcitationGrid:
         value, S = self.quality(self.gram())
         if self.problem.goals is None:
             return value, S, None
-        assert self.torque is not None
-        return self.problem.goals.combined(value, S, self.torque.entries)
+        return self.problem.goals.combined(value, S, self.torques())
 
     def evaluate(self, y: FloatArray, prices: Multipliers) -> tuple[float, FloatArray]:
         """Augmented Lagrangian and its gradient."""
@@ -256,7 +263,7 @@ class ExcitationGrid:
         bar += slope[: 4 * n].reshape(N_DERIVATIVES, n, -1)
         torque_slope = slope[4 * n :] if by_torque is None else slope[4 * n :] + by_torque
         if self.torque is not None and torque_slope.any():
-            self.torque.bar[:] = torque_slope
+            self.torque.bar[:] = torque_slope[self.felt]
             self.torque.pull_back()
             bar[:3] += self.torque.x_bar.reshape(3, n, -1)
         return value
