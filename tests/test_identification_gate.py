@@ -13,7 +13,7 @@ import pytest
 
 from armid.estimation import friction_sign
 from armid.estimation.torque_error import JointErrors, TorqueErrors
-from armid.identification import gate, held_out, plausibility, stored, thresholds, validate
+from armid.identification import elsewhere, gate, held_out, plausibility, stored, thresholds, validate
 from armid.identification.comparison import Comparison
 from armid.identification.evidence import Evidence, OtherLoad
 from armid.identification.gate import (
@@ -38,7 +38,8 @@ DOCS = Path(__file__).parents[1] / "docs" / "gate.md"
 
 def test_docs_list_the_conditions_of_the_code() -> None:
     source = "".join(
-        Path(module.__file__).read_text() for module in (gate, friction_sign, held_out, plausibility, stored, validate)
+        Path(module.__file__).read_text()
+        for module in (gate, friction_sign, elsewhere, held_out, plausibility, stored, validate)
     )
     coded = set(re.findall(r'Check\(\s*code="([a-z-]+)"', source)) | {"log-…", held_out.UNDETERMINED, validate.NOT_SEEN}
     documented = set(re.findall(r"^\| `([a-z-]+…?)` \|", DOCS.read_text(), re.M))
