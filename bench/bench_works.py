@@ -15,10 +15,13 @@ from time import perf_counter
 
 from armid.logs.conditioning import VelocitySource
 from armid.studies.khosla import ReplaySensors, replay_khosla
+from bench.works_friction import rotors, sequential_friction
 
 ROOT = Path(__file__).parents[1]
 TABLE = r"<!-- file: {}.txt -->\n```text\n(.*?)```"
-QUOTED = re.compile(r"condition number|held-out torque error|within 5 %|goals|coefficients|trusted|processed")
+QUOTED = re.compile(
+    r"condition number|^inertia |M_1_1 |held-out torque error|within 5 %|goals|coefficients|trusted|processed"
+)
 
 
 def run(folder: Path, *words: str) -> None:
@@ -82,7 +85,19 @@ def others(folder: Path, *, quick: bool) -> None:
         run(folder, *poses, "--method", method, "--out", f"poses-{method}")
     run(folder, "recover", "lwr4-dh", "--plan", "200" if quick else "1200", "--out", "plan")
     run(folder, "simulate", "lwr4-dh", "plan/postures.csv", "--record", "controller-model", "--out", "controller")
-    run(folder, "recover", "lwr4-dh", "controller/controller.npz", "--out", "recovered")
+    run(folder, "recover", "lwr4-dh", "controller/controller.npz", "--coefficients", "--out", "recovered")
+    (folder / "q6.yaml").write_text("format: armid-limits/1\njoints:\n  joint6: {lower: -1.5708, upper: 1.5708}\n")
+    visible = (
+        "--frame",
+        "led_fixture",
+        "--cell",
+        "lwr4plus-tracker",
+        "--limits-file",
+        "q6.yaml",
+        "--method",
+        "exchange",
+    )
+    run(folder, "poses", "lwr4plus", "--for", "calibration", *visible, "--out", "poses-visible")
     search = ("--starts", "1" if quick else "2", "--seconds", "0", "--workers", "1")
     run(folder, "design", "lwr4plus", "--preset", "kolyubin2017", *search, "--out", "goals")
 
@@ -93,6 +108,8 @@ def main(arguments: Sequence[str] = ()) -> None:
         halper(Path(place), quick=quick)
         others(Path(place), quick=quick)
     khosla(quick=quick)
+    sequential_friction(quick=quick)
+    rotors(quick=quick)
 
 
 if __name__ == "__main__":

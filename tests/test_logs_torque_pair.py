@@ -17,8 +17,10 @@ from armid.estimation.run import information_of
 from armid.identifiability.structure import structural_base
 from armid.logs.conditioning import Conditioning, condition
 from armid.logs.log import Channel, Conditions, Log
+from armid.logs.recording import open_recording
 from armid.logs.samples import Samples, concatenated
-from armid.logs.torque_pair import MODELS, check_pair, effects_of, pair_lags, shared_parameters
+from armid.logs.torque_pair import MODELS, _lags_with_deviations, check_pair, effects_of, pair_lags, shared_parameters
+from armid.motions.fourier import FourierTrajectory
 from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
 from armid.parameters.inertial import from_centre_of_mass
 from armid.robot.load import load_robot
@@ -148,3 +150,19 @@ def test_one_torque_alone_is_no_pair(robot: Robot, pair: Samples) -> None:
         check_pair(alone)
     with pytest.raises(InputError, match="torque side 'motor'"):
         shared_parameters(TorqueSide.MOTOR, TorqueSide.LINK)
+
+
+def test_a_slow_recording_is_not_condemned_by_lags_it_cannot_tell() -> None:
+    """Sensors behind the gears, slow motion: the joints' lags scatter by milliseconds, within their deviations."""
+    robot = load_robot("lwr4plus")
+    rng = np.random.default_rng(20)
+    size = 0.12 * 3.0 / np.arange(1, 6) * np.ones((7, 1))
+    a, b = (rng.uniform(-1.0, 1.0, size.shape) * size for _ in range(2))
+    motion = FourierTrajectory(robot.joint_names, 14.0, np.zeros(7), a, b)
+    noise = Sensors(torque=TorqueSensor(noise=0.02), motor=TorqueSensor(noise=0.05))
+    log = run_scenario(robot, motion, Scenario(physics=Physics(collisions=False), sensors=noise, seed=20)).log
+    slow = log.selected(slice(0, int(0.6 * len(log.time)), 2))
+    samples = open_recording(slow, robot).condition(Conditioning())
+    lags, deviations = _lags_with_deviations(samples)
+    assert (np.abs(lags) < 4.0 * deviations).all()
+    check_pair(samples)

@@ -88,10 +88,18 @@ def pair_lags(samples: Samples) -> FloatArray:
     Only samples well away from standstill count: there a low-pass has blurred the jump of Coulomb friction, which then looks
     like a lag, and a joint at rest sticks with any friction up to it.
     """
+    return _lags_with_deviations(samples)[0]
+
+
+def _lags_with_deviations(samples: Samples) -> tuple[FloatArray, FloatArray]:
+    """Lags and their standard deviations [s], shape [n_joints] each; infinite deviations for joints that hardly moved.
+
+    What a low-pass leaves independent are twice its cut-off samples a second.
+    """
     both = samples.torque(TorqueSide.BOTH)
     n = samples.n_joints
     motor, difference = both[:, n:], both[:, n:] - both[:, :n]
-    out = np.zeros(n)
+    out, deviations = np.zeros(n), np.full(n, np.inf)
     for j in range(n):
         rows, y = [], []
         for segment in samples.segments:
@@ -107,12 +115,25 @@ def pair_lags(samples: Samples) -> FloatArray:
         if len(A) < _FEWEST_MOVING:
             continue
         norms = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
-        out[j] = -(np.linalg.lstsq(A / norms, np.concatenate(y), rcond=None)[0] / norms)[0]
-    return out
+        x, *_ = np.linalg.lstsq(A / norms, np.concatenate(y), rcond=None)
+        out[j] = -x[0] / norms[0]
+        rest = np.concatenate(y) - (A / norms) @ x
+        cutoff = samples.cutoff_hz or np.inf
+        correlated = max(samples.segments[0].rate / (2.0 * cutoff), 1.0)
+        variance = correlated * float(rest @ rest) / (len(A) - A.shape[1])
+        spread = np.linalg.pinv((A / norms).T @ (A / norms))[0, 0]
+        deviations[j] = float(np.sqrt(variance * spread)) / norms[0]
+    return out, deviations
 
 
 _STANDSTILL = 0.02
 """Of a joint's largest speed: slower counts as standing."""
+
+_SURE = 4.0
+"""Standard deviations of the joints' lags together from which they are no accident of a slow or short recording."""
+
+_EXACT = 1e-6
+"""[s] Smallest deviation that counts: exact data have none."""
 
 _FEWEST_MOVING = 50
 """Samples in motion below which a joint shows no lag: ten per coefficient."""
@@ -134,12 +155,14 @@ def check_pair(samples: Samples) -> FloatArray:
     Raises:
         InputError: one of the two is missing, or they are out of step; names the joint.
     """
-    lags = pair_lags(samples)
+    lags, deviations = _lags_with_deviations(samples)
     worst = int(np.argmax(np.abs(lags)))
     # A joint that hardly moves shows nothing: one alone must not condemn the pair, most of them must agree.
     typical = float(np.median(lags))
     low, high = np.percentile(lags, (25.0, 75.0))
-    if abs(typical) > _LARGEST_LAG and high - low < abs(typical):
+    weights = np.where(np.isfinite(deviations), 1.0 / np.maximum(deviations, _EXACT) ** 2, 0.0)
+    surely = abs(float(weights @ lags)) > _SURE * np.sqrt(weights.sum())
+    if abs(typical) > _LARGEST_LAG and high - low < abs(typical) and surely:
         raise InputError(
             f"torque of {samples.joints[worst]}",
             f"motor and joint torque are not synchronised: about {1e3 * typical:.2g} ms apart",

@@ -1,0 +1,84 @@
+"""Friction and rotors found again on our own logs: [Khosla1985]'s sequential estimate, [Kolyubin2017]'s model 2."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+import armid
+from armid.motions.fourier import FourierTrajectory
+from armid.parameters.inertial import from_centre_of_mass
+from armid.robot.robot import Robot
+from armid.simulation.physics import Physics
+from armid.simulation.scenario import Scenario
+from armid.simulation.sensors import Sensors, TorqueSensor
+from armid.simulation.writers import LogFormat, write_log
+
+SEQUENTIAL = (
+    ("cmu-dd-arm2", 100),
+    ("cmu-dd-arm2", 500),
+    ("cmu-dd-arm2", 1000),
+    ("cylindrical", 250),
+    ("ur10e", 125),
+    ("panda", 1000),
+)
+"""Arms and rates of their logs [Hz]."""
+
+
+def random_motion(robot: Robot, seed: int, *, period: float = 10.0, harmonics: int = 5) -> FourierTrajectory:
+    """Smooth random motion in the middle of the range."""
+    rng = np.random.default_rng(seed)
+    low, high = np.maximum(robot.limit("lower"), -1.5), np.minimum(robot.limit("upper"), 1.5)
+    size = 0.12 * (high - low)[:, np.newaxis] / np.arange(1, harmonics + 1)
+    a, b = (rng.uniform(-1.0, 1.0, size.shape) * size for _ in range(2))
+    return FourierTrajectory(robot.joint_names, period, 0.5 * (low + high), a, b)
+
+
+def sequential_friction(*, quick: bool) -> None:
+    """`armid sequential --friction viscous,coulomb` on simulated logs: Coulomb friction beside the truth."""
+    print(
+        "| arm, rate | verdict | Coulomb friction found | true | largest error, standard deviations |\n|---|---|---|---|---|"
+    )
+    for name, rate in SEQUENTIAL[: 2 if quick else None]:
+        robot = armid.load_robot(name)
+        done = armid.simulate(name, random_motion(robot, 1), rate_hz=float(rate), seed=3)
+        found = armid.identify_sequential(name, done.log, friction="viscous,coulomb")
+        truth = done.truth["parameters"]["link"]
+        own = [p for p in found.parameters if p.name.endswith("coulomb")]
+        worst = max(abs(p.value - truth[p.name]) / p.standard_deviation for p in own)
+        values = " ".join(f"{p.value:.3f}" for p in own)
+        true = " ".join(f"{truth[p.name]:.3g}" for p in own)
+        print(f"| {name}, {rate} Hz | {found.verdict} | {values} | {true} | {worst:.1f} |", flush=True)
+
+
+def rotors(*, quick: bool) -> None:
+    """Rotor inertias of model 2 in their 95 % intervals, from runs without and with a payload."""
+    robot = armid.load_robot("lwr4plus")
+    load = from_centre_of_mass(3.28, [0.1, 0.0, 0.13], 4e-3 * np.eye(3))
+    sensors = Sensors(torque=TorqueSensor(noise=0.02), motor=TorqueSensor(noise=0.05))
+    inside = total = 0
+    worst = 0.0
+    for seed in range(1 if quick else 3):
+        with tempfile.TemporaryDirectory() as place:
+            logs = []
+            for k, (mass, body) in enumerate(((0.0, None), (3.28, load))):
+                physics = Physics(payload=body, collisions=False)
+                scenario = Scenario(physics=physics, sensors=sensors, seed=10 * seed + k)
+                motion = random_motion(robot, 10 * seed + k, period=14.0)
+                log = armid.simulate(robot, motion, scenario=scenario).log
+                write_log(log.selected(slice(0, None, 2)), Path(place) / f"{k}.csv", LogFormat.CSV)
+                words = f"schema: armid.log/1\nname: run{k}\nfile: {k}.csv\nconditions: {{payload: {mass}}}\n"
+                logs.append(Path(place) / f"{k}.yaml")
+                logs[-1].write_text(words)
+            found = armid.identify(robot, logs, torques="both", payload="both", rotor_inertia=True, sensitivity=False)
+        for p in found.parameters:
+            if p.name.endswith("rotor_inertia"):
+                true = robot.drive("rotor_inertia")[robot.joint_names.index(p.name.split(".")[0])]
+                inside += int(p.low <= true <= p.high)
+                total += 1
+                worst = max(worst, abs(p.value / true - 1.0))
+    print(
+        f"rotor inertias of model 2 inside their 95 % intervals: {inside} of {total}; largest error {100 * worst:.2f} %"
+    )
