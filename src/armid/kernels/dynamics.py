@@ -2,8 +2,8 @@
 
 Positions, velocities, accelerations and torques are those of the drives: with a coupling C the arm itself
 moves with `C q`, and torques are `C^T tau`, so power is the same on both sides. Without one there is no difference.
-One sample may be given as [n_joints]; it counts as n_samples = 1 (`rigid_body` answers it without the axis of samples). Batches beyond a few dozen samples run on code compiled
-for the robot at hand.
+One sample may be given as [n_joints]; it counts as n_samples = 1 (`rigid_body` answers it without the axis of samples).
+Batches beyond a few dozen samples run on code compiled for the robot at hand.
 """
 
 from __future__ import annotations
