@@ -184,7 +184,7 @@ def test_another_mounting_is_given_or_refused(folder: Path, tmp_path: Path) -> N
     command = ["recover", "lwr4-dh", str(tmp_path / "wall.npz")]
     done = RUNNER.invoke(application(), command)
     assert done.exit_code == 3
-    assert "mounted otherwise than described, 90 degrees off" in " ".join(done.stderr.split())
+    assert "mounted otherwise than described, 90 degrees off" in " ".join(done.stdout.split())
     assert run("lwr4-dh", tmp_path / "wall.npz", "--gravity", "0,9.81,0")["verdict"] == "trusted"
 
 
