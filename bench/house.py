@@ -47,6 +47,7 @@ COUNTED = {
     "functions visited": "distinct functions that run",
     "package switches": "functions in the order of their first call: how often the next one is in another room (a reader "
     "following the story turns the page that often); the ground floor is no room",
+    "hand-overs": "of these switches the ones that leave `identification`: where the story itself passes on to another room",
     "crossing calls": "distinct pairs of a function and one of another room that it calls",
     "structural base": "times rows at random samples are evaluated for one: real computations, not look-ups",
     "log put on its grid": "times a log, or a part of it, is brought to even steps",
@@ -152,6 +153,7 @@ def walked(found: dict[str, Any]) -> dict[str, object]:
         "files visited": found["files"],
         "functions visited": found["functions"],
         "package switches": found["switches"],
+        "hand-overs": found["hand_overs"],
         "crossing calls": found["crossings"],
         **{step: "-" if count is None else count for step, count in found["steps"].items()},
     }

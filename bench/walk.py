@@ -28,6 +28,9 @@ STEPS = {
 """Steps that are wanted once per log: the functions that really do each, newest first; the first that ran is counted. A function
 that looks up what was computed before does not belong here, nor does a generator: it is entered once per value."""
 
+QUESTION = "identification"
+"""The room whose story an identify is."""
+
 
 class Walk:
     """Calls of functions below one folder, as `sys.setprofile` reports them.
@@ -78,6 +81,7 @@ class Walk:
             "functions": len(self.calls),
             "switches": sum(a != b for a, b in pairwise(packages)),
             "between": Counter(f"{a} -> {b}" for a, b in pairwise(packages) if a != b).most_common(),
+            "hand_overs": sum(a == QUESTION != b for a, b in pairwise(packages)),
             "crossings": len([pair for pair in self.crossings if all(room(file) for file, _ in pair)]),
             "steps": {step: self._count(functions) for step, functions in STEPS.items()},
         }
