@@ -1,5 +1,7 @@
 """Few poses, correlated residuals, and what no measurement knows: a calibration does not flatter itself."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,8 @@ from armid.calibration.tool_error import error_table
 from armid.kernels.kinematics import forward_kinematics
 from armid.kinematics.calibrated import predicted_poses
 from armid.kinematics.correction import load_correction
-from armid.kinematics.measurement import Observed
+from armid.kinematics.measurement import Measurements, Observed
+from armid.kinematics.rotations import rigid
 from armid.rows.pose_residual import residuals
 from tests.support.calibration_cells import Cell
 
@@ -69,6 +72,26 @@ def test_without_model_errors_the_intervals_hardly_widen(seed):
     assert wider.min() >= 1.0
     assert np.median(wider) < 1.25
     assert wider.max() < 1.6
+
+
+def test_targets_of_one_configuration_share_its_errors():
+    """Three markers on one tool at joints that err say less than three configurations: the intervals know."""
+    cell, rng = Cell.drawn("ur10e", seed=12, size=0.1), np.random.default_rng(12)
+    q = cell.poses(60, rng)
+    error = 3e-4 * rng.normal(size=q.shape)
+    seen = [
+        cell.measured(60, rng, q=q, joints=lambda q: error, position=1e-5, tool=rigid(np.eye(3), at))
+        for at in 0.05 * np.eye(3)
+    ]
+    observations = tuple(
+        replace(m.observations[0], target=f"marker{k}", quantity=Observed.POSITION, rotation=None, sigma=None)
+        for k, m in enumerate(seen)
+    )
+    m = Measurements(q=q, observations=observations)
+    found = fit(cell.robot, m)
+    spread, kept = spread_of(found, m), found.after.selection.kept
+    wider = np.sqrt(np.diag(spread.covariance())[kept] / np.diag(spread.plain)[kept])
+    assert np.median(wider) > 1.3
 
 
 @pytest.mark.parametrize(("arm", "quantity"), [("ur10e", Observed.POSE), ("panda", Observed.POSITION)])

@@ -17,7 +17,7 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.calibration.fit import KinematicFit
 from armid.calibration.hold_out import kept_together, start_of
-from armid.calibration.intervals import ClusteredSpread, bins_of
+from armid.calibration.intervals import ClusteredSpread, bins_of, whitener
 from armid.calibration.solve import settled_values
 from armid.cluster.workers import InProcess, Workers, in_order
 from armid.kinematics.measurement import IntArray, Measurements, joined
@@ -94,9 +94,8 @@ def bootstrapped(
         _factor(part, _count(bins))
         for part, bins in zip(values[:every].reshape(-1, count, values.shape[1]), ways, strict=True)
     ]
-    inflated = np.sum((spread.whitener @ _factor(values[every:], number)) ** 2) / np.sum(
-        (spread.whitener @ spread.rows) ** 2
-    )
+    W = whitener(spread.plain, np.diag(spread.plain) > 0.0)
+    inflated = np.sum((W @ _factor(values[every:], number)) ** 2) / np.sum((W @ spread.rows) ** 2)
     return replace(spread, redrawn=tuple(factor / np.sqrt(max(inflated, 1.0)) for factor in factors))
 
 

@@ -5,11 +5,14 @@ covariance counts them as independent. Scores `g = A^T r` of rows that share a b
 therefore added before they are squared. A joint's gear error is shared along that joint alone, drift along the recording:
 their contributions add up ([Cameron2011], clustering in several ways),
 
-    V = C + sum over ways of (V_way - V_rows),   V_way = C (sum over its bins of g_bin g_bin^T) C.
+    V = C + (V_rows - V_single) + sum over ways of (V_way - V_rows),   V_way = C (sum over its bins of g_bin g_bin^T) C,
+
+where V_rows adds what was seen at one configuration (several targets share its joint errors) and V_single adds nothing.
 
 Eight bins show a variance to no better than half of itself, and seven or eight ways add up that much chance. The sum is therefore
-shrunk towards its mean over all parameters, which is known far better: as much as its scatter over the parameters is what chance
-alone would give ([Smyth2004]), and not at all where parameters differ by more. It is never below the plain covariance C.
+shrunk towards its mean over all parameters of the arm, or of the frames, which is known far better: as much as its scatter over
+the parameters is what chance alone would give ([Smyth2004]), and not at all where parameters differ by more. It is never below
+the plain covariance C.
 """
 
 from __future__ import annotations
@@ -23,9 +26,10 @@ import numpy.typing as npt
 from armid.arrays import FloatArray
 from armid.calibration.fit import KinematicFit
 from armid.calibration.leave_out import fit_weights
-from armid.calibration.solve import FitSolution, posterior
+from armid.calibration.solve import FitSolution
 from armid.information.information import triangular
 from armid.kinematics.measurement import Measurements
+from armid.parameters.space import OwnerKind
 from armid.rows.pose_residual import residuals
 
 _BINS = 8
@@ -45,8 +49,9 @@ class ClusteredSpread:
 
     Args:
         plain: covariance C of all parameters when residuals are independent, shape [p, p]; zero rows where held.
-        whitener: W with `W C W^T = I`, shape [k, p]; zero columns where held.
-        rows: square-root factor of the variance from single configurations, shape [p, k] with k at most p or their number.
+        arm: mask of the parameters of links and joints; the others are of frames, shape [p].
+        single: square-root factor of the variance from single measurements, shape [p, k] with k at most p or their number.
+        rows: the same from configurations, whatever was seen there.
         ways: the same from the bins of every way to part them, shape [p, bins] each.
         names: of the ways.
         bins: of every way.
@@ -54,7 +59,8 @@ class ClusteredSpread:
     """
 
     plain: FloatArray
-    whitener: FloatArray
+    arm: npt.NDArray[np.bool_]
+    single: FloatArray
     rows: FloatArray
     ways: tuple[FloatArray, ...]
     names: tuple[str, ...]
@@ -64,7 +70,8 @@ class ClusteredSpread:
     def variance(self, directions: FloatArray) -> FloatArray:
         """Of linear combinations of the parameters, shape [m, p] -> [m]."""
         plain = np.einsum("mp,pq,mq->m", directions, self.plain, directions, optimize=True)
-        wider = [self._wider(ways, directions, plain) for ways in (self.ways, self.redrawn) if ways]
+        each = [self.ways, *([self.redrawn] if self.redrawn else [])]
+        wider = [self._wider(ways, directions, plain) for ways in each]
         return plain * (1.0 + np.max([np.zeros(len(plain)), *wider], axis=0))
 
     def covariance(self) -> FloatArray:
@@ -77,24 +84,45 @@ class ClusteredSpread:
 
     def _wider(self, ways: Sequence[FloatArray], directions: FloatArray, plain: FloatArray) -> FloatArray:
         """What these ways add to the plain variance of each direction, shrunk towards what they add on the whole."""
-        mean, share = self._pooled(ways)
-        return mean + share * (self._excess(ways, directions, plain) - mean)
+        raw = self._excess(ways, directions, plain)
+        known = np.diag(self.plain) > 0.0
+        framed = np.any(directions[:, known & ~self.arm] != 0.0, axis=1)
+        out = np.array(raw)
+        for of, kept in ((~framed, known & self.arm), (framed, known & ~self.arm)):
+            if of.any() and kept.any():
+                mean, share = self._pooled(ways, kept)
+                out[of] = mean + share * (raw[of] - mean)
+        return out
 
     def _excess(self, ways: Sequence[FloatArray], directions: FloatArray, plain: FloatArray) -> FloatArray:
-        """What bins show beyond single configurations, over the plain variance of each direction."""
-        rows = np.sum((directions @ self.rows) ** 2, axis=1)
-        more = sum((np.sum((directions @ way) ** 2, axis=1) - rows for way in ways), np.zeros(len(rows)))
+        """What configurations and bins show beyond single measurements, over the plain variance of each direction."""
+        single, rows, *each = (np.sum((directions @ f) ** 2, axis=1) for f in (self.single, self.rows, *ways))
+        more = sum((way - rows for way in each), rows - single)
         return np.asarray(more / np.where(plain > 0.0, plain, 1.0))
 
-    def _pooled(self, ways: Sequence[FloatArray]) -> tuple[float, float]:
-        """The mean excess over all parameters, and the share of what single ones deviate from it that is not chance."""
-        kept = np.diag(self.plain) > 0.0
-        rows, *each = (float(np.sum((self.whitener @ f) ** 2)) / kept.sum() for f in (self.rows, *ways))
-        mean = sum(way - rows for way in each)
+    def _pooled(self, ways: Sequence[FloatArray], kept: npt.NDArray[np.bool_]) -> tuple[float, float]:
+        """The mean excess over some parameters, and the share of what single ones deviate from it that is not chance."""
+        W, p = whitener(self.plain, kept), int(kept.sum())
+        single, rows, *each = (float(np.sum((W @ f) ** 2)) / p for f in (self.single, self.rows, *ways))
+        mean = rows - single + sum(way - rows for way in each)
         chance = sum(2.0 / (count - 1) * max(way, rows) ** 2 for way, count in zip(each, self.bins, strict=True))
-        single = self._excess(ways, np.eye(len(kept))[kept], np.diag(self.plain)[kept])
-        scatter = float(np.mean((single - mean) ** 2))
+        found = self._excess(ways, np.eye(len(kept))[kept], np.diag(self.plain)[kept])
+        scatter = float(np.mean((found - mean) ** 2))
         return mean, max(0.0, 1.0 - chance / scatter) if scatter > 0.0 else 0.0
+
+
+_DEPENDENT = 1e-10
+"""Relative variance below which a direction of correlated parameters is round-off."""
+
+
+def whitener(C: FloatArray, kept: npt.NDArray[np.bool_]) -> FloatArray:
+    """W with `W C W^T = I` for some of the parameters, shape [k, p]; zero columns for the others."""
+    sigma = np.sqrt(np.diag(C)[kept])
+    values, vectors = np.linalg.eigh(C[np.ix_(kept, kept)] / np.outer(sigma, sigma))
+    good = values > _DEPENDENT
+    out = np.zeros((int(good.sum()), len(kept)))
+    out[:, kept] = (vectors[:, good] / np.sqrt(values[good])).T / sigma
+    return out
 
 
 def spread_of(fit: KinematicFit, measurements: Measurements) -> ClusteredSpread:
@@ -107,7 +135,7 @@ def spread_of(fit: KinematicFit, measurements: Measurements) -> ClusteredSpread:
     solution = fit.after
     kept = np.flatnonzero(solution.selection.kept)
     size = len(solution.values)
-    scores = _scores(fit, measurements)
+    scores, seen = _scores(fit, measurements)
     inside = solution.covariance[np.ix_(kept, kept)]
     lift = np.sqrt(_freedom(solution, measurements))
 
@@ -121,22 +149,17 @@ def spread_of(fit: KinematicFit, measurements: Measurements) -> ClusteredSpread:
         return out if count <= size else triangular(out.T).T
 
     ways = bins_of(fit, measurements)
+    group = np.unique(measurements.group, return_inverse=True)[1].astype(np.intp)
+    rows = factor(group[seen])
     return ClusteredSpread(
         plain=solution.covariance,
-        whitener=_whitener(solution),
-        rows=factor(np.unique(measurements.group, return_inverse=True)[1].astype(np.intp)),
-        ways=tuple(factor(labels) for labels in ways.values()),
+        arm=fit.model.owned(OwnerKind.LINK, OwnerKind.JOINT),
+        single=rows if len(np.unique(group)) == len(seen) else factor(np.arange(len(seen), dtype=np.intp)),
+        rows=rows,
+        ways=tuple(factor(labels[seen]) for labels in ways.values()),
         names=tuple(ways),
         bins=tuple(int(labels.max()) + 1 for labels in ways.values()),
     )
-
-
-def _whitener(solution: FitSolution) -> FloatArray:
-    """The factor of what rows and prior say together, over all parameters."""
-    factor = posterior(solution).stacked()
-    out = np.zeros((len(factor), len(solution.values)))
-    out[:, solution.selection.kept] = factor[:, :-1]
-    return out
 
 
 def with_intervals(fit: KinematicFit, spread: ClusteredSpread) -> KinematicFit:
@@ -144,14 +167,14 @@ def with_intervals(fit: KinematicFit, spread: ClusteredSpread) -> KinematicFit:
     return replace(fit, after=replace(fit.after, covariance=spread.covariance()))
 
 
-def _scores(fit: KinematicFit, measurements: Measurements) -> FloatArray:
-    """Weighted `A^T r` of every configuration, shape [n, kept]."""
-    out = np.zeros((len(measurements.q), int(fit.after.selection.kept.sum())))
+def _scores(fit: KinematicFit, measurements: Measurements) -> tuple[FloatArray, npt.NDArray[np.intp]]:
+    """Weighted `A^T r` of every measurement, shape [m, kept], and its configuration, shape [m]."""
+    scores, seen = [], []
     for r in residuals(fit.model, fit.after.values, measurements, wanted=fit.after.selection.kept):
         w = fit_weights(fit, r)
-        own = np.einsum("pcm,cm->mp", r.D * w, r.r * w, optimize=True)
-        np.add.at(out, r.observations.rows, own)
-    return out
+        scores.append(np.einsum("pcm,cm->mp", r.D * w, r.r * w, optimize=True))
+        seen.append(np.asarray(r.observations.rows, dtype=np.intp))
+    return np.concatenate(scores), np.concatenate(seen)
 
 
 def _freedom(solution: FitSolution, measurements: Measurements) -> float:
