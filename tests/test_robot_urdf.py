@@ -234,7 +234,6 @@ def test_odd_but_readable_things_are_noted():
         ("</robot>", "<xacro:gripper/></robot>", "<xacro:gripper>: this is xacro, not URDF"),
         ('xyz="0.1 0 0.2"', 'xyz="${x} 0 0.2"', "this is xacro: expand it first"),
         ('type="revolute"', 'type="revolut"', "unknown joint type 'revolut'.*did you mean 'revolute'"),
-        ('type="revolute"', 'type="planar"', "a planar joint inside the arm|no moving joint|chains"),
         ('lower="-2" upper="2.5"', 'lower="2.5" upper="-2"', "lower limit 2.5 is above upper limit -2.*swap"),
         ('velocity="3"', 'velocity="-3"', "velocity limit -3 is negative"),
         ('damping="1.5"', 'damping="-1.5"', "damping -1.5 or friction 0.7 is negative"),
@@ -250,9 +249,36 @@ def test_each_mistake_is_named(old, new, message):
     assert "small.urdf" in str(caught.value)
 
 
-def test_a_mimicked_joint_must_exist():
-    with pytest.raises(RobotError, match=r"mimics 'thumb', which does not exist"):
-        parse_urdf(with_gripper().replace('mimic joint="finger1"', 'mimic joint="thumb"'))
+def test_a_finger_that_mimics_nothing_is_noted_and_the_arm_is_read():
+    robot = parse_urdf(with_gripper().replace('mimic joint="finger1"', 'mimic joint="thumb"'))
+    (note,) = [note for note in robot.notes if note.code == "mimic-unknown"]
+    assert "mimics 'thumb', which does not exist" in note.message
+    with pytest.raises(RobotError, match=r"a mimic joint \(of 'thumb'\) inside the arm|no moving joint"):
+        parse_urdf(URDF.replace('<axis xyz="0 0 -1"/>', '<axis xyz="0 0 -1"/><mimic joint="thumb"/>'))
+
+
+@pytest.mark.parametrize("kind", ["floating", "planar"])
+def test_an_arm_on_something_free_to_move_begins_behind_it(kind):
+    cart = '<link name="map"/><joint name="drive" type="KIND"><parent link="map"/><child link="world"/></joint></robot>'
+    free = URDF.replace("</robot>", cart.replace("KIND", kind))
+    robot, own = parse_urdf(free), parse_urdf(URDF)
+    assert robot.joint_names == own.joint_names
+    assert robot.base == own.base
+    (note,) = [note for note in robot.notes if note.code == "base-after-free-joint"]
+    assert f"{kind} joint 'drive'" in note.message
+    with pytest.raises(RobotError, match=f"a {kind} joint inside the arm"):
+        parse_urdf(free, base="map")
+    second = URDF.replace('type="prismatic"', f'type="{kind}"', 1)
+    with pytest.raises(RobotError, match=f"a {kind} joint inside the arm|no moving joint|chains"):
+        parse_urdf(second, tip=own.tip.name)
+
+
+def test_limits_of_many_turns_are_asked_about():
+    codes = [note.code for note in parse_urdf(URDF.replace('lower="-2" upper="2.5"', 'lower="-170" upper="170"')).notes]
+    assert "limits-degrees" in codes
+    assert "limits-degrees" not in [note.code for note in parse_urdf(URDF).notes]
+    none = URDF.replace('lower="-2" upper="2.5"', 'lower="-1e16" upper="1e16"')
+    assert "limits-degrees" not in [note.code for note in parse_urdf(none).notes]
 
 
 def test_an_arm_of_mimics_or_floating_joints_is_refused_by_name():

@@ -75,6 +75,8 @@ def parse_urdf(
     first = _known(urdf, base) if base is not None else urdf.root
     notes = list(urdf.notes)
     last = _known(urdf, tip) if tip is not None else _default_tip(urdf, first, where, notes)
+    if base is None:
+        first = _after_free_joints(urdf, first, last, notes)
     path = path_between(urdf, first, last, where)
     return _robot(urdf, path, first, last, notes, source or Source(path=where))
 
@@ -83,6 +85,21 @@ def _known(urdf: Urdf, name: str) -> str:
     if name not in urdf.links:
         raise UnknownNameError("link", name, urdf.links)
     return name
+
+
+def _after_free_joints(urdf: Urdf, root: str, tip: str, notes: list[Note]) -> str:
+    """Where an arm begins that stands on something free to move: behind the last such joint before its own; else the root."""
+    link, base = tip, root
+    while link != root and (joint := urdf.joint_to(link)) is not None:
+        if joint.kind in UNSUPPORTED and base == root:
+            base, free = link, joint
+        elif joint.kind in MOVING and base != root:
+            return root  # inside the arm, where `path_between` names it
+        link = joint.parent
+    if base != root:
+        text = f"{free.kind} joint {free.name!r} is taken to stand still: the arm begins at {base!r} (--base names another link)"
+        notes.append(Note("base-after-free-joint", Severity.WARNING, text, base))
+    return base
 
 
 def path_between(urdf: Urdf, base: str, tip: str, where: str) -> list[UrdfJoint]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from difflib import get_close_matches
+from math import pi
 
 import numpy as np
 
@@ -221,6 +222,7 @@ class _Reader(Attributes):
             if values["lower"] > values["upper"]:
                 problem = f"lower limit {values['lower']:g} is above upper limit {values['upper']:g}"
                 raise self.error(element, problem, "swap them")
+        self._note_degrees(name, kind, values)
         for key, ours in (("velocity", "velocity"), ("effort", "torque")):
             value = self.attribute(child, key, 0.0)
             if value < 0.0:
@@ -231,6 +233,17 @@ class _Reader(Attributes):
                 self.note("limits-empty", f"joint {name!r} has {key} limit 0; none is assumed", name)
         # Exporters write 1e16 for "none".
         return Limits(**{key: value for key, value in values.items() if abs(value) < LARGEST})
+
+    def _note_degrees(self, name: str, kind: str, limits: dict[str, float]) -> None:
+        """Says when angles are so large that they can only be degrees, or a way of saying none."""
+        largest = max(map(abs, limits.values()), default=0.0)
+        if kind == "revolute" and _MOST_TURNS * 2.0 * pi < largest < LARGEST:
+            text = f"joint {name!r} has position limits of {largest:g} rad, {largest / (2.0 * pi):.0f} turns: are they degrees?"
+            self.note("limits-degrees", f"{text} (URDF has radians; --limits-file states narrower ones)", name)
+
+
+_MOST_TURNS = 4
+"""To either side that joints of arms have, with cables led through them."""
 
 
 def _check_references(read: Attributes, links: dict[str, UrdfLink], joints: dict[str, UrdfJoint]) -> None:
@@ -246,7 +259,8 @@ def _check_references(read: Attributes, links: dict[str, UrdfLink], joints: dict
             raise read.error(joint.element, problem, "a URDF is a tree; remove one of the two joints")
         parents[joint.child] = joint.name
         if joint.mimic is not None and joint.mimic not in joints:
-            raise read.error(joint.element, f"mimics {joint.mimic[:80]!r}, which does not exist")
+            text = f"joint {joint.name!r} mimics {joint.mimic[:80]!r}, which does not exist; it is held at zero"
+            read.note("mimic-unknown", text, joint.name)
 
 
 def _find_root(read: Attributes, element: XmlElement, links: dict[str, UrdfLink], joints: dict[str, UrdfJoint]) -> str:
