@@ -215,3 +215,13 @@ def test_what_a_program_refuses_in_the_description_already_is_no_fault_of_the_fi
     assert told["Pinocchio"].difference < 1e-9
     with pytest.raises(ReloadError, match="antenna"):
         reload_checks(robot, text, mjcf=False)
+
+
+@pytest.mark.parametrize("kind", ["floating", "planar"])
+def test_files_of_arms_on_something_free_to_move_are_read_back_alike(kind: str):
+    cart = f'<link name="map"/><joint name="drive" type="{kind}"><parent link="map"/><child link="base"/>'
+    text = URDF.replace("</robot>", cart + '<origin xyz="1 0 0.2" rpy="0.3 0 0"/></joint></robot>')
+    body = '<inertial><mass value="9"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
+    text = text.replace('<link name="base"/>', f'<link name="base">{body}</link>')
+    robot = parse_urdf(text)
+    assert all(read.difference < 1e-9 for read in reload_checks(robot, text, mjcf=False, original=text))

@@ -165,9 +165,12 @@ def _mujoco_torque(robot: Robot, text: str, gravity: FloatArray) -> Torque:
     data = mujoco.MjData(model)
     places = [int(model.joint(name).qposadr[0]) for name in robot.joint_names]
     speeds = [int(model.joint(name).dofadr[0]) for name in robot.joint_names]
+    rest = np.zeros(model.nq)
+    for start in model.jnt_qposadr[model.jnt_type == mujoco.mjtJoint.mjJNT_FREE]:
+        rest[start : start + 7] = model.qpos0[start : start + 7]  # where a base that is free to move stands
 
     def torque(q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
-        data.qpos[:], data.qvel[:], data.qacc[:] = 0.0, 0.0, 0.0
+        data.qpos[:], data.qvel[:], data.qacc[:] = rest, 0.0, 0.0
         data.qpos[places], data.qvel[speeds], data.qacc[speeds] = q, qd, qdd
         mujoco.mj_inverse(model, data)
         return np.array(data.qfrc_inverse[speeds])
