@@ -15,7 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 OUT = ROOT / "docs" / "pages"
-WIDTH, HEIGHT = 1366, 860
+WIDTH, HEIGHT = 1366, 1000
 COLOURS = 256
 """Of a palette: a picture then has some tens of kilobytes."""
 MOST_BYTES = 150_000
@@ -29,11 +29,15 @@ PAGES: dict[str, tuple[str, str]] = {
     "calibration": ("python calibration.py", "calibrated/report.html"),
     "fleet": ("python fleet.py", "fleet/report.html"),
     "benchmark": (
-        "armid benchmark tx40 --runs 3 --methods ols,wls,iv --noise low --motion-seconds 2 --out benchmark",
+        "armid benchmark tx40-birdy --runs 3 --methods ols,wls,iv --noise standard --out benchmark",
         "benchmark/report.html",
     ),
 }
 """Name of a picture -> the command, run in a copy of `examples/` after those before it, and the page it writes."""
+
+
+_DRAW_ALL = "<script>addEventListener('load', () => nodes.forEach(draw))</script>"
+"""Figures are drawn when they come into view, which a picture does not wait for."""
 
 
 def picture(page: Path, *, dark: bool = False, width: int = WIDTH) -> bytes:
@@ -48,14 +52,15 @@ def picture(page: Path, *, dark: bool = False, width: int = WIDTH) -> bytes:
 
     browser = next(found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name)))
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "page.png"
+        file, copy = Path(folder) / "page.png", Path(folder) / "page.html"
+        copy.write_text(page.read_text(encoding="utf-8").replace("</body>", f"{_DRAW_ALL}</body>"), encoding="utf-8")
         flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
         flags += ["--hide-scrollbars", "--virtual-time-budget=8000", f"--window-size={width},{HEIGHT}"]
         flags += ["--blink-settings=preferredColorScheme=0"] if dark else []
-        command = [browser, *flags, f"--user-data-dir={folder}/profile", f"--screenshot={file}", page.as_uri()]
+        command = [browser, *flags, f"--user-data-dir={folder}/profile", f"--screenshot={file}", copy.as_uri()]
         subprocess.run(command, check=True, capture_output=True)
         out = io.BytesIO()
-        Image.open(file).convert("RGB").quantize(COLOURS).save(out, "PNG", optimize=True)
+        Image.open(file).convert("RGB").quantize(COLOURS, Image.Quantize.MAXCOVERAGE).save(out, "PNG", optimize=True)
     return out.getvalue()
 
 
