@@ -12,6 +12,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from armid.cli import VERBS, application
@@ -65,3 +66,22 @@ def test_commands_name_verbs_that_exist_and_links_lead_somewhere(page: str) -> N
         assert verb in VERBS, verb
     for target in re.findall(r"\]\(([^)#:]+)[^)]*\)", text):
         assert (WORKS / target).resolve().exists(), target
+
+
+SPAN = re.compile(r"`(?:armid )?([a-z]+)((?: [^`]*)?)`")
+
+
+@pytest.mark.parametrize("page", [*PAGES, "README"])
+def test_options_named_in_the_text_exist(page: str) -> None:
+    """Every `verb ... --option` of a page, and of its tables, is an option of that verb."""
+    verbs = typer.main.get_command(application()).commands  # type: ignore[attr-defined]
+    text = (WORKS / f"{page}.md").read_text(encoding="utf-8")
+    seen = 0
+    for verb, rest in SPAN.findall(text):
+        if verb not in VERBS:
+            continue
+        known = {option for parameter in verbs[verb].params for option in (*parameter.opts, *parameter.secondary_opts)}
+        for option in re.findall(r"--[a-z][a-z-]*", rest):
+            assert option in known, f"armid {verb} has no {option}"
+            seen += 1
+    assert seen or page != "README"
