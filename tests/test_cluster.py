@@ -102,6 +102,16 @@ def test_starts_of_a_design_end_in_the_same_motion(client):
     assert here.search.explored == there.search.explored == 4
 
 
+def test_a_study_is_the_same(client, tmp_path):
+    words = {"seconds": 4.0, "motions": 1, "repetitions": 2, "poses": 6, "torques": "link"}
+    here = armid.study("cylindrical", **words)
+    there = armid.study("cylindrical", **words, cluster=client, out=tmp_path)
+    for one, other in zip(here.cases, there.cases, strict=True):
+        np.testing.assert_array_equal(one.estimates, other.estimates)
+        np.testing.assert_array_equal(one.residuals, other.residuals)
+    assert (there.as_dict()["workers"], there.as_dict()["retries"]) == (2, 0)
+
+
 def test_many_logs_are_checked_there_and_the_answer_is_the_same(client, place):
     logs = [place / "r00" / "2026-01-05.csv", place / "r01" / "2026-01-05.csv", place / "torn.csv"]
     (place / "torn.csv").write_text("not a log\n")

@@ -113,7 +113,7 @@ OUTSIDE = {
         "export report"
     ),
     "studies.kinematics": (
-        "parameters robot kernels kinematics rows motions scene identifiability logs logs.conditioning "
+        "cluster parameters robot kernels kinematics rows motions scene identifiability logs logs.conditioning "
         "estimation identification calibration design simulation"
     ),
     "cli": (

@@ -90,9 +90,42 @@ class TestLevels:
         assert level[fast].mean() > 3.0 * level[slow].mean()
 
     def test_too_little_motion_is_refused(self) -> None:
-        residual, features = self.noise(2.0, 0)
+        residual, features = self.noise(1.0, 0)
         with pytest.raises(InputError, match="without contact"):
             alarm_levels(residual, features, 0.01, per_hour=1.0)
+
+    @pytest.mark.parametrize("kind", ["normal", "laplace"])
+    def test_a_short_record_gives_levels_that_hold_all_the_same(self, kind: str) -> None:
+        """Half a minute sets the level, an hour tries it: little known of a tail makes levels larger, not alarms more."""
+        step, stated, found = 0.01, 120.0, []
+        for seed in range(20):
+            rng = np.random.default_rng(seed)
+            free, watched = (
+                lfilter([1.0], [1.0, -0.9], getattr(rng, kind)(size=n))[:, np.newaxis] for n in (3000, 360_000)
+            )
+            zeros = [Features(speed=z, acceleration=z, deviation=z, reversal=z) for z in (0.0 * free, 0.0 * watched)]
+            levels = alarm_levels(free, zeros[0], step, per_hour=stated)
+            index = np.flatnonzero(np.abs(watched[:, 0]) > levels.level(zeros[1])[:, 0])
+            found.append((1 + np.sum(np.diff(index) > 0.1 / step)) if len(index) else 0.0)
+        assert np.mean(found) < 1.5 * stated
+
+    def test_residuals_that_come_together_raise_the_levels(self) -> None:
+        """The same numbers, spread over the motion or all of the large ones in one part of it."""
+        rng = np.random.default_rng(3)
+        size = np.repeat(rng.permutation(np.repeat([1.0, 3.0], [240, 60])), 20)
+        z = rng.normal(size=6000)[:, np.newaxis]
+        zeros = Features(speed=0.0 * z, acceleration=0.0 * z, deviation=0.0 * z, reversal=0.0 * z)
+        spread, together = (
+            alarm_levels(order[:, np.newaxis] * z, zeros, 0.01, per_hour=5.0) for order in (size, np.sort(size))
+        )
+        assert together.level(zeros)[0, 0] > 1.2 * spread.level(zeros)[0, 0]
+
+    def test_a_rate_that_a_record_cannot_show_is_said(self) -> None:
+        residual, features = self.noise(60.0, 0)
+        often, rarely = (alarm_levels(residual, features, 0.01, per_hour=rate) for rate in (60.0, 0.1))
+        assert often.shown
+        assert not rarely.shown
+        assert "more than 1.0 minutes of free motion can show" in rarely.accepted
 
 
 class TestObserve:

@@ -45,6 +45,7 @@ def study(
     cutoff_hz: Annotated[float, typer.Option(help="Low-pass on motion and torque.")] = 10.0,
     out: opt.OutOption = Path("study"),
     seed: opt.SeedOption = 0,
+    cluster: opt.ClusterOption = None,
     as_json: opt.JsonOption = False,
 ) -> None:
     """Repeat a published study.
@@ -74,6 +75,7 @@ def study(
             cutoff_hz=cutoff_hz,
             seed=seed,
             out=out,
+            cluster=cluster,
             progress=tell,
         )
     files = found.save(out)

@@ -1,11 +1,11 @@
 """Changes of arms over dates: steps and ramps, with a stated rate of false alarms.
 
-A parameter of an arm, estimated on several dates, is held against every change that begins between two of them: a step
-(`x_t = 1` from a date on) and a ramp (`x_t` grows from the date before). The statistic of each is the coefficient of x beside
-a constant over its standard deviation. How much estimates scatter from date to date without any change is measured on the
-fleet itself: successive differences over their own deviations, by their median, which neither a few worn arms nor a single
-step in a course can move. Probabilities are multiplied by the number of changes tried and taken through Holm's procedure over
-all arms and parameters, so that a fleet without any change raises even one alarm with no more than the stated probability.
+A parameter of an arm, estimated on several dates, is held against every change that begins between two of them. How much
+estimates scatter from date to date without any change is measured on the fleet itself (`armid.fleets.scatter`), and how often
+chance makes a change as likely is drawn from that (`armid.fleets.chance`). Probabilities are taken through Holm's procedure over
+all arms and parameters, so that a fleet without any change raises even one alarm with no more than the stated probability. Arms
+that change are then left out of the measured scatter, and all is done again. Of several changes in one joint the likeliest raises
+the alarm: the others may be its shadow.
 """
 
 from __future__ import annotations
@@ -19,38 +19,17 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.errors import InputError
 from armid.estimation.estimate import NORMAL_95
+from armid.fleets.chance import CourseChange, chance, likeliest
+from armid.fleets.course import Course
+from armid.fleets.scatter import Scatter, scatters
 
 FALSE_ALARMS = 0.05
 """Probability of even one alarm in a fleet without any change."""
-_ENOUGH = 20
-"""Differences from which the scatter of one parameter is told by itself; with fewer those of its like count together."""
-_NORMAL_MEDIAN = 0.6744897501960817
-"""Median of the size of a standard normal number."""
-_EFFICIENCY = 0.37
-"""Of a median of sizes beside a standard deviation, for normal numbers: what a difference counts as a degree of freedom."""
+_ROUNDS = 4
+"""Of leaving worn arms out of the scatter."""
 
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Course:
-    """One parameter of one arm over its dates.
-
-    Args:
-        arm, parameter: which.
-        like: name of parameters that scatter alike, such as the quantity.
-        dates: ISO 8601, ascending.
-        days: the same as numbers.
-        values, deviations: estimates with their standard deviations.
-        unit: SI.
-    """
-
-    arm: str
-    parameter: str
-    like: str
-    dates: tuple[str, ...]
-    days: FloatArray
-    values: FloatArray
-    deviations: FloatArray
-    unit: str = ""
+_Found = tuple[Course, CourseChange, float, bool]
+"""A course, its likeliest change, the probability of one in a fleet without any, and whether it is an alarm."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,19 +64,11 @@ class Drift:
         return {**asdict(self), "interval": [self.per_day_low, self.per_day_high]}
 
 
-@dataclass(frozen=True, slots=True)
-class Scatter:
-    """How estimates scatter from date to date, in units of their own deviations, and the degrees of freedom it is known by."""
-
-    scale: float
-    freedom: float
-
-
 def drifts(courses: Sequence[Course], rate: float = FALSE_ALARMS) -> tuple[Drift, ...]:
     """The likeliest change of every course with at least two dates, the most certain first.
 
     Args:
-        courses: of the whole fleet; arms with few changes tell how much those without scatter.
+        courses: of the whole fleet; arms without changes tell how much estimates scatter.
         rate: probability of even one alarm in a fleet without any change.
 
     Raises:
@@ -106,77 +77,53 @@ def drifts(courses: Sequence[Course], rate: float = FALSE_ALARMS) -> tuple[Drift
     if not 0.0 < rate < 1.0:
         raise InputError("--false-alarms", f"{rate}", "expected a probability between 0 and 1")
     usable = [course for course in courses if len(course.days) >= 2]
+    worn: set[tuple[str, str]] | None = None
+    found: list[_Found] = []
     scatter = scatters(usable)
-    found = [_likeliest(course, scatter[course.parameter]) for course in usable]
-    order = np.argsort([p for p, _ in found], kind="stable")
-    out, worst = [], 0.0
-    for rank, k in enumerate(order):
-        worst = max(worst, min(1.0, (len(found) - rank) * found[k][0]))
-        course, change = usable[k], found[k][1]
-        out.append(_drift(course, change, scatter[course.parameter].scale, worst, rate))
-    return tuple(out)
+    for _ in range(_ROUNDS):
+        found = _ranked(usable, scatter, rate)
+        now = {_place(course) for course, _, p, _ in found if p < rate}
+        calm = [course for course in usable if _place(course) not in now]
+        if now == worn:
+            break
+        if {course.parameter for course in calm} != {course.parameter for course in usable}:
+            calm = usable
+        worn, scatter = now, scatters(calm, usable)
+    return tuple(_drift(course, change, scatter, p, alarm=alarm) for course, change, p, alarm in found)
 
 
-def scatters(courses: Sequence[Course]) -> Mapping[str, Scatter]:
-    """The scatter of every parameter, from successive differences of all arms."""
-    own: dict[str, list[float]] = {}
-    alike: dict[str, list[float]] = {}
+def _place(course: Course) -> tuple[str, str]:
+    """Arm, and part of it."""
+    return course.arm, course.part or course.parameter
+
+
+def _ranked(courses: Sequence[Course], scatter: Mapping[str, Scatter], rate: float) -> list[_Found]:
+    """The likeliest change of every course, the surest first."""
+    found = []
+    by_dates: dict[tuple[int, float], list[Course]] = {}
     for course in courses:
-        s = course.deviations
-        d = np.abs(np.diff(course.values) / np.maximum(np.hypot(s[1:], s[:-1]), 1e-300)).tolist()
-        own.setdefault(course.parameter, []).extend(d)
-        alike.setdefault(course.like, []).extend(d)
-    like = {course.parameter: course.like for course in courses}
-    return {name: _scatter(d if len(d) >= _ENOUGH else alike[like[name]]) for name, d in own.items()}
+        by_dates.setdefault((len(course.days), scatter[course.parameter].tail), []).append(course)
+    for (dates, tail), own in by_dates.items():
+        days, values = np.array([course.days for course in own]), np.array([course.values for course in own])
+        deviations = np.array([scatter[course.parameter].deviations(course.deviations) for course in own])
+        for course, change in zip(own, likeliest(days, values, deviations, tail), strict=True):
+            p = chance(change.gain, dates, tail, scatter[course.parameter].freedom)
+            found.append((p, -change.gain, course, change))
+    found.sort(key=lambda one: (one[0], one[1], one[2].arm, one[2].parameter))
+    out, worst, seen = [], 0.0, set()
+    for rank, (p, _, course, change) in enumerate(found):
+        worst = max(worst, min(1.0, (len(found) - rank) * p))
+        part = _place(course)
+        out.append((course, change, worst, worst < rate and part not in seen))
+        seen.add(part)
+    return out
 
 
-def _scatter(differences: Sequence[float]) -> Scatter:
-    scale = max(float(np.median(differences)) / _NORMAL_MEDIAN, 1e-12)
-    return Scatter(scale, max(_EFFICIENCY * len(differences), 1.0))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Change:
-    kind: str
-    first: int
-    coefficient: float
-    deviation: float
-    reach: float
-
-
-def _likeliest(course: Course, scatter: Scatter) -> tuple[float, _Change]:
-    """The change with the largest statistic, and its probability beside all that were tried."""
-    from scipy.stats import t as student
-
-    sigma = scatter.scale * course.deviations
-    tried = []
-    for first in range(1, len(course.days)):
-        tried.append(_change("step", first, (np.arange(len(course.days)) >= first).astype(float), course.values, sigma))
-        if first < len(course.days) - 1:  # a ramp that begins before the last date is a step at it
-            grown = np.maximum(course.days - course.days[first - 1], 0.0)
-            tried.append(_change("ramp", first, grown, course.values, sigma))
-    best = max(tried, key=lambda change: abs(change.coefficient) / change.deviation)
-    probability = 2.0 * float(student.sf(abs(best.coefficient) / best.deviation, scatter.freedom))
-    return min(1.0, len(tried) * probability), best
-
-
-def _change(kind: str, first: int, x: FloatArray, values: FloatArray, sigma: FloatArray) -> _Change:
-    """Coefficient of x beside a constant, with its deviation."""
-    w = sigma**-2.0
-    centred = x - w @ x / w.sum()
-    weight = float(w @ centred**2)
-    return _Change(
-        kind=kind,
-        first=first,
-        coefficient=float((w * centred) @ values) / weight,
-        deviation=weight**-0.5,
-        reach=float(x[-1] - x[0]),
-    )
-
-
-def _drift(course: Course, change: _Change, scale: float, probability: float, rate: float) -> Drift:
+def _drift(
+    course: Course, change: CourseChange, scatter: Mapping[str, Scatter], probability: float, *, alarm: bool
+) -> Drift:
     size, half = change.coefficient * change.reach, NORMAL_95 * change.deviation * change.reach
-    line = _change("ramp", 1, course.days - course.days[0], course.values, scale * course.deviations)
+    slope, doubt = _slope(course, scatter[course.parameter].deviations(course.deviations))
     return Drift(
         arm=course.arm,
         parameter=course.parameter,
@@ -186,9 +133,17 @@ def _drift(course: Course, change: _Change, scale: float, probability: float, ra
         change=size,
         low=size - half,
         high=size + half,
-        per_day=line.coefficient,
-        per_day_low=line.coefficient - NORMAL_95 * line.deviation,
-        per_day_high=line.coefficient + NORMAL_95 * line.deviation,
+        per_day=slope,
+        per_day_low=slope - NORMAL_95 * doubt,
+        per_day_high=slope + NORMAL_95 * doubt,
         probability=probability,
-        alarm=probability < rate,
+        alarm=alarm,
     )
+
+
+def _slope(course: Course, deviations: FloatArray) -> tuple[float, float]:
+    """Of the line through all dates, with its deviation."""
+    w = deviations**-2.0
+    centred = course.days - w @ course.days / w.sum()
+    weight = float(w @ centred**2)
+    return float((w * centred) @ course.values) / weight, weight**-0.5

@@ -23,7 +23,8 @@ from armid.estimation.population import (
     shrunk,
     told_by,
 )
-from armid.fleets.drift import FALSE_ALARMS, Course, Drift, drifts
+from armid.fleets.drift import FALSE_ALARMS, Drift, drifts
+from armid.fleets.sharpened import sharpened_courses
 from armid.fleets.table import Visit, read_visits
 from armid.fleets.tables import write_tables
 from armid.fleets.visit import VisitResult, VisitTask, identify_visit
@@ -294,7 +295,7 @@ def summed_up(done: Sequence[VisitResult], *, false_alarms: float = FALSE_ALARMS
         joints: names of the joints.
     """
     names = _common_names(done)
-    changes = drifts(courses_of(done, names), false_alarms)
+    changes = drifts(sharpened_courses(done, names), false_alarms)
     worn = {one.arm for one in changes if one.alarm}
     told = told_of_arms(done, worn, names)
     units = next((one.units for one in done if one.names == names), ())
@@ -322,29 +323,6 @@ def summed_up(done: Sequence[VisitResult], *, false_alarms: float = FALSE_ALARMS
         checks=(check,),
         notes=tuple(notes),
     )
-
-
-def courses_of(done: Sequence[VisitResult], names: tuple[str, ...]) -> list[Course]:
-    """Every drive's and payload's parameter of every arm over its dates; visits in the statistics only."""
-    by_arm: dict[str, list[VisitResult]] = {}
-    for one in done:
-        if one.counts and one.names == names:
-            by_arm.setdefault(one.visit.arm, []).append(one)
-    followed = [(k, named_parameter(name)) for k, name in enumerate(names) if not named_parameter(name).of_link]
-    return [
-        Course(
-            arm=arm,
-            parameter=names[k],
-            like=parameter.quantity,
-            dates=tuple(one.visit.date for one in own),
-            days=np.array([one.visit.day for one in own]),
-            values=np.array([one.values[k] for one in own]),
-            deviations=np.array([one.deviations[k] for one in own]),
-            unit=own[0].units[k],
-        )
-        for arm, own in by_arm.items()
-        for k, parameter in followed
-    ]
 
 
 def told_of_arms(done: Sequence[VisitResult], worn: set[str], names: tuple[str, ...]) -> dict[str, Told]:

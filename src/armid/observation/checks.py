@@ -60,7 +60,11 @@ def tail_check(levels: AlarmLevels) -> Check:
         limit=REACH.value,
         message=(
             f"{60 * levels.hours:.1f} minutes without contact for {levels.per_hour:g} false alarms an hour: "
-            + ("the tail is extrapolated" if reach <= REACH.value else "too far beyond what was seen, record more")
+            + (
+                "the tail is extrapolated"
+                if reach <= REACH.value
+                else f"too short to state such a rate, record {60.0 / (REACH.value * levels.per_hour):.1f} minutes or more"
+            )
         ),
         decisive=False,
     )

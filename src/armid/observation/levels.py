@@ -1,35 +1,36 @@
 """How large an external torque must be to be believed: by speed, acceleration and the model's own doubt, for a stated rate of
 false alarms.
 
-The variance of the residual is a sum of squares with weights found on motion without contact; what stands out of it is counted in
-blocks longer than its memory, and a tail through the largest of them, Gaussian or heavier, says how often a level is passed.
+The variance of the residual is a sum of squares with weights found on motion without contact. How far residuals stand out of it
+is asked of motion that the weights were not found on, part by part, and a tail through the largest of them says how often a
+level is passed (`armid.observation.tails`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from armid.arrays import FloatArray
 from armid.errors import InputError
+from armid.observation.tails import Peaks, block_peaks, crowding, rare_level
+from armid.observation.thresholds import REACH
 
 N_FEATURES = 5
 """Constant, speed, acceleration, the model's deviation, reversal."""
 
-_TAIL = 0.3
-"""Share of the block maxima that the tail is fitted to."""
+_PARTS = 5
+"""Into which motion without contact is cut: each is held against weights found on the others."""
 
-_EVIDENCE = 2.0
-"""By which the logarithm of the likelihood must favour a light tail: in doubt it is heavy, and alarms fewer than stated."""
+_FEWEST_BLOCKS = 10
+"""Below these nothing can be said about rare events."""
 
-_FEWEST_BLOCKS = 30
-"""Below these a tail cannot be fitted."""
-
-_SHORTEST_BLOCK = 0.2
-"""[s]: contacts last longer than this."""
+_ROUNDS = 4
+"""Of weighing squares by the variance they have themselves: large residuals scatter more, and would decide alone."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -99,18 +100,32 @@ class AlarmLevels:
         """What an external torque must pass [N m or N], shape [n, n_joints]."""
         return self.factor * self.deviation(features)
 
+    @property
+    def shown(self) -> bool:
+        """Whether the free motion is long enough to state the rate: else it is a guess."""
+        return self.hours * self.per_hour * REACH.value >= 1.0
+
+    @property
+    def accepted(self) -> str:
+        """The rate, in words."""
+        doubt = "" if self.shown else f", more than {60.0 * self.hours:.1f} minutes of free motion can show"
+        return f"{self.per_hour:g} false alarms an hour accepted{doubt}"
+
     def as_dict(self) -> dict[str, Any]:
         return {
             "weights": self.weights,
             "factor": self.factor,
             "per_hour": self.per_hour,
             "free_hours": self.hours,
+            "rate_shown": self.shown,
             "largest": self.largest,
             "rate_hz": self.rate_hz,
         }
 
 
-def alarm_levels(residual: FloatArray, features: Features, step: float, per_hour: float) -> AlarmLevels:
+def alarm_levels(
+    residual: FloatArray, features: Features, step: float, per_hour: float, *, lengths: Sequence[int] = ()
+) -> AlarmLevels:
     """Levels from motion without contact.
 
     Args:
@@ -118,93 +133,80 @@ def alarm_levels(residual: FloatArray, features: Features, step: float, per_hour
         features: of the same samples.
         step: between samples [s].
         per_hour: false alarms of the whole arm that are accepted.
+        lengths: samples of every motion, where there are several one after the other.
 
     Raises:
         InputError: too short a motion to say anything about rare events.
     """
-    from scipy.optimize import nnls  # takes a second to load
-
     if not per_hour > 0.0:
         raise InputError("false alarms", f"{per_hour} per hour", "a positive rate")
     n = residual.shape[1]
-    weights, factor, largest = np.zeros((n, N_FEATURES)), np.zeros(n), np.zeros(n)
-    for j in range(n):
-        A = features.squares(j)
-        scale = np.sqrt(np.mean(A**2, axis=0)) + 1e-300
-        found, _ = nnls(A / scale, residual[:, j] ** 2)
-        found = found / scale
-        # What no feature explains stays: a joint that never moved must not be silent about everything.
-        found[0] = max(found[0], 1e-6 * float(np.mean(residual[:, j] ** 2)), 1e-18)
-        weights[j] = found
-        z = np.abs(residual[:, j]) / np.sqrt(A @ found)
-        factor[j], largest[j] = _tail_level(z, step, per_hour / n)
+    parts = _parts(lengths or (len(residual),))
+    squares = [features.squares(j) for j in range(n)]
+    weights = np.array([_weights(A, residual[:, j]) for j, A in enumerate(squares)])
+    apart = [_held_out(A, residual[:, j], parts) for j, A in enumerate(squares)]
+    peaks = [_peaks(np.abs(z), [part.stop for part in parts], step) for z in apart]
+    # What an arm does in one part of its motion and not in others is seen by all joints together better than by each.
+    crowded = float(np.median([crowding(found) for found in peaks]))
     return AlarmLevels(
         weights=weights,
-        factor=factor,
+        factor=np.array([rare_level(found, per_hour / n, crowded) for found in peaks]),
         per_hour=per_hour,
         hours=len(residual) * step / 3600.0,
-        largest=largest,
+        largest=np.array([found.values.max() for found in peaks]),
         rate_hz=1.0 / step,
     )
 
 
-def _tail_level(z: FloatArray, step: float, per_hour: float) -> tuple[float, float]:
-    """The level that is passed so many times an hour, and the largest value seen."""
-    length = max(int(np.ceil(max(5.0 * _memory(z, step), _SHORTEST_BLOCK) / step)), 1)
-    count = len(z) // length
-    if count < _FEWEST_BLOCKS:
+def _parts(lengths: Sequence[int]) -> list[slice]:
+    """Stretches of motions one after the other, about equally long, none of which spans two motions."""
+    out, begin = [], 0
+    for length in lengths:
+        pieces = max(round(_PARTS * length / sum(lengths)), 1)
+        ends = begin + np.linspace(0, length, pieces + 1).astype(int)
+        out += [slice(int(a), int(b)) for a, b in pairwise(ends)]
+        begin += length
+    return out
+
+
+def _weights(squares: FloatArray, residual: FloatArray) -> FloatArray:
+    """Weights of the squares whose sum is the variance, none negative, by their likelihood as for normal residuals."""
+    from scipy.optimize import nnls  # takes a second to load
+
+    scale = np.sqrt(np.mean(squares**2, axis=0)) + 1e-300
+    A, y = squares / scale, residual**2
+    # What no feature explains stays: a joint that never moved must not be silent about everything.
+    least = max(1e-6 * float(np.mean(y)), 1e-18)
+    variance = np.full(len(y), float(np.mean(y)) + least)
+    found = np.zeros(A.shape[1])
+    for _ in range(_ROUNDS):
+        found, _ = nnls(A / variance[:, np.newaxis], y / variance)
+        found[0] = max(found[0], least * scale[0])
+        variance = A @ found
+    return np.asarray(found / scale)
+
+
+def _held_out(squares: FloatArray, residual: FloatArray, parts: Sequence[slice]) -> FloatArray:
+    """Residuals in deviations, of every part by the weights of the others; of a single one by its own."""
+    out = np.empty_like(residual)
+    for part in parts:
+        others = np.ones(len(residual), dtype=np.bool_)
+        others[part] = len(parts) == 1
+        out[part] = residual[part] / np.sqrt(squares[part] @ _weights(squares[others], residual[others]))
+    return out
+
+
+def _peaks(z: FloatArray, ends: Sequence[int], step: float) -> Peaks:
+    """Largest values of blocks.
+
+    Raises:
+        InputError: too few blocks.
+    """
+    found = block_peaks(z, ends, step)
+    if len(found.values) < _FEWEST_BLOCKS:
         raise InputError(
             "free motion",
-            f"{len(z) * step:.0f} s without contact make {count} independent blocks",
-            f"{_FEWEST_BLOCKS * length * step:.0f} s or more are needed to set alarms",
+            f"{len(z) * step:.0f} s without contact make {len(found.values)} independent blocks",
+            f"{np.ceil(_FEWEST_BLOCKS * found.seconds):.0f} s or more are needed to set alarms",
         )
-    maxima = np.sort(z[: count * length].reshape(count, length).max(axis=1))
-    start = maxima[int((1.0 - _TAIL) * count)]
-    above = maxima[maxima > start]
-    if not len(above):
-        return float(start), float(maxima[-1])
-    rate = len(above) / (count * length * step) * 3600.0
-    beyond = float(np.log(max(rate / per_hour, 1.0)))
-    heavy, light = (_Tail.through(above, float(start), power) for power in (1, 2))
-    tail = light if light.likelihood > heavy.likelihood + _EVIDENCE else heavy
-    return tail.level(beyond), float(maxima[-1])
-
-
-@dataclass(frozen=True)
-class _Tail:
-    """Values whose power exceeds that of a start by exponentially distributed amounts: 2 for Gaussian tails, 1 for heavier ones.
-
-    Args:
-        start: of the tail.
-        power: 1 or 2.
-        excess: mean of the power's excess.
-        likelihood: logarithm of the density of the values.
-    """
-
-    start: float
-    power: int
-    excess: float
-    likelihood: float
-
-    @classmethod
-    def through(cls, values: FloatArray, start: float, power: int) -> _Tail:
-        excess = values**power - start**power
-        mean = float(excess.mean())
-        likelihood = float(np.sum(np.log(power * values ** (power - 1)) - np.log(mean) - excess / mean))
-        return cls(start, power, mean, likelihood)
-
-    def level(self, beyond: float) -> float:
-        """What is passed exp(-beyond) times as often as the start."""
-        return float((self.start**self.power + self.excess * beyond) ** (1.0 / self.power))
-
-
-def _memory(z: FloatArray, step: float) -> float:
-    """[s] after which the autocorrelation has fallen below 1/e."""
-    x = z - z.mean()
-    size = 1 << (2 * len(x) - 1).bit_length()
-    spectrum = np.abs(np.fft.rfft(x, size)) ** 2
-    correlation = np.fft.irfft(spectrum)[: len(x) // 2]
-    if not correlation[0] > 0.0:
-        return 0.0
-    below = np.flatnonzero(correlation < correlation[0] / np.e)
-    return float(below[0]) * step if len(below) else len(x) * step / 2.0
+    return found

@@ -190,7 +190,7 @@ class LiveObservation(Outcome):
 
     def _heading(self) -> str:
         counted = f"{self.received} samples, {self.lost} lost"
-        return f"{self.stream}: {len(self.contacts)} contacts, {counted}, {self.levels.per_hour:g} false alarms an hour accepted"
+        return f"{self.stream}: {len(self.contacts)} contacts, {counted}, {self.levels.accepted}"
 
     def _tables(self) -> tuple[Table, ...]:
         return (contacts_table(self.contacts),) if self.contacts else ()

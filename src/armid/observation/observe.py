@@ -65,8 +65,7 @@ class Observation(Outcome):
         return float(self.motion.time[-1] - self.motion.time[0])
 
     def _heading(self) -> str:
-        accepted = f"{self.levels.per_hour:g} false alarms an hour accepted"
-        return f"{self.name}: {len(self.contacts)} contacts in {self.duration:.1f} s, {accepted}"
+        return f"{self.name}: {len(self.contacts)} contacts in {self.duration:.1f} s, {self.levels.accepted}"
 
     def _tables(self) -> tuple[Table, ...]:
         rows = tuple(
@@ -198,4 +197,5 @@ def levels_from(
     if max(steps) > SAME_RATE.value * min(steps):
         rates = ", ".join(f"{1.0 / step:.0f}" for step in steps)
         raise InputError("free motion", f"recorded at {rates} Hz", "levels are those of one rate")
-    return alarm_levels(np.vstack(parts), Features.joined(features), steps[0], per_hour)
+    lengths = [len(part) for part in parts]
+    return alarm_levels(np.vstack(parts), Features.joined(features), steps[0], per_hour, lengths=lengths)

@@ -20,9 +20,9 @@ SAME_RATE = Threshold(
 
 REACH = Threshold(
     "rare-alarms",
-    1000.0,
+    30.0,
     "of the free motion's length",
-    "an alarm as rare as this is extrapolated over three decades of an exponential tail, which is a guess",
+    "a tail seen over a record is carried on by a decade and a half at most; rarer alarms are a guess",
 )
 
 LOST = Threshold(

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from armid.estimation.estimate import NORMAL_95
+from armid.fleets.course import courses_of
 from armid.fleets.drift import Drift
-from armid.fleets.fleet import Fleet, courses_of
+from armid.fleets.fleet import Fleet
 from armid.page import Figure, Report, Section, Table
 from armid.report.judged import judged_page
 from armid.report.plots import BLUE, GREY, ORANGE, axes, short

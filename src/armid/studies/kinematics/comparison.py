@@ -109,6 +109,7 @@ class Study(Outcome):
         torque: its measured torque, shape [n_samples, n_channels].
         notes: what the reader must know.
         provenance: what it came from.
+        workers, retries: of the cluster.
     """
 
     _page = "armid.report.study:study_report"
@@ -128,6 +129,8 @@ class Study(Outcome):
     torque: FloatArray
     notes: tuple[Note, ...]
     provenance: Provenance = field(default_factory=Provenance)
+    workers: int = 1
+    retries: int = 0
 
     def relative(self, values: FloatArray) -> FloatArray:
         """Something of every parameter in parts of its true value, of the essential ones."""
@@ -188,6 +191,8 @@ class Study(Outcome):
             "median_change": {self.cases[i].motion: float(np.median(np.abs(self.changes(i)))) for i in (0, 1)},
             "parameters": [_parameter_row(self, i) for i in range(len(self.base))],
             "settings": self.settings.as_dict(),
+            "workers": self.workers,
+            "retries": self.retries,
             "verdict": str(self.verdict),
             "reasons": list(self.reasons),
             "notes": [note.as_dict() for note in self.notes],

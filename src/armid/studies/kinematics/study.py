@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
+from armid.cluster.workers import Cluster, InProcess, Workers, in_order, open_workers
 from armid.design.question import mesh_files
 from armid.documents import restored
 from armid.estimation.recording import runs_of
@@ -24,7 +26,6 @@ from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
 from armid.simulation.plant import build_plant
-from armid.simulation.run import SimulatedRun
 from armid.simulation.truth import true_parameters
 from armid.simulation.variation import varied
 from armid.studies.kinematics.calibrated import kinematic_step
@@ -36,17 +37,16 @@ from armid.studies.kinematics.estimates import (
     RunEstimate,
     compare_runs,
     described_base,
-    identify_run,
 )
 from armid.studies.kinematics.misbuilt import PUBLISHED_ARM, misbuilt
 from armid.studies.kinematics.motions import (
     Room,
     StudyMotion,
-    optimised_motion,
     room_of,
     stored_motion,
     waypoint_motion,
 )
+from armid.studies.kinematics.pieces import MotionTask, SearchTask, motion_estimates, search_motion
 from armid.studies.kinematics.recordings import SENSED_FRICTION, carry_out, payload_body, record_runs
 from armid.threads import one_blas_thread
 from armid.unfinished import UnfinishedWork
@@ -79,6 +79,7 @@ def study(
     cutoff_hz: float = 10.0,
     seed: int = 0,
     out: str | Path | None = None,
+    cluster: Cluster = None,
     progress: Callable[[str], None] | None = None,
 ) -> Study:
     """What calibrated kinematics and an optimised motion do to the dynamic parameters, on the embedded robot.
@@ -102,6 +103,8 @@ def study(
         seed: of everything random.
         out: folder the study will be saved to. Finished searches and recordings are kept there at once: killed and called
             again with the same arguments, only what is missing is done. Saving the study ends the keeping.
+        cluster: where searches run, and motions are recorded and identified: `local[:N]`, a scheduler's address, a Dask client;
+            None for here. Of searches on a cluster nothing is kept before the recordings.
         progress: told what is being done.
 
     Raises:
@@ -127,7 +130,7 @@ def study(
         if progress is not None:
             progress(f"{100 * share:.0f} %: {text}")
 
-    return run_study(arm, settings, progress=tell, out=out)
+    return run_study(arm, settings, progress=tell, out=out, cluster=cluster)
 
 
 def run_study(
@@ -136,6 +139,7 @@ def run_study(
     *,
     progress: Progress = lambda _text, _share: None,
     out: str | Path | None = None,
+    cluster: Cluster = None,
 ) -> Study:
     """The whole study; the same seed gives the same numbers.
 
@@ -144,6 +148,7 @@ def run_study(
         settings: what is compared.
         progress: told what is being done, and how much of the work is behind.
         out: folder in which finished searches and recordings are kept; none when None.
+        cluster: see `study`.
 
     Raises:
         ArmidError: a stage refuses to go on, with the reason.
@@ -176,22 +181,37 @@ def run_study(
         seed=seed,
     )
     room = room_of(_with_payload(robot, payloads[-1]))
-    motions = _compared_motions(room, settings, progress, kept)
     base = described_base(robot, effects)
     beliefs = (Belief(NOMINAL, NOMINAL_LABEL, robot), Belief(CALIBRATED, "ID", kinematics.calibration.robot))
-
-    def identify(samples: Samples, first: bool) -> list[RunEstimate]:
-        return [identify_run(belief, base, effects, samples, deviations=first) for belief in beliefs]
-
-    arm = _Moved(robot, specimen, payloads, settings)
-    fits = _all_estimates(arm, motions, identify, kept, progress)
+    with open_workers(cluster, progress=lambda text: progress(text, 0.05)) as workers:
+        motions, trajectory = _all_motions(room, settings, workers, kept)
+        tasks = [
+            MotionTask(
+                robot=robot,
+                specimen=specimen,
+                payloads=payloads,
+                settings=settings,
+                beliefs=beliefs,
+                base=base,
+                effects=effects,
+                motion=motion,
+                place=(m, k),
+                repetitions=tuple(range(settings.repetitions)),
+            )
+            for m, kind in enumerate(motions)
+            for k, motion in enumerate(kind)
+        ]
+        found = _all_estimates(tasks, workers, kept)
+        count, retries = workers.count, workers.retries
+    fits = [found[: len(motions[0])], found[len(motions[0]) :]]
     progress("moving the simulated arm: held-out motion", 0.9)
-    trajectory = _held_out_motion(room, settings, kept)
-    held_out = record_runs(robot, arm.carry_out(trajectory), settings.cutoff, [seed, len(motions)])
+    held_out = record_runs(
+        robot, carry_out(robot, specimen, trajectory, payloads), settings.cutoff, [seed, len(motions)]
+    )
     cases: list[Case] = []
     for which, belief in enumerate(beliefs):
-        for kind, label, found in zip(motions, _MOTION_LABELS, fits, strict=True):
-            own = [[run[which] for run in repeats] for repeats in found]
+        for kind, label, made in zip(motions, _MOTION_LABELS, fits, strict=True):
+            own = [[run[which] for run in repeats] for repeats in made]
             cases.append(compare_runs(belief, (kind[0].name, label), base, effects, own, held_out))
     truth = _true_values(specimen, payloads[-1], base, effects)
     test = runs_of(held_out, robot, effects)
@@ -212,6 +232,8 @@ def run_study(
         held_out=held_out,
         torque=np.vstack([run.y for run in test]),
         notes=(*real.notes, *kinematics.calibration.notes, *kept.notes),
+        workers=count,
+        retries=retries,
         provenance=Provenance(
             inputs=(
                 InputFile(robot.source.path, robot.source.sha256, "robot"),
@@ -240,85 +262,72 @@ def _with_payload(robot: Robot, payload: FloatArray | None) -> Robot:
     return robot.with_inertial(values)
 
 
-def _compared_motions(
-    room: Room, settings: StudySettings, progress: Progress, kept: UnfinishedWork
-) -> tuple[tuple[StudyMotion, ...], tuple[StudyMotion, ...]]:
-    """Through way-points and optimised, equally long."""
-    best = [stored_motion(room, path) for path in settings.trajectories]
-    for k in range(0 if best else settings.motions):
-        progress(f"searching for optimised motion {k + 1} of {settings.motions}", 0.05 + 0.3 * k / settings.motions)
-        found = optimised_motion(
-            room,
-            settings.seconds,
+def _all_motions(
+    room: Room, settings: StudySettings, workers: Workers, kept: UnfinishedWork
+) -> tuple[tuple[tuple[StudyMotion, ...], tuple[StudyMotion, ...]], Trajectory]:
+    """Through way-points and optimised, equally long; and the motion held out.
+
+    That one is of slower harmonics from a search of its own, and never rests. At rest a joint sticks with any friction up to
+    the Coulomb torque, which no model here predicts and which would hide what kinematics and excitation change.
+    """
+    stored = [stored_motion(room, path) for path in settings.trajectories]
+    tasks = [
+        SearchTask(
+            room=room,
+            seconds=settings.seconds,
             starts=settings.starts,
             harmonics=settings.harmonics,
             seed=settings.seed + _STRIDE * k,
-            kept=kept,
             name=f"search {k + 1}",
         )
-        best.append(found)
-    progress("drawing random way-points", 0.35)
+        for k in range(0 if stored else settings.motions)
+    ]
+    held_out = SearchTask(
+        room=room,
+        seconds=settings.seconds,
+        starts=1,
+        harmonics=_HELD_OUT_HARMONICS,
+        seed=settings.seed + _STRIDE * (settings.motions + 1),
+        name="search of the held-out motion",
+    )
+    # Elsewhere there is no folder: what is kept of a search is kept by those done here.
+    search = partial(search_motion, kept=kept) if isinstance(workers, InProcess) else search_motion
+    *searched, last = in_order(workers, search, [*tasks, held_out], "searches for motions")
+    best = [*stored, *searched]
     seconds = best[0].trajectory.duration
-    return tuple(waypoint_motion(room, seconds, [settings.seed, k]) for k in range(settings.motions)), tuple(best)
+    by_chance = tuple(waypoint_motion(room, seconds, [settings.seed, k]) for k in range(settings.motions))
+    return (by_chance, tuple(best)), last.trajectory
 
 
 _STRIDE = 1000
 """Between seeds of the searches of one study, so that studies with neighbouring seeds share none."""
 
 
-@dataclass(frozen=True, eq=False)
-class _Moved:
-    """The arm that is really there, and what is believed about it."""
-
-    robot: Robot
-    specimen: Robot
-    payloads: Sequence[FloatArray | None]
-    settings: StudySettings
-
-    def carry_out(self, trajectory: Trajectory) -> tuple[SimulatedRun, ...]:
-        return carry_out(self.robot, self.specimen, trajectory, self.payloads)
-
-
-Identify = Callable[[Samples, bool], list[RunEstimate]]
-"""A recording, and whether it is the first of its kind, to its estimate under every belief."""
-
-
 def _all_estimates(
-    arm: _Moved,
-    motions: Sequence[Sequence[StudyMotion]],
-    identify: Identify,
-    kept: UnfinishedWork,
-    progress: Progress,
-) -> list[list[list[list[RunEstimate]]]]:
-    """Estimates by kind of motion, motion, recording and belief; what is kept is not done again."""
-    out: list[list[list[list[RunEstimate]]]] = [[] for _ in motions]
-    total = sum(len(kind) for kind in motions)
-    for m, kind in enumerate(motions):
-        for k, motion in enumerate(kind):
-            done = sum(len(parts) for parts in out) / total
-            progress(f"recording and identifying: {motion.name} {k + 1} of {len(kind)}", 0.4 + 0.5 * done)
-            out[m].append(_motion_estimates(arm, motion, (m, k), identify, kept))
-    return out
+    tasks: Sequence[MotionTask], workers: Workers, kept: UnfinishedWork
+) -> list[list[list[RunEstimate]]]:
+    """Estimates by motion, recording and belief; what is kept is not done again."""
+    out: list[dict[int, list[RunEstimate]]] = [{} for _ in tasks]
+    for task, own in zip(tasks, out, strict=True):
+        for repetition in task.repetitions:
+            stored = kept.get(_recording_name(task, repetition))
+            if stored is not None:
+                what = "recordings of an interrupted study"
+                own[repetition] = restored(kept.path or what, stored, _estimates_of, what)
+    missing = [tuple(r for r in task.repetitions if r not in own) for task, own in zip(tasks, out, strict=True)]
+    left = [k for k, repetitions in enumerate(missing) if repetitions]
+    todo = [replace(tasks[k], repetitions=missing[k]) for k in left]
+    for number, answer in workers.map(motion_estimates, todo, label="motions recorded and identified"):
+        k = left[number]
+        for repetition, found in zip(missing[k], answer, strict=True):
+            out[k][repetition] = found
+            estimates = [[one.standard.tolist(), one.deviations.tolist()] for one in found]
+            kept.put(_recording_name(tasks[k], repetition), {"estimates": estimates})
+    return [[own[repetition] for repetition in task.repetitions] for task, own in zip(tasks, out, strict=True)]
 
 
-def _motion_estimates(
-    arm: _Moved, motion: StudyMotion, place: tuple[int, int], identify: Identify, kept: UnfinishedWork
-) -> list[list[RunEstimate]]:
-    """Estimates from every recording of one motion, which moves only when one is missing."""
-    settings, out = arm.settings, []
-    runs: tuple[SimulatedRun, ...] = ()
-    for repetition in range(settings.repetitions):
-        name = f"recording {place[0]} {place[1]} {repetition}"
-        stored = kept.get(name)
-        if stored is not None:
-            out.append(restored(kept.path or name, stored, _estimates_of, "recordings of an interrupted study"))
-            continue
-        runs = runs or arm.carry_out(motion.trajectory)
-        samples = record_runs(arm.robot, runs, settings.cutoff, [settings.seed, *place, repetition])
-        found = identify(samples, place[1] == repetition == 0)
-        kept.put(name, {"estimates": [[one.standard.tolist(), one.deviations.tolist()] for one in found]})
-        out.append(found)
-    return out
+def _recording_name(task: MotionTask, repetition: int) -> str:
+    return f"recording {task.place[0]} {task.place[1]} {repetition}"
 
 
 def _estimates_of(stored: dict[str, Any]) -> list[RunEstimate]:
@@ -326,18 +335,6 @@ def _estimates_of(stored: dict[str, Any]) -> list[RunEstimate]:
 
 
 _HELD_OUT_HARMONICS = 5
-
-
-def _held_out_motion(room: Room, settings: StudySettings, kept: UnfinishedWork) -> Trajectory:
-    """Another motion, of slower harmonics from a search of its own: none that is identified from.
-
-    It never rests. At rest a joint sticks with any friction up to the Coulomb torque, which no model here predicts and
-    which would hide what kinematics and excitation change.
-    """
-    seed = settings.seed + _STRIDE * (settings.motions + 1)
-    harmonics, name = _HELD_OUT_HARMONICS, "search of the held-out motion"
-    motion = optimised_motion(room, settings.seconds, starts=1, harmonics=harmonics, seed=seed, kept=kept, name=name)
-    return motion.trajectory
 
 
 def _true_values(specimen: Robot, payload: FloatArray | None, base: BaseParameters, effects: Effects) -> FloatArray:
