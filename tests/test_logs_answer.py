@@ -96,6 +96,17 @@ def test_a_saved_log_is_read_back(tmp_path):
         np.testing.assert_array_equal(back[channel], whole[channel])
 
 
+def test_names_of_joints_are_saved_and_decide(tmp_path):
+    log = recording(seconds=10.0)
+    turned = replace(
+        log, joints=log.joints[::-1], channels={channel: values[:, ::-1] for channel, values in log.channels.items()}
+    )
+    (path,) = turned.save(tmp_path)
+    back = armid.read_log(path, arm())
+    assert back.joints == log.joints
+    np.testing.assert_array_equal(back[TAU], log[TAU])
+
+
 def test_conditions_are_saved_in_a_mapping(tmp_path):
     log = replace(recording(seconds=10.0), conditions=Conditions(payload=1.5, mounting=(0.0, 0.0, 9.81)))
     arrays, mapping = log.save(tmp_path)

@@ -251,7 +251,7 @@ class Log(Outcome):
         }
 
     def save(self, folder: str | Path) -> tuple[Path, ...]:
-        """Writes the recording as arrays (.npz) that `read_log` takes; whole or not at all.
+        """Writes the recording as arrays (.npz) with the names of its joints, which `read_log` goes by; whole or not at all.
 
         Args:
             folder: path of the file, or a folder in which it gets the log's name. When the conditions of the run are known, a
@@ -260,6 +260,7 @@ class Log(Outcome):
         path = Path(folder)
         path = path if path.suffix == ".npz" else path / f"{self.name}.npz"
         arrays = {_ARRAY_NAMES[channel]: values for channel, values in self.channels.items()}
+        arrays |= {"joint_names": np.array(self.joints)}
         said = {key: value for key, value in asdict(self.conditions).items() if value not in (None, "")}
         with answer_folder(path.parent, f"log {path.stem}"):
             written = [write_arrays(path, arrays if self.clock is Clock.UNKNOWN else {"time": self.time, **arrays})]
