@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from armid.arrays import FloatArray
 from armid.errors import InputError
 from armid.identification.records import STEP_SHARES, LogRecord, ResultProvenance, result_provenance
 from armid.identification.settings import Identification
@@ -58,13 +59,13 @@ def log_record(log: Recording) -> LogRecord:
         end_s=log.end_s,
         files=files,
         reader=log.source.reader,
-        steps_s=_steps(log.log),
+        steps_s=_steps(log.first_times),
     )
 
 
-def _steps(log: Log) -> tuple[float, ...]:
-    """Quantiles of the steps of the clock [s], of a recording too long to be held those of its first rows."""
-    steps = np.diff(log.time[np.isfinite(log.time)])
+def _steps(time: FloatArray) -> tuple[float, ...]:
+    """Quantiles of the steps of the clock [s]."""
+    steps = np.diff(time[np.isfinite(time)])
     return tuple(float(step) for step in np.quantile(steps, STEP_SHARES)) if len(steps) else ()
 
 

@@ -193,6 +193,13 @@ class Recording:
         own = log if len(log) == len(self) else log.rows(self._extent.first, self._extent.last)
         return replace(own, name=self.name, source=self.source, notes=self.notes, checked=self._facts.checked)
 
+    @property
+    def first_times(self) -> FloatArray:
+        """Times of its rows [s]; of one too long to be held those of its first piece, none when it begins further on."""
+        if not isinstance(self._grid, StreamedGrid):
+            return self._grid.time[self._extent.first : self._extent.last]
+        return next(self.pieces()).time if self._extent.first == 0 else np.empty(0)
+
     def pieces(self) -> Iterator[Log]:
         """The rows as recorded, in order, in pieces of bounded size."""
         if not isinstance(self._grid, StreamedGrid):
