@@ -31,6 +31,9 @@ RESOLVED = 0.5
 """Share of its tolerance's variance that the rows must take away from an imperfection to say that they, not the tolerance, decide
 it: half of it."""
 
+AGREE = 1.0
+"""Standard errors of the mean over blocks by which the error must fall: what one block alone gains is its luck."""
+
 _WEAK_BELIEF = 1e-6
 """Relative to the size of its column: keeps directions of base parameters that a block left out took away from running off."""
 
@@ -74,16 +77,20 @@ class BlockFactors:
             out.append((rest, E.T @ E))
         return tuple(out)
 
-    def crossed(self, chosen: Sequence[tuple[Effect, float]]) -> float:
-        """Squared error of every block predicted by the others, in units of the noise."""
+    def crossed(self, chosen: Sequence[tuple[Effect, float]]) -> FloatArray:
+        """Squared error of every block predicted by the others, in units of the noise, shape [n_blocks]."""
         columns, deviations = self._used(chosen)
-        total = 0.0
+        out = []
         for rest, gram in self._left_out:
             s = rest.solve(columns, deviations)[0]
             v = np.zeros(len(gram))
             v[columns], v[-1] = -s, 1.0
-            total += float(v @ gram @ v)
-        return total
+            out.append(float(v @ gram @ v))
+        return np.array(out)
+
+    def evidence(self, chosen: Sequence[tuple[Effect, float]]) -> float:
+        """Logarithm of how much likelier these families make all rows than none does, base parameters free."""
+        return self.whole.evidence(*self._used(chosen))
 
     def _used(self, chosen: Sequence[tuple[Effect, float]]) -> tuple[npt.NDArray[np.intp], FloatArray]:
         columns = np.concatenate([np.empty(0, dtype=np.intp), *(effect.columns for effect, _ in chosen)])
@@ -97,25 +104,44 @@ class BlockFactors:
         return float(1.0 - np.median(left))
 
     def choose(self, effects: Sequence[Effect]) -> tuple[tuple[Effect, float, float], ...]:
-        """Families one after the other while the error on blocks left out falls: (effect, factor, share of error left)."""
+        """Families one after the other while they pay: (effect, factor, share of the error on blocks left out that remains).
+
+        A family pays when the error on blocks left out falls, the blocks agree that it does, and all rows together are likelier
+        with it. On a poor motion many families lower the first by luck, and bodies found beside them are wrong on another one.
+        """
         chosen: list[tuple[Effect, float]] = []
         shares: list[float] = []
-        energy = self.crossed(())
+        errors = self.crossed(())
         while True:
             taken = {effect.name.partition("@")[0] for effect, _ in chosen}
             trials = [
-                (self.crossed([*chosen, (effect, factor)]), i, factor)
-                for i, effect in enumerate(effects)
+                (self.crossed([*chosen, (effect, factor)]), (effect, factor))
+                for effect in effects
                 if effect.name.partition("@")[0] not in taken
                 for factor in FACTORS
                 if factor <= effect.largest
             ]
-            if not trials or min(trials)[0] > PAYS * energy:
+            paying = [(left, own) for left, own in trials if self._pays(errors, left, chosen, own)]
+            if not paying:
                 return tuple((e, f, share) for (e, f), share in zip(chosen, shares, strict=True))
-            best, i, factor = min(trials)
-            chosen.append((effects[i], factor))
-            shares.append(best / energy)
-            energy = best
+            left, own = min(paying, key=lambda pair: float(pair[0].sum()))
+            chosen.append(own)
+            shares.append(float(left.sum() / errors.sum()))
+            errors = left
+
+    def _pays(
+        self,
+        errors: FloatArray,
+        left: FloatArray,
+        chosen: Sequence[tuple[Effect, float]],
+        own: tuple[Effect, float],
+    ) -> bool:
+        """Whether a family pays beside those chosen, by the errors of the blocks without and with it."""
+        fall = errors - left
+        agree = AGREE * float(np.std(fall, ddof=1)) / np.sqrt(len(fall)) if len(fall) > 1 else 0.0
+        if left.sum() > PAYS * errors.sum() or fall.mean() <= agree:
+            return False
+        return self.evidence([*chosen, own]) > self.evidence(chosen)
 
     def fit(self, chosen: Sequence[tuple[Effect, float]], centre: FloatArray | None = None) -> EffectFit:
         """Sizes of the chosen imperfections with base parameters free.
@@ -230,6 +256,13 @@ class Eliminated:
             right = right + mean / deviations
         inverse = np.linalg.inv(scaled)
         return (inverse @ right) * deviations, inverse * np.outer(deviations, deviations)
+
+    def evidence(self, columns: npt.NDArray[np.intp], deviations: FloatArray) -> float:
+        """Logarithm of the likelihood of the rows with imperfections of these deviations over that with none."""
+        G, h = self._normal
+        scaled = G[np.ix_(columns, columns)] * np.outer(deviations, deviations) + np.eye(len(columns))
+        right = h[columns] * deviations
+        return float(0.5 * right @ np.linalg.solve(scaled, right) - 0.5 * np.linalg.slogdet(scaled)[1])
 
     def marginal(self, columns: npt.NDArray[np.intp], deviations: FloatArray, mean: FloatArray) -> FloatArray:
         """`[R z]` over the base parameters with the imperfections integrated out."""
