@@ -8,29 +8,7 @@ import pytest
 from armid.fleets.course import courses_of
 from armid.fleets.drift import drifts
 from armid.fleets.sharpened import sharpened_courses
-from armid.fleets.table import Visit
-from armid.fleets.visit import VisitResult
-
-NAMES = ("joint1.viscous", "joint1.coulomb")
-
-
-def visits(correlation: float, claimed: float, arms: int = 30, dates: int = 6) -> list[VisitResult]:
-    """Estimates whose errors have one correlation and claim another."""
-    rng = np.random.default_rng(0)
-    root = np.linalg.cholesky(np.array([[1.0, correlation], [correlation, 1.0]]))
-    return [
-        VisitResult(
-            visit=Visit(arm=f"r{arm:02d}", date=f"2026-{1 + k:02d}-01", robot="r", logs=()),
-            verdict="trusted",
-            names=NAMES,
-            units=("N m s/rad", "N m"),
-            values=np.array([5.0, 3.0]) + root @ rng.normal(size=2),
-            covariance=np.array([[1.0, claimed], [claimed, 1.0]]),
-            complete=True,
-        )
-        for arm in range(arms)
-        for k in range(dates)
-    ]
+from support.fleet_visits import NAMES, drawn_visits
 
 
 def scatter(courses):
@@ -38,7 +16,7 @@ def scatter(courses):
 
 
 def test_errors_that_go_against_each_other_are_taken_out():
-    done = visits(-0.98, -0.98)
+    done = drawn_visits(-0.98, -0.98)
     plain, sharp = courses_of(done, NAMES), sharpened_courses(done, NAMES)
     assert scatter(sharp) < 0.35 * scatter(plain)
     done[-1].values[1] += 2.5
@@ -48,7 +26,7 @@ def test_errors_that_go_against_each_other_are_taken_out():
 
 
 def test_correlations_that_the_fleet_does_not_show_are_not_believed():
-    done = visits(0.0, -0.98)
+    done = drawn_visits(0.0, -0.98)
     plain, sharp = courses_of(done, NAMES), sharpened_courses(done, NAMES)
     assert scatter(sharp) == pytest.approx(scatter(plain), rel=0.1)
     assert not any(d.alarm for d in drifts(sharp))

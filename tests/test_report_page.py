@@ -20,20 +20,26 @@ from armid.design.search import Budget
 from armid.design.statement import DesignSettings
 from armid.errors import InputError
 from armid.estimation.torque_error import JointErrors, TorqueErrors
+from armid.fleets.fleet import Fleet, summed_up
 from armid.identification.compare import compare
 from armid.identification.records import STEP_SHARES, ResultProvenance
 from armid.identification.result import Result
 from armid.identification.uses import uses_of
 from armid.notes import Note, Severity
+from armid.observation.observe import Observation, observe
 from armid.page import Items, Report, Table
 from armid.parameters.effects import Effects
 from armid.report import plots
 from armid.report.design import design_report
 from armid.report.first_screen import next_steps
+from armid.report.fleet import fleet_report
 from armid.report.identification import command, identification_report
 from armid.report.notes import note_tables
+from armid.report.observation import observation_report
 from armid.report.render import render, script_json, write_report
 from armid.robot.load import load_robot
+from support.contacts import bump, recorded
+from support.fleet_visits import drawn_visits
 from support.identified import RATE, trusted, untrusted, urdf_file
 
 SECTIONS = (
@@ -272,6 +278,24 @@ FLAGS = (
 )
 
 
+def worn_fleet() -> Fleet:
+    """A fleet of arms with names that are no names, one of them worn, one visit refused."""
+    done = drawn_visits(-0.5, -0.5, arms=6, name="<script>window.hostile=1</script>")
+    for one in done[-3:]:
+        one.values[1] += 30.0
+    done[0] = replace(done[0], verdict="refused", reasons=("<b>torn</b>",))
+    found = summed_up(done, joints=("shoulder",))
+    assert [alarm.parameter for alarm in found.alarms] == ["joint1.coulomb"]
+    return found
+
+
+def pushed() -> Observation:
+    """An arm that somebody leans on."""
+    robot = load_robot("cylindrical")
+    free = [recorded(robot, seconds=12.0, seed=seed) for seed in (1, 2)]
+    return observe(robot, recorded(robot, seconds=12.0, seed=1, push=bump(12.0, 3, 1, 60.0, 5.0)), free=free)
+
+
 def browsed(text: str, folder: Path) -> str:
     """The document after a browser has run it."""
     assert CHROMIUM is not None
@@ -288,11 +312,13 @@ def browsed(text: str, folder: Path) -> str:
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
-@pytest.mark.parametrize("kind", ["identification with hostile names", "comparison", "design"])
+@pytest.mark.parametrize("kind", ["identification with hostile names", "comparison", "design", "fleet", "observation"])
 def test_a_browser_draws_everything(kind: str, tmp_path: Path) -> None:
     report = {
         "comparison": lambda: compare(trusted(), trusted()).page(),
         "design": lambda: design_report(designed()),
+        "fleet": lambda: fleet_report(worn_fleet()),
+        "observation": lambda: observation_report(pushed()),
         "identification with hostile names": lambda: identification_report(hostile()),
     }[kind]()
     document = browsed(render(report), tmp_path)
@@ -428,9 +454,13 @@ window.addEventListener("load", async () => {
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
-@pytest.mark.parametrize("kind", ["identification", "design"])
+@pytest.mark.parametrize("kind", ["identification", "design", "fleet"])
 def test_nothing_overlaps_at_any_width(kind: str, tmp_path: Path) -> None:
-    report = identification_report(trusted()) if kind == "identification" else design_report(designed())
+    report = {
+        "identification": lambda: identification_report(trusted()),
+        "design": lambda: design_report(designed()),
+        "fleet": lambda: fleet_report(worn_fleet()),
+    }[kind]()
     inner = render(report).replace("<title>", WATCH + "<title>", 1)
     host = f'<html><body><script type="application/json" id="page">{script_json(inner)}</script>{LOOK}</body></html>'
     file = tmp_path / "host.html"
