@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ import armid
 from armid.calibration.bootstrap import bootstrapped
 from armid.calibration.fit import fit
 from armid.calibration.intervals import spread_of
+from armid.cluster.workers import InProcess
 from armid.errors import InputError
 from tests.support.calibration_cells import Cell
 
@@ -67,3 +70,18 @@ def test_the_same_on_two_workers(tmp_path):
 def test_one_redrawn_recording_is_refused():
     with pytest.raises(InputError, match="show no spread"):
         armid.calibrate("ur10e", "nowhere.csv", bootstrap=1)
+
+
+def test_lost_workers_are_told(monkeypatch):
+    class Unlucky(InProcess):
+        retries = 2
+
+    @contextmanager
+    def unlucky(cluster, *, progress):
+        yield Unlucky(progress)
+
+    monkeypatch.setattr("armid.calibration.calibrate.open_workers", unlucky)
+    cell, rng = Cell.drawn("ur10e", seed=24), np.random.default_rng(24)
+    found = armid.calibrate(cell.robot, cell.measured(20, rng), terms="offset", folds=2)
+    (note,) = (n for n in found.notes if n.code == "lost-workers")
+    assert note.message.startswith("2 pieces")

@@ -55,7 +55,7 @@ from armid.kinematics.load import carries, with_tool
 from armid.kinematics.measurement import Measurements
 from armid.kinematics.model import ErrorModel
 from armid.kinematics.words import Term, UnknownGeometry
-from armid.notes import Note
+from armid.notes import Note, Severity
 from armid.outcome import Check, Listing, Outcome, Provenance
 from armid.page import Table
 from armid.robot.robot import Robot
@@ -370,6 +370,9 @@ def _calibrated(
     if compensation is not None:
         notes += range_notes(robot.joint_names, measurements.q, compensation.wanted.q, "targets")
     blocked = blocked_test(fits[best], measurements, seed=seed, workers=workers) if validate is None else None
+    if workers.retries:
+        text = f"{workers.retries} pieces of work were done again because their worker was lost; the answer is the same"
+        notes.append(Note("lost-workers", Severity.INFO, text))
     advice, checks = judge(held_out, blocked, notes, converged=chosen.after.converged)
     return Calibration(
         nominal=robot,
