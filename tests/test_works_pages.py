@@ -85,3 +85,10 @@ def test_options_named_in_the_text_exist(page: str) -> None:
             assert option in known, f"armid {verb} has no {option}"
             seen += 1
     assert seen or page != "README"
+
+
+def test_the_states_of_the_items_are_counted_right() -> None:
+    text = (WORKS / "README.md").read_text(encoding="utf-8")
+    states = re.findall(r"\| (yes|other|no) \|$", text, re.MULTILINE)
+    said = f"{len(states)} items: {states.count('yes')} yes, {states.count('other')} other, {states.count('no')} no."
+    assert said in text
