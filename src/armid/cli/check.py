@@ -104,7 +104,7 @@ def check(
     )
     if wanted != Processing():
         found |= _processed(checked, arm, wanted, as_json=as_json)
-    render(checked, as_json=as_json, out=out, **found)
+    render(checked, as_json=as_json, out=out, timed=False, **found)
 
 
 def _faults_of(checked: CheckedLogs, arm: Robot, side: SideWord | None, *, as_json: bool) -> dict[str, Any]:

@@ -24,4 +24,4 @@ def compare(
 
     answer = busy("comparing", compared)(*results)
     page = answer.report(out / "comparison.html")
-    render(answer, as_json=as_json, files=[page], report=page)
+    render(answer, as_json=as_json, timed=False, files=[page], report=page)

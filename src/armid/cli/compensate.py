@@ -31,4 +31,4 @@ def compensate(
 
     result = library(robot, correction, targets, poses=poses, base=base, tip=tip)
     files = result.save(out)
-    render(result, as_json=as_json, files=files, file=str(files[0]))
+    render(result, as_json=as_json, timed=False, files=files, file=str(files[0]))

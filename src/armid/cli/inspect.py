@@ -99,4 +99,4 @@ def inspect(
         show_files(files)
     else:
         asked: dict[str, Any] = {"latex": found.latex()} if latex else {}
-        render(found, as_json=as_json, files=files, **asked)
+        render(found, as_json=as_json, timed=False, files=files, **asked)

@@ -165,6 +165,7 @@ def render(
     as_json: bool,
     out: Path | None = None,
     files: Iterable[str | Path] | Mapping[str, str | Path] = (),
+    timed: bool = True,
     **more: Any,
 ) -> None:
     """An answer where it belongs, and the exit code it deserves.
@@ -177,6 +178,7 @@ def render(
         as_json: whether a program asked.
         out: folder it is saved in first; None where it was, or nobody wants it.
         files: that were written; with names, JSON has them too.
+        timed: whether the time since the verb began is a key of the object, `seconds`.
         more: further keys of the JSON object.
 
     Raises:
@@ -188,10 +190,8 @@ def render(
     typer.echo(outcome.summary(notes=False), err=as_json)
     show_notes(outcome.further_notes)
     show_files(written)
-    seconds = perf_counter() - _BEGAN.get()
-    emit(
-        {**outcome.as_dict(), "seconds": seconds, **more, "files": written if named is None else named}, as_json=as_json
-    )
+    seconds = {"seconds": perf_counter() - _BEGAN.get()} if timed else {}
+    emit({**outcome.as_dict(), **seconds, **more, "files": written if named is None else named}, as_json=as_json)
     if outcome.verdict is Verdict.UNTRUSTED:
         raise typer.Exit(EXIT_UNTRUSTED)
 
