@@ -4,7 +4,8 @@ Every fault is planted in training and validation alike, as it would be in a rea
 point-to-point moves) and recorded; the latter are skipped where they are not at hand. Cases already in the results file are not
 run again.
 
-Run: python -m bench faults [--quick] [--results FILE] [--only WORD]
+Run: python -m bench faults [--quick] [--results FILE] [--only WORD] [--sample N]
+     (a sample is N cases of every recording drawn by chance, always the same ones, and its clean log)
      python -m bench faults --clean [N]    # N (200) simulated logs in which nothing is wrong, of as many arms as are at hand
 """
 
@@ -229,7 +230,7 @@ def recorded(name: str) -> Cell | None:
     return Cell(name=f"recorded {name}", robot=arm, train=logs[0], test=logs[1], words=words)
 
 
-def cases(cell: Cell, *, quick: bool) -> Iterator[tuple[str, float, Callable[[], Outcome]]]:
+def cases(cell: Cell, *, quick: bool) -> Iterator[Case]:
     """Every fault in a cell: its kind, its size, and how to try it."""
     yield "clean", 0.0, lambda: judged(cell, cell.train, cell.test, ())
     for kind in [kind_of(name) for name in QUICK] if quick else KINDS:
@@ -264,7 +265,7 @@ def _planted(cell: Cell, plants: Sequence[tuple[Kind, float]]) -> Callable[[], O
     return run
 
 
-def _with_robot(cell: Cell) -> Iterator[tuple[str, float, Callable[[], Outcome]]]:
+def _with_robot(cell: Cell) -> Iterator[Case]:
     name, sizes, words = WEIGHT
     for share in sizes:
 
@@ -292,6 +293,9 @@ def _with_robot(cell: Cell) -> Iterator[tuple[str, float, Callable[[], Outcome]]
 
         yield name, mass, carrying
 
+
+Case = tuple[str, float, Callable[[], Outcome]]
+"""A kind of fault, its size, and how to try it."""
 
 QUICK = (
     "torque gain, heavy joint",
@@ -324,6 +328,14 @@ def clean_study(options: Sequence[str]) -> None:
     report_clean([done[number] for number in range(count)])
 
 
+def sampled(every: Sequence[Case], count: int, seed: int = 0) -> list[Case]:
+    """The clean case, and so many of the others drawn by chance, in their order; all of them when none are asked for."""
+    if not count:
+        return list(every)
+    drawn = np.random.default_rng(seed).permutation(len(every) - 1)[:count] + 1
+    return [every[k] for k in (0, *sorted(drawn.tolist()))]
+
+
 def main(options: Sequence[str] = ()) -> None:
     if "--clean" in options:
         clean_study(options)
@@ -335,8 +347,9 @@ def main(options: Sequence[str] = ()) -> None:
         if path.exists()
         else {}
     )
+    sample = int(_option(options, "--sample", "0"))
     for cell in cells(quick=quick, only=_option(options, "--only", "")):
-        for kind, size, run in cases(cell, quick=quick):
+        for kind, size, run in sampled(list(cases(cell, quick=quick)), sample):
             if (cell.name, kind, size) not in done:
                 outcome = run()
                 record = {"cell": cell.name, "kind": kind, "size": size, **outcome.__dict__}
