@@ -197,3 +197,31 @@ def test_a_table_that_cannot_be_read_is_drafted_and_the_command_named(panda: Rob
     assert "position from zz1 .. zz7 [rad] (likely); torque.link from yy1 .. yy7 [Nm]" in done.stderr
     assert f"`armid map panda {path}` writes it" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_units_as_endings_of_names_a_microsecond_clock_a_title_and_a_footer(ur: Robot, tmp_path: Path) -> None:
+    """`vitesse_deg_s` is no time, and a joint's column is found by its number wherever it stands."""
+    t, q, qd, tau = recorded(ur)
+    order = [2, 0, 1, 5, 4, 3]
+    names = [f"axe{j + 1}" for j in order]
+    header = [
+        "horodatage_us",
+        *(f"{n}_{word}" for word in ("position_deg", "vitesse_deg_s", "couple_Nm") for n in names),
+    ]
+    columns = (1e6 * t, np.degrees(q[:, order]), np.degrees(qd[:, order]), tau[:, order])
+    path = table(tmp_path / "a.tsv", header, *columns, sep="\t")
+    path.write_text("Essai 12\n" + path.read_text() + "fin de l'enregistrement\n")
+    draft = map_log(ur, path)
+    assert asked(draft) == ["side"]
+    (file,) = draft.save(tmp_path)
+    log = armid.logs.read.unchecked_log(file, ur)
+    for channel, truth in ((Channel.POSITION, q), (Channel.VELOCITY, qd), (Channel.LINK_TORQUE, tau)):
+        np.testing.assert_allclose(log.channels[channel], truth, rtol=1e-6, atol=1e-5)
+    np.testing.assert_allclose(log.time - log.time[0], t, atol=1e-6)
+
+
+def test_a_name_that_ends_like_another_unit_leaves_the_word_to_the_numbers(ur: Robot, tmp_path: Path) -> None:
+    t, q, qd, tau = recorded(ur)
+    header = ["t", *counted("q#", 6), *counted("dq#_s", 6), *counted("tau#", 6)]
+    (file,) = map_log(ur, table(tmp_path / "a.csv", header, t, q, np.degrees(qd), tau)).save(tmp_path)
+    np.testing.assert_allclose(armid.logs.read.unchecked_log(file, ur).channels[Channel.VELOCITY], qd, atol=1e-5)

@@ -261,7 +261,9 @@ class Drafting:
             unit, why = found[j]
             turning = self.robot.joints[j].kind is JointKind.REVOLUTE
             default = ("rad" if turning else "m") + ("/s" if channel is Channel.VELOCITY else "/s^2")
-            own = stated or column.unit or unit or (usual if turning else "")
+            # A name that ends like the unit of something else says nothing: the numbers do.
+            named = column.unit if column.unit in units else ""
+            own = stated or named or unit or (usual if turning else "")
             if own not in units:
                 if channel is Channel.VELOCITY:
                     self._ask(
@@ -273,7 +275,7 @@ class Drafting:
                 out.append(self._reading(column, channel, j, default, Certainty.OPEN, "does not follow the position"))
                 continue
             sure = bool(unit) and unit == own
-            says = f"its name says {column.unit}; " if column.unit else ""
+            says = f"its name says {named}; " if named else ""
             because = (
                 f"{says}is the derivative of the {before.value}"
                 if sure

@@ -263,6 +263,12 @@ _UNIT_WORDS = {
     "radpers": "rad/s",
     "deg_per_s": "deg/s",
     "rad_per_s": "rad/s",
+    **{
+        name.lower().replace("/", "_").replace("^", ""): name
+        for table in (RATE, CHANGE)
+        for name in table
+        if "/" in name
+    },
     "a": "A",
     "s": "s",
 }
