@@ -37,6 +37,7 @@ from armid.identification.fit import (
 from armid.identification.gains import DriveGains
 from armid.identification.gate import checks_of, judge, with_suspects
 from armid.identification.gravity import GravityDirection, with_gravity
+from armid.identification.half_tick import HeldTorque, paired_with_motion
 from armid.identification.imperfections import Weighed, weighed
 from armid.identification.methods import Aids, aids_of
 from armid.identification.metrics import (
@@ -115,6 +116,7 @@ def run_identification(
     progress("conditioning")
     if settings.find_gravity:
         settings = replace(settings, conditioning=_accepting(settings.conditioning, SETTLED_BY_GRAVITY))
+    settings = _with_earlier_delay(settings)
     linear = replace(settings, effects=settings.effects.linear)
     data = prepared(robot, learned, tested, linear)
     gains = None
@@ -127,6 +129,7 @@ def run_identification(
         progress("direction of gravity")
         robot, data = levelled(robot, data, settings)
     progress("estimating")
+    data, held_since = paired_torque(robot, data, settings, gains)
     friction: FrictionShapes | None = None
     suspects: tuple[Fault, ...] = ()
     if settings.method is Method.AUTO:
@@ -157,6 +160,8 @@ def run_identification(
     moves = cutoff_moves(robot, settings, data, fit, gains) if settings.sensitivity else ()
     by_noise = fit.estimate
     fit = replace(fit, estimate=widened_by_cutoff(by_noise, moves))
+    if held_since is not None:
+        fit = replace(fit, estimate=held_since.widened(fit.estimate))
     result = judged(robot, data, fit, settings, gains, held)
     progress("what could be wrong")
     result = with_suspects(result, mistakes(robot, data.train, fit, settings))
@@ -220,6 +225,20 @@ def with_method(
     base, _ = usable_base(data.train, information_of(data.train), data.structural, data.intended)
     chosen = choose_method(known.train, freed.train, base)
     return replace(settings, method=chosen.method), replace(data, notes=(*data.notes, chosen.note))
+
+
+def paired_torque(
+    robot: Robot, data: Data, settings: Identification, gains: DriveGains | None
+) -> tuple[Data, HeldTorque | None]:
+    """Data whose torque is paired with the motion of its half tick, and what is not known of that.
+
+    Nothing where the delay is known (given, or in an earlier result), where a simulated loop holds its torque itself, where
+    both sides of the drives are fitted, and where delays are not to enter the model.
+    """
+    known = settings.conditioning.torque_delay or settings.prior is not None or settings.method.in_loop
+    allowed = Family.DELAY in settings.imperfections.families and settings.effects.torques in _ONE_SIDE
+    base = None if known or not allowed else _determined(data)
+    return (data, None) if base is None else paired_with_motion(robot, data, settings, gains, base)
 
 
 def suspected(
@@ -305,6 +324,14 @@ def _freed(data: Data, found: Imperfections) -> Data:
     """The data without these imperfections."""
     train, held_out = (corrected_runs(runs, found) for runs in (data.train, data.held_out))
     return replace(data, train=train, held_out=held_out, imperfections=replace(found, before=data.imperfections))
+
+
+def _with_earlier_delay(settings: Identification) -> Identification:
+    """Settings with the delay of torque that an earlier result found, unless one is given: the sensors are the same."""
+    if settings.prior is None or settings.conditioning.torque_delay:
+        return settings
+    delay = settings.prior.conditioning.torque_delay_s
+    return replace(settings, conditioning=replace(settings.conditioning, torque_delay=delay))
 
 
 def _accepting(conditioning: Conditioning, codes: tuple[str, ...]) -> Conditioning:
