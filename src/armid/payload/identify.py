@@ -93,8 +93,10 @@ def identified_arm(known: Result) -> Arm:
 
 def loaded_runs(known: Result, logs: Sequence[Log]) -> list[Run]:
     """The recordings as runs with the load among the parameters, conditioned as the result's were."""
-    cutoff, order = known.conditioning.cutoff_hz, known.conditioning.filter_order
-    settings = Conditioning(cutoff=cutoff, order=order) if cutoff else Conditioning()
+    stored = known.conditioning
+    settings = Conditioning(torque_delay=stored.torque_delay_s)
+    if stored.cutoff_hz:
+        settings = replace(settings, cutoff=stored.cutoff_hz, order=stored.filter_order)
     effects = replace(known.effects, payload=PayloadRuns.LOADED)
     runs: list[Run] = []
     for log in logs:
