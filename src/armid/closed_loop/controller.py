@@ -101,7 +101,9 @@ def read_controller(path: str | Path, robot: Robot) -> JointController:
 
 def catalogue_controller(robot: Robot) -> JointController | None:
     """The controller that comes with an arm of the catalogue; None without one."""
-    if not robot.name.replace("-", "").replace("_", "").isalnum():  # a name with slashes would lead out of the catalogue
+    if (
+        not robot.name.replace("-", "").replace("_", "").isalnum()
+    ):  # a name with slashes would lead out of the catalogue
         return None
     file = files(__package__).joinpath(f"{robot.name}.yaml")
     if not file.is_file():
