@@ -85,8 +85,8 @@ def held_torque(robot: Robot, data: Data, base: BaseParameters) -> HeldTorque | 
     size, deviation, _ = factors.alone(0)
     if not np.isfinite(deviation):
         return None
-    nothing = np.zeros((0, len(base) + 2))
-    deviation = max(deviation, float(block_spreads(len(base), factors.factors, nothing)[0]))
+    nothing = np.zeros((0, factors.base + 2))
+    deviation = max(deviation, float(block_spreads(factors.base, factors.factors, nothing)[0]))
     limit = half_tick(data)
     if not -limit - _SHOWN * deviation < size < _SHOWN * deviation:
         return None
@@ -97,19 +97,25 @@ def held_torque(robot: Robot, data: Data, base: BaseParameters) -> HeldTorque | 
     return HeldTorque(
         shift=shift if shown else 0.0,
         deviation=left if shown else sqrt(left**2 + shift**2),
-        direction=-factors.whole.base_given[:, 0],
+        direction=-factors.whole.base_given[: len(base), 0],
         base=base,
     )
 
 
 def _factors(robot: Robot, data: Data, base: BaseParameters) -> BlockFactors:
-    """Rows `[A z y]` of the training motion with the common delay as z, by blocks of time."""
+    """Rows `[A z y]` of the training motion with the common delay as z, by blocks of time.
+
+    When friction turns around is free beside the base parameters: a joint's friction that turns early is no torque that is.
+    """
     estimate = WeightedLeastSquares().fit(classed_information(data.train), base)
     recorded = data.conditioning.velocity is VelocitySource.MEASURED
     reference = reference_of(data.train, estimate.standard, recorded_velocity=recorded)
-    late = imperfections(robot, torque_source(data.train).effects, reference, (Family.COMMON_DELAY,))
-    rows = RowsBeside(data.train, base, late)
-    return rows.blocks(reference, rows.noise(estimate), folds=2 * FOLDS)
+    effects = torque_source(data.train).effects
+    beside = imperfections(robot, effects, reference, (Family.REVERSAL,)) if effects.coulomb else ()
+    late = imperfections(robot, effects, reference, (Family.COMMON_DELAY,))
+    rows = RowsBeside(data.train, base, (*beside, *late))
+    blocks = rows.blocks(reference, rows.noise(estimate), folds=2 * FOLDS)
+    return BlockFactors(len(base) + len(beside), blocks.factors, blocks.tolerances[len(beside) :])
 
 
 def paired_with_motion(
