@@ -29,7 +29,7 @@ def correction_of(robot, values_of, errors=EVERYTHING, **frames) -> Correction:
     """A correction with given values by parameter name."""
     model = kinematic_model(robot, errors, setups=frames.get("setups", {}), targets={})
     values = np.array([values_of(p) for p in model.parameters])
-    return Correction(identified.urdf_file(), robot, model, values)
+    return Correction(path=identified.urdf_file(), nominal=robot, model=model, values=values)
 
 
 @pytest.fixture(params=["trio", "cylindrical", "fanuc"])

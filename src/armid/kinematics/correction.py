@@ -34,7 +34,7 @@ def load_correction(path: str | Path, robot: Robot) -> tuple[KinematicModel, Flo
     return found
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Correction:
     """A correction file, for the nominal robot it was made with: what is carried into the dynamics.
 
@@ -101,7 +101,14 @@ def read_correction(path: str | Path, nominal: Robot) -> Correction:
 def _correction(path: Path, nominal: Robot, data: Mapping[str, Any]) -> Correction:
     model, values = _corrected_model(data, nominal)
     measured = {name: (float(low), float(high)) for name, (low, high) in data.get("measured", {}).items()}
-    return Correction(path, nominal, model, values, measured, str(data.get("advice", "")))
+    return Correction(
+        path=path,
+        nominal=nominal,
+        model=model,
+        values=values,
+        measured=measured,
+        advice=str(data.get("advice", "")),
+    )
 
 
 def _corrected_model(data: Mapping[str, Any], robot: Robot) -> tuple[KinematicModel, FloatArray]:
