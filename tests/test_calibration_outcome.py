@@ -196,7 +196,6 @@ def test_compensation_is_an_answer_too(poses, found, tmp_path):
     assert done.exit_code == 0, done.stderr
     data = json.loads(done.stdout)
     assert {data.pop("file")} == set(data.pop("files"))
-    assert data.pop("seconds") > 0.0
     assert data == plain(answers[1].as_dict())
     far = armid.compensate(found.nominal, found, [[7.0, -1.0, -1.0, -1.0, -1.0, -1.0]])
     assert [check.code for check in far.checks if not check.passed] == ["joint-limits"]

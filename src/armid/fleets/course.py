@@ -23,7 +23,7 @@ class Course:
         days: the same as numbers.
         values, deviations: estimates with their standard deviations.
         unit: SI.
-        part: of the arm that the parameter belongs to, such as a joint: of several changes in one part the likeliest counts.
+        part: of the arm that the parameter belongs to, such as a joint: of several changes in one part one raises an alarm.
     """
 
     arm: str

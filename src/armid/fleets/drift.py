@@ -4,8 +4,8 @@ A parameter of an arm, estimated on several dates, is held against every change 
 estimates scatter from date to date without any change is measured on the fleet itself (`armid.fleets.scatter`), and how often
 chance makes a change as likely is drawn from that (`armid.fleets.chance`). Probabilities are taken through Holm's procedure over
 all arms and parameters, so that a fleet without any change raises even one alarm with no more than the stated probability. Arms
-that change are then left out of the measured scatter, and all is done again. Of several changes in one joint the likeliest raises
-the alarm: the others may be its shadow.
+that change are then left out of the measured scatter, and all is done again. Of several changes in one joint the one of most
+deviations raises the alarm: the others may be its shadow.
 """
 
 from __future__ import annotations
@@ -110,13 +110,28 @@ def _ranked(courses: Sequence[Course], scatter: Mapping[str, Scatter], rate: flo
             p = chance(change.gain, dates, tail, scatter[course.parameter].freedom)
             found.append((p, -change.gain, course, change))
     found.sort(key=lambda one: (one[0], one[1], one[2].arm, one[2].parameter))
-    out, worst, seen = [], 0.0, set()
+    out: list[tuple[Course, CourseChange, float]] = []
+    worst = 0.0
     for rank, (p, _, course, change) in enumerate(found):
         worst = max(worst, min(1.0, (len(found) - rank) * p))
-        part = _place(course)
-        out.append((course, change, worst, worst < rate and part not in seen))
-        seen.add(part)
-    return out
+        out.append((course, change, worst))
+    causes = _causes([(course, change) for course, change, p in out if p < rate])
+    return [(course, change, p, course in causes) for course, change, p in out]
+
+
+def _causes(changes: Sequence[tuple[Course, CourseChange]]) -> list[Course]:
+    """Of every part of an arm that changes, the parameter that does.
+
+    Parameters of a joint are followed given one another, so a change of one casts a shadow on the others. With d its size along
+    unit vector e_k and C the covariance of all, that of parameter j shows as (C^-1 d)_j / sqrt((C^-1)_jj) deviations, which is
+    largest for j = k (Cauchy and Schwarz). Probabilities do not tell them apart: they rest on tails of other weights.
+    """
+    surest: dict[tuple[str, str], tuple[float, Course]] = {}
+    for course, change in changes:
+        deviations = abs(change.coefficient) / change.deviation
+        if deviations > surest.get(_place(course), (0.0, course))[0]:
+            surest[_place(course)] = deviations, course
+    return [course for _, course in surest.values()]
 
 
 def _drift(
