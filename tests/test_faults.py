@@ -40,6 +40,32 @@ def test_every_answer_has_its_sentence():
     assert _SCALE.sentence == "common gain: undecidable from this log; a weighed payload"
 
 
+def test_numbers_beyond_what_a_quantity_can_be_are_not_said():
+    """An angle beyond a full turn, a share beyond the whole: words for people, numbers for programs."""
+    wild = Fault(kind="zero", joint="joint1", estimate=-0.6, low=-2.6e5, high=2.6e5, unit="rad", experiment="tilt it")
+    assert wild.sentence == "zero of joint1: undecidable from this log, size not determined; tilt it"
+    assert [row[2] for row in faults_table([wild]).rows] == ["size not determined"]
+    assert (wild.as_dict()["low"], wild.as_dict()["bound"]) == (-2.6e5, 2.6e5)
+    half = Fault(kind="scale", joint="joint1", estimate=-0.8, low=-1.8, high=0.2, unit="1")
+    assert half.sentence.endswith("log, -80 % (95 %: no bound to +20 %)")
+    drift = Fault(kind="drift", joint="joint1", estimate=1.0, low=-99.0, high=101.0, unit="N m", tolerance=0.1)
+    assert drift.sentence.endswith("size not determined")
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault(kind="gain", joint="a", estimate=1.2, low=1.1, high=1.3, unit="1"),
+        Fault(kind="zero", joint="a", estimate=0.1, low=-3.0, high=3.2, unit="rad"),
+        Fault(kind="gain", joint="a", estimate=3.0, low=1.5, high=4.5, unit="1", answer=Answer.FOUND),
+        Fault(kind="payload", estimate=2.0, low=-90.0, high=94.0, unit="kg"),
+    ],
+)
+def test_numbers_that_say_something_are_said(fault):
+    assert "no bound" not in fault.sentence
+    assert "(95 %: " in fault.sentence
+
+
 def test_found_come_first_and_bounds_last():
     rows = listed_faults([_ZERO, _SCALE, _GAIN])
     assert [fault.name for fault in rows] == ["gain of joint4", "common gain", "zero of joint2"]

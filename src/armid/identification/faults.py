@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from math import inf, isfinite, nan
+from math import inf, isfinite, isnan, nan, pi
 from typing import Any
 
 from armid.outcome import Listing
@@ -24,6 +24,12 @@ class Answer(StrEnum):
 
 
 _ORDER = {Answer.FOUND: 0, Answer.UNDECIDABLE: 1, Answer.EXCLUDED: 2}
+
+
+_POSSIBLE = {"rad": 2.0 * pi, "1": 1.0, "s": 1.0, "m": 1.0}
+"""Sizes by unit beyond which an interval no longer says anything: a full turn, the whole quantity, a second, a metre."""
+_WHOLE_TORQUE = 20.0
+"""The same in tolerances, of what is in units of torque or of inertia: their tolerance is a twentieth of the joint's torque."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +90,7 @@ class Fault:
             case Answer.EXCLUDED:
                 return f"{self.name}: excluded beyond {self._sized(self.bound).lstrip('+')}"
             case _:
-                seen = f", {self._interval}" if isfinite(self.bound) else ""
+                seen = f", {self._interval_possible}" if isfinite(self.bound) else ""
                 remedy = f"; {self.experiment}" if self.experiment else ""
                 return f"{self.name}: undecidable from this log{seen}{remedy}"
 
@@ -92,6 +98,18 @@ class Fault:
     def _interval(self) -> str:
         """The estimate with the ends of its interval."""
         return f"{self._sized(self.estimate)} (95 %: {self._sized(self.low)} to {self._sized(self.high)})"
+
+    @property
+    def _interval_possible(self) -> str:
+        """The same without numbers beyond what the quantity can be: an interval wider than that says nothing there."""
+        limit = _POSSIBLE.get(self.unit, inf if isnan(self.tolerance) else _WHOLE_TORQUE * self.tolerance)
+        if self.high - self.low <= limit and not (self.unit == "rad" and self.bound > limit):
+            return self._interval
+        low, high = (end if abs(end) <= limit else nan for end in (self.low, self.high))
+        if isnan(low) and isnan(high):
+            return "size not determined"
+        middle = f"{self._sized(self.estimate)} " if abs(self.estimate) <= limit else ""
+        return f"{middle}(95 %: {self._sized(low)} to {self._sized(high)})"
 
     def _sized(self, value: float) -> str:
         """A size as people say it: per cent, degrees, milliseconds."""

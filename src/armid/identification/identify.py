@@ -101,7 +101,8 @@ def identify(
         imperfections: of sensors and friction that may enter the model beside the parameters: `all`, `none`, or families
             with commas between them (gain, delay, zero, scale, clock, tilt, stribeck, ...).
         tolerance: base tolerances of families, such as `gain=2%` or `zero=0.5deg,delay=2ms`.
-        sensors: sensor file of an earlier result of this arm; what it says is undone in every recording first.
+        sensors: sensor file of an earlier result of this arm; what it says is undone in every recording first;
+            the one that the mappings name (`sensors: FILE`) by default.
         correct: whether faults found in the recordings are undone, training and held-out alike; the result says which.
         controller: of the recorded motion: a file (docs/formats.md), for `didim`, `cloe`, `ml` and `iv`.
         sensitivity: whether other cut-offs and leaving out each motion are tried.

@@ -316,7 +316,9 @@ def _one_sided(sensors: Imperfections, settings: Identification) -> Imperfection
     if settings.effects.torques in _ONE_SIDE:
         return sensors
     raise InputError(
-        "--sensors", f"with --torques {settings.effects.torques.value}", "use it with --torques link or --torques motor"
+        "a sensor file (--sensors, or sensors of a mapping)",
+        f"with --torques {settings.effects.torques.value}",
+        "use it with --torques link or --torques motor",
     )
 
 

@@ -22,7 +22,7 @@ from armid.identification.imperfections import ImperfectionTolerances, tolerance
 from armid.identification.pipeline import SETTLED_BY_GRAVITY, Progress
 from armid.identification.prepare import payload_effects
 from armid.identification.result import Result, load_result
-from armid.identification.sensor_file import read_sensors
+from armid.identification.sensor_file import sensors_of
 from armid.identification.settings import Identification, Method
 from armid.identification.several import Usable, usable
 from armid.kinematics.correction import read_correction
@@ -132,13 +132,13 @@ def request(robot: str | Path | Robot, logs: Source | Sequence[Source], words: I
     )
     average = settings.conditioning.average
     train, held_out, remarks = _training_and_held_out(opening, logs, words["validate"], average=average)
-    sensors, controller = words["sensors"], words["controller"]
+    controller = words["controller"]
     settings = replace(
         settings,
         remarks=remarks,
         effects=payload_effects(settings.effects, [*train, *held_out]),
         bounds=_bounds_of(words["bounds"], arm, halper=words["consistency"] == _HALPER),
-        sensors=None if sensors is None else read_sensors(sensors, arm),
+        sensors=sensors_of(words["sensors"], [*train, *held_out], arm),
         prior=earlier if isinstance(earlier, Result) else None,
         population=earlier if isinstance(earlier, Population) else None,
         controller=read_controller(controller, arm) if isinstance(controller, str | Path) else controller,

@@ -10,6 +10,7 @@ Sizes are errors of the recording, as in `armid.rows.imperfections`: a gain of 0
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isfinite, nan
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from armid.documents import read_yaml
 from armid.errors import InputError, UnknownNameError
 from armid.estimation.estimate import NORMAL_95
 from armid.identification.sensors import Imperfections, Sized
+from armid.logs.recording import Recording
 from armid.robot.robot import Robot
 from armid.rows.imperfections import KINDS, ColumnReference, Family, Imperfection
 
@@ -116,6 +118,35 @@ def read_sensors(path: str | Path, robot: Robot, *, recorded_velocity: bool = Fa
             recorded_velocity=recorded_velocity,
         ),
     )
+
+
+def sensors_of(given: str | Path | None, recordings: Sequence[Recording], robot: Robot) -> Imperfections | None:
+    """The sensors that recordings of this arm were taken by: of the file given, or of the one that their mappings name.
+
+    Args:
+        given: sensor file for all of them; None to go by their mappings.
+        recordings: to learn from, and held out.
+        robot: the arm.
+
+    Raises:
+        InputError: both a file given and one in a mapping, or mappings that do not agree; see `read_sensors` for the rest.
+    """
+    named = {recording.source.sensors: recording.name for recording in recordings}
+    files = [file for file in named if file]
+    if given is not None:
+        if files:
+            both = f"{given} given, and {files[0]} named by the mapping of {named[files[0]]}"
+            raise InputError("--sensors", both, "keep one of the two: errors undone twice are errors again")
+        return read_sensors(given, robot)
+    if not files:
+        return None
+    every = "name the same sensor file in every mapping, or in none and give --sensors FILE"
+    if "" in named:
+        raise InputError(f"mapping of {named['']}", f"names no sensor file, that of {named[files[0]]} does", every)
+    read = {file: read_sensors(file, robot) for file in files}
+    if len({tuple((s.item, s.value) for s in found.sizes) for found in read.values()}) > 1:
+        raise InputError("sensors", f"mappings name files that differ: {', '.join(files)}", every)
+    return read[files[0]]
 
 
 def _number(path: str | Path, what: str, value: Any) -> float:

@@ -104,10 +104,12 @@ class LogSource:
     Args:
         files: paths as given, with the SHA-256 of their raw bytes.
         reader: which reader and preset or mapping produced the channels.
+        sensors: sensor file that the mapping names, resolved; the channels are as recorded, `identify` undoes what it says.
     """
 
     files: tuple[tuple[str, str], ...] = ()
     reader: str = ""
+    sensors: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,8 +103,10 @@ def open_log(path: str | Path, robot: Robot | None = None, *, options: ReadOptio
         raise UnknownNameError("torque side", options.side, TORQUE_SIDES)
     location = existing(path)
     notes: tuple[Note, ...] = ()
+    named: tuple[Note, ...] = ()
     if is_mapping_file(location):
         mapping = _mapped_files(location, options)
+        named = _sensors_note(mapping)
         tables = {key: _table_of(entry.path, entry.layout) for key, entry in mapping.files.items()}
         if not mapping.channels:
             entry = mapping.files[""]
@@ -122,7 +124,15 @@ def open_log(path: str | Path, robot: Robot | None = None, *, options: ReadOptio
         mapping = replace(mapping, joints=_joints_in_file(mapping, tables))
     mapping, more = _with_options(mapping, options)
     mapping = replace(mapping, clock=_resolved_clock(mapping, tables))
-    return LogStream(mapping=mapping, tables=tables, robot=robot, guesses=(*notes, *more))
+    return LogStream(mapping=mapping, tables=tables, robot=robot, guesses=(*notes, *named, *more))
+
+
+def _sensors_note(mapping: LogMap) -> tuple[Note, ...]:
+    """Says that a sensor file is named, and who undoes what it says."""
+    if mapping.sensors is None:
+        return ()
+    text = f"recorded by the sensors of {mapping.sensors.name}: `armid identify` undoes their errors; read as recorded here"
+    return (Note("sensors-named", Severity.INFO, text, mapping.name),)
 
 
 def guessed(path: Path, layout: Layout, table: TableFile, robot: Robot | None) -> tuple[LogMap, tuple[Note, ...]]:
@@ -163,6 +173,8 @@ def _mapped_files(location: Path, options: ReadOptions) -> LogMap:
         if all(_is_there(entry.path) for entry in mapping.files.values()):
             for entry in mapping.files.values():
                 refuse_outside(entry.path, roots, where=location)
+            if mapping.sensors is not None:
+                mapping = replace(mapping, sensors=_sensor_file(mapping.sensors, roots, location))
             layouts = {key: replace(entry.layout, roots=tuple(roots)) for key, entry in mapping.files.items()}
             files = {key: replace(entry, layout=layouts[key]) for key, entry in mapping.files.items()}
             return replace(mapping, files=files)
@@ -171,6 +183,19 @@ def _mapped_files(location: Path, options: ReadOptions) -> LogMap:
     raise InputError(
         location, f"its file {missing} does not exist", f"put it there, or give --data-root or ${_DATA_ROOT}"
     )
+
+
+def _sensor_file(path: Path, roots: Sequence[Path], where: Path) -> Path:
+    """A sensor file that a mapping names, resolved; it may lie where data files may.
+
+    Raises:
+        InputError: it does not exist, or lies elsewhere.
+    """
+    if not _is_there(path):
+        hint = "expected sensors.yaml of an armid identify, relative to the mapping"
+        raise InputError(where, f"its sensor file {path} does not exist", hint)
+    refuse_outside(path, roots, where=where)
+    return path.resolve()
 
 
 def _with_options(mapping: LogMap, options: ReadOptions) -> tuple[LogMap, tuple[Note, ...]]:
@@ -204,6 +229,10 @@ def _resolved_clock(mapping: LogMap, tables: Mapping[str, TableFile]) -> ClockMa
         return None if column is None else column_of(tables[clock.file], column, mapping.name)
 
     return replace(clock, column=name(clock.column), nanoseconds=name(clock.nanoseconds))
+
+
+def _named(path: Path | None) -> str:
+    return "" if path is None else str(path)
 
 
 def _table_of(path: Path, layout: Layout) -> TableFile:
@@ -289,7 +318,7 @@ class LogStream:
 
     def hashed(self) -> LogSource:
         files = tuple((str(f.path), sha256_of(f.path)) for f in self.mapping.files.values())
-        return LogSource(files, self.mapping.preset)
+        return LogSource(files, self.mapping.preset, _named(self.mapping.sensors))
 
     def provenance(self) -> LogSource:
         """Paths and SHA-256 of the raw bytes."""
@@ -384,7 +413,11 @@ class LogStream:
             named=named,
             clock=clock,
             conditions=self.mapping.conditions,
-            source=LogSource(tuple((str(f.path), "") for f in self.mapping.files.values()), self.mapping.preset),
+            source=LogSource(
+                tuple((str(f.path), "") for f in self.mapping.files.values()),
+                self.mapping.preset,
+                _named(self.mapping.sensors),
+            ),
             notes=(*self.guesses, *self.timing),
         )
         return matched(log, self.robot) if self.robot is not None else log

@@ -20,7 +20,19 @@ _SCHEMA = "armid.log/1"
 _MAX_MAPPING_BYTES = 1 << 20
 
 _LAYOUT_KEYS = ("format", "delimiter", "decimal", "header", "flat", "topic")
-_TOP_KEYS = ("schema", "name", "file", "files", "joints", "rows", "clock", "channels", "conditions", *_LAYOUT_KEYS)
+_TOP_KEYS = (
+    "schema",
+    "name",
+    "file",
+    "files",
+    "joints",
+    "rows",
+    "clock",
+    "channels",
+    "conditions",
+    "sensors",
+    *_LAYOUT_KEYS,
+)
 _FILE_KEYS = ("path", *_LAYOUT_KEYS)
 _CLOCK_KEYS = ("column", "file", "unit", "step", "nanoseconds")
 _CONDITION_KEYS = tuple(f.name for f in fields(Conditions))
@@ -34,7 +46,8 @@ def read_mapping(path: str | Path, *, data_root: str | Path | None = None) -> Lo
     """A mapping file.
 
     Args:
-        path: YAML; file names in it are relative to its directory, or to `data_root` when that is given.
+        path: YAML; file names in it are relative to its directory, or to `data_root` when that is given; that of a sensor file
+            to its directory.
         data_root: directory of the recordings, when they do not lie next to the mapping.
 
     Raises:
@@ -108,6 +121,7 @@ def _parsed_mapping(content: Any, where: Path, *, root: Path) -> LogMap:
         conditions=_conditions_of(top.get("conditions", {}), where),
         name=text(top.get("name", where.stem), where, "name"),
         preset=f"mapping {where.name}",
+        sensors=None if top.get("sensors") is None else where.parent / text(top["sensors"], where, "sensors"),
     )
 
 

@@ -96,6 +96,7 @@ class LogMap:
         conditions: of the run.
         name: of the recording.
         preset: who filled it in.
+        sensors: sensor file whose errors `identify` undoes; None for none.
     """
 
     files: Mapping[str, FileMap]
@@ -106,3 +107,4 @@ class LogMap:
     conditions: Conditions = field(default_factory=Conditions)
     name: str = ""
     preset: str = "mapping"
+    sensors: Path | None = None

@@ -1,0 +1,132 @@
+"""A sensor file named by a mapping: undone as `identify --sensors` undoes it, read from where data may be read, never twice."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import armid
+from armid.errors import InputError
+from armid.identification.result import Result
+from armid.logs import Channel, Log
+from armid.robot.load import load_robot
+from armid.robot.robot import Robot
+from armid.simulation.variation import varied
+from support.identified import EFFECTS, log, urdf_file
+
+_GAIN = 0.2
+"""Planted: the second joint's torque is recorded so much too large."""
+
+
+_JOINTS = f"joints: [{', '.join(load_robot(str(urdf_file())).joint_names)}]"
+
+
+@pytest.fixture(scope="module")
+def robot() -> Robot:
+    return load_robot(str(urdf_file()))
+
+
+@pytest.fixture
+def folder(tmp_path: Path, robot: Robot) -> Path:
+    """Two recordings with the planted gain, a mapping of each that names the sensor file, and one that does not."""
+    truth = varied(robot, 0.2, np.random.default_rng(1))
+    for k in (1, 2):
+        _write(tmp_path / f"run{k}.csv", log(robot, truth, seed=k, seconds=10.0))
+        _mapping(tmp_path, f"named{k}", f"run{k}.csv", "sensors: sensors.yaml")
+        _mapping(tmp_path, f"bare{k}", f"run{k}.csv")
+    _sensors(tmp_path / "sensors.yaml", robot, _GAIN)
+    return tmp_path
+
+
+def _write(path: Path, recorded: Log) -> None:
+    torque = recorded.channels[Channel.LINK_TORQUE] * np.where(np.arange(len(recorded.joints)) == 1, 1.0 + _GAIN, 1.0)
+    n = len(recorded.joints)
+    header = ["t", *(f"q{i + 1}" for i in range(n)), *(f"tau{i + 1}" for i in range(n))]
+    table = np.column_stack([recorded.time, recorded.channels[Channel.POSITION], torque])
+    np.savetxt(path, table, delimiter=",", header=",".join(header), comments="")
+
+
+def _mapping(folder: Path, name: str, file: str, *more: str) -> None:
+    channels = "channels:\n  position: {columns: 'q{i}'}\n  torque: {columns: 'tau{i}', side: link}"
+    lines = ("schema: armid.log/1", f"file: {file}", "clock: {column: t}", _JOINTS, channels, *more)
+    (folder / f"{name}.yaml").write_text("\n".join(lines) + "\n")
+
+
+def _sensors(path: Path, robot: Robot, gain: float) -> None:
+    path.write_text(f"schema: armid.sensors/1\njoints:\n  {robot.joint_names[1]}: {{gain: {gain}}}\n")
+
+
+def _identified(folder: Path, robot: Robot, name: str, sensors: Path | None = None) -> Result:
+    return armid.identify(
+        robot,
+        folder / f"{name}1.yaml",
+        validate=folder / f"{name}2.yaml",
+        sensors=sensors,
+        effects=EFFECTS,
+        imperfections="none",
+        sensitivity=False,
+    )
+
+
+def test_a_gain_is_undone_by_the_mapping_as_by_the_option(folder: Path, robot: Robot) -> None:
+    named = _identified(folder, robot, "named")
+    given = _identified(folder, robot, "bare", folder / "sensors.yaml")
+    plain = _identified(folder, robot, "bare")
+    np.testing.assert_array_equal(named.standard, given.standard)
+    assert named.joints == given.joints
+    assert not np.allclose(named.standard, plain.standard, rtol=1e-2)
+    assert named.relative_error["held_out"] < 0.5 * plain.relative_error["held_out"]
+    assert named.imperfections is not None
+    assert given.imperfections is not None
+    assert named.imperfections.sentences() == given.imperfections.sentences()
+
+
+def test_a_recording_says_that_its_mapping_names_sensors(folder: Path, robot: Robot) -> None:
+    read = armid.read_log(folder / "named1.yaml", robot)
+    assert "sensors-named" in {note.code for note in read.notes}
+    assert Path(read.source.sensors) == (folder / "sensors.yaml").resolve()
+    bare = armid.read_log(folder / "bare1.yaml", robot)
+    np.testing.assert_array_equal(read.channels[Channel.LINK_TORQUE], bare.channels[Channel.LINK_TORQUE])
+
+
+def test_both_given_is_refused(folder: Path, robot: Robot) -> None:
+    with pytest.raises(InputError, match="named by the mapping"):
+        _identified(folder, robot, "named", folder / "sensors.yaml")
+
+
+def test_mappings_must_agree(folder: Path, robot: Robot) -> None:
+    _mapping(folder, "named2", "run2.csv")
+    with pytest.raises(InputError, match="names no sensor file"):
+        _identified(folder, robot, "named")
+    _sensors(folder / "other.yaml", robot, 0.1)
+    _mapping(folder, "named2", "run2.csv", "sensors: other.yaml")
+    with pytest.raises(InputError, match="differ"):
+        _identified(folder, robot, "named")
+
+
+def test_a_copy_of_the_file_is_the_same_file(folder: Path, robot: Robot) -> None:
+    (folder / "copy.yaml").write_bytes((folder / "sensors.yaml").read_bytes())
+    _mapping(folder, "named2", "run2.csv", "sensors: copy.yaml")
+    assert _identified(folder, robot, "named").imperfections
+
+
+@pytest.mark.parametrize(
+    ("sensors", "why"),
+    [("../sensors.yaml", "outside"), ("nowhere.yaml", "does not exist"), ("[1]", "sensors"), ("link.yaml", "outside")],
+)
+def test_a_sensor_file_is_read_only_from_where_data_is(folder: Path, robot: Robot, sensors: str, why: str) -> None:
+    inner = folder / "inner"
+    inner.mkdir()
+    (inner / "run1.csv").write_bytes((folder / "run1.csv").read_bytes())
+    (inner / "link.yaml").symlink_to(folder / "sensors.yaml")
+    _mapping(inner, "one", "run1.csv", f"sensors: {sensors}")
+    with pytest.raises(InputError, match=why):
+        armid.read_log(inner / "one.yaml", robot)
+
+
+def test_a_data_root_lets_the_sensor_file_lie_there(folder: Path, robot: Robot) -> None:
+    inner = folder / "inner"
+    inner.mkdir()
+    _mapping(inner, "one", "run1.csv", "sensors: ../sensors.yaml")
+    read = armid.read_log(inner / "one.yaml", robot, data_root=folder)
+    assert Path(read.source.sensors) == (folder / "sensors.yaml").resolve()
