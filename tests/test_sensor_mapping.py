@@ -130,3 +130,23 @@ def test_a_data_root_lets_the_sensor_file_lie_there(folder: Path, robot: Robot) 
     _mapping(inner, "one", "run1.csv", "sensors: ../sensors.yaml")
     read = armid.read_log(inner / "one.yaml", robot, data_root=folder)
     assert Path(read.source.sensors) == (folder / "sensors.yaml").resolve()
+
+
+def test_an_earlier_result_undoes_its_sensors_once(folder: Path, robot: Robot, tmp_path: Path) -> None:
+    _identified(folder, robot, "named").save(tmp_path / "first")
+    first = armid.load_result(tmp_path / "first")
+    truth = varied(robot, 0.2, np.random.default_rng(1))
+    _write(folder / "run3.csv", log(robot, truth, seed=3, seconds=10.0))
+    _mapping(folder, "named3", "run3.csv", "sensors: sensors.yaml")
+    words = {"prior": first, "effects": EFFECTS, "imperfections": "none", "sensitivity": False}
+    both = armid.identify(robot, folder / "named3.yaml", **words)
+    assert both.relative_error["held_out"] < 2.0 * first.relative_error["held_out"]
+    assert both.imperfections is not None
+    assert first.imperfections is not None
+    assert both.imperfections.sentences() == first.imperfections.sentences()
+    _mapping(folder, "written3", "run3.csv", "sensors: first/sensors.yaml")
+    again = armid.identify(robot, folder / "written3.yaml", **words)
+    np.testing.assert_array_equal(again.standard, both.standard)
+    _sensors(folder / "sensors.yaml", robot, 0.1)
+    with pytest.raises(InputError, match="--prior"):
+        armid.identify(robot, folder / "named3.yaml", **words)

@@ -325,7 +325,7 @@ def _one_sided(sensors: Imperfections, settings: Identification) -> Imperfection
 def _freed(data: Data, found: Imperfections) -> Data:
     """The data without these imperfections."""
     train, held_out = (corrected_runs(runs, found) for runs in (data.train, data.held_out))
-    return replace(data, train=train, held_out=held_out, imperfections=replace(found, before=data.imperfections))
+    return replace(data, train=train, held_out=held_out, imperfections=found.after(data.imperfections))
 
 
 def _with_earlier_delay(settings: Identification) -> Identification:

@@ -22,7 +22,7 @@ from armid.identification.imperfections import ImperfectionTolerances, tolerance
 from armid.identification.pipeline import SETTLED_BY_GRAVITY, Progress
 from armid.identification.prepare import payload_effects
 from armid.identification.result import Result, load_result
-from armid.identification.sensor_file import sensors_of
+from armid.identification.sensor_file import not_undone_twice, sensors_of
 from armid.identification.settings import Identification, Method
 from armid.identification.several import Usable, usable
 from armid.kinematics.correction import read_correction
@@ -133,12 +133,13 @@ def request(robot: str | Path | Robot, logs: Source | Sequence[Source], words: I
     average = settings.conditioning.average
     train, held_out, remarks = _training_and_held_out(opening, logs, words["validate"], average=average)
     controller = words["controller"]
+    sensors = sensors_of(words["sensors"], [*train, *held_out], arm)
     settings = replace(
         settings,
         remarks=remarks,
         effects=payload_effects(settings.effects, [*train, *held_out]),
         bounds=_bounds_of(words["bounds"], arm, halper=words["consistency"] == _HALPER),
-        sensors=sensors_of(words["sensors"], [*train, *held_out], arm),
+        sensors=not_undone_twice(sensors, earlier.imperfections if isinstance(earlier, Result) else None),
         prior=earlier if isinstance(earlier, Result) else None,
         population=earlier if isinstance(earlier, Population) else None,
         controller=read_controller(controller, arm) if isinstance(controller, str | Path) else controller,

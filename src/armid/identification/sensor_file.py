@@ -11,7 +11,7 @@ Sizes are errors of the recording, as in `armid.rows.imperfections`: a gain of 0
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite, nan
+from math import isclose, isfinite, nan
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,10 @@ _SCHEMA = "armid.sensors/1"
 _WHAT = "a sensor file, sensors.yaml in the --out of armid identify"
 _OF_JOINTS = (Family.GAIN, Family.DELAY, Family.ZERO, Family.SCALE)
 """What a joint has; the clock is the recording's."""
+_NOTHING = 0.0, 0.0
+"""Size and deviation of what is not there."""
+_WRITTEN = 1e-5
+"""Relative: to which sizes in a file are those of the result that wrote it."""
 
 
 def sensor_sizes(found: Imperfections) -> dict[tuple[Family, int | None], tuple[float, float]]:
@@ -147,6 +151,33 @@ def sensors_of(given: str | Path | None, recordings: Sequence[Recording], robot:
     if len({tuple((s.item, s.value) for s in found.sizes) for found in read.values()}) > 1:
         raise InputError("sensors", f"mappings name files that differ: {', '.join(files)}", every)
     return read[files[0]]
+
+
+def not_undone_twice(sensors: Imperfections | None, earlier: Imperfections | None) -> Imperfections | None:
+    """The sensors of a file, to be undone beside what an earlier result undoes; None when that holds them already.
+
+    Args:
+        sensors: of the file.
+        earlier: of the earlier result.
+
+    Raises:
+        InputError: the earlier result undoes other errors of the sensors.
+    """
+    if sensors is None or earlier is None or not sensor_sizes(earlier):
+        return sensors
+    own = sensor_sizes(sensors)
+    step: Imperfections | None = earlier
+    while step is not None:
+        known = sensor_sizes(step)
+        pairs = [(own.get(key, _NOTHING)[0], known.get(key, _NOTHING)[0]) for key in {*own, *known}]
+        if all(isclose(a, b, rel_tol=_WRITTEN, abs_tol=1e-12) for a, b in pairs):
+            return None
+        step = step.before
+    raise InputError(
+        "a sensor file (--sensors, or sensors of a mapping)",
+        "says other than the result given with --prior, which undoes errors of the sensors itself",
+        "leave the sensor file out: the sensors of the earlier result are taken",
+    )
 
 
 def _number(path: str | Path, what: str, value: Any) -> float:

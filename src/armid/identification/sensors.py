@@ -97,7 +97,8 @@ class Sized:
             scale=float(values["scale"]),
             linear=tuple(values["linear"]),
         )
-        return Sized(item, float(values["value"]), float(values["standard_deviation"]))
+        deviation = values["standard_deviation"]  # null where nobody knows, as of a sensor file
+        return Sized(item, float(values["value"]), nan if deviation is None else float(deviation))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -132,6 +133,10 @@ class Imperfections:
     def per_joint(self, family: Family) -> FloatArray:
         """Sizes of a family, shape [n_joints]."""
         return np.array([self.size(family, j) for j in range(len(self.joints))])
+
+    def after(self, earlier: Imperfections | None) -> Imperfections:
+        """These, of runs that were freed from earlier ones before."""
+        return replace(self, before=earlier if self.before is None else self.before.after(earlier))
 
     def corrected(self, run: Run) -> Run:
         """The run as perfect sensors and linear friction would have given it."""
