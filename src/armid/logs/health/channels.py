@@ -9,6 +9,7 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.logs.conditioning.uniform import ordinary_step, stale_rows
 from armid.logs.health.findings import finding, share
+from armid.logs.health.frozen import Held, held_stretches
 from armid.logs.health.rows import ABSURD, Mask, channel_spikes, corrupt, needed, within
 from armid.logs.health.thresholds import (
     AT_LIMIT,
@@ -158,25 +159,38 @@ def _freeze(log: Log, channel: Channel, j: int, long: int, moving: Mask, dead: b
             "frozen", Severity.ERROR, log.joints[j], f"{channel.value} never changes", "its sensor or column is dead"
         )
         return
-    stretch = _frozen_torque(log, channel, j, long, moving)
-    if stretch is not None:
-        start, length = stretch
-        fraction = length / len(log)
-        yield finding(
-            "frozen",
-            Severity.ERROR if fraction > FEW else Severity.WARNING,
-            log.joints[j],
-            f"{channel.value} holds one value for {length} samples from row {start + 1} while the arm moves",
-            "leave that stretch out with `rows`",
-        )
+    stretches = _torque_stretches(log, channel, j, long, moving)
+    if not stretches:
+        return
+    length = sum(stretch.length for stretch in stretches)
+    first, fraction = stretches[0], length / len(log)
+    seconds = f"{length * step:.3g} s, " if (step := ordinary_step(log.time)) else ""
+    several = f"in {len(stretches)} stretches, the first " if len(stretches) > 1 else ""
+    yield finding(
+        "frozen",
+        Severity.ERROR if fraction > FEW else Severity.WARNING,
+        log.joints[j],
+        f"{channel.value} holds one value for {length} samples ({seconds}{share(fraction)} of the log) "
+        f"{several}from row {first.start + 1} while the arm moves",
+        "leave that stretch out with `rows`",
+    )
 
 
-def _frozen_torque(log: Log, channel: Channel, j: int, long: int, moving: Mask) -> tuple[int, int] | None:
+def _torque_stretches(log: Log, channel: Channel, j: int, long: int, moving: Mask) -> list[Held]:
+    """Where a torque stands still while its own joint moves, or for long while the arm does; in the order of the log."""
+    found = held_stretches(log, channel, j) if channel in needed(log) else []
+    longest = _frozen_torque(log, channel, j, long, moving)
+    if longest is not None and not any(h.start <= longest.start < h.start + h.length for h in found):
+        found = sorted([*found, longest], key=lambda held: held.start)
+    return found
+
+
+def _frozen_torque(log: Log, channel: Channel, j: int, long: int, moving: Mask) -> Held | None:
     """Start and length of the longest stretch with one value; None when it is not unusual."""
     start, length, usual = _longest_run(log[channel][:, j], moving)
     # A flat top is saturation, which is said elsewhere.
     unusual = length >= max(long, FREEZE_USUAL * usual) and not _is_extreme(log[channel][:, j], start)
-    return (start, length) if unusual else None
+    return Held(start, length) if unusual else None
 
 
 def _half_dead(log: Log, channel: Channel, j: int) -> Iterator[Note]:
@@ -208,17 +222,16 @@ def _position_freeze(log: Log, j: int, long: int) -> Iterator[Note]:
     """A position that holds one value while its own velocity says otherwise."""
     stretch = _frozen_position(log, j, long)
     if stretch is not None:
-        start, length = stretch
         yield finding(
             "frozen",
-            Severity.ERROR if length > FEW * len(log) else Severity.WARNING,
+            Severity.ERROR if stretch.length > FEW * len(log) else Severity.WARNING,
             log.joints[j],
-            f"position holds one value for {length} samples from row {start + 1} while its velocity is not zero",
+            f"position holds one value for {stretch.length} samples from row {stretch.start + 1} while its velocity is not zero",
             "its encoder or column is dead; leave that stretch out with `rows`",
         )
 
 
-def _frozen_position(log: Log, j: int, long: int) -> tuple[int, int] | None:
+def _frozen_position(log: Log, j: int, long: int) -> Held | None:
     """Start and length of the longest stretch with one value; None when it is not unusual."""
     q, qd = log[Channel.POSITION][:, j], log[Channel.VELOCITY][:, j]
     if not np.isfinite(qd).any():
@@ -226,7 +239,7 @@ def _frozen_position(log: Log, j: int, long: int) -> tuple[int, int] | None:
     speed = np.abs(np.where(np.isfinite(qd), qd, 0.0))
     fast = speed > max(0.2 * float(np.quantile(speed, 0.95)), 1e-3)
     start, length, usual = _longest_run(q, fast)
-    return (start, length) if length >= max(long, FREEZE_USUAL * usual) else None
+    return Held(start, length) if length >= max(long, FREEZE_USUAL * usual) else None
 
 
 def bad_rows(log: Log) -> Mask:
@@ -237,11 +250,12 @@ def bad_rows(log: Log) -> Mask:
     step = ordinary_step(log.time) or 1.0
     long = max(FREEZE_SAMPLES, int(np.ceil(FREEZE_SECONDS / step)))
     moving = _moving_rows(log)
-    found = [_frozen_torque(log, c, j, long, moving) for c in log.torques for j in range(len(log.joints))]
+    joints = range(len(log.joints))
+    found = [held for c in log.torques for j in joints for held in _torque_stretches(log, c, j, long, moving)]
     if Channel.VELOCITY in log:
-        found += [_frozen_position(log, j, long) for j in range(len(log.joints))]
-    for start, length in (stretch for stretch in found if stretch is not None):
-        bad[start : start + length] = True
+        found += [held for j in joints if (held := _frozen_position(log, j, long)) is not None]
+    for held in found:
+        bad[held.rows] = True
     return bad
 
 

@@ -84,6 +84,18 @@ FREEZE_SAMPLES = int(_threshold("frozen-rows", 20, "rows", "the same for slow lo
 FREEZE_USUAL = _threshold(
     "frozen-unusual", 10.0, "ordinary runs of equal values", "a coarse channel repeats itself now and then"
 )
+FREEZE_CHANCE = _threshold(
+    "frozen-chance",
+    1e-3,
+    "of clean logs",
+    "in which chance holds a torque so long while its joint moves, by the geometric tail of its own runs of equal values",
+)
+FREEZE_REPEATS = _threshold(
+    "frozen-repeats",
+    0.05,
+    "of the rows in motion",
+    "with more that repeat the one before, a torque may stand still by rounding; it must have missed turns that noise gives",
+)
 COARSE = int(
     _threshold(
         "quantised", 100, "distinct values", "with fewer over its range, resolution limits what can be identified"

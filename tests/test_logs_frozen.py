@@ -1,0 +1,113 @@
+"""A torque that stands still while its joint moves is named and cut; a coarse or slowly read one that repeats itself is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from armid.identification.several import mended
+from armid.logs import Channel, Log, check_log, open_recording
+from armid.logs.health.frozen import held_stretches
+from armid.notes import Severity
+from support.recordings import NAMES, arm, recording
+
+TAU = Channel.LINK_TORQUE
+ELBOW = 2
+SENSORS = {
+    "fine and fast": (1000.0, 0.0, 1),
+    "fine and slow": (50.0, 0.0, 1),
+    "coarse and fast": (1000.0, 0.5, 1),
+    "coarse and slow": (50.0, 0.5, 1),
+    "read five times as often as it measures": (1000.0, 0.0, 5),
+    "coarse and read too often": (1000.0, 0.5, 5),
+}
+"""Rate [Hz], step [N m], rows that each measurement is held."""
+
+
+def sensed(name: str, *, seed: int = 3, noise: float = 0.15) -> Log:
+    """A clean log of 20 s as such a sensor gives it."""
+    rate, step, hold = SENSORS[name]
+    log = recording(rate=rate, seed=seed, torque_noise=noise)
+    rows = np.arange(len(log)) // hold * hold
+    tau = log[TAU][rows]
+    return torques(log, np.round(tau / step) * step if step else tau)
+
+
+def torques(log: Log, tau: np.ndarray) -> Log:
+    return replace(log, channels={**log.channels, TAU: tau})
+
+
+def held(log: Log, start: int, length: int) -> Log:
+    tau = np.array(log[TAU])
+    tau[start : start + length, ELBOW] = tau[start, ELBOW]
+    return torques(log, tau)
+
+
+def frozen(log: Log) -> list:
+    return [note for note in check_log(log, arm()).notes if note.code == "frozen"]
+
+
+@pytest.mark.parametrize("name", SENSORS)
+@pytest.mark.parametrize("noise", [0.15, 0.0])
+@pytest.mark.parametrize("seed", [3, 11, 12])
+def test_a_clean_log_holds_nothing(name, noise, seed):
+    log = sensed(name, seed=seed, noise=noise)
+    assert [held_stretches(log, TAU, j) for j in range(len(NAMES))] == [[]] * len(NAMES)
+
+
+@pytest.mark.parametrize(
+    ("name", "share"),
+    [(name, share) for name in SENSORS for share in (0.03, 0.1, 0.3) if name != "coarse and slow" or share == 0.3],
+)
+def test_a_stretch_is_found_where_it_is(name, share):
+    log = sensed(name)
+    start, length = len(log) // 5 * 2, int(share * len(log))
+    found = held_stretches(held(log, start, length), TAU, ELBOW)
+    assert len(found) == 1
+    # Equal values before and after belong to it.
+    assert found[0].start <= start
+    assert found[0].start + found[0].length >= start + length
+    assert found[0].length <= length + 20
+
+
+def test_a_short_stretch_of_a_coarse_slow_sensor_is_not_told_from_chance():
+    assert held_stretches(held(sensed("coarse and slow"), 400, 30), TAU, ELBOW) == []
+
+
+@pytest.mark.parametrize(("length", "severity"), [(100, Severity.WARNING), (600, Severity.ERROR)])
+def test_joint_time_and_share_are_named(length, severity):
+    (note,) = frozen(held(sensed("fine and fast"), 8000, length))
+    assert (note.subject, note.severity) == ("elbow", severity)
+    assert (
+        f"for {length} samples ({length / 1000:.3g} s, {length / 20000:.1%} of the log) from row 8001" in note.message
+    )
+
+
+def test_several_stretches_are_all_found_and_cut():
+    log = held(held(sensed("fine and fast"), 4000, 150), 12000, 200)
+    (note,) = frozen(log)
+    assert "350 samples" in note.message
+    assert "in 2 stretches, the first from row 4001" in note.message
+    kept, notes = mended(open_recording(replace(log, checked=False), arm()), arm())
+    assert [note.code for note in notes] == ["stretches-cut"]
+    assert len(kept) == len(log) - 350
+    assert frozen(kept.log) == []
+
+
+def test_a_joint_at_rest_may_hold_its_torque():
+    log = sensed("fine and fast")
+    q = np.array(log[Channel.POSITION])
+    q[8000:8600, ELBOW] = q[8000, ELBOW]
+    still = replace(log, channels={**log.channels, Channel.POSITION: q})
+    assert held_stretches(held(still, 8000, 600), TAU, ELBOW) == []
+
+
+def test_a_sensor_that_loses_measurements_now_and_then_is_not_frozen():
+    log = sensed("fine and fast")
+    sample = np.arange(len(log)) // 5
+    lost = np.random.default_rng(5).random(sample[-1] + 1) < 0.01
+    last = np.maximum.accumulate(np.where(lost, 0, np.arange(len(lost))))
+    late = torques(log, log[TAU][5 * last[sample]])
+    assert all(held_stretches(late, TAU, j) == [] for j in range(len(NAMES)))
