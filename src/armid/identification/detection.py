@@ -67,8 +67,14 @@ _MOST_FAULTS = 4
 _REFINED = 2
 """Of the best candidates that are undone exactly before they are compared: far from zero columns rank only roughly."""
 
+_LIKELY = 3.0
+"""Deviations, by the noise that holds the fault as well, from which on a candidate is undone and looked at again."""
+
 _STEPS = 5
 """Of Gauss-Newton at most."""
+
+_SETTLED = 0.002
+"""Share of its size by which a last step may move a fault: below what its interval tells."""
 
 _EXPERIMENTS = {
     Family.GAIN: "carry a weighed payload in a second recording (--payload both)",
@@ -117,6 +123,11 @@ class _Seen:
     def half(self) -> float:
         """Of the 95 % interval: the wider of the two."""
         return NORMAL_95 * max(self.deviation, self.spread)
+
+    def whole(self, size: float) -> _Seen:
+        """What was undone, of so much, from what is seen once it is: shares of what was multiplied multiply."""
+        factor = 1.0 + size if self.item.unit == "1" else 1.0
+        return replace(self, size=size, deviation=factor * self.deviation, spread=factor * self.spread)
 
 
 def detect(
@@ -178,9 +189,8 @@ class _Detector:
         found: dict[Imperfection, Fault] = {}
         drifts: tuple[Imperfection, ...] = ()
         refused: set[Imperfection] = set()
-        before = self._held_out_error(record)
-        seen, energy = self._scan(record, drifts, candidates)
-        whole = energy
+        noise, before = self.noise, self._held_out_error(record)
+        seen, energy = self._scan(record, drifts, candidates, noise)
         while len(found) < _MOST_FAULTS:
             best = sorted(
                 (s for s in seen if s.item not in found and s.item not in refused and _significant(s, energy)),
@@ -190,34 +200,49 @@ class _Detector:
                 break
             if best[0].item.family is Family.DRIFT:
                 drifts = (*drifts, best[0].item)
-                found[best[0].item] = self._fault(best[0], Answer.FOUND, explains=best[0].taken / whole)
-                seen, energy = self._scan(record, drifts, candidates)
+                found[best[0].item] = self._fault(best[0], Answer.FOUND, explains=best[0].taken / energy)
+                seen, energy = self._scan(record, drifts, candidates, noise)
                 continue
-            refined = [self._refined(record, drifts, s) for s in best if s.item.family is not Family.DRIFT]
+            refined = [self._refined(record, drifts, s, noise) for s in best if s.item.family is not Family.DRIFT]
             trial, left = min(refined, key=lambda pair: pair[1])
-            item = trial.sizes[-1].item
+            item, size = trial.sizes[-1].item, trial.sizes[-1].value
+            quiet = self._noise(trial)
+            (own,), _ = self._scan(trial, drifts, (item,), quiet)
             after = self._held_out_error(trial)
-            change = after / before - 1.0
-            if left > energy * (1.0 - FAULT_SHARE.value) or change >= 0.0:
+            change, explains = after / before - 1.0, 1.0 - left / energy
+            unsure = abs(size) <= FAULT_DEVIATIONS.value * own.deviation
+            if unsure or explains < FAULT_SHARE.value or change >= 0.0:
                 refused.add(item)
                 continue
-            record, before = trial, after
-            old, (seen, energy) = energy, self._scan(trial, drifts, candidates)
-            own = next(s for s in seen if s.item == item)
-            sized = replace(own, size=trial.sizes[-1].value, taken=old - left)
-            found[item] = self._fault(sized, Answer.FOUND, explains=(old - left) / whole, change=change)
-        others = [self._answered(s, whole) for s in seen if s.item not in found]
+            record, noise, before = trial, quiet, after
+            seen, energy = self._scan(record, drifts, candidates, noise)
+            own = next(s for s in seen if s.item == item).whole(size)
+            found[item] = self._fault(own, Answer.FOUND, explains=explains, change=change)
+        others = [self._answered(s, energy) for s in seen if s.item not in found]
         faults = (*found.values(), *others, *self._undecidable())
         return Detection(faults=faults, undone=record if record.sizes else None)
 
+    def _noise(self, record: Imperfections) -> RowNoise:
+        """Noise of rows that are freed from what a record holds.
+
+        A fault makes the residuals of its joint large and smooth. Beside these its own deviation would grow as it does, and the
+        largest fault would be no surer than a small one; so it is held against what is left once it is undone.
+        """
+        runs = corrected_runs(self.train, record)
+        estimate = WeightedLeastSquares().fit(classed_information(runs), self.base)
+        return RowsBeside(runs, self.base, (), most=_LOOKED_AT).noise(estimate)
+
     def _scan(
-        self, record: Imperfections, drifts: Sequence[Imperfection], candidates: Sequence[Imperfection]
+        self,
+        record: Imperfections,
+        drifts: Sequence[Imperfection],
+        candidates: Sequence[Imperfection],
+        noise: RowNoise,
     ) -> tuple[list[_Seen], float]:
         """Every candidate alone, and the squared error without any."""
         runs = corrected_runs(self.train, record)
         beside = (*self.rivals, *drifts)
         rows = RowsBeside(runs, self.base, (*beside, *candidates), most=_LOOKED_AT)
-        noise = replace(self.noise, sigma=self.noise.sigma / (1.0 + record.per_joint(Family.GAIN)))
         blocks = self._blocks if len(candidates) > 1 else 1
         factors = rows.blocks(self.reference, noise, folds=blocks).factors
         b, m = len(self.base), len(beside)
@@ -240,16 +265,18 @@ class _Detector:
         return int(np.clip(seconds, *_BLOCKS))
 
     def _refined(
-        self, record: Imperfections, drifts: Sequence[Imperfection], seen: _Seen
+        self, record: Imperfections, drifts: Sequence[Imperfection], seen: _Seen, noise: RowNoise
     ) -> tuple[Imperfections, float]:
         """The record with this candidate undone exactly, and the squared error that is left."""
         size, item = seen.size, seen.item
         limit = 0.9 if item.unit == "1" else inf
         energy = inf
         for _ in range(_STEPS):
-            trial = replace(record, sizes=(*record.sizes, Sized(item, float(np.clip(size, -limit, limit)), nan)))
-            (again,), energy = self._scan(trial, drifts, (item,))
-            if not isfinite(again.deviation) or abs(again.size) < 0.02 * max(abs(size), item.tolerance):
+            value = float(np.clip(size, -limit, limit))
+            trial = replace(record, sizes=(*record.sizes, Sized(item, value, nan)))
+            scaled = _in_units_of(trial, record, noise)
+            (again,), energy = self._scan(trial, drifts, (item,), scaled)
+            if not isfinite(again.deviation) or abs(again.size) < _SETTLED * max(abs(size), item.tolerance):
                 break
             size = (1.0 + size) * (1.0 + again.size) - 1.0 if item.unit == "1" else size + again.size
         return trial, energy
@@ -282,7 +309,9 @@ class _Detector:
         item, half = seen.item, seen.half
         delays = item.family in (Family.DELAY, Family.COMMON_DELAY)
         limit = max(FACTORS[-1] * item.tolerance, self.delay if delays else 0.0)
-        large = answer is Answer.FOUND and abs(seen.size) > limit and explains > FAULT_DECISIVE.value
+        # Found, its size counts; not found, what it is at least: something of that size is there, whatever its name.
+        least = abs(seen.size) - (0.0 if answer is Answer.FOUND else half)
+        large = least > limit and explains > FAULT_DECISIVE.value
         known = isfinite(seen.deviation)
         return Fault(
             kind=f"{item.family.value} {item.part}".strip(),
@@ -311,9 +340,16 @@ class _Detector:
         return Fault(kind="common gain", unit="1", tolerance=KINDS[Family.GAIN].tolerance, experiment=weighed), payload
 
 
+def _in_units_of(trial: Imperfections, record: Imperfections, noise: RowNoise) -> RowNoise:
+    """Noise of a record's rows for those of a trial, in which torques have other gains: errors of both compare."""
+    ratio = (1.0 + record.per_joint(Family.GAIN)) / (1.0 + trial.per_joint(Family.GAIN))
+    return replace(noise, sigma=noise.sigma * ratio)
+
+
 def _significant(seen: _Seen, energy: float) -> bool:
-    """Beyond chance, beyond its tolerance, and worth looking at."""
-    sure = abs(seen.size) > FAULT_DEVIATIONS.value * seen.deviation
+    """Beyond its tolerance, worth looking at, and likely beyond chance; that is settled once it is undone, save for drifts."""
+    deviations = FAULT_DEVIATIONS.value if seen.item.family is Family.DRIFT else _LIKELY
+    sure = abs(seen.size) > deviations * seen.deviation
     return sure and abs(seen.size) > seen.item.tolerance and seen.taken > FAULT_SHARE.value * energy
 
 

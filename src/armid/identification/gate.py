@@ -16,7 +16,7 @@ from armid.estimation.quantiles import normal_quantile
 from armid.estimation.torque_error import JointErrors
 from armid.identification.comparison import TOLERATED, Comparison, stacked
 from armid.identification.evidence import Evidence
-from armid.identification.faults import Answer, Fault
+from armid.identification.faults import Fault
 from armid.identification.held_out import held_out_checks
 from armid.identification.sensors import Imperfections
 from armid.identification.thresholds import (
@@ -299,7 +299,7 @@ def log_checks(notes: Sequence[Note], *, torque_delay: float = 0.0) -> tuple[Che
 
 
 def fault_checks(faults: Sequence[Fault]) -> tuple[Check, ...]:
-    """One failure for every fault that was found, is too large to be used, and was not corrected."""
+    """One failure for every fault that is too large to be used, found or beyond doubt, and was not corrected."""
     return tuple(
         Check(
             code="fault",
@@ -310,7 +310,7 @@ def fault_checks(faults: Sequence[Fault]) -> tuple[Check, ...]:
             subject=fault.joint or "",
         )
         for fault in faults
-        if fault.answer is Answer.FOUND and fault.large and not fault.corrected
+        if fault.large and not fault.corrected
     )
 
 
