@@ -449,6 +449,14 @@ def test_an_unknown_family_is_refused_with_those_that_exist() -> None:
         tolerances_of("gains")
 
 
+def test_a_larger_fault_is_surer() -> None:
+    # Beside its own residuals both would be as many deviations from zero.
+    small, large = (identified(gain=size).faults["gain of shoulder"] for size in (0.15, 0.6))
+    assert small.answer is Answer.FOUND
+    assert large.answer is Answer.FOUND
+    assert large.estimate / large.standard_deviation > 2.0 * small.estimate / small.standard_deviation
+
+
 @pytest.mark.parametrize(
     ("name", "fault"),
     [
