@@ -309,9 +309,7 @@ class _Detector:
         item, half = seen.item, seen.half
         delays = item.family in (Family.DELAY, Family.COMMON_DELAY)
         limit = max(FACTORS[-1] * item.tolerance, self.delay if delays else 0.0)
-        # Found, its size counts; not found, what it is at least: something of that size is there, whatever its name.
-        least = abs(seen.size) - (0.0 if answer is Answer.FOUND else half)
-        large = least > limit and explains > FAULT_DECISIVE.value
+        large = answer is Answer.FOUND and abs(seen.size) > limit and explains > FAULT_DECISIVE.value
         known = isfinite(seen.deviation)
         return Fault(
             kind=f"{item.family.value} {item.part}".strip(),

@@ -299,7 +299,7 @@ def log_checks(notes: Sequence[Note], *, torque_delay: float = 0.0) -> tuple[Che
 
 
 def fault_checks(faults: Sequence[Fault]) -> tuple[Check, ...]:
-    """One failure for every fault that is too large to be used, found or beyond doubt, and was not corrected."""
+    """One failure for every fault that was found, is too large to be used, and was not corrected."""
     return tuple(
         Check(
             code="fault",

@@ -9,7 +9,7 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.logs.conditioning.uniform import ordinary_step, stale_rows
 from armid.logs.health.findings import finding, share
-from armid.logs.health.frozen import Held, held_stretches
+from armid.logs.health.frozen import HeldStretch, held_stretches
 from armid.logs.health.rows import ABSURD, Mask, channel_spikes, corrupt, needed, within
 from armid.logs.health.thresholds import (
     AT_LIMIT,
@@ -176,7 +176,7 @@ def _freeze(log: Log, channel: Channel, j: int, long: int, moving: Mask, dead: b
     )
 
 
-def _torque_stretches(log: Log, channel: Channel, j: int, long: int, moving: Mask) -> list[Held]:
+def _torque_stretches(log: Log, channel: Channel, j: int, long: int, moving: Mask) -> list[HeldStretch]:
     """Where a torque stands still while its own joint moves, or for long while the arm does; in the order of the log."""
     found = held_stretches(log, channel, j) if channel in needed(log) else []
     longest = _frozen_torque(log, channel, j, long, moving)
@@ -185,12 +185,12 @@ def _torque_stretches(log: Log, channel: Channel, j: int, long: int, moving: Mas
     return found
 
 
-def _frozen_torque(log: Log, channel: Channel, j: int, long: int, moving: Mask) -> Held | None:
+def _frozen_torque(log: Log, channel: Channel, j: int, long: int, moving: Mask) -> HeldStretch | None:
     """Start and length of the longest stretch with one value; None when it is not unusual."""
     start, length, usual = _longest_run(log[channel][:, j], moving)
     # A flat top is saturation, which is said elsewhere.
     unusual = length >= max(long, FREEZE_USUAL * usual) and not _is_extreme(log[channel][:, j], start)
-    return Held(start, length) if unusual else None
+    return HeldStretch(start, length) if unusual else None
 
 
 def _half_dead(log: Log, channel: Channel, j: int) -> Iterator[Note]:
@@ -231,7 +231,7 @@ def _position_freeze(log: Log, j: int, long: int) -> Iterator[Note]:
         )
 
 
-def _frozen_position(log: Log, j: int, long: int) -> Held | None:
+def _frozen_position(log: Log, j: int, long: int) -> HeldStretch | None:
     """Start and length of the longest stretch with one value; None when it is not unusual."""
     q, qd = log[Channel.POSITION][:, j], log[Channel.VELOCITY][:, j]
     if not np.isfinite(qd).any():
@@ -239,7 +239,7 @@ def _frozen_position(log: Log, j: int, long: int) -> Held | None:
     speed = np.abs(np.where(np.isfinite(qd), qd, 0.0))
     fast = speed > max(0.2 * float(np.quantile(speed, 0.95)), 1e-3)
     start, length, usual = _longest_run(q, fast)
-    return Held(start, length) if length >= max(long, FREEZE_USUAL * usual) else None
+    return HeldStretch(start, length) if length >= max(long, FREEZE_USUAL * usual) else None
 
 
 def bad_rows(log: Log) -> Mask:

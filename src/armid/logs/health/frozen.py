@@ -24,7 +24,7 @@ _STEPS = 1.5
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldStretch:
     """A stretch of equal values: first row from 0, and rows."""
 
     start: int
@@ -35,7 +35,7 @@ class Held:
         return slice(self.start, self.start + self.length)
 
 
-def held_stretches(log: Log, channel: Channel, j: int) -> list[Held]:
+def held_stretches(log: Log, channel: Channel, j: int) -> list[HeldStretch]:
     """Stretches of one value that joint j moves through and that the channel's own repeats do not explain.
 
     Runs of equal values beyond their 90 % quantile are taken as geometric (a sensor that is read more often than it measures, or
@@ -59,7 +59,7 @@ def held_stretches(log: Log, channel: Channel, j: int) -> list[Held]:
     step = _STEPS * float(resolution(values[:, np.newaxis])[0])
     top = 0.999 * float(np.nanmax(np.abs(values)))
     return [
-        Held(int(starts[k]), int(lengths[k]))
+        HeldStretch(int(starts[k]), int(lengths[k]))
         for k in np.flatnonzero(lengths > limit)
         if abs(values[starts[k]]) < top
         and _rows_moved(q[starts[k] : starts[k] + lengths[k]], travel.least) > limit
