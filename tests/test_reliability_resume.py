@@ -25,9 +25,7 @@ from armid.parameters.effects import TorqueSide
 from armid.robot.load import load_robot
 from armid.studies.kinematics import pieces as study_pieces
 from armid.studies.kinematics import study as study_module
-from armid.studies.kinematics.calibrated import kinematic_step
 from armid.studies.kinematics.comparison import StudySettings
-from armid.studies.kinematics.misbuilt import misbuilt
 from armid.studies.kinematics.study import run_study
 from armid.unfinished import UnfinishedWork, question_digest
 
@@ -238,17 +236,10 @@ def test_the_digest_sees_every_bit_of_the_question_and_no_more():
 
 
 def test_a_killed_study_ends_with_the_same_numbers(tmp_path: Path, every_piece, monkeypatch):
-    """Killed after the first recordings; the calibration, which is not kept, is done once for all three runs."""
+    """Killed after the first recordings: neither the calibration nor what was recorded is done again."""
     arm, settings = load_robot("cylindrical"), StudySettings(motions=1, seconds=4.0, poses=6, torques=TorqueSide.LINK)
-    step = kinematic_step(
-        arm,
-        misbuilt(arm, None, np.random.default_rng([0, 11])),
-        count=6,
-        position_noise=settings.position_noise,
-        orientation_noise=settings.orientation_noise,
-        seed=0,
-    )
-    monkeypatch.setattr(study_module, "kinematic_step", lambda *_args, **_more: step)
+    calibrated: list[object] = []
+    monkeypatch.setattr(study_module, "kinematic_step", once(study_module.kinematic_step, calibrated))
     moved: list[object] = []
     carry_out = study_module.carry_out
     for module in (study_module, study_pieces):
@@ -263,13 +254,46 @@ def test_a_killed_study_ends_with_the_same_numbers(tmp_path: Path, every_piece, 
         run_study(arm, settings, progress=tell, out=tmp_path)
     kept = json.loads(kept_in(tmp_path, "Study").read_text())["pieces"]
     assert [name for name in kept if name.startswith("recording")] == [f"recording 0 0 {k}" for k in range(3)]
+    assert len(calibrated) == 2
     moved.clear()
     found = run_study(arm, settings, out=tmp_path)
+    assert len(calibrated) == 2  # kept
     assert len(moved) == 2  # the optimised and the held-out motion; the way-points are kept
     assert "resumed" in codes(found)
     for ours, theirs in zip(found.cases, expected.cases, strict=True):
         np.testing.assert_array_equal(ours.estimates, theirs.estimates)
         np.testing.assert_array_equal(ours.predicted, theirs.predicted)
         np.testing.assert_array_equal(ours.residuals, theirs.residuals)
+    assert question_digest(found.kinematics) == question_digest(expected.kinematics)
     found.save(tmp_path)
     assert not kept_in(tmp_path, "Study").exists()
+
+
+def once(step: Any, calls: list[object]):
+    """The step, done once and counted: it is the same for the same question."""
+    made: list[Any] = []
+
+    def counted(*args: Any, **more: Any) -> Any:
+        calls.append(args)
+        if not made:
+            made.append(step(*args, **more))
+        return made[0]
+
+    return counted
+
+
+def test_a_kept_calibration_that_was_tampered_with_is_named(tmp_path: Path, every_piece, monkeypatch):
+    arm, settings = load_robot("cylindrical"), StudySettings(motions=1, seconds=4.0, poses=6, torques=TorqueSide.LINK)
+
+    def tell(text: str, _share: float) -> None:
+        if "calibrating" not in text:
+            raise Killed
+
+    with pytest.raises(Killed):
+        run_study(arm, settings, progress=tell, out=tmp_path)
+    path = kept_in(tmp_path, "Study")
+    kept = json.loads(path.read_text())
+    kept["pieces"]["calibration"]["verdict"] = "splendid"
+    path.write_text(json.dumps(kept))
+    with pytest.raises(InputError, match=r"wrong kind.*splendid.*calibration of an interrupted study"):
+        run_study(arm, settings, out=tmp_path)

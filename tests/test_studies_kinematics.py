@@ -84,7 +84,7 @@ def test_the_published_arm_is_table_2(lwr):
         assert np.abs(T - want).max() < 1e-12
     assert lwr.kinematics.position_before.mean == pytest.approx(5.6e-3, rel=0.15)
     assert lwr.kinematics.position_after.mean < 0.1e-3
-    assert len(lwr.kinematics.design.poses) == 17
+    assert len(lwr.kinematics.poses) == 17
 
 
 def test_both_kinds_of_motion_last_equally_long_and_keep_the_limits(lwr):

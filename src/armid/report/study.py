@@ -317,7 +317,7 @@ _PUBLISHED_ERRORS = (5.9019, 9.6806, 0.7965, 1.7592)
 
 def _kinematics(study: Study) -> Section:
     """How good the calibration is at poses it has not seen."""
-    k, c = study.kinematics, study.kinematics.calibration
+    k = study.kinematics
     rows: list[tuple[Cell, ...]] = [
         (name, 1e3 * p.mean, 1e3 * p.max, degrees(o.mean), degrees(o.max))
         for name, p, o in (
@@ -327,10 +327,10 @@ def _kinematics(study: Study) -> Section:
     ]
     caption = (
         f"At {k.position_after.count} poses that were not measured, against the real arm; frames of tracker and target fitted in "
-        f"both lines. {len(k.design.poses)} poses were "
-        f"measured, condition number {k.design.condition_number:.3g} (random ones {k.design.initial_condition_number:.3g}), "
+        f"both lines. {len(k.poses)} poses were "
+        f"measured, condition number {k.condition_number:.3g} (random ones {k.initial_condition_number:.3g}), "
         f"noise {1e6 * study.settings.position_noise:g} um and {1e6 * study.settings.orientation_noise:g} urad; "
-        f"{len(c.identified)} parameters fitted, verdict {c.verdict}."
+        f"{len(k.identified)} parameters fitted, verdict {k.verdict}."
     )
     if study.robot.source.path == f"catalogue:{PUBLISHED_ARM}" and study.settings.correction is None:
         a, b, d, e = _PUBLISHED_ERRORS

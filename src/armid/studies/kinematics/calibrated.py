@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from armid.arrays import FloatArray
 from armid.calibration.calibrate import Calibration, calibrate
+from armid.calibration.correction import correction
 from armid.calibration.tool_error import Statistics, statistics
-from armid.design.poses import PoseDesign, PoseMethod, PoseSettings, Purpose, design_poses
+from armid.design.poses import PoseMethod, PoseSettings, Purpose, design_poses
 from armid.kinematics.calibrated import predicted_poses
 from armid.kinematics.measurement import Measurements, Observations, Observed
 from armid.kinematics.rotations import rotation_log
+from armid.notes import Note, Severity
+from armid.outcome import Verdict
+from armid.robot.record import record, restored
 from armid.robot.robot import Robot
 from armid.simulation.tracker import TrackedPoses, Tracker, track_poses
 from armid.studies.kinematics.misbuilt import Misbuilt, beside
@@ -26,21 +32,70 @@ _TRACKED = "led_fixture"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class KinematicStep:
-    """What the calibration of the study found.
+    """What the calibration of the study found; a few plain values, so that an interrupted study can keep them.
 
     Args:
-        design: the poses that were measured.
-        calibration: from their measurements.
+        robot: the calibrated arm.
+        correction: what was found, as `calibration.correction` writes it.
+        identified: names of the fitted parameters.
+        verdict: of the calibration.
+        notes: of the calibration.
+        poses: that were measured [rad or m], shape [n_poses, n_joints].
+        condition_number, initial_condition_number: of these poses, and of as many random ones.
         position_before, position_after: distance of the real target from the predicted one at fresh poses [m].
         orientation_before, orientation_after: the same for orientation [rad].
     """
 
-    design: PoseDesign
-    calibration: Calibration
+    robot: Robot
+    correction: Mapping[str, Any]
+    identified: tuple[str, ...]
+    verdict: Verdict
+    notes: tuple[Note, ...]
+    poses: FloatArray
+    condition_number: float
+    initial_condition_number: float
     position_before: Statistics
     position_after: Statistics
     orientation_before: Statistics
     orientation_after: Statistics
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain values, every number to its last bit; `stored_step` is the way back."""
+        return {
+            "robot": record(self.robot),
+            "correction": dict(self.correction),
+            "identified": list(self.identified),
+            "verdict": str(self.verdict),
+            "notes": [note.as_dict() for note in self.notes],
+            "poses": self.poses.tolist(),
+            "condition_number": record(self.condition_number),
+            "initial_condition_number": record(self.initial_condition_number),
+            "position_before": self.position_before.as_dict(),
+            "position_after": self.position_after.as_dict(),
+            "orientation_before": self.orientation_before.as_dict(),
+            "orientation_after": self.orientation_after.as_dict(),
+        }
+
+
+_KEPT = "the calibration of an interrupted study"
+
+
+def stored_step(stored: dict[str, Any]) -> KinematicStep:
+    """The step that `KinematicStep.as_dict` stands for."""
+    return KinematicStep(
+        robot=restored(stored["robot"], _KEPT),
+        correction=stored["correction"],
+        identified=tuple(stored["identified"]),
+        verdict=Verdict(stored["verdict"]),
+        notes=tuple(Note(**{**note, "severity": Severity(note["severity"])}) for note in stored["notes"]),
+        poses=np.array(stored["poses"], dtype=float),
+        condition_number=float(restored(stored["condition_number"], _KEPT)),
+        initial_condition_number=float(restored(stored["initial_condition_number"], _KEPT)),
+        position_before=Statistics(**stored["position_before"]),
+        position_after=Statistics(**stored["position_after"]),
+        orientation_before=Statistics(**stored["orientation_before"]),
+        orientation_after=Statistics(**stored["orientation_after"]),
+    )
 
 
 def kinematic_step(
@@ -70,8 +125,14 @@ def kinematic_step(
     truth = track_poses(real.robot, fresh, tracker).T_tracker_target
     before, after = (_errors(calibration, values, fresh, truth) for values in _solutions(calibration))
     return KinematicStep(
-        design=design,
-        calibration=calibration,
+        robot=calibration.robot,
+        correction=correction(nominal, calibration.fit),
+        identified=calibration.identified,
+        verdict=calibration.verdict,
+        notes=calibration.notes,
+        poses=design.poses,
+        condition_number=design.condition_number,
+        initial_condition_number=design.initial_condition_number,
         position_before=before[0],
         position_after=after[0],
         orientation_before=before[1],

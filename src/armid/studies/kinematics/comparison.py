@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
-from armid.calibration.correction import save_correction
 from armid.documents import plain, write_arrays, write_json
 from armid.errors import InputError
 from armid.identifiability.base import BaseParameters
@@ -175,8 +174,8 @@ class Study(Outcome):
             "position_error_after": k.position_after.as_dict(),
             "orientation_error_before": k.orientation_before.as_dict(),
             "orientation_error_after": k.orientation_after.as_dict(),
-            "poses": len(k.design.poses),
-            "poses_condition_number": k.design.condition_number,
+            "poses": len(k.poses),
+            "poses_condition_number": k.condition_number,
             "motions": [
                 {
                     "kind": m.name,
@@ -291,7 +290,7 @@ def _write_study(study: Study, folder: Path) -> tuple[Path, ...]:
     values: dict[str, Any] = {case.label.replace(" ", "_"): case.estimates for case in study.cases}
     values |= {"names": np.array(study.base.names), "truth": study.truth, "essential": study.essential}
     arrays = write_arrays(folder / "estimates.npz", values)
-    files = [table, arrays, save_correction(study.robot, study.kinematics.calibration.fit, folder / "correction.json")]
+    files = [table, arrays, write_json(folder / "correction.json", study.kinematics.correction)]
     for kind, stem in zip(study.motions, ("waypoints", "optimised"), strict=True):
         for i, motion in enumerate(kind):
             path = folder / f"{stem}{i + 1}.json"

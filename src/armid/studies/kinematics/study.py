@@ -19,6 +19,7 @@ from armid.estimation.recording import runs_of
 from armid.identifiability.base import BaseParameters
 from armid.kernels.evaluate import evaluate_rows
 from armid.logs.samples import Samples
+from armid.motions.limits import InfeasibleError
 from armid.motions.trajectory import Trajectory
 from armid.motions.trajectory_files import input_of
 from armid.outcome import InputFile, Provenance
@@ -28,7 +29,7 @@ from armid.robot.robot import Robot
 from armid.simulation.plant import build_plant
 from armid.simulation.truth import true_parameters
 from armid.simulation.variation import varied
-from armid.studies.kinematics.calibrated import kinematic_step
+from armid.studies.kinematics.calibrated import KinematicStep, kinematic_step, stored_step
 from armid.studies.kinematics.comparison import ESSENTIAL, Study, StudySettings
 from armid.studies.kinematics.estimates import (
     NOMINAL_LABEL,
@@ -38,7 +39,7 @@ from armid.studies.kinematics.estimates import (
     compare_runs,
     described_base,
 )
-from armid.studies.kinematics.misbuilt import PUBLISHED_ARM, misbuilt
+from armid.studies.kinematics.misbuilt import PUBLISHED_ARM, Misbuilt, misbuilt
 from armid.studies.kinematics.motions import (
     Room,
     StudyMotion,
@@ -101,8 +102,8 @@ def study(
         torques: where torque is measured: link, motor or both (model 2 of the paper).
         cutoff_hz: low-pass on motion and torque.
         seed: of everything random.
-        out: folder the study will be saved to. Finished searches and recordings are kept there at once: killed and called
-            again with the same arguments, only what is missing is done. Saving the study ends the keeping.
+        out: folder the study will be saved to. The calibration, finished searches and recordings are kept there at once:
+            killed and called again with the same arguments, only what is missing is done. Saving the study ends the keeping.
         cluster: where searches run, and motions are recorded and identified: `local[:N]`, a scheduler's address, a Dask client;
             None for here. Of searches on a cluster nothing is kept before the recordings.
         progress: told what is being done.
@@ -147,7 +148,7 @@ def run_study(
         robot: as described, with inertial parameters.
         settings: what is compared.
         progress: told what is being done, and how much of the work is behind.
-        out: folder in which finished searches and recordings are kept; none when None.
+        out: folder in which the calibration, finished searches and recordings are kept; none when None.
         cluster: see `study`.
 
     Raises:
@@ -171,20 +172,14 @@ def run_study(
         torques=settings.torques,
         payload=PayloadRuns.BOTH if len(payloads) > 1 else PayloadRuns.NONE,
     )
-    progress("measuring poses and calibrating", 0.0)
-    kinematics = kinematic_step(
-        robot,
-        real,
-        count=settings.poses,
-        position_noise=settings.position_noise,
-        orientation_noise=settings.orientation_noise,
-        seed=seed,
-    )
     room = room_of(_with_payload(robot, payloads[-1]))
+    stored = [stored_motion(room, path) for path in settings.trajectories]
+    progress("measuring poses and calibrating", 0.0)
+    kinematics = _kept_step(robot, real, settings, kept)
     base = described_base(robot, effects)
-    beliefs = (Belief(NOMINAL, NOMINAL_LABEL, robot), Belief(CALIBRATED, "ID", kinematics.calibration.robot))
+    beliefs = (Belief(NOMINAL, NOMINAL_LABEL, robot), Belief(CALIBRATED, "ID", kinematics.robot))
     with open_workers(cluster, progress=lambda text: progress(text, 0.05)) as workers:
-        motions, trajectory = _all_motions(room, settings, workers, kept)
+        motions, trajectory = _all_motions(room, settings, stored, workers, kept)
         tasks = [
             MotionTask(
                 robot=robot,
@@ -231,7 +226,7 @@ def run_study(
         cases=(a, b, c, d),
         held_out=held_out,
         torque=np.vstack([run.y for run in test]),
-        notes=(*real.notes, *kinematics.calibration.notes, *kept.notes),
+        notes=(*real.notes, *kinematics.notes, *kept.notes),
         workers=count,
         retries=retries,
         provenance=Provenance(
@@ -243,6 +238,28 @@ def run_study(
             seed=seed,
         ),
     )
+
+
+def _kept_step(robot: Robot, real: Misbuilt, settings: StudySettings, kept: UnfinishedWork) -> KinematicStep:
+    """The calibration; that of an interrupted study is not done again."""
+    stored = kept.get(_CALIBRATION)
+    if stored is not None:
+        what = "the calibration of an interrupted study"
+        found: KinematicStep = restored(kept.path or what, stored, stored_step, what)
+        return found
+    found = kinematic_step(
+        robot,
+        real,
+        count=settings.poses,
+        position_noise=settings.position_noise,
+        orientation_noise=settings.orientation_noise,
+        seed=settings.seed,
+    )
+    kept.put(_CALIBRATION, found.as_dict())
+    return found
+
+
+_CALIBRATION = "calibration"
 
 
 def payloads_of(robot: Robot, settings: StudySettings) -> tuple[FloatArray | None, ...]:
@@ -263,14 +280,13 @@ def _with_payload(robot: Robot, payload: FloatArray | None) -> Robot:
 
 
 def _all_motions(
-    room: Room, settings: StudySettings, workers: Workers, kept: UnfinishedWork
+    room: Room, settings: StudySettings, stored: Sequence[StudyMotion], workers: Workers, kept: UnfinishedWork
 ) -> tuple[tuple[tuple[StudyMotion, ...], tuple[StudyMotion, ...]], Trajectory]:
     """Through way-points and optimised, equally long; and the motion held out.
 
     That one is of slower harmonics from a search of its own, and never rests. At rest a joint sticks with any friction up to
     the Coulomb torque, which no model here predicts and which would hide what kinematics and excitation change.
     """
-    stored = [stored_motion(room, path) for path in settings.trajectories]
     tasks = [
         SearchTask(
             room=room,
@@ -292,7 +308,11 @@ def _all_motions(
     )
     # Elsewhere there is no folder: what is kept of a search is kept by those done here.
     search = partial(search_motion, kept=kept) if isinstance(workers, InProcess) else search_motion
-    *searched, last = in_order(workers, search, [*tasks, held_out], "searches for motions")
+    try:
+        *searched, last = in_order(workers, search, [*tasks, held_out], "searches for motions")
+    except InfeasibleError:
+        kept.drop()
+        raise
     best = [*stored, *searched]
     seconds = best[0].trajectory.duration
     by_chance = tuple(waypoint_motion(room, seconds, [settings.seed, k]) for k in range(settings.motions))
