@@ -14,7 +14,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -178,6 +178,10 @@ def _real_pairs(data: Path, *, quick: bool) -> Iterator[tuple[str, Result, Resul
             "xMate7 Pro, three periods",
             *both(arm, "xmate7pro-3-periods-1.yaml", "xmate7pro-3-periods-2.yaml", **words),
         )
+        dates = ("2020-02-12-40sec_12harm", "2020-02-12-50sec_12harm", "2020-02-19-14harm50sec")
+        for first, second in combinations(dates, 2):
+            files = (f"ur10e-fleet/{first}.yaml", f"ur10e-fleet/{second}.yaml")
+            yield f"UR10e, {first} and {second}", *both("ur10e", *files, rotor_inertia=True)
 
 
 def width(*, quick: bool) -> None:

@@ -162,6 +162,42 @@ class BlockFactors:
             marginal=self.whole.marginal(columns, deviations, mean),
         )
 
+    def hidden(
+        self, effects: Sequence[Effect], chosen: Sequence[tuple[Effect, float]], linear: FloatArray, resolved: float
+    ) -> FloatArray:
+        """What families that were not chosen may do to the base parameters all the same, shape [r, r].
+
+        Not to pay is no proof of absence. By the likelihood of the rows each is there with some probability p, in one of the
+        factors or not at all (even odds beforehand, the factors alike), and if it is there its sizes s are known to s' +- S
+        beside those chosen. Estimated without it, base parameters are off by (G + L) s, see `widening`:
+
+            sum of p (G + L) (S + s' s'^T) (G + L)^T
+
+        A family that the rows rule out adds nothing; directions of it that they cannot tell from bodies stay out, as they do for
+        those chosen.
+
+        Args:
+            effects: all families.
+            chosen: those that were, with their factors.
+            linear: L of every imperfection, shape [r, k].
+            resolved: information about a direction, in units of its tolerance, below which it stays out.
+        """
+        beside = self.whole.beside(*self._used(chosen))
+        taken = {effect.name.partition("@")[0] for effect, _ in chosen}
+        out = np.zeros((self.base, self.base))
+        for effect in effects:
+            if effect.name.partition("@")[0] in taken:
+                continue
+            factors = [factor for factor in FACTORS if factor <= effect.largest]
+            deviations = [self.tolerances[effect.columns] * factor for factor in factors]
+            log_odds = np.array([beside.evidence(effect.columns, d) for d in deviations]) - np.log(len(factors))
+            shares = np.exp(log_odds - np.logaddexp.reduce(np.append(log_odds, 0.0)))
+            shift = beside.base_given[:, effect.columns] + linear[:, effect.columns]
+            for share, d in zip(shares, deviations, strict=True):
+                off = shift @ beside.second_moment(effect.columns, d, resolved)
+                out += share * off @ off.T
+        return out
+
     def alone(self, column: int) -> tuple[float, float, float]:
         """One imperfection without any belief: its size, its deviation, and the squared error it takes away."""
         return self.whole.alone(column)
@@ -263,6 +299,31 @@ class Eliminated:
         scaled = G[np.ix_(columns, columns)] * np.outer(deviations, deviations) + np.eye(len(columns))
         right = h[columns] * deviations
         return float(0.5 * right @ np.linalg.solve(scaled, right) - 0.5 * np.linalg.slogdet(scaled)[1])
+
+    def beside(self, columns: npt.NDArray[np.intp], deviations: FloatArray) -> Eliminated:
+        """The same rows with these imperfections integrated out; their columns are empty."""
+        m = len(columns)
+        own = self.base + columns
+        rows = np.zeros((len(self.factor) + m, m + self.factor.shape[1]))
+        rows[: len(self.factor), :m] = self.factor[:, own]
+        rows[: len(self.factor), m:] = self.factor
+        rows[: len(self.factor), m + own] = 0.0
+        rows[len(self.factor) :, :m] = np.diag(1.0 / deviations)
+        return Eliminated(triangular(rows)[m:, m:], self.base)
+
+    def second_moment(self, columns: npt.NDArray[np.intp], deviations: FloatArray, resolved: float) -> FloatArray:
+        """A root of S + s' s'^T of sizes under a belief of these deviations, in the directions that the rows resolve.
+
+        Args:
+            columns, deviations: of the imperfections and of the belief about them.
+            resolved: information about a direction, in units of its deviation, below which it is left out.
+        """
+        G, h = self._normal
+        information, V = np.linalg.eigh(G[np.ix_(columns, columns)] * np.outer(deviations, deviations))
+        seen = information >= resolved
+        information, V = information[seen], V[:, seen]
+        mean = V @ ((V.T @ (h[columns] * deviations)) / (information + 1.0))
+        return np.asarray(deviations[:, np.newaxis] * np.column_stack([V / np.sqrt(information + 1.0), mean]))
 
     def marginal(self, columns: npt.NDArray[np.intp], deviations: FloatArray, mean: FloatArray) -> FloatArray:
         """`[R z]` over the base parameters with the imperfections integrated out."""

@@ -159,7 +159,8 @@ def fitted(
         robot, runs, information, base, units_of(base, units), settings, aids or Aids(), earlier=earlier
     )
     estimate, deviations = (free.estimate, ()) if widen is None else widen(free.estimate)
-    rows = effective_information(free.information, estimate) if beside is None else beside.marginal
+    marginal = None if beside is None else beside.marginal
+    rows = effective_information(free.information, estimate) if marginal is None else marginal
     if beside is not None and beside.widening.shape == estimate.covariance.shape:
         estimate = estimate.with_covariance(estimate.covariance + beside.widening, estimate.covariance_kind)
     prior = with_weight_kept(consistent_prior(robot, names, free.information, estimate), base)

@@ -115,14 +115,15 @@ class Weighed:
     """Rows with imperfections beside the base parameters, chosen and sized.
 
     Args:
-        found: the record.
+        found: the record; None where no family pays.
         marginal: Information over the standard parameters, imperfections integrated out, rows in units of their noise and
-            counted by independent samples.
-        widening: what they add to the covariance of the base parameters, shape [r, r].
+            counted by independent samples; None where no family pays.
+        widening: what they, and those that may be there although they do not pay, add to the covariance of the base parameters,
+            shape [r, r].
     """
 
-    found: Imperfections
-    marginal: Information
+    found: Imperfections | None
+    marginal: Information | None
     widening: FloatArray
 
 
@@ -136,7 +137,7 @@ def weighed(
     *,
     recorded_velocity: bool,
 ) -> Weighed | None:
-    """Imperfections that pay on the training motion; None when none does.
+    """Imperfections that pay on the training motion, and what those that do not may hide; None where there are none to try.
 
     Args:
         robot: as the runs have it.
@@ -159,9 +160,10 @@ def weighed(
     blocks = rows.blocks(reference, noise)
     effects = _effects(items, blocks)
     chosen = blocks.choose(effects)
-    if not chosen:
-        return None
     picked = [(effect, factor) for effect, factor, _ in chosen]
+    hidden = blocks.hidden(effects, picked, _taken_away(train, base, items), UNRESOLVED)
+    if not chosen:
+        return Weighed(found=None, marginal=None, widening=hidden)
     uses = _uses(chosen, blocks, RowsBeside(held_out, base, items).factor(reference, noise) if len(held_out) else None)
     search = _Search(
         robot=robot,
@@ -172,7 +174,8 @@ def weighed(
         items=tuple(items[k] for effect, _ in picked for k in effect.columns),
         deviations=np.concatenate([blocks.tolerances[e.columns] * f for e, f in picked]),
     )
-    return search.run(reference, noise, uses)
+    found = search.run(reference, noise, uses)
+    return replace(found, widening=found.widening + hidden)
 
 
 def reference_of(runs: Sequence[Run], standard: FloatArray, *, recorded_velocity: bool) -> ColumnReference:
@@ -496,16 +499,17 @@ class _Search:
         return Weighed(
             found=replace(record, sizes=sizes),
             marginal=marginal,
-            widening=widening(shift, self._taken_away(), covariance, values),
+            widening=widening(shift, _taken_away(self.train, self.base, self.items), covariance, values),
         )
 
-    def _taken_away(self) -> FloatArray:
-        """Base parameters per unit of size that every shape of friction was freed from, shape [r, m]."""
-        place = {name: k for k, name in enumerate(self.base.parameters)}
-        words = torque_source(self.train).effects.friction
-        standard = np.zeros((len(self.items), len(place)))
-        for k, item in enumerate(self.items):
-            if item.joint is not None and item.linear:
-                names = [Parameter(OwnerKind.JOINT, item.joint, word, "").name for word in words]
-                standard[k, [place[name] for name in names]] = item.linear
-        return self.base.values(standard).T
+
+def _taken_away(train: Sequence[Run], base: BaseParameters, items: Sequence[Imperfection]) -> FloatArray:
+    """Base parameters per unit of size that every shape of friction was freed from, shape [r, m]."""
+    place = {name: k for k, name in enumerate(base.parameters)}
+    words = torque_source(train).effects.friction
+    standard = np.zeros((len(items), len(place)))
+    for k, item in enumerate(items):
+        if item.joint is not None and item.linear:
+            names = [Parameter(OwnerKind.JOINT, item.joint, word, "").name for word in words]
+            standard[k, [place[name] for name in names]] = item.linear
+    return base.values(standard).T

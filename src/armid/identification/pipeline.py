@@ -295,7 +295,7 @@ def perfected(
         replace(settings.imperfections, families=wanted),
         recorded_velocity=data.conditioning.velocity is VelocitySource.MEASURED,
     )
-    return (data, None) if found is None else (_freed(data, found.found), found)
+    return (data, found) if found is None or found.found is None else (_freed(data, found.found), found)
 
 
 def _determined(data: Data) -> BaseParameters | None:
