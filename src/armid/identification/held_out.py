@@ -153,7 +153,7 @@ def _joint_checks(joint: JudgedJoint, evidence: Evidence) -> Iterator[Check]:
     if not joint.relative <= joint.limit:
         yield _limit_check(joint)
     growth = joint.error / max(joint.train, 1e-300)
-    if not (growth <= GROWTH.value or joint.relative <= NEGLIGIBLE.value or joint.is_noise):
+    if not (growth <= GROWTH.value or joint.relative <= NEGLIGIBLE.value * joint.limit or joint.is_noise):
         why, remedy = diagnosis(joint.name, evidence)
         yield Check(
             code="joint-overfitted",

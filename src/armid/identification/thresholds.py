@@ -91,10 +91,10 @@ GROWTH = Threshold(
 )
 NEGLIGIBLE = Threshold(
     "negligible-error",
-    0.05,
-    "of the torque",
-    "held-out error of a joint below which its growth does not matter: sign changes of velocity differ from motion to motion, "
-    "and a fit to clean torque leaves almost nothing to grow from",
+    1.0 / 3.0,
+    "of the joint's limit",
+    "held-out error of a joint (5 % of its torque, more where it carries little) below which its growth does not matter: sign "
+    "changes of velocity differ from motion to motion, and a fit to clean torque leaves almost nothing to grow from",
 )
 CONSISTENCY_COST = Threshold(
     "largest-consistency-cost",
