@@ -166,7 +166,7 @@ def test_memorised_motion_fails() -> None:
 
 
 def test_growth_matters_by_what_a_joint_may_miss() -> None:
-    """A tenth of its own torque is much for the only joint, little for a wrist beside a shoulder that carries a hundred times it."""
+    """A tenth of its torque is much for the only joint, little for a wrist beside a shoulder that carries a hundred times it."""
     wrist = (moving("wrist", error=0.02), moving("wrist", error=0.1))
     shoulder = moving("shoulder", error=1.0, torque=100.0)
     assert failed(judged([wrist[0]], [wrist[1]])) == ["joint-overfitted"]
