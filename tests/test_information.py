@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,17 @@ import pytest
 from armid.errors import InputError, NotFiniteError, ShapeError, UnknownNameError
 from armid.information import storage
 from armid.information.accumulate import FactorMethod, accumulate
-from armid.information.information import IncompatibleInformationError, Information, triangular
+from armid.information.information import (
+    ChannelInformation,
+    IncompatibleInformationError,
+    Information,
+    total,
+    triangular,
+)
 from armid.information.online import SlidingWindow, forgotten
+from armid.information.solve import belief
+from armid.information.solve import solve as exact_solve
+from armid.information.weighing import Weighing
 from armid.kernels.evaluate import Restricted, evaluate_rows
 from armid.parameters.effects import Effects
 from armid.rows.torque import TorqueRows
@@ -151,6 +161,21 @@ def test_pieces_add_up_in_any_order(method: FactorMethod, tolerance: float) -> N
         assert np.abs(other.gram() - whole.gram()).max() < 1e-12 * np.abs(whole.gram()).max()
 
 
+def test_many_pieces_are_the_sum_of_all_of_them_whatever_channels_they_have() -> None:
+    """More pieces than are added at once, each with one channel less than the source."""
+    problem = Problem(count=400)
+    pieces = [
+        accumulate(problem.source, x, y) for x, y in zip(np.split(problem.x, 20), np.split(problem.y, 20), strict=True)
+    ]
+    partial = [replace(piece, channels=piece.channels[1:] if k else piece.channels) for k, piece in enumerate(pieces)]
+    whole = total(iter(partial))
+    assert [c.count for c in whole.channels] == [20.0, 400.0, 400.0, 400.0]
+    gram = sum(piece.gram() for piece in partial)
+    np.testing.assert_allclose(whole.gram(), gram, rtol=1e-9, atol=1e-9 * np.abs(gram).max())
+    with pytest.raises(IncompatibleInformationError):
+        total([*pieces[:3], replace(pieces[3], parameters=pieces[3].parameters[::-1])])
+
+
 def test_permuting_samples_changes_nothing() -> None:
     problem = Problem(2)
     order = np.random.default_rng(0).permutation(6000)
@@ -232,3 +257,32 @@ def test_bad_input_is_named() -> None:
         information + information.select([0, 1])
     with pytest.raises(InputError, match="forgetting factor"):
         forgotten(information, 1.5)
+
+
+@pytest.mark.parametrize("believed", [False, True])
+def test_weighing_channels_by_gram_matrices_gives_what_the_rows_give(believed: bool) -> None:
+    """Energies, and how many parameters every channel pays for, against the QR of all weighted rows."""
+    problem = Problem(count=600)
+    rows = accumulate(problem.source, problem.x, problem.y)
+    r = rows.n_parameters
+    prior = belief(rows.parameters, problem.pi, 3.0 * np.eye(r)) if believed else None
+    weights = dict(zip(problem.source.channels, (0.5, 20.0, 3.0, 7.0), strict=True))
+    solution = exact_solve(rows, weights=weights, prior=prior)
+    found = Weighing(rows, prior).residuals(np.array(list(weights.values())))
+    assert found is not None
+    np.testing.assert_allclose(found.energies, list(solution.energies.values()), rtol=1e-11)
+    paid = [
+        w**2 * np.trace(solution.inverse @ A.T @ A)
+        for A, w in zip(problem.A.transpose(1, 0, 2), weights.values(), strict=True)
+    ]
+    np.testing.assert_allclose(found.leverages, paid, rtol=1e-8)
+    if not believed:
+        assert found.leverages.sum() == pytest.approx(r, rel=1e-9)
+
+
+def test_weighing_leaves_what_gram_matrices_cannot_tell_to_the_rows() -> None:
+    factor = triangular(np.array([[1.0, 1.0, 1.0], [0.0, 1e-7, 1.0], [1.0, 1.0, 2.0]]))
+    rows = Information(("a", "b"), (ChannelInformation("c", np.arange(2), factor, 3.0),))
+    assert Weighing(rows).residuals(np.ones(1)) is None
+    unseen = Information(("a", "b"), (ChannelInformation("c", np.array([0]), np.eye(2), 3.0),))
+    assert Weighing(unseen).residuals(np.ones(1)) is None

@@ -18,6 +18,7 @@ from armid.identifiability.base import BaseParameters
 from armid.information.information import ChannelInformation, Information
 from armid.information.solve import Solution, belief, channel_sigmas, reduced, solve
 from armid.information.status import Status
+from armid.information.weighing import Weighing
 from armid.notes import Note, Severity
 
 _SAMPLES_PER_PERIOD = 10.0
@@ -141,8 +142,9 @@ class WeightedLeastSquares:
         """
         floor = noise_floor(rows)
         sigmas = dict.fromkeys(floor, 1.0) if start is None else dict(start)
-        status, used = Status.NOT_CONVERGED, 0
-        for used in range(1, self.iterations + 1):
+        status, done = Status.NOT_CONVERGED, 0
+        sigmas, done = self._weighed(rows, prior, groups, sigmas, floor, trusted=start is not None)
+        for used in range(done + 1, max(self.iterations, done + 1) + 1):
             weights = {name: 1.0 / sigma for name, sigma in sigmas.items()}
             solution = solve(rows, weights=weights, prior=prior if used > 1 or start is not None else None)
             fresh = channel_sigmas(rows, solution.values, solution.inverse, weights, groups)
@@ -153,6 +155,44 @@ class WeightedLeastSquares:
                 status = Status.SOLVED
                 break
         return _Settled(solution=solution, sigmas=sigmas, status=status, iterations=used)
+
+    def _weighed(
+        self,
+        rows: Information,
+        prior: Information | None,
+        groups: Mapping[str, str],
+        start: Mapping[str, float],
+        floor: Mapping[str, float],
+        *,
+        trusted: bool,
+    ) -> tuple[dict[str, float], int]:
+        """Noise that has settled as far as Gram matrices tell, and the iterations that took; the last one is left to the rows.
+
+        Args:
+            rows, prior, groups: as for `_settled`.
+            start: noise to start from.
+            floor: the smallest noise of every channel.
+            trusted: whether the noise to start from means something beside a prior.
+        """
+        names = [channel.name for channel in rows.channels]
+        first = {group: k for k, group in enumerate(dict.fromkeys(groups[name] for name in names))}
+        group = np.array([first[groups[name]] for name in names], dtype=np.intp)
+        counts = np.array([channel.count for channel in rows.channels])
+        least, sigmas = (np.array([given[name] for name in names]) for given in (floor, start))
+        weighing, done = Weighing(rows, prior), 0
+        while done < self.iterations - 1:
+            left = weighing.residuals(1.0 / sigmas, believing=trusted or done > 0)
+            if left is None:
+                break
+            done += 1
+            energy = np.bincount(group, left.energies)
+            freedom = np.maximum(np.bincount(group, counts - left.leverages), 1.0)
+            fresh = np.maximum(np.sqrt(energy / freedom)[group], least)
+            change = float(np.max(np.abs(fresh / sigmas - 1.0)))
+            sigmas = fresh
+            if change < self.tolerance:
+                break
+        return dict(zip(names, sigmas.tolist(), strict=True)), done
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import isfinite
-from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from armid.parameters.inertial import six, to_centre_of_mass
 from armid.robot.geometry import Box, Capsule, Cylinder, Geometry, Sphere
 from armid.robot.quaternion import quaternion_from_matrix
 from armid.robot.robot import Joint, JointKind, Robot
+from armid.robot.urdf.quoting import quoteattr
 from armid.robot.urdf.text import xml_comment
 
 _TENSOR_ORDER = (0, 3, 5, 1, 2, 4)

@@ -12,9 +12,9 @@ repetitions, machines and time.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -110,13 +110,7 @@ class Information:
 
     def __add__(self, other: Information) -> Information:
         """Both experiments together: channels of the same name merge, others stand side by side."""
-        if self.parameters != other.parameters:
-            raise IncompatibleInformationError("the two experiments are about different parameters")
-        mine = {channel.name: channel for channel in self.channels}
-        for channel in other.channels:
-            mine[channel.name] = merged(mine[channel.name], channel) if channel.name in mine else channel
-        methods = dict.fromkeys(m for part in (self, other) for m in part.method.split("+") if m)
-        return replace(self, channels=tuple(mine.values()), method="+".join(methods))
+        return total((self, other))
 
     def weighted(self, weights: Mapping[str, float]) -> Information:
         """Every channel's rows multiplied by its weight (1/sigma makes them unit variance)."""
@@ -176,17 +170,45 @@ def triangular(A: FloatArray) -> FloatArray:
     return R * np.where(np.diag(R) < 0.0, -1.0, 1.0)[:, np.newaxis]
 
 
-def merged(a: ChannelInformation, b: ChannelInformation) -> ChannelInformation:
-    """Two factors of the same channel as one."""
-    columns = np.union1d(a.columns, b.columns)
-    blocks = []
-    for part in (a, b):
-        block = np.zeros((len(part.columns) + 1, len(columns) + 1))
-        block[:, [*np.searchsorted(columns, part.columns), len(columns)]] = part.factor
-        blocks.append(block)
-    return ChannelInformation(a.name, columns, triangular(np.vstack(blocks)), a.count + b.count, measured=a.measured)
+def merged(first: ChannelInformation, *others: ChannelInformation) -> ChannelInformation:
+    """Factors of the same channel as one."""
+    if not others:
+        return first
+    parts = (first, *others)
+    columns = np.unique(np.concatenate([part.columns for part in parts]))
+    blocks = np.zeros((sum(len(part.factor) for part in parts), len(columns) + 1))
+    start = 0
+    for part in parts:
+        places = [*np.searchsorted(columns, part.columns), len(columns)]
+        blocks[start : start + len(part.factor), places] = part.factor
+        start += len(part.factor)
+    return ChannelInformation(
+        first.name, columns, triangular(blocks), sum(part.count for part in parts), measured=first.measured
+    )
+
+
+_AT_ONCE = 8
+"""Pieces added in one step: their factors are stacked, and of any number of pieces no more than these are held."""
 
 
 def total(parts: Iterable[Information]) -> Information:
-    """The sum of several; at least one."""
-    return reduce(lambda a, b: a + b, parts)
+    """The sum of several, at least one: channels of the same name merge, others stand side by side.
+
+    Raises:
+        IncompatibleInformationError: they are not all about the same parameters.
+    """
+    rest = iter(parts)
+    found = next(rest)
+    while some := list(itertools.islice(rest, _AT_ONCE - 1)):
+        found = _added([found, *some])
+    return found
+
+
+def _added(parts: Sequence[Information]) -> Information:
+    if any(part.parameters != parts[0].parameters for part in parts):
+        raise IncompatibleInformationError("the two experiments are about different parameters")
+    by_name: dict[str, list[ChannelInformation]] = {}
+    for channel in (channel for part in parts for channel in part.channels):
+        by_name.setdefault(channel.name, []).append(channel)
+    methods = dict.fromkeys(m for part in parts for m in part.method.split("+") if m)
+    return replace(parts[0], channels=tuple(merged(*same) for same in by_name.values()), method="+".join(methods))

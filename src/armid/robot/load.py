@@ -12,7 +12,6 @@ from armid.errors import RobotError, UnknownNameError
 from armid.robot.catalogue import catalogue_bytes, catalogue_names
 from armid.robot.mesh_paths import with_found_meshes
 from armid.robot.robot import Robot, Source
-from armid.robot.urdf.arm import parse_urdf
 from armid.robot.urdf.xml_tree import decoded
 from armid.robot.yaml_file import parse_yaml
 
@@ -50,6 +49,8 @@ def _read(source: str | Path, base: str | None, tip: str | None) -> Robot:
     provenance = Source(path=path, sha256=hashlib.sha256(data).hexdigest())
     content = decoded(data, where)
     if content.lstrip().startswith("<") or Path(text).suffix.lower() in (".urdf", ".xml"):
+        from armid.robot.urdf.arm import parse_urdf  # only descriptions in URDF need it
+
         robot = parse_urdf(content, where, base=base, tip=tip, source=provenance)
     else:
         robot = _ending_at(parse_yaml(content, where, source=provenance), base, tip, where)

@@ -20,13 +20,15 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
+from armid.kernels.dynamics import gravity
 from armid.kernels.evaluate import residuals
 from armid.kernels.gradients import prediction_jacobian
 from armid.kernels.source import RowSource
-from armid.parameters.effects import Effects
+from armid.parameters.effects import Effects, PayloadRuns
+from armid.parameters.inertial import N_INERTIAL
 from armid.parameters.space import OwnerKind, Parameter
 from armid.robot.robot import JointKind, Robot
-from armid.rows.gravity import GravityRows
+from armid.rows.torque import space_of
 
 
 class Family(StrEnum):
@@ -403,9 +405,17 @@ class Columns:
     def _tilt(self, item: Imperfection) -> FloatArray:
         axis = level_axes(self._m.robot.gravity)[0 if item.part == "first" else 1]
         turned = self._m.robot.with_gravity(np.cross(axis, self._m.robot.gravity))
-        rows = GravityRows(turned, self._m.effects, loaded=self._m.loaded)
-        zero = np.zeros((len(self._x), self._n))
-        return -residuals(rows, self._x[:, : self._n], zero, self._r.standard)
+        return gravity(turned, self._x[:, : self._n], inertial=self._bodies)
+
+    @cached_property
+    def _bodies(self) -> FloatArray:
+        """The ten parameters of every link, the payload's added to the last one's where it was carried, shape [n_joints, 10]."""
+        space = space_of(self._m.robot, self._m.effects)
+        ten = np.arange(N_INERTIAL)
+        bodies = self._r.standard[[space.start(OwnerKind.LINK, i) + ten for i in range(self._n)]]
+        if self._m.loaded and self._m.effects.payload is not PayloadRuns.NONE:
+            bodies[-1] += self._r.standard[space.start(OwnerKind.PAYLOAD, self._n) + ten]
+        return bodies
 
 
 def level_axes(gravity: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:

@@ -16,7 +16,7 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.errors import InputError
 from armid.logs.readers.table import Layout, Skipped, Table
-from armid.logs.readers.text import bounded_lines, line_groups, skipped_notes
+from armid.logs.readers.text import line_groups, skipped_notes
 from armid.notes import Note
 
 _JOINT_KEYS = ("name", "names", "joint_names", "joints")
@@ -99,7 +99,8 @@ _HEAD_LINES = 200
 def open_json_lines(path: Path, layout: Layout) -> JsonTable:
     """JSON objects, one per line; nested keys are joined with dots."""
     with path.open(encoding="utf-8", errors="replace") as file:
-        head = list(itertools.islice((line for line in bounded_lines(file, path) if line.strip()), _HEAD_LINES))
+        lines = (line for group in line_groups(file, path, _HEAD_LINES) for line in group if line.strip())
+        head = list(itertools.islice(lines, _HEAD_LINES))
     objects = [content for line in head if isinstance(content := parsed(line), dict)]
     if not objects or not isinstance(parsed(head[0]), dict):
         raise InputError(path, "the first line is no JSON object", "expected one JSON object per line")

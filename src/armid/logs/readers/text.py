@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -193,23 +192,21 @@ def open_text(path: Path, layout: Layout) -> TextTable:
     return TextTable(path=path, dialect=dialect, guesses=guesses)
 
 
-def bounded_lines(file: TextIO, path: Path) -> Iterator[str]:
-    """Lines of a file without their ends, none of them longer than a row of measurements can be."""
+def line_groups(file: TextIO, path: Path, rows: int) -> Iterator[list[str]]:
+    """Lines of a file without their ends, so many at a time, none of them longer than a row of measurements can be."""
+    held: list[str] = []
     rest = ""
     while text := file.read(_READ):
         *lines, rest = (rest + text).split("\n")
         if max(len(rest), max(map(len, lines), default=0)) >= MAX_LINE:
             raise InputError(path, f"a line of more than {MAX_LINE} characters", "expected one row of numbers per line")
-        yield from lines
-    if rest:
-        yield rest
-
-
-def line_groups(file: TextIO, path: Path, rows: int) -> Iterator[list[str]]:
-    """The same, so many at a time."""
-    lines = bounded_lines(file, path)
-    while group := list(itertools.islice(lines, rows)):
-        yield group
+        held += lines
+        while len(held) >= rows:
+            yield held[:rows]
+            held = held[rows:]
+    held += [rest] if rest else []
+    if held:
+        yield held
 
 
 def skipped_notes(path: Path, skipped: Skipped) -> tuple[Note, ...]:

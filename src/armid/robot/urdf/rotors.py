@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from xml.sax.saxutils import quoteattr
 
 from armid.robot.robot import Robot
+from armid.robot.urdf.quoting import quoteattr
 from armid.robot.urdf.xml_edit import Edits
 from armid.robot.urdf.xml_tree import XmlElement, parse_xml
 

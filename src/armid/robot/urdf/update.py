@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from armid.robot.elementary import Elementary, from_matrix, product, rotation_fr
 from armid.robot.robot import Frame, Joint, JointKind, Robot
 from armid.robot.urdf.arm import origin_elements, parse_urdf, path_between
 from armid.robot.urdf.attributes import exact_angle
+from armid.robot.urdf.quoting import quoteattr
 from armid.robot.urdf.read import read_urdf
 from armid.robot.urdf.text import INERTIA_ATTRIBUTES, centred, free_name, inertial_lines, numbers, origin_tag
 from armid.robot.urdf.tree import Urdf, UrdfJoint

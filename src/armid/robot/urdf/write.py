@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import isfinite
-from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from armid.parameters.inertial import transformed
 from armid.robot.elementary import Elementary, product
 from armid.robot.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Sphere
 from armid.robot.robot import Joint, JointKind, Limits, Link, Robot
+from armid.robot.urdf.quoting import quoteattr
 from armid.robot.urdf.text import free_name, inertial_lines, numbers, origin_tag
 from armid.robot.urdf.update import updated_urdf
 

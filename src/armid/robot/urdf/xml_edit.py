@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from xml.sax.saxutils import escape
 
+from armid.robot.urdf.quoting import escaped
 from armid.robot.urdf.xml_tree import XmlElement
 
 
@@ -56,7 +56,7 @@ class Edits:
 
 def _with_attribute(tag: str, attribute: str, value: str) -> str:
     """A start tag with the attribute set; its quotes and the space around it stay."""
-    quoted = escape(value, {'"': "&quot;"})
+    quoted = escaped(value)
     pattern = re.compile(rf"(?<=\s){re.escape(attribute)}(\s*=\s*)(\"[^\"]*\"|'[^']*')")
     if pattern.search(tag):
         return pattern.sub(lambda m: f'{attribute}{m.group(1)}"{quoted}"', tag, count=1)
