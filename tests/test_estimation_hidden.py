@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from armid.arrays import FloatArray
-from armid.estimation.imperfections import FACTORS, BlockFactors, Effect
+from armid.estimation.imperfections import FACTORS, PRESENT, BlockFactors, Effect
 from armid.information.information import triangular
 
 ROWS, BASE, SIZES, DRAWS = 40, 3, 4, 3000
@@ -27,7 +27,7 @@ def of(A: FloatArray, Z: FloatArray, y: FloatArray) -> BlockFactors:
 
 
 def test_squared_errors_are_on_average_what_is_stated() -> None:
-    """Truths drawn from the belief: there half of the time, in a factor drawn at random; estimated as if it were not there."""
+    """Truths drawn from the belief: there now and then, in a factor drawn at random; estimated as if it were not there."""
     A, Z = specimen()
     L = np.random.default_rng(5).standard_normal((BASE, SIZES)) * 0.1
     L[:, CHOSEN[0].columns] = 0.0
@@ -35,7 +35,7 @@ def test_squared_errors_are_on_average_what_is_stated() -> None:
     errors, stated = np.zeros(BASE), np.zeros(BASE)
     for _ in range(DRAWS):
         s = TOLERANCES * rng.standard_normal(SIZES)
-        s[EFFECT.columns] *= rng.choice([0.0, rng.choice(FACTORS)])
+        s[EFFECT.columns] *= rng.choice(FACTORS) * (rng.random() < PRESENT)
         y = Z @ s + A @ (L @ s) + rng.standard_normal(ROWS)
         blocks = of(A, Z, y)
         marginal = blocks.fit([CHOSEN]).marginal
@@ -43,7 +43,7 @@ def test_squared_errors_are_on_average_what_is_stated() -> None:
         noise = np.linalg.inv(marginal[:, :-1].T @ marginal[:, :-1])
         errors += b**2
         stated += np.diag(noise + blocks.hidden([EFFECT, CHOSEN[0]], [CHOSEN], L, 0.0))
-    np.testing.assert_allclose(errors, stated, rtol=0.12)
+    np.testing.assert_allclose(errors, stated, rtol=0.15)
 
 
 def test_what_the_rows_rule_out_adds_nothing() -> None:
@@ -62,4 +62,4 @@ def test_what_bodies_can_stand_in_for_stays_out(resolved: float) -> None:
     Z[:, 0] = A @ np.ones(BASE)
     blocks = of(A, Z, np.random.default_rng(8).standard_normal(ROWS))
     spread = np.trace(blocks.hidden([Effect("alias", np.arange(1))], [], np.zeros((BASE, SIZES)), resolved))
-    assert spread == 0.0 if resolved else spread > 0.5 * TOLERANCES[0] ** 2
+    assert spread == 0.0 if resolved else spread > 0.2 * TOLERANCES[0] ** 2

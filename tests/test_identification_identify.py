@@ -120,6 +120,16 @@ def test_export_goes_by_the_suffix_and_the_gate(result, tmp_path):
         failed.raise_if_untrusted()
 
 
+def test_the_sum_knows_as_much_as_both_recordings_together(place):
+    def of(train: list[str], held_out: list[str]) -> armid.Result:
+        learned, tested = ([place / f"log{k}.csv" for k in part] for part in (train, held_out))
+        return armid.identify(place / "elbow.yaml", learned, validate=tested, cutoff_hz=10.0, imperfections="none")
+
+    both, together = of(["1"], ["3"]) + of(["2"], ["4"]), of(["1", "2"], ["3", "4"])
+    ratio = both.estimate.standard_deviations / together.estimate.standard_deviations
+    assert np.median(ratio) == pytest.approx(1.0, abs=0.15)
+
+
 def test_information_adds_up(place, result, other):
     both = result + other
     together = armid.identify(
@@ -131,9 +141,8 @@ def test_information_adds_up(place, result, other):
     assert both.information.count == pytest.approx(result.information.count + other.information.count)
     shift = (both.estimate.values - together.estimate.values) / together.estimate.standard_deviations
     assert np.abs(shift).max() < 0.3
-    assert np.median(both.estimate.standard_deviations / together.estimate.standard_deviations) == pytest.approx(
-        1.0, abs=0.15
-    )
+    # What each recording alone leaves open about its sensors stays open in the sum; both together decide some of it.
+    assert np.median(both.estimate.standard_deviations / together.estimate.standard_deviations) > 0.85
     assert np.all(both.estimate.standard_deviations < 1.1 * result.estimate.standard_deviations)
     assert both.verdict is Verdict.TRUSTED
     assert [log.name for log in both.provenance.train] == ["log1", "log2"]

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import log
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +34,9 @@ it: half of it."""
 
 AGREE = 1.0
 """Standard errors of the mean over blocks by which the error must fall: what one block alone gains is its luck."""
+
+PRESENT = 0.2
+"""Of the families that a recording could show, the share to expect before looking: recordings of five arms show one in five."""
 
 _WEAK_BELIEF = 1e-6
 """Relative to the size of its column: keeps directions of base parameters that a block left out took away from running off."""
@@ -167,9 +171,9 @@ class BlockFactors:
     ) -> FloatArray:
         """What families that were not chosen may do to the base parameters all the same, shape [r, r].
 
-        Not to pay is no proof of absence. By the likelihood of the rows each is there with some probability p, in one of the
-        factors or not at all (even odds beforehand, the factors alike), and if it is there its sizes s are known to s' +- S
-        beside those chosen. Estimated without it, base parameters are off by (G + L) s, see `widening`:
+        Not to pay is no proof of absence. By the likelihood of the rows each is there with some probability p (`PRESENT`
+        beforehand, with any factor alike), and if it is there its sizes s are known to s' +- S beside those chosen.
+        Estimated without it, base parameters are off by (G + L) s, see `widening`:
 
             sum of p (G + L) (S + s' s'^T) (G + L)^T
 
@@ -190,7 +194,9 @@ class BlockFactors:
                 continue
             factors = [factor for factor in FACTORS if factor <= effect.largest]
             deviations = [self.tolerances[effect.columns] * factor for factor in factors]
-            log_odds = np.array([beside.evidence(effect.columns, d) for d in deviations]) - np.log(len(factors))
+            log_odds = np.array([beside.evidence(effect.columns, d) for d in deviations]) + log(
+                PRESENT / (1.0 - PRESENT) / len(factors)
+            )
             shares = np.exp(log_odds - np.logaddexp.reduce(np.append(log_odds, 0.0)))
             shift = beside.base_given[:, effect.columns] + linear[:, effect.columns]
             for share, d in zip(shares, deviations, strict=True):
