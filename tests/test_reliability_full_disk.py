@@ -159,18 +159,23 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("name", VERBS)
-def test_a_full_disk_leaves_nothing_new_and_nothing_broken(name, place, tmp_path):
+def test_a_full_disk_leaves_nothing_new_and_nothing_broken_and_a_rerun_keeps_foreign_files(name, place, tmp_path):
     if name in ("simulate parquet", "simulate mcap"):
         pytest.importorskip({"simulate parquet": "pyarrow", "simulate mcap": "rosbags"}[name])
-    for size in (0, 300):
-        with files_of_at_most(size):
-            done = run(place, *VERBS[name], "--out", str(tmp_path / "new"))
-        assert done.exit_code == 1, (size, done.output)
-        assert "cannot be written" in done.stderr, done.stderr
-        assert not list(tmp_path.rglob("*")), (size, list(tmp_path.rglob("*")))
-    done = run(place, *VERBS[name], "--out", str(tmp_path / "new"))
-    assert done.exit_code in (0, 3), done.output
-    before = content(tmp_path)
+    with files_of_at_most(300):
+        done = run(place, *VERBS[name], "--out", str(tmp_path / "new"))
+    assert done.exit_code == 1, done.output
+    assert "cannot be written" in done.stderr, done.stderr
+    assert not list(tmp_path.rglob("*")), list(tmp_path.rglob("*"))
+    mine = {"new/notes.txt": b"four years", "new/log.csv.bak": b"1,2", "new/models/arm.urdf": b"<robot/>"}
+    for path, data in mine.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(data)
+    for _ in range(2):
+        done = run(place, *VERBS[name], "--out", str(tmp_path / "new"))
+        assert done.exit_code in (0, 3), done.output
+        before = content(tmp_path)
+        assert before.items() > mine.items()  # a rerun replaces its own files and no others
     largest = max(len(data) for path, data in before.items() if not Path(path).name.startswith("."))
     with files_of_at_most(largest - 1):
         done = run(place, *VERBS[name], "--out", str(tmp_path / "new"))

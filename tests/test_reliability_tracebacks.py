@@ -21,11 +21,13 @@ from armid.errors import ArmidError, InputError, RobotError
 from armid.export.export import Format, export_result, merely_described
 from armid.export.mjcf import mjcf_text
 from armid.export.source_code import Language, source_code
+from armid.folders import MANIFEST, manifest
 from armid.identification.result import load_result
 from armid.motions.trajectory_files import load_trajectory
 from armid.robot.geometry import Box, Capsule, Cylinder, Sphere
 from armid.robot.load import load_robot
 from armid.robot.robot import Robot
+from armid.simulation.sensors import SampleClock
 from support import identified
 from support.elbow_logs import ROBOT
 
@@ -129,11 +131,33 @@ def test_a_comment_that_looks_like_the_root_stays_a_comment(tmp_path):
     assert "once <robot name='x'> stood here" in done.files[0].read_text()
 
 
-def test_a_closed_stdout_is_no_traceback():
-    command = f"{sys.executable} -m armid inspect cylindrical >&-"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, env=os.environ)
-    assert done.returncode == 0
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ("inspect cylindrical >&-", 0, ""),
+        ("inspect cylindrical --json > /dev/full", 1, "No space left"),
+        ("inspect cylindrical --json <&- >&- 2>&-", 0, ""),
+        ("online cylindrical - --rate-hz 1000 <&-", 3, ""),
+    ],
+)
+def test_closed_and_full_streams_are_no_traceback_and_not_waited_for(words, code, said):
+    command = f"{sys.executable} -m armid {words}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == code, done.stderr
+    assert said in done.stderr
     assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+def test_a_manifest_that_is_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / MANIFEST)
+    assert manifest(tmp_path) == {}
+
+
+@pytest.mark.parametrize("rate", ["1e308", "inf", "2e5"])
+def test_a_rate_no_logger_has_is_refused(rate):
+    with pytest.raises(InputError, match="at most 100000 Hz"):
+        SampleClock(rate_hz=float(rate)).instants(4.0, 1000.0, np.random.default_rng(0))
 
 
 def chain(n: int) -> str:

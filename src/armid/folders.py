@@ -194,6 +194,8 @@ def settle(folder: Path) -> None:
 def manifest(folder: Path) -> dict[str, Written]:
     """The files that armid wrote in a folder; none without a manifest, or with one that cannot be read."""
     try:
+        if not (folder / MANIFEST).is_file():  # a pipe of that name would be waited for
+            return {}
         entries = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
         return {str(name): Written(str(one["sha256"]), str(one["by"])) for name, one in entries.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):

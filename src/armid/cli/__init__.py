@@ -103,6 +103,8 @@ def main() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever started us
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+    if sys.stdin is None:
+        sys.stdin = Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115
     plain = warnings.formatwarning
     warnings.formatwarning = lambda message, category, *rest, **more: (
         f"armid: {message}\n" if category.__module__.startswith("armid") else plain(message, category, *rest, **more)

@@ -10,7 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from time import perf_counter
@@ -86,7 +86,12 @@ def _fail(error: Exception, text: str, options: Mapping[str, Any]) -> None:
     """One line for people; for a program that asked for JSON an object too."""
     typer.echo(f"armid: {text}", err=True)
     if options.get("as_json"):
-        emit_error(type(error).__name__, text, EXIT_FAILED)
+        try:
+            emit_error(type(error).__name__, text, EXIT_FAILED)
+            sys.stdout.flush()
+        except OSError:  # stdout itself is what failed: what is left in its buffer must not fail once more at the end
+            with suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def emit_error(kind: str, text: str, code: int) -> None:

@@ -156,14 +156,16 @@ class SampleClock:
     honest: bool = True
     start: float = 0.0
 
+    FASTEST = 1e5
+    """[Hz]; no logger of an arm is as fast, and the log would fill the memory."""
     LARGEST_SHIFT = 0.4
     """Of a period: instants never change places."""
 
     def instants(self, end: float, control_rate_hz: float, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
         """True sampling instants within [0, end], and their stamps [s]."""
         rate = self.rate_hz or control_rate_hz
-        if not rate > 0.0:
-            raise InputError("rate_hz", f"{rate}", "a positive rate")
+        if not 0.0 < rate <= self.FASTEST:
+            raise InputError("rate_hz", f"{rate:g}", f"a positive rate, at most {self.FASTEST:g} Hz")
         grid = np.arange(int(np.floor(end * rate + 1e-9)) + 1) / rate
         shift = np.clip(
             self.jitter * rng.standard_normal(len(grid)), -self.LARGEST_SHIFT / rate, self.LARGEST_SHIFT / rate

@@ -15,7 +15,7 @@ from typing import Generic, TextIO, TypeVar
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from armid.arrays import FloatArray
-from armid.errors import ArmidError, InputError
+from armid.errors import InputError
 from armid.logs.live.lines import StreamSample, read_stream
 from armid.logs.live.rtde import PORT, rtde_rows
 from armid.parameters.effects import TorqueSide
@@ -132,7 +132,7 @@ def _drained(items: Iterable[T]) -> Iterator[T]:
             for item in items:
                 waiting.put(item)
             waiting.put(_Ended())
-        except (ArmidError, OSError, ValueError) as problem:
+        except BaseException as problem:  # whoever waits must hear of it, whatever it is
             waiting.put(_Ended(problem))
 
     threading.Thread(target=receive, name="stream", daemon=True).start()
