@@ -421,14 +421,14 @@ KINDS: tuple[Kind, ...] = (
         name="clock",
         sizes=(1.02, 1.1, 1.5),
         change=_clock,
-        words=("clock", "clock-unit", "velocity-inconsistent"),
+        words=("clock", "clock-unit", "clock-rate", "velocity-inconsistent"),
         amount=_share,
     ),
     Kind(
         name="milliseconds for seconds",
         sizes=(1e3, 1e3, 1e3),
         change=_clock,
-        words=("clock", "clock-unit", "velocity-inconsistent"),
+        words=("clock", "clock-unit", "clock-rate", "velocity-inconsistent"),
     ),
     Kind(
         name="velocity column of another joint",

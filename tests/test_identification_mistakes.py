@@ -11,6 +11,7 @@ import pytest
 
 from armid.arrays import FloatArray
 from armid.identification.faults import Answer
+from armid.identification.mistakes import _answers, _Score, signs
 from armid.identification.pipeline import run_identification
 from armid.identification.result import Result, load_result
 from armid.identification.settings import Identification
@@ -101,3 +102,14 @@ def test_answers_are_kept_with_the_result(tmp_path: Path) -> None:
     assert [f.sentence for f in again.faults] == [f.sentence for f in result.faults]
     assert "fault" in [check.code for check in again.checks if not check.passed]
     assert "What could be wrong" in [section.title for section in again.page().sections]
+
+
+def test_few_independent_rows_decide_nothing() -> None:
+    """The same ratio of errors is a sign on a long motion and chance on an arm that hardly moves."""
+    flipped = next(signs(load_robot("ur10e")))
+    ratios = np.array([1.8, 1.0, 1.0, 1.0, 1.0, 1.0])
+    many, few = (_Score(flipped, ratios, rows) for rows in (40.0, 4.0))
+    assert many.found
+    assert not few.found
+    assert few.tied
+    assert [fault.answer for fault in _answers([few])] == [Answer.UNDECIDABLE]

@@ -580,3 +580,47 @@ def test_a_delay_of_a_sensor_file_moves_the_recorded_torque(tmp_path) -> None:
     moved = read_sensors(path, run.source.robot).corrected(replace(run, y=y))  # type: ignore[attr-defined]
     np.testing.assert_allclose(moved.y[5:-5, 0], np.sin(t[5:-5] + 0.01), atol=1e-4)
     np.testing.assert_array_equal(moved.y[:, 1], y[:, 1])
+
+
+@pytest.mark.parametrize("late", [-0.1, 0.004, 0.25])
+def test_torque_that_was_late_is_moved_back_exactly_to_the_last_sample(late: float) -> None:
+    """Inside from what was recorded, at the ends from the model; straight lines or the first order would miss by far."""
+    run, pi = a_run(n=400)
+    t = np.arange(400) / run.rate
+
+    def along(times: FloatArray) -> tuple[FloatArray, FloatArray]:
+        waves = np.sin(np.outer(times, np.linspace(1.0, 3.0, run.inputs.shape[1])) + np.arange(run.inputs.shape[1]))
+        return waves, evaluate_rows(TorqueRows(run.source.robot, Effects()), waves) @ pi[:n_links]  # type: ignore[attr-defined]
+
+    n_links = len(TorqueRows(run.source.robot, Effects()).columns)  # type: ignore[attr-defined]
+    waves, torque = along(t)
+    recorded = np.array(torque)
+    recorded[:, 1] = along(t - late)[1][:, 1]
+    source = TorqueRows(run.source.robot, Effects())  # type: ignore[attr-defined]
+    run = Run(
+        name="run",
+        source=source,
+        inputs=waves,
+        y=recorded,
+        y_raw=recorded,
+        rate=run.rate,
+        segments=((0, 150), (150, 400)),
+    )
+    item = Imperfection(family=Family.DELAY, joint=1, unit="s", tolerance=0.003)
+    found = Imperfections(
+        joints=run.channels,
+        sizes=(Sized(item, late, 0.0),),
+        names=source.columns,
+        reference=reference_of(run, pi[:n_links]),
+    )
+    moved = found.corrected(run)
+    np.testing.assert_allclose(moved.y, torque, atol=1e-4 * np.abs(torque).max())
+    np.testing.assert_array_equal(moved.y, moved.y_raw)
+
+
+@pytest.mark.parametrize("milliseconds", [25, 100])
+def test_a_delay_of_any_size_is_found_and_sized(milliseconds: float) -> None:
+    found = identified(delay=1e-3 * milliseconds).faults["delay of shoulder"]
+    assert found.answer is Answer.FOUND
+    assert found.large
+    assert found.estimate == pytest.approx(1e-3 * milliseconds, abs=0.003)

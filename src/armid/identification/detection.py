@@ -23,6 +23,7 @@ from armid.identifiability.base import BaseParameters
 from armid.identification.faults import Answer, Fault
 from armid.identification.imperfections import RowNoise, RowsBeside, reference_of
 from armid.identification.sensors import Imperfections, Sized, corrected_runs
+from armid.identification.stamped_clock import clock_words
 from armid.identification.thresholds import (
     FAULT_DECISIVE,
     FAULT_DEVIATIONS,
@@ -75,6 +76,9 @@ _STEPS = 5
 
 _SETTLED = 0.002
 """Share of its size by which a last step may move a fault: below what its interval tells."""
+
+_WITHIN = 0.2
+"""Deviations by which a fault may still move once its joint's own rows count by the noise they have without it."""
 
 _EXPERIMENTS = {
     Family.GAIN: "carry a weighed payload in a second recording (--payload both)",
@@ -138,6 +142,7 @@ def detect(
     *,
     recorded_velocity: bool,
     gains_known: bool = False,
+    clock_known: bool = False,
     cutoff_hz: float | None = None,
 ) -> Detection:
     """Answers for every candidate.
@@ -149,12 +154,14 @@ def detect(
         base: parameters that the training motion determines.
         recorded_velocity: whether velocities were recorded and not derived.
         gains_known: whether a weighed payload has set the scale of the torque.
+        clock_known: whether recorded velocities have told the clock, and it is undone.
         cutoff_hz: of the low-pass on torque; None for no filter.
     """
     estimate = WeightedLeastSquares().fit(classed_information(train), base)
     reference = reference_of(train, estimate.standard, recorded_velocity=recorded_velocity)
     effects = torque_source(train).effects
-    families = [family for family in SUSPECTED if not (gains_known and family is Family.GAIN)]
+    settled = {Family.GAIN: gains_known, Family.CLOCK: clock_known}
+    families = [family for family in SUSPECTED if not settled.get(family, False)]
     candidates = imperfections(robot, effects, reference, families)
     rivals = tuple(i for i in imperfections(robot, effects, reference, _RIVALS) if i.scale in (0.0, 0.1))
     noise = RowsBeside(train, base, (), most=_LOOKED_AT).noise(estimate)
@@ -205,16 +212,16 @@ class _Detector:
                 continue
             refined = [self._refined(record, drifts, s, noise) for s in best if s.item.family is not Family.DRIFT]
             trial, left = min(refined, key=lambda pair: pair[1])
+            trial, quiet, own = self._settled(trial, drifts)
             item, size = trial.sizes[-1].item, trial.sizes[-1].value
-            quiet = self._noise(trial)
-            (own,), _ = self._scan(trial, drifts, (item,), quiet)
             after = self._held_out_error(trial)
-            change, explains = after / before - 1.0, 1.0 - left / energy
+            change, explains = float(np.exp(after - before)) - 1.0, 1.0 - left / energy
             unsure = abs(size) <= FAULT_DEVIATIONS.value * own.deviation
             if unsure or explains < FAULT_SHARE.value or change >= 0.0:
                 refused.add(item)
                 continue
             record, noise, before = trial, quiet, after
+            refused.clear()
             seen, energy = self._scan(record, drifts, candidates, noise)
             own = next(s for s in seen if s.item == item).whole(size)
             found[item] = self._fault(own, Answer.FOUND, explains=explains, change=change)
@@ -222,15 +229,17 @@ class _Detector:
         faults = (*found.values(), *others, *self._undecidable())
         return Detection(faults=faults, undone=record if record.sizes else None)
 
-    def _noise(self, record: Imperfections) -> RowNoise:
-        """Noise of rows that are freed from what a record holds.
+    def _fitted(self, record: Imperfections) -> tuple[Imperfections, RowNoise]:
+        """The record with the model that fits runs freed from what it holds, and the noise of their rows.
 
         A fault makes the residuals of its joint large and smooth. Beside these its own deviation would grow as it does, and the
-        largest fault would be no surer than a small one; so it is held against what is left once it is undone.
+        largest fault would be no surer than a small one; so it is held against what is left once it is undone. Columns are
+        derivatives of the model, and that of a recording with a large fault is wrong.
         """
         runs = corrected_runs(self.train, record)
         estimate = WeightedLeastSquares().fit(classed_information(runs), self.base)
-        return RowsBeside(runs, self.base, (), most=_LOOKED_AT).noise(estimate)
+        noise = RowsBeside(runs, self.base, (), most=_LOOKED_AT).noise(estimate)
+        return replace(record, reference=replace(record.reference, standard=np.array(estimate.standard))), noise
 
     def _scan(
         self,
@@ -244,7 +253,7 @@ class _Detector:
         beside = (*self.rivals, *drifts)
         rows = RowsBeside(runs, self.base, (*beside, *candidates), most=_LOOKED_AT)
         blocks = self._blocks if len(candidates) > 1 else 1
-        factors = rows.blocks(self.reference, noise, folds=blocks).factors
+        factors = rows.blocks(record.reference, noise, folds=blocks).factors
         b, m = len(self.base), len(beside)
         belief = np.zeros((m, b + m + len(candidates) + 1))
         widths = np.array([i.tolerance * (1e3 if i.family in _UNBOUNDED else 1.0) for i in beside])
@@ -269,29 +278,47 @@ class _Detector:
     ) -> tuple[Imperfections, float]:
         """The record with this candidate undone exactly, and the squared error that is left."""
         size, item = seen.size, seen.item
-        limit = 0.9 if item.unit == "1" else inf
         energy = inf
         for _ in range(_STEPS):
-            value = float(np.clip(size, -limit, limit))
-            trial = replace(record, sizes=(*record.sizes, Sized(item, value, nan)))
+            trial, _ = self._fitted(replace(record, sizes=(*record.sizes, Sized(item, _possible(item, size), nan))))
             scaled = _in_units_of(trial, record, noise)
             (again,), energy = self._scan(trial, drifts, (item,), scaled)
             if not isfinite(again.deviation) or abs(again.size) < _SETTLED * max(abs(size), item.tolerance):
                 break
-            size = (1.0 + size) * (1.0 + again.size) - 1.0 if item.unit == "1" else size + again.size
+            size = _together(item, _possible(item, size), again.size)
         return trial, energy
 
+    def _settled(self, trial: Imperfections, drifts: Sequence[Imperfection]) -> tuple[Imperfections, RowNoise, _Seen]:
+        """The trial with its last size as rows weighed by the noise of sound ones have it, that noise, and what is left of it.
+
+        With the noise that the fault made its own joint hardly counted, and the others said how large it is.
+        """
+        item = trial.sizes[-1].item
+        for _ in range(_STEPS):
+            trial, noise = self._fitted(trial)
+            (left,), _ = self._scan(trial, drifts, (item,), noise)
+            size = trial.sizes[-1].value
+            if not isfinite(left.deviation) or abs(left.size) < _WITHIN * left.deviation:
+                break
+            better = _possible(item, _together(item, size, left.size))
+            trial = replace(trial, sizes=(*trial.sizes[:-1], Sized(item, better, nan)))
+        return trial, noise, left
+
     def _held_out_error(self, record: Imperfections) -> float:
-        """Root mean square error on held-out motion in recorded units of noise, bodies free; nan without any."""
+        """Logarithm of the error on held-out motion in recorded units, mean over channels, bodies free; nan without any.
+
+        The likelihood when no channel's noise is known beforehand. In units of the noise that a fault has made, undoing the
+        fault would change little, the less the larger it is.
+        """
         if not len(self.held_out):
             return nan
         base = WeightedLeastSquares().fit(information_of(corrected_runs(self.train, record)), self.base)
-        total, count = 0.0, 0
+        total, count = np.zeros(len(self.train[0].channels)), 0
         for run in corrected_runs(self.held_out, record):
             scale = np.array(run.torque_scale) if run.torque_scale else 1.0
-            total += float(np.sum((run.residuals(base.standard) * scale / self.noise.sigma) ** 2))
-            count += run.y.size
-        return float(np.sqrt(total / count))
+            total += np.sum((run.residuals(base.standard) * scale) ** 2, axis=0)
+            count += len(run)
+        return 0.5 * float(np.mean(np.log(np.maximum(total, 1e-300) / count)))
 
     def _answered(self, seen: _Seen, whole: float) -> Fault:
         """What is said of a candidate that was not found.
@@ -309,7 +336,9 @@ class _Detector:
         item, half = seen.item, seen.half
         delays = item.family in (Family.DELAY, Family.COMMON_DELAY)
         limit = max(FACTORS[-1] * item.tolerance, self.delay if delays else 0.0)
-        large = answer is Answer.FOUND and abs(seen.size) > limit and explains > FAULT_DECISIVE.value
+        # Beyond the limit without doubt, or likely so and what is wrong with the recording: a fault near the limit stays a note.
+        doubt = half / NORMAL_95 if explains > FAULT_DECISIVE.value else half
+        large = answer is Answer.FOUND and abs(seen.size) - doubt > limit
         known = isfinite(seen.deviation)
         return Fault(
             kind=f"{item.family.value} {item.part}".strip(),
@@ -336,6 +365,16 @@ class _Detector:
         if self.gains_known:
             return (payload,)
         return Fault(kind="common gain", unit="1", tolerance=KINDS[Family.GAIN].tolerance, experiment=weighed), payload
+
+
+def _together(item: Imperfection, size: float, more: float) -> float:
+    """An error of this size on top of another: shares multiply."""
+    return (1.0 + size) * (1.0 + more) - 1.0 if item.unit == "1" else size + more
+
+
+def _possible(item: Imperfection, size: float) -> float:
+    """A size that can be undone: of a share at least a tenth is left."""
+    return max(size, -0.9) if item.unit == "1" else size
 
 
 def _in_units_of(trial: Imperfections, record: Imperfections, noise: RowNoise) -> RowNoise:
@@ -365,7 +404,7 @@ def _words(item: Imperfection, size: float) -> str:
         case Family.TILT:
             return "--find-gravity"
         case Family.CLOCK:
-            return f"clock: multiply the stamps by {1.0 / (1.0 + size):.4g}"
+            return clock_words(size)
         case _:
             return ""
 

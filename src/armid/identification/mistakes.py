@@ -18,13 +18,14 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.estimation.bounded import bounded_least_squares
 from armid.estimation.covariance import row_inflation
+from armid.estimation.imperfections import correlation_length
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.run import Run, information_of
 from armid.estimation.runs import lengths_of
 from armid.identification.faults import Answer, Fault
 from armid.identification.fit import Fit, consistent_prior
 from armid.identification.settings import Identification
-from armid.identification.thresholds import JOINT_ERROR, MISTAKE_GAIN, TIED
+from armid.identification.thresholds import JOINT_ERROR, MISTAKE_GAIN, MISTAKE_ODDS, TIED
 from armid.information.information import Information
 from armid.information.solve import reduced
 from armid.information.status import EstimationError
@@ -114,6 +115,7 @@ def mistakes(robot: Robot, runs: Sequence[Run], fit: Fit, settings: Identificati
     own = _errors(robot, thin, fit, settings)
     if own is None:
         return ()
+    rows = _independent_rows(runs, fit)
 
     def scored(tried: Iterable[Hypothesis], few: Sequence[Run], slack: float) -> list[_Score]:
         """The best by their quick score, each with what its possible bodies gain."""
@@ -121,7 +123,7 @@ def mistakes(robot: Robot, runs: Sequence[Run], fit: Fit, settings: Identificati
         quick = [(_quick_score(information_of([_undone(r, m) for r in few]), fit, limit), m) for m in tried]
         near = sorted((item for item in quick if item[0] < limit), key=lambda item: item[0])[:_MOST_COMPARED]
         found = ((m, _errors(robot, [_undone(run, m) for run in thin], fit, settings)) for _, m in near)
-        return [_Score(m, own / other) for m, other in found if other is not None]
+        return [_Score(m, own / other, rows) for m, other in found if other is not None]
 
     answers = _answers(scored(signs(robot), thin, log(TIED.value)))
     if any(fault.answer is Answer.FOUND for fault in answers) or not _unexplained(thin, fit):
@@ -136,10 +138,12 @@ class _Score:
     Args:
         mistake: which.
         ratios: errors as it is over errors without the mistake, by channel.
+        rows: independent ones of a channel, beyond those that the parameters use up.
     """
 
     mistake: Hypothesis
     ratios: FloatArray
+    rows: float
 
     @property
     def gain(self) -> float:
@@ -147,14 +151,21 @@ class _Score:
         return float(np.sum(np.log(self.ratios)))
 
     @property
-    def found(self) -> bool:
+    def better(self) -> bool:
         """Whether it fits better; an exchange concerns two joints, and must help both."""
         better = int(np.sum(self.ratios > MISTAKE_GAIN.value))
         return self.gain > log(MISTAKE_GAIN.value) and better >= (2 if self.mistake.exchange else 1)
 
     @property
+    def found(self) -> bool:
+        """Whether it fits better beyond chance: as many independent rows make it so much likelier."""
+        return self.better and self.rows * self.gain > log(MISTAKE_ODDS.value)
+
+    @property
     def tied(self) -> bool:
-        """Whether nothing tells it from the recording as it is."""
+        """Whether nothing tells it from the recording as it is, or too few rows do."""
+        if self.better:
+            return not self.found
         return abs(self.gain) < log(TIED.value) and not self.mistake.exchange
 
     @property
@@ -171,6 +182,19 @@ def _answers(scores: Sequence[_Score]) -> tuple[Fault, ...]:
         chosen = next(score for score in better if score.gain > best - log(TIED.value))
         return (chosen.mistake.fault(Answer.FOUND, chosen.explains),)
     return tuple(score.mistake.fault(Answer.UNDECIDABLE, 0.0) for score in scores if score.tied)
+
+
+def _independent_rows(runs: Sequence[Run], fit: Fit) -> float:
+    """Of a channel, by how long its residuals hold together, without those that the parameters use up; zero where none are left.
+
+    Of an arm that hardly moves there are fewer than parameters, and any hypothesis may fit.
+    """
+    lengths = np.array(
+        [[correlation_length(column) for column in run.residuals(fit.estimate.standard).T] for run in runs]
+    )
+    counts = np.array(lengths_of(runs), dtype=np.float64)
+    independent = float(np.sum(counts[:, np.newaxis] / np.maximum(lengths, 1.0)))
+    return max(independent - len(fit.estimate.base), 0.0) / lengths.shape[1]
 
 
 def _unexplained(runs: Sequence[Run], fit: Fit) -> bool:

@@ -53,7 +53,7 @@ from armid.identification.metrics import (
 from armid.identification.mistakes import mistakes
 from armid.identification.omitted import missing_rotors, unfelt_rotors
 from armid.identification.plausibility import plausibility_checks
-from armid.identification.prepare import Data, drive_gains, in_torque_units, prepared
+from armid.identification.prepare import Data, drive_gains, in_torque_units, prepared, turning_at_once
 from armid.identification.provenance import check_apart, check_new, log_record, provenance
 from armid.identification.records import FrictionShapes, Gain
 from armid.identification.result import Result
@@ -61,6 +61,7 @@ from armid.identification.sensitivity import cutoff_check, cutoff_moves, sensiti
 from armid.identification.sensors import Imperfections, corrected_runs
 from armid.identification.settings import Identification, Method
 from armid.identification.shaping import friction_record, paying_check, shaped
+from armid.identification.stamped_clock import clock_fault, clock_record, stamped_clock
 from armid.identification.thresholds import TOLERATED_RATIO, TURNED
 from armid.information.information import Information
 from armid.logs.conditioning import Conditioning, VelocitySource
@@ -248,25 +249,36 @@ def suspected(
 
     Whatever the method of the estimate, faults are looked for by least squares, beside what an earlier result knows of sensors.
     """
-    known = None if settings.prior is None else settings.prior.imperfections
-    looked = data if known is None else _freed(data, known)
     if settings.effects.torques not in _ONE_SIDE:
         return data, not_looked_for("identify from one side of the drives (--torques link or motor)")
+    known = None if settings.prior is None else settings.prior.imperfections
+    looked = turning_at_once(robot, data, settings.effects.linear, gains)
+    looked = looked if known is None else _freed(looked, known)
+    recorded = data.conditioning.velocity is VelocitySource.MEASURED
+    clock = stamped_clock(robot, data.recordings[0], looked.imperfections)
+    on_time = data
+    if clock is not None:
+        record = clock_record(robot, clock, recorded_velocity=recorded)
+        looked, on_time = _freed(looked, record), _freed(data, record)
+    told = () if clock is None else (clock_fault(clock, corrected=settings.correct),)
     base = _determined(looked)
     if base is None:
-        return data, not_looked_for("record a motion that excites all joints (armid design)")
+        others = not_looked_for("record a motion that excites all joints (armid design)")
+        return data, (*told, *(fault for fault in others if clock is None or fault.kind != Family.CLOCK.value))
     found = detect(
         robot,
         looked.train,
         looked.held_out,
         base,
-        recorded_velocity=data.conditioning.velocity is VelocitySource.MEASURED,
+        recorded_velocity=recorded,
         gains_known=gains is not None,
+        clock_known=clock is not None,
         cutoff_hz=data.conditioning.torque_cutoff or data.conditioning.cutoff,
     )
-    if not settings.correct or found.undone is None:
-        return data, found.faults
-    return _freed(data, found.undone), undone_faults(found.faults, found.undone)
+    if not settings.correct:
+        return data, (*told, *found.faults)
+    freed = on_time if found.undone is None else _freed(on_time, found.undone)
+    return freed, (*told, *undone_faults(found.faults, found.undone))
 
 
 def perfected(

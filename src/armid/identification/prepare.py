@@ -21,7 +21,7 @@ from armid.identifiability.base import BaseParameters
 from armid.identification.fit import described_structure, structure_of, usable_base
 from armid.identification.gains import DriveGains, DriveGainSearch
 from armid.identification.records import ResolvedConditioning
-from armid.identification.sensors import Imperfections
+from armid.identification.sensors import Imperfections, corrected_runs
 from armid.identification.settings import Identification
 from armid.identification.temperature import run_temperatures
 from armid.logs.conditioning import Conditioning, VelocitySource
@@ -240,6 +240,26 @@ def shelved(
             for run in runs_of(samples, robot, effects, shapes=shapes):
                 shelf.append(run if gains is None else _in_torque(run, gains))
     return shelf.runs()
+
+
+def turning_at_once(robot: Robot, data: Data, effects: Effects, gains: DriveGains | None) -> Data:
+    """The data with Coulomb friction that turns around with the velocity, freed from the same imperfections.
+
+    Over which distance or range of velocity friction turns was settled on the torque as recorded. One that comes late passes for
+    a long distance, and would do so still when it is on time.
+
+    Args:
+        robot, data: as they are.
+        effects: of the rows.
+        gains: of the drives, when currents were measured.
+    """
+    if not any((*data.shapes.presliding, *data.shapes.widths)):
+        return data
+    shapes = Shapes((0.0,) * robot.n_joints)
+    runs = [shelved(robot, part, effects, shapes, data.conditioning, gains) for part in data.recordings]
+    if data.imperfections is not None:
+        runs = [corrected_runs(part, data.imperfections) for part in runs]
+    return replace(data, train=runs[0], held_out=runs[1], shapes=shapes)
 
 
 def _temperatures_of(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import isfinite, nan
 from typing import Any
 
@@ -13,10 +14,12 @@ from armid.arrays import FloatArray
 from armid.estimation.recording import torque_source
 from armid.estimation.run import Run
 from armid.estimation.runs import Runs, RunShelf
+from armid.kernels.evaluate import residuals
 from armid.page import Table
 from armid.rows.imperfections import KINDS, ColumnReference, Columns, Family, Imperfection, Motion
+from armid.signals.spline import CubicSpline
 
-_EXACT = (Family.GAIN, Family.ZERO, Family.SCALE, Family.CLOCK)
+_EXACT = (Family.GAIN, Family.ZERO, Family.SCALE, Family.CLOCK, Family.DELAY, Family.COMMON_DELAY)
 """Families undone exactly; the others are subtracted as columns times sizes."""
 
 
@@ -155,22 +158,38 @@ class Imperfections:
         back = (1.0 + gain) * (np.array(run.torque_scale) if run.torque_scale else 1.0)
         scale_back = tuple(back.tolist()) if np.any(back != 1.0) else ()
         moved = replace(run, inputs=inputs, y=run.y / (1.0 + gain), torque_scale=scale_back)
+        raw = None if run.y_raw is None else self._on_time(moved, run.y_raw / (1.0 + gain))
+        moved = replace(moved, y=self._on_time(moved, moved.y))
         beside = self._subtracted(moved)
-        raw = None if run.y_raw is None else run.y_raw / (1.0 + gain) - beside
-        return replace(moved, y=moved.y - beside, y_raw=raw)
+        return replace(moved, y=moved.y - beside, y_raw=None if raw is None else raw - beside)
+
+    def _on_time(self, run: Run, values: FloatArray) -> FloatArray:
+        """Torques moved back in time by what each is late, within every segment of the run."""
+        late = self.per_joint(Family.DELAY) + self.size(Family.COMMON_DELAY)
+        if not np.any(late):
+            return values
+        out = np.array(values)
+        for start, stop in run.segments:
+            own = slice(start, stop)
+            out[own] = advanced(values[own], late * run.rate, partial(self._predicted, run, own))
+        return out
+
+    def _predicted(self, run: Run, segment: slice, part: slice) -> FloatArray:
+        """Torque of the model along a part of a segment, or none of it without a model, shape [n, n_channels]."""
+        inputs, none = run.inputs[segment][part], np.zeros_like(run.y[segment][part])
+        return -residuals(run.source, inputs, none, self._standard(run)) if self.names else none
+
+    def _standard(self, run: Run) -> FloatArray:
+        """The parameters of the model in the order of the run's rows."""
+        known = dict(zip(self.names, self.reference.standard, strict=True))
+        return np.array([known.get(name, 0.0) for name in run.source.columns])
 
     def _subtracted(self, run: Run) -> FloatArray:
         """Torque of what is not undone exactly, shape [n_samples, n_channels]."""
         kept = [s for s in self.sizes if s.item.family not in _EXACT and s.value != 0.0]
-        if not kept:
+        if not kept or not self.names:
             return np.zeros_like(run.y)
-        if not self.names:
-            # Without a model, as from a sensor file: the recorded torque itself is moved.
-            late = self.per_joint(Family.DELAY)
-            return -late * np.vstack([np.gradient(run.y[a:b], 1.0 / run.rate, axis=0) for a, b in run.segments])
-        known = dict(zip(self.names, self.reference.standard, strict=True))
-        standard = np.array([known.get(name, 0.0) for name in run.source.columns])
-        columns = Columns(motion_of(run), replace(self.reference, standard=standard))
+        columns = Columns(motion_of(run), replace(self.reference, standard=self._standard(run)))
         return columns.of([s.item for s in kept]) @ np.array([s.value for s in kept])
 
     def table(self) -> Table:
@@ -265,6 +284,36 @@ def corrected_runs(runs: Sequence[Run], found: Imperfections) -> Sequence[Run]:
     for run in runs:
         shelf.append(found.corrected(run))
     return shelf.runs()
+
+
+def advanced(values: FloatArray, shifts: FloatArray, predicted: Callable[[slice], FloatArray]) -> FloatArray:
+    """Columns `shifts` samples earlier, each by its own, from cubic splines: straight lines would smooth the noise.
+
+    What is known of a column ends with it. Beyond, it is its own value, corrected by what the model changes over that time:
+    y(t) + tau(t) - tau(t - shift).
+
+    Args:
+        values: of one segment of uniform sampling, shape [n, k].
+        shifts: [samples], shape [k]; positive for columns that came late.
+        predicted: torque of the model along a part of the segment, shape [len(part), k].
+    """
+    n = len(values)
+    if n < 4:
+        return values
+    out, at = np.array(values), np.arange(float(n))
+    spline = CubicSpline.through(at, values)
+    for k in np.flatnonzero(shifts):
+        one = slice(k, k + 1)
+        wanted = at + shifts[k]
+        inside = (wanted >= 0.0) & (wanted <= n - 1.0)
+        out[inside, k] = CubicSpline(at, spline.y[:, one], spline.slopes[:, one])(wanted[inside])[:, 0]
+        reach = min(n, int(np.ceil(2.0 * abs(shifts[k]))) + 4)
+        part = slice(n - reach, n) if shifts[k] > 0.0 else slice(0, reach)
+        model, outside = predicted(part)[:, one], ~inside[part]
+        curve = CubicSpline.through(at[part], model)
+        earlier = np.clip(at[part][outside] - shifts[k], at[part][0], at[part][-1])
+        out[part, k][outside] += model[outside, 0] - curve(earlier)[:, 0]
+    return out
 
 
 def motion_of(run: Run, *, every: int = 1, elapsed: FloatArray | None = None) -> Motion:

@@ -118,6 +118,13 @@ MISTAKE_GAIN = Threshold(
     "from which on a sign, a swap or a quarter turn is found: true signs gave 1.8 and more on recordings of four arms, clean "
     "recordings at most 1.1",
 )
+MISTAKE_ODDS = Threshold(
+    "mistake-odds",
+    1e4,
+    "times likelier, rows counted by how long residuals hold together and without those that parameters use up",
+    "that a sign, a swap or a quarter turn must be to be found: some thirty are tried. An arm that hardly moves has fewer "
+    "independent rows than parameters, and nothing is found on it",
+)
 TIED = Threshold(
     "mistake-tied",
     1.1,
@@ -235,8 +242,8 @@ FAULT_DECISIVE = Threshold(
     "fault-decisive",
     0.1,
     "of the squared residual",
-    "that a fault beyond three times its tolerance must explain to be what is wrong with a recording; with less, other things "
-    "are wrong with the model too",
+    "that a fault must explain to be what is wrong with a recording once it is beyond three times its tolerance by a standard "
+    "deviation; with less, other things are wrong with the model too, and it must be beyond that with its whole 95 % interval",
 )
 FAULT_PHASE = Threshold(
     "fault-phase",
@@ -299,6 +306,7 @@ THRESHOLDS = (
     NOTED_COST,
     REVERSED,
     MISTAKE_GAIN,
+    MISTAKE_ODDS,
     TIED,
     IMPLAUSIBLE,
     MARGIN,

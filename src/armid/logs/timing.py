@@ -16,19 +16,20 @@ from armid.notes import Note, Severity
 
 @dataclass(frozen=True, slots=True)
 class ClockGuess:
-    """Kind of clock, unit of its column, step [s] when it has none, and what to say about it."""
+    """Kind of clock, unit of its column, step [s] when it has none, what to say about it, and true over stamped time."""
 
     kind: Clock
     unit: str = "s"
     step: float | None = None
     notes: tuple[Note, ...] = ()
+    gain: float = 1.0
 
     def times(self, stamps: FloatArray | None, offset: int, count: int) -> FloatArray:
         """Times of some rows [s]: their stamps, or counted from the row `offset` on; without any clock, the count itself."""
         with np.errstate(all="ignore"):
             if stamps is None:
                 return np.arange(float(offset), float(offset + count)) * (self.step or 1.0)
-            return np.asarray(stamps * seconds(self.unit or "s"))
+            return np.asarray(stamps * (self.gain * seconds(self.unit or "s")))
 
 
 _UNIT_MARGIN = 4.0
@@ -57,7 +58,7 @@ def _guessed_clock(
     if time is None:
         return _without_clock(step, name)
     if clock.unit:
-        return ClockGuess(Clock.COLUMN, clock.unit)
+        return ClockGuess(Clock.COLUMN, clock.unit, gain=clock.gain)
     return _guessed_unit(time, step, name)
 
 

@@ -8,10 +8,10 @@ from math import pi
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.logs.conditioning.uniform import increasing_mask, ordinary_step
+from armid.logs.conditioning.uniform import ordinary_step
 from armid.logs.health.channels import minimum_range
 from armid.logs.health.findings import finding, share
-from armid.logs.health.rows import ABSURD, corrupt, spikes, within
+from armid.logs.health.rows import ABSURD, corrupt, within
 from armid.logs.health.thresholds import (
     AGREES,
     CLOCK_FACTOR,
@@ -25,6 +25,7 @@ from armid.logs.health.thresholds import (
     TURNS,
     WIDE,
 )
+from armid.logs.health.velocity import VelocityRatios, usable_rows, velocity_ratios
 from armid.logs.log import Channel, Clock, Log
 from armid.notes import Note, Severity
 from armid.robot.robot import JointKind, Robot
@@ -159,11 +160,18 @@ def _velocity_findings(log: Log, robot: Robot) -> Iterator[Note]:
         )
     if swapped:
         return
-    yield from _ratio_findings(log, moving, own, ratio)
+    exact = velocity_ratios(log, robot)
+    rate = 1.0 if exact is None or exact.clock is None else 1.0 + exact.clock[0]
+    rate = rate if 1.0 / CLOCK_FACTOR < rate < CLOCK_FACTOR else 1.0
+    found = list(_ratio_findings(log, moving, own, ratio, rate))
+    yield from found
+    told = {note.subject for note in found}
+    if exact is not None and log.name not in told:
+        yield from (note for note in _rate_findings(log, exact, rate) if note.subject not in told)
 
 
-def _ratio_findings(log: Log, moving: np.ndarray, own: FloatArray, ratio: FloatArray) -> Iterator[Note]:
-    """Velocity proportional to the derivative, but not equal to it."""
+def _ratio_findings(log: Log, moving: np.ndarray, own: FloatArray, ratio: FloatArray, rate: float) -> Iterator[Note]:
+    """Velocity proportional to the derivative, but not equal to it, nor what a clock of this rate makes of it."""
     follows = moving & (own > AGREES)
     common = float(np.median(ratio[follows])) if follows.any() else 1.0
     shared = follows.sum() >= 2 and _uniform_ratio(ratio[follows]) and not _is_degrees(common)
@@ -177,7 +185,7 @@ def _ratio_findings(log: Log, moving: np.ndarray, own: FloatArray, ratio: FloatA
         )
         return
     for j in np.flatnonzero(moving):
-        if own[j] > AGREES and abs(ratio[j] - 1.0) <= 1.0 - AGREES:
+        if own[j] > AGREES and abs(ratio[j] / rate - 1.0) <= 1.0 - AGREES:
             continue
         what = f"velocity is {ratio[j]:.3g} times the derivative of position (correlation {own[j]:.2f})"
         if _is_degrees(float(ratio[j])) and own[j] > AGREES:
@@ -188,6 +196,28 @@ def _ratio_findings(log: Log, moving: np.ndarray, own: FloatArray, ratio: FloatA
             log.joints[j],
             what,
             "it is derived from position instead; check unit, sign and clock of this channel",
+        )
+
+
+def _rate_findings(log: Log, ratios: VelocityRatios, rate: float) -> Iterator[Note]:
+    """A clock that runs fast or slow, and joints whose velocity has a scale of its own."""
+    if rate != 1.0 and ratios.clock is not None:
+        yield finding(
+            "clock-rate",
+            Severity.WARNING,
+            log.name,
+            f"the recorded velocity is {rate:.4f} +- {ratios.clock[1]:.4f} times the derivative of position on every joint, as "
+            "with so many seconds stamped for each that passed",
+            f"compare with another clock, and say so in a mapping (clock: {{gain: {1.0 / rate:.4g}}})",
+        )
+    for j in ratios.apart:
+        yield finding(
+            "velocity-scale",
+            Severity.WARNING,
+            log.joints[j],
+            f"its recorded velocity is {ratios.ratio[j]:.4f} +- {ratios.deviation[j]:.4f} times the derivative of its position, "
+            f"where {ratios.usual:.4f} is usual in this log",
+            "check the gain of its velocity and the scale of its encoder",
         )
 
 
@@ -203,12 +233,7 @@ def _is_degrees(ratio: float) -> bool:
 def _derivative_and_velocity(log: Log) -> tuple[FloatArray, FloatArray]:
     """Mean velocity over a few steps, derived and recorded, shape [n, n_joints]; thinned."""
     q, qd = log[Channel.POSITION], log[Channel.VELOCITY]
-    good = increasing_mask(log.time)
-    for channel, values in ((Channel.POSITION, q), (Channel.VELOCITY, qd)):
-        if not within(values, ABSURD[channel]):
-            good &= ~corrupt(values, ABSURD[channel]).any(axis=1)
-    good &= ~spikes(q, good).any(axis=1)
-    row = np.flatnonzero(good)
+    row = usable_rows(log)
     t = log.time[row]
     # A fiftieth of a second, so that quantisation and jitter do not matter, or a few steps of a slow log.
     reach = int(np.clip(round(0.02 / max(float(np.median(np.diff(t))), 1e-6)), 4, 200)) if len(t) > 10 else 4

@@ -171,6 +171,27 @@ SWAPPED_OWN = _threshold(
 CLOCK_FACTOR = _threshold(
     "clock-factor", 5.0, "ratio of velocity and derivative, either way", "units of time are a thousand apart"
 )
+CLOCK_RATE = _threshold(
+    "clock-rate",
+    0.01,
+    "recorded velocity over the derivative of position, from one",
+    "up to which a clock is ordinary; sound recordings stay within a thousandth",
+)
+CLOCK_RATE_LARGE = _threshold(
+    "clock-rate-large",
+    0.03,
+    "the same",
+    "three times that: inertia is wrong by twice as much, and the recording must not be used uncorrected",
+)
+RATIO_CONFIDENCE = _threshold(
+    "ratio-confidence", 5.0, "standard deviations", "beyond which a ratio of velocities is no chance"
+)
+RATIO_LEFT = _threshold(
+    "ratio-left",
+    0.05,
+    "of the recorded velocity, unexplained by position with gain, lag and smoothing",
+    "with more, noise in the positions could hide a quarter of a percent of the ratio",
+)
 
 # Torque against the nominal arm.
 MIN_WEIGHT = _threshold("weight-spread", 0.05, "N m", "below it a joint says nothing about weight")

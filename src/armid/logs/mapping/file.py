@@ -34,7 +34,7 @@ _TOP_KEYS = (
     *_LAYOUT_KEYS,
 )
 _FILE_KEYS = ("path", *_LAYOUT_KEYS)
-_CLOCK_KEYS = ("column", "file", "unit", "step", "nanoseconds")
+_CLOCK_KEYS = ("column", "file", "unit", "step", "nanoseconds", "gain")
 _CONDITION_KEYS = tuple(f.name for f in fields(Conditions))
 
 
@@ -175,8 +175,13 @@ def _clock_map(value: Any, files: Mapping[str, FileMap], where: Path) -> ClockMa
         raise InputError(where, "clock needs either `column` or `step`")
     unit = text(entry.get("unit", "s"), where, "clock unit")
     seconds(unit)
+    gain = number(entry.get("gain", 1.0), where, "clock gain")
+    if gain <= 0.0:
+        raise InputError(
+            where, f"clock gain {entry['gain']!r}", "expected a positive number: true time over stamped time"
+        )
     if "step" in entry:
-        step = number(entry["step"], where, "clock step") * seconds(unit)
+        step = number(entry["step"], where, "clock step") * seconds(unit) * gain
         if step <= 0.0:
             raise InputError(where, f"clock step {entry['step']!r}", "expected a positive time")
         return ClockMap(step=step)
@@ -186,6 +191,7 @@ def _clock_map(value: Any, files: Mapping[str, FileMap], where: Path) -> ClockMa
         file=file_key(entry.get("file"), files, where, "clock"),
         unit=unit,
         nanoseconds=None if nanoseconds is None else str(nanoseconds),
+        gain=gain,
     )
 
 

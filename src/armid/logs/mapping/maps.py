@@ -43,7 +43,7 @@ class FileMap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockMap:
-    """Where time comes from: a column with a unit, or a fixed step [s]."""
+    """Where time comes from: a column with a unit, or a fixed step [s]; multiplied by a gain when it runs fast or slow."""
 
     column: str | None = None
     file: str = ""
@@ -51,6 +51,7 @@ class ClockMap:
     step: float | None = None
     nanoseconds: str | None = None
     """A second column with the nanoseconds within the second."""
+    gain: float = 1.0
 
 
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
