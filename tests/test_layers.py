@@ -64,7 +64,7 @@ FOUNDATIONS = {
 
 QUESTIONS = {
     "identification": (
-        "cluster parameters robot kernels kinematics rows information identifiability logs logs.health "
+        "cluster parameters robot kernels kinematics signals rows information identifiability logs logs.health "
         "logs.conditioning estimation consistency closed_loop"
     ),
     "inspection": ("parameters robot kernels rows information motions identifiability logs logs.conditioning"),
