@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -23,7 +24,8 @@ from armid.motions.trajectory_files import save_trajectory
 from armid.motions.transition import TransitionTrajectory
 from armid.outcome import UntrustedError
 from armid.programs.playable import SoftEnds, from_rest_to_rest, knots_of
-from armid.programs.program import Program, make_program
+from armid.programs.program import ControllerKind, Program, make_program
+from armid.programs.wanted import PlayedFor
 from armid.robot.robot import Robot
 from tests.support.interpreters import play_krl, play_urscript
 from tests.support.outcomes import check_family
@@ -271,6 +273,7 @@ class TestFranka:
 _PYLIBFRANKA = '''
 """Stand-in of pylibfranka: follows at once, one millisecond a cycle."""
 import json
+import re
 from types import SimpleNamespace
 
 COMMANDED = []
@@ -431,6 +434,36 @@ class TestTable:
         dry = np.loadtxt(program.files["dry_run.csv"].splitlines()[1:], delimiter=",")
         np.testing.assert_allclose(dry[:, 0], 10.0 * table[:, 0], rtol=1e-9)
 
+    def test_rows_come_at_the_ticks_whatever_the_duration(self, iiwa: Robot) -> None:
+        program = make_program(iiwa, motion_of(iiwa, period=1.9973), "csv", rate_hz=200.0)
+        table = np.loadtxt(program.files["trajectory.csv"].splitlines()[1:], delimiter=",")
+        np.testing.assert_allclose(table[:, 0], 0.005 * np.arange(len(table)), atol=1e-12)
+        assert 0.0 <= table[-1, 0] - program.motion.duration < 0.005
+        np.testing.assert_allclose(table[:-1, 1:8], program.motion.sample(table[:-1, 0])[0], atol=1e-9)
+        np.testing.assert_allclose(table[-1, 8:], 0.0, atol=1e-9)  # at rest
+
+
+class TestReadme:
+    """Every step can be typed as it stands: no placeholder is left, the arm has its name, and the last step fits the motion."""
+
+    @pytest.mark.parametrize("controller", list(ControllerKind))
+    @pytest.mark.parametrize("played_for", list(PlayedFor))
+    def test_the_steps(self, controller: ControllerKind, played_for: PlayedFor, iiwa: Robot, ur: Robot) -> None:
+        arm = ur if controller in (ControllerKind.UR, ControllerKind.KUKA_KRL) else iiwa
+        text = make_program(arm, motion_of(arm), controller, played_for=played_for).files["README.md"]
+        assert not re.search(r"@\w+@", text)
+        name = arm.source.path.removeprefix("catalogue:")
+        last = {
+            "identification": f"armid identify {name} ",
+            "response": f"armid sweep {name} ",
+            "plan": "armid validate ",
+        }
+        assert [word for word, said in last.items() if said in text] == [played_for.value]
+        for words in ("Dry run", "stop button", "the angles above", "## What was tried", "armid "):
+            assert words in text
+        steps = [int(n) for n in re.findall(r"^(\d+)\. ", text, flags=re.MULTILINE)]
+        assert steps == list(range(1, len(steps) + 1))
+
 
 class TestRefused:
     def test_an_arm_the_controller_does_not_drive(self, iiwa: Robot) -> None:
@@ -463,13 +496,15 @@ class TestOtherVerbs:
         from armid.cli.program import program_files
 
         robot = armid.load_robot("iiwa14")
-        files = program_files(robot, {"motion": motion_of(robot)}, "ros2", tmp_path)
+        files = program_files(robot, {"motion": motion_of(robot)}, "ros2", tmp_path, "plan")
         assert {path.relative_to(tmp_path).as_posix() for path in files} == {
             f"ros2/{name}" for name in ("goal.yaml", "dry_run.yaml", "send_goal.py", "README.md")
         }
-        several = program_files(robot, {"a": motion_of(robot), "b": motion_of(robot, seed=1)}, "csv", tmp_path)
+        several = program_files(
+            robot, {"a": motion_of(robot), "b": motion_of(robot, seed=1)}, "csv", tmp_path, "response"
+        )
         assert (tmp_path / "csv" / "b" / "trajectory.csv") in several
-        assert program_files(robot, {"motion": motion_of(robot)}, None, tmp_path) == ()
+        assert program_files(robot, {"motion": motion_of(robot)}, None, tmp_path, "plan") == ()
 
     @pytest.mark.parametrize("verb", ["design", "plan", "sweep"])
     def test_every_verb_that_makes_a_motion_has_it(self, verb: str) -> None:

@@ -38,8 +38,15 @@ def play_urscript(text: str) -> PlayedScript:
     """Runs a URScript program: def, while, assignments, arithmetic, lists, calls.
 
     Blocks (`def` and `while` to `end`) are rewritten to Python, checked to hold only the nodes below, and run with the robot's
-    functions as recorders.
+    functions as recorders. As a controller has it on its port: the first line begins a function, the last one ends it, what
+    is between is indented, and the function is called. Quotients of two whole numbers and lists of them are refused: what
+    becomes of their fractions differs from one version to another.
     """
+    first, *rest = text.rstrip("\n").split("\n")
+    program = re.fullmatch(r"def (\w+)\(\):", first)
+    assert program, "the first line must begin the program"
+    assert rest[-1] == "end", "the last line must end the program"
+    assert all(line[:1] in ("", " ") for line in rest[:-1]), "lines of a program are indented"
     lines, depth = [], 0
     for raw in text.splitlines():
         line = raw.split("#", 1)[0].strip()
@@ -68,9 +75,31 @@ def play_urscript(text: str) -> PlayedScript:
         return lambda *arguments: played.calls.append((name, arguments))
 
     known: dict[str, Any] = {name: recorder(name) for name in _ROBOT_CALLS}
-    known |= {"floor": math.floor, "True": True, "False": False, "__builtins__": {}}
+    known |= {"floor": math.floor, "quotient": _quotient, "True": True, "False": False, "__builtins__": {}}
+    tree = ast.fix_missing_locations(_Quotients().visit(tree))
     exec(compile(tree, "play.script", "exec"), known)  # our own text, of the nodes above
+    known[program[1]]()
     return played
+
+
+class _Quotients(ast.NodeTransformer):
+    """Divisions become calls that look at their operands, and lists are looked at as they stand."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        if not isinstance(node.op, ast.Div):
+            return node
+        return ast.Call(ast.Name("quotient", ast.Load()), [node.left, node.right], [])
+
+    def visit_List(self, node: ast.List) -> ast.AST:
+        kinds = {type(item.value) for item in node.elts if isinstance(item, ast.Constant)}
+        assert int not in kinds, "a list of whole numbers takes no fractions"
+        return node
+
+
+def _quotient(a: float, b: float) -> float:
+    assert isinstance(a, float) or isinstance(b, float), "whole numbers are divided"
+    return a / b
 
 
 @dataclass(frozen=True)

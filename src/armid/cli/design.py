@@ -126,7 +126,7 @@ def design(
     stages = [found] if isinstance(found, Design) else found.stages
     names = ["motion"] if isinstance(found, Design) else [f"experiment{k + 1}" for k in range(len(stages))]
     motions = {name: stage.trajectory for name, stage in zip(names, stages, strict=True)}
-    programs = program_files(found.robot, motions, controller, out)
+    programs = program_files(found.robot, motions, controller, out, "identification")
     render(found, as_json=as_json, files=(*files, *programs))
 
 

@@ -55,5 +55,5 @@ def plan(
         seed=seed,
     )
     files = done.save(out, rate_hz=rate_hz)
-    programs = program_files(done.model.robot, {"motion": done.trajectory}, controller, out)
+    programs = program_files(done.model.robot, {"motion": done.trajectory}, controller, out, "plan")
     render(done, as_json=as_json, files=(*files, *programs))

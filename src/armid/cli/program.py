@@ -41,7 +41,7 @@ def program(
 
 
 def program_files(
-    robot: Robot, motions: Mapping[str, Trajectory], controller: str | None, out: Path
+    robot: Robot, motions: Mapping[str, Trajectory], controller: str | None, out: Path, played_for: str
 ) -> tuple[Path, ...]:
     """Programs of motions another verb made, in a folder of the controller's name; each in its own when there are several."""
     if controller is None:
@@ -52,5 +52,7 @@ def program_files(
     return tuple(
         path
         for name, motion in motions.items()
-        for path in make_program(robot, motion, controller).save(place if len(motions) == 1 else place / name)
+        for path in make_program(robot, motion, controller, played_for=played_for).save(
+            place if len(motions) == 1 else place / name
+        )
     )

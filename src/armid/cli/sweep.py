@@ -53,7 +53,7 @@ def sweep(
             tip=tip,
         )
         motions = {sweep.name: sweep.motion for sweep in campaign.sweeps}
-        files = (*campaign.save(out), *program_files(campaign.robot, motions, controller, out))
+        files = (*campaign.save(out), *program_files(campaign.robot, motions, controller, out, "response"))
         render(campaign, as_json=as_json, files=files)
         return
     if not logs:

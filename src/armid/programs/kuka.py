@@ -74,7 +74,7 @@ def krl_files(wanted: Wanted) -> dict[str, str]:
         "ARMID_PLAY.src": source,
         "ARMID_PLAY.dat": "DEFDAT ARMID_PLAY\nENDDAT\n",
         "ARMID.xml": f'<?xml version="1.0"?>\n<Channels Name="ARMID" Period="12 ms">\n{channels}\n</Channels>\n',
-        "README.md": readme("README_krl.md", wanted),
+        "README.md": readme("README_krl.md", wanted, log="export.yaml", count=str(wanted.robot.n_joints)),
     }
 
 

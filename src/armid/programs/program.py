@@ -21,7 +21,7 @@ from armid.outcome import Check, Outcome, Provenance
 from armid.page import Table
 from armid.programs import franka, kuka, ros2, table, ur
 from armid.programs.playable import from_rest_to_rest, knots_of
-from armid.programs.wanted import Wanted
+from armid.programs.wanted import PlayedFor, Wanted
 from armid.robot.load import load_robot
 from armid.robot.robot import JointKind, Robot
 from armid.words import choice
@@ -155,6 +155,7 @@ def make_program(
     controller: str | ControllerKind,
     *,
     rate_hz: float | None = None,
+    played_for: str | PlayedFor = PlayedFor.IDENTIFICATION,
     base: str | None = None,
     tip: str | None = None,
 ) -> Program:
@@ -168,6 +169,7 @@ def make_program(
         trajectory: from `armid design`, `plan` or `sweep --plan`: a file, or the trajectory itself.
         controller: `ur`, `franka`, `kuka-fri`, `kuka-krl`, `ros2` or `csv`.
         rate_hz: of the controller; 500 for UR (125 for the CB3 series), 1000 for Franka, 200 for FRI, 100 for ROS 2.
+        played_for: `identification`, `response` (a plan of `sweep`) or `plan`: what the README says of the recording.
         base, tip: link names that bound the chain.
 
     Raises:
@@ -184,7 +186,14 @@ def make_program(
         raise InputError("rate", f"{rate} Hz", "between 1 and 10000")
     knots = knots_of(playable, 1.0 / rate)
     asked = Wanted(
-        robot=arm, knots=knots, limits=limits, rate_hz=rate, begins=begins, dry_run=DRY_RUN_SPEED, motion=playable
+        robot=arm,
+        knots=knots,
+        limits=limits,
+        rate_hz=rate,
+        begins=begins,
+        dry_run=DRY_RUN_SPEED,
+        motion=playable,
+        played_for=choice("played_for", played_for, PlayedFor),
     )
     return Program(
         robot=arm,

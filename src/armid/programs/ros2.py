@@ -29,7 +29,11 @@ def files(wanted: Wanted) -> dict[str, str]:
     ]
     steps = {"joints": ", ".join(names), "action": _CONTROLLER, "send_dry": sends[0], "send": sends[1]}
     sender = template("send_goal.py.txt", facts=commented(wanted.facts(), "#"), action=_CONTROLLER)
-    return {**goals, "send_goal.py": sender, "README.md": readme("README_ros2.md", wanted, **steps)}
+    return {
+        **goals,
+        "send_goal.py": sender,
+        "README.md": readme("README_ros2.md", wanted, log="motion/motion_0.mcap", **steps),
+    }
 
 
 def goal_message(knots: SampledTrajectory, names: tuple[str, ...], *, speed: float) -> dict[str, Any]:

@@ -46,7 +46,7 @@ def _script(wanted: Wanted) -> str:
         calls.append(f"    armid_segment({ticks}, speed, {arrays})")
     return template(
         "play.script",
-        facts=commented(wanted.facts(), "#"),
+        facts=commented(wanted.facts(), "  #"),  # a controller takes a script that begins with its def
         tick=f"{tick:.6f}",
         start=numbers(wanted.start),
         approach=f"{wanted.approach_speed:.4f}",

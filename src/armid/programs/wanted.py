@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 from importlib.resources import files as package_files
 from math import degrees
 
@@ -18,6 +19,14 @@ _APPROACH_SPEED = 0.1
 """Share of the velocity limits on the way to the start."""
 
 
+class PlayedFor(StrEnum):
+    """What the recording of a motion is for; decides the last step of the README."""
+
+    IDENTIFICATION = "identification"
+    RESPONSE = "response"
+    PLAN = "plan"
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Wanted:
     """A motion to be written as a program.
@@ -30,6 +39,7 @@ class Wanted:
         rate_hz: of the controller.
         begins: when the motion that was asked for begins [s].
         dry_run: share of the speed of the first run.
+        played_for: what the recording is for.
     """
 
     robot: Robot
@@ -39,6 +49,12 @@ class Wanted:
     rate_hz: float
     begins: float
     dry_run: float
+    played_for: PlayedFor = PlayedFor.IDENTIFICATION
+
+    @property
+    def arm(self) -> str:
+        """What the arm is called on the command line."""
+        return self.robot.source.path.removeprefix("catalogue:") or "ROBOT"
 
     @property
     def start(self) -> FloatArray:
@@ -50,6 +66,11 @@ class Wanted:
         """[rad/s] on the way to the start: a tenth of what the slowest joint may do."""
         return float(_APPROACH_SPEED * self.limits.velocity.min())
 
+    @property
+    def _speeds(self) -> str:
+        kinds = {joint.kind for joint in self.robot.joints}
+        return "rad/s" if kinds == {JointKind.REVOLUTE} else "rad/s or m/s"
+
     def facts(self) -> list[str]:
         """Limits, duration, approach and what to watch: at the head of every file and in the README."""
         q, qd, qdd = self.motion.sample(np.linspace(0.0, self.motion.duration, 2000))
@@ -58,7 +79,7 @@ class Wanted:
             f"The motion that was designed begins {self.begins:.3f} s after the start."
             if self.begins
             else "The motion is played as designed from its first instant.",
-            f"Approach: straight in joint space to the start at no more than {self.approach_speed:.3f} rad/s.",
+            f"Approach: straight in joint space to the start at no more than {self.approach_speed:.3f} {self._speeds}.",
             f"Dry run: the same path at {100 * self.dry_run:.0f} % of the speed comes first "
             f"({self.motion.duration / self.dry_run:.0f} s).",
             "joint: starts at; range; fastest of limit; acceleration of limit",
@@ -72,15 +93,42 @@ class Wanted:
                 f"{np.abs(qdd[:, i]).max():.3f} of {self.limits.acceleration[i]:.3f} (SI units)"
             )
         lines.append(
-            "Watch: the way to the start (it is not checked for contact), cables, the hand on the stop button."
+            "Watch: the way to the start (it is not checked for contact), cables, the hand on the stop button. At the start the "
+            "controller must show the angles above; if it does not, zeros or directions of its axes differ: stop."
         )
         return lines
 
 
-def readme(name: str, wanted: Wanted, **values: str) -> str:
-    """The README of a program's folder, from its template."""
+def afterwards(wanted: Wanted, log: str) -> str:
+    """What to do with the recording."""
+    arm = wanted.arm
+    match wanted.played_for:
+        case PlayedFor.RESPONSE:
+            return (
+                f"Every motion of the plan has a folder like this one; record each into a file of its own. "
+                f"`armid sweep {arm} LOG...` then takes them all."
+            )
+        case PlayedFor.PLAN:
+            return (
+                f"`armid check {arm} {log}`, then `armid validate RESULT {log}`, with the result the motion was planned with: "
+                "was the torque as predicted?"
+            )
+    return f"`armid check {arm} {log}`, then `armid identify {arm} {log}`."
+
+
+def readme(name: str, wanted: Wanted, *, log: str = "log.csv", **values: str) -> str:
+    """The README of a program's folder, from its template.
+
+    Args:
+        name: of the template.
+        wanted: the motion.
+        log: name of the recording as the steps before have it.
+        values: what else the template names.
+    """
     return template(
         name,
+        afterwards=afterwards(wanted, log),
+        arm=wanted.arm,
         robot=wanted.robot.name,
         facts="\n".join(wanted.facts()),
         rate=f"{wanted.rate_hz:.5g}",
