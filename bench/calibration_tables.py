@@ -9,15 +9,17 @@ from pathlib import Path
 import numpy as np
 
 from armid.calibration.calibrate import calibrate
-from armid.calibration.choose import default_candidates
-from armid.calibration.fit import fit, refit
+from armid.calibration.choose import choose, default_candidates
+from armid.calibration.fit import FitSettings, fit, fit_candidates, refit
+from armid.calibration.hold_out import cross_validate, folds_of, mean_deviation, table_of
 from armid.calibration.inputs import calibration_inputs
 from armid.calibration.intervals import spread_of
 from armid.calibration.noise import InstrumentNoise, VectorLoss
 from armid.calibration.solve import SolverSettings, linearise, posterior, solve, step
 from armid.calibration.start import ALL, start_frames
-from armid.calibration.tool_error import error_table
+from armid.calibration.tool_error import by_group, error_table
 from armid.calibration.words import SetupSharing
+from armid.estimation.quantiles import student_quantile
 from armid.kernels.dynamics import gravity
 from armid.kinematics.build import kinematic_model
 from armid.kinematics.calibrated import predicted_poses
@@ -153,48 +155,64 @@ def coverage_table(*, quick: bool) -> None:
     """Truth inside 95 % intervals, over all arm parameters."""
     print("coverage of 95 % intervals and rms z: independent residuals, ours")
     for arm, count in (("ur10e", 60), ("ur10e", 250), ("panda", 100)):
-        for kind in ("nothing", "gear errors", "sag", "drift", "all three"):
+        for kind in KINDS:
             z = [_deviations(arm, seed, kind, count) for seed in range(3 if quick else 10)]
             plain, wide = (np.concatenate(x) for x in zip(*z, strict=True))
             told = [f"{np.mean(np.abs(x) < 1.96):.2f} {np.sqrt(np.mean(x**2)):.2f}" for x in (plain, wide)]
             print(f"  {arm:6s} {count:4d} poses, unmodelled {kind:12s} {told[0]}   {told[1]}")
 
 
-def _deviations(name, seed, kind, count):
-    """Found minus true arm parameters in stated deviations; the truth is what poses without errors give the same parameters."""
-    rng = np.random.default_rng(seed)
-    arm = load_robot(name)
-    Z = rigid(rotation_exp(rng.normal(size=3)), 2.0 * rng.normal(size=3))
-    X = rigid(rotation_exp(rng.normal(size=3)), 0.1 * rng.normal(size=3))
-    frames = {"sensor": FrameModel.around(Z, ALL, outside=True)}, {"tool": FrameModel.around(X, ALL, outside=False)}
-    model = kinematic_model(arm, ErrorModel(), setups=frames[0], targets=frames[1])
-    own = model.owned(OwnerKind.LINK, OwnerKind.JOINT)
-    truth = np.where(own, 0.15 * model.tolerances * rng.normal(size=len(own)), 0.0)
-    size, phase = 3e-4 * rng.normal(size=(3, arm.n_joints)), rng.uniform(0.0, 2 * np.pi, (3, arm.n_joints))
-    soft = -3e-6 * np.abs(rng.normal(size=arm.n_joints))
+KINDS = ("nothing", "gear errors", "sag", "drift", "all three")
 
-    def seen(n, noise, *, clean):
-        q = rng.uniform(-1.5, 1.5, (n, arm.n_joints))
+
+class RealArm:
+    """An arm with planted errors, seen with noise, and with what no model has: gear errors, sag, a sensor that drifts."""
+
+    def __init__(self, name, seed, kind):
+        self.rng = rng = np.random.default_rng(seed)
+        self.kind, self.arm = kind, load_robot(name)
+        Z = rigid(rotation_exp(rng.normal(size=3)), 2.0 * rng.normal(size=3))
+        X = rigid(rotation_exp(rng.normal(size=3)), 0.1 * rng.normal(size=3))
+        frames = {"sensor": FrameModel.around(Z, ALL, outside=True)}, {"tool": FrameModel.around(X, ALL, outside=False)}
+        self.model = kinematic_model(self.arm, ErrorModel(), setups=frames[0], targets=frames[1])
+        own, n = self.model.owned(OwnerKind.LINK, OwnerKind.JOINT), self.arm.n_joints
+        self.truth = np.where(own, 0.15 * self.model.tolerances * rng.normal(size=len(own)), 0.0)
+        self.size, self.phase = 3e-4 * rng.normal(size=(3, n)), rng.uniform(0.0, 2 * np.pi, (3, n))
+        self.soft = -3e-6 * np.abs(rng.normal(size=n))
+        self.drift = None
+
+    def has(self, kind):
+        return self.kind in (kind, "all three")
+
+    def seen(self, n, noise=1e-4, *, clean=False, shuffled=False, quantity=Observed.POSE):
+        """Measurements at random configurations, along the drift or at random times of it."""
+        rng = self.rng
+        q = rng.uniform(-1.5, 1.5, (n, self.arm.n_joints))
         real = np.array(q)
-        if not clean and kind in ("gear errors", "all three"):
-            real += sum(size[h] * np.sin((h + 2) * q + phase[h]) for h in range(3))
-        if not clean and kind in ("sag", "all three"):
-            real += soft * gravity(arm, q)
-        T = predicted_poses(model, truth, real, setup="sensor", target="tool")
-        if not clean and kind in ("drift", "all three"):
-            along = np.linspace(0.0, 1.0, n)
-            away, turn = (np.outer(along, 3e-4 * rng.normal(size=3)) for _ in range(2))
+        if not clean and self.has("gear errors"):
+            real += sum(self.size[h] * np.sin((h + 2) * q + self.phase[h]) for h in range(3))
+        if not clean and self.has("sag"):
+            real += self.soft * gravity(self.arm, q)
+        T = predicted_poses(self.model, self.truth, real, setup="sensor", target="tool")
+        if not clean and self.has("drift"):
+            self.drift = self.drift or tuple(3e-4 * rng.normal(size=3) for _ in range(2))
+            along = rng.permutation(np.linspace(0.0, 1.0, n)) if shuffled else np.linspace(0.0, 1.0, n)
+            away, turn = (np.outer(along, x) for x in self.drift)
             T = rigid(rotation_exp(turn), away) @ T
         p = T[:, :3, 3] + noise * rng.normal(size=(n, 3))
         R = rotation_exp(noise * rng.normal(size=(n, 3))) @ T[:, :3, :3]
-        o = Observations(quantity=Observed.POSE, rows=np.arange(n), position=p, rotation=R)
-        return Measurements(q=q, observations=(o,))
+        seen = {"rotation": R} if quantity is Observed.POSE else {}
+        return Measurements(q=q, observations=(Observations(quantity=quantity, rows=np.arange(n), position=p, **seen),))
 
-    m = seen(count, 1e-4, clean=False)
-    found = fit(arm, m)
+
+def _deviations(name, seed, kind, count):
+    """Found minus true arm parameters in stated deviations; the truth is what poses without errors give the same parameters."""
+    real = RealArm(name, seed, kind)
+    m = real.seen(count)
+    found = fit(real.arm, m)
     exact = solve(
         found.model,
-        seen(300, 1e-8, clean=True),
+        real.seen(300, 1e-8, clean=True),
         start=found.after.values,
         noise=InstrumentNoise(dict.fromkeys(found.after.noise.model, 1e-6)),
         allowed=found.after.selection.kept,
@@ -204,3 +222,65 @@ def _deviations(name, seed, kind, count):
     kept = found.model.owned(OwnerKind.LINK, OwnerKind.JOINT) & found.after.selection.kept & exact.selection.kept
     apart = (found.after.values - exact.values)[kept]
     return tuple(apart / np.sqrt(np.diag(C))[kept] for C in (spread.plain, spread.covariance()))
+
+
+FRESH = 2000
+"""Configurations that the true error is taken over, where an arm can be asked for as many."""
+
+
+def stated_table(*, quick: bool) -> None:
+    """The held-out error that a calibration states beside its error at configurations it never saw, frames as they were."""
+    print(
+        "stated held-out mean over true one: geometric mean, scatter of single ones (both by chance); true one in the interval"
+    )
+    draws = 4 if quick else 12
+    for name, count, quantity in (
+        ("ur10e", 20, Observed.POSE),
+        ("ur10e", 60, Observed.POSITION),
+        ("panda", 60, Observed.POSE),
+    ):
+        for kind in KINDS:
+            pairs = [_stated_and_true(RealArm(name, seed, kind), count, quantity) for seed in range(draws)]
+            _print_stated(f"{name:7s} {count:3d} {quantity}s, unmodelled {kind}", pairs)
+    for name, counts in {"irb120": (15, 25), "talos": (25, 40), "ur10 B": (15, 60), "fr3": (25, 60)}.items():
+        for found, arm, measured in recordings(name):
+            for count in counts:
+                pairs = [_stated_of_part(arm, measured, count, seed) for seed in range(draws)]
+                _print_stated(f"{found:7s} {count:3d} random poses, the others as truth", pairs)
+
+
+def _stated_and_true(real, count, quantity):
+    found = real.seen(count, quantity=quantity)
+    return _stated(real.arm, found, real.seen(FRESH, shuffled=True, quantity=quantity))
+
+
+def _stated_of_part(arm, measured, count, seed):
+    order = np.random.default_rng(seed).permutation(np.unique(measured.group))
+    parts = (np.isin(measured.group, x) for x in (order[:count], order[count : count + 600]))
+    return _stated(arm, *(measured.subset(part) for part in parts))
+
+
+def _stated(arm, train, fresh):
+    """Stated mean, its deviation, the mean on other rows and the deviation of that."""
+    candidates = default_candidates(arm)
+    fits = list(fit_candidates(arm, train, candidates, settings=FitSettings(), start=None))
+    how, parts = folds_of(train, np.random.default_rng(0))
+    held, _ = cross_validate(fits, choose, train, parts, how)
+    best = fits[choose(fits, train)]
+    table = table_of(best, best.after.values, fresh)
+    return held, table.main[0].mean(), mean_deviation(by_group(*table.main, fresh))
+
+
+def _print_stated(name, pairs) -> None:
+    ratio = np.log([held.after.main[0].mean() / true for held, true, _ in pairs])
+    inside = []
+    for held, true, deviation in pairs:
+        half = student_quantile(0.975, held.groups - 1) * np.hypot(held.deviation, deviation)
+        inside.append(abs(held.after.main[0].mean() - true) < half)
+    chance = np.sqrt(np.mean([(held.deviation**2 + d**2) / true**2 for held, true, d in pairs]))
+    own = ratio.std(ddof=1)
+    print(
+        f"  {name:52s} {np.exp(ratio.mean()):.2f} +- {own / np.sqrt(len(ratio)):.2f}   {own:.2f} ({chance:.2f})   "
+        f"{np.mean(inside):.2f}",
+        flush=True,
+    )

@@ -4,14 +4,21 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import t
 
 from armid.calibration.calibrate import calibrate
-from armid.calibration.hold_out import folds_of, row_blocks
+from armid.calibration.contradictions import told_by_joints
+from armid.calibration.fit import fit
+from armid.calibration.hold_out import compared, cross_validate, folds_of, row_blocks, table_of
+from armid.calibration.inputs import calibration_inputs
 from armid.calibration.setups import frame_test
+from armid.calibration.tool_error import ErrorTable
+from armid.calibration.words import SetupSharing
 from armid.errors import InputError
 from armid.kinematics.calibrated import predicted_poses
 from armid.kinematics.measurement import KnownPlace, MeasurementError, Measurements, Observations, Observed
 from armid.kinematics.rotations import rigid, rotation_exp
+from armid.notes import Severity
 from tests.support.calibration_cells import Cell
 
 NOISE = 1e-4
@@ -126,3 +133,98 @@ def test_blocks_never_hold_all_rows_of_a_sensor():
     for aside in parts:
         assert m.subset(aside).setups == m.subset(~aside).setups == ("left", "right")
         assert np.flatnonzero(aside)[:4].tolist() == list(range(np.flatnonzero(aside)[0], np.flatnonzero(aside)[0] + 4))
+
+
+def test_held_out_rows_elsewhere_in_joint_space_keep_the_training_frames():
+    """A model error there looks like a moved frame; refitted frames would take it up, and the stated error would flatter."""
+    cell, rng = Cell.drawn("panda", seed=5, size=0.1), np.random.default_rng(5)
+    q = cell.poses(60, rng)
+    low = q[:, 3] < 0.0
+    first, second = (
+        cell.measured(len(x), rng, q=x, joints=lambda q: 2e-3 * np.sin(2.0 * q + 0.5)) for x in (q[low], q[~low])
+    )
+    assert not frame_test(cell.robot, [first, second]).shared
+    given = calibration_inputs(cell.robot, first, second, mapping=None, setups=SetupSharing.AUTO, base=None, tip=None)
+    assert given.held_out is not None
+    assert given.held_out.setups == first.setups
+    (note,) = given.notes
+    assert note.severity is Severity.WARNING
+    assert "keep the frames of the training files" in note.message
+    # A tracker that was carried elsewhere is no matter of the model: its frame is new.
+    moved = cell.seen_from(second, rigid(rotation_exp([0.0, 0.0, 0.5]), np.array([0.5, 0.0, 0.0])))
+    given = calibration_inputs(cell.robot, first, moved, mapping=None, setups=SetupSharing.AUTO, base=None, tip=None)
+    assert given.held_out is not None
+    assert given.held_out.setups == ("validation.sensor",)
+
+
+def test_joints_tell_sides_apart_by_one_value_or_by_neighbours_but_not_by_targets_of_one_pose():
+    rng = np.random.default_rng(8)
+    q = rng.uniform(-1.0, 1.0, (40, 6))
+    assert told_by_joints(q, q[:, 4] > 0.1)
+    assert told_by_joints(np.vstack([q, q + 3.0]), np.repeat([False, True], 40))
+    side = rng.random(40) < 0.5
+    assert not told_by_joints(q, side)
+    assert not told_by_joints(np.repeat(q, 3, axis=0), np.repeat(side, 3))
+    # Few rows on one side are told from the rest only when they are.
+    few = np.arange(40) < 4
+    assert not told_by_joints(q, few)
+
+
+def test_the_interval_of_the_held_out_mean_is_nadeau_and_bengios_and_knows_runs():
+    rng = np.random.default_rng(9)
+    m = Measurements(q=rng.uniform(-1.0, 1.0, (50, 6)), observations=())
+    rows = np.arange(50)
+    errors = 1e-3 * rng.random(50)
+    none = np.zeros(0), np.zeros(0, dtype=np.intp)
+    table = ErrorTable(errors, rows, *none)
+    held = compared("so", table, table, m, trained=45.0)
+    single = errors.std(ddof=1)
+    batches = errors.reshape(10, 5).mean(axis=1).std(ddof=1) / np.sqrt(10)
+    expected = max(single / np.sqrt(50), batches) * np.sqrt(1.0 + 50 / 45)
+    np.testing.assert_allclose(held.deviation, expected)
+    low, high = held.interval
+    np.testing.assert_allclose([(low + high) / 2, high - low], [errors.mean(), 2 * t.ppf(0.975, 49) * expected])
+    # Five alike in a row are one: the mean of fifty is known no better than that of ten.
+    alike = np.repeat(errors[::5], 5)
+    wide = compared("so", table, ErrorTable(alike, rows, *none), m)
+    np.testing.assert_allclose(wide.deviation, errors[::5].std(ddof=1) / np.sqrt(10))
+
+
+def test_the_stated_error_is_that_of_fresh_poses_within_its_interval():
+    """No bias over several draws, and an interval that holds the truth."""
+    ratios, inside = [], 0
+    for seed in range(5):
+        cell, rng = Cell.drawn("ur10e", seed=seed, size=0.1), np.random.default_rng(seed)
+        gears = lambda q: 3e-4 * np.sin(3.0 * q + 0.5)  # noqa: E731
+        train, fresh = (cell.measured(n, rng, joints=gears) for n in (30, 1000))
+        found = fit(cell.robot, train)
+        held, _ = cross_validate([found], lambda *_: 0, train, folds_of(train, rng, 6)[1], "six folds")
+        true = table_of(found, found.after.values, fresh).position.mean()
+        ratios.append(np.log(held.after.position.mean() / true))
+        inside += held.interval[0] < true < held.interval[1]
+    assert abs(np.mean(ratios)) < 0.12  # Two deviations of the mean of five, which scatter by 0.13.
+    assert inside >= 4
+
+
+def test_the_interval_is_stated(cell):
+    rng = np.random.default_rng(10)
+    found = calibrate(cell.robot, cell.measured(12, rng), terms="offset", folds=3)
+    low, high = found.as_dict()["held_out_interval"]
+    assert low < found.held_out.after.position.mean() < high
+    assert "at other configurations of this kind" in found.summary()
+
+
+def test_files_of_one_name_in_two_folders_are_both_read(cell, tmp_path):
+    rng = np.random.default_rng(11)
+    paths = []
+    for folder in ("monday", "tuesday"):
+        m = cell.measured(12, rng)
+        (o,) = m.observations
+        path = tmp_path / folder / "poses.csv"
+        path.parent.mkdir()
+        head = ",".join([*(f"q{k}" for k in range(1, 7)), "x", "y", "z"])
+        np.savetxt(path, np.column_stack([m.q, o.position]), delimiter=",", header=head, comments="")
+        paths.append(path)
+    given = calibration_inputs(cell.robot, paths, None, mapping=None, setups=SetupSharing.PER_FILE, base=None, tip=None)
+    assert len(given.train.q) == 24
+    assert len(given.train.setups) == 2

@@ -74,6 +74,21 @@ def test_without_model_errors_the_intervals_hardly_widen(seed):
     assert wider.max() < 1.6
 
 
+def test_joints_moved_one_at_a_time_have_intervals_too():
+    """Circle-point recordings hold every other joint at one value: quantiles of it are no bins."""
+    cell, rng = Cell.drawn("panda", seed=13, size=0.1), np.random.default_rng(13)
+    q = np.tile(cell.poses(1, rng), (7 * 6, 1))
+    for k in range(7):
+        q[6 * k : 6 * k + 6, k] = np.linspace(-1.5, 1.5, 6)
+    m = cell.measured(len(q), rng, q=q)
+    found = fit(cell.robot, m)
+    spread = spread_of(found, m)
+    assert spread.names[1:] == cell.robot.joint_names
+    assert min(spread.bins) >= 3
+    wider = np.diag(spread.covariance()) >= np.diag(spread.plain)
+    assert wider.all()
+
+
 def test_targets_of_one_configuration_share_its_errors():
     """Three markers on one tool at joints that err say less than three configurations: the intervals know."""
     cell, rng = Cell.drawn("ur10e", seed=12, size=0.1), np.random.default_rng(12)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +11,15 @@ import pytest
 from scipy.spatial.transform import Rotation
 from typer.testing import CliRunner
 
+from armid.calibration.calibrate import calibrate
+from armid.calibration.readings import readings
 from armid.cli import application
 from armid.kernels.kinematics import forward_kinematics
+from armid.kinematics.measurement import MeasurementError, Observed
 from armid.kinematics.rotations import inverse
 from armid.robot.load import load_robot
 from armid.robot.quaternion import quaternion_from_matrix
+from support.calibration_cells import Cell
 from support.measured_arm import MeasuredArm, pose_columns, position_columns, write_table
 
 
@@ -226,3 +231,21 @@ def test_slides_in_millimetres(tmp_path):
     done = CliRunner().invoke(application(), ["calibrate", "cylindrical", str(path), "--out", str(tmp_path / "o")])
     assert done.exit_code == 1
     assert "prismatic joints are in millimetres" in " ".join(done.stderr.split())
+
+
+def test_one_axis_alone_is_refused_and_not_taken_for_millimetres():
+    cell, rng = Cell.drawn("ur10e", seed=2), np.random.default_rng(2)
+    q = np.zeros((8, 6))
+    q[:, 1] = np.linspace(-0.8, 0.8, 8)
+    with pytest.raises(MeasurementError, match=r"only .*shoulder_lift.* moves: one axis alone"):
+        calibrate(cell.robot, cell.measured(8, rng, q=q))
+    with pytest.raises(MeasurementError, match="no joint moves"):
+        calibrate(cell.robot, cell.measured(8, rng, q=np.zeros((8, 6))))
+    # A target that may be put on the axes that turn fits anything that is made small enough.
+    q = cell.poses(20, rng)
+    q[:, :3] = 0.0
+    m = cell.measured(20, rng, q=q, quantity=Observed.POSITION)
+    assert not any("are in millimetres" in r.cause for r in readings(cell.robot, m))
+    (o,) = m.observations
+    m = replace(m, observations=(replace(o, position=1e3 * o.position),))
+    assert any("are in millimetres" in r.cause for r in readings(cell.robot, m))

@@ -146,10 +146,11 @@ class Calibration(Outcome):
 
     def _heading(self) -> str:
         before, after, unit = main_error(self.held_out)
+        low, high = (1e3 * x for x in self.held_out.interval)
         return (
             f"{self.nominal.name}: kinematic calibration, {len(self.identified)} of {len(self.parameters)} parameters from "
-            f"{len(np.unique(self.measurements.group))} configurations, held-out mean {before:.3f} -> {after:.3f} {unit}, "
-            f"{self.advice}"
+            f"{len(np.unique(self.measurements.group))} configurations, held-out mean {before:.3f} -> {after:.3f} {unit} "
+            f"({low:.3g} to {high:.3g}), {self.advice}"
         )
 
     def _tables(self) -> tuple[Table, ...]:

@@ -54,6 +54,7 @@ def contract(calibration: Calibration) -> dict[str, Any]:
         **{name: found.as_dict() for name, found in error_statistics(calibration).items()},
         "held_out_method": held.method,
         "held_out_refitted": list(held.refitted),
+        "held_out_interval": list(held.interval),
         "held_out_blocked_method": "" if calibration.held_out_blocked is None else calibration.held_out_blocked.method,
         "gain": held.gain,
         "paired_t": held.t,

@@ -102,7 +102,7 @@ def frame_changes(fit: KinematicFit, measurements: Measurements) -> tuple[FrameC
                     sudden=sudden,
                     label=measurements.labels[row],
                     moved=_moved(fit, measurements, columns, change),
-                    confounded=sudden and _confounded(measurements, label >= place),
+                    confounded=sudden and told_by_joints(measurements.q, label >= place),
                     statistic=statistic,
                     limit=limit,
                 )
@@ -184,18 +184,38 @@ def _first_row(fit: KinematicFit, measurements: Measurements, label: IntArray, c
 _NEAREST = 3
 """Neighbours in joint space that are asked on which side of a change a configuration is."""
 _TOLD_BY_JOINTS = 0.9
-"""Share of configurations whose neighbours know: the joints then tell the sides apart, and a model error does as well."""
+"""Share of the configurations on either side, in the mean, that are told rightly: a model error tells them as well."""
 
 
-def _confounded(measurements: Measurements, after: npt.NDArray[np.bool_]) -> bool:
-    """Whether the nearest configurations in joint space mostly lie on the same side of a change."""
-    some = slice(None, None, max(1, len(measurements.q) // 500))
-    q, side = measurements.q[some], after[some]
+def told_by_joints(q: FloatArray, side: npt.NDArray[np.bool_]) -> bool:
+    """Whether joint positions alone tell one side from the other: a model error then looks like a moved frame.
+
+    Either the value of one joint tells them, or the nearest configurations in joint space lie on the same side.
+
+    Args:
+        q: joint positions [rad or m], shape [n, n_joints].
+        side: of a change, or of two files, shape [n].
+    """
+    # One row for what was seen of several targets at one configuration: it would be its own neighbour.
+    known = np.unique(np.column_stack([q, side]), axis=0, return_index=True)[1]
+    some = np.sort(known)[:: max(1, len(known) // 500)]
+    q, side = q[some], side[some]
+    if side.all() or not side.any():
+        return False
     scaled = (q - q.mean(axis=0)) / np.maximum(q.std(axis=0), 1e-9)
     away = ((scaled[:, np.newaxis] - scaled[np.newaxis]) ** 2).sum(axis=2)
     away[np.arange(len(q)), np.arange(len(q))] = np.inf
     near = np.argsort(away, axis=1)[:, :_NEAREST]
-    return bool(np.mean((side[near].mean(axis=1) > 0.5) == side) > _TOLD_BY_JOINTS)
+    right = (side[near].mean(axis=1) > 0.5) == side
+    neighbours = (right[side].mean() + right[~side].mean()) / 2.0
+    return bool(max(neighbours, *(_told_by_one(x, side) for x in q.T)) > _TOLD_BY_JOINTS)
+
+
+def _told_by_one(values: FloatArray, side: npt.NDArray[np.bool_]) -> float:
+    """Share of either side that the best threshold on one joint tells, shape [n] -> its mean over both sides."""
+    at = np.sort(values)
+    below = [np.searchsorted(np.sort(values[x]), at, side="right") / x.sum() for x in (side, ~side)]
+    return float(0.5 + 0.5 * np.abs(below[0] - below[1]).max())
 
 
 def _moved(fit: KinematicFit, measurements: Measurements, columns: IntArray, change: FloatArray) -> float:

@@ -179,6 +179,12 @@ def _check_counts(robot: Robot, measurements: Measurements) -> None:
     """Enough equations to place sensor and tool at all."""
     if measurements.q.shape[1] != robot.n_joints:
         raise MeasurementError(f"the measurements have {measurements.q.shape[1]} joints, the robot {robot.n_joints}")
+    moving = [
+        name for name, span in zip(robot.joint_names, np.ptp(measurements.q, axis=0), strict=True) if span > _MOVED
+    ]
+    if len(moving) < min(2, robot.n_joints):
+        told = f"only {moving[0]} moves" if moving else "no joint moves"
+        raise MeasurementError(f"{told}: one axis alone cannot place sensor and tool; move the other joints, too")
     placed = {measurements.places[name].body for name in measurements.targets if name in measurements.places}
     frames = 6 * (len(measurements.setups) + len(placed)) + sum(
         6 if any(o.quantity.has_orientation for o in measurements.observations if o.target == name) else 3

@@ -14,6 +14,7 @@ from armid.calibration.fit import KinematicFit, refit
 from armid.calibration.tool_error import ErrorTable, by_group, error_table, group_means, joined_tables
 from armid.cluster.workers import InProcess, Workers, in_order
 from armid.estimation.paired import paired_t, sure, trimmed
+from armid.estimation.quantiles import student_quantile
 from armid.kinematics.measurement import IntArray, Measurements
 from armid.rows.pose_residual import residuals
 from armid.threads import one_blas_thread
@@ -51,6 +52,8 @@ class HeldOut:
         gain: relative reduction of the mean error, without the worst tenth of either.
         t: paired t statistic of the reduction over groups of configurations.
         groups: how many there were.
+        deviation: standard deviation of the mean error after, as an estimate of the error at other configurations of the
+            same kind [m or rad].
         refitted: frames that were fitted to held-out rows other than those scored, in words; empty when nothing was.
     """
 
@@ -60,12 +63,26 @@ class HeldOut:
     gain: float
     t: float
     groups: int
+    deviation: float
     refitted: tuple[str, ...] = ()
 
     @property
+    def interval(self) -> tuple[float, float]:
+        """95 % interval of the mean error after, at other configurations of the same kind [m or rad]."""
+        mean, wide = float(self.after.main[0].mean()), student_quantile(0.975, max(1, self.groups - 1)) * self.deviation
+        return max(0.0, mean - wide), mean + wide
+
+    @property
     def told(self) -> str:
-        """How the rows were kept aside, and what was fitted to which of them."""
-        return f"{self.method}; refitted: {'; '.join(self.refitted) or 'nothing'}"
+        """How the rows were kept aside, what was fitted to which of them, and how well the mean is known."""
+        return f"{self.method}; refitted: {'; '.join(self.refitted) or 'nothing'}; {self.surely}"
+
+    @property
+    def surely(self) -> str:
+        """The interval of the mean error after, in words."""
+        low, high = (1e3 * x for x in self.interval)
+        unit = "mm" if len(self.after.position) else "mrad"
+        return f"mean at other configurations of this kind {low:.3g} to {high:.3g} {unit} (95 %)"
 
     @property
     def helps(self) -> bool:
@@ -253,11 +270,23 @@ def cross_validate(
     starts = tuple(start_of(f) for f in fits)
     tasks = [FoldTask(fits=starts, choose=choose, measurements=measurements, aside=aside) for aside in parts]
     tables = in_order(workers or InProcess(), fold_errors, tasks, "held-out parts")
+    trained = _groups_seen(measurements, parts)
     found = [
-        compared(method, joined_tables(a for a, _ in pairs), joined_tables(b for _, b in pairs), measurements)
+        compared(
+            method,
+            joined_tables(a for a, _ in pairs),
+            joined_tables(b for _, b in pairs),
+            measurements,
+            trained=trained,
+        )
         for pairs in zip(*tables, strict=True)
     ]
     return found[0], found[1:]
+
+
+def _groups_seen(measurements: Measurements, parts: Sequence[Mask]) -> float:
+    """Groups of configurations that a fit without one of the parts has, on average."""
+    return float(np.mean([len(np.unique(measurements.group[~aside])) for aside in parts]))
 
 
 def start_of(fit: KinematicFit) -> KinematicFit:
@@ -273,9 +302,51 @@ def table_of(
     return error_table(residuals(fit.model, values, test, wanted=none), rows)
 
 
-def compared(method: str, before: ErrorTable, after: ErrorTable, measurements: Measurements) -> HeldOut:
-    """The paired comparison, group by group."""
+def compared(
+    method: str, before: ErrorTable, after: ErrorTable, measurements: Measurements, *, trained: float = np.inf
+) -> HeldOut:
+    """The paired comparison, group by group.
+
+    Args:
+        method: how rows were kept aside, in words.
+        before, after: errors there.
+        measurements: that the rows of the tables count in.
+        trained: groups of configurations that each tested fit has seen; infinite when the fit that is tested is the one whose
+            error is asked for.
+    """
     a, b = by_group(*before.main, measurements), by_group(*after.main, measurements)
     typical = [float(np.sort(x)[: len(x) - trimmed(len(x))].mean()) for x in (a, b)]
     gain = 1.0 - typical[1] / typical[0] if typical[0] > 0.0 else 0.0
-    return HeldOut(method=method, before=before, after=after, gain=gain, t=paired_t(a, b), groups=len(a))
+    deviation = mean_deviation(b) * np.sqrt(1.0 + len(b) / trained)
+    return HeldOut(
+        method=method,
+        before=before,
+        after=after,
+        gain=gain,
+        t=paired_t(a, b),
+        groups=len(b),
+        deviation=float(deviation),
+    )
+
+
+_BATCHES = 10
+"""Consecutive batches whose means show whether neighbours err alike: nine degrees of freedom for their spread."""
+
+
+def mean_deviation(errors: FloatArray) -> float:
+    """Standard deviation of the mean of errors that may be alike among neighbours: the wider of single ones and of batches.
+
+    Errors of parts kept aside in turn are not independent, since their fits share most rows. With n errors and fits to n_t groups
+    the variance of their mean is about `s^2 (1/n + 1/n_t)` ([Nadeau2003]), which `compared` applies.
+
+    Args:
+        errors: in the order of the recording [m or rad], shape [n].
+    """
+    n = len(errors)
+    if n < 2:
+        return float("inf")
+    single = float(errors.std(ddof=1)) / np.sqrt(n)
+    if n < 2 * _BATCHES:
+        return single
+    means = np.array([part.mean() for part in np.array_split(errors, _BATCHES)])
+    return max(single, float(means.std(ddof=1)) / np.sqrt(_BATCHES))

@@ -7,10 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from armid.calibration.arm import load_arm
+from armid.calibration.contradictions import told_by_joints
 from armid.calibration.poses_table import PosesMapping, column_names, read_mapping
 from armid.calibration.read import read_poses
-from armid.calibration.setups import combined, frame_test, renamed, sharing_note
+from armid.calibration.setups import combined, frame_test, renamed, sharing_note, unsure_note
 from armid.calibration.validate import new_bodies, new_setups
 from armid.calibration.words import SetupSharing
 from armid.errors import InputError
@@ -106,12 +109,14 @@ def _arm(robot: Robot | str | Path, poses: Sequence[PoseData], *, base: str | No
 def _read(arm: Robot, data: Sequence[PoseData], mapping: PosesMapping | None) -> dict[str, Measurements]:
     """Measurements by name: the stem of a file, the place in the list of an object."""
     slides = [joint.kind is JointKind.PRISMATIC for joint in arm.joints]
-    out = {}
+    out: dict[str, Measurements] = {}
     for number, part in enumerate(data, start=1):
         if isinstance(part, Measurements):
             out[f"part{number}"] = part
         else:
-            out[Path(part).stem] = read_poses(part, arm.joint_names, prismatic=slides, mapping=mapping)
+            name = Path(part).stem
+            name = name if name not in out else f"{name}{number}"  # Files of one name in several folders.
+            out[name] = read_poses(part, arm.joint_names, prismatic=slides, mapping=mapping)
     return out
 
 
@@ -137,10 +142,18 @@ def _validation(
     if len(lost) == len(held_out.setups) + len(new_bodies(Measurements(q=train.q, observations=()), held_out)):
         return held_out, notes
     found = frame_test(arm, [train, held_out])
+    if setups is SetupSharing.AUTO and not found.shared and not found.plainly_apart and _elsewhere(train, held_out):
+        return held_out, (*notes, unsure_note(found))
     note = sharing_note(("training", VALIDATION), found, setups)
     if setups is SetupSharing.AUTO and not found.shared:
         held_out = renamed(held_out, VALIDATION, sensor=not found.sensor, tool=not found.tool)
     return held_out, (*notes, note)
+
+
+def _elsewhere(train: Measurements, held_out: Measurements) -> bool:
+    """Whether joint positions alone tell held-out rows from training rows: a model that errs there looks like a moved frame."""
+    side = np.repeat([False, True], [len(train.q), len(held_out.q)])
+    return told_by_joints(np.vstack([train.q, held_out.q]), side)
 
 
 def _input_file(data: PoseData, role: str) -> InputFile:

@@ -194,11 +194,17 @@ def bins_of(fit: KinematicFit, measurements: Measurements) -> dict[str, npt.NDAr
     for name, q in zip(fit.model.robot.joint_names, measurements.q.T, strict=True):
         if np.ptp(q) > _STILL:
             out[name] = _binned(q, bins)
-    return out
+    return {name: labels for name, labels in out.items() if labels.max() + 1 >= _FEWEST_BINS}
 
 
 def _binned(values: FloatArray, bins: int) -> npt.NDArray[np.intp]:
-    """Bins of about equal counts."""
-    edges = np.quantile(values, np.linspace(0.0, 1.0, bins + 1)[1:-1])
+    """Bins of about equal counts; of different values where one of them is so common that it would fill several.
+
+    A recording that moves one joint at a time holds every other joint at one value in most rows.
+    """
+    inner = np.linspace(0.0, 1.0, bins + 1)[1:-1]
+    edges = np.quantile(values, inner)
+    if len(np.unique(edges)) < len(edges):
+        edges = np.quantile(np.unique(values), inner)
     labels = np.searchsorted(edges, values, side="right")
     return np.unique(labels, return_inverse=True)[1].astype(np.intp)

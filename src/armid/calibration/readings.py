@@ -103,10 +103,22 @@ def _position_readings(measurements: Measurements) -> Iterator[tuple[str, Change
             only(lambda o: o.quantity in seen, lambda o: replace(o, riding=not o.riding)),
             True,
         )
-        yield "positions are in millimetres (use --lengths mm)", only(placed, _scaled(1e-3)), True
+        if any(placed(o) and _spread(o) > _A_METRE for o in observations):
+            yield "positions are in millimetres (use --lengths mm)", only(placed, _scaled(1e-3)), True
         yield "positions are in metres, not millimetres (use --lengths m)", only(placed, _scaled(1e3)), True
         mirror = only(lambda o: o.quantity is Observed.POSITION, _mirrored)
         yield "the sensor's axes are left-handed (one coordinate has the wrong sign)", mirror, False
+
+
+_A_METRE = 10.0
+"""[m] Spread of positions below which they are no millimetres: the arm would have moved by less than a centimetre, and a target
+that hardly moves can always be put on an axis that turns."""
+
+
+def _spread(o: Observations) -> float:
+    """Largest distance of a position from the middle one [m]."""
+    p = np.asarray(o.position)
+    return float(np.linalg.norm(p - np.median(p, axis=0), axis=1).max())
 
 
 def _requaternion(order: tuple[int, ...]) -> Change:

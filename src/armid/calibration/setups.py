@@ -244,3 +244,15 @@ def sharing_note(names: Sequence[str], found: FrameTest, setups: SetupSharing) -
         "" if not found.sensor and not found.tool else f"; the {'tool' if found.tool else 'sensor'} frame is shared"
     )
     return Note("setups", Severity.INFO, f"{files} do not share the {lost}: fitted for each ({F}; {cost}){shared}")
+
+
+def unsure_note(found: FrameTest) -> Note:
+    """Held-out rows stand elsewhere in joint space: nothing is refitted there, and why that may be wrong is said."""
+    own, common = (f"{1e3 * x:.3g} {found.unit}" for x in (found.apart, found.together))
+    text = (
+        "held-out rows keep the frames of the training files, although frames of their own fit better "
+        f"(F = {found.statistic:.3g}, limit {found.limit:.3g}; error {common} with common frames, {own} with their own): joint "
+        "positions alone tell these rows from the others, so that a model error there looks the same as a moved frame; if "
+        "sensor or target did move, use --setups per-file"
+    )
+    return Note("setups", Severity.WARNING, text)
