@@ -612,6 +612,7 @@ def test_torque_that_was_late_is_moved_back_exactly_to_the_last_sample(late: flo
         sizes=(Sized(item, late, 0.0),),
         names=source.columns,
         reference=reference_of(run, pi[:n_links]),
+        moves=True,
     )
     moved = found.corrected(run)
     np.testing.assert_allclose(moved.y, torque, atol=1e-4 * np.abs(torque).max())

@@ -191,7 +191,10 @@ class _Detector:
 
     def run(self, candidates: Sequence[Imperfection]) -> Detection:
         record = Imperfections(
-            joints=tuple(self.train[0].channels), names=tuple(self.train[0].source.columns), reference=self.reference
+            joints=tuple(self.train[0].channels),
+            names=tuple(self.train[0].source.columns),
+            reference=self.reference,
+            moves=True,
         )
         found: dict[Imperfection, Fault] = {}
         drifts: tuple[Imperfection, ...] = ()

@@ -121,6 +121,7 @@ def read_sensors(path: str | Path, robot: Robot, *, recorded_velocity: bool = Fa
             acceleration=ones,
             recorded_velocity=recorded_velocity,
         ),
+        moves=True,
     )
 
 

@@ -19,8 +19,10 @@ from armid.page import Table
 from armid.rows.imperfections import KINDS, ColumnReference, Columns, Family, Imperfection, Motion
 from armid.signals.spline import CubicSpline
 
-_EXACT = (Family.GAIN, Family.ZERO, Family.SCALE, Family.CLOCK, Family.DELAY, Family.COMMON_DELAY)
-"""Families undone exactly; the others are subtracted as columns times sizes."""
+_EXACT = (Family.GAIN, Family.ZERO, Family.SCALE, Family.CLOCK)
+"""Families undone exactly; the others are subtracted as columns times sizes, delays of faults apart."""
+
+_DELAYS = (Family.DELAY, Family.COMMON_DELAY)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +118,8 @@ class Imperfections:
         reference: where columns are taken.
         rows_per_sample: how many samples told as much as one independent one.
         before: what runs are freed from first; None for nothing.
+        moves: whether late torque is moved in time, as for a fault of a recording. Delays within tolerance stand in for what
+            filters leave at reversals, and are subtracted as columns times sizes.
     """
 
     joints: tuple[str, ...]
@@ -125,6 +129,7 @@ class Imperfections:
     reference: ColumnReference
     rows_per_sample: float = 1.0
     before: Imperfections | None = None
+    moves: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.sizes or self.before)
@@ -166,7 +171,7 @@ class Imperfections:
     def _on_time(self, run: Run, values: FloatArray) -> FloatArray:
         """Torques moved back in time by what each is late, within every segment of the run."""
         late = self.per_joint(Family.DELAY) + self.size(Family.COMMON_DELAY)
-        if not np.any(late):
+        if not self.moves or not np.any(late):
             return values
         out = np.array(values)
         for start, stop in run.segments:
@@ -186,7 +191,8 @@ class Imperfections:
 
     def _subtracted(self, run: Run) -> FloatArray:
         """Torque of what is not undone exactly, shape [n_samples, n_channels]."""
-        kept = [s for s in self.sizes if s.item.family not in _EXACT and s.value != 0.0]
+        exact = (*_EXACT, *_DELAYS) if self.moves else _EXACT
+        kept = [s for s in self.sizes if s.item.family not in exact and s.value != 0.0]
         if not kept or not self.names:
             return np.zeros_like(run.y)
         columns = Columns(motion_of(run), replace(self.reference, standard=self._standard(run)))
@@ -233,6 +239,7 @@ class Imperfections:
             "families": [use.as_dict() for use in self.families],
             "sizes": [sized.as_dict() for sized in self.sizes],
             "rows_per_sample": self.rows_per_sample,
+            "moves": self.moves,
             "before": None if self.before is None else self.before.as_dict(),
             "reference": {
                 "standard": dict(zip(self.names, r.standard.tolist(), strict=True)),
@@ -261,6 +268,7 @@ class Imperfections:
             ),
             rows_per_sample=float(values["rows_per_sample"]),
             before=None if before is None else Imperfections.from_dict(before),
+            moves=bool(values.get("moves", False)),
         )
 
 
