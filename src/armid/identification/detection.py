@@ -355,7 +355,7 @@ class _Detector:
             answer=answer,
             explains=float(np.clip(explains, 0.0, 1.0)),
             held_out_change=change,
-            words=_words(item, seen.size) if answer is Answer.FOUND else "",
+            words=_words(item, seen.size, self.train[0].channels) if answer is Answer.FOUND else "",
             experiment=_EXPERIMENTS[item.family] if answer is Answer.UNDECIDABLE else "",
             large=large,
         )
@@ -393,7 +393,7 @@ def _significant(seen: _Seen, energy: float) -> bool:
     return sure and abs(seen.size) > seen.item.tolerance and seen.taken > FAULT_SHARE.value * energy
 
 
-def _words(item: Imperfection, size: float) -> str:
+def _words(item: Imperfection, size: float, joints: Sequence[str]) -> str:
     """What undoes it, as the mapping or the command line says it."""
     match item.family:
         case Family.GAIN:
@@ -402,6 +402,8 @@ def _words(item: Imperfection, size: float) -> str:
             return f"position: {{gain: {1.0 / (1.0 + size):.4g}}}"
         case Family.ZERO:
             return f"position: {{offset: {-size:.4g}}}"
+        case Family.DELAY if item.joint is not None:
+            return f"sensors: FILE with joints: {{{joints[item.joint]}: {{delay: {size:.4g}}}}}"
         case Family.COMMON_DELAY:
             return f"--torque-delay-ms {1e3 * size:.3g}"
         case Family.TILT:

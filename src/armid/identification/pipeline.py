@@ -53,7 +53,7 @@ from armid.identification.metrics import (
 from armid.identification.mistakes import mistakes
 from armid.identification.omitted import missing_rotors, unfelt_rotors
 from armid.identification.plausibility import plausibility_checks
-from armid.identification.prepare import Data, drive_gains, in_torque_units, prepared, turning_at_once
+from armid.identification.prepare import Data, drive_gains, in_torque_units, prepared, turned_on_time, turning_at_once
 from armid.identification.provenance import check_apart, check_new, log_record, provenance
 from armid.identification.records import FrictionShapes, Gain
 from armid.identification.result import Result
@@ -277,7 +277,11 @@ def suspected(
     )
     if not settings.correct:
         return data, (*told, *found.faults)
-    freed = on_time if found.undone is None else _freed(on_time, found.undone)
+    freed = on_time
+    if found.undone is not None and found.undone.late:
+        freed = turned_on_time(robot, on_time, settings, gains, found.undone)
+    elif found.undone is not None:
+        freed = _freed(on_time, found.undone)
     return freed, (*told, *undone_faults(found.faults, found.undone))
 
 

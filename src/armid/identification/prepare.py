@@ -6,7 +6,7 @@ all of it, however long.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -262,6 +262,42 @@ def turning_at_once(robot: Robot, data: Data, effects: Effects, gains: DriveGain
     return replace(data, train=runs[0], held_out=runs[1], shapes=shapes)
 
 
+def turned_on_time(
+    robot: Robot, data: Data, settings: Identification, gains: DriveGains | None, undone: Imperfections
+) -> Data:
+    """The data freed from faults, with how friction turns around settled on torque that is on time.
+
+    Args:
+        robot, data, settings: as they are.
+        gains: of the drives, when currents were measured.
+        undone: the faults, late torque among them.
+    """
+    linear = replace(settings, effects=settings.effects.linear)
+
+    def freed(run: Run) -> Run:
+        own = run if gains is None else _in_torque(run, gains)
+        own = own if data.imperfections is None else data.imperfections.corrected(own)
+        return undone.corrected(own)
+
+    shapes = _turning_of(robot, data.choice, linear, data.structural, freed)
+    runs = [
+        map_runs(shelved(robot, part, linear.effects, shapes, data.conditioning), freed) for part in data.recordings
+    ]
+    notes = tuple(note for note in data.notes if note.code not in _TURNING)
+    return replace(
+        data,
+        train=runs[0],
+        held_out=runs[1],
+        shapes=shapes,
+        notes=(*notes, *_turning_notes(robot, shapes)),
+        imperfections=undone.after(data.imperfections),
+    )
+
+
+_TURNING = ("presliding", "friction-width")
+"""Codes of the notes about how friction turns around."""
+
+
 def _temperatures_of(
     recordings: Sequence[Recording], robot: Robot, settings: Conditioning
 ) -> tuple[FloatArray | None, ...]:
@@ -276,11 +312,19 @@ def _temperatures_of(
 
 
 def _turning_of(
-    robot: Robot, choice: Sequence[Samples], settings: Identification, structural: BaseParameters
+    robot: Robot,
+    choice: Sequence[Samples],
+    settings: Identification,
+    structural: BaseParameters,
+    freed: Callable[[Run], Run] = lambda run: run,
 ) -> Shapes:
     """How every joint's Coulomb friction turns around: at once, over a distance, or over a range of velocity.
 
     Whatever leaves least in the joint's own channel, and at once where nothing pays; as in an earlier result when there is one.
+
+    Args:
+        robot, choice, settings, structural: as elsewhere.
+        freed: a run without the faults that were found in it.
     """
     n = robot.n_joints
     if settings.prior is not None:
@@ -296,7 +340,11 @@ def _turning_of(
     ]
     sigma = np.array(
         [
-            _residual_noise(choice_runs(robot, choice, settings.effects, option), structural, settings.described)
+            _residual_noise(
+                [freed(run) for run in choice_runs(robot, choice, settings.effects, option)],
+                structural,
+                settings.described,
+            )
             for option in options
         ]
     )

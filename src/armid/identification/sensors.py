@@ -142,6 +142,11 @@ class Imperfections:
         """Sizes of a family, shape [n_joints]."""
         return np.array([self.size(family, j) for j in range(len(self.joints))])
 
+    @property
+    def late(self) -> bool:
+        """Whether some torque was recorded early or late."""
+        return any(sized.item.family in _DELAYS for sized in self.sizes)
+
     def after(self, earlier: Imperfections | None) -> Imperfections:
         """These, of runs that were freed from earlier ones before."""
         return replace(self, before=earlier if self.before is None else self.before.after(earlier))
