@@ -51,6 +51,8 @@ def test_gradients_and_rates_of_shapes_by_differences(guided):
     rng = np.random.default_rng(5)
     q = poses(robot, 60)
     weights = rng.normal(size=(60, len(scene))) * by_shapes(scene)
+    if guided:  # a search turns on what is near alone; lower bounds stand for the rest
+        weights = weights * (scene.clearances(q) < 0.001)
     gradient = scene.gradient(q, weights, guided=guided)
     h, differences = 1e-6, np.empty_like(q)
     for k in range(7):
@@ -73,6 +75,20 @@ def test_scenes_with_shapes_travel_between_processes():
     again = pickle.loads(pickle.dumps(scene))
     q = poses(scene.robot, 20)
     np.testing.assert_allclose(again.clearances(q), scene.clearances(q), atol=1e-9)
+
+
+def test_a_search_that_forgets_repeats_exactly():
+    robot = dressed(Box((0.24, 0.2, 0.06)))
+    scene = build_scene(robot)
+    q = poses(robot, 40)
+    first = scene.clearances(q, guided=True)
+    scene.clearances(q + 0.3, guided=True)
+    scene.forget()
+    np.testing.assert_array_equal(scene.clearances(q, guided=True), first)
+    # Without a search nothing is remembered at all.
+    exact = scene.clearances(q[:20])
+    scene.clearances(q[20:])
+    np.testing.assert_array_equal(scene.clearances(q[:20]), exact)
 
 
 def slabs(gap: float):

@@ -45,6 +45,9 @@ EXPLORE = Schedule(rounds=5, iterations=100)
 POLISH = Schedule(rounds=10, iterations=150, powers=(16.0, 40.0), penalty=200.0)
 """On a promising motion: sharper criterion, tighter constraints."""
 
+REPAIR = Schedule(rounds=4, iterations=100, powers=(40.0, 40.0), penalty=800.0)
+"""On a polished motion that misses a constraint between instants: it is nearly there, and only keeps away further."""
+
 
 class DeadlineError(Exception):
     """Time is up; raised inside an evaluation and caught by `minimised`."""

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.design.augmented import EXPLORE, POLISH, Schedule, minimised
+from armid.design.augmented import EXPLORE, POLISH, REPAIR, Schedule, minimised
 from armid.design.certificate import Certificate, certify
 from armid.design.excitation import ExcitationGrid, ExcitationProblem, analytic_bounds
 from armid.design.room import easiest_pose, free_poses
@@ -174,6 +174,7 @@ class Workshop:
     def descended(self, candidate: Candidate, grid: ExcitationGrid, schedule: Schedule, deadline: float) -> Candidate:
         """A descent from a candidate, without certificate."""
         before = grid.evaluations
+        grid.problem.scene.forget()
         end = minimised(grid, grid.variables(candidate.coefficients), schedule, deadline=deadline)
         return replace(
             candidate,
@@ -185,11 +186,11 @@ class Workshop:
 
     def polished(self, candidate: Candidate, deadline: float) -> Candidate:
         """Descends with a sharp criterion and tight constraints, then certifies; repairs what misses."""
-        guard = _GUARD
+        guard, schedule = _GUARD, POLISH
         best = self.certified(candidate)
         for _ in range(_REPAIRS):
             refined = self.certified(
-                self.descended(candidate, self.grid(candidate.family, FINE, guard), POLISH, deadline)
+                self.descended(candidate, self.grid(candidate.family, FINE, guard), schedule, deadline)
             )
             best = better(best, refined)
             if not best.feasible:
@@ -203,7 +204,7 @@ class Workshop:
             guard += max(refined.certificate.worst - 1.0, -refined.certificate.clearance, _GUARD)
             if guard > _WIDEST_GUARD:
                 break
-            candidate = refined
+            candidate, schedule = refined, REPAIR
         return best
 
     def drawn_in(self, candidate: Candidate, deadline: float) -> Candidate:

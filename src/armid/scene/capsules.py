@@ -132,10 +132,11 @@ def _capsule_along(points: FloatArray, axis: FloatArray) -> tuple[FloatArray, Fl
     """The thinnest capsule with this axis direction that contains all points, shortened until its caps touch."""
     along = points @ axis
     across = points - np.outer(along, axis)
-    centre = across.mean(axis=0)
+    outer = _outermost(across)
+    centre = outer.mean(axis=0)
     # Badoiu and Clarkson: steps of 1/(i+1) towards the farthest point converge to the smallest enclosing circle.
     for i in range(1, 200):
-        centre = centre + (across[np.argmax(np.linalg.norm(across - centre, axis=1))] - centre) / (i + 1)
+        centre = centre + (outer[np.argmax(((outer - centre) ** 2).sum(axis=1))] - centre) / (i + 1)
     away = np.linalg.norm(across - centre, axis=1)
     radius = float(away.max())
     cap = np.sqrt(np.maximum(radius**2 - away**2, 0.0))
@@ -143,6 +144,23 @@ def _capsule_along(points: FloatArray, axis: FloatArray) -> tuple[FloatArray, Fl
     if low > high:
         low = high = (low + high) / 2
     return centre + low * axis, centre + high * axis, radius
+
+
+_FEW = 50
+"""Points of which no outermost ones need to be looked for."""
+
+
+def _outermost(across: FloatArray) -> FloatArray:
+    """Of points in a plane those on the outline, shape [k, 3]; all of them when they are few, or on a line."""
+    from scipy.spatial import ConvexHull, QhullError
+
+    if len(across) <= _FEW:
+        return across
+    plane = np.linalg.svd(across - across.mean(axis=0), full_matrices=False)[2][:2]
+    try:
+        return across[ConvexHull(across @ plane.T).vertices]
+    except QhullError:
+        return across
 
 
 def _skeleton_capsules(robot: Robot) -> list[LinkCapsule]:

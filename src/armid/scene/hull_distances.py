@@ -18,6 +18,7 @@ from armid.arrays import FloatArray
 from armid.errors import MissingDependencyError
 from armid.robot.geometry import Box, Capsule, Cylinder, Geometry, Sphere
 from armid.scene.hull_points import corners
+from armid.scene.separation import distances, outlines
 
 try:
     import mujoco
@@ -36,19 +37,15 @@ class Witnesses:
     """Nearest points of pairs of shapes, one row per question.
 
     Args:
-        distance: [m], negative when they overlap, shape [k].
+        distance: [m], negative when they overlap, shape [k]; a lower bound of it where shapes are certainly apart.
         first, second: the point on either shape in the base frame [m], shape [k, 3].
+        normal: direction in which the first shape moves away fastest, shape [k, 3]; zero where the shapes just touch.
     """
 
     distance: FloatArray
     first: FloatArray
     second: FloatArray
-
-    @property
-    def normal(self) -> FloatArray:
-        """Direction in which the first shape moves away fastest, shape [k, 3]; zero where the shapes just touch."""
-        safe = np.where(np.abs(self.distance) > _DEPTH_FLOOR, self.distance, np.inf)
-        return np.asarray((self.first - self.second) / safe[:, np.newaxis])
+    normal: FloatArray
 
 
 class HullDistances:
@@ -61,6 +58,7 @@ class HullDistances:
     def __init__(self, shapes: Sequence[tuple[int, Geometry]]) -> None:
         self._shapes = tuple(shapes)
         self._links = np.array([link for link, _ in shapes], dtype=np.intp)
+        self._outlines = outlines(shapes)
         self._model = mujoco.MjModel.from_xml_string(model_text([geometry for _, geometry in shapes]))
         self._data = mujoco.MjData(self._model)
         mujoco.mj_kinematics(self._model, self._data)
@@ -82,6 +80,60 @@ class HullDistances:
             poses: which pose, shape [k].
             pairs: which two shapes, shape [k, 2].
         """
+        distance, ends = self._distances(R, p, poses, pairs)
+        safe = np.where(np.abs(distance) > _DEPTH_FLOOR, distance, np.inf)[:, np.newaxis]
+        return Witnesses(distance, ends[:, :3], ends[:, 3:], (ends[:, :3] - ends[:, 3:]) / safe)
+
+    def nearest(
+        self,
+        R: FloatArray,
+        p: FloatArray,
+        poses: npt.NDArray[np.intp],
+        pairs: npt.NDArray[np.intp],
+        *,
+        rows: npt.NDArray[np.intp],
+        enough: FloatArray,
+        directions: FloatArray,
+    ) -> Witnesses:
+        """`witnesses`, quicker: nearest points of shapes that are apart are found by compiled code.
+
+        Hulls of many corners count as 0.2 mm larger than they are at most, cylinders by 0.5 % of their radius.
+
+        Args:
+            R, p, poses, pairs: as for `witnesses`.
+            rows: number of the pair, shape [k].
+            enough: distances worth knowing [m], shape [k]: beyond them a lower bound will do.
+            directions: that parted the pairs when last asked about, zeros at first; changed; shape [n_poses or 1, n_rows, 3].
+        """
+        k, shapes = len(poses), self._outlines
+        distance, ends, normal = np.empty(k), np.empty((k, 6)), np.empty((k, 3))
+        distances(
+            R,
+            p,
+            poses,
+            rows,
+            pairs,
+            enough,
+            shapes.points,
+            shapes.first,
+            shapes.radius,
+            shapes.links,
+            directions,
+            distance,
+            ends,
+            normal,
+        )
+        overlap = np.flatnonzero(distance < 0.0)
+        used, places = np.unique(poses[overlap], return_inverse=True)
+        deep = self.witnesses(R[used], p[used], places, pairs[overlap])
+        distance[overlap], normal[overlap] = deep.distance, deep.normal
+        ends[overlap, :3], ends[overlap, 3:] = deep.first, deep.second
+        return Witnesses(distance, ends[:, :3], ends[:, 3:], normal)
+
+    def _distances(
+        self, R: FloatArray, p: FloatArray, poses: npt.NDArray[np.intp], pairs: npt.NDArray[np.intp]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Distances [m], shape [k], and nearest points [m], shape [k, 6], as MuJoCo finds them."""
         turns = R[:, self._links] @ self._turns
         places = (R[:, self._links] @ self._places[..., np.newaxis])[..., 0] + p[:, self._links]
         distance, ends = np.empty(len(poses)), np.empty((len(poses), 6))
@@ -92,7 +144,7 @@ class HullDistances:
                 self._data.geom_xmat[:] = turns[pose].reshape(-1, 9)
                 current = pose
             distance[k] = mujoco.mj_geomDistance(self._model, self._data, a, b, _FAR, ends[k])
-        return Witnesses(distance, ends[:, :3], ends[:, 3:])
+        return distance, ends
 
 
 def model_text(shapes: Sequence[Geometry]) -> str:

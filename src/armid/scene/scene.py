@@ -24,6 +24,9 @@ _GUIDE = 0.002
 """[m] of overlap of capsules that doubles the weight of an overlap of shapes in a search: shapes a few millimetres into
 each other may be a radian away from the way out."""
 
+_SURE = 0.002
+"""[m] beyond the margin, from which on a lower bound of a distance will do for a search: it turns on nearer pairs."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Near:
@@ -114,7 +117,7 @@ class Scene:
         x = self.geometric(q)
         values = self._capsule_clearances(x)
         if self.hulls is not None:
-            near = self._near_shapes(x, values)
+            near = self._near_shapes(x, values, guided=guided)
             h = near.witnesses.distance - self.table[near.rows, 3]
             values[near.samples, near.rows] = np.where(h < 0.0, h * (1.0 - near.capsule / _GUIDE), h) if guided else h
         return values
@@ -130,7 +133,7 @@ class Scene:
         x = self.geometric(q)
         out = np.zeros_like(x)
         by_capsules = np.array(weights)
-        near = None if self.hulls is None else self._near_shapes(x)
+        near = None if self.hulls is None else self._near_shapes(x, guided=guided)
         if near is not None:
             w = weights[near.samples, near.rows]
             h = np.minimum(near.witnesses.distance - self.table[near.rows, 3], 0.0) if guided else np.zeros(len(w))
@@ -151,7 +154,7 @@ class Scene:
         """The last answer about shapes: a search asks for values and gradient at the same poses."""
         return {}
 
-    def _near_shapes(self, x: FloatArray, values: FloatArray | None = None) -> _Near:
+    def _near_shapes(self, x: FloatArray, values: FloatArray | None = None, *, guided: bool) -> _Near:
         """Where capsules overlap and shapes decide, and the nearest points of the shapes there."""
         assert self.hulls is not None
         last = self._last.get("near")
@@ -160,9 +163,31 @@ class Scene:
         capsules = self._capsule_clearances(x) if values is None else values
         where, rows = np.nonzero((capsules < 0.0) & self._shapes_decide)
         R, p, _, _ = self._frames(x)
-        found = self.hulls.witnesses(R, p, where, self.table[rows, 1:3].astype(np.intp))
+        pairs = self.table[rows, 1:3].astype(np.intp)
+        enough = self.table[rows, 3] + (_SURE if guided else np.inf)
+        found = self.hulls.nearest(
+            R, p, where, pairs, rows=rows, enough=enough, directions=self._directions(len(x), guided=guided)
+        )
         self._last["near"] = _Near(x=x.copy(), samples=where, rows=rows, capsule=capsules[where, rows], witnesses=found)
         return self._last["near"]
+
+    def _directions(self, count: int, *, guided: bool) -> FloatArray:
+        """Directions to begin with: a search asks about nearly the same poses again, others about poses one after the other."""
+        if not guided:
+            return np.zeros((1, len(self), 3))
+        if count not in self._parting:
+            self._parting[count] = np.zeros((count, len(self), 3))
+        return self._parting[count]
+
+    def forget(self) -> None:
+        """Forgets where a search has been, so that the next one does not depend on it."""
+        self._parting.clear()
+        self._last.clear()
+
+    @cached_property
+    def _parting(self) -> dict[int, FloatArray]:
+        """For a number of poses the directions that parted shapes when last asked about."""
+        return {}
 
     def _frames(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Rotations and origins of the links, axes and origins of the joints, at geometric positions."""
