@@ -225,3 +225,75 @@ def test_a_name_that_ends_like_another_unit_leaves_the_word_to_the_numbers(ur: R
     header = ["t", *counted("q#", 6), *counted("dq#_s", 6), *counted("tau#", 6)]
     (file,) = map_log(ur, table(tmp_path / "a.csv", header, t, q, np.degrees(qd), tau)).save(tmp_path)
     np.testing.assert_allclose(armid.logs.read.unchecked_log(file, ur).channels[Channel.VELOCITY], qd, atol=1e-5)
+
+
+def test_names_in_quotes_that_hold_the_separator(ur: Robot, tmp_path: Path) -> None:
+    t, q, _, tau = recorded(ur)
+    header = ["time, s", *counted("joint #, position, rad", 6), *counted("joint #, torque, Nm", 6)]
+    log = read_back(ur, table(tmp_path / "a.csv", [f'"{name}"' for name in header], t, q, tau))
+    np.testing.assert_allclose(log.channels[Channel.POSITION], q, atol=1e-6)
+    np.testing.assert_allclose(log.channels[Channel.LINK_TORQUE], tau, atol=1e-4)
+
+
+def test_an_index_without_a_name_and_separators_at_the_ends(ur: Robot, tmp_path: Path) -> None:
+    t, q, _, tau = recorded(ur)
+    path = table(
+        tmp_path / "a.csv", ["", "time", *counted("pos #", 6), *counted("torque #", 6)], np.arange(len(t)), t, q, tau
+    )
+    path.write_text(path.read_text().replace("\n", ",\n"))
+    log = read_back(ur, path)
+    np.testing.assert_allclose(log.channels[Channel.LINK_TORQUE], tau, atol=1e-4)
+    np.testing.assert_allclose(np.diff(log.time), np.diff(t), atol=1e-6)
+
+
+def test_points_that_group_thousands_beside_decimal_commas(ur: Robot, tmp_path: Path) -> None:
+    """The first of them comes after a second, far below the lines the layout is found from."""
+    t, q, _, tau = recorded(ur)
+    stamps = [f"{1e3 * x:,.1f}".translate(str.maketrans(",.", ".,")) for x in t]
+    assert stamps[-1].count(".") == 1
+    header = ["Zeit (ms)", *counted("Position # (Grad)", 6), *counted("Moment # (Nm)", 6)]
+    log = read_back(ur, table(tmp_path / "a.csv", header, np.degrees(q), tau, sep=";", comma=True, first=stamps))
+    np.testing.assert_allclose(np.diff(log.time), np.diff(t), atol=1e-6)
+    np.testing.assert_allclose(log.channels[Channel.POSITION], q, atol=1e-6)
+
+
+def test_letters_of_mechanics_with_units_of_turning_and_sliding_joints(tmp_path: Path) -> None:
+    arm = armid.load_robot("cylindrical")
+    t, q, _, tau = recorded(arm)
+    header = ["t[ms]", "theta1[deg]", "d2[mm]", "d3[mm]", "M1[Nm]", "F2[N]", "F3[N]"]
+    log = read_back(arm, table(tmp_path / "a.csv", header, 1e3 * t, np.degrees(q[:, :1]), 1e3 * q[:, 1:], tau))
+    np.testing.assert_allclose(log.channels[Channel.POSITION], q, atol=1e-6)
+    np.testing.assert_allclose(log.channels[Channel.LINK_TORQUE], tau, rtol=1e-6, atol=1e-5)
+
+
+def test_a_row_for_every_joint_is_said_to_be_one(ur: Robot, tmp_path: Path) -> None:
+    t, q, *_ = recorded(ur)
+    lines = [
+        f"{x},{name},{y}" for x, row in zip(t, q, strict=True) for name, y in zip(ur.joint_names, row, strict=True)
+    ]
+    (tmp_path / "a.csv").write_text("\n".join(["time,joint,position", *lines]))
+    with pytest.raises(InputError, match="a row for every joint is not read"):
+        map_log(ur, tmp_path / "a.csv")
+
+
+def test_the_mapping_of_a_recording_elsewhere_is_written_where_it_can_be_used(
+    ur: Robot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    t, q, _, tau = recorded(ur)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "here").mkdir()
+    log = table(
+        tmp_path / "data" / "a.csv", ["zeit_s", *counted("winkel#_grad", 6), *counted("moment#_Nm", 6)], t, q, tau
+    )
+    monkeypatch.chdir(tmp_path / "here")
+    for words, place in (((), tmp_path / "data"), (("--out", "."), tmp_path / "here")):
+        done = CliRunner().invoke(application(("map",)), ["map", "ur10e", str(log), "--no-input", *words])
+        assert done.exit_code in (0, 3), done.output
+        assert (place / "a.yaml").is_file()
+        assert ("--data-root" in done.stderr) == bool(words)
+
+
+def read_back(robot: Robot, path: Path) -> armid.Log:
+    """What the mapping makes of a table, in one step."""
+    (file,) = map_log(robot, path).save(path.parent)
+    return armid.logs.read.unchecked_log(file, robot)

@@ -27,7 +27,13 @@ def map(
         ),
     ] = None,
     no_input: Annotated[bool, typer.Option("--no-input", help="Ask nothing; mark what is open in the file.")] = False,
-    out: opt.OutOption = Path(),
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Where the mapping is written; here by default, or beside a recording that lies elsewhere.",
+        ),
+    ] = None,
     base: opt.BaseLinkOption = None,
     tip: opt.TipOption = None,
     as_json: opt.JsonOption = False,
@@ -42,7 +48,22 @@ def map(
     draft = map_log(robot, log, answers=answers, base=base, tip=tip)
     if not no_input and sys.stdin.isatty():
         draft = _asked(draft)
-    render(draft, as_json=as_json, out=out)
+    render(draft, as_json=as_json, out=_beside(log) if out is None else out)
+    if out is not None and not _below(log, out):
+        console().print(
+            f"a mapping reads below its own folder: say --data-root {log.resolve().parent} where {out} is used",
+            markup=False,
+            soft_wrap=True,
+        )
+
+
+def _beside(log: Path) -> Path:
+    """Where the mapping can be used as it is: here when the recording lies here or below, else in the recording's folder."""
+    return Path() if _below(log, Path()) else log.parent
+
+
+def _below(log: Path, folder: Path) -> bool:
+    return log.resolve().is_relative_to(folder.resolve())
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,17 @@ _KNOWN_ANSWERS = (
     *("side", "rated", "position", "torque", "sign.torque"),
     *("unit.position", "unit.velocity", "unit.torque", "unit.time"),
 )
+
+
+_JOINT_WORDS = ("joint", "joint_name", "joint_id", "name", "axis", "achse", "gelenk", "axe", "eje", "giunto")
+"""Names of a column that says which joint a row is of."""
+
+_OWN_UNITS = {
+    Channel.POSITION: {JointKind.REVOLUTE: ("rad", "deg", "mrad", "rev"), JointKind.PRISMATIC: ("m", "mm")},
+    Channel.VELOCITY: {JointKind.REVOLUTE: ("rad/s", "deg/s", "rpm"), JointKind.PRISMATIC: ("m/s", "mm/s")},
+    Channel.LINK_TORQUE: {JointKind.REVOLUTE: ("Nm", "mNm", "kNm", "Ncm"), JointKind.PRISMATIC: ("N", "kN")},
+}
+"""Units by which a joint that turns and one that slides are told apart."""
 
 
 class Drafting:
@@ -117,6 +129,30 @@ class Drafting:
             ordered = _in_order(columns, self.robot.joint_names)
             if ordered is not None and len(ordered) == n:
                 out[channel] = ordered
+        return out | self._by_units(out, taken)
+
+    def _by_units(self, found: Mapping[Channel, object], taken: set[str]) -> dict[Channel, list[NamedColumn]]:
+        """Of an arm that turns and slides: columns that a number and a unit of the joint's own kind give to it (`d2 [mm]`)."""
+        joints = self.robot.joints
+        out: dict[Channel, list[NamedColumn]] = {}
+        if len({joint.kind for joint in joints}) == 1:
+            return out
+        for channel, of_kind in _OWN_UNITS.items():
+            if channel in found:
+                continue
+            fitting = [
+                [
+                    column
+                    for column in self.named
+                    if column.number == j + 1
+                    and column.unit in of_kind[joint.kind]
+                    and column.channel in (None, channel)
+                    and column.name not in taken
+                ]
+                for j, joint in enumerate(joints)
+            ]
+            if all(len(columns) == 1 for columns in fitting):
+                out[channel] = [replace(columns[0], channel=channel, whole=False) for columns in fitting]
         return out
 
     def _by_numbers(
@@ -138,11 +174,12 @@ class Drafting:
         count = sum(c.channel is Channel.POSITION for c in self.named)
         n = self.robot.n_joints
         there = f"{count} columns of position for {n} joints" if count else "no column for every joint's position"
-        return InputError(
-            self.path,
-            f"{there} among {', '.join(list(self.table)[:20])}",
-            "name them in a mapping by hand (docs/logs.md)",
-        )
+        hint = "name them in a mapping by hand (docs/logs.md)"
+        if count == 1 and n > 1 and any(c.name.lower() in _JOINT_WORDS for c in self.named):
+            hint = (
+                "a row for every joint is not read: one row per instant, a column per joint (pandas: DataFrame.pivot)"
+            )
+        return InputError(self.path, f"{there} among {', '.join(list(self.table)[:20])}", hint)
 
     def _positions(
         self,

@@ -128,6 +128,8 @@ def torque_finding(robot: Robot, q: FloatArray, time: FloatArray | None, torque:
     """
     count = len(q)
     step = max(count // _COMPARED, 1)
+    if time is not None and not np.isfinite(time).all():
+        time = None  # cells that are no numbers: by weight alone
     width = _UNTIMED_WIDTH if time is None else max(int(_SMOOTHING / max(float(np.median(np.diff(time))), 1e-6)), 1)
     smooth = _averaged(q, width)
     qd = np.gradient(smooth, np.arange(count) * _UNTIMED_STEP if time is None else time, axis=0)

@@ -306,8 +306,8 @@ def taken_apart(name: str) -> ColumnName:
     """`q_0` -> q, 0;  `act_pos_deg[3]` -> actpos, 3, deg;  `time [ms]` -> time, ms."""
     rest, unit = name.strip(), ""
     bracket = _BRACKETS.search(rest)
-    if bracket and bracket.group(1).strip().lower() in _UNIT_WORDS:
-        unit, rest = _UNIT_WORDS[bracket.group(1).strip().lower()], rest[: bracket.start()].strip()
+    if bracket and (said := _bracket_unit(bracket.group(1).strip())):
+        unit, rest = said, rest[: bracket.start()].strip()
     rest, index = _without_index(rest)
     if not unit:
         rest, unit = _without_unit(rest)
@@ -318,6 +318,11 @@ def taken_apart(name: str) -> ColumnName:
     parts = [_letters(part) for part in re.split(r"[.:/]", rest)]
     path = tuple(dict.fromkeys(word for k in range(len(parts)) if (word := "".join(parts[k:]))))
     return ColumnName(name=name, word=_letters(rest), index=index, unit=canonical(unit) if unit else "", path=path)
+
+
+def _bracket_unit(text: str) -> str:
+    """The unit in a bracket, empty when it is none; metres and newtons are letters of their own only there."""
+    return text if text in ("m", "N") else _UNIT_WORDS.get(text.lower(), "")
 
 
 def _letters(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import csv
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,8 @@ WHITE = " "
 MISSING = frozenset({"", "nan", "na", "n/a", "null", "none", "-nan", "+nan", "nan(ind)", "-nan(ind)"})
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eEdD][+-]?\d+)?$")
 _DECIMAL_COMMA = re.compile(r"^\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*$")
+GROUPED = re.compile(r"(?<![\d.,])([+-]?[1-9]\d{0,2})((?:\.\d{3})+)((?:,\d+)?)(?![\d.,])")
+"""A number with a decimal comma whose thousands are set apart by points: `1.234,5`."""
 STAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[+-]\d\d:?\d\d)?$")
 """A date with a time of day, as ISO 8601 writes it."""
 _UNIT = re.compile(r"[\[(]?[A-Za-z%\u2030\u00b0\u00b5][A-Za-z0-9%\u00b0./*^\u00b7 -]{0,11}[\])]?$|[\[(]?[-1][\])]?$")
@@ -122,13 +125,14 @@ def _column_names(path: Path, before: list[str], delimiter: str, count: int) -> 
         comment = line.lstrip().startswith(COMMENTS)
         names = _header_names(line.lstrip("#%/ ") if comment else line, delimiter, count)
         if names is None:
-            cells = len(cells_of(line, delimiter))
+            cells = len(_header_cells(line, delimiter))
             if not comment and 2 * cells > count and units is None and _looks_like_header(line):
                 text = f"the header names {cells} columns, the rows have {count}"
                 raise InputError(path, text, "give `delimiter` in a mapping file, or mend the header")
             continue
-        cells_text = [c.strip().strip('"') for c in cells_of(line, delimiter)]
-        if units is None and all(_UNIT.match(c) or not c for c in cells_text) and len(set(cells_text)) < count:
+        cells_text = [c.strip().strip('"') for c in _header_cells(line, delimiter)]
+        said = [c for c in cells_text if c]
+        if units is None and all(_UNIT.match(c) for c in said) and len(set(said)) < len(said):
             # A second line of names with the units of the first; alone it would repeat itself.
             units = tuple(c.strip("[]() ") for c in cells_text)
             continue
@@ -193,25 +197,28 @@ def _guessed_delimiter(numbers: list[str], header: str | None) -> str:
         cells = [c for line in numbers for c in cells_of(line, delimiter)]
         good = sum(_is_number(c, delimiter) for c in cells) / len(cells)
         # A header that has as many names as the rows have cells settles what the rows leave open ("1,5 2,5").
-        agrees = 0.5 if header is not None and len(cells_of(header, delimiter)) == width else 0.0
+        agrees = 0.5 if header is not None and len(_header_cells(header, delimiter)) == width else 0.0
         if same * good + agrees > score + 1e-9:
             best, score = delimiter, same * good + agrees
     return best
 
 
 def _guessed_decimal(numbers: list[str], delimiter: str) -> str:
-    """A comma when cells look like `1,5` and the delimiter leaves commas alone."""
+    """A comma when cells look like `1,5` and the delimiter leaves commas alone; points may then group digits (`1.234,5`)."""
     if delimiter == ",":
         return "."
     cells = [c for line in numbers for c in cells_of(line, delimiter)]
-    return "," if any(_DECIMAL_COMMA.match(c) for c in cells) and not any("." in c for c in cells) else "."
+    dotted = [c.strip() for c in cells if "." in c]
+    commas = any(_DECIMAL_COMMA.match(c) for c in cells)
+    return "," if commas and all(GROUPED.fullmatch(c) for c in dotted) else "."
 
 
 def _is_number(cell: str, delimiter: str) -> bool:
     text = cell.strip().strip('"')
     if STAMP.match(text) or text.lower() in MISSING or text.lower().lstrip("+-") in ("inf", "infinity"):
         return True
-    return bool(_NUMBER.match(text) or (delimiter != "," and _DECIMAL_COMMA.match(text)))
+    commas = delimiter != "," and (_DECIMAL_COMMA.match(text) or GROUPED.fullmatch(text))
+    return bool(_NUMBER.match(text) or commas)
 
 
 def cells_of(line: str, delimiter: str) -> list[str]:
@@ -221,9 +228,19 @@ def cells_of(line: str, delimiter: str) -> list[str]:
     return line.rstrip("\r\n").split(delimiter)
 
 
+def _header_cells(line: str, delimiter: str) -> list[str]:
+    """The names of a header; one in quotes may hold the delimiter (`"joint 1, position"`)."""
+    if delimiter == WHITE or '"' not in line:
+        return cells_of(line, delimiter)
+    try:
+        return next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
+    except csv.Error:
+        return cells_of(line, delimiter)
+
+
 def _header_names(line: str, delimiter: str, count: int) -> tuple[str, ...] | None:
     """Unique column names, or None when there are not as many names as cells."""
-    cells = [c.strip().strip('"').strip() for c in cells_of(line, delimiter)]
+    cells = [c.strip().strip('"').strip() for c in _header_cells(line, delimiter)]
     if len(cells) != count:
         return None
     names: list[str] = []

@@ -13,7 +13,7 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.errors import InputError
 from armid.logs.readers.columnar import column_values
-from armid.logs.readers.dialect import COMMENTS, MAX_LINE, MISSING, STAMP, WHITE, Dialect, cells_of, sniffed
+from armid.logs.readers.dialect import COMMENTS, GROUPED, MAX_LINE, MISSING, STAMP, WHITE, Dialect, cells_of, sniffed
 from armid.logs.readers.table import Layout, Skipped, Table
 from armid.notes import Note, Severity
 
@@ -106,7 +106,7 @@ class TextTable:
     def parsed(self, lines: list[str], number: int) -> FloatArray:
         """Numbers of some lines, shape [rows, columns]; malformed rows are left out and counted."""
         d = self.dialect
-        text = [line.replace(",", ".") for line in lines] if d.decimal == "," else lines
+        text = [_with_points(line) for line in lines] if d.decimal == "," else lines
         try:
             # The C parser of NumPy takes clean lines at once.
             values = np.loadtxt(
@@ -144,6 +144,13 @@ class TextTable:
         except ValueError:
             self.skipped.cell(row)
             return float("nan")
+
+
+def _with_points(line: str) -> str:
+    """A line with decimal commas as one with decimal points; points that group thousands go."""
+    if "." in line:
+        line = GROUPED.sub(lambda m: m[1] + m[2].replace(".", "") + m[3], line)
+    return line.replace(",", ".")
 
 
 def _seconds_of(stamp: str) -> float:
