@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from armid.estimation.run import Run
-from armid.identification.comparison import TOLERATED, compared, stacked
+from armid.estimation.torque_error import ErrorSums
+from armid.identification.comparison import TOLERATED, BlockSquares, compared, stacked
+from armid.identification.metrics import CONSISTENT, NOMINAL, RIGID, Predicted
 from armid.kernels.source import Row
 from armid.recursion.scalars import Scalar, Scalars
 
@@ -40,6 +42,25 @@ def test_a_worse_joint_is_named() -> None:
     assert not first.worse
     assert second.worse
     assert second.rmse > TOLERATED * second.rmse_other
+
+
+@pytest.mark.parametrize(("wrong", "worse"), [(1.004, False), (1.03, True)])
+def test_next_to_an_exact_description_only_what_matters_counts(wrong: float, worse: bool) -> None:
+    """Quiet sensors: 0.4 % of the torque is many times the noise that the exact description leaves, and does not matter."""
+    exact = np.ones(2)
+    quiet = run(np.random.default_rng(4), noise=1e-4)
+    models = {CONSISTENT: np.array([1.0, wrong]), NOMINAL: exact, RIGID: exact}
+    sums = {name: ErrorSums(quiet.channels) for name in models}
+    blocks = {name: BlockSquares(quiet.channels) for name in (*models, "torque")}
+    for name, values in models.items():
+        sums[name].add(quiet, quiet.residuals(values))
+        blocks[name].add(quiet, quiet.residuals(values))
+    torque = blocks.pop("torque")
+    torque.add(quiet, quiet.y)
+    first, second = Predicted(sums, blocks, np.zeros(2), torque).against_description()
+    assert second.rmse > 2.0 * second.rmse_other
+    assert not first.worse
+    assert second.worse is worse
 
 
 def test_errors_agree_with_residuals() -> None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from armid.errors import InputError
-from armid.studies.arms import arm_story, package_arms
+from armid.export.joint_properties import joint_properties
+from armid.robot.load import load_robot
+from armid.robot.robot import Drive
+from armid.studies.arms import arm_story, drives_beside, package_arms
 
 ARMS = ("kinova.urdf", "ur5_robot.urdf", "z1.urdf")
 
@@ -17,6 +22,17 @@ def arms():
         return {file.path.name: file for file in package_arms(*ARMS) if file.path.name in ARMS}
     except InputError:
         pytest.skip("example-robot-data is not installed")
+
+
+def test_drives_are_those_of_the_file_and_not_of_the_model_behind_it(tmp_path) -> None:
+    robot = load_robot("panda")
+    joints = tuple(
+        replace(joint, drive=Drive(rotor_inertia=0.1 + k, viscous=0.2, coulomb=0.3, offset=-0.01 * k))
+        for k, joint in enumerate(robot.joints)
+    )
+    path = tmp_path / "arm.joints.yaml"
+    path.write_text(joint_properties(replace(robot, joints=joints)), encoding="utf-8")
+    assert drives_beside(path) == {joint.name: joint.drive for joint in joints}
 
 
 @pytest.mark.parametrize("name", ARMS)

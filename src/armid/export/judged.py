@@ -17,15 +17,12 @@ from armid.errors import ArmidError
 from armid.identification.combine import joint_errors, relative_error
 from armid.identification.metrics import NOMINAL, RIGID, nominal_models
 from armid.identification.result import Result
-from armid.identification.thresholds import TOLERATED_RATIO
+from armid.identification.thresholds import NEGLIGIBLE_ERROR, TOLERATED_RATIO
 from armid.information.information import Information
 from armid.parameters.effects import TorqueSide
 from armid.parameters.space import named_parameter
 from armid.robot.described import described_values
 from armid.robot.robot import Drive, Robot
-
-_NEGLIGIBLE = 0.01
-"""Of a joint's torque: a file that leaves less is not worse than anything in a way that matters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +53,7 @@ class JointFileError:
         the gate has judged.
         """
         lost = self.file > TOLERATED_RATIO.value * max(self.description, self.model)
-        return bool(lost and self.relative > _NEGLIGIBLE)
+        return bool(lost and self.relative > NEGLIGIBLE_ERROR.value)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -35,7 +35,7 @@ from armid.identification.plausibility import plausibility_checks
 from armid.identification.provenance import check_new
 from armid.identification.records import Sensitivity, result_provenance
 from armid.identification.result import Result
-from armid.identification.thresholds import TOLERATED_RATIO
+from armid.identification.thresholds import NEGLIGIBLE_ERROR, TOLERATED_RATIO
 from armid.information.information import Information
 from armid.information.solve import reduced
 from armid.notes import Note, Severity
@@ -260,7 +260,8 @@ def _beside_nominal(
     out = []
     for channel in held_out.channels:
         mine, theirs = (_errors(held_out, channel.name, values).rmse for values in (standard, known[best]))
-        excess = mine**2 - (TOLERATED_RATIO.value * theirs) ** 2
+        torque = float(np.sum(channel.factor[:, -1] ** 2)) / max(channel.count, 1.0)
+        excess = mine**2 - (TOLERATED_RATIO.value * theirs) ** 2 - NEGLIGIBLE_ERROR.value**2 * torque
         out.append(Comparison(name=channel.name, rmse=mine, rmse_other=theirs, excess=excess, uncertainty=0.0))
     return tuple(out)
 

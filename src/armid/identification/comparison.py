@@ -28,7 +28,7 @@ class Comparison:
     Args:
         name: of the channel.
         rmse, rmse_other: of the model judged and of the one it is compared with [N m or N].
-        excess: mean of e^2 - (TOLERATED e_other)^2 over blocks [N^2 m^2]; negative is good.
+        excess: mean of e^2 - (TOLERATED e_other)^2 - floor^2 over blocks [N^2 m^2]; negative is good.
         uncertainty: half width of the one-sided interval of that mean; infinite with too little data.
     """
 
@@ -84,7 +84,12 @@ class BlockSquares:
 
 
 def compared_blocks(
-    mine: BlockSquares, theirs: BlockSquares, *, tolerated: float = TOLERATED, confidence: float = _CONFIDENCE
+    mine: BlockSquares,
+    theirs: BlockSquares,
+    *,
+    tolerated: float = TOLERATED,
+    floor: FloatArray | float = 0.0,
+    confidence: float = _CONFIDENCE,
 ) -> tuple[Comparison, ...]:
     """Compares two models on the same held-out motion, channel by channel.
 
@@ -95,12 +100,13 @@ def compared_blocks(
         mine: errors of the model judged.
         theirs: of the one it must not be worse than.
         tolerated: ratio of errors up to which a model does not count as worse.
+        floor: error that would not matter on top of that [N m or N], shape [n_channels].
         confidence: of the comparison of all channels together.
     """
     if not len(mine):
         return ()
     share = mine.shares
-    excess = mine.means - tolerated**2 * theirs.means
+    excess = mine.means - tolerated**2 * theirs.means - np.square(floor)
     mean = share @ excess
     half = _half_width(excess - mean, share, len(mine.channels), confidence)
     rmse, rmse_other = np.sqrt(share @ mine.means), np.sqrt(share @ theirs.means)

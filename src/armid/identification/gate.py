@@ -125,7 +125,11 @@ def nominal_checks(comparisons: Sequence[Comparison]) -> tuple[Check, ...]:
     worse = [c for c in comparisons if c.worse]
     larger = [c.name for c in comparisons if c.rmse > c.rmse_other]
     text = f"held-out error {_ratio_text(mine, theirs)} that of the description's own parameters, and "
-    text += f"larger on {', '.join(larger)}, though not beyond chance and a tenth" if larger else "no joint is worse"
+    text += (
+        f"larger on {', '.join(larger)}, though not beyond chance, a tenth and 1 % of its torque"
+        if larger
+        else "no joint is worse"
+    )
     if not worse:
         return (Check(code="not-worse-than-nominal", passed=True, value=mine, limit=TOLERATED * theirs, message=text),)
     return tuple(

@@ -13,6 +13,7 @@ from armid.estimation.runs import lengths_of
 from armid.estimation.torque_error import ErrorSums
 from armid.identification.comparison import BLOCK_SECONDS, BlockSquares, Comparison, compared_blocks
 from armid.identification.motion import MotionSums, largest_speeds
+from armid.identification.thresholds import NEGLIGIBLE_ERROR, TOLERATED_RATIO
 from armid.parameters.space import named_parameter
 from armid.robot.described import described_values
 from armid.robot.robot import Robot
@@ -56,23 +57,36 @@ class Predicted:
         sums: errors by model.
         blocks: squared errors over blocks of time by model.
         mean: measured torque per channel.
+        torque: measured, squared over the same blocks of time.
         motion: of the consistent estimate, in motion and at rest; None when there were no runs.
     """
 
     sums: Mapping[str, ErrorSums]
     blocks: Mapping[str, BlockSquares]
     mean: FloatArray
+    torque: BlockSquares
     motion: MotionSums | None = None
 
     def best_nominal(self) -> str:
         """The description at its best, with or without its friction."""
         return min((NOMINAL, RIGID), key=lambda name: self.sums[name].stacked_relative())
 
-    def against(self, other: str, *, tolerated: float) -> tuple[Comparison, ...]:
-        """The consistent estimate beside another model, per joint; empty without runs or without that model."""
+    def against_description(self) -> tuple[Comparison, ...]:
+        """The consistent estimate beside the description at its best, per joint, worse only where it matters."""
+        return self.against(self.best_nominal(), tolerated=TOLERATED_RATIO.value, negligible=NEGLIGIBLE_ERROR.value)
+
+    def against(self, other: str, *, tolerated: float, negligible: float = 0.0) -> tuple[Comparison, ...]:
+        """The consistent estimate beside another model, per joint; empty without runs or without that model.
+
+        Args:
+            other: name of that model.
+            tolerated: ratio of errors up to which the estimate does not count as worse.
+            negligible: share of a joint's torque up to which it does not either.
+        """
         if not len(self.blocks.get(CONSISTENT, ())) or other not in self.blocks:
             return ()
-        return compared_blocks(self.blocks[CONSISTENT], self.blocks[other], tolerated=tolerated)
+        floor = negligible * np.sqrt(self.torque.shares @ self.torque.means)
+        return compared_blocks(self.blocks[CONSISTENT], self.blocks[other], tolerated=tolerated, floor=floor)
 
 
 def predicted(
@@ -98,6 +112,7 @@ def predicted(
     names = (*models, *(() if constant is None else (CONSTANT,)))
     sums = {name: ErrorSums(channels) for name in names}
     blocks = {name: BlockSquares(channels, seconds) for name in names}
+    torque = BlockSquares(channels, seconds)
     total, count = np.zeros(len(channels)), 0
     motion = None
     if CONSISTENT in models and len(runs):
@@ -110,12 +125,13 @@ def predicted(
         for name, residual in residuals.items():
             sums[name].add(run, residual)
             blocks[name].add(run, residual)
+        torque.add(run, run.y)
         total, count = total + run.y.sum(axis=0), count + len(run)
         if motion is not None:
             motion.add(run, residuals[CONSISTENT])
         if traces is not None:
             traces.add(run, residuals)
-    return Predicted(sums, blocks, total / max(count, 1), motion)
+    return Predicted(sums, blocks, total / max(count, 1), torque, motion)
 
 
 class Traces:

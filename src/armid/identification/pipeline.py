@@ -62,7 +62,7 @@ from armid.identification.sensors import Imperfections, corrected_runs
 from armid.identification.settings import Identification, Method
 from armid.identification.shaping import friction_record, paying_check, shaped
 from armid.identification.stamped_clock import clock_fault, clock_record, stamped_clock
-from armid.identification.thresholds import TOLERATED_RATIO, TURNED
+from armid.identification.thresholds import TURNED
 from armid.information.information import Information
 from armid.logs.conditioning import Conditioning, VelocitySource
 from armid.logs.log import Channel, Log
@@ -429,7 +429,7 @@ def judged(
         j.name: j.train.rmse / max(r.train.rmse, 1e-300) - 1.0 for j, r in zip(errors.joints, errors.raw, strict=True)
     }
     certificates = certify(robot, fit.consistent, fit.estimate, cost, seed=settings.seed)
-    compared = tested.against(tested.best_nominal(), tolerated=TOLERATED_RATIO.value) if has_masses(robot) else ()
+    compared = tested.against_description() if has_masses(robot) else ()
     evidence = evidence_of(
         data,
         train,

@@ -158,6 +158,14 @@ TOLERATED_RATIO = Threshold(
     "up to which a model does not count as worse than the description: estimated parameters carry noise that a description which "
     "happens to be exact does not; a tenth is far more than that noise costs and far less than any mistake does",
 )
+NEGLIGIBLE_ERROR = Threshold(
+    "negligible-error",
+    0.01,
+    "of the joint's torque",
+    "that a model may leave beyond the tolerated ratio without counting as worse than the description: one that is nearly exact "
+    "leaves noise alone, of which any mistake of friction or of a sensor, however small, is more than a tenth. Torque sensors "
+    "and currents are not known to 1 %; exported files are judged by the same figure",
+)
 COMPARISON_CONFIDENCE = Threshold(
     "comparison-confidence",
     0.99,
@@ -312,6 +320,7 @@ THRESHOLDS = (
     MARGIN,
     SETTLING,
     TOLERATED_RATIO,
+    NEGLIGIBLE_ERROR,
     COMPARISON_CONFIDENCE,
     PRACTICAL_RANK,
     TURNED,

@@ -27,7 +27,6 @@ from armid.identification.provenance import log_record
 from armid.identification.records import ResolvedConditioning
 from armid.identification.request import Source, listed, opened
 from armid.identification.result import Result, load_result, said
-from armid.identification.thresholds import TOLERATED_RATIO
 from armid.logs.conditioning import Conditioning, Differentiator, FilterKind, VelocitySource
 from armid.logs.log import Channel
 from armid.logs.read import ReadOptions
@@ -157,9 +156,7 @@ def validate(
         for name, stored in ((CONSISTENT, known.joints), (FREE, known.joints_raw))
     )
     error = found.sums[CONSISTENT].stacked_relative()
-    compared = (
-        found.against(found.best_nominal(), tolerated=TOLERATED_RATIO.value) if has_masses(known.described) else ()
-    )
+    compared = found.against_description() if has_masses(known.described) else ()
     notes = tuple(dict.fromkeys(note for recording in recordings for note in recording.notes))
     return Validation(
         name=known.described.name,

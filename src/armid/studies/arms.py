@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -14,16 +14,18 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.design.design import design_motion
 from armid.design.search import Budget
+from armid.documents import read_yaml
 from armid.errors import ArmidError, InputError
 from armid.export.export import Format, export_result
 from armid.export.gate import mujoco_model, pinocchio_model
+from armid.export.mjcf_drives import mjcf_drives
 from armid.identification.identify import identify
 from armid.identification.metrics import nominal_standard
 from armid.identification.result import Result
 from armid.kernels.dynamics import inverse_dynamics
 from armid.motions.trajectory import SampledTrajectory, Trajectory
 from armid.robot.load import load_robot
-from armid.robot.robot import JointKind, Robot
+from armid.robot.robot import Drive, JointKind, Robot
 from armid.simulation.physics import Physics
 from armid.simulation.scenario import Scenario
 from armid.simulation.simulate import simulate
@@ -300,25 +302,37 @@ def _exported(record: ArmRecord, result: Result, truth: Robot) -> ArmRecord:
             except ArmidError as error:
                 refused.append(f"{target.value} ({error})")
                 continue
-            text = done.files[0].read_text(encoding="utf-8")
             if target is not Format.C:
-                errors[target] = _read_elsewhere(result.robot, truth, text, mjcf=target is Format.MJCF)
+                errors[target] = _read_elsewhere(result.robot, truth, done.files, mjcf=target is Format.MJCF)
     return replace(record, refused=tuple(refused), urdf=errors[Format.URDF], mjcf=errors[Format.MJCF])
 
 
-def _read_elsewhere(robot: Robot, truth: Robot, text: str, *, mjcf: bool) -> float:
+def _read_elsewhere(robot: Robot, truth: Robot, files: Sequence[Path], *, mjcf: bool) -> float:
     """Error of a file's own bodies, read by MuJoCo or Pinocchio, with the drives that stand in it or beside it."""
+    text = files[0].read_text(encoding="utf-8")
     rigid = mujoco_model(robot, text) if mjcf else pinocchio_model(robot, text)
     if rigid is None:
         return float("nan")
+    drives = mjcf_drives(robot, text) if mjcf else drives_beside(files[1])
+    read = replace(robot, joints=tuple(replace(joint, drive=drives[joint.name]) for joint in robot.joints))
 
     def torque(q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         links = np.array([rigid(*row) for row in zip(q, qd, qdd, strict=True)])
-        offset = 0.0 if mjcf else robot.drive("offset")
-        drives = robot.drive("rotor_inertia") * qdd + robot.drive("viscous") * qd + robot.drive("coulomb") * np.sign(qd)
-        return np.asarray(links + drives + offset)
+        friction = read.drive("viscous") * qd + read.drive("coulomb") * np.sign(qd) + read.drive("offset")
+        return np.asarray(links + read.drive("rotor_inertia") * qdd + friction)
 
     return _error(truth, torque)
+
+
+def drives_beside(path: Path) -> dict[str, Drive]:
+    """Drives by joint from the table beside a URDF: bodies and drives of a file belong together."""
+    joints = read_yaml(path, "joint properties")["joints"]
+    return {
+        name: Drive(
+            rotor_inertia=row["armature"], viscous=row["damping"], coulomb=row["friction"], offset=row["offset"]
+        )
+        for name, row in joints.items()
+    }
 
 
 def _error(truth: Robot, torque: Callable[[FloatArray, FloatArray, FloatArray], FloatArray]) -> float:
