@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from armid.calibration import calibrate as library
+from armid.calibration import fit as fit_module
 from armid.calibration.calibrate import calibrate
 from armid.calibration.choose import choose, default_candidates
 from armid.calibration.fit import fit, refit
@@ -18,6 +21,7 @@ from armid.kinematics.model import ErrorModel
 from armid.kinematics.words import Term
 from armid.robot.load import load_robot
 from armid.studies.replica import Disturbance, optimised_poses, replica
+from support.calibration_cells import Cell
 from support.measured_arm import MeasuredArm
 
 RICH = frozenset({Term.OFFSET, Term.ECCENTRICITY})
@@ -112,3 +116,23 @@ def test_compliance_of_kolyubins_arm_is_found_without_asking():
     result = calibrate(arm.robot, arm.measured(poses, rng), folds=3)
     assert Term.COMPLIANCE in result.fit.errors.terms
     assert result.held_out.after.position.mean() < 0.3e-3 < 1e-3 < result.held_out_geometric.after.position.mean()
+
+
+def test_a_fit_by_way_of_a_part_ends_where_the_whole_does(monkeypatch):
+    cell, rng = Cell.drawn("ur10e", seed=4), np.random.default_rng(4)
+    m = cell.measured(400, rng, joints=lambda q: 3e-4 * np.sin(2.0 * q))
+    whole = fit(cell.robot, m)
+    monkeypatch.setattr(fit_module, "_MANY", 300)
+    monkeypatch.setattr(fit_module, "_PART", 50)
+    assert len(fit_module.part_to_start_from(m).q) == 50
+    quick = fit(cell.robot, m)
+    kept = whole.after.selection.kept
+    assert quick.after.converged
+    np.testing.assert_array_equal(quick.after.selection.kept, kept)
+    apart = (quick.after.values - whole.after.values)[kept] / np.sqrt(np.diag(whole.after.covariance))[kept]
+    assert np.abs(apart).max() < 0.1  # Weights are settled to one per cent.
+    # A sensor that saw little would be missing from the part: everything is fitted at once.
+    (o,) = m.observations
+    rare = o.take(np.arange(400) >= 397, np.arange(400))
+    both = replace(m, observations=(o.take(np.arange(400) < 397, np.arange(400)), replace(rare, setup="rare")))
+    assert fit_module.part_to_start_from(both) is both

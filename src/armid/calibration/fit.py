@@ -11,7 +11,7 @@ from armid.calibration.identifiable import ParameterStatus, Selection
 from armid.calibration.solve import FitSolution, Mask, SolverSettings, solve
 from armid.calibration.start import StartFrames, start_frames
 from armid.kinematics.build import kinematic_model
-from armid.kinematics.measurement import Measurements
+from armid.kinematics.measurement import Measurements, Observed
 from armid.kinematics.model import ErrorModel, FrameModel, KinematicModel, covering
 from armid.parameters.space import OwnerKind
 from armid.robot.robot import Robot
@@ -91,15 +91,57 @@ def fit(
     low, high = measurements.q.min(axis=0), measurements.q.max(axis=0)
     model = covering(model, {k: (float(a), float(b)) for k, (a, b) in enumerate(zip(low, high, strict=True))})
     frames, free = settings.allowed(model)
+    some = part_to_start_from(measurements)
     nominal = (
-        solve(model, measurements, allowed=frames, settings=settings.solver)
+        _solved(model, measurements, some, frames, settings.solver)
         if before is None
         else _carried(before.before, before.model, model)
     )
-    after = solve(
-        model, measurements, start=nominal.values, noise=nominal.noise, allowed=free, settings=settings.solver
-    )
+    after = _solved(model, measurements, some, free, settings.solver, begin=nominal)
     return KinematicFit(errors=errors, model=model, before=nominal, after=after, settings=settings)
+
+
+_MANY = 4000
+"""Configurations from which on a fit starts from that to a part of them: most of its iterations only find the weights."""
+_PART = 1000
+"""Configurations of such a part: as many as show noise and parameters to a few per cent of their final values."""
+
+
+def part_to_start_from(measurements: Measurements) -> Measurements:
+    """An even part of many configurations, with every sensor and target in it; all of them where that cannot be."""
+    groups = np.unique(measurements.group)
+    if len(groups) < _MANY or any(o.quantity is Observed.LENGTH for o in measurements.observations):
+        return measurements
+    part = measurements.subset(np.isin(measurements.group, groups[:: len(groups) // _PART]))
+    seen = [{(o.setup, o.target): len(o) for o in m.observations} for m in (measurements, part)]
+    enough = seen[0].keys() == seen[1].keys() and min(seen[1].values()) >= _PART // 10
+    return part if enough else measurements
+
+
+def _solved(
+    model: KinematicModel,
+    measurements: Measurements,
+    some: Measurements,
+    allowed: Mask,
+    settings: SolverSettings,
+    *,
+    begin: FitSolution | None = None,
+) -> FitSolution:
+    """The solution for all measurements, by way of that for some of them."""
+    start, noise = (None, None) if begin is None else (begin.values, begin.noise)
+    first = solve(model, some, start=start, noise=noise, allowed=allowed, settings=settings)
+    if some is measurements:
+        return first
+    again = solve(
+        model,
+        measurements,
+        start=first.values,
+        noise=first.noise,
+        allowed=allowed,
+        settings=settings,
+        previous=first,
+    )
+    return replace(again, iterations=first.iterations + again.iterations)
 
 
 def fit_candidates(
