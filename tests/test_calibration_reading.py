@@ -69,6 +69,70 @@ def test_a_tracker_s_quaternion_beside_joints_of_the_same_letters(tmp_path):
     np.testing.assert_allclose(found.observations[0].rotation, matrix_from_quaternion(np.full((1, 4), 0.5)))
 
 
+SIX = "0.1,0.2,0.3,0.4,0.5,0.6"
+
+
+def test_a_quaternion_in_small_letters_beside_joints_of_another_name(tmp_path):
+    text = f"J1,J2,J3,J4,J5,J6,x,y,z,q0,q1,q2,q3\n{SIX},1,2,3,0.6,0.8,0,0\n"
+    found = read_poses(write(tmp_path / "p.csv", text), JOINTS)
+    np.testing.assert_allclose(found.q, [ROW])
+    np.testing.assert_allclose(found.observations[0].rotation, matrix_from_quaternion(np.array([[0.6, 0.8, 0.0, 0.0]])))
+
+
+@pytest.mark.parametrize("letter", ["q", "J"])
+def test_a_quaternion_counted_from_one_is_never_taken_for_joints(tmp_path, letter):
+    """Q1..Q4 beside J1..J6 took the place of the first four joints; where the scalar stands nothing says."""
+    head = ",".join(f"{letter}{k}" for k in range(1, 7))
+    path = write(tmp_path / "p.csv", f"{head},x,y,z,Q1,Q2,Q3,Q4\n{SIX},1,2,3,0.6,0.8,0,0\n")
+    with pytest.raises(InputError, match=r"a quaternion\?.*`columns: \{qw: Q1, qx: Q2, qy: Q3, qz: Q4\}`") as refused:
+        read_poses(path, JOINTS)
+    line = str(refused.value).split("`")[3]  # The second way out: the scalar is last.
+    write(tmp_path / "p.map.yaml", f"format: armid-poses/1\n{line}\n")
+    found = read_poses(path, JOINTS)
+    np.testing.assert_allclose(found.q, [ROW])
+    np.testing.assert_allclose(found.observations[0].rotation, matrix_from_quaternion(np.array([[0.0, 0.6, 0.8, 0.0]])))
+
+
+def test_two_sets_of_joints_are_refused_with_the_line_to_write(tmp_path):
+    head = ",".join(f"{letter}{k}" for letter in ("q", "theta") for k in range(1, 7))
+    with pytest.raises(InputError, match=r"several sets.*`joints: \.\.\.`.*\[q1, .*\[theta1, "):
+        read_poses(write(tmp_path / "p.csv", f"{head},x,y,z\n{SIX},{SIX},1,2,3\n"), JOINTS)
+
+
+def test_a_joint_called_t_stands_beside_the_time_t(tmp_path):
+    path = write(tmp_path / "p.csv", f"t,S,L,U,R,B,T,x,y,z\n7,{SIX},1,2,3\n")
+    found = read_poses(path, tuple("SLURBT"))
+    np.testing.assert_allclose(found.q, [ROW])
+    np.testing.assert_allclose(found.conditions["time"], [7.0])
+    with pytest.raises(InputError, match=r"'x' and 'X' differ by their case alone.*columns: \{x: x\}"):
+        read_poses(write(tmp_path / "r.csv", f"q1,q2,q3,q4,q5,q6,x,y,z,X\n{SIX},1,2,3,4\n"), JOINTS)
+
+
+@pytest.mark.parametrize("marks", ["deg,mm", "[°],[mm]", "(º),(mm)"])
+def test_units_in_a_line_below_the_titles(tmp_path, marks):
+    angle, length = marks.split(",")
+    units = ";".join([angle] * 6 + [length] * 3)
+    text = f"Tracker 7\nq1;q2;q3;q4;q5;q6;x;y;z\n{units}\n10,5;20;30;40;50;60;1000,5;2;3\n"
+    found = read_poses(write(tmp_path / "p.csv", text), JOINTS)
+    np.testing.assert_allclose(found.q, np.radians([[10.5, 20.0, 30.0, 40.0, 50.0, 60.0]]))
+    np.testing.assert_allclose(found.observations[0].position, [[1.0005, 0.002, 0.003]])
+    assert found.labels == ("p.csv:4",)
+
+
+@pytest.mark.parametrize("number", ["1.234,5", "1 234,5", "1'234,5"])
+def test_signs_between_thousands_are_named(tmp_path, number):
+    text = f"q1;q2;q3;q4;q5;q6;x;y;z\n0,1;0,2;0,3;0,4;0,5;0,6;{number};2,5;3\n"
+    with pytest.raises(InputError, match=r"line 2.*without signs between thousands"):
+        read_poses(write(tmp_path / "p.csv", text), JOINTS)
+
+
+def test_a_spreadsheet_s_minus_and_lines_that_end_in_their_delimiter(tmp_path):
+    text = "q1;q2;q3;q4;q5;q6;x;y;z;\n\u22120,1;0,2;0,3;0,4;0,5;0,6;1,5;2;3;\n"
+    found = read_poses(write(tmp_path / "p.csv", text), JOINTS)
+    np.testing.assert_allclose(found.q, [(-0.1, *ROW[1:])])
+    assert found.remarks == ()
+
+
 def test_a_joint_called_t_is_no_time(tmp_path):
     text = "S,L,U,R,B,T,x,y,z\n0.1,0.2,0.3,0.4,0.5,0.6,1,2,3\n"
     found = read_poses(write(tmp_path / "p.csv", text), tuple("SLURBT"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,7 +12,16 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
-from armid.calibration.poses_text import cells_of, delimiter_of, header_place, is_number, table_text, with_points
+from armid.calibration.poses_text import (
+    cells_of,
+    delimiter_of,
+    header_place,
+    is_number,
+    table_text,
+    units_line,
+    with_points,
+    with_units,
+)
 from armid.calibration.words import ORIENTATIONS, AngleUnit, LengthUnit, SensorPlace
 from armid.documents import read_text
 from armid.errors import InputError
@@ -176,14 +186,21 @@ class PosesTable:
             try:
                 out[i] = float(cell) if cell else np.nan
             except ValueError:
-                hint = "write decimal points" if "," in cell else "expected a number or an empty cell"
+                hint = _number_hint(cell)
                 raise InputError(
                     f"{self.where}, line {self.lines[i]}", f"{cell!r} in column {self.titles[name]!r}", hint
                 ) from None
         return out
 
 
-_UNIT = re.compile(r"[\s_]*[\[(]\s*(mm|m|rad|deg|degc|c|°)\s*[\])]$|_(mm|m|rad|deg)$")
+def _number_hint(cell: str) -> str:
+    """What to do about a cell that is no number."""
+    if re.fullmatch(r"[+-]?\d{1,3}(?:[., ']\d{3})+(?:[.,]\d+)?", cell):
+        return "write numbers without signs between thousands"
+    return "write decimal points" if "," in cell else "expected a number or an empty cell"
+
+
+_UNIT = re.compile(r"[\s_]*[\[(]\s*(mm|m|rad|deg|degrees?|degc|c|[°º])\s*[\])]$|_(mm|m|rad|deg)$")
 
 
 def _plain(title: str) -> tuple[str, str]:
@@ -193,10 +210,10 @@ def _plain(title: str) -> tuple[str, str]:
     if match is None:
         return text, ""
     unit = match.group(1) or match.group(2) or ""
-    return text[: match.start()].strip(), {"°": "deg"}.get(unit, unit)
+    return text[: match.start()].strip(), {"°": "deg", "º": "deg", "degree": "deg", "degrees": "deg"}.get(unit, unit)
 
 
-_NUMBERED_JOINT = re.compile(r"(?:q|j|joint|axis|a|theta)[_ ]?(\d+)$")
+_NUMBERED_JOINT = re.compile(r"(q|j|joint|axis|a|theta)[_ ]?(\d+)$")
 
 
 def column_names(path: str | Path) -> tuple[str, ...]:
@@ -205,8 +222,8 @@ def column_names(path: str | Path) -> tuple[str, ...]:
     Raises:
         InputError: no such file, or not one of poses.
     """
-    lines = [line for _, line in _numbered(table_text(Path(path)))]
-    header = lines[header_place(lines)] if lines else ""
+    numbered = _numbered(table_text(Path(path)))
+    header = numbered[_header(numbered)[0]][1] if numbered else ""
     return tuple(_plain(cell)[0] for cell in cells_of([header], delimiter_of(header))[0])
 
 
@@ -215,30 +232,55 @@ def _numbered(text: str) -> list[tuple[int, str]]:
     return [(i + 1, line) for i, line in enumerate(text.splitlines()) if line.strip() and not line.startswith("#")]
 
 
-_UPPER_QUATERNION = {"Q0": "qw", "Q1": "qx", "Q2": "qy", "Q3": "qz"}
-"""Quaternions as trackers write them, scalar first; with a Q4 they are joints."""
+_QUATERNION = ("qw", "qx", "qy", "qz")
+"""What Q0..Q3 are where other columns are the joints: quaternions as trackers write them, scalar first."""
 
 
 def _titled(titles: Sequence[str]) -> list[str]:
-    """Titles with Q0..Q3 read as a quaternion where other columns are the joints."""
-    others = [t for t in titles if t not in _UPPER_QUATERNION and _NUMBERED_JOINT.fullmatch(_plain(t)[0])]
-    if not set(_UPPER_QUATERNION) <= set(titles) or "Q4" in titles or not others:
-        return list(titles)
-    return [_UPPER_QUATERNION.get(title, title) for title in titles]
+    """Titles with Q0..Q3 (or q0..q3) read as a quaternion where other columns are the joints; with a Q4 they are joints."""
+    for letter in "Qq":
+        four = [f"{letter}{k}" for k in range(4)]
+        others = [t for t in titles if t not in four and _NUMBERED_JOINT.fullmatch(_plain(t)[0])]
+        if letter == "q":
+            others = [t for t in others if t[0].lower() != "q"]
+        if set(four) <= set(titles) and f"{letter}4" not in titles and others:
+            ours = dict(zip(four, _QUATERNION, strict=True))
+            return [ours.get(title, title) for title in titles]
+    return list(titles)
+
+
+def _keys(path: Path, titles: Sequence[str]) -> list[tuple[str, str]]:
+    """Plain names and units of the titles; of two that differ by their letters' case alone, the upper one keeps its case.
+
+    Raises:
+        InputError: a title that appears twice.
+    """
+    names = [_plain(title) for title in titles]
+    count = Counter(name for name, _ in names)
+    out = []
+    for title, (name, unit) in zip(titles, names, strict=True):
+        written = title.strip()[: len(name)]
+        out.append((written if count[name] > 1 else name, unit))
+    twice = sorted(name for name, times in Counter(name for name, _ in out).items() if times > 1)
+    if twice:
+        raise InputError(path, f"column {twice[0]!r} appears twice")
+    return out
 
 
 def read_table(path: str | Path) -> PosesTable:
     """The cells of a delimited text file with a header line; what an instrument writes above it is not read."""
     path = Path(path)
     numbered = _numbered(table_text(path))
-    above = header_place([line for _, line in numbered])
-    numbered = numbered[above:]
+    above, units = _header(numbered)
+    numbered = [numbered[above], *numbered[above + 1 + bool(units) :]] if numbered else []
     if len(numbered) < 2:
         raise InputError(path, "no rows", "expected a header line and one row per measurement")
     lines = tuple(number for number, _ in numbered)
     delimiter = delimiter_of(numbered[0][1])
     rows = cells_of([line for _, line in numbered], delimiter)
-    titles = _titled([cell.strip() for cell in rows[0]])
+    rows = _without_empty_end(rows)
+    titles = [cell.strip() for cell in rows[0]]
+    titles = _titled(with_units(titles, cells_of([units], delimiter)[0][: len(titles)]) if units else titles)
     if delimiter != ",":
         rows = with_points(path, rows, lines)
     if all(is_number(title) for title in titles):
@@ -248,10 +290,7 @@ def read_table(path: str | Path) -> PosesTable:
     for number, cells in zip(lines, rows, strict=True):
         if len(cells) != len(titles):
             raise InputError(f"{path}, line {number}", f"{len(cells)} cells", _unequal(cells, titles, delimiter))
-    names = [_plain(title) for title in titles]
-    twice = sorted({name for name, _ in names if [n for n, _ in names].count(name) > 1})
-    if twice:
-        raise InputError(path, f"column {twice[0]!r} appears twice")
+    names = _keys(path, titles)
     columns = {name: [cells[k].strip() for cells in rows[1:]] for k, (name, _) in enumerate(names)}
     return PosesTable(
         where=path.name,
@@ -263,11 +302,34 @@ def read_table(path: str | Path) -> PosesTable:
     )
 
 
+def _header(numbered: Sequence[tuple[int, str]]) -> tuple[int, str]:
+    """Which line has the titles, and the line of units below it; empty where there is none."""
+    lines = [line for _, line in numbered]
+    place = header_place(lines)
+    if place > 0:
+        titles, units = cells_of(lines[place - 1 : place + 1], delimiter_of(lines[place - 1]))
+        if units_line(titles, units):
+            return place - 1, lines[place]
+    return place, ""
+
+
+def _without_empty_end(rows: Sequence[list[str]]) -> list[list[str]]:
+    """Rows without a last column that has neither a title nor a value: lines that end in their delimiter."""
+    if not rows[0][-1].strip() and all(len(row) == len(rows[0]) and not row[-1].strip() for row in rows):
+        return [row[:-1] for row in rows]
+    return list(rows)
+
+
 def _unequal(cells: Sequence[str], titles: Sequence[str], delimiter: str | None) -> str:
     """What to do about a line with more or fewer cells than the header."""
     if delimiter == "," and len(cells) > len(titles):
         return f"the header has {len(titles)}; decimal commas cannot stand between commas: export with semicolons or points"
     return f"the header has {len(titles)}; put # in front of lines that are no measurements, or delete them"
+
+
+def _key_of(table: PosesTable, title: str) -> str:
+    """The plain name of a column that a mapping calls by its title."""
+    return next((name for name, own in table.titles.items() if own == title), _plain(title)[0])
 
 
 def renamed_columns(table: PosesTable, columns: Mapping[str, str]) -> PosesTable:
@@ -276,8 +338,8 @@ def renamed_columns(table: PosesTable, columns: Mapping[str, str]) -> PosesTable
     Raises:
         InputError: a column that the file does not have.
     """
-    ours = {_plain(title)[0]: _plain(name)[0] for name, title in columns.items()}
-    lost = [title for title in columns.values() if _plain(title)[0] not in table.columns]
+    ours = {_key_of(table, title): _plain(name)[0] for name, title in columns.items()}
+    lost = [title for title in columns.values() if _key_of(table, title) not in table.columns]
     if lost:
         raise InputError(
             table.where,
@@ -285,7 +347,7 @@ def renamed_columns(table: PosesTable, columns: Mapping[str, str]) -> PosesTable
             f"columns: {', '.join(table.titles.values())}",
         )
     taken = set(ours.values())
-    kept = [name for name in table.columns if name in ours or name not in taken]
+    kept = [name for name in table.columns if name in ours or name.lower() not in taken]
     return replace(
         table,
         columns={ours.get(name, name): table.columns[name] for name in kept},
@@ -297,7 +359,7 @@ def renamed_columns(table: PosesTable, columns: Mapping[str, str]) -> PosesTable
 def joint_columns(table: PosesTable, joint_names: Sequence[str], mapping: PosesMapping) -> list[str]:
     """Columns of the joints in kinematic order: by mapping, by the robot's joint names, or by number."""
     if mapping.joints is not None:
-        wanted = [_plain(name)[0] for name in mapping.joints]
+        wanted = [_key_of(table, name) for name in mapping.joints]
         missing = [name for name in wanted if name not in table.columns]
         if missing or len(wanted) != len(joint_names):
             raise InputError(
@@ -306,21 +368,74 @@ def joint_columns(table: PosesTable, joint_names: Sequence[str], mapping: PosesM
                 f"the robot has {len(joint_names)} joints; columns: {', '.join(table.titles.values())}",
             )
         return wanted
-    named = [_plain(name)[0] for name in joint_names]
+    named = [name if name in table.columns else _plain(name)[0] for name in joint_names]
     if all(name in table.columns for name in named):
+        _check_quaternion(table, named)
         return named
-    numbered = {int(m.group(1)): name for name in table.columns if (m := _NUMBERED_JOINT.fullmatch(name))}
-    for first in (1, 0):
-        if set(numbered) == set(range(first, first + len(joint_names))):
-            return [numbered[first + i] for i in range(len(joint_names))]
+    numbered = _numbered_joints(table)
+    full = [
+        [by_number[first + i] for i in range(len(joint_names))]
+        for by_number in numbered.values()
+        for first in (1, 0)
+        if set(by_number) == set(range(first, first + len(joint_names)))
+    ]
+    if len(full) > 1:
+        sets = " or ".join(f"[{', '.join(table.titles[name] for name in names)}]" for names in full)
+        raise InputError(
+            table.where, "several sets of columns could be the joints", f"write `joints: ...` in a mapping, with {sets}"
+        )
+    if full:
+        _check_quaternion(table, full[0])
+        return full[0]
     some = [name for name in named if name in table.columns]
     lost = [title for title, name in zip(joint_names, named, strict=True) if name not in table.columns]
-    detail = f"no column for joint {', '.join(lost)}" if some else f"found {len(numbered)} numbered joint columns"
+    detail = (
+        f"no column for joint {', '.join(lost)}"
+        if some
+        else f"found {max(map(len, numbered.values()), default=0)} numbered joint columns"
+    )
     raise InputError(
         table.where,
         f"{detail}; the robot has {len(joint_names)} joints: {', '.join(joint_names)}",
         "name columns after the joints or q1, q2, ..., name them in a mapping, or choose another --tip",
     )
+
+
+def _numbered_joints(table: PosesTable) -> dict[str, dict[int, str]]:
+    """Columns that end in a number, by what stands before it."""
+    out: dict[str, dict[int, str]] = {}
+    for name in table.columns:
+        if match := _NUMBERED_JOINT.fullmatch(name):
+            out.setdefault(match.group(1), {})[int(match.group(2))] = name
+    return out
+
+
+def check_twins(table: PosesTable) -> None:
+    """Refuses two columns whose titles differ by their letters' case alone, once the joints are taken out."""
+    for name in table.columns:
+        if name != name.lower() and name.lower() in table.columns:
+            other = table.titles[name.lower()]
+            raise InputError(
+                table.where,
+                f"columns {other!r} and {table.titles[name]!r} differ by their case alone",
+                f"write `columns: {{{name.lower()}: {other}}}` in a mapping to take the first, or rename one",
+            )
+
+
+def _check_quaternion(table: PosesTable, joints: Sequence[str]) -> None:
+    """Refuses Q1..Q4 beside the joints: a quaternion, of which nothing says where its scalar stands."""
+    for letter in "Qq":
+        four = [f"{letter}{k}" for k in range(1, 5)]
+        if set(four) <= set(table.columns) - set(joints) and f"{letter}5" not in table.columns:
+            first, last = (
+                ", ".join(f"{a}: {table.titles[b]}" for a, b in zip(_QUATERNION, x, strict=True))
+                for x in (four, four[3:] + four[:3])
+            )
+            raise InputError(
+                table.where,
+                f"{', '.join(table.titles[name] for name in four)} beside the joints: a quaternion?",
+                f"write `columns: {{{first}}}` in a mapping if the scalar is first, `columns: {{{last}}}` if it is last",
+            )
 
 
 def scale(table: PosesTable, name: str, mapping: PosesMapping, *, length: bool) -> float:

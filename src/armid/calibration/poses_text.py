@@ -31,7 +31,8 @@ def table_text(path: Path) -> str:
     if b"\0" in data and not wide:
         raise InputError(path, "not text", "expected a CSV file with a header line, in UTF-8, UTF-16 or Latin-1")
     try:
-        return data.decode(wide or "utf-8-sig")
+        text = data.decode(wide or "utf-8-sig")
+        return text.replace("\u2212", "-").replace("\u00a0", " ")  # Spreadsheets' minus sign and hard blank.
     except UnicodeDecodeError:
         if wide:
             raise InputError(path, "broken UTF-16", "export it again, in UTF-8 if you can") from None
@@ -72,6 +73,40 @@ def header_place(lines: Sequence[str]) -> int:
         if len(titles) == len(values) > 1 and _numbers(titles) < 0.5 < _numbers(values):
             return k
     return 0
+
+
+_UNIT_WORDS = {
+    "",
+    "-",
+    "mm",
+    "m",
+    "rad",
+    "deg",
+    "degree",
+    "degrees",
+    "\u00b0",
+    "\u00ba",
+    "s",
+    "ms",
+    "c",
+    "degc",
+    "\u00b0c",
+    "nm",
+}
+
+
+def units_line(titles: Sequence[str], cells: Sequence[str]) -> bool:
+    """Whether a line holds the units of the titles above it: as many cells, all of them unit words, and not all empty."""
+    words = [cell.strip().strip("[]()").lower() for cell in cells]
+    return len(words) == len(titles) and any(words) and set(words) <= _UNIT_WORDS and len(set(titles)) == len(titles)
+
+
+def with_units(titles: Sequence[str], cells: Sequence[str]) -> list[str]:
+    """Titles with the units that stand below them."""
+    units = [cell.strip().strip("[]()") for cell in cells]
+    return [
+        f"{title.strip()} [{unit}]" if unit.strip("-") else title for title, unit in zip(titles, units, strict=True)
+    ]
 
 
 def _numbers(cells: Sequence[str]) -> float:

@@ -14,6 +14,7 @@ from armid.arrays import FloatArray
 from armid.calibration.poses_table import (
     PosesMapping,
     PosesTable,
+    check_twins,
     find,
     joint_columns,
     labelled,
@@ -146,6 +147,7 @@ def read_poses(
         )
     given = table
     table = table.without(joints)  # A joint may be called anything: T is then no time, X no position.
+    check_twins(table)
     observations = [*_frame_observations(table, joints, mapping), *constraint_observations(table, mapping)]
     if not observations:
         raise InputError(
