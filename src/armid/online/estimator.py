@@ -19,10 +19,12 @@ from armid.identifiability.structure import structural_base
 from armid.identification.inputs import files_of, is_result, result_of, robot_of
 from armid.identification.result import Result
 from armid.notes import Note, Severity
-from armid.online.state import OnlineState, online_checks, start_check
+from armid.online.sensors import SensorWatch
+from armid.online.state import OnlineState, drift_checks, online_checks, start_check
 from armid.outcome import Provenance
 from armid.parameters.effects import DEFAULT_FRICTION, Effects, PayloadRuns, TorqueSide, effects_of
 from armid.robot.robot import Robot
+from armid.rows.imperfections import Family
 from armid.rows.torque import TorqueRows
 from armid.signals.causal import CausalDifferentiator, LocalPolynomial
 
@@ -54,7 +56,8 @@ class OnlineEstimator:
         effects: the last three as an object, instead of them.
         sigma: torque noise per channel [N m or N]; that of the result, or one for all, by default.
         forget: time constant of forgetting [s]; never by default.
-        detection: how a changed arm is noticed; None does not watch.
+        detection: how a changed arm is noticed; None does not watch, neither that nor, starting from a result, whether torque
+            sensors drift.
         half_window: samples on either side of the differentiator's middle; 30 ms by default.
         base, tip: links of a branched URDF between which the arm lies.
 
@@ -107,11 +110,13 @@ class OnlineEstimator:
         self._differentiator = CausalDifferentiator(
             LocalPolynomial(rate, width), self.robot.n_joints, len(source.channels)
         )
+        self._watch = _sensor_watch(arm, self.recursive) if isinstance(arm, Result) and detection is not None else None
         self._start_checks = (start_check(arm.reasons),) if isinstance(arm, Result) else ()
         self._smoothed = 0
         self._time: float | None = None
         self.gaps = 0
         self.events: list[Note] = []
+        self.drifts: list[Note] = []
 
     @property
     def delay(self) -> float:
@@ -199,10 +204,18 @@ class OnlineEstimator:
         changed = self.recursive.update(x, torque, counted)
         if changed:
             name, error = max(self.recursive.innovations.items(), key=lambda item: abs(item[1]))
-            when = f"at {self._time - self.delay:.3f} s" if self._time is not None else f"at sample {self.samples}"
-            text = f"{when} the arm changed: {name} is {error:+.3g} off"
+            text = f"{self._when} the arm changed: {name} is {error:+.3g} off"
             self.events.append(Note("arm-changed", Severity.WARNING, text, name))
+        if self._watch is not None:
+            self.drifts += [
+                Note("sensor-drift", Severity.WARNING, f"{self._when} {text}", name)
+                for name, text in self._watch.update(x, torque, counted)
+            ]
         return changed
+
+    @property
+    def _when(self) -> str:
+        return f"at {self._time - self.delay:.3f} s" if self._time is not None else f"at sample {self.samples}"
 
     @property
     def samples(self) -> int:
@@ -231,7 +244,8 @@ class OnlineEstimator:
             time=self._time,
             relative_error=relative,
             condition_number_scaled=excitation.condition_number_scaled,
-            events=tuple(self.events),
+            events=(*self.events, *self.drifts),
+            sensors=() if self._watch is None else self._watch.drifts,
             checks=(
                 *self._start_checks,
                 *online_checks(
@@ -242,8 +256,9 @@ class OnlineEstimator:
                     events=len(self.events),
                     gaps=self.gaps,
                 ),
+                *drift_checks(self.drifts, watched=self._watch is not None),
             ),
-            notes=tuple(self.events),
+            notes=(*self.events, *self.drifts),
             provenance=Provenance(inputs=files_of(self.robot), settings=self._settings()),
         )
 
@@ -267,6 +282,18 @@ class OnlineEstimator:
             "forget_s": self.recursive.forgetting.time_constant,
             "from_result": self._from_result,
         }
+
+
+def _sensor_watch(known: Result, recursive: RecursiveEstimator) -> SensorWatch:
+    """Of the sensors against the arm of a result; what that had found about their gains is where they start."""
+    channels, n = recursive.source.channels, known.robot.n_joints
+    gains = np.zeros(len(channels))
+    step = known.imperfections
+    while step is not None and len(channels) == n:
+        gains = (1.0 + gains) * (1.0 + step.per_joint(Family.GAIN)) - 1.0
+        step = step.before
+    sigma = np.array([recursive.sigma[name] for name in channels])
+    return SensorWatch(recursive.source, recursive.base, recursive.values, sigma, rate=recursive.rate, gains=gains)
 
 
 def _check_result(known: Result, *, own: bool) -> None:

@@ -11,6 +11,7 @@ from armid.documents import write_json
 from armid.estimation.estimate import Estimate, EstimatedParameter, estimated_parameters
 from armid.estimation.friction_sign import friction_sign
 from armid.notes import Note
+from armid.online.sensors import SensorDrift
 from armid.outcome import Check, Listing, Outcome, Provenance
 from armid.page import Table
 from armid.parameters.space import ParameterSpace
@@ -34,7 +35,8 @@ class OnlineState(Outcome):
         time: of the newest sample [s]; None when the stream has no clock.
         relative_error: what the parameters leave of the torque so far, a fraction.
         condition_number_scaled: of the determined parameters.
-        events: changes of the arm that were noticed.
+        events: changes of the arm, and drifts of its sensors, that were noticed.
+        sensors: every torque channel against the arm it started from; empty when it started from nothing.
         checks: what the estimate was held against.
         provenance: robot and settings.
     """
@@ -51,6 +53,7 @@ class OnlineState(Outcome):
     relative_error: float
     condition_number_scaled: float
     events: tuple[Note, ...] = ()
+    sensors: tuple[SensorDrift, ...] = ()
     checks: tuple[Check, ...] = ()
     notes: tuple[Note, ...] = ()
     provenance: Provenance = field(default_factory=Provenance)
@@ -77,6 +80,7 @@ class OnlineState(Outcome):
             "frozen": self.frozen,
             "parameters": self.parameters.as_dicts(),
             "events": [event.as_dict() for event in self.events],
+            "sensors": [sensor.as_dict() for sensor in self.sensors],
             "verdict": self.verdict,
             "reasons": self.reasons,
             "checks": [check.as_dict() for check in self.checks],
@@ -156,6 +160,28 @@ def online_checks(
             value=gaps,
             limit=0,
             message=f"{gaps} gaps in the stream; derivatives start anew after each",
+            decisive=False,
+        ),
+    )
+
+
+def drift_checks(drifts: Sequence[Note], *, watched: bool) -> tuple[Check, ...]:
+    """Whether torque sensors read as they did when the arm was identified; worth a word, for what they carry looks the same.
+
+    Args:
+        drifts: that were noticed.
+        watched: whether anything was known to hold them against.
+    """
+    if not watched:
+        return ()
+    return (
+        Check(
+            code="sensors-steady",
+            passed=not drifts,
+            value=len(drifts),
+            limit=0,
+            message=drifts[-1].message if drifts else "every torque sensor reads as when the arm was identified",
+            subject=drifts[-1].subject if drifts else "",
             decisive=False,
         ),
     )
