@@ -8,12 +8,16 @@ from pathlib import Path
 
 from armid.errors import UnknownNameError
 from armid.identifiability.structure import structural_base
+from armid.identification.faults import listed_faults
+from armid.identification.gate import fault_checks
 from armid.identification.inputs import LogsInput, Recordings, RobotInput, files_of, robot_of
 from armid.logs.conditioning import VelocitySource
 from armid.outcome import Check, Provenance
 from armid.parameters.effects import DEFAULT_FRICTION, Effects, TorqueSide, effects_of
+from armid.rows.imperfections import Family
 from armid.rows.torque import TorqueRows
 from armid.sequential.estimate import TipToBase
+from armid.sequential.faults import stage_faults
 from armid.sequential.sequential import Sequential, sequential_checks
 from armid.sequential.stages import ErrorStructure, Stage, Staging, stages_of_log
 from armid.sequential.start import locks_of, starting_values
@@ -106,12 +110,18 @@ def identify_sequential(
     stages.sort(key=lambda stage: -arm.joint_index(stage.joint))
     found = TipToBase(hold=hold).fit(source, stages, start=values)
     estimate = found.over(structural_base(source), source.space.units)
+    faults = stage_faults(arm, read, stages, settings)
     return Sequential(
         robot=arm,
         estimate=estimate,
         found=found,
         structure=settings.structure,
-        checks=(*sequential_checks(estimate, found, source.space), *_pairing_checks(stages, settings.accept)),
+        faults=listed_faults(faults),
+        checks=(
+            *sequential_checks(estimate, found, source.space),
+            *_pairing_checks(stages, settings.accept),
+            *fault_checks([f for f in faults if not (_LAG in accept and f.kind == Family.COMMON_DELAY.value)]),
+        ),
         notes=estimate.notes,
         provenance=Provenance(inputs=files_of(arm, read), settings=_settings(settings, hold=hold)),
     )

@@ -13,6 +13,7 @@ from armid.documents import write_json
 from armid.estimation.estimate import Estimate
 from armid.estimation.friction_sign import friction_sign
 from armid.identifiability.base import BaseParameters, Category
+from armid.identification.faults import Answer, Fault, faults_table
 from armid.notes import Note
 from armid.outcome import Check, Listing, Outcome, Provenance
 from armid.page import Table
@@ -56,6 +57,7 @@ class Sequential(Outcome):
         estimate: base parameters with the covariance that error propagation through the stages gives.
         found: what the stages found, over the standard parameters.
         structure: measured or commanded motion.
+        faults: what could be wrong with the recordings, each with its answer; looked for where all joints move.
         checks: what it was held against.
         notes: what a reader must know.
         provenance: inputs and settings.
@@ -67,6 +69,7 @@ class Sequential(Outcome):
     estimate: Estimate
     found: SequentialEstimate
     structure: ErrorStructure
+    faults: Listing[Fault] = field(default_factory=lambda: Listing(()))
     checks: tuple[Check, ...] = ()
     notes: tuple[Note, ...] = ()
     provenance: Provenance = field(default_factory=Provenance)
@@ -129,6 +132,7 @@ class Sequential(Outcome):
             "in_combination": self.in_combination,
             "standard": dict(zip(self.found.parameters, self.found.values.tolist(), strict=True)),
             "structure": self.structure,
+            "faults": [fault.as_dict() for fault in self.faults],
             "verdict": self.verdict,
             "reasons": self.reasons,
             "checks": [check.as_dict() for check in self.checks],
@@ -142,7 +146,9 @@ class Sequential(Outcome):
         )
 
     def _tables(self) -> tuple[Table, ...]:
-        return stages_table(self.stages), parameters_table(self), changes_table(self)
+        found = [fault for fault in self.faults if fault.answer is Answer.FOUND]
+        wrong = (faults_table(found),) if found else ()
+        return stages_table(self.stages), *wrong, parameters_table(self), changes_table(self)
 
     def save(self, folder: str | Path) -> tuple[Path, ...]:
         """Writes `sequential.json`."""

@@ -24,7 +24,7 @@ from armid.sequential.pairing import Pairing, pairing_of
 _LOCKED_TRAVEL = 1e-3
 """[rad or m] A joint on its brake moves less than this: the give of a brake and the noise of an encoder together."""
 
-_MOVING_TRAVEL = 2e-2
+MOVING_TRAVEL = 2e-2
 """[rad or m] A joint that was meant to move goes further than this. In between, a brake has slipped or a joint was pushed."""
 
 _MOTION_SHARE = 2.0
@@ -244,11 +244,11 @@ def _first_moving(name: str, q: FloatArray, robot: Robot) -> int:
     if (travel < _LOCKED_TRAVEL).all():
         raise InputError(name, "no joint moves", "record the motion of the joint and those beyond it")
     first = int(np.argmax(travel >= _LOCKED_TRAVEL))
-    if travel[first] < _MOVING_TRAVEL:
+    if travel[first] < MOVING_TRAVEL:
         raise InputError(
             name,
             f"joint {robot.joint_names[first]!r} moved by {travel[first]:.3g}: too far for a locked joint, not enough to be seen",
-            f"apply its brake (below {_LOCKED_TRAVEL:g}), or move it further than {_MOVING_TRAVEL:g}",
+            f"apply its brake (below {_LOCKED_TRAVEL:g}), or move it further than {MOVING_TRAVEL:g}",
         )
     return first
 
