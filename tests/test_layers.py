@@ -76,7 +76,7 @@ QUESTIONS = {
         "parameters robot kernels signals rows information identifiability logs logs.conditioning "
         "estimation estimation.recursive consistency identification"
     ),
-    "online": ("parameters robot signals rows identifiability estimation estimation.recursive identification"),
+    "online": ("parameters robot kernels signals rows identifiability estimation estimation.recursive identification"),
     "response": ("robot kernels rows information motions scene identifiability logs estimation identification"),
     "recovery": (
         "parameters robot kernels rows information scene identifiability logs logs.conditioning "
