@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from armid.cli import options as opt
-from armid.cli.output import emit, render, verb
+from armid.cli.output import busy, emit, render, verb
 from armid.words import numbers
 
 if TYPE_CHECKING:
@@ -88,7 +88,10 @@ def check(
     arm = load_robot(robot, base=base, tip=tip, gravity=down)
     checked = CheckedLogs(
         logs=tuple(
-            check_log(log, arm, step=step, side=side, format=format, topic=topic, data_root=data_root) for log in logs
+            busy(f"checking {log}", check_log)(
+                log, arm, step=step, side=side, format=format, topic=topic, data_root=data_root
+            )
+            for log in logs
         )
     )
     found = _faults_of(checked, arm, side, as_json=as_json) if faults else {}
@@ -117,7 +120,7 @@ def _faults_of(checked: CheckedLogs, arm: Robot, side: SideWord | None, *, as_js
     torques = TorqueSide.LINK if side in (None, "link") else TorqueSide.MOTOR
     every = []
     for log in checked.logs:
-        found, reason = suspects_or_reason(arm, log, torques=torques)
+        found, reason = busy(f"what could be wrong with {log.name}", suspects_or_reason)(arm, log, torques=torques)
         every += [fault.as_dict() for fault in found]
         nothing = f"{log.name}: no fault was found or left open among those looked for"
         typer.echo(reason or (text_table(faults_table(found)) if found else nothing), err=as_json)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from armid.cli import options as opt
-from armid.cli.output import render, verb
+from armid.cli.output import busy, render, verb
 
 
 @verb
@@ -29,6 +29,6 @@ def compensate(
     """Rewrite joint targets so that the real arm goes where the nominal one would, for controllers nobody can teach."""
     from armid.calibration.compensate import compensate as library
 
-    result = library(robot, correction, targets, poses=poses, base=base, tip=tip)
+    result = busy("compensating", library)(robot, correction, targets, poses=poses, base=base, tip=tip)
     files = result.save(out)
     render(result, as_json=as_json, timed=False, files=files, file=str(files[0]))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from armid.cli import options as opt
-from armid.cli.output import console, render, verb
+from armid.cli.output import busy, console, render, verb
 from armid.errors import InputError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def map(
     from armid.columns.draft import map_log
 
     answers = dict(_pair(text) for text in answer or ())
-    draft = map_log(robot, log, answers=answers, base=base, tip=tip)
+    draft = busy("reading the columns", map_log)(robot, log, answers=answers, base=base, tip=tip)
     if not no_input and sys.stdin.isatty():
         draft = _asked(draft)
     render(draft, as_json=as_json, out=_beside(log) if out is None else out)
