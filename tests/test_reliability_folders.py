@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +16,11 @@ from armid.cli import application
 from armid.cli.written import ALWAYS, SOMETIMES
 from armid.documents import read_arrays, read_json, write_arrays, write_json, write_text
 from armid.errors import InputError
+from armid.export.export import Format, export_result
 from armid.folders import JOURNAL, MANIFEST, answer_folder, manifest, new_files
 from armid.identification.result import load_result
 from armid.robot.load import load_robot
+from support import identified
 from support.elbow_logs import ROBOT, write_elbow_log
 
 RUNNER = CliRunner()
@@ -67,6 +70,17 @@ def test_a_rerun_of_identify_leaves_log_notes_export_and_report_in_its_folder(pl
     assert (tmp_path / "notes.txt").read_text() == "four years"
     assert log.read_bytes() == (place / "log.csv").read_bytes()
     assert load_result(tmp_path).described.name
+
+
+def test_an_arm_named_like_the_result_does_not_replace_it(tmp_path):
+    result = identified.trusted()
+    named = replace(result, described=replace(result.described, name="result"))
+    named.save(tmp_path)
+    before = (tmp_path / "result.json").read_bytes()
+    with pytest.raises(InputError, match=r"result\.json.*would be replaced by the export"):
+        export_result(named, Format.JSON, tmp_path)
+    assert (tmp_path / "result.json").read_bytes() == before
+    assert export_result(named, Format.JSON, tmp_path / "other").files
 
 
 def test_the_folder_one_stands_in_may_be_the_output_folder(place, tmp_path, monkeypatch):

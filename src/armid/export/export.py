@@ -24,7 +24,7 @@ from armid.export.refit import without_offsets
 from armid.export.source_code import Language, source_code
 from armid.folders import answer_folder
 from armid.identification.result import Result
-from armid.identification.stored import summary
+from armid.identification.stored import RESULT_FILES, summary
 from armid.robot.record import record
 from armid.robot.robot import Robot
 from armid.robot.urdf.arm import parse_urdf
@@ -132,6 +132,9 @@ def export_result(
         *(f"Missing: {text}." for text in (*lost, *parts)),
     ]
     texts, reloads = _rendered(result, robot, target, stem, comments, written, content)
+    for taken in set(texts) & set(RESULT_FILES):
+        if (folder / taken).exists():  # an arm of that name
+            raise InputError(folder / taken, "would be replaced by the export", "choose another --out")
     kind = f"export {target} {stem}" + ("" if content.what is What.MODEL else f" {content.what}")
     with answer_folder(folder, kind):
         files = tuple(write_text(folder / name, text) for name, text in texts.items())

@@ -46,6 +46,8 @@ _FAMILY = "armid.result/"
 _JSON_NAME = "result.json"
 _ARRAYS_NAME = "result.npz"
 _TRACES_NAME = "torque.npz"
+RESULT_FILES = (_JSON_NAME, _ARRAYS_NAME, _TRACES_NAME)
+"""What a result folder consists of."""
 _SENSORS_NAME = "sensors.yaml"
 _SEAL = "seal"
 _RUN_ONLY = ("seconds", "peak_memory_mb", "folder")
