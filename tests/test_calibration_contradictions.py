@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from armid.calibration.calibrate import calibrate
-from armid.calibration.contradictions import frame_changes, residual_patterns
+from armid.calibration.contradictions import FrameChange, change_notes, clearest, frame_changes, residual_patterns
 from armid.calibration.fit import fit
 from armid.calibration.hold_out import Advice
 from armid.calibration.judge import judge
-from armid.kinematics.measurement import Measurements, joined
+from armid.kinematics.measurement import Measurements, Observed, joined
 from armid.kinematics.rotations import rigid, rotation_exp
 from tests.support.calibration_cells import Cell
 
@@ -43,6 +43,43 @@ def test_a_tracker_that_moved_is_found(cell):
     (change,) = frame_changes(fit(cell.robot, (m := Cell.seen_from(m, T))), m)
     assert (change.frame, change.sudden) == ("sensor", True)
     assert abs(int(change.label.split()[1]) - 51) <= 1
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_frame_that_explains_more_is_named_not_the_one_with_fewer_numbers(seed):
+    """Of one joint that turns and two that slide a tool shows two numbers only; per number it gained more than the sensor."""
+    cell, rng = Cell.drawn("cylindrical", seed=seed, size=0.2), np.random.default_rng(seed)
+    m = cell.measured(120, rng, quantity=Observed.POSITION, joints=lambda q: 3e-4 * np.sin(2.0 * q + 0.5))
+    moved = rigid(rotation_exp([0.0, 0.0, 1e-3]), np.array([1e-3, 0.0, 0.0]))
+    m = Cell.seen_from(m, np.where(np.arange(120)[:, None, None] >= 40, moved, np.eye(4)))
+    (change,) = frame_changes(fit(cell.robot, m), m)
+    assert (change.frame, change.sudden, change.also) == ("sensor", True, ())
+
+
+def test_frames_that_rows_cannot_tell_apart_are_both_named():
+    change = FrameChange(
+        frame="tool",
+        sudden=False,
+        label="",
+        moved=1e-3,
+        confounded=False,
+        statistic=30.0,
+        limit=9.0,
+        evidence=70.0,
+    )
+    (both,) = clearest([change, replace(change, frame="sensor", evidence=75.0)])
+    assert (both.frame, both.also) == ("sensor", ("tool",))
+    (note,) = change_notes((both,), 1e-4, "mm")
+    assert "sensor (or tool: these rows do not tell which) drifts" in note.message
+    (alone,) = clearest([change, replace(change, frame="sensor", evidence=85.0)])
+    assert (alone.frame, alone.also) == ("sensor", ())
+
+
+def test_frames_that_rows_tell_apart_are_named_alone():
+    cell, rng = Cell.drawn("iiwa14", seed=1, size=0.2), np.random.default_rng(1)
+    m = slipped(cell, rng, 60, 20, 1.5e-3)
+    (change,) = frame_changes(fit(cell.robot, m), m)
+    assert (change.frame, change.also, change.label) == ("tool", (), "poses.csv:22")
 
 
 def test_a_drift_is_told_from_a_jump(cell):

@@ -183,4 +183,10 @@ def test_a_marker_written_twice_is_an_error():
     doubled = replace(m, observations=(*m.observations, replace(m.observations[0], target="again")))
     (note,) = twins(doubled)
     assert "one marker written twice" in note.message
+    # The same in a file of micrometres: either copy is rounded by itself.
+    (o,) = m.observations
+    rounded = replace(o, target="again", position=np.round(np.asarray(o.position), 6))
+    assert len(twins(replace(m, observations=(o, rounded)))) == 1
+    near = replace(o, target="again", position=np.add(o.position, [1e-5, 0.0, 0.0]))
+    assert twins(replace(m, observations=(o, near))) == []
     assert calibrate(cell.robot, doubled, terms="offset", folds=2).verdict == "untrusted"

@@ -8,7 +8,8 @@ the gain of a frame that changes is closed form in sums of them, for every place
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import log
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +47,8 @@ class FrameChange:
         moved: how far it moves the target, root mean square [m; rad where no position was measured].
         confounded: rows before and after lie in different joint ranges, where a model that errs there looks the same.
         statistic, limit: gain per number of the frame, in units of what consecutive blocks show, and what chance reaches.
+        evidence: gain over all numbers of the frame in the same units, less what as many numbers gain by chance ([Schwarz1978]).
+        also: other frames whose change explains the rows nearly as well.
     """
 
     frame: str
@@ -55,6 +58,8 @@ class FrameChange:
     confounded: bool
     statistic: float
     limit: float
+    evidence: float
+    also: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -105,10 +110,23 @@ def frame_changes(fit: KinematicFit, measurements: Measurements) -> tuple[FrameC
                     confounded=sudden and told_by_joints(measurements.q, label >= place),
                     statistic=statistic,
                     limit=limit,
+                    evidence=gain / ordinary - len(columns) * log(len(seen)),
                 )
             )
-    # Sensor and tool share most of what a change of either does: the clearer one is named.
-    return tuple(sorted(found, key=lambda x: -x.statistic)[:1])
+    return clearest(found)
+
+
+_UNDECIDED = 2.0 * log(100.0)
+"""Difference of evidence (twice a log-likelihood) below which neither is a hundred times as likely as the other."""
+
+
+def clearest(found: list[FrameChange]) -> tuple[FrameChange, ...]:
+    """The clearest change; sensor and tool share most of what a change of either does, so others may explain it as well."""
+    if not found:
+        return ()
+    best = max(found, key=lambda x: x.evidence)
+    also = tuple(x.frame for x in found if x is not best and x.evidence > best.evidence - _UNDECIDED)
+    return (replace(best, also=also),)
 
 
 def _in_order(measurements: Measurements) -> IntArray:
@@ -246,7 +264,8 @@ def change_notes(changes: tuple[FrameChange, ...], unexplained: float, unit: str
         if x.confounded:
             cause += "; or the model errs where the arm stood then, since joints alone tell these rows from the others"
         severe = x.moved > CHANGE_MATTERS.value * unexplained and not x.confounded
-        text = f"the recording contradicts itself: {x.frame} {when}, by {size}: {cause}"
+        name = f"{x.frame} (or {', '.join(x.also)}: these rows do not tell which)" if x.also else x.frame
+        text = f"the recording contradicts itself: {name} {when}, by {size}: {cause}"
         notes.append(Note("frame-change", Severity.ERROR if severe else Severity.WARNING, text, x.frame))
     return notes
 
