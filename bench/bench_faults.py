@@ -119,7 +119,11 @@ def judged(
         named = all(any(s.names(e.code, e.subject, every) for e in error.errors) for s in sought)
         return Outcome(answer="named" if named else "untrusted", said=str(error)[:200])
     except ArmidError as error:
-        return Outcome(answer="untrusted", said=str(error)[:200])
+        # Of several logs the first reason is told, with its code: `logs: 2 of 2 cannot be used; the first: a.csv: degrees: j1: ...`.
+        words = str(error).split(": ")
+        pairs = list(zip(words, words[1:], strict=False))
+        named = all(any(s.names(code, joint, arm.joint_names) for code, joint in pairs) for s in sought)
+        return Outcome(answer="named" if named else "untrusted", said=str(error)[:200])
     answers = [outcome_of(result, s) for s in sought or (Sought(),)]
     return max(answers, key=lambda outcome: ANSWERS.index(outcome.answer))
 

@@ -489,6 +489,24 @@ def test_a_large_fault_is_found_sized_and_can_be_undone(name: str, fault: dict[s
     assert again.relative_error["held_out"] < 1.1 * clean().relative_error["held_out"]
 
 
+def test_a_drift_is_held_against_the_noise_without_it() -> None:
+    """The larger of two is as sure as the smaller, and both are sized."""
+    robot, truth = specimen()
+    clean, other = (log(robot, truth, seed=seed) for seed in (3, 5))
+    sure = []
+    for size in (2.0, 8.0):
+        torque = np.array(clean[Channel.LINK_TORQUE])
+        torque[:, 1] += size * (clean.time / clean.time[-1] - 0.5)
+        drifting = replace(clean, channels={**clean.channels, Channel.LINK_TORQUE: torque})
+        settings = Identification(effects=EFFECTS, sensitivity=False, imperfections=ImperfectionTolerances(families=()))
+        found = run_identification(robot, [drifting], [other], settings).faults["drift of shoulder"]
+        assert found.answer is Answer.FOUND
+        # Ends of a recording are trimmed, and the drift of what is left is smaller.
+        assert 0.9 * size < found.estimate < 1.02 * size
+        sure.append(found.estimate / found.standard_deviation)
+    assert sure[1] > sure[0]
+
+
 @pytest.mark.parametrize(
     ("name", "fault"),
     [

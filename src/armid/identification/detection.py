@@ -19,6 +19,7 @@ from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.recording import torque_source
 from armid.estimation.reversals import classed_information
 from armid.estimation.run import Run, information_of
+from armid.estimation.runs import lengths_of
 from armid.identifiability.base import BaseParameters
 from armid.identification.faults import Answer, Fault
 from armid.identification.imperfections import RowNoise, RowsBeside, reference_of
@@ -197,7 +198,7 @@ class _Detector:
             moves=True,
         )
         found: dict[Imperfection, Fault] = {}
-        drifts: tuple[Imperfection, ...] = ()
+        drifts: tuple[Sized, ...] = ()
         refused: set[Imperfection] = set()
         noise, before = self.noise, self._held_out_error(record)
         seen, energy = self._scan(record, drifts, candidates, noise)
@@ -209,8 +210,17 @@ class _Detector:
             if not best:
                 break
             if best[0].item.family is Family.DRIFT:
-                drifts = (*drifts, best[0].item)
-                found[best[0].item] = self._fault(best[0], Answer.FOUND, explains=best[0].taken / energy)
+                item = best[0].item
+                with_it = (*drifts, Sized(item, best[0].size, nan))
+                steady, quiet = self._fitted(record, with_it)
+                (left_of_it,), _ = self._scan(steady, with_it, (item,), quiet)
+                own = replace(best[0], size=best[0].size + left_of_it.size, deviation=left_of_it.deviation)
+                if abs(own.size) <= FAULT_DEVIATIONS.value * own.deviation:
+                    refused.add(item)
+                    continue
+                found[item] = self._fault(own, Answer.FOUND, explains=best[0].taken / energy)
+                record, noise, drifts = steady, quiet, (*drifts, Sized(item, own.size, nan))
+                refused.clear()
                 seen, energy = self._scan(record, drifts, candidates, noise)
                 continue
             refined = [self._refined(record, drifts, s, noise) for s in best if s.item.family is not Family.DRIFT]
@@ -232,14 +242,29 @@ class _Detector:
         faults = (*found.values(), *others, *self._undecidable())
         return Detection(faults=faults, undone=record if record.sizes else None)
 
-    def _fitted(self, record: Imperfections) -> tuple[Imperfections, RowNoise]:
+    def _freed(self, record: Imperfections, drifts: Sequence[Sized]) -> Sequence[Run]:
+        """The training runs without what a record holds and without drifts."""
+        runs = corrected_runs(self.train, record)
+        if not drifts:
+            return runs
+        slope = np.zeros(len(self.train[0].channels))
+        for drift in drifts:
+            slope[drift.item.joint] += drift.value
+        total, first, out = sum(lengths_of(runs)), 0, []
+        for run in runs:
+            elapsed = (first + np.arange(len(run))) / total - 0.5
+            out.append(replace(run, y=run.y - np.outer(elapsed, slope)))
+            first += len(run)
+        return tuple(out)
+
+    def _fitted(self, record: Imperfections, drifts: Sequence[Sized]) -> tuple[Imperfections, RowNoise]:
         """The record with the model that fits runs freed from what it holds, and the noise of their rows.
 
         A fault makes the residuals of its joint large and smooth. Beside these its own deviation would grow as it does, and the
         largest fault would be no surer than a small one; so it is held against what is left once it is undone. Columns are
         derivatives of the model, and that of a recording with a large fault is wrong.
         """
-        runs = corrected_runs(self.train, record)
+        runs = self._freed(record, drifts)
         estimate = WeightedLeastSquares().fit(classed_information(runs), self.base)
         noise = RowsBeside(runs, self.base, (), most=_LOOKED_AT).noise(estimate)
         return replace(record, reference=replace(record.reference, standard=np.array(estimate.standard))), noise
@@ -247,13 +272,13 @@ class _Detector:
     def _scan(
         self,
         record: Imperfections,
-        drifts: Sequence[Imperfection],
+        drifts: Sequence[Sized],
         candidates: Sequence[Imperfection],
         noise: RowNoise,
     ) -> tuple[list[_Seen], float]:
         """Every candidate alone, and the squared error without any."""
-        runs = corrected_runs(self.train, record)
-        beside = (*self.rivals, *drifts)
+        runs = self._freed(record, drifts)
+        beside = (*self.rivals, *(d.item for d in drifts if (d.item,) != tuple(candidates)))
         rows = RowsBeside(runs, self.base, (*beside, *candidates), most=_LOOKED_AT)
         blocks = self._blocks if len(candidates) > 1 else 1
         factors = rows.blocks(record.reference, noise, folds=blocks).factors
@@ -277,13 +302,14 @@ class _Detector:
         return int(np.clip(seconds, *_BLOCKS))
 
     def _refined(
-        self, record: Imperfections, drifts: Sequence[Imperfection], seen: _Seen, noise: RowNoise
+        self, record: Imperfections, drifts: Sequence[Sized], seen: _Seen, noise: RowNoise
     ) -> tuple[Imperfections, float]:
         """The record with this candidate undone exactly, and the squared error that is left."""
         size, item = seen.size, seen.item
         energy = inf
         for _ in range(_STEPS):
-            trial, _ = self._fitted(replace(record, sizes=(*record.sizes, Sized(item, _possible(item, size), nan))))
+            with_it = (*record.sizes, Sized(item, _possible(item, size), nan))
+            trial, _ = self._fitted(replace(record, sizes=with_it), drifts)
             scaled = _in_units_of(trial, record, noise)
             (again,), energy = self._scan(trial, drifts, (item,), scaled)
             if not isfinite(again.deviation) or abs(again.size) < _SETTLED * max(abs(size), item.tolerance):
@@ -291,14 +317,14 @@ class _Detector:
             size = _together(item, _possible(item, size), again.size)
         return trial, energy
 
-    def _settled(self, trial: Imperfections, drifts: Sequence[Imperfection]) -> tuple[Imperfections, RowNoise, _Seen]:
+    def _settled(self, trial: Imperfections, drifts: Sequence[Sized]) -> tuple[Imperfections, RowNoise, _Seen]:
         """The trial with its last size as rows weighed by the noise of sound ones have it, that noise, and what is left of it.
 
         With the noise that the fault made its own joint hardly counted, and the others said how large it is.
         """
         item = trial.sizes[-1].item
         for _ in range(_STEPS):
-            trial, noise = self._fitted(trial)
+            trial, noise = self._fitted(trial, drifts)
             (left,), _ = self._scan(trial, drifts, (item,), noise)
             size = trial.sizes[-1].value
             if not isfinite(left.deviation) or abs(left.size) < _WITHIN * left.deviation:
@@ -387,10 +413,9 @@ def _in_units_of(trial: Imperfections, record: Imperfections, noise: RowNoise) -
 
 
 def _significant(seen: _Seen, energy: float) -> bool:
-    """Beyond its tolerance, worth looking at, and likely beyond chance; that is settled once it is undone, save for drifts."""
-    deviations = FAULT_DEVIATIONS.value if seen.item.family is Family.DRIFT else _LIKELY
-    sure = abs(seen.size) > deviations * seen.deviation
-    return sure and abs(seen.size) > seen.item.tolerance and seen.taken > FAULT_SHARE.value * energy
+    """Beyond its tolerance, worth looking at, and likely beyond chance; that is settled once it is undone."""
+    likely = abs(seen.size) > _LIKELY * seen.deviation
+    return likely and abs(seen.size) > seen.item.tolerance and seen.taken > FAULT_SHARE.value * energy
 
 
 def _words(item: Imperfection, size: float, joints: Sequence[str]) -> str:
