@@ -34,6 +34,7 @@ class Kind:
         where: the joint it is planted in, which must be named too.
         next_too: whether the joint after that may be named as well: the two were exchanged.
         amount: its size in the unit of the fault that names it; None for what has no size.
+        grows: whether it grows along a log, so that a part of the log has a part of it.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Kind:
     where: Where = lambda log, size: None
     next_too: bool = False
     amount: Callable[[float], float] | None = None
+    grows: bool = False
 
     def plant(self, log: Log, size: float) -> Log:
         """The log with it."""
@@ -332,6 +334,7 @@ KINDS: tuple[Kind, ...] = (
         words=("drift", "slow-drift"),
         where=_heavy,
         amount=_newton_metres,
+        grows=True,
     ),
     Kind(
         name="offset wanders, N m",
