@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import armid
+from armid.export.export import Format, export_result
+from armid.export.gate import ExportRefusedError
+from armid.identification.chosen import Parameters
 from armid.identification.result import load_result
 from armid.kernels.evaluate import evaluate_rows
 from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
@@ -124,9 +130,17 @@ def test_an_earlier_result_is_continued_by_least_squares_only(place):
     assert "continued by wls" in run(*args, "--out", place / "no", code=1).stderr
 
 
+def essentials(place, rule):
+    """The result of `--essential`, once per rule."""
+    folder = place / f"essential-{rule}"
+    if not folder.exists():
+        identified(place, "--essential", "--essential-by", rule, name=folder.name)
+    return load_result(folder)
+
+
 @pytest.mark.parametrize("rule", ["significance", "bic"])
 def test_essential_parameters_by_a_stated_rule_with_the_price_of_each_removal(place, rule):
-    _, result = identified(place, "--essential", "--essential-by", rule, name=f"essential-{rule}")
+    result = essentials(place, rule)
     found = result.sensitivity.essential.as_dict()
     assert found["rule"] == rule
     assert 9 <= len(found["kept"]) <= 24
@@ -235,3 +249,39 @@ def test_auto_continues_an_earlier_result_by_weighted_least_squares(place):
     args = ("identify", place / "elbow.yaml", place / "silent.csv", "--prior", place / "wls", "--method", "auto")
     run(*args, "--out", place / "more")
     assert "earlier" in load_result(place / "more").estimate.method
+
+
+def test_a_reduced_model_is_validated_exported_compared_and_reported_like_any_other(place):
+    """Without a parameter of little weight it is trusted; without one that carries the arm it fails, where the whole does not."""
+    result, stored, motion = essentials(place, "bic"), place / "essential-bic", place / "silent.csv"
+    whole = run("validate", stored, motion, "--json")
+    light = run("validate", stored, motion, "--parameters", "essential", "--json")
+    assert (whole["parameters"], light["parameters"], light["verdict"]) == ("consistent", "essential", "trusted")
+    assert 0.8 < light["price"] < 1.5
+    assert light["relative_error_held_out"] != whole["relative_error_held_out"]
+
+    few = {name: v for name, v in result.sensitivity.essential.values.items() if name != "link2.mx"}
+    deviations = {name: result.sensitivity.essential.standard_deviations[name] for name in few}
+    choice = replace(result.sensitivity.essential, kept=tuple(few), values=few, standard_deviations=deviations)
+    crippled = replace(result, sensitivity=replace(result.sensitivity, essential=choice))
+    bad = armid.validate(crippled, motion, parameters="essential")
+    assert bad.verdict == "untrusted" != armid.validate(crippled, motion).verdict
+    assert bad.price > 3.0
+    assert bad.joints[1].train.rmse > 2.0 * light["joints"][1]["rmse_train"]
+    rows = {row.name: row for row in armid.compare(result, crippled, parameters="essential").rows}
+    assert rows["link2.mx"].values[0] != 0.0 == rows["link2.mx"].values[1]
+    assert rows["link2.mx"].differences[1] == pytest.approx(-few_deviations(result, "link2.mx"), rel=1e-9)
+    with pytest.raises(ExportRefusedError, match="reduced to"):
+        export_result(crippled, Format.PYTHON, place / "crippled", parameters=Parameters.ESSENTIAL)
+
+    written = run("export", stored, "--to", "json", "--parameters", "essential", "--json")
+    assert any("essential of" in line for line in json.loads(Path(written["file"]).read_text())["comments"])
+    assert "not bodies" in run("export", stored, "--to", "urdf", "--parameters", "essential", code=1).stderr
+    run("report", stored)
+    assert "Held-out error of the reduced model" in (stored / "report.html").read_text()
+
+
+def few_deviations(result, name):
+    """How many deviations an essential parameter is from zero."""
+    found = result.sensitivity.essential
+    return found.values[name] / found.standard_deviations[name]

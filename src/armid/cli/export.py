@@ -35,14 +35,6 @@ class CodeFor(StrEnum):
     base_regressor = "base-regressor"
 
 
-class Values(StrEnum):
-    """Mirrors `armid.export.export.Parameters`."""
-
-    consistent = "consistent"
-    base = "base"
-    essential = "essential"
-
-
 @verb
 def export(
     result: Annotated[
@@ -56,12 +48,7 @@ def export(
     name: Annotated[
         str | None, typer.Option("--name", help="File name without suffix; the robot's by default.")
     ] = None,
-    parameters: Annotated[
-        Values,
-        typer.Option(
-            "--parameters", help="Consistent bodies, or base or essential parameters as estimated (code only)."
-        ),
-    ] = Values.consistent,
+    parameters: opt.ParametersOption = "consistent",
     what: Annotated[
         CodeFor,
         typer.Option(
@@ -93,7 +80,7 @@ def export(
         Format(to.value),
         folder,
         force=force,
-        parameters=Parameters(parameters.value),
+        parameters=Parameters(parameters),
         name=name,
         content=content,
     )

@@ -239,6 +239,12 @@ FindGravityOption = Annotated[
 EssentialOption = Annotated[
     bool, typer.Option("--essential", help="Also list the parameters that are not essential, with their price.")
 ]
+ParametersOption = Annotated[
+    Literal["consistent", "base", "essential"],
+    typer.Option(
+        "--parameters", help="Values of the result: consistent bodies, base parameters, or the essential alone."
+    ),
+]
 KeepOption = Annotated[
     list[str] | None,
     typer.Option(

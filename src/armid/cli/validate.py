@@ -13,6 +13,7 @@ def validate(
     step: opt.StepOption = None,
     data_root: opt.DataRootOption = None,
     accept: opt.AcceptOption = None,
+    parameters: opt.ParametersOption = "consistent",
     out: opt.OptionalOutOption = None,
     as_json: opt.JsonOption = False,
 ) -> None:
@@ -22,5 +23,11 @@ def validate(
 
     with progress() as tell:
         tell("predicting")
-        answer = validated(result, logs, accept=accept or (), options=ReadOptions(step=step, data_root=data_root))
+        answer = validated(
+            result,
+            logs,
+            accept=accept or (),
+            options=ReadOptions(step=step, data_root=data_root),
+            parameters=parameters,
+        )
     render(answer, as_json=as_json, out=out)

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armid.consistency.positivity import with_standard
-from armid.errors import InputError
+from armid.identification.chosen import Parameters, chosen_robot, essential_choice, standard_values
 from armid.identification.combine import relative_error
 from armid.identification.result import Result
 from armid.identification.thresholds import JOINT_ERROR
@@ -58,19 +57,14 @@ def reduced_model(result: Result) -> ReducedModel:
     Raises:
         InputError: nobody asked which parameters are essential.
     """
-    choice = result.sensitivity.essential
-    if choice is None:
-        hint = "identify with --essential, or with --keep and --drop"
-        raise InputError("--parameters essential", "the result does not say which parameters are", hint)
-    names = result.estimate.base.parameters
-    standard = np.array([choice.values.get(name, 0.0) for name in names])
+    standard = standard_values(result, Parameters.ESSENTIAL)
     errors = [
         float("nan") if result.held_out_information is None else relative_error(result.held_out_information, values)
         for values in (standard, result.estimate.standard)
     ]
     return ReducedModel(
-        robot=with_standard(result.described, dict(zip(names, standard, strict=True))),
-        kept=len(choice.kept),
+        robot=chosen_robot(result, Parameters.ESSENTIAL),
+        kept=len(essential_choice(result).kept),
         base=len(result.estimate),
         held_out=errors[0],
         price=errors[0] / errors[1] if errors[1] > 0.0 else float("nan"),

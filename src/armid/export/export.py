@@ -5,11 +5,9 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from armid.consistency.positivity import with_standard
 from armid.documents import json_text, write_text
 from armid.errors import InputError
 from armid.export.essential import reduced_model
@@ -23,6 +21,7 @@ from armid.export.mjcf_drives import mjcf_drives
 from armid.export.refit import without_offsets
 from armid.export.source_code import Language, source_code
 from armid.folders import answer_folder
+from armid.identification.chosen import Parameters, chosen_robot
 from armid.identification.result import Result
 from armid.identification.stored import RESULT_FILES, summary
 from armid.robot.record import record
@@ -38,17 +37,6 @@ from armid.robot.urdf.xml_tree import decoded
 __all__ = ["SUFFIXES", "UNVALIDATED", "Export", "Format", "Parameters", "export_file", "export_result"]
 
 UNVALIDATED = "UNVALIDATED"
-
-
-class Parameters(StrEnum):
-    """Which values go into the file."""
-
-    CONSISTENT = "consistent"
-    """Physically consistent standard parameters: for simulators, and for anything that inverts M."""
-    BASE = "base"
-    """The base parameters as estimated, in the leading columns: exactly what the data say. Only for generated code."""
-    ESSENTIAL = "essential"
-    """Those that were found or named essential, the others zero; its held-out error is in the file. Only for generated code."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +75,7 @@ def export_result(
         target: the format.
         folder: where to write; created when missing.
         force: write an untrusted result too, with UNVALIDATED in its name and inside.
-        parameters: which values, for generated code.
+        parameters: which values; those without bodies for generated code and JSON alone.
         name: of the file without suffix; the robot's by default.
         content: what generated code computes; the model by default.
 
@@ -104,12 +92,12 @@ def export_result(
     broken = [check.message for check in result.checks if check.code == "seal" and not check.passed]
     if broken:
         raise SealBrokenError(broken[0])
-    if parameters is not Parameters.CONSISTENT and target not in CODE:
-        raise InputError(f"--to {target}", "base parameters are not bodies", "only generated code can use them")
+    if parameters is not Parameters.CONSISTENT and target not in (*CODE, Format.JSON):
+        raise InputError(f"--to {target}", "base parameters are not bodies", "use --to json, python, c or matlab")
     reduced = reduced_model(result) if parameters is Parameters.ESSENTIAL else None
     if reduced is not None and reduced.reasons and not force:
         raise ExportRefusedError(reduced.reasons)
-    robot = _robot_with(result, parameters) if reduced is None else reduced.robot
+    robot = chosen_robot(result, parameters) if reduced is None else reduced.robot
     dropped = losses(result, robot, target)
     lost = (*dropped, *merely_described(result))
     written = _written(result, robot, target)
@@ -282,15 +270,6 @@ def _comments_for(result: Result, parameters: Parameters, errors: FileErrors | N
     return lines
 
 
-def _robot_with(result: Result, parameters: Parameters) -> Robot:
-    """The identified arm, or that with the unconstrained base estimate in the leading parameters and zeros elsewhere."""
-    if parameters is Parameters.CONSISTENT:
-        return result.robot
-    return with_standard(
-        result.described, dict(zip(result.estimate.base.parameters, result.estimate.standard, strict=True))
-    )
-
-
 def _rendered(
     result: Result, robot: Robot, target: Format, stem: str, comments: list[str], written: str, content: CodeContent
 ) -> tuple[dict[str, str], tuple[Reload, ...]]:
@@ -306,7 +285,7 @@ def _rendered(
             text = mjcf_text(robot, comments=comments)
             return {f"{stem}.xml": text}, reload_checks(robot, text, mjcf=True)
         case Format.JSON:
-            return {f"{stem}.json": json_text(everything(result, robot))}, ()
+            return {f"{stem}.json": json_text(everything(result, robot) | {"comments": comments})}, ()
         case _:
             language = Language(target.value)
             return source_code(robot, language, name=_safe_name(stem), header=comments, content=content), ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from math import hypot, isfinite, nan, sqrt
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,6 +11,8 @@ from typing import Any, ClassVar
 from armid.documents import write_json
 from armid.errors import InputError
 from armid.estimation.estimate import NORMAL_95, Estimate
+from armid.identification.chosen import Parameters, chosen_estimate, standard_values
+from armid.identification.combine import joint_errors, relative_error
 from armid.identification.result import Result, load_result
 from armid.identification.same_arm import check_same_arm
 from armid.identification.thresholds import FAR_APART
@@ -19,6 +21,7 @@ from armid.outcome import Check, InputFile, Outcome, Provenance
 from armid.page import Cell, Table
 from armid.parameters.inertial import InertialIndex
 from armid.parameters.space import named_parameter
+from armid.words import choice
 
 _SAME_COEFFICIENT = 1e-6
 """Relative difference up to which two coefficients of a combination are the same (a calibrated arm moves them a little)."""
@@ -119,6 +122,7 @@ class ResultComparison(Outcome):
         checks: no parameter further apart than chance; a warning, for arms wear and logs differ.
         notes: what a reader must know.
         provenance: the results' folders.
+        parameters: which values are compared.
     """
 
     _page: ClassVar[str] = "armid.report.comparison:comparison_report"
@@ -129,6 +133,7 @@ class ResultComparison(Outcome):
     checks: tuple[Check, ...] = ()
     notes: tuple[Note, ...] = ()
     provenance: Provenance = field(default_factory=Provenance)
+    parameters: Parameters = Parameters.BASE
 
     @property
     def largest_difference(self) -> float | None:
@@ -196,19 +201,28 @@ class ResultComparison(Outcome):
         )
 
 
-def compare(*results: str | Path | Result) -> ResultComparison:
+def compare(*results: str | Path | Result, parameters: str | Parameters = Parameters.BASE) -> ResultComparison:
     """Puts identifications of one arm side by side: parameters with intervals, differences, held-out errors.
 
     Args:
         results: two or more, or their folders; the first is what the others are compared with.
+        parameters: all base parameters, or of every result its essential ones: of a reduced model those left out are zero
+            without deviation, and errors are the reduced models'.
 
     Raises:
-        InputError: fewer than two, of different arms, or with nothing in common.
+        InputError: fewer than two, of different arms, with nothing in common, or without essential parameters asked for.
     """
+    meant = choice("parameters", parameters, Parameters)
+    if meant is Parameters.CONSISTENT:
+        hint = "base or essential; the page has the bodies beside them"
+        raise InputError(
+            "--parameters consistent", "bodies are in part regularisation and have no such intervals", hint
+        )
     loaded = tuple(r if isinstance(r, Result) else load_result(r, traces=False) for r in results)
     names = _short_names(results)
     for name, other in zip(names, loaded, strict=True):
         check_same_arm(name, loaded[0].described, other.described)
+    loaded = tuple(_reduced(result) for result in loaded) if meant is Parameters.ESSENTIAL else loaded
     rows = agreement(loaded)
     folders = [str(r) for r in results if not isinstance(r, Result)]
     return ResultComparison(
@@ -218,6 +232,22 @@ def compare(*results: str | Path | Result) -> ResultComparison:
         checks=tuple(_agreement_check(name, k, rows) for k, name in enumerate(names) if k),
         notes=_description_notes(loaded),
         provenance=Provenance(inputs=tuple(InputFile(folder, "", "result") for folder in folders)),
+        parameters=meant,
+    )
+
+
+def _reduced(result: Result) -> Result:
+    """A result with the estimate and the errors of its reduced model, to be compared and not to be stored."""
+    own = standard_values(result, Parameters.ESSENTIAL)
+    held_out = result.held_out_information
+    return replace(
+        result,
+        estimate=chosen_estimate(result, Parameters.ESSENTIAL),
+        joints=joint_errors(result.information, held_out, own),
+        relative_error={
+            "train": relative_error(result.information, own),
+            "held_out": nan if held_out is None else relative_error(held_out, own),
+        },
     )
 
 

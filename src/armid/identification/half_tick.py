@@ -4,7 +4,8 @@ A controller that sets its torque at every tick holds it until the next one: on 
 was written down, T/2 with T at most the time between two samples. A torque sensor has no such lag. A log does not say which of
 the two it holds; the motion does. A delay common to all torques is one column beside the base parameters (`rows.imperfections`),
 its size s believed to lie between -T/2 and 0. Where the training motion shows it, torque is moved there; what remains unknown of
-it, d(base)/ds times its deviation, widens intervals along that one direction.
+it, d(base)/ds times its deviation, widens intervals along that one direction. Where both sides of the drives were recorded, the
+delay is common to both.
 """
 
 from __future__ import annotations
@@ -125,7 +126,7 @@ def paired_with_motion(
 
     Args:
         robot: as the runs have it.
-        data: with linear friction, of one side of the drives.
+        data: with linear friction.
         settings: see there.
         gains: of the drives, when currents were measured.
         base: parameters that the training motion determines.

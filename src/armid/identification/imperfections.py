@@ -179,17 +179,17 @@ def weighed(
 
 
 def reference_of(runs: Sequence[Run], standard: FloatArray, *, recorded_velocity: bool) -> ColumnReference:
-    """Scales of the training motion, in one pass."""
-    n = len(runs[0].channels)
+    """Scales of the training motion, in one pass; where both sides of the drives were measured, by the torque behind the gears."""
+    n = torque_source(runs).robot.n_joints
     links = np.array([not name.startswith("joint") for name in runs[0].source.columns])
     speed, load = np.zeros(n), np.zeros(n)
     sums = np.zeros((4, n))
     for run in runs:
-        rigid = run.predicted(np.where(links, standard, 0.0))
+        rigid, torque = run.predicted(np.where(links, standard, 0.0))[:, :n], run.y[:, :n]
         speed = np.maximum(speed, np.abs(run.inputs[:, n : 2 * n]).max(axis=0))
         load = np.maximum(load, np.abs(rigid).max(axis=0))
         sums[0] += len(run)
-        sums[1:] += [v.sum(axis=0) for v in (run.y, run.y**2, run.inputs[:, 2 * n : 3 * n] ** 2)]
+        sums[1:] += [v.sum(axis=0) for v in (torque, torque**2, run.inputs[:, 2 * n : 3 * n] ** 2)]
     count, total, squares, acceleration = sums
     return ColumnReference(
         standard=np.array(standard),

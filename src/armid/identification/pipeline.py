@@ -233,11 +233,11 @@ def paired_torque(
 ) -> tuple[Data, HeldTorque | None]:
     """Data whose torque is paired with the motion of its half tick, and what is not known of that.
 
-    Nothing where the delay is known (given, or in an earlier result), where a simulated loop holds its torque itself, where
-    both sides of the drives are fitted, and where delays are not to enter the model.
+    Nothing where the delay is known (given, or in an earlier result), where a simulated loop holds its torque itself, and where
+    delays are not to enter the model.
     """
     known = settings.conditioning.torque_delay or settings.prior is not None or settings.method.in_loop
-    allowed = Family.DELAY in settings.imperfections.families and settings.effects.torques in _ONE_SIDE
+    allowed = Family.DELAY in settings.imperfections.families
     base = None if known or not allowed else _determined(data)
     return (data, None) if base is None else paired_with_motion(robot, data, settings, gains, base)
 

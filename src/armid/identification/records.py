@@ -216,6 +216,7 @@ class EssentialChoice:
         stopped: why it ended.
         removals: in order.
         values: of those kept.
+        standard_deviations: of those kept; empty in results of earlier versions.
     """
 
     rule: str
@@ -223,6 +224,7 @@ class EssentialChoice:
     stopped: str
     removals: tuple[Removal, ...]
     values: Mapping[str, float]
+    standard_deviations: Mapping[str, float] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -231,6 +233,7 @@ class EssentialChoice:
             "stopped": self.stopped,
             "removals": [asdict(step) for step in self.removals],
             "values": dict(self.values),
+            "standard_deviations": dict(self.standard_deviations),
         }
 
     @staticmethod

@@ -194,12 +194,14 @@ def essential(fit: Fit, held_out: Information | None, rule: Rule, settings: Iden
     """Backward elimination on the training motion alone; held-out error only prices what was removed."""
     search = BackwardElimination(largest_cost=float("inf"), rule=rule, keep=settings.keep, drop=settings.drop)
     found = search.fit(fit.information, fit.estimate, held_out)
+    deviations = found.estimate.standard_deviations
     return EssentialChoice(
         rule=rule.value,
         kept=found.names,
         stopped=found.stopped,
         removals=found.removals,
         values={name: float(found.estimate.values[i]) for name, i in zip(found.names, found.kept, strict=True)},
+        standard_deviations={name: float(deviations[i]) for name, i in zip(found.names, found.kept, strict=True)},
     )
 
 

@@ -17,6 +17,8 @@ from armid.estimation.recording import runs_of
 from armid.estimation.run import Run
 from armid.estimation.runs import RunShelf
 from armid.estimation.torque_error import JointErrors, TorqueErrors
+from armid.identification.chosen import Parameters, standard_values
+from armid.identification.combine import joint_errors
 from armid.identification.evidence import Evidence
 from armid.identification.figures import other_load
 from armid.identification.gate import log_checks, nominal_checks
@@ -35,6 +37,7 @@ from armid.notes import Note
 from armid.outcome import Check, InputFile, Outcome, Provenance
 from armid.page import Table
 from armid.threads import one_blas_thread
+from armid.words import choice
 
 _ABOUT_MOTION = (
     "held-out",
@@ -70,6 +73,8 @@ class Validation(Outcome):
         notes: of the recordings.
         provenance: the recordings.
         freed: what the recordings were freed from before they were predicted, as the stored result's were.
+        parameters: which values of the result predicted; `joints` and `relative_error` are theirs.
+        price: relative error over that of all base parameters as estimated, on the same motion.
     """
 
     _page: ClassVar[str] = "armid.report.identification:validation_report"
@@ -83,6 +88,8 @@ class Validation(Outcome):
     notes: tuple[Note, ...] = ()
     provenance: Provenance = field(default_factory=Provenance)
     freed: tuple[str, ...] = ()
+    parameters: Parameters = Parameters.CONSISTENT
+    price: float = nan
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -98,10 +105,14 @@ class Validation(Outcome):
             "reasons": list(self.reasons),
             "conditioning": self.conditioning.as_dict(),
             "freed_from": list(self.freed),
+            "parameters": self.parameters.value,
+            "price": self.price,
         }
 
     def _heading(self) -> str:
-        return f"{self.name}: held-out torque error {100 * self.relative_error:.2f} %"
+        of = "" if self.parameters is Parameters.CONSISTENT else f" of the {self.parameters} parameters"
+        beside = f", {self.price:.3f} times that of all base parameters" if of else ""
+        return f"{self.name}: held-out torque error{of} {100 * self.relative_error:.2f} %{beside}"
 
     def _tables(self) -> tuple[Table, ...]:
         return (
@@ -127,6 +138,7 @@ def validate(
     *,
     accept: Sequence[str] = (),
     options: ReadOptions | None = None,
+    parameters: str | Parameters = Parameters.CONSISTENT,
 ) -> Validation:
     """Errors and verdict on other recordings, conditioned as the training logs were.
 
@@ -135,10 +147,12 @@ def validate(
         logs: recordings; one or several.
         accept: codes of errors in the logs that were looked at and are accepted.
         options: what log files do not say themselves.
+        parameters: which values of the result predict: its bodies, its base parameters, or the essential ones alone.
 
     Raises:
-        InputError: no logs, or currents without the result's gains.
+        InputError: no logs, currents without the result's gains, or essential parameters that it does not name.
     """
+    meant = choice("parameters", parameters, Parameters)
     known = result if isinstance(result, Result) else load_result(result, traces=False)
     recordings = [opened(source, known.described, options) for source in listed(logs)]
     if not recordings:
@@ -149,11 +163,12 @@ def validate(
         for run in _stored_runs(known, recording, settings):
             shelf.append(run)
     names = known.consistent.names
-    models = {CONSISTENT: known.standard, FREE: known.estimate.standard, **nominal_models(known.described, names)}
+    own = standard_values(known, meant)
+    models = {CONSISTENT: own, FREE: known.estimate.standard, **nominal_models(known.described, names)}
     found = predicted(shelf.runs(), models, speeds=_training_speeds(known))
     joints, raw = (
         _beside_training(found.sums[name].errors(), stored)
-        for name, stored in ((CONSISTENT, known.joints), (FREE, known.joints_raw))
+        for name, stored in ((CONSISTENT, _training_errors(known, meant, own)), (FREE, known.joints_raw))
     )
     error = found.sums[CONSISTENT].stacked_relative()
     compared = found.against_description() if has_masses(known.described) else ()
@@ -165,7 +180,7 @@ def validate(
         relative_error=error,
         checks=(
             *(check for check in known.checks if check.code not in _ABOUT_MOTION),
-            *held_out_checks(joints, {"held_out": error}, _evidence(known, found, shelf.runs())),
+            *held_out_checks(joints, {"held_out": error}, _evidence(known, found, shelf.runs(), own)),
             *nominal_checks(compared),
             *log_checks(notes, torque_delay=settings.torque_delay),
             *_seen_checks(known, recordings),
@@ -173,6 +188,8 @@ def validate(
         ),
         conditioning=known.conditioning,
         freed=() if known.imperfections is None else known.imperfections.sentences(),
+        parameters=meant,
+        price=error / whole if (whole := found.sums[FREE].stacked_relative()) > 0.0 else nan,
         notes=notes,
         provenance=Provenance(
             inputs=tuple(InputFile(p, digest, "held-out") for r in recordings for p, digest in r.source.files)
@@ -186,6 +203,17 @@ def _beside_training(held_out: dict[str, TorqueErrors], stored: Sequence[JointEr
     return tuple(JointErrors(name, known.get(name, TorqueErrors()), errors) for name, errors in held_out.items())
 
 
+def _training_errors(result: Result, parameters: Parameters, standard: FloatArray) -> tuple[JointErrors, ...]:
+    """Training errors of the values meant: as stored, and of a reduced model from the Information of its training."""
+    match parameters:
+        case Parameters.CONSISTENT:
+            return result.joints
+        case Parameters.BASE:
+            return result.joints_raw
+        case Parameters.ESSENTIAL:
+            return joint_errors(result.information, None, standard)
+
+
 def _training_speeds(result: Result) -> FloatArray | None:
     """Largest speed of every joint in the training motion [rad/s or m/s]; None when it is not known."""
     if result.evidence is None or not result.evidence.train:
@@ -193,10 +221,10 @@ def _training_speeds(result: Result) -> FloatArray | None:
     return np.array([motion.speed for motion in result.evidence.train[: result.described.n_joints]])
 
 
-def _evidence(result: Result, found: Predicted, runs: Sequence[Run]) -> Evidence:
+def _evidence(result: Result, found: Predicted, runs: Sequence[Run], standard: FloatArray) -> Evidence:
     """What the new motion was, beside what is known of the training motion."""
     stored = result.evidence or Evidence(structural_rank=len(result.estimate))
-    load = other_load(runs, result.standard)
+    load = other_load(runs, standard)
     return replace(
         stored,
         held_out=() if found.motion is None else found.motion.joints(),

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from armid.identification.chosen import Parameters, standard_values
+from armid.identification.combine import joint_errors
 from armid.identification.faults import Answer, faults_table
 from armid.identification.records import CommandRecord, CrossValidated, LogRecord
 from armid.identification.result import Result
@@ -276,7 +278,33 @@ def _essential_blocks(result: Result) -> tuple[Block, ...]:
     )
     header = ("removed, in this order", "F", "p value", "change of BIC", "held-out error grows by")
     caption = "Chosen on the training motion alone; held-out error of all removals so far only prices them."
-    return (Paragraph(text), Table(header, tuple(rows), caption=caption, folded=len(rows) > 12))
+    removed = Table(header, tuple(rows), caption=caption, folded=len(rows) > 12)
+    return (Paragraph(text), removed, *_reduced_errors(result))
+
+
+def _reduced_errors(result: Result) -> tuple[Block, ...]:
+    """Held-out errors of the reduced model beside those of all base parameters; nothing without held-out motion."""
+    if result.held_out_information is None:
+        return ()
+    errors = [
+        joint_errors(result.held_out_information, None, standard_values(result, which))
+        for which in (Parameters.ESSENTIAL, Parameters.BASE)
+    ]
+    rows = tuple(
+        (
+            few.name,
+            few.train.rmse,
+            plots.percent(few.train.relative),
+            full.train.rmse,
+            plots.percent(full.train.relative),
+        )
+        for few, full in zip(*errors, strict=True)
+    )
+    header = ("joint", "reduced [N m]", "relative", "all base parameters [N m]", "relative")
+    caption = (
+        "Held-out error of the reduced model. `armid validate --parameters essential` tests it on other recordings."
+    )
+    return (Table(header, rows, caption=caption),)
 
 
 def _fold_paragraphs(folds: CrossValidated | None) -> tuple[Paragraph, ...]:

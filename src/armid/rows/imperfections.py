@@ -24,7 +24,7 @@ from armid.kernels.dynamics import gravity
 from armid.kernels.evaluate import residuals
 from armid.kernels.gradients import prediction_jacobian
 from armid.kernels.source import RowSource
-from armid.parameters.effects import Effects, PayloadRuns
+from armid.parameters.effects import Effects, PayloadRuns, TorqueSide
 from armid.parameters.inertial import N_INERTIAL
 from armid.parameters.space import OwnerKind, Parameter
 from armid.robot.robot import JointKind, Robot
@@ -264,7 +264,7 @@ class Columns:
 
     def __init__(self, motion: Motion, reference: ColumnReference) -> None:
         self._m, self._r = motion, reference
-        self._n = motion.robot.n_joints
+        self._n, self._channels = motion.robot.n_joints, len(motion.source.channels)
         self._x = motion.inputs[:: motion.every]
         self._makers: dict[Family, Callable[[Imperfection], FloatArray]] = {
             Family.ZERO: self._zero,
@@ -272,11 +272,12 @@ class Columns:
             Family.CLOCK: self._clock,
             Family.COMMON_DELAY: self._common_delay,
             Family.TILT: self._tilt,
+            Family.REVERSAL: self._turned_late,
         }
 
     def of(self, wanted: Sequence[Imperfection]) -> FloatArray:
         """Change of the recorded torque per unit of each, at the samples wanted, shape [n, n_channels, len(wanted)]."""
-        out = np.zeros((len(self._x), self._n, len(wanted)))
+        out = np.zeros((len(self._x), self._channels, len(wanted)))
         for k, item in enumerate(wanted):
             maker = self._makers.get(item.family)
             if maker is not None:
@@ -301,7 +302,7 @@ class Columns:
         return np.clip(np.abs(rigid) / np.maximum(self._r.load, 1e-12), 0.0, 1.0)
 
     def _predicted(self, inputs: FloatArray, standard: FloatArray) -> FloatArray:
-        return -residuals(self._m.source, inputs, np.zeros((len(inputs), self._n)), standard)
+        return -residuals(self._m.source, inputs, np.zeros((len(inputs), self._channels)), standard)
 
     @cached_property
     def _jacobian(self) -> FloatArray:
@@ -365,17 +366,30 @@ class Columns:
             case Family.POSITION_SINE | Family.POSITION_COSINE:
                 wave = np.sin if item.family is Family.POSITION_SINE else np.cos
                 return np.asarray(wave(self._x[:, j]))
-            case Family.REVERSAL:
-                return self._turned_late(j)
             case Family.ROTOR:
                 return self._x[:, 2 * self._n + j]
             case _:
                 raise AssertionError(item.family)
 
-    def _turned_late(self, j: int) -> FloatArray:
-        """Change of torque per second by which a drive's Coulomb friction follows its velocity."""
-        coulomb = self._r.standard[self._m.source.columns.index(Parameter(OwnerKind.JOINT, j, "coulomb", "").name)]
-        return -coulomb * self._rate_of_change(self._direction_of(self._m.inputs)[:, j])[:: self._m.every]
+    def _turned_late(self, item: Imperfection) -> FloatArray:
+        """Change of torque per second by which a drive's Coulomb friction follows its velocity, in every channel that feels it."""
+        j = int(item.joint or 0)
+        turning = -self._rate_of_change(self._direction_of(self._m.inputs)[:, j])[:: self._m.every]
+        out = np.zeros((len(self._x), self._channels))
+        for channel, quantities in self._felt_friction(j).items():
+            names = [Parameter(OwnerKind.JOINT, j, quantity, "").name for quantity in quantities]
+            out[:, channel] = sum(self._r.standard[self._m.source.columns.index(name)] for name in names) * turning
+        return out
+
+    def _felt_friction(self, j: int) -> dict[int, tuple[str, ...]]:
+        """Channels that feel a drive's Coulomb friction, with the quantities they feel."""
+        match self._m.effects.torques:
+            case TorqueSide.BOTH:
+                return {j: ("coulomb",), self._n + j: ("coulomb", "motor_coulomb")}
+            case TorqueSide.DIFFERENCE:
+                return {j: ("motor_coulomb",)}
+            case _:
+                return {j: ("coulomb",)}
 
     def _rate_of_change(self, values: FloatArray) -> FloatArray:
         out = np.zeros_like(values)
