@@ -60,7 +60,7 @@ def standard_values(result: Result, parameters: Parameters) -> FloatArray:
 def chosen_robot(result: Result, parameters: Parameters) -> Robot:
     """The arm with the values meant; those without bodies stand in the leading parameters, zeros elsewhere.
 
-    A drive has one friction, the sum of both sides where they were told apart; a payload that was told apart is not part of the arm.
+    A drive has one friction, the sum of both sides where they were told apart; a payload told apart is not part of the arm.
     """
     if parameters is Parameters.CONSISTENT:
         return result.robot

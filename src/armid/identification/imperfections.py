@@ -179,7 +179,7 @@ def weighed(
 
 
 def reference_of(runs: Sequence[Run], standard: FloatArray, *, recorded_velocity: bool) -> ColumnReference:
-    """Scales of the training motion, in one pass; where both sides of the drives were measured, by the torque behind the gears."""
+    """Scales of the training motion, in one pass; of two sides of the drives, that behind the gears."""
     n = torque_source(runs).robot.n_joints
     links = np.array([not name.startswith("joint") for name in runs[0].source.columns])
     speed, load = np.zeros(n), np.zeros(n)

@@ -372,7 +372,7 @@ class Columns:
                 raise AssertionError(item.family)
 
     def _turned_late(self, item: Imperfection) -> FloatArray:
-        """Change of torque per second by which a drive's Coulomb friction follows its velocity, in every channel that feels it."""
+        """Change of torque per second by which a drive's Coulomb friction follows its velocity, where it is felt."""
         j = int(item.joint or 0)
         turning = -self._rate_of_change(self._direction_of(self._m.inputs)[:, j])[:: self._m.every]
         out = np.zeros((len(self._x), self._channels))
