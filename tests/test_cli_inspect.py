@@ -95,6 +95,8 @@ def test_latex_and_files(tmp_path: Path) -> None:
     assert code == 0
     assert out.startswith(r"\begin{align*}")
     assert {p.name for p in tmp_path.iterdir()} == {
+        "answer.json",
+        "answer.npz",
         "inspect.json",
         "base_parameters.tex",
         "gravity.tex",

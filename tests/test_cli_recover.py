@@ -97,6 +97,8 @@ def test_the_command_line_prints_what_the_function_returns(folder: Path, tmp_pat
         "recovered.html",
         "elements.csv",
         "recovered.yaml",
+        "answer.json",
+        "answer.npz",
         ".armid.json",
     }
 

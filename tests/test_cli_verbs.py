@@ -12,6 +12,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+import armid.cli
 from armid.cli import VERBS, application, needed
 from armid.cli.output import EXIT_FAILED, EXIT_UNTRUSTED
 from support.identified import trusted, untrusted, urdf_file
@@ -209,3 +210,18 @@ def test_completion_can_be_installed() -> None:
 def test_exit_codes_are_distinct() -> None:
     assert len({0, EXIT_FAILED, 2, EXIT_UNTRUSTED}) == 4
     assert urdf_file().exists()
+
+
+def _code_lines(path: Path) -> list[str]:
+    """Lines that say something: no imports, comments or lone brackets, white space folded."""
+    lines = (" ".join(line.split()) for line in path.read_text().splitlines())
+    return [line for line in lines if line.strip("()[]{},:") and not line.startswith(("#", "from ", "import "))]
+
+
+def test_no_six_lines_stand_in_two_command_files() -> None:
+    """What verbs have in common is said once; six lines is what the search for duplicates calls a pair."""
+    seen: dict[tuple[str, ...], str] = {}
+    for path in sorted(Path(armid.cli.__file__).parent.glob("*.py")):
+        lines = _code_lines(path)
+        for run in zip(*(lines[k:] for k in range(6)), strict=False):
+            assert seen.setdefault(run, path.name) == path.name, f"{path.name} repeats {seen[run]}: {run}"

@@ -24,6 +24,7 @@ from armid.motions.trajectory_files import load_trajectory
 from armid.outcome import UntrustedError, Verdict
 from armid.parameters.effects import Effects
 from armid.robot.load import load_robot
+from support.outcomes import check_kept
 
 QUICK = {"starts": 1, "seconds": None, "workers": 1, "harmonics": 3, "period": 4.0}
 WORDS = ["--starts", "1", "--seconds", "0", "--workers", "1", "--harmonics", "3", "--period", "4"]
@@ -67,6 +68,8 @@ def test_every_answer_can_be_read(name: str, request: pytest.FixtureRequest, tmp
     files = answer.save(tmp_path / "saved")
     assert files
     assert all(file.is_file() for file in files)
+    if answer._loads:
+        check_kept(answer, tmp_path / "saved")
     assert answer.report(tmp_path / "page.html").stat().st_size > 1000
     for figure in answer.figures():
         assert answer.plot(figure).data

@@ -84,6 +84,8 @@ def test_saved_files_hold_the_answer_and_its_closed_forms(tmp_path: Path) -> Non
     answer = armid.inspect("cylindrical", closed_forms="gravity,axis-inertia")
     files = answer.save(tmp_path / "new" / "folder")
     assert {file.name for file in files} == {
+        "answer.json",
+        "answer.npz",
         "inspect.json",
         "base_parameters.tex",
         *(f"{name}.{kind}" for name in ("gravity", "axis_inertia") for kind in ("tex", "py", "sympy")),

@@ -24,10 +24,13 @@ GROUND = {
     "words": "errors",
     "arrays": "errors",
     "threads": "",
+    "memory": "",
     "folders": "errors",
     "documents": "errors folders",
     "unfinished": "documents errors folders notes",
-    "outcome": "errors folders notes page",
+    "expressions": "",
+    "answers": "documents errors expressions",
+    "outcome": "answers errors folders notes page",
     "thresholds": "page",
 }
 """Single files. Every room may use them; among themselves they use these."""

@@ -202,14 +202,14 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "\n".join(
         (BOMB, "anchors"),
         ("a: &a [*a]", "anchors"),
         ("[" * 100, "nested too deeply"),
-        ("!!python/object/apply:os.system ['true']", "YAML"),
+        ("!!python/object/apply:os.system ['true']", "tag .* is not read"),
         ("file: a.csv\nfile: b.csv", "twice"),
         ("file: a.csv\nchannels: {position: {columns: '1:99999999999'}}", "columns"),
         ("file: a.csv\nchannels: {position: {columns: q, gear_ratio: .inf}}", "finite"),
-        ("x" * (2 << 20), "small text file"),
+        ("x" * (2 << 20), "bytes are more than a mapping file can have"),
         ("\x00\x01", "YAML"),
-        ("- a\n- b", "expected keys"),
-        ("", "expected keys"),
+        ("- a\n- b", "expected a mapping file"),
+        ("", "empty file"),
     ],
 )
 def test_hostile_mappings(tmp_path, content, match):

@@ -18,6 +18,7 @@ from armid.planning.errors import PlanRefusedError
 from armid.planning.motion import Plan
 from armid.planning.path import SplinePath
 from support.identified import trusted, untrusted
+from support.outcomes import check_kept
 
 WAYPOINTS = np.array([[-0.8, -0.4, 0.3], [0.0, 0.3, -0.5], [0.7, -0.2, 0.6]])
 
@@ -48,7 +49,8 @@ def test_the_answer_can_be_read(tmp_path: Path) -> None:
     assert "elbow" in plan()._repr_html_()
     assert "phase-plane" in plan().figures()
     assert plan().plot("phase-plane").data
-    assert [file.name for file in plan().save(tmp_path)][-1] == "plan.html"
+    assert "plan.html" in [file.name for file in plan().save(tmp_path)]
+    check_kept(plan(), tmp_path)
 
 
 def test_an_untrusted_result_is_refused_or_marks_the_plan(tmp_path: Path) -> None:
@@ -57,7 +59,10 @@ def test_an_untrusted_result_is_refused_or_marks_the_plan(tmp_path: Path) -> Non
     forced = armid.plan_motion(untrusted(), WAYPOINTS, force=True)
     assert forced.verdict is Verdict.UNTRUSTED
     assert {check.code for check in forced.checks if not check.passed} == {"result"}
-    assert all("UNVALIDATED" in file.name for file in forced.save(tmp_path))
+    motion = [file.name for file in forced.save(tmp_path) if file.stem != "answer"]
+    assert len(motion) == 4
+    assert all("UNVALIDATED" in name for name in motion)
+    assert armid.load_answer(tmp_path).reasons == forced.reasons
     assert forced.reasons[0].startswith("UNVALIDATED")
 
 

@@ -31,6 +31,7 @@ from armid.studies.kinematics.misbuilt import misbuilt, target
 from armid.studies.kinematics.motions import DESIGN_EFFECTS, random_points, room_of
 from armid.studies.kinematics.study import payloads_of, run_study
 from support import identified, kolyubin
+from support.outcomes import check_kept
 
 SMALL = StudySettings(seconds=12.0, motions=2, repetitions=2, payload=0.0, torques=TorqueSide.LINK)
 
@@ -231,6 +232,7 @@ def test_the_answer_can_be_read(lwr: Study, tmp_path: Path) -> None:
     assert lwr.plot("medians").data
     assert lwr.provenance.settings["motions"] == 2
     files = lwr.save(tmp_path / "study")
+    check_kept(lwr, tmp_path / "study")
     assert [file.name for file in files][:3] == ["study.json", "estimates.npz", "correction.json"]
     assert json.loads(files[0].read_text()) == json.loads(json.dumps(plain(lwr.as_dict())))
     lwr.save(tmp_path / "study")  # an earlier study is replaced

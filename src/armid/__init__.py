@@ -8,14 +8,12 @@ From a description and a log to a judged model:
     print(result.summary())
     result.export("identified.urdf")
 
-Reading          load_robot  map_log  read_log  check_log  load_result  load_calibration
+Reading          load_robot  map_log  read_log  check_log  load_result  load_calibration  load_answer
 Planning ahead   inspect  design_motion  choose_poses  simulate  show
 Learning         identify  identify_payload  identify_sequential  identify_transmission  recover  sweep  calibrate
                  OnlineEstimator  fleet
 Judging          validate  compare
 Using            observe  plan_motion  make_program  compensate
-Studies          demo  study
-Using            plan_motion  make_program  compensate
 Studies          demo  study  benchmark
 Rigid body       inverse_dynamics  forward_dynamics  mass_matrix  coriolis  gravity  regressor  forward_kinematics  jacobian
 Nouns            Robot  Effects  Log  Trajectory  Information  BaseParameters  Estimate  Result  Calibration  Payload  Design
@@ -72,6 +70,7 @@ _PUBLIC = {
     "inspect": "inspection.inspect",
     "inverse_dynamics": "kernels.rigid_body",
     "jacobian": "kernels.rigid_body",
+    "load_answer": "answers",
     "load_calibration": "calibration.stored",
     "load_result": "identification.result",
     "load_robot": "robot.load",

@@ -259,6 +259,25 @@ def _damage(error: Exception) -> str:
     return f"{kind}: {error}" if isinstance(error, zipfile.BadZipFile | EOFError) else kind
 
 
+def digest(values: Mapping[str, Any], arrays: Mapping[str, npt.ArrayLike]) -> str:
+    """SHA-256 over the values of a document and the bytes of arrays beside it: neither can be exchanged without the other.
+
+    Args:
+        values: as they are written or as they were read.
+        arrays: by name.
+    """
+    import hashlib
+
+    import numpy as np
+
+    found = hashlib.sha256(json.dumps(json.loads(json_text(values, indent=None)), sort_keys=True).encode())
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        found.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        found.update(array.tobytes())
+    return found.hexdigest()
+
+
 Decode = Callable[[dict[str, Any]], Any]
 """From the object in a file to what it stands for."""
 

@@ -6,7 +6,8 @@ in plain values what programs rely on (`as_dict`); everything a person or a note
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from functools import cache
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, overload
 
 from armid import __version__
+from armid.answers import write_answer
 from armid.errors import ArmidError, MissingDependencyError, UnknownNameError
 from armid.folders import answer_folder, whole
 from armid.notes import Note, like_counted
@@ -137,6 +139,9 @@ class Outcome:
     _page: ClassVar[str] = ""
     """`module:function` of the page; named, not imported: pages are the floor above and load when somebody asks for one."""
 
+    _loads: ClassVar[bool] = False
+    """Whether `save` keeps the answer whole as well, so that `armid.load_answer` gives the same object again."""
+
     checks: tuple[Check, ...] = ()
     notes: tuple[Note, ...] = ()
     provenance: Provenance = Provenance(versions={})
@@ -155,7 +160,8 @@ class Outcome:
         """The files of every kind of answer appear in a folder together, or not at all."""
         super().__init_subclass__(**kwargs)
         if "save" in cls.__dict__:
-            cls.save = whole(cls.__dict__["save"], cls.__name__)  # type: ignore[method-assign]
+            save = _kept_whole(cls.__dict__["save"]) if cls._loads else cls.__dict__["save"]
+            cls.save = whole(save, cls.__name__)  # type: ignore[method-assign]
 
     @property
     def further_notes(self) -> tuple[Note, ...]:
@@ -275,6 +281,16 @@ class Outcome:
     def save(self, folder: str | Path) -> tuple[Path, ...]:
         """Writes the answer into a folder, whole or not at all. Returns the files."""
         raise NotImplementedError
+
+
+def _kept_whole(save: Callable[..., tuple[Path, ...]]) -> Callable[..., tuple[Path, ...]]:
+    """A method `save(self, folder, ...)` that also keeps the answer as it is."""
+
+    @functools.wraps(save)
+    def run(self: Outcome, folder: str | Path, **options: Any) -> tuple[Path, ...]:
+        return (*save(self, folder, **options), *write_answer(self, folder))
+
+    return run
 
 
 def note_text(note: Note) -> str:

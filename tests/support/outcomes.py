@@ -5,7 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from armid.answers import load_answer
 from armid.documents import plain
+from armid.errors import InputError
 from armid.outcome import Outcome, Verdict
 
 ADDED = ("seconds", "files")
@@ -26,11 +30,31 @@ def check_family(outcome: Outcome, folder: Path, *, figures: int = 1) -> None:
     files = outcome.save(folder / "saved")
     assert files
     assert all(path.is_file() for path in files)
+    if outcome._loads:
+        check_kept(outcome, folder / "saved")
     page = outcome.report(folder / "page.html")
     assert str(outcome.verdict) in page.read_text(encoding="utf-8")
     names = outcome.figures()
     assert len(names) >= figures
     assert all(len(outcome.plot(name).data) for name in names)
+
+
+def check_kept(outcome: Outcome, folder: Path) -> None:
+    """What was saved in a folder, loaded again, is the same answer to people and programs; changed, it is refused."""
+    again = load_answer(folder)
+    assert type(again) is type(outcome)
+    assert plain(again.as_dict()) == plain(outcome.as_dict())
+    assert again.summary() == outcome.summary()
+    assert again.checks == outcome.checks or plain([c.as_dict() for c in again.checks]) == plain(
+        [c.as_dict() for c in outcome.checks]
+    )
+    assert again.provenance.as_dict() == outcome.provenance.as_dict()
+    kept = folder / "answer.json"
+    text = kept.read_text(encoding="utf-8")
+    kept.write_text(text.replace(f'"kind": "{type(outcome).__name__}"', '"kind": "Other"'), encoding="utf-8")
+    with pytest.raises(InputError, match="was changed"):
+        load_answer(folder)
+    kept.write_text(text, encoding="utf-8")
 
 
 def answer_of(printed: dict[str, Any]) -> dict[str, Any]:

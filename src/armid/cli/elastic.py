@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from armid.cli import experiment_options as own
 from armid.cli import options as opt
-from armid.cli.output import busy, render, verb
+from armid.cli.experiment import Answer, experiment
 
 
-@verb
+@experiment
 def elastic(
     robot: opt.RobotArgument,
     logs: opt.LogsArgument,
@@ -17,19 +19,15 @@ def elastic(
     one_sensor: own.ElasticOneSensorOption = False,
     instruments: own.ElasticInstrumentsOption = True,
     cutoff_hz: own.ElasticCutoffHzOption = None,
-    data_root: opt.DataRootOption = None,
-    out: opt.OptionalOutOption = None,
-    base: opt.BaseLinkOption = None,
-    tip: opt.TipOption = None,
-    as_json: opt.JsonOption = False,
-) -> None:
+    **where: Any,
+) -> Answer:
     """Stiffness and motor inertia of joints with encoders on both sides of the transmission.
 
     For example `armid elastic kr300.yaml kr300-A-elastic.yaml --joint joint2`.
     """
     from armid.transmission.identify import identify_transmission
 
-    found = busy("reading and fitting", identify_transmission)(
+    return identify_transmission(
         robot,
         logs,
         joints=joint,
@@ -38,8 +36,5 @@ def elastic(
         instruments=instruments,
         eccentric=eccentric,
         cutoff_hz=cutoff_hz,
-        data_root=data_root,
-        base=base,
-        tip=tip,
+        **where,
     )
-    render(found, as_json=as_json, out=out)

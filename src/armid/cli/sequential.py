@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from armid.cli import experiment_options as own
 from armid.cli import options as opt
-from armid.cli.output import busy, render, verb
+from armid.cli.experiment import Answer, experiment
 from armid.parameters.effects import DEFAULT_FRICTION
 
 
-@verb
+@experiment
 def sequential(
     robot: opt.RobotArgument,
     logs: opt.LogsArgument,
@@ -27,12 +29,8 @@ def sequential(
     torque_delay_ms: own.SequentialTorqueDelayMsOption = None,
     accept: opt.AcceptOption = None,
     step: opt.StepOption = None,
-    data_root: opt.DataRootOption = None,
-    out: opt.OptionalOutOption = None,
-    base: opt.BaseLinkOption = None,
-    tip: opt.TipOption = None,
-    as_json: opt.JsonOption = False,
-) -> None:
+    **where: Any,
+) -> Answer:
     """Base parameters joint by joint from the tip, proximal joints locked or moving.
 
     `armid design ROBOT --sequential` plans the motions; a joint that stands still in a recording counts as locked, and the
@@ -40,7 +38,7 @@ def sequential(
     """
     from armid.sequential.identify import identify_sequential
 
-    found = busy("reading and fitting", identify_sequential)(
+    return identify_sequential(
         robot,
         logs,
         friction=friction,
@@ -57,8 +55,5 @@ def sequential(
         torque_delay=None if torque_delay_ms is None else 1e-3 * torque_delay_ms,
         accept=accept or (),
         step=step,
-        data_root=data_root,
-        base=base,
-        tip=tip,
+        **where,
     )
-    render(found, as_json=as_json, out=out)

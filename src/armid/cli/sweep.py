@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 from armid.cli import experiment_options as own
 from armid.cli import options as opt
-from armid.cli.output import busy, render, verb
+from armid.cli.experiment import Answer, experiment
 from armid.cli.program import program_files
 from armid.errors import InputError
 
 
-@verb
+@experiment
 def sweep(
     robot: opt.RobotArgument,
     logs: own.SweepLogsArgument = None,
@@ -24,12 +27,11 @@ def sweep(
     cell: opt.CellOption = None,
     rate_hz: own.SweepRateHzOption = 1000.0,
     controller: opt.OptionalControllerOption = None,
-    data_root: opt.DataRootOption = None,
-    out: opt.OptionalOutOption = None,
-    base: opt.BaseLinkOption = None,
-    tip: opt.TipOption = None,
-    as_json: opt.JsonOption = False,
-) -> None:
+    *,
+    out: Path | None = None,
+    data_root: Path | None = None,
+    **arm: Any,
+) -> Answer:
     """Axis inertia and viscous friction from frequency response.
 
     For example `armid sweep mabi-max100 axis1-*.csv --parameters`.
@@ -49,25 +51,20 @@ def sweep(
             torque_noise=1e-2 * torque_noise_percent,
             cell=cell,
             rate_hz=rate_hz,
-            base=base,
-            tip=tip,
+            **arm,
         )
         motions = {sweep.name: sweep.motion for sweep in campaign.sweeps}
-        files = (*campaign.save(out), *program_files(campaign.robot, motions, controller, out, "response"))
-        render(campaign, as_json=as_json, files=files)
-        return
+        return campaign, (*campaign.save(out), *program_files(campaign.robot, motions, controller, out, "response"))
     if not logs:
         raise InputError(f"sweep {robot}", "no LOG given", "recordings of one axis each, or --plan POSES")
     from armid.response.sweep import sweep as library
 
-    found = busy("reading and fitting", library)(
+    return library(
         robot,
         logs,
         frequencies=frequency_hz,
         parameters=parameters,
         predict=predict,
         data_root=data_root,
-        base=base,
-        tip=tip,
+        **arm,
     )
-    render(found, as_json=as_json, out=out)

@@ -103,6 +103,7 @@ class Design(Outcome):
     """
 
     _page = "armid.report.design:design_report"
+    _loads = True
 
     robot: Robot
     settings: DesignSettings

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import tempfile
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from threading import Lock
 from typing import IO, overload
 
 import numpy as np
@@ -14,13 +16,14 @@ from armid.arrays import FloatArray
 from armid.estimation.run import Run
 from armid.information.information import Information, total
 from armid.kernels.source import RowSource
+from armid.memory import give_back
 
 HELD_BYTES = 16 << 20
 """Of all runs together that are held in memory: 47,000 samples of seven joints; longer motion is put aside."""
 
 
 class Runs(Sequence[Run]):
-    """Runs that are loaded when they are asked for; the last one loaded stays at hand.
+    """Runs that are loaded when they are asked for; the last one loaded stays at hand, of the last few sequences used.
 
     Args:
         load: gives the run at an index.
@@ -45,13 +48,16 @@ class Runs(Sequence[Run]):
             chosen = range(len(self))[index]
             return Runs(lambda k: self[chosen[k]], [self.lengths[k] for k in chosen])
         k = range(len(self))[index]
-        if self._held is None or self._held[0] != k:
+        held = self._held
+        if held is None or held[0] != k:
             self._held = None
-            self._held = k, self._load(k)
-        return self._held[1]
+            self._held = held = k, self._load(k)
+            _let_go_of_others(self)
+        return held[1]
 
     def __iter__(self) -> Iterator[Run]:
-        return (self[k] for k in range(len(self)))
+        yield from (self[k] for k in range(len(self)))
+        give_back()
 
     def information(self) -> Information:
         """Of all runs together: one pass over them, the first time it is asked for."""
@@ -62,6 +68,25 @@ class Runs(Sequence[Run]):
     def map(self, change: Callable[[Run], Run]) -> Runs:
         """The same runs, each changed whenever it is loaded."""
         return Runs(lambda k: change(self[k]), self.lengths)
+
+
+_MOST_HOLDING = 3
+"""Sequences that have a run at hand: one that is read, what it is changed into, and one beside it. A run takes 20 MB, and a fit
+makes a dozen sequences of the same motion."""
+
+_HOLDING: OrderedDict[int, weakref.ref[Runs]] = OrderedDict()
+_HOLDING_LOCK = Lock()
+
+
+def _let_go_of_others(runs: Runs) -> None:
+    """The sequence has a run at hand; the one that used its own longest ago lets it go."""
+    with _HOLDING_LOCK:
+        _HOLDING[id(runs)] = weakref.ref(runs)
+        _HOLDING.move_to_end(id(runs))
+        while len(_HOLDING) > _MOST_HOLDING:
+            other = _HOLDING.popitem(last=False)[1]()
+            if other is not None:
+                other._held = None
 
 
 def map_runs(runs: Sequence[Run], change: Callable[[Run], Run]) -> Sequence[Run]:

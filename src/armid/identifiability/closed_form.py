@@ -20,6 +20,7 @@ from armid.rows.quantity import ArmSource
 
 try:
     import sympy
+    from sympy import QQ
     from sympy.printing.numpy import NumPyPrinter
 except ImportError:
     raise MissingDependencyError("sympy", "closed forms of parameters", "symbolic") from None
@@ -47,6 +48,24 @@ class ClosedForm:
     parameters: tuple[str, ...]
     entries: tuple[dict[int, Polynomial], ...]
     scalars: TrigonometricScalars
+
+    def kept_fields(self) -> dict[str, Any]:
+        """The form as plain values: coefficients by exponents, and what the ring is made of; see `of_kept`."""
+        entries = tuple(
+            {j: {tuple(m): (int(c.numerator), int(c.denominator)) for m, c in p.terms()} for j, p in row.items()}
+            for row in self.entries
+        )
+        names = {"name": self.name, "channels": self.channels, "inputs": self.inputs, "parameters": self.parameters}
+        return {**names, "entries": entries, "robot": self.scalars.robot, "rates": self.scalars.rates}
+
+    @classmethod
+    def of_kept(cls, *, entries: Any, robot: Robot, rates: tuple[str, ...], **names: Any) -> ClosedForm:
+        """The form again from `kept_fields`."""
+        scalars = TrigonometricScalars(robot, rates)
+        rows = tuple(
+            {j: scalars.ring({m: QQ(*c) for m, c in terms.items()}) for j, terms in row.items()} for row in entries
+        )
+        return cls(entries=rows, scalars=scalars, **names)
 
     def channel(self, name: str) -> int:
         if name not in self.channels:

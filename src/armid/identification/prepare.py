@@ -193,14 +193,20 @@ def _resolved_for(recording: Recording, settings: Conditioning) -> Conditioning:
     return replace(settings, velocity=VelocitySource.POSITION) if missing else settings
 
 
-def pieces_of(recording: Recording, settings: Conditioning) -> Iterator[Samples]:
-    """Conditioned samples: the whole at once when it is held in memory, else piece by piece with context."""
+def pieces_of(recording: Recording, settings: Conditioning, *, begin: bool = False) -> Iterator[Samples]:
+    """Conditioned samples: the whole at once when it is held in memory, else piece by piece with context.
+
+    Args:
+        recording: the log.
+        settings: how.
+        begin: only the first pieces are wanted.
+    """
     own = _resolved_for(recording, settings)
     if not recording.streamed:
         yield recording.condition(own)
         return
     rate = recording.resolved(own).rate or 100.0
-    yield from recording.samples(own, context=int(_CONTEXT_SECONDS * min(rate, 1e4)))
+    yield from recording.samples(own, context=int(_CONTEXT_SECONDS * min(rate, 1e4)), begin=begin)
 
 
 def choice_samples(recordings: Sequence[Recording], settings: Conditioning) -> tuple[Samples, ...]:
@@ -209,7 +215,7 @@ def choice_samples(recordings: Sequence[Recording], settings: Conditioning) -> t
     out = []
     for recording in recordings:
         count = 0
-        for piece in pieces_of(recording, settings):
+        for piece in pieces_of(recording, settings, begin=True):
             out.append(piece)
             count += len(piece)
             if count >= share:

@@ -5,22 +5,19 @@ They appear in the folder together: the result is either complete or not there.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from math import inf
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.consistency.certificates import Certificates
 from armid.consistency.consistent import ConsistentEstimate
 from armid.consistency.prior import Prior
-from armid.documents import json_text, read_arrays, read_json, write_arrays, write_json, write_text
+from armid.documents import digest, plain, read_arrays, read_json, write_arrays, write_json, write_text
 from armid.errors import InputError
 from armid.estimation.estimate import Estimate
 from armid.estimation.torque_error import JointErrors, number
@@ -114,13 +111,7 @@ def seal(text: Mapping[str, Any], data: Mapping[str, npt.ArrayLike]) -> str:
         text: the summary, as written or as read; a seal in it does not count, nor do time, memory and place of the run.
         data: the arrays.
     """
-    values = _sealed(json.loads(json_text({key: value for key, value in text.items() if key != _SEAL})))
-    digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode())
-    for name in sorted(data):
-        array = np.ascontiguousarray(data[name])
-        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
-        digest.update(array.tobytes())
-    return digest.hexdigest()
+    return digest(_sealed(plain({key: value for key, value in text.items() if key != _SEAL})), data)
 
 
 def _sealed(value: Any) -> Any:

@@ -15,7 +15,7 @@ of the rows themselves: 1e5 of the rows, squared it leaves six digits, and the c
 
 
 @dataclass(frozen=True, eq=False)
-class Residuals:
+class ChannelResiduals:
     """What a weighted solution leaves in every channel.
 
     Args:
@@ -45,7 +45,7 @@ class Weighing:
         self._grams = (factors.transpose(0, 2, 1) @ factors).reshape(n, (p + 1) ** 2)
         self._belief = np.zeros((1, p + 1)) if prior is None else prior.stacked()
 
-    def residuals(self, weights: FloatArray, *, believing: bool = True) -> Residuals | None:
+    def residuals(self, weights: FloatArray, *, believing: bool = True) -> ChannelResiduals | None:
         """Of the solution under these weights; None where only the rows themselves are accurate enough.
 
         Args:
@@ -65,7 +65,7 @@ class Weighing:
         pull = (squared[:, np.newaxis] * left).ravel() @ self._rows + (belief @ values) @ belief
         values[:-1] -= inverse @ pull[:-1]
         left = (self._rows @ values).reshape(len(weights), -1)
-        return Residuals(np.einsum("ci,ci->c", left, left), squared * (self._grams @ _bordered(inverse).ravel()))
+        return ChannelResiduals(np.einsum("ci,ci->c", left, left), squared * (self._grams @ _bordered(inverse).ravel()))
 
 
 def _bordered(matrix: FloatArray) -> FloatArray:

@@ -68,6 +68,7 @@ class Inspection(Outcome):
     """
 
     _page: ClassVar[str] = "armid.report.inspection:inspection_report"
+    _loads = True
 
     robot: Robot
     quantities: tuple[Quantity, ...]

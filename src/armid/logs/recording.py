@@ -21,6 +21,7 @@ from armid.logs.health.refuse import refuse_notes
 from armid.logs.log import MEASURED_TORQUES, Channel, Clock, Conditions, Log, LogSource, matched
 from armid.logs.read import LogStream, ReadOptions, joined_logs, open_log
 from armid.logs.samples import Samples, concatenated, with_context
+from armid.memory import give_back
 from armid.notes import Note, Severity
 from armid.robot.robot import Robot
 from armid.threads import one_blas_thread
@@ -383,7 +384,7 @@ class Recording:
         return self._levels[key]
 
     def samples(
-        self, settings: Conditioning | None = None, *, context: int = 0, alone: bool = False
+        self, settings: Conditioning | None = None, *, context: int = 0, alone: bool = False, begin: bool = False
     ) -> Iterator[Samples]:
         """Conditioned samples in pieces of bounded size, in order, never across a gap.
 
@@ -396,6 +397,7 @@ class Recording:
                 filters that must not see the border; `segment.lead` and `segment.trail` count them.
             alone: the other part of a split will not be asked for under these settings, so that a pass over a long file need not
                 condition it as well.
+            begin: only the first pieces are wanted, so that a long file need not be read to its end.
 
         Raises:
             LogRefusedError: the log has errors that `settings.accept` does not name.
@@ -403,7 +405,9 @@ class Recording:
         """
         resolved, notes = self._choices(settings or Conditioning())
         with np.errstate(all="ignore"):
-            pieces = with_context(self._grid.samples(self._own(resolved), self._span, alone=alone), context)
+            pieces = with_context(
+                self._grid.samples(self._own(resolved), self._span, alone=alone, begin=begin), context
+            )
             noise = self._noise(resolved)
             empty = True
             for piece in pieces:
@@ -523,6 +527,7 @@ def _streamed(stream: LogStream, robot: Robot, pieces: Iterator[Log], *, check: 
     counted = tally.over(pieces)
     found = streamed_findings(counted, robot) if check else ()
     deque(counted, maxlen=0)
+    give_back()
     assert tally.begin is not None  # a stream without samples raises
     whole = replace(tally.begin, source=stream.provenance(), notes=()).with_notes((*stream.notes, *found))
     extent = Extent(first=0, last=tally.rows, start_s=float(whole.time[0]), end_s=tally.end_s)

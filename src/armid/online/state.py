@@ -42,6 +42,7 @@ class OnlineState(Outcome):
     """
 
     _page: ClassVar[str] = "armid.report.online:online_page"
+    _loads = True
 
     robot: Robot
     estimate: Estimate

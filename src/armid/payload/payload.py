@@ -42,6 +42,7 @@ class Payload(Outcome):
     """
 
     _page: ClassVar[str] = "armid.report.payload:payload_page"
+    _loads = True
 
     frame: str
     inertial: FloatArray

@@ -83,6 +83,7 @@ class Plan(Outcome):
     """
 
     _page = "armid.report.plan:plan_report"
+    _loads = True
 
     path: Path
     model: TorqueModel
@@ -161,7 +162,7 @@ class Plan(Outcome):
     def save(self, folder: str | FilePath, *, rate_hz: float = _FILE_RATE_HZ) -> tuple[FilePath, ...]:
         """Writes `plan.json` (samples and derivatives), `plan.csv`, `plan-joint-trajectory.yaml` and `plan.html`.
 
-        Their names say UNVALIDATED when the result behind the plan is not to be trusted.
+        Names of these files of the motion say UNVALIDATED when the result behind the plan is not to be trusted.
 
         Args:
             folder: created when missing.

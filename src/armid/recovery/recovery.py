@@ -80,6 +80,7 @@ class Recovery(Outcome):
     """
 
     _page: ClassVar[str] = "armid.report.recovery:recovery_page"
+    _loads = True
 
     robot: Robot
     gravity: Estimate | None

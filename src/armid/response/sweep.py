@@ -83,6 +83,7 @@ class Sweep(Outcome):
     """
 
     _page: ClassVar[str] = "armid.report.response:sweep_page"
+    _loads = True
 
     robot: Robot
     axes: tuple[AxisMeasurement, ...]

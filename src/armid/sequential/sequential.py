@@ -64,6 +64,7 @@ class Sequential(Outcome):
     """
 
     _page: ClassVar[str] = "armid.report.sequential:sequential_page"
+    _loads = True
 
     robot: Robot
     estimate: Estimate

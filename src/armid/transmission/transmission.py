@@ -34,6 +34,7 @@ class Transmission(Outcome):
     """
 
     _page: ClassVar[str] = "armid.report.transmission:transmission_page"
+    _loads = True
 
     robot: Robot
     joints: tuple[ElasticJoint, ...] | tuple[OneSensorJoint, ...]

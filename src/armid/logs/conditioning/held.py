@@ -88,7 +88,9 @@ class HeldGrid:
 
         return replace(SHELF.get(self._owner, key, make, _samples_bytes), settings=settings)
 
-    def samples(self, settings: Conditioning, span: Span, *, alone: bool = False) -> Iterator[Samples]:
+    def samples(
+        self, settings: Conditioning, span: Span, *, alone: bool = False, begin: bool = False
+    ) -> Iterator[Samples]:
         """Pieces in order; parts are conditioned one by one anyway."""
         yield from in_pieces(self.whole(settings, span))
 

@@ -30,6 +30,7 @@ from armid.logs.health.rows import usable_rows
 from armid.logs.log import Channel, Clock, Log
 from armid.logs.read import LogStream, joined_logs
 from armid.logs.samples import Samples, concatenated
+from armid.memory import give_back
 from armid.notes import Note, Severity
 from armid.robot.robot import Robot
 
@@ -117,6 +118,7 @@ class StreamedGrid:
         """The rows as recorded, in pieces."""
         for piece in self.stream.again().chunks(CHUNK_ROWS):
             yield piece if self.change is None else self.change(piece)
+        give_back()
 
     def evidence(self, settings: Conditioning, span: Span) -> list[Uniform]:
         held: list[list[Piece]] = []
@@ -175,16 +177,19 @@ class StreamedGrid:
             raise InputError(first.name, f"no stretch of {MIN_STRETCH} samples without a gap at the beginning")
         return longest
 
-    def samples(self, settings: Conditioning, span: Span, *, alone: bool = False) -> Iterator[Samples]:
+    def samples(
+        self, settings: Conditioning, span: Span, *, alone: bool = False, begin: bool = False
+    ) -> Iterator[Samples]:
         """Pieces in order; conditioned in one pass with those of the span's family, and read back the next time.
 
         Args:
             settings: resolved.
             span: wanted.
             alone: leave the rest of its family out.
+            begin: whoever asks will stop early: conditioned as they are asked for, and not put aside.
         """
         key = (settings, span)
-        if key not in self._spools and key not in self._endless:
+        if key not in self._spools and key not in self._endless and not begin:
             self._fill(settings, (span,) if alone else self._families.get(span, (span,)))
         if key in self._spools:
             yield from self._spools[key].pieces()

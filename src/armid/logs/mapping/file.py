@@ -7,7 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from armid.documents import yaml_problem
+from armid.documents import read_yaml
 from armid.errors import InputError
 from armid.logs.log import Conditions
 from armid.logs.mapping.channels import channel_maps, file_key
@@ -17,7 +17,6 @@ from armid.logs.readers.table import Layout
 from armid.logs.units import seconds
 
 _SCHEMA = "armid.log/1"
-_MAX_MAPPING_BYTES = 1 << 20
 
 _LAYOUT_KEYS = ("format", "delimiter", "decimal", "header", "flat", "topic")
 _TOP_KEYS = (
@@ -53,52 +52,9 @@ def read_mapping(path: str | Path, *, data_root: str | Path | None = None) -> Lo
     Raises:
         InputError: not YAML, unknown keys, wrong types; the message names the key and lists those that exist.
     """
-    import yaml
-
     location = Path(path)
-    if not location.is_file():
-        raise InputError(path, "is no regular file" if location.exists() else "no such file", "expected a mapping file")
-    try:
-        raw = location.read_bytes()
-    except OSError as error:
-        raise InputError(path, f"cannot be read: {error.strerror or error}") from None
-    if len(raw) > _MAX_MAPPING_BYTES:
-        raise InputError(path, f"{len(raw)} bytes", "a mapping is a small text file")
-    try:
-        _check_plain(raw, location)
-        content = yaml.safe_load(raw)
-    except (yaml.YAMLError, UnicodeDecodeError, ValueError, RecursionError) as error:
-        raise InputError(path, f"not valid YAML{yaml_problem(error)}") from None
+    content = read_yaml(location, "a mapping file")
     return _parsed_mapping(content, location, root=Path(data_root) if data_root is not None else location.parent)
-
-
-_MAX_DEPTH = 12
-"""Levels of nesting; ours needs four."""
-
-
-def _check_plain(raw: bytes, where: Path) -> None:
-    """Refuses what can make a small file explode or mean two things: anchors, aliases, deep nesting, repeated keys."""
-    import yaml
-
-    depth = 0
-    for event in yaml.parse(raw, Loader=yaml.SafeLoader):
-        line = event.start_mark.line + 1
-        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
-            raise InputError(where, f"line {line}: anchors and aliases (& and *) are not read", "write the value out")
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > _MAX_DEPTH:
-            raise InputError(where, f"line {line}: nested too deeply")
-    pending = [yaml.compose(raw, Loader=yaml.SafeLoader)]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, yaml.SequenceNode):
-            pending += node.value
-        elif isinstance(node, yaml.MappingNode):
-            keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-            twice = next((key for key in keys if keys.count(key) > 1), None)
-            if twice is not None:
-                raise InputError(where, f"line {node.start_mark.line + 1}: key {twice!r} appears twice")
-            pending += [value for _, value in node.value]
 
 
 def _parsed_mapping(content: Any, where: Path, *, root: Path) -> LogMap:

@@ -112,6 +112,7 @@ class Study(Outcome):
     """
 
     _page = "armid.report.study:study_report"
+    _loads = True
 
     robot: Robot
     settings: StudySettings
