@@ -266,13 +266,35 @@ def test_letters_of_mechanics_with_units_of_turning_and_sliding_joints(tmp_path:
     np.testing.assert_allclose(log.channels[Channel.LINK_TORQUE], tau, rtol=1e-6, atol=1e-5)
 
 
-def test_a_row_for_every_joint_is_said_to_be_one(ur: Robot, tmp_path: Path) -> None:
-    t, q, *_ = recorded(ur)
-    lines = [
-        f"{x},{name},{y}" for x, row in zip(t, q, strict=True) for name, y in zip(ur.joint_names, row, strict=True)
-    ]
+@pytest.mark.parametrize("named", [True, False])
+def test_a_row_for_every_joint_becomes_a_column_of_every_joint(named: bool, ur: Robot, tmp_path: Path) -> None:
+    """In another order than the robot's, with decimal commas; an instant that lacks a joint is left out."""
+    t, q, _, tau = recorded(ur)
+    order = [2, 0, 5, 1, 4, 3]
+    joints = [ur.joint_names[j] if named else str(j + 1) for j in range(6)]
+    lines = [f"{1e3 * t[k]:.3f};{joints[j]};{np.degrees(q[k, j])};{tau[k, j]}" for k in range(len(t)) for j in order]
+    del lines[6 * 50 + 2]
+    header = "Zeit [ms];Gelenk;Winkel [Grad];Drehmoment [Nm]\n"
+    (tmp_path / "a.csv").write_text(header + "\n".join(lines).replace(".", ","), encoding="utf-8")
+    draft = map_log(ur, tmp_path / "a.csv")
+    file, wide = draft.save(tmp_path)
+    assert wide.name == "a-wide.csv"
+    assert [note.code for note in draft.notes] == ["long-table"]
+    log = armid.logs.read.unchecked_log(file, ur)
+    left = np.delete(np.arange(len(t)), 50)
+    np.testing.assert_allclose(log.channels[Channel.POSITION], q[left], atol=1e-6)
+    np.testing.assert_allclose(log.channels[Channel.LINK_TORQUE], tau[left], atol=1e-6)
+    np.testing.assert_allclose(log.time, t[left], atol=1e-6)
+
+
+def test_rows_of_other_joints_than_the_arms_are_refused(ur: Robot, tmp_path: Path) -> None:
+    lines = [f"{0.005 * k},j{j},{0.1 * j + 0.01 * k}" for k in range(300) for j in range(5)]
     (tmp_path / "a.csv").write_text("\n".join(["time,joint,position", *lines]))
-    with pytest.raises(InputError, match="a row for every joint is not read"):
+    with pytest.raises(InputError, match="1 columns of position for 6 joints"):
+        map_log(ur, tmp_path / "a.csv")
+    with (tmp_path / "a.csv").open("a") as file:
+        file.write('\n1.5,"' + "x" * 200_000 + '",1\n')  # a cell longer than the reader of cells takes
+    with pytest.raises(InputError, match="1 columns of position for 6 joints"):
         map_log(ur, tmp_path / "a.csv")
 
 

@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 from armid.columns.drafting import Drafting
+from armid.columns.long_table import widened
 from armid.columns.names import NamedColumn, named_column
 from armid.columns.readings import Certainty, ColumnReading, Question
 from armid.documents import write_text
@@ -19,6 +21,7 @@ from armid.logs.log import Channel
 from armid.logs.mapping import TORQUE_SIDES, ClockMap
 from armid.logs.readers.files import existing, open_table, sha256_of
 from armid.logs.readers.table import Layout
+from armid.logs.readers.text import TextTable
 from armid.logs.units import SHARES
 from armid.notes import Note, Severity
 from armid.outcome import Check, InputFile, Outcome, Provenance
@@ -47,6 +50,7 @@ class MappingDraft(Outcome):
         checks: whether it can be read.
         notes: what a reader must know.
         provenance: the file and its hash.
+        wide: the table with a column for every joint, when it had a row for every joint; saved beside the mapping.
     """
 
     _page: ClassVar[str] = "armid.report.columns:columns_report"
@@ -63,6 +67,7 @@ class MappingDraft(Outcome):
     checks: tuple[Check, ...] = ()
     notes: tuple[Note, ...] = ()
     provenance: Provenance = field(default_factory=Provenance)
+    wide: str = ""
 
     def _heading(self) -> str:
         return f"mapping of {self.file.name} for {self.robot.name}: {len(self.readings)} columns, {len(self.questions)} open"
@@ -170,8 +175,12 @@ class MappingDraft(Outcome):
         return lines
 
     def save(self, folder: str | Path) -> tuple[Path, ...]:
-        """Writes `FOLDER/NAME.yaml`."""
+        """Writes `FOLDER/NAME.yaml`, and `FOLDER/NAME-wide.csv` when the table had a row for every joint."""
         place = Path(folder)
+        if self.wide:
+            table = write_text(place / f"{self.file.stem}-wide.csv", self.wide)
+            mapping = replace(self, file=table).text(place)
+            return write_text(place / f"{self.file.stem}.yaml", mapping), table
         return (write_text(place / f"{self.file.stem}.yaml", self.text(place)),)
 
 
@@ -224,6 +233,9 @@ def map_log(
     arm = robot if isinstance(robot, Robot) else load_robot(robot, base=base, tip=tip)
     path = existing(log)
     table = open_table(path, Layout())
+    wide = widened(path, table.dialect, arm.joint_names) if isinstance(table, TextTable) else None
+    if wide is not None:
+        return _drafted_wide(arm, path, wide, answers)
     head = next(iter(table.chunks(_HEAD_ROWS)), None)
     if head is None:
         raise InputError(path, "no samples")
@@ -251,6 +263,23 @@ def map_log(
         provenance=Provenance(
             inputs=(InputFile(str(path), sha256_of(path), "log"),), settings={"answers": dict(work.answers)}
         ),
+    )
+
+
+def _drafted_wide(
+    robot: Robot, path: Path, wide: str, answers: Mapping[str, str | Sequence[float]] | None
+) -> MappingDraft:
+    """The draft of a table that had a row for every joint."""
+    with TemporaryDirectory() as folder:
+        draft = map_log(robot, write_text(Path(folder) / f"{path.stem}-wide.csv", wide), answers=answers)
+    text = f"a row for every joint: `{path.stem}-wide.csv` beside the mapping has a column for every joint instead"
+    inputs = (InputFile(str(path), sha256_of(path), "log"),)
+    return replace(
+        draft,
+        file=path,
+        wide=wide,
+        notes=(*draft.notes, Note("long-table", Severity.INFO, text, path.name)),
+        provenance=replace(draft.provenance, inputs=inputs),
     )
 
 

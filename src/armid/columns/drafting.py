@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from armid.arrays import FloatArray
+from armid.columns.long_table import JOINT_WORDS
 from armid.columns.names import NamedColumn
 from armid.columns.physics import RATIO_MARGIN, clock_unit, derivative_ratio, is_clock, position_unit, torque_finding
 from armid.columns.readings import Certainty, ColumnReading, Question
@@ -30,9 +31,6 @@ _KNOWN_ANSWERS = (
     *("unit.position", "unit.velocity", "unit.torque", "unit.time"),
 )
 
-
-_JOINT_WORDS = ("joint", "joint_name", "joint_id", "name", "axis", "achse", "gelenk", "axe", "eje", "giunto")
-"""Names of a column that says which joint a row is of."""
 
 _OWN_UNITS = {
     Channel.POSITION: {JointKind.REVOLUTE: ("rad", "deg", "mrad", "rev"), JointKind.PRISMATIC: ("m", "mm")},
@@ -175,7 +173,7 @@ class Drafting:
         n = self.robot.n_joints
         there = f"{count} columns of position for {n} joints" if count else "no column for every joint's position"
         hint = "name them in a mapping by hand (docs/logs.md)"
-        if count == 1 and n > 1 and any(c.name.lower() in _JOINT_WORDS for c in self.named):
+        if count == 1 and n > 1 and any(c.name.lower() in JOINT_WORDS for c in self.named):
             hint = (
                 "a row for every joint is not read: one row per instant, a column per joint (pandas: DataFrame.pivot)"
             )
