@@ -151,6 +151,16 @@ def test_a_limit_that_cannot_hold_the_arm_is_said_at_once():
         design_motion(heavy, seconds=1000.0, workers=1)
 
 
+def test_an_arm_that_can_hold_only_poses_in_balance_is_said_at_once():
+    robot = load_robot("iiwa14")
+    weak = tuple(
+        replace(joint, limits=replace(joint.limits, torque=joint.limits.torque / share))
+        for joint, share in zip(robot.joints, (1, 40, 1, 40, 1, 1, 1), strict=True)
+    )
+    with pytest.raises(InfeasibleError, match=r"% of the free poses can be held.*--max-torque"):
+        design_motion(replace(robot, joints=weak), seconds=1000.0, workers=1)
+
+
 def test_a_flat_mesh_has_a_hull(tmp_path):
     path = tmp_path / "plate.obj"
     path.write_text("v 0 0 0\nv 0.1 0 0\nv 0 0.1 0\nv 0.1 0.1 0\n")

@@ -97,7 +97,8 @@ class HullDistances:
     ) -> Witnesses:
         """`witnesses`, quicker: nearest points of shapes that are apart are found by compiled code.
 
-        Hulls of many corners count as 0.2 mm larger than they are at most, cylinders by 0.5 % of their radius.
+        Hulls of many corners count as larger than they are by at most 0.2 mm or 0.1 % of their extent, cylinders by 0.5 % of
+        their radius.
 
         Args:
             R, p, poses, pairs: as for `witnesses`.

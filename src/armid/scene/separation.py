@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from armid.arrays import FloatArray, read_only
 from armid.kernels.numba_cache import compiled
@@ -32,8 +33,9 @@ _ROUND = 32
 _MANY = 100
 """Corners of a hull beyond which fewer stand in for it."""
 
-_LEFT_OUT = 2e-4
-"""[m] that corners left out may stand out from the hull of those kept; a radius makes up for it."""
+_LEFT_OUT = 2e-4, 1e-3
+"""[m], or as a share of the extent if that is more: how far corners left out may stand out from the hull of those kept. A radius
+makes up for it."""
 
 _TINY = 1e-12
 
@@ -112,13 +114,19 @@ def fewer_corners(points: FloatArray) -> tuple[FloatArray, float]:
     Returns:
         Corners kept, shape [m, 3], and the radius [m].
     """
+    left_out = max(_LEFT_OUT[0], _LEFT_OUT[1] * float(np.ptp(points, axis=0).max()))
     kept = np.unique(np.argmax(points @ _all_round(_MANY).T, axis=0))
-    away = np.empty(len(points))
+    away, open_ = np.zeros(len(points)), np.arange(len(points))
     while True:
-        points_from_hull(np.ascontiguousarray(points), np.ascontiguousarray(points[kept]), away)
-        if away.max() <= _LEFT_OUT:
-            return points[kept], float(away.max())
-        kept = np.union1d(kept, _peaks(points, away))
+        found = np.empty(len(open_))
+        points_from_hull(points[open_], points[kept], found)
+        away[open_] = found
+        # A hull only grows: what is near enough now stays so.
+        open_ = open_[found > left_out]
+        if not len(open_):
+            break
+        kept = np.union1d(kept, _peaks(points[open_], away[open_], open_))
+    return points[kept], float(away.max())
 
 
 def _all_round(count: int) -> FloatArray:
@@ -132,14 +140,15 @@ _AT_ONCE = 16
 """Corners added at once."""
 
 
-def _peaks(points: FloatArray, away: FloatArray) -> list[int]:
-    """Corners that stand out most, none near a more prominent one: their neighbours will hardly stand out any more."""
+def _peaks(points: FloatArray, away: FloatArray, numbers: npt.NDArray[np.intp]) -> list[int]:
+    """Numbers of the corners that stand out most, none near a more prominent one: neighbours will hardly stand out any more."""
     chosen: list[int] = []
     left = np.array(away)
-    near = 0.1 * float(np.ptp(points, axis=0).max())
-    while len(chosen) < _AT_ONCE and left.max() > _LEFT_OUT:
-        chosen.append(int(np.argmax(left)))
-        left[np.linalg.norm(points - points[chosen[-1]], axis=1) < near] = 0.0
+    while len(chosen) < _AT_ONCE and left.any():
+        k = int(np.argmax(left))
+        chosen.append(int(numbers[k]))
+        left[np.linalg.norm(points - points[k], axis=1) < 0.1 * np.ptp(points, axis=0).max()] = 0.0
+        left[k] = 0.0
     return chosen
 
 
