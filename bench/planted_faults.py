@@ -159,6 +159,12 @@ def _clock(log: Log, factor: float, _: int | None) -> Log:
     return replace(log, time=np.asarray(log.time) * factor, notes=())
 
 
+def _geared(log: Log, factor: float, joint: int | None) -> Log:
+    """Another gear ratio in the mapping: torque multiplied by it, motion divided."""
+    moved = _each(log, MOTION, lambda x: x / factor, joint)
+    return _each(moved, TORQUES, lambda x: x * factor, joint)
+
+
 def weightless(log: Log, share: float, robot: Robot) -> Log:
     """A part of the nominal weight taken out, as a controller does that compensates gravity."""
     weight = np.asarray(armid.gravity(robot, np.nan_to_num(np.asarray(log.channels[Channel.POSITION]))))
@@ -228,6 +234,14 @@ KINDS: tuple[Kind, ...] = (
         change=_GAIN,
         words=("gain", "torque-unit", "gear-ratio", "torque-dead"),
         where=_heavy,
+    ),
+    Kind(
+        name="gear ratio off, joint 2",
+        sizes=(0.9, 1.1, 1.3),
+        change=_geared,
+        words=("gear-ratio", "position-limits"),
+        where=_second,
+        amount=_share,
     ),
     Kind(
         name="millinewton metres",

@@ -22,6 +22,7 @@ from armid.estimation.run import Run, information_of
 from armid.estimation.runs import lengths_of
 from armid.identifiability.base import BaseParameters
 from armid.identification.faults import Answer, Fault
+from armid.identification.gear_ratio import gear_ratio_faults
 from armid.identification.imperfections import RowNoise, RowsBeside, reference_of
 from armid.identification.sensors import Imperfections, Sized, corrected_runs
 from armid.identification.stamped_clock import clock_words
@@ -239,7 +240,7 @@ class _Detector:
             own = next(s for s in seen if s.item == item).whole(size)
             found[item] = self._fault(own, Answer.FOUND, explains=explains, change=change)
         others = [self._answered(s, energy) for s in seen if s.item not in found]
-        faults = (*found.values(), *others, *self._undecidable())
+        faults = (*found.values(), *gear_ratio_faults(tuple(found.values())), *others, *self._undecidable())
         return Detection(faults=faults, undone=record if record.sizes else None)
 
     def _freed(self, record: Imperfections, drifts: Sequence[Sized]) -> Sequence[Run]:
