@@ -14,7 +14,7 @@ pytest.importorskip("h5py")
 pytest.importorskip("pyarrow")
 pytest.importorskip("rosbags")
 
-from armid.errors import ArmidError
+from armid.errors import ArmidError, InputError
 from armid.logs.read import unchecked_log
 from support.fuzz import MEGABYTES, PIECES, SECONDS, WAYS, Edit, elbow, readers, tried
 
@@ -73,3 +73,21 @@ def test_a_few_rows_without_names_are_no_traceback(rows, tmp_path: Path):
     path.write_text("".join(f"0.0{k},1,2,3,4,5,6,7,8,{9 + k}\n" for k in range(rows)))
     with suppress(ArmidError):
         unchecked_log(path, elbow())
+
+
+@pytest.mark.parametrize(
+    ("part", "instead"),
+    [
+        ("  - message_count: 20", "  - message_count: twenty"),
+        ("  - message_count: 20", "  - message_count:"),
+        ("name: /joint_states", "name: [/joint_states]"),
+    ],
+)
+def test_a_list_of_topics_of_other_kinds_is_no_traceback(part: str, instead: str, tmp_path: Path):
+    """Found by 20,000 spoiled bags: counts that are words or missing, a name that is a list."""
+    bag = readers()["bag"]
+    for name, content in bag.seeds.items():
+        (tmp_path / name).write_bytes(content.replace(part.encode(), instead.encode()))
+    assert instead in (tmp_path / "metadata.yaml").read_text()
+    with pytest.raises(InputError):
+        bag.read(tmp_path)

@@ -139,11 +139,17 @@ def _values_of(message: Any, name: str) -> FloatArray:
 
 
 def _topics(path: Path) -> dict[str, int]:
-    """JointState topics and their message counts."""
+    """JointState topics and their message counts.
+
+    Raises:
+        InputError: the bag's own list of topics is damaged.
+    """
     with _opened(path) as reader:
         counts: dict[str, int] = {}
         for connection in reader.connections:
             if connection.msgtype == _JOINT_STATE:
+                if not isinstance(connection.topic, str) or not isinstance(connection.msgcount, int):
+                    raise InputError(path, "a topic of the bag has no name, or no whole number of messages")
                 counts[connection.topic] = counts.get(connection.topic, 0) + connection.msgcount
         return counts
 
