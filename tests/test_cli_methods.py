@@ -112,8 +112,8 @@ def test_corrections_to_the_description_are_listed_beside_it(place):
     _, free = identified(place, "--imperfections", "none", name="plain")
     _, result = identified(place, "--method", "torque-error", name="corrections")
     assert result.estimate.values == pytest.approx(free.estimate.values, rel=1e-6, abs=1e-8)
-    entry = result.estimate.provenance["corrections"]["link3.mx"]
-    assert entry["correction"] == pytest.approx(0.1 * entry["nominal"], abs=5.0 * entry["standard_deviation"])
+    entry = result.estimate.provenance.corrections["link3.mx"]
+    assert entry.correction == pytest.approx(0.1 * entry.nominal, abs=5.0 * entry.standard_deviation)
 
 
 def test_instruments_need_a_command_and_say_so(place):

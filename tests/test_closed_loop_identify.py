@@ -59,7 +59,7 @@ def test_the_loop_gives_honest_intervals_and_possible_bodies(protocol, logs, fil
 def test_knowing_the_loop_shrinks_the_error_many_times(protocol, logs, file, default):
     best = identified(protocol, logs, method="ml", controller=file)
     assert np.median(best.estimate.standard_deviations / default.estimate.standard_deviations) < 0.3
-    assert best.estimate.provenance["noise_fed_back"]
+    assert best.estimate.provenance.loop.noise_fed_back
 
 
 def test_gains_that_nobody_knows_are_estimated_and_told(protocol, logs, file):
@@ -68,7 +68,8 @@ def test_gains_that_nobody_knows_are_estimated_and_told(protocol, logs, file):
     result = identified(protocol, logs, method="ml", controller=unknown)
     told = [note for note in result.notes if note.code == "gains-estimated"]
     assert len(told) == 3
-    gains, deviations = (np.array(result.estimate.provenance[name]) for name in ("gains", "gain_deviations"))
+    loop = result.estimate.provenance.loop
+    gains, deviations = np.array(loop.gains), np.array(loop.gain_deviations)
     true = protocol.controller.gains
     assert np.all(np.abs(gains - true)[:2] < 4.0 * deviations[:2] + 1e-3 * true[:2])
 

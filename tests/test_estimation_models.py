@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy.integrate import solve_ivp
 
 from armid.errors import InputError
 from armid.estimation.covariance import PerChannelNoise
+from armid.estimation.fit_record import FitRecord, LoopBasis, NominalCorrection
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.recording import averaged_sign, runs_of
 from armid.estimation.run import Run, information_of
@@ -249,3 +251,21 @@ def test_drive_gains_come_from_a_weighed_payload():
     assert found.estimate.values[place] == pytest.approx(truth[place], rel=0.02)
     with pytest.raises(EstimationError, match="known payload"):
         DriveGainSearch().fit(information, base, {"payload.colour": 1.0})
+
+
+def test_what_a_method_says_beside_its_values_comes_back_from_plain_values() -> None:
+    loop = LoopBasis(
+        start="weighted least squares",
+        noise_fed_back=True,
+        position_noise=(1e-5, 2e-5),
+        gains=((10.0, 20.0), (1.0, 2.0)),
+        gain_deviations=((0.1, 0.2), (0.0, 0.0)),
+    )
+    record = FitRecord(
+        corrections={"link1.mx": NominalCorrection(nominal=1.0, correction=0.1, standard_deviation=0.01)},
+        row_noise={"link1.mx": 0.5},
+        loop=loop,
+    )
+    assert FitRecord.from_dict(json.loads(json.dumps(record.as_dict()))) == record
+    assert FitRecord().as_dict() == {}
+    assert FitRecord.from_dict({}) == FitRecord()

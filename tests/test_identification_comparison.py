@@ -57,7 +57,7 @@ def test_next_to_an_exact_description_only_what_matters_counts(wrong: float, wor
         blocks[name].add(quiet, quiet.residuals(values))
     torque = blocks.pop("torque")
     torque.add(quiet, quiet.y)
-    first, second = Predicted(sums, blocks, np.zeros(2), torque).against_description()
+    first, second = Predicted(sums=sums, blocks=blocks, mean=np.zeros(2), torque=torque).against_description()
     assert second.rmse > 2.0 * second.rmse_other
     assert not first.worse
     assert second.worse is worse

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray, read_only
+from armid.estimation.fit_record import FitRecord
 from armid.identifiability.base import BaseParameters
 from armid.information.status import Status
 from armid.notes import Note, Severity
@@ -77,7 +77,7 @@ class Estimate:
         status: how the fit ended.
         iterations: of the outer iteration; 1 for a direct solve.
         notes: statistical findings.
-        provenance: inputs, versions, settings.
+        provenance: what the method says beside them.
     """
 
     base: BaseParameters
@@ -90,13 +90,12 @@ class Estimate:
     status: Status = Status.SOLVED
     iterations: int = 1
     notes: tuple[Note, ...] = ()
-    provenance: Mapping[str, Any] = field(default_factory=dict)
+    provenance: FitRecord = field(default_factory=FitRecord)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", read_only(self.values))
         object.__setattr__(self, "covariance", read_only(self.covariance))
         object.__setattr__(self, "sigma", MappingProxyType(dict(self.sigma)))
-        object.__setattr__(self, "provenance", MappingProxyType(dict(self.provenance)))
 
     def __len__(self) -> int:
         return len(self.values)

@@ -17,6 +17,7 @@ from armid.closed_loop.plant import LoopPlant
 from armid.consistency.prior import Prior
 from armid.errors import InputError
 from armid.estimation.estimate import Estimate
+from armid.estimation.fit_record import FitRecord, LoopBasis
 from armid.identifiability.base import BaseParameters
 from armid.information.information import Information
 from armid.information.solve import reduced
@@ -160,13 +161,18 @@ def _estimate(fit: LoopFit, first: Estimate, robot: Robot, controller: JointCont
         status=Status.SOLVED if fit.converged else Status.NOT_CONVERGED,
         iterations=fit.iterations,
         notes=tuple(notes),
-        provenance={
-            "start": first.method,
-            "noise_fed_back": all(w.fed_back for w in fit.weightings),
-            "position_noise": np.max([w.position_noise for w in fit.weightings], axis=0).tolist(),
-            "gains": fit.gains.tolist(),
-            "gain_deviations": fit.gain_deviations.tolist(),
-        },
+        provenance=FitRecord(loop=_basis(first, fit)),
+    )
+
+
+def _basis(first: Estimate, fit: LoopFit) -> LoopBasis:
+    """What the simulated loop rests on."""
+    return LoopBasis(
+        start=first.method,
+        noise_fed_back=all(w.fed_back for w in fit.weightings),
+        position_noise=tuple(np.max([w.position_noise for w in fit.weightings], axis=0).tolist()),
+        gains=tuple(tuple(row) for row in fit.gains.tolist()),
+        gain_deviations=tuple(tuple(row) for row in fit.gain_deviations.tolist()),
     )
 
 

@@ -17,6 +17,7 @@ from armid.errors import InputError
 from armid.estimation.autoregression import fit_autoregression
 from armid.estimation.covariance import Covariance, Earlier
 from armid.estimation.estimate import Estimate
+from armid.estimation.fit_record import NominalCorrection
 from armid.estimation.instrumental import InstrumentalVariables
 from armid.estimation.least_squares import GaussianPrior, OrdinaryLeastSquares, TorqueError, WeightedLeastSquares
 from armid.estimation.noise import stretches_of
@@ -334,10 +335,10 @@ def _torque_error(
     nominal = base.values(_description_prior(robot, information).values)
     estimate = noise.apply(TorqueError().fit(information, base, nominal, units), runs, information)
     kept = {
-        name: {"nominal": float(b), "correction": float(v - b), "standard_deviation": float(s)}
+        name: NominalCorrection(nominal=float(b), correction=float(v - b), standard_deviation=float(s))
         for name, b, v, s in zip(estimate.names, nominal, estimate.values, estimate.standard_deviations, strict=True)
     }
-    return replace(estimate, provenance={**estimate.provenance, "corrections": kept})
+    return replace(estimate, provenance=replace(estimate.provenance, corrections=kept))
 
 
 def total(
@@ -353,9 +354,8 @@ def total(
     rows = row_noise(runs, base, start.sigma, motion_noise)
     estimate = TotalLeastSquares().fit(information, base, rows, units)
     honest = noise.apply(estimate, runs, information)
-    return replace(
-        honest, provenance={**honest.provenance, "row_noise": dict(zip(base.names, rows.tolist(), strict=True))}
-    )
+    named = dict(zip(base.names, rows.tolist(), strict=True))
+    return replace(honest, provenance=replace(honest.provenance, row_noise=named))
 
 
 def _instrumental(

@@ -49,7 +49,7 @@ def has_masses(robot: Robot) -> bool:
     return all(link.inertial is not None and link.inertial[0] > 0.0 for link in robot.links[1:])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Predicted:
     """What came of predicting some runs.
 
@@ -131,7 +131,7 @@ def predicted(
             motion.add(run, residuals[CONSISTENT])
         if traces is not None:
             traces.add(run, residuals)
-    return Predicted(sums, blocks, total / max(count, 1), torque, motion)
+    return Predicted(sums=sums, blocks=blocks, mean=total / max(count, 1), torque=torque, motion=motion)
 
 
 class Traces:

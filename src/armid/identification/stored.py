@@ -20,6 +20,7 @@ from armid.consistency.prior import Prior
 from armid.documents import digest, plain, read_arrays, read_json, write_arrays, write_json, write_text
 from armid.errors import InputError
 from armid.estimation.estimate import Estimate
+from armid.estimation.fit_record import FitRecord
 from armid.estimation.torque_error import JointErrors, number
 from armid.folders import answer_folder
 from armid.identifiability.base import BaseParameters
@@ -156,7 +157,7 @@ def _estimate_record(e: Estimate) -> dict[str, Any]:
         ],
         "poorly_identified": {rule: list(names) for rule, names in e.poorly_identified.items()},
         "notes": [note.as_dict() for note in e.notes],
-        "provenance": dict(e.provenance),
+        "provenance": e.provenance.as_dict(),
     }
 
 
@@ -327,7 +328,7 @@ def _restored_estimate(e: dict[str, Any], data: Arrays, names: tuple[str, ...]) 
         status=Status(e["status"]),
         iterations=e["iterations"],
         notes=_notes_of(e["notes"]),
-        provenance=e["provenance"],
+        provenance=FitRecord.from_dict(e["provenance"]),
     )
 
 

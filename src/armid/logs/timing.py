@@ -14,7 +14,7 @@ from armid.logs.units import seconds
 from armid.notes import Note, Severity
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClockGuess:
     """Kind of clock, unit of its column, step [s] when it has none, what to say about it, and true over stamped time."""
 
@@ -45,7 +45,7 @@ def clock_guess(
 ) -> ClockGuess:
     """The clock of a log from the mapping, or from its first piece when the mapping leaves it open."""
     if clock.step is not None:
-        return ClockGuess(Clock.STEP, step=clock.step)
+        return ClockGuess(kind=Clock.STEP, step=clock.step)
     with np.errstate(all="ignore"):
         return _guessed_clock(clock, time, channels, name)
 
@@ -58,19 +58,19 @@ def _guessed_clock(
     if time is None:
         return _without_clock(step, name)
     if clock.unit:
-        return ClockGuess(Clock.COLUMN, clock.unit, gain=clock.gain)
+        return ClockGuess(kind=Clock.COLUMN, unit=clock.unit, gain=clock.gain)
     return _guessed_unit(time, step, name)
 
 
 def _without_clock(step: float | None, name: str) -> ClockGuess:
     if step is None:
         text = "no time column and no step: give the sampling step with --step or in a mapping (clock: {step: 0.01})"
-        return ClockGuess(Clock.UNKNOWN, notes=(Note("clock-unknown", Severity.ERROR, text, name),))
+        return ClockGuess(kind=Clock.UNKNOWN, notes=(Note("clock-unknown", Severity.ERROR, text, name),))
     text = (
         f"no time column: a step of {step * 1e3:.4g} ms makes the velocity the derivative of the position; "
         "give the true one with --step or in a mapping"
     )
-    return ClockGuess(Clock.INFERRED, step=step, notes=(Note("clock-inferred", Severity.WARNING, text, name),))
+    return ClockGuess(kind=Clock.INFERRED, step=step, notes=(Note("clock-inferred", Severity.WARNING, text, name),))
 
 
 def _guessed_unit(time: FloatArray, step: float | None, name: str) -> ClockGuess:
@@ -83,11 +83,13 @@ def _guessed_unit(time: FloatArray, step: float | None, name: str) -> ClockGuess
         fits = step / _UNIT_MARGIN < dt < step * _UNIT_MARGIN if step is not None else _MIN_STEP <= dt <= _MAX_STEP
         if fits:
             if unit == "s":
-                return ClockGuess(Clock.COLUMN, "s")
+                return ClockGuess(kind=Clock.COLUMN)
             why = "the velocity says so" if step is not None else "the step would be absurd otherwise"
             text = f"time is taken to be in {unit} ({why}): name the unit in a mapping if it is not"
-            return ClockGuess(Clock.COLUMN, unit, notes=(Note("clock-unit-guess", Severity.INFO, text, name),))
-    return ClockGuess(Clock.COLUMN, "s")
+            return ClockGuess(
+                kind=Clock.COLUMN, unit=unit, notes=(Note("clock-unit-guess", Severity.INFO, text, name),)
+            )
+    return ClockGuess(kind=Clock.COLUMN)
 
 
 def _inferred_step(position: FloatArray | None, velocity: FloatArray | None) -> float | None:
