@@ -242,11 +242,10 @@ def stated_table(*, quick: bool) -> None:
         for kind in KINDS:
             pairs = [_stated_and_true(RealArm(name, seed, kind), count, quantity) for seed in range(draws)]
             _print_stated(f"{name:7s} {count:3d} {quantity}s, unmodelled {kind}", pairs)
-    for name, counts in {"irb120": (15, 25), "talos": (25, 40), "ur10 B": (15, 60), "fr3": (25, 60)}.items():
+    for name, count in {"irb120": 25, "talos": 40, "ur10 B": 60, "fr3": 60}.items():
         for found, arm, measured in recordings(name):
-            for count in counts:
-                pairs = [_stated_of_part(arm, measured, count, seed) for seed in range(draws)]
-                _print_stated(f"{found:7s} {count:3d} random poses, the others as truth", pairs)
+            pairs = [_stated_of_part(arm, measured, count, seed) for seed in range(draws)]
+            _print_stated(f"{found:7s} {count:3d} random poses, the others as truth", pairs)
 
 
 def _stated_and_true(real, count, quantity):

@@ -71,6 +71,7 @@ def test_frames_that_rows_cannot_tell_apart_are_both_named():
     assert (both.frame, both.also) == ("sensor", ("tool",))
     (note,) = change_notes((both,), 1e-4, "mm")
     assert "sensor (or tool: these rows do not tell which) drifts" in note.message
+    assert "a later one would show more" in note.message
     (alone,) = clearest([change, replace(change, frame="sensor", evidence=85.0)])
     assert (alone.frame, alone.also) == ("sensor", ())
 

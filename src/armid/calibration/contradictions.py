@@ -260,7 +260,11 @@ def change_notes(changes: tuple[FrameChange, ...], unexplained: float, unit: str
     for x in changes:
         size = f"{1e3 * x.moved:.2g} {unit} (F = {x.statistic:.3g}, chance reaches {x.limit:.3g})"
         when = f"moves at {x.label}" if x.sudden else "drifts from the first row to the last"
-        cause = "it slipped, or was touched" if x.sudden else "something warmed up, or gave way"
+        cause = (
+            "it slipped, or was touched"
+            if x.sudden
+            else "something warmed up, or gave way; held-out errors are of this recording, and a later one would show more"
+        )
         if x.confounded:
             cause += "; or the model errs where the arm stood then, since joints alone tell these rows from the others"
         severe = x.moved > CHANGE_MATTERS.value * unexplained and not x.confounded
