@@ -26,6 +26,9 @@ SEQUENTIAL = (
 )
 """Arms and rates of their logs [Hz]."""
 
+PAYLOAD_KG = 3.28
+"""Of [Kolyubin2017]."""
+
 
 def random_motion(robot: Robot, seed: int, *, period: float = 10.0, harmonics: int = 5) -> FourierTrajectory:
     """Smooth random motion in the middle of the range."""
@@ -56,15 +59,15 @@ def sequential_friction(*, quick: bool) -> None:
 def rotors(*, quick: bool) -> None:
     """Rotor inertias of model 2 in their 95 % intervals, from runs without and with a payload."""
     robot = armid.load_robot("lwr4plus")
-    load = from_centre_of_mass(3.28, [0.1, 0.0, 0.13], 4e-3 * np.eye(3))
+    load = from_centre_of_mass(PAYLOAD_KG, [0.1, 0.0, 0.13], 4e-3 * np.eye(3))
     sensors = Sensors(torque=TorqueSensor(noise=0.02), motor=TorqueSensor(noise=0.05))
     inside = total = trusted = 0
-    worst = 0.0
+    worst = carried = 0.0
     seeds = range(1 if quick else 6)
     for seed in seeds:
         with tempfile.TemporaryDirectory() as place:
             logs = []
-            for k, (mass, body) in enumerate(((0.0, None), (3.28, load))):
+            for k, (mass, body) in enumerate(((0.0, None), (PAYLOAD_KG, load))):
                 physics = Physics(payload=body, collisions=False)
                 scenario = Scenario(physics=physics, sensors=sensors, seed=10 * seed + k)
                 motion = random_motion(robot, 10 * seed + k, period=14.0)
@@ -75,6 +78,7 @@ def rotors(*, quick: bool) -> None:
                 logs[-1].write_text(words)
             found = armid.identify(robot, logs, torques="both", payload="both", rotor_inertia=True, sensitivity=False)
         trusted += int(found.verdict == "trusted")
+        carried = max(carried, abs(found.parameters["payload.mass"].value / PAYLOAD_KG - 1.0))
         for p in found.parameters:
             if p.name.endswith("rotor_inertia"):
                 true = robot.drive("rotor_inertia")[robot.joint_names.index(p.name.split(".")[0])]
@@ -83,5 +87,5 @@ def rotors(*, quick: bool) -> None:
                 worst = max(worst, abs(p.value / true - 1.0))
     print(
         f"rotor inertias of model 2 inside their 95 % intervals: {inside} of {total}; largest error {100 * worst:.2f} %; "
-        f"{trusted} of {len(seeds)} results trusted"
+        f"{trusted} of {len(seeds)} results trusted; payload of {PAYLOAD_KG:g} kg within {100 * carried:.2f} %"
     )

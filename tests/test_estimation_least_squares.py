@@ -10,6 +10,7 @@ import pytest
 from armid.closed_loop.bodies import nearest_bodies
 from armid.consistency.prior import nominal_prior
 from armid.errors import InputError, UnknownNameError
+from armid.estimation.covariance import textbook_deviations
 from armid.estimation.essential import BackwardElimination, Rule
 from armid.estimation.estimate import identification_notes
 from armid.estimation.folds import k_fold, leave_one_out, motions
@@ -293,6 +294,18 @@ def test_one_log_with_several_motions_is_cross_validated_by_motion(count, k):
     seen = np.linalg.norm(run.residuals(estimate.standard), axis=0) / np.linalg.norm(run.y, axis=0)
     assert np.all(np.array(list(found.relative_error.values())) < 1.5 * seen)
     assert len(motions([arm.run()])) == 1
+
+
+def test_textbook_deviations_are_those_of_the_works_equations(arm):
+    """[Halper2024] eqs. 2.43-2.47 on the stacked rows; fewer rows than parameters have none."""
+    run = arm.run(coloured(np.random.default_rng(8), arm.clean.shape, SIGMA))
+    estimate = OrdinaryLeastSquares().fit(information_of([run]), arm.base)
+    A = evaluate_rows(arm.source, arm.inputs)[:, :, arm.base.independent].reshape(-1, len(arm.base))
+    variance = np.sum((run.y.ravel() - A @ estimate.values) ** 2) / (len(A) - len(arm.base))
+    expected = np.sqrt(variance * np.diag(np.linalg.inv(A.T @ A)))
+    assert textbook_deviations(information_of([run]), estimate) == pytest.approx(expected, rel=1e-6)
+    short = Run(name="short", source=arm.source, inputs=arm.inputs[:3], y=arm.clean[:3])
+    assert np.isnan(textbook_deviations(short.information(), estimate)).all()
 
 
 def test_poorly_identified_parameters_are_flagged(arm):

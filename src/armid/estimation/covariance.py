@@ -128,6 +128,18 @@ class IndependentNoise:
         return estimate.with_covariance(energy / max(rows.count - len(estimate), 1.0) * B, "iid")
 
 
+def textbook_deviations(information: Information, estimate: Estimate) -> FloatArray:
+    """Standard deviations by the formula of the textbooks, shape [r]: of sigma^2 (A^T A)^-1, every row counted as a new one.
+
+    [Halper2024] eqs. 2.43-2.47. Several times too small on filtered logs; for comparison with published tables alone. Not a
+    number where the rows alone do not determine the parameters.
+    """
+    try:
+        return IndependentNoise().apply(estimate, (), information).standard_deviations
+    except EstimationError:
+        return np.full(len(estimate), np.nan)
+
+
 @dataclass(frozen=True, slots=True)
 class PerChannelNoise:
     """Independent noise, one variance per channel: (A^T W A)^-1."""

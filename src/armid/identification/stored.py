@@ -19,6 +19,7 @@ from armid.consistency.consistent import ConsistentEstimate
 from armid.consistency.prior import Prior
 from armid.documents import digest, plain, read_arrays, read_json, write_arrays, write_json, write_text
 from armid.errors import InputError
+from armid.estimation.covariance import textbook_deviations
 from armid.estimation.estimate import Estimate
 from armid.estimation.fit_record import FitRecord
 from armid.estimation.torque_error import JointErrors, number
@@ -32,6 +33,7 @@ from armid.identification.records import FrictionShapes, Gain, ResolvedCondition
 from armid.identification.result import Result
 from armid.identification.sensor_file import sensor_text
 from armid.identification.sensors import Imperfections
+from armid.information.information import Information
 from armid.information.status import Status
 from armid.information.storage import classes_of, factors, restored_information
 from armid.notes import Note, Severity
@@ -85,7 +87,7 @@ def summary(result: Result) -> dict[str, Any]:
         "evidence": None if result.evidence is None else result.evidence.as_dict(),
         "relative_error": dict(result.relative_error),
         "joints_nominal": [joint.as_dict() for joint in result.joints_nominal],
-        "estimate": _estimate_record(result.estimate),
+        "estimate": _estimate_record(result.estimate, result.information),
         "consistent": _consistent_record(result.consistent),
         "certificates": asdict(result.certificates),
         "friction": None if result.friction is None else result.friction.as_dict(),
@@ -133,8 +135,11 @@ def _seal_checks(text: Mapping[str, Any], data: Mapping[str, npt.ArrayLike]) -> 
     return (Check(code="seal", passed=False, value=1.0, limit=0.0, message=message),)
 
 
-def _estimate_record(e: Estimate) -> dict[str, Any]:
-    columns = zip(e.names, e.units, e.values, e.standard_deviations, e.relative_standard_deviations, strict=True)
+def _estimate_record(e: Estimate, information: Information) -> dict[str, Any]:
+    textbook = textbook_deviations(information, e) / np.maximum(np.abs(e.values), 1e-300)
+    columns = zip(
+        e.names, e.units, e.values, e.standard_deviations, e.relative_standard_deviations, textbook, strict=True
+    )
     return {
         "method": e.method,
         "status": e.status.value,
@@ -151,9 +156,10 @@ def _estimate_record(e: Estimate) -> dict[str, Any]:
                 "value": float(v),
                 "standard_deviation": float(s),
                 "relative_standard_deviation": float(r),
+                "relative_standard_deviation_textbook": float(t),
                 "terms": e.base.terms(k),
             }
-            for k, (name, unit, v, s, r) in enumerate(columns)
+            for k, (name, unit, v, s, r, t) in enumerate(columns)
         ],
         "poorly_identified": {rule: list(names) for rule, names in e.poorly_identified.items()},
         "notes": [note.as_dict() for note in e.notes],
