@@ -11,6 +11,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
