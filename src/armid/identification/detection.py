@@ -82,7 +82,7 @@ _SETTLED = 0.002
 _WITHIN = 0.2
 """Deviations by which a fault may still move once its joint's own rows count by the noise they have without it."""
 
-_EXPERIMENTS = {
+EXPERIMENTS = {
     Family.GAIN: "carry a weighed payload in a second recording (--payload both)",
     Family.ZERO: "drive to a mechanical reference, or calibrate the arm",
     Family.SCALE: "record a motion over a larger range, or calibrate the arm",
@@ -92,6 +92,7 @@ _EXPERIMENTS = {
     Family.COMMON_DELAY: "record a faster motion",
     Family.DRIFT: "return to the same poses at the end of the recording",
 }
+"""What would decide a fault of a family."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -383,7 +384,7 @@ class _Detector:
             explains=float(np.clip(explains, 0.0, 1.0)),
             held_out_change=change,
             words=_words(item, seen.size, self.train[0].channels) if answer is Answer.FOUND else "",
-            experiment=_EXPERIMENTS[item.family] if answer is Answer.UNDECIDABLE else "",
+            experiment=EXPERIMENTS[item.family] if answer is Answer.UNDECIDABLE else "",
             large=large,
         )
 

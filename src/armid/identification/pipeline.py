@@ -39,6 +39,7 @@ from armid.identification.gate import checks_of, judge, with_suspects
 from armid.identification.gravity import GravityDirection, with_gravity
 from armid.identification.half_tick import HeldTorque, paired_with_motion
 from armid.identification.imperfections import Weighed, weighed
+from armid.identification.late_torque import confirmed, without_delays
 from armid.identification.methods import Aids, aids_of
 from armid.identification.metrics import (
     CONSISTENT,
@@ -275,14 +276,17 @@ def suspected(
         clock_known=clock is not None,
         cutoff_hz=data.conditioning.torque_cutoff or data.conditioning.cutoff,
     )
+    if found.undone is not None and found.undone.late:
+        turning = _freed(on_time, without_delays(found.undone))
+        late = turned_on_time(robot, on_time, settings, gains, found.undone)
+        found = confirmed(found, turning.train, late.train, base)
     if not settings.correct:
         return data, (*told, *found.faults)
-    freed = on_time
     if found.undone is not None and found.undone.late:
-        freed = turned_on_time(robot, on_time, settings, gains, found.undone)
+        on_time = turned_on_time(robot, on_time, settings, gains, found.undone)
     elif found.undone is not None:
-        freed = _freed(on_time, found.undone)
-    return freed, (*told, *undone_faults(found.faults, found.undone))
+        on_time = _freed(on_time, found.undone)
+    return on_time, (*told, *undone_faults(found.faults, found.undone))
 
 
 def perfected(

@@ -22,7 +22,8 @@ from armid.signals.spline import CubicSpline
 _EXACT = (Family.GAIN, Family.ZERO, Family.SCALE, Family.CLOCK)
 """Families undone exactly; the others are subtracted as columns times sizes, delays of faults apart."""
 
-_DELAYS = (Family.DELAY, Family.COMMON_DELAY)
+DELAYS = (Family.DELAY, Family.COMMON_DELAY)
+"""Families of torque that is recorded early or late."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +146,7 @@ class Imperfections:
     @property
     def late(self) -> bool:
         """Whether some torque was recorded early or late."""
-        return any(sized.item.family in _DELAYS for sized in self.sizes)
+        return any(sized.item.family in DELAYS for sized in self.sizes)
 
     def after(self, earlier: Imperfections | None) -> Imperfections:
         """These, of runs that were freed from earlier ones before."""
@@ -196,7 +197,7 @@ class Imperfections:
 
     def _subtracted(self, run: Run) -> FloatArray:
         """Torque of what is not undone exactly, shape [n_samples, n_channels]."""
-        exact = (*_EXACT, *_DELAYS) if self.moves else _EXACT
+        exact = (*_EXACT, *DELAYS) if self.moves else _EXACT
         kept = [s for s in self.sizes if s.item.family not in exact and s.value != 0.0]
         if not kept or not self.names:
             return np.zeros_like(run.y)
