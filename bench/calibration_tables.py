@@ -231,7 +231,7 @@ FRESH = 2000
 def stated_table(*, quick: bool) -> None:
     """The held-out error that a calibration states beside its error at configurations it never saw, frames as they were."""
     print(
-        "stated held-out mean over true one: geometric mean, scatter of single ones (both by chance); true one in the interval"
+        "stated held-out mean over true one: mean ratio; scatter (foreseen by the interval); how often it holds the true one"
     )
     draws = 4 if quick else 12
     for name, count, quantity in (
