@@ -108,6 +108,10 @@ def test_what_the_data_see_does_not_depend_on_the_prior_and_the_rest_does(arm, n
     assert {name for name, category in arm.base.categories.items() if category == "not at all"} <= {
         name for name, source in by.items() if source != "data"
     }
+    # What rows contain only together with other parameters is never the data's alone.
+    assert {name for name, source in by.items() if source == "data"} <= {
+        name for name, category in arm.base.categories.items() if category == "alone"
+    }
     seen = np.array(estimate.determined_by) == "data"
     change = np.abs(estimate.values - moved.values) / estimate.standard_deviations
     assert change[seen].max() < 1.0

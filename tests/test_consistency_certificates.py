@@ -66,7 +66,7 @@ def test_shares_of_one_row_are_those_of_its_coefficients():
     l, w, precision = 0.4, 0.1, 1e4
     R = np.zeros((1, 20))
     R[0, names.index("link1.Izz")], R[0, names.index("link2.mass")] = precision, precision * l**2
-    share, deviations = shares(R, Euclidean(w), prior)
+    share, alone, deviations = shares(R, Euclidean(w), prior)
     total = 1.0 + l**4 + w / precision**2
     expected = np.zeros(20)
     expected[names.index("link1.Izz")], expected[names.index("link2.mass")] = 1.0 / total, l**4 / total
@@ -74,6 +74,8 @@ def test_shares_of_one_row_are_those_of_its_coefficients():
     assert share.sum() == pytest.approx(1.0, abs=1e-6), (
         "one row decides one direction, however many parameters share it"
     )
+    # Nearly all of the row is Izz, and yet it is only as well known as the mass that the prior holds.
+    assert alone[[names.index("link1.Izz"), names.index("link2.mass")]].max() < 1e-3
     # Posterior deviations by the same hand: prior 1/w each, less what the row explains.
     j = names.index("link2.mass")
     assert deviations[j] ** 2 == pytest.approx((1.0 - l**4 / total) / w, rel=1e-6)

@@ -32,6 +32,12 @@ _DATA_SHARE = 0.9
 _PRIOR_SHARE = 0.1
 """And with less than this, as determined by the prior."""
 
+_ALONE = 0.8
+"""And with less than this, as seen in combination with others only, which the prior holds: a resolution of 0.9 has 0.94."""
+
+_WIDER = 10.0
+"""Times as wide a prior, with which the deviation of a parameter that the data determine stays what it is."""
+
 
 _EIGENVALUE_FLOOR = 1e-10
 """Of a correlation matrix: smaller ones are round-off of nearly dependent parameters."""
@@ -46,6 +52,9 @@ class ConsistentEstimate:
         values: shape [p].
         prior: what they were pulled towards.
         data_share: resolution per parameter, shape [p]: 1 determined by the data alone, 0 by the prior alone.
+        alone: whether its deviation is the data's, shape [p]: 1 where a wider prior would not change it, 0 where it would be as
+            much wider. The mass of a wrist's last link is seen only together with other parameters; where the prior holds those,
+            its resolution is high all the same.
         standard_deviations: posterior, of an equally strong Gaussian prior without the constraints, shape [p].
         chi_square: weighted squared error of the rows at the solution.
         chi_square_free: the smallest possible without constraints and prior.
@@ -62,6 +71,7 @@ class ConsistentEstimate:
     values: FloatArray
     prior: Prior
     data_share: FloatArray
+    alone: FloatArray
     standard_deviations: FloatArray
     chi_square: float
     chi_square_free: float
@@ -73,7 +83,7 @@ class ConsistentEstimate:
     method: str = "lmi"
 
     def __post_init__(self) -> None:
-        for name in ("values", "data_share", "standard_deviations"):
+        for name in ("values", "data_share", "alone", "standard_deviations"):
             object.__setattr__(self, name, read_only(getattr(self, name)))
 
     @property
@@ -84,7 +94,8 @@ class ConsistentEstimate:
     def determined_by(self) -> tuple[str, ...]:
         """`data`, `prior` or `both` for every parameter."""
         return tuple(
-            "data" if share >= _DATA_SHARE else "prior" if share < _PRIOR_SHARE else "both" for share in self.data_share
+            "prior" if share < _PRIOR_SHARE else "data" if share >= _DATA_SHARE and alone >= _ALONE else "both"
+            for share, alone in zip(self.data_share, self.alone, strict=True)
         )
 
     @property
@@ -131,7 +142,7 @@ class Consistency:
         R, z, rest = factor[:-1, :-1], factor[:-1, -1], float(factor[-1, -1] ** 2)
         solution, scale = self.solve(R, z, prior, rest)
         values = solution.v[: len(scale)] * scale
-        share, deviations = shares(R, self.regulariser, prior)
+        share, alone, deviations = shares(R, self.regulariser, prior)
         free = R @ smallest_solution(R, z) - z
         return ConsistentEstimate(
             names=information.parameters,
@@ -139,6 +150,7 @@ class Consistency:
             values=values,
             prior=prior,
             data_share=share,
+            alone=alone,
             standard_deviations=deviations,
             chi_square=sum_of_squares(factor, values),
             chi_square_free=float(free @ free) + rest,
@@ -244,8 +256,8 @@ def parameter_scale(prior: Prior) -> FloatArray:
     return scale
 
 
-def shares(R: FloatArray, regulariser: Regulariser, prior: Prior) -> tuple[FloatArray, FloatArray]:
-    """Diagonal of the resolution matrix (data and prior curvature)^-1 data curvature, and posterior deviations, shape [p].
+def shares(R: FloatArray, regulariser: Regulariser, prior: Prior) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Diagonal of the resolution matrix (data and prior curvature)^-1 data curvature, `alone`, and posterior deviations.
 
     A parameter that no row contains has resolution zero even where the prior ties it to others that rows do contain.
     """
@@ -258,4 +270,6 @@ def shares(R: FloatArray, regulariser: Regulariser, prior: Prior) -> tuple[Float
     back = np.linalg.solve(L.T, Vt.T)
     deviations = np.sqrt(np.sum((back / np.sqrt(1.0 + s**2)) ** 2, axis=1)) * scale
     share = np.einsum("ik,k,ki->i", back, s**2 / (1.0 + s**2), Vt @ L.T)
-    return np.clip(share, 0.0, 1.0), deviations
+    wider = np.sqrt(np.sum((back / np.sqrt(_WIDER**-2 + s**2)) ** 2, axis=1)) * scale
+    alone = (_WIDER * deviations / wider - 1.0) / (_WIDER - 1.0)
+    return np.clip(share, 0.0, 1.0), np.clip(alone, 0.0, 1.0), deviations

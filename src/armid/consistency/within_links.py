@@ -85,7 +85,9 @@ class _Sizes:
     @staticmethod
     def of(robot: Robot, found: ConsistentEstimate, bodies: Sequence[Body]) -> _Sizes:
         expected = np.array([body.of(found.prior.values)[0] for body in bodies])
-        low, high = mass_limits(robot, expected, unmeasured_masses(found, bodies))
+        # What the data see only in combination is theirs to settle within reason, and only if the torque does not mind.
+        open_ = np.array([float(found.determined_by[body.columns[0]] != "data") for body in bodies])
+        low, high = mass_limits(robot, expected, open_)
         return _Sizes(bodies=bodies, lightest=low, heaviest=high, widest=widest_spreads(robot))
 
     def beyond(self, robot: Robot, values: FloatArray) -> npt.NDArray[np.intp]:

@@ -218,6 +218,7 @@ def arrays(result: Result) -> Arrays:
         "prior": c.prior.values,
         "prior_scale": c.prior.scale,
         "data_share": c.data_share,
+        "alone": c.alone,
         "standard_deviations": c.standard_deviations,
         **factors(result.information, "information"),
     }
@@ -348,6 +349,7 @@ def _restored_consistent(c: dict[str, Any], data: Arrays) -> ConsistentEstimate:
         values=data["standard"],
         prior=prior,
         data_share=data["data_share"],
+        alone=data.get("alone", np.ones(len(names))),
         standard_deviations=data["standard_deviations"],
         chi_square=c["chi_square"],
         chi_square_free=c["chi_square_free"],

@@ -159,7 +159,7 @@ TOLERATED_RATIO = Threshold(
     "happens to be exact does not; a tenth is far more than that noise costs and far less than any mistake does",
 )
 NEGLIGIBLE_ERROR = Threshold(
-    "negligible-error",
+    "negligible-beside-nominal",
     0.01,
     "of the joint's torque",
     "that a model may leave beyond the tolerated ratio without counting as worse than the description: one that is nearly exact "
