@@ -267,3 +267,24 @@ def test_the_shelf_keeps_what_fits_and_forgets_with_the_owner():
     del owner
     assert not shelf._values
     assert shelf._bytes == 0
+
+
+def test_whoever_wants_the_beginning_gets_it_without_the_rest_of_the_file(tmp_path, small, monkeypatch):
+    """The first piece is that of the whole, and no more of the file is read than it needs; nothing is put aside."""
+    path = written(tmp_path, recording(seconds=240.0))
+    expected = next(open_recording(path, arm()).samples())
+    other = open_recording(path, arm())
+    read = []
+    plain = streaming.StreamedGrid.raw
+
+    def counted(grid):
+        for piece in plain(grid):
+            read.append(len(piece))
+            yield piece
+
+    same(next(other.samples(begin=True)), expected, 0.0)
+    monkeypatch.setattr(streaming.StreamedGrid, "raw", counted)
+    for _ in range(2):
+        read.clear()
+        same(next(other.samples(begin=True)), expected, 0.0)
+        assert 0 < sum(read) < 0.6 * len(other)

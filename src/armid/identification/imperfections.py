@@ -8,7 +8,7 @@ bodies (the common gain of all torque sensors) stay at zero: otherwise a pull on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import nan
 
@@ -38,6 +38,9 @@ from armid.words import choice
 MOST_SAMPLES = 12_000
 """Of the training motion on which imperfections are weighed; residuals hold together for ten samples and more, so that thinning
 out a longer log loses little, and the cost does not grow with it."""
+
+_AT_ONCE = 1024
+"""Samples whose rows are held at a time: ten megabytes of seven joints with all imperfections."""
 
 UNRESOLVED = 0.1
 """Information of the rows about a direction of imperfections, in units of their tolerances, below which it is left at zero: the
@@ -307,13 +310,20 @@ class RowsBeside:
         self._runs, self._base, self._items = runs, base, items
         self._every = _every(runs, most)
 
-    def _dense(self, run: Run, reference: ColumnReference, noise: RowNoise, first: int) -> FloatArray:
-        """Weighted rows of one run that begins after `first` samples, shape [n, channels, columns]."""
+    def _dense(
+        self, run: Run, reference: ColumnReference, noise: RowNoise, first: int
+    ) -> Iterator[tuple[int, FloatArray]]:
+        """Weighted rows of one run that begins after `first` samples, in pieces: its start, rows [n, channels, columns]."""
         thin = slice(None, None, self._every)
-        A = evaluate_rows(run.source, run.inputs[thin])[:, :, self._base.independent]
+        inputs, y, weights = run.inputs[thin], run.y[thin], noise.weights(run)[thin]
         elapsed = (first + np.arange(len(run))) / max(sum(lengths_of(self._runs)), 1)
         Z = Columns(motion_of(run, every=self._every, elapsed=elapsed), reference).of(self._items)
-        return np.concatenate([A, Z, run.y[thin, :, np.newaxis]], axis=2) * noise.weights(run)[thin, :, np.newaxis]
+        for start in range(0, len(y), _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            A = evaluate_rows(run.source, inputs[part])[:, :, self._base.independent]
+            rows = np.concatenate([A, Z[part], y[part, :, np.newaxis]], axis=2)
+            rows *= weights[part, :, np.newaxis]
+            yield start, rows
 
     def noise(self, estimate: Estimate) -> RowNoise:
         """Noise of every channel, and how many samples make one independent one."""
@@ -330,13 +340,13 @@ class RowsBeside:
         factors = [np.zeros((width, width)) for _ in range(folds)]
         seen = first = 0
         for run in self._runs:
-            dense = self._dense(run, reference, noise, first)
+            for start, dense in self._dense(run, reference, noise, first):
+                block = np.minimum((seen + start + np.arange(len(dense))) * folds // count, folds - 1)
+                for k in np.unique(block):
+                    rows = dense[block == k].reshape(-1, width)
+                    factors[k] = triangular(np.vstack([factors[k], rows]))
             first += len(run)
-            block = np.minimum((seen + np.arange(len(dense))) * folds // count, folds - 1)
-            seen += len(dense)
-            for k in np.unique(block):
-                rows = dense[block == k].reshape(-1, width)
-                factors[k] = triangular(np.vstack([factors[k], rows]))
+            seen += -(-len(run) // self._every)
         tolerances = np.array([item.tolerance for item in self._items])
         return BlockFactors(len(self._base), factors, tolerances)
 
@@ -345,8 +355,9 @@ class RowsBeside:
         width = len(self._base) + len(self._items) + 1
         factor, first = np.zeros((width, width)), 0
         for run in self._runs:
-            rows = self._dense(run, reference, noise, first).reshape(-1, width)
-            factor, first = triangular(np.vstack([factor, rows])), first + len(run)
+            for _, rows in self._dense(run, reference, noise, first):
+                factor = triangular(np.vstack([factor, rows.reshape(-1, width)]))
+            first += len(run)
         return factor
 
 

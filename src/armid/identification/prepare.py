@@ -35,8 +35,8 @@ from armid.robot.robot import Robot
 from armid.rows.friction import Shapes
 from armid.rows.presliding import CANDIDATES, DISTANCE_WORTHWHILE, WIDTH_WORTHWHILE, WIDTHS, chosen_options
 
-_CHOICE_SAMPLES = 1 << 16
-"""Of conditioned training motion on which velocity, presliding and shapes of friction are chosen: a quarter of an hour."""
+_CHOICE_SAMPLES = 1 << 15
+"""Of conditioned training motion on which velocity, presliding and shapes of friction are chosen: some minutes."""
 
 _CONTEXT_SECONDS = 8.0
 """Of the neighbouring pieces of a long log: filters, and friction that remembers its path, forget in less."""

@@ -33,7 +33,7 @@ A longer one is read again whenever it is needed, and conditioned samples of it 
 _MOTION_ROWS = 1 << 17
 """Rows that repetitions are looked for in: more would not place them better than to a hundredth of a sample."""
 
-PIECE_ROWS = 1 << 16
+PIECE_ROWS = 1 << 15
 """Rows read at a time."""
 
 

@@ -34,8 +34,8 @@ from armid.memory import give_back
 from armid.notes import Note, Severity
 from armid.robot.robot import Robot
 
-CHUNK_ROWS = 1 << 16
-"""Rows per piece: a few megabytes per channel, a hundred times the memory of ordinary filters."""
+CHUNK_ROWS = 1 << 15
+"""Rows per piece: two megabytes per channel, fifty times the memory of ordinary filters."""
 
 _WORKERS = 2
 
