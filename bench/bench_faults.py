@@ -6,6 +6,7 @@ run again.
 
 Run: python -m bench faults [--quick] [--results FILE] [--only WORD] [--sample N]
      (a sample is N cases of every recording drawn by chance, always the same ones, and its clean log)
+     python -m bench faults --kind "torque late, heavy joint, ms" --sizes 5,15,40,100 [--only WORD]    # one kind in any sizes
      python -m bench faults --clean [N]    # N (200) simulated logs in which nothing is wrong, of as many arms as are at hand
 """
 
@@ -357,6 +358,10 @@ def main(options: Sequence[str] = ()) -> None:
         if path.exists()
         else {}
     )
+    if "--kind" in options:
+        sizes = [float(size) for size in _option(options, "--sizes", "").split(",")]
+        report_sizes(_option(options, "--only", ""), _option(options, "--kind", ""), sizes)
+        return
     sample = int(_option(options, "--sample", "0"))
     for cell in cells(quick=quick, only=_option(options, "--only", "")):
         for kind, size, run in sampled(list(cases(cell, quick=quick)), sample):
@@ -367,6 +372,16 @@ def main(options: Sequence[str] = ()) -> None:
                 with path.open("a") as file:
                     file.write(json.dumps(record) + "\n")
     report(list(done.values()))
+
+
+def report_sizes(only: str, kind: str, sizes: Sequence[float]) -> None:
+    """One kind of fault in any sizes: what is said of each."""
+    rows = []
+    for cell in cells(quick=False, only=only):
+        for size in sizes:
+            outcome = _planted(cell, [(kind_of(kind), size)])()
+            rows.append([cell.name, size, outcome.answer, f"{100 * outcome.error:.2f} %", outcome.said[:100]])
+    table(f"Planted: {kind}", ("recording", "size", "answer", "held-out error", "said"), rows)
 
 
 def _option(options: Sequence[str], name: str, default: str) -> str:
