@@ -14,6 +14,7 @@ from armid.errors import InputError, UnknownNameError
 from armid.estimation.imperfections import BlockFactors, Effect, block_spreads, correlation_length, widening
 from armid.estimation.recording import runs_of
 from armid.estimation.run import Run
+from armid.identification.detection import share_of_channels
 from armid.identification.faults import Answer
 from armid.identification.imperfections import ImperfectionTolerances, tolerances_of
 from armid.identification.metrics import nominal_standard
@@ -644,3 +645,7 @@ def test_torque_that_was_late_is_moved_back_exactly_to_the_last_sample(late: flo
     moved = found.corrected(run)
     np.testing.assert_allclose(moved.y, torque, atol=1e-4 * np.abs(torque).max())
     np.testing.assert_array_equal(moved.y, moved.y_raw)
+
+
+def test_one_joint_of_fourteen_must_explain_half_of_what_one_of_seven_must() -> None:
+    assert [share_of_channels(count) for count in (2, 7, 14)] == [1.0, 1.0, 0.5]

@@ -73,6 +73,9 @@ _REFINED = 2
 _LIKELY = 3.0
 """Deviations, by the noise that holds the fault as well, from which on a candidate is undone and looked at again."""
 
+_CHANNELS = 7.0
+"""Of the arms that shares of the residual were set on: a fault of one joint of fourteen explains half as much of the whole."""
+
 _STEPS = 5
 """Of Gauss-Newton at most."""
 
@@ -206,7 +209,11 @@ class _Detector:
         seen, energy = self._scan(record, drifts, candidates, noise)
         while len(found) < _MOST_FAULTS:
             best = sorted(
-                (s for s in seen if s.item not in found and s.item not in refused and _significant(s, energy)),
+                (
+                    s
+                    for s in seen
+                    if s.item not in found and s.item not in refused and _significant(s, energy, self._share)
+                ),
                 key=lambda s: -s.taken,
             )[:_REFINED]
             if not best:
@@ -232,7 +239,7 @@ class _Detector:
             after = self._held_out_error(trial)
             change, explains = float(np.exp(after - before)) - 1.0, 1.0 - left / energy
             unsure = abs(size) <= FAULT_DEVIATIONS.value * own.deviation
-            if unsure or explains < FAULT_SHARE.value or change >= 0.0:
+            if unsure or explains < self._share * FAULT_SHARE.value or change >= 0.0:
                 refused.add(item)
                 continue
             record, noise, before = trial, quiet, after
@@ -296,6 +303,11 @@ class _Detector:
             size, deviation, taken = left.alone(k)
             seen.append(_Seen(item=item, size=size, deviation=deviation, taken=taken, spread=float(spread)))
         return seen, energy
+
+    @property
+    def _share(self) -> float:
+        """Of the shares that a fault must explain: each channel is weighed by its noise, so that one of many holds little."""
+        return share_of_channels(len(self.train[0].channels))
 
     @property
     def _blocks(self) -> int:
@@ -368,7 +380,7 @@ class _Detector:
         delays = item.family in (Family.DELAY, Family.COMMON_DELAY)
         limit = max(FACTORS[-1] * item.tolerance, self.delay if delays else 0.0)
         # Beyond the limit without doubt, or likely so and what is wrong with the recording: a fault near the limit stays a note.
-        doubt = half / NORMAL_95 if explains > FAULT_DECISIVE.value else half
+        doubt = half / NORMAL_95 if explains > self._share * FAULT_DECISIVE.value else half
         large = answer is Answer.FOUND and abs(seen.size) - doubt > limit
         known = isfinite(seen.deviation)
         return Fault(
@@ -414,10 +426,15 @@ def _in_units_of(trial: Imperfections, record: Imperfections, noise: RowNoise) -
     return replace(noise, sigma=noise.sigma * ratio)
 
 
-def _significant(seen: _Seen, energy: float) -> bool:
+def share_of_channels(count: int) -> float:
+    """Factor on shares of the squared residual that were set for arms of seven joints, for those of more."""
+    return min(1.0, _CHANNELS / count)
+
+
+def _significant(seen: _Seen, energy: float, share: float) -> bool:
     """Beyond its tolerance, worth looking at, and likely beyond chance; that is settled once it is undone."""
     likely = abs(seen.size) > _LIKELY * seen.deviation
-    return likely and abs(seen.size) > seen.item.tolerance and seen.taken > FAULT_SHARE.value * energy
+    return likely and abs(seen.size) > seen.item.tolerance and seen.taken > share * FAULT_SHARE.value * energy
 
 
 def _words(item: Imperfection, size: float, joints: Sequence[str]) -> str:
