@@ -42,12 +42,17 @@ $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "armid: $$($(PYTHON) --version) is too old, Python 3.11 or newer is needed (set PYTHON=...)"; exit 1; }
 	@$(PYTHON) -m venv $(VENV) 2>/dev/null || { rm -rf $(VENV); echo "armid: cannot create $(VENV) (Debian/Ubuntu: apt-get install python3-venv)"; exit 1; }
 
+# An editable install is compiled when it is first imported; where that may not be written, it would be compiled at every start.
+COMPILED := $(BIN)/python -m compileall -q src/armid
+
 $(VENV)/.run: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(PIP) --editable '.[sim,symbolic,report]'
+	@$(COMPILED)
 	@touch $@
 
 $(VENV)/.test: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(PIP) --editable '.[test]'
+	@$(COMPILED)
 	@touch $@ $(VENV)/.run
 
 $(VENV)/.docs: $(VENV)/bin/python pyproject.toml constraints.txt

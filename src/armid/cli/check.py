@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from armid.cli import check_options as own
 from armid.cli import options as opt
-from armid.cli.output import busy, emit, render, verb
+from armid.cli.output import busy, render, verb
 from armid.words import numbers
 
 if TYPE_CHECKING:
@@ -15,38 +16,15 @@ if TYPE_CHECKING:
     from armid.logs.conditioning.processing import Processing
     from armid.robot.robot import Robot
 
-SideWord = Literal["link", "motor", "current", "commanded"]
-
-
-def _format_word(text: str) -> str:
-    """A reader or preset."""
-    from armid.logs.readers.files import OPENERS, PRESETS
-
-    if text not in OPENERS and text not in PRESETS:
-        raise typer.BadParameter(f"no {text!r}; there are: {', '.join((*OPENERS, *PRESETS))}")
-    return text
-
-
-def _thresholds_asked(context: typer.Context, asked: bool) -> None:
-    """Prints the thresholds and ends before a robot and a log are missed."""
-    if asked:
-        _show_thresholds(as_json=bool(context.params.get("as_json")))
-        raise typer.Exit
-
 
 @verb
 def check(
     robot: opt.RobotArgument,
     logs: opt.LogsArgument,
     step: opt.StepOption = None,
-    side: Annotated[SideWord | None, typer.Option("--side", help="Where torque was measured.")] = None,
-    format: Annotated[
-        str | None,
-        typer.Option(
-            "--format", metavar="PRESET", parser=_format_word, help="csv, npz, parquet, mat, libfranka, rtde, ..."
-        ),
-    ] = None,
-    topic: Annotated[str | None, typer.Option("--topic", help="JointState topic of a ROS bag.")] = None,
+    side: own.SideOption = None,
+    format: own.FormatOption = None,
+    topic: own.TopicOption = None,
     data_root: opt.DataRootOption = None,
     processing: opt.ProcessingOption = None,
     cutoff_hz: opt.CutoffOption = None,
@@ -60,24 +38,9 @@ def check(
     out: opt.OptionalOutOption = None,
     base: opt.BaseLinkOption = None,
     tip: opt.TipOption = None,
-    faults: Annotated[
-        bool,
-        typer.Option(
-            "--faults", help="Also fit the arm to each log and print what could be wrong, with an answer each."
-        ),
-    ] = False,
-    thresholds: Annotated[
-        bool,
-        typer.Option(
-            "--thresholds",
-            callback=_thresholds_asked,
-            help="Print the numbers that decide what is said about logs and results; needs neither ROBOT nor LOG.",
-        ),
-    ] = False,
-    as_json: Annotated[
-        bool,
-        typer.Option("--json", is_eager=True, help="One JSON object on stdout; everything else on stderr."),
-    ] = False,
+    faults: own.FaultsOption = False,
+    thresholds: own.ThresholdsOption = False,
+    as_json: own.EagerJsonOption = False,
 ) -> None:
     """Is this log what it claims to be? Clock, units, signs, joint order, lag, mounting."""
     from armid.logs.check import CheckedLogs, check_log
@@ -110,7 +73,7 @@ def check(
     render(checked, as_json=as_json, out=out, timed=False, **found)
 
 
-def _faults_of(checked: CheckedLogs, arm: Robot, side: SideWord | None, *, as_json: bool) -> dict[str, Any]:
+def _faults_of(checked: CheckedLogs, arm: Robot, side: own.SideWord | None, *, as_json: bool) -> dict[str, Any]:
     """Prints what could be wrong with each log, and gives it for programs."""
     from armid.identification.faults import faults_table
     from armid.identification.suspects import suspects_or_reason
@@ -137,25 +100,3 @@ def _processed(checked: CheckedLogs, arm: Robot, wanted: Processing, *, as_json:
     for each in done:
         typer.echo(text_table(each.table()) + "\n", err=as_json)
     return {"processing": [each.as_dict() for each in done]}
-
-
-def _show_thresholds(*, as_json: bool) -> None:
-    """The tables of thresholds, of logs, of results, of calibrations and of observations."""
-    from dataclasses import asdict
-
-    from armid.calibration.thresholds import CALIBRATION
-    from armid.identification import thresholds as of_results
-    from armid.logs.health import thresholds as of_logs
-    from armid.observation.thresholds import OBSERVATION
-    from armid.outcome import text_table
-    from armid.thresholds import thresholds_table
-
-    tables = {
-        "logs": of_logs.THRESHOLDS,
-        "results": of_results.THRESHOLDS,
-        "calibrations": CALIBRATION,
-        "observations": OBSERVATION,
-    }
-    for what, found in tables.items():
-        typer.echo(text_table(thresholds_table(f"What decides what is said about {what}", found)) + "\n", err=as_json)
-    emit({what: [asdict(each) for each in found] for what, found in tables.items()}, as_json=as_json)
