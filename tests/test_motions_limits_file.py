@@ -43,6 +43,7 @@ def test_a_file_narrows_what_it_names_and_words_come_before_it(tmp_path):
     ("text", "match"),
     [
         ("format: armid-limits/2", "armid-limits/1"),
+        ("all: {torque: 3.0}", "write `format: armid-limits/1` as the first line"),
         ("format: armid-limits/1\njoints: {elbow: {torque: 1}}", "elbow"),
         ("format: armid-limits/1\nall: {speed: 1}", "speed"),
         ("format: armid-limits/1\njoints: {joint1: {upper: 9}}", "wider than those of the description"),

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from armid.answers import load_answer, write_answer
 from armid.design.design import design_motion
 from armid.motions.limits import InfeasibleError, motion_limits
 from armid.robot.geometry import Box, Geometry, Mesh
@@ -75,6 +76,14 @@ def test_scenes_with_shapes_travel_between_processes():
     again = pickle.loads(pickle.dumps(scene))
     q = poses(scene.robot, 20)
     np.testing.assert_allclose(again.clearances(q), scene.clearances(q), atol=1e-9)
+
+
+def test_scenes_with_shapes_are_kept_and_found_again(tmp_path):
+    scene = build_scene(dressed(Box((0.24, 0.2, 0.06))))
+    write_answer(scene, tmp_path)
+    again = load_answer(tmp_path)
+    q = poses(scene.robot, 20)
+    np.testing.assert_array_equal(again.clearances(q), scene.clearances(q))
 
 
 def test_a_search_that_forgets_repeats_exactly():

@@ -34,7 +34,7 @@ def asked(pair: HullDistances, R: np.ndarray, p: np.ndarray, enough: float):
 @pytest.mark.parametrize("first", SHAPES)
 @pytest.mark.parametrize("second", SHAPES)
 def test_distances_are_those_of_mujoco(first, second):
-    pair = HullDistances([(0, Geometry(first)), (1, Geometry(second))])
+    pair = HullDistances(((0, Geometry(first)), (1, Geometry(second))))
     quick, again, exact = asked(pair, *random_places(150, 1), np.inf)
     # The prism around a cylinder is up to 0.5 % of its radius wider.
     wider = 0.005 * 0.05 * sum(isinstance(shape, Cylinder) for shape in (first, second)) * 1.5
@@ -48,7 +48,7 @@ def test_distances_are_those_of_mujoco(first, second):
 
 
 def test_a_bound_that_is_enough_is_a_bound():
-    pair = HullDistances([(0, Geometry(SHAPES[0])), (1, Geometry(SHAPES[1]))])
+    pair = HullDistances(((0, Geometry(SHAPES[0])), (1, Geometry(SHAPES[1]))))
     quick, again, exact = asked(pair, *random_places(300, 2), 0.03)
     for found in (quick, again):
         assert (found.distance <= exact.distance + 1e-6).all()

@@ -32,7 +32,9 @@ def load_limits(path: str | Path, robot: Robot) -> OwnLimits:
     """
     where = str(path)
     text = read_text(Path(path), "a limits file (docs/formats.md)")
-    top = Field(document(text, where), f"{where}:").keys(("format", "all", "joints"), required=("format",))
+    top = Field(document(text, where), f"{where}:").keys(("format", "all", "joints"))
+    if "format" not in top:
+        raise InputError(where, "key 'format' is missing", f"write `format: {_FORMAT}` as the first line")
     top["format"].choice((_FORMAT,))
     common = _kinds(top["all"]) if "all" in top else {}
     own = top["joints"].keys(robot.joint_names) if "joints" in top else {}

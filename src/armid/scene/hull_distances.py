@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +20,7 @@ from armid.arrays import FloatArray
 from armid.errors import MissingDependencyError
 from armid.robot.geometry import Box, Capsule, Cylinder, Geometry, Sphere
 from armid.scene.hull_points import corners
-from armid.scene.separation import distances, outlines
+from armid.scene.separation import Outlines, distances, outlines
 
 try:
     import mujoco
@@ -48,6 +50,7 @@ class Witnesses:
     normal: FloatArray
 
 
+@dataclass(frozen=True, eq=False)
 class HullDistances:
     """Convex shapes fixed to links, and their distances at given poses of the links.
 
@@ -55,19 +58,36 @@ class HullDistances:
         shapes: link (0 the base) and shape of each, meshes readable.
     """
 
-    def __init__(self, shapes: Sequence[tuple[int, Geometry]]) -> None:
-        self._shapes = tuple(shapes)
-        self._links = np.array([link for link, _ in shapes], dtype=np.intp)
-        self._outlines = outlines(shapes)
-        self._model = mujoco.MjModel.from_xml_string(model_text([geometry for _, geometry in shapes]))
-        self._data = mujoco.MjData(self._model)
-        mujoco.mj_kinematics(self._model, self._data)
-        self._places = self._data.geom_xpos.copy()
-        self._turns = self._data.geom_xmat.reshape(-1, 3, 3).copy()
+    shapes: tuple[tuple[int, Geometry], ...]
+
+    @cached_property
+    def _links(self) -> npt.NDArray[np.intp]:
+        return np.array([link for link, _ in self.shapes], dtype=np.intp)
+
+    @cached_property
+    def _outlines(self) -> Outlines:
+        return outlines(self.shapes)
+
+    @cached_property
+    def _model(self) -> Any:
+        return mujoco.MjModel.from_xml_string(model_text([geometry for _, geometry in self.shapes]))
+
+    @cached_property
+    def _data(self) -> Any:
+        data = mujoco.MjData(self._model)
+        mujoco.mj_kinematics(self._model, data)
+        return data
+
+    @cached_property
+    def _rest(self) -> tuple[FloatArray, FloatArray]:
+        """Rotations and places of the shapes in their links' frames."""
+        fresh = mujoco.MjData(self._model)
+        mujoco.mj_kinematics(self._model, fresh)
+        return fresh.geom_xmat.reshape(-1, 3, 3).copy(), fresh.geom_xpos.copy()
 
     def __reduce__(self) -> tuple[type[HullDistances], tuple[tuple[tuple[int, Geometry], ...]]]:
         # Other processes compile the model again: that is quicker than sending it.
-        return HullDistances, (self._shapes,)
+        return HullDistances, (self.shapes,)
 
     def witnesses(
         self, R: FloatArray, p: FloatArray, poses: npt.NDArray[np.intp], pairs: npt.NDArray[np.intp]
@@ -135,8 +155,9 @@ class HullDistances:
         self, R: FloatArray, p: FloatArray, poses: npt.NDArray[np.intp], pairs: npt.NDArray[np.intp]
     ) -> tuple[FloatArray, FloatArray]:
         """Distances [m], shape [k], and nearest points [m], shape [k, 6], as MuJoCo finds them."""
-        turns = R[:, self._links] @ self._turns
-        places = (R[:, self._links] @ self._places[..., np.newaxis])[..., 0] + p[:, self._links]
+        own_turns, own_places = self._rest
+        turns = R[:, self._links] @ own_turns
+        places = (R[:, self._links] @ own_places[..., np.newaxis])[..., 0] + p[:, self._links]
         distance, ends = np.empty(len(poses)), np.empty((len(poses), 6))
         current = -1
         for k, (pose, (a, b)) in enumerate(zip(poses.tolist(), pairs.tolist(), strict=True)):

@@ -100,7 +100,7 @@ def _looks(scene: Scene) -> tuple[list[_Look], HullDistances | None]:
     if not coarse:
         return [_Look(distance[:, k], by_shapes=False) for k in range(len(scene))], None
     # Capsules without a shape are never asked for: a ball keeps their place.
-    hulls = HullDistances([(c.link, c.shape) if c.shape is not None else (c.link, _ball()) for c in scene.capsules])
+    hulls = HullDistances(tuple((c.link, _ball() if c.shape is None else c.shape) for c in scene.capsules))
     asked = np.zeros(len(scene))
     asked[coarse] = 1.0
     table = scene.table.copy()
