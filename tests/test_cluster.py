@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import os
-import signal
 import subprocess
 import sys
 import time
+from functools import partial
+from operator import neg
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +17,8 @@ from armid.cluster.workers import ClusterError, in_order, open_workers
 from armid.errors import InputError
 from armid.fleets.table import read_visits
 from armid.fleets.visit import VisitTask, identify_visit
+from armid.identification.conditioned import RunMaker
+from armid.logs.read import open_log
 from support.fleet_logs import write_fleet
 
 WORDS = {"friction": "viscous,coulomb,offset"}
@@ -112,82 +113,86 @@ def test_a_study_is_the_same(client, tmp_path):
     assert (there.as_dict()["workers"], there.as_dict()["retries"]) == (2, 0)
 
 
-def test_many_logs_are_checked_there_and_the_answer_is_the_same(client, place):
-    logs = [place / "r00" / "2026-01-05.csv", place / "r01" / "2026-01-05.csv", place / "torn.csv"]
-    (place / "torn.csv").write_text("not a log\n")
-    words = {**WORDS, "sensitivity": False, "validate": place / "r00" / "2026-02-02.csv"}
-    here, there = (armid.identify(place / "elbow.yaml", logs, cluster=cluster, **words) for cluster in (None, client))
-    np.testing.assert_array_equal(here.estimate.values, there.estimate.values)
+RUN_ONLY = {"seconds", "peak_memory_mb", "workers", "retries", "consistency_seconds"}
+"""What an answer says of how it came about; all the rest is the same wherever it did."""
+
+
+def same_result(here, there):
+    """Everything a result says, to the last bit."""
+    one, other = here.as_dict(), there.as_dict()
+    assert {key for key in one if key not in RUN_ONLY and repr(one[key]) != repr(other[key])} == set()
     np.testing.assert_array_equal(here.estimate.covariance, there.estimate.covariance)
+    for mine, theirs in zip(here.information.channels, there.information.channels, strict=True):
+        np.testing.assert_array_equal(mine.factor, theirs.factor)
+    assert sorted(here.traces) == sorted(there.traces)
+
+
+@pytest.fixture(scope="module")
+def several(place):
+    """Logs of one arm, and one that cannot be read."""
+    (place / "torn.csv").write_text("not a log\n")
+    return [place / "r00" / "2026-01-05.csv", place / "r00" / "2026-02-02.csv", place / "r01" / "2026-01-05.csv"]
+
+
+@pytest.fixture(scope="module")
+def identified_here(place, several):
+    return armid.identify(place / "elbow.yaml", [*several, place / "torn.csv"], **WORDS)
+
+
+def test_many_logs_are_gone_through_there_and_every_word_of_the_answer_is_the_same(
+    client, place, several, identified_here, monkeypatch
+):
+    def never(*_):
+        raise AssertionError("a recording that the workers see is not read here more than the longest of them")
+
+    monkeypatch.setattr("armid.identification.conditioned.RunMaker._here", never)
+    there = armid.identify(place / "elbow.yaml", [*several, place / "torn.csv"], **WORDS, cluster=client)
+    same_result(identified_here, there)
     assert [note.code for note in there.notes].count("log-set-aside") == 1
-    (note,) = (note for note in there.notes if note.code == "checked-on-cluster")
-    assert note.message.startswith("3 of 3 logs read and checked by 2 workers")
+    assert (there.workers, there.retries) == (2, 0)
+    assert there.as_dict()["workers"] == 2
+
+
+def test_logs_that_only_the_client_sees_are_sent_once(client, place, several, monkeypatch):
+    words = {**WORDS, "sensitivity": False, "imperfections": "none"}
+    here = armid.identify(place / "elbow.yaml", several, **words)
+    sent = []
+    pieces = RunMaker._pieces
+    monkeypatch.setattr("armid.cluster.dask_workers.DaskWorkers.sees", lambda self, paths: [False] * len(paths))
+    monkeypatch.setattr(
+        RunMaker,
+        "_pieces",
+        lambda self, parts: (sent.append(pile) or pile for pile in pieces(self, parts)),
+    )
+    there = armid.identify(place / "elbow.yaml", several, validate=None, **words, cluster=client)
+    same_result(here, there)
+    assert len(sent) == 2 * len(several)  # training and held-out part of each
 
 
 def test_interrupted_work_is_cancelled_on_the_cluster(client):
-    from operator import neg
-
     with open_workers(client) as workers:
-        work = workers.map(neg, list(range(20)))
-        next(work)
-        with pytest.raises(KeyboardInterrupt):
-            work.throw(KeyboardInterrupt)
-    waiting = client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks))
-    assert waiting <= 1
-
-
-@pytest.fixture
-def scheduler(tmp_path):
-    """A scheduler and two workers, started by hand on the loopback."""
-    pytest.importorskip("distributed")
-    file, processes = tmp_path / "scheduler.json", []
-
-    def start(*words: str) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "dask", *words, "--scheduler-file", str(file), "--no-dashboard"]
-        processes.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
-        return processes[-1]
-
-    start("scheduler", "--host", "127.0.0.1", "--port", "0")
-    workers = [start("worker", "--nthreads", "1", "--no-nanny", "--host", "127.0.0.1") for _ in range(2)]
-    for _ in range(300):
-        if file.is_file() and file.stat().st_size:
-            break
+        for work in (workers.map(neg, list(range(20))), workers.each(neg, workers.keep(neg, list(range(50))))):
+            next(work)
+            with pytest.raises(KeyboardInterrupt):
+                work.throw(KeyboardInterrupt)
+    for _ in range(50):
+        if not client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)):
+            return
         time.sleep(0.1)
-    yield file, workers
-    for process in processes:
-        process.kill()
-        process.wait()
+    raise AssertionError("work is left on the cluster")
 
 
-def address(file: Path) -> str:
-    return str(json.loads(file.read_text())["address"])
+def test_a_worker_that_joins_with_another_version_is_refused():
+    from armid.cluster.dask_workers import _call, _Piece
+
+    with pytest.raises(ClusterError, match=r"a worker has armid .*, the client 0\.0\.1"):
+        _call(1, piece=_Piece("0.0.1", "topic", neg))
 
 
-def test_a_killed_worker_costs_time_and_nothing_else(place, here, scheduler, monkeypatch):
-    file, workers = scheduler
-    monkeypatch.setattr("armid.cluster.dask_workers.DaskWorkers.sees", lambda self, paths: [False] * len(paths))
-    killed = []
-
-    def progress(text: str) -> None:
-        if text.startswith("visits: 2 done") and not killed:
-            killed.append(workers[0].pid)
-            os.kill(workers[0].pid, signal.SIGKILL)
-
-    from distributed import Client
-
-    with Client(address(file), timeout=20) as client:
-        client.wait_for_workers(2, timeout=60)
-    there = armid.fleet(place / "fleet.csv", **WORDS, cluster=address(file), progress=progress)
-    assert killed
-    same(here, there)
-    assert there.retries >= 1
-
-
-def test_another_version_is_refused(scheduler, monkeypatch):
-    file, _ = scheduler
-    monkeypatch.setattr("armid.cluster.dask_workers.__version__", "0.0.1")
-    with pytest.raises(ClusterError, match=r"has armid .*, here it is 0\.0\.1"), open_workers(address(file)):
-        pass
+def test_errors_come_back_as_they_were(client):
+    with open_workers(client) as workers, pytest.raises(InputError, match="no such file") as caught:
+        list(workers.each(partial(open_log, robot=None), workers.keep(str, ["nowhere.csv"])))
+    assert caught.value.problem == "no such file"
 
 
 def test_files_that_only_the_client_sees_are_sent(place, here, tmp_path):

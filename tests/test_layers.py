@@ -46,7 +46,7 @@ FOUNDATIONS = {
     "signals": "kernels",
     "kinematics": "parameters robot recursion kernels",
     "rows": "parameters robot recursion kernels signals kinematics",
-    "information": "kernels",
+    "information": "cluster kernels",
     "motions": "robot kernels",
     "scene": "robot kernels motions",
     "identifiability": "parameters robot recursion kernels rows information motions",
@@ -57,7 +57,7 @@ FOUNDATIONS = {
     "logs.health": "parameters robot kernels signals logs logs.conditioning",
     "logs.conditioning": "robot signals rows logs logs.health",
     "estimation": (
-        "parameters robot recursion kernels signals rows information identifiability logs logs.conditioning"
+        "cluster parameters robot recursion kernels signals rows information identifiability logs logs.conditioning"
     ),
     "estimation.recursive": "kernels information identifiability estimation",
     "consistency": "parameters robot kernels information identifiability estimation",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 _MOST_NAMES_LISTED = 40
 """More than this in one message nobody reads; every catalogue, parameter kind and format list is shorter."""
@@ -15,6 +16,17 @@ _MOST_LETTERS = 1500
 
 class ArmidError(Exception):
     """Anything armid refuses to do. The message says what, which value, what was expected and what to try."""
+
+    def __reduce__(self) -> tuple[Callable[..., ArmidError], tuple[Any, ...]]:
+        """As it was, also in another process: constructors take facts, not the message."""
+        return type(self)._again, (self.args, dict(self.__dict__))
+
+    @classmethod
+    def _again(cls, args: tuple[Any, ...], facts: dict[str, Any]) -> ArmidError:
+        error = cls.__new__(cls, *args)
+        error.args = args
+        error.__dict__.update(facts)
+        return error
 
 
 class InputError(ArmidError):

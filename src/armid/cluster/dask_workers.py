@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, TypeVar
+from uuid import uuid4
+from weakref import WeakSet
 
 from armid import __version__
-from armid.cluster.workers import ClusterError, Progress
+from armid.cluster.tree import Plus, groups
+from armid.cluster.workers import ClusterError, Kept, Progress
+from armid.threads import one_blas_thread
 
 dask: Any = import_module("dask")
 distributed: Any = import_module("distributed")  # much of it has no types
@@ -22,18 +27,21 @@ _ALLOWED_FAILURES = 10
 """Lost workers that one piece survives; Dask's own three are few for machines that come and go."""
 _PATIENCE = 20
 """[s] for a scheduler to answer, and for the first worker to be there."""
+_FETCHED = 32
+"""Answers of a pass that are fetched at a time: the client holds no more of them."""
 
 
 @contextmanager
 def connected(cluster: Any, count: int | None, progress: Progress) -> Iterator[DaskWorkers]:
     """Workers of a cluster; see `open_workers`."""
     if not isinstance(cluster, str):
-        yield DaskWorkers(cluster, progress)
+        with closing(DaskWorkers(cluster, progress)) as workers:
+            yield workers
         return
     with dask.config.set({"distributed.scheduler.allowed-failures": _ALLOWED_FAILURES}):
         if count is None:
-            with _reached(cluster) as client:
-                yield DaskWorkers(client, progress)
+            with _reached(cluster) as client, closing(DaskWorkers(client, progress)) as workers:
+                yield workers
             return
         with (
             distributed.LocalCluster(
@@ -44,8 +52,9 @@ def connected(cluster: Any, count: int | None, progress: Progress) -> Iterator[D
                 silence_logs=50,
             ) as local,
             Client(local) as client,
+            closing(DaskWorkers(client, progress)) as workers,
         ):
-            yield DaskWorkers(client, progress)
+            yield workers
 
 
 @contextmanager
@@ -59,7 +68,7 @@ def _reached(address: str) -> Iterator[Client]:
 
 
 class DaskWorkers:
-    """See `Workers`.
+    """See `Workers`. What is kept is a future: Dask makes it anew from what it was made of when its worker is lost.
 
     Raises:
         ClusterError: no worker comes, or one has another armid.
@@ -68,6 +77,9 @@ class DaskWorkers:
     def __init__(self, client: Client, progress: Progress) -> None:
         self.client, self._progress = client, progress
         self.retries = 0
+        self._topic = f"armid-{uuid4().hex}"
+        self._begun: set[str] = set()
+        self._kept: WeakSet[Any] = WeakSet()
         try:
             client.wait_for_workers(1, timeout=_PATIENCE)
             versions = client.run(_version)
@@ -79,6 +91,18 @@ class DaskWorkers:
         if other:
             where, version = next(iter(other.items()))
             raise ClusterError(f"worker {where} has armid {version}, here it is {__version__} (install the same)")
+        client.subscribe_topic(self._topic, self._begins)
+
+    def _begins(self, event: tuple[float, str]) -> None:
+        """Told whenever a worker begins a piece: one that was begun before is done again."""
+        key = event[1]
+        self.retries += key in self._begun
+        self._begun.add(key)
+
+    def close(self) -> None:
+        """Lets go of everything that is kept; the client stays as it is."""
+        self.client.unsubscribe_topic(self._topic)
+        self.client.cancel(list(self._kept), force=True)
 
     @property
     def count(self) -> int:
@@ -87,8 +111,7 @@ class DaskWorkers:
     def map(
         self, function: Callable[[Item], Answer], items: Sequence[Item], *, label: str = ""
     ) -> Iterator[tuple[int, Answer]]:
-        calls = [(__version__, function, item) for item in items]
-        futures = self.client.map(_call, calls, pure=False, key=f"armid-{function.__name__}")
+        futures = self._sent(function, items)
         place = {future.key: k for k, future in enumerate(futures)}
         done: set[str] = set()
         try:
@@ -99,10 +122,21 @@ class DaskWorkers:
                 done.add(future.key)
                 self._say(label, len(done), len(items))
                 yield place[future.key], answer
-            self.retries += int(self.client.run_on_scheduler(_lost, keys=list(place)))
         except BaseException:
             self.client.cancel(futures, force=True)
             raise
+
+    def _sent(self, function: Callable[..., Any], *items: Sequence[Any]) -> list[Any]:
+        """A future per item; the function travels once, and from worker to worker."""
+        if not items[0]:
+            return []
+        whole = self.client.submit(_itself, _Piece(__version__, self._topic, function), pure=False)
+        return list(self.client.map(_call, *items, piece=whole, pure=False, key=f"armid-{_name(function)}"))
+
+    def _one(self, plus: Plus[Answer], parts: Sequence[Kept]) -> Kept:
+        """The sum of a few, as a future."""
+        piece = _Piece(__version__, self._topic, plus)
+        return self.client.submit(_call, list(parts), piece=piece, pure=False, key=f"armid-sum-{uuid4().hex}")
 
     def _say(self, label: str, done: int, all_of_them: int) -> None:
         self._progress(f"{label}: {done} done, {all_of_them - done} left, {self.count} workers")
@@ -110,6 +144,64 @@ class DaskWorkers:
     def sees(self, paths: Sequence[str]) -> list[bool]:
         answers = self.client.run(_readable, list(paths))
         return [all(answer[k] for answer in answers.values()) for k in range(len(paths))]
+
+    def keep(
+        self, function: Callable[..., Any], items: Sequence[Any], *along: Sequence[Any], label: str = ""
+    ) -> list[Kept]:
+        futures = self._sent(function, items, *along)
+        self._kept.update(futures)
+        try:
+            for done, _ in enumerate(distributed.as_completed(futures) if label else (), start=1):
+                self._say(label, done, len(items))
+        except BaseException:
+            self.client.cancel(futures, force=True)
+            raise
+        return futures
+
+    def each(self, function: Callable[..., Answer], kept: Sequence[Kept], *along: Sequence[Any]) -> Iterator[Answer]:
+        futures = self._sent(function, kept, *along)
+        try:
+            for first in range(0, len(futures), _FETCHED):
+                yield from self.client.gather(futures[first : first + _FETCHED])
+                futures[first : first + _FETCHED] = [None] * len(futures[first : first + _FETCHED])
+        except BaseException:
+            self.client.cancel([future for future in futures if future is not None], force=True)
+            raise
+
+    def summed(self, function: Callable[[Any], Answer], kept: Sequence[Kept], plus: Plus[Answer]) -> Answer:
+        level = self._sent(function, kept)
+        try:
+            while len(level) > 1:
+                level = [own[0] if len(own) == 1 else self._one(plus, own) for own in groups(level)]
+            answer: Answer = level[0].result()
+        except BaseException:
+            self.client.cancel(level, force=True)
+            raise
+        return answer
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """What a worker is to do with an item.
+
+    Args:
+        version: of armid here.
+        topic: under which it says that it begins.
+        function: of the item.
+    """
+
+    version: str
+    topic: str
+    function: Callable[..., Any]
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _name(function: Callable[..., Any]) -> str:
+    """For people who look at the cluster's own pages."""
+    return getattr(function, "__name__", type(function).__name__)
 
 
 def _version() -> str:
@@ -120,14 +212,11 @@ def _readable(paths: list[str]) -> list[bool]:
     return [os.access(path, os.R_OK) for path in paths]
 
 
-def _call(call: tuple[str, Callable[[Any], Any], Any]) -> Any:
+@one_blas_thread
+def _call(*items: Any, piece: _Piece) -> Any:
     """One piece, on a worker: one that joined late is asked for its version too."""
-    version, function, item = call
-    if version != __version__:
-        raise ClusterError(f"a worker has armid {__version__}, the client {version} (install the same)")
-    return function(item)
-
-
-def _lost(dask_scheduler: Any, keys: list[str]) -> int:
-    """How often a worker was lost with one of these pieces in its hands."""
-    return sum(dask_scheduler.tasks[key].suspicious for key in keys if key in dask_scheduler.tasks)
+    if piece.version != __version__:
+        raise ClusterError(f"a worker has armid {__version__}, the client {piece.version} (install the same)")
+    worker = distributed.get_worker()
+    worker.log_event(piece.topic, worker.get_current_task())
+    return piece.function(*items)

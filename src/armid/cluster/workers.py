@@ -2,29 +2,35 @@
 
 Whoever has many pieces writes one function at the top of a module that takes one picklable item and gives one picklable answer,
 and asks `open_workers(cluster)` for workers. Results come in the order of the items, and sums are formed along the same binary
-tree everywhere, so that the answer does not depend on how many workers there are.
+tree everywhere, so that the answer does not depend on how many workers there are. What is gone through again and again is made
+once and kept where it was made (`keep`); passes over it bring back something small (`each`), or only the sum of it (`summed`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
+from armid.cluster.tree import Plus, tree_sum
 from armid.errors import ArmidError, InputError, MissingDependencyError
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 Progress = Callable[[str], None]
 
+Kept = Any
+"""A piece that stays with a worker: what it is, only the workers know."""
+
 Cluster = Any
-"""`local`, `local:4`, `tcp://HOST:PORT`, a Dask client, or None for this process."""
+"""`local`, `local:4`, `tcp://HOST:PORT`, a Dask client, workers that are there already, or None for this process."""
 
 
 class ClusterError(ArmidError):
     """A cluster that cannot be used: not there, or with another armid than here."""
 
 
+@runtime_checkable
 class Workers(Protocol):
     """Those who do the work."""
 
@@ -50,6 +56,30 @@ class Workers(Protocol):
     def sees(self, paths: Sequence[str]) -> list[bool]:
         """Whether every worker can read each of these files."""
 
+    def keep(
+        self, function: Callable[..., Any], items: Sequence[Any], *along: Sequence[Any], label: str = ""
+    ) -> list[Kept]:
+        """What the function makes of every item, left with whoever made it.
+
+        Args:
+            function: picklable; what it makes is picklable too, and never changed.
+            items: picklable, or pieces that are kept already.
+            along: what else the function is given, one of each per item.
+            label: for the progress.
+        """
+
+    def each(self, function: Callable[..., Answer], kept: Sequence[Kept], *along: Sequence[Any]) -> Iterator[Answer]:
+        """What the function says of every kept piece, in order: something small, for it travels here.
+
+        Args:
+            function: picklable.
+            kept: by `keep`.
+            along: what else the function is given, one of each per piece.
+        """
+
+    def summed(self, function: Callable[[Any], Answer], kept: Sequence[Kept], plus: Plus[Answer]) -> Answer:
+        """The sum of what the function says of every kept piece, along the tree of `tree_sum`; only it travels here."""
+
 
 class InProcess:
     """The work is done here, one piece after the other."""
@@ -70,6 +100,17 @@ class InProcess:
     def sees(self, paths: Sequence[str]) -> list[bool]:
         return [True] * len(paths)
 
+    def keep(
+        self, function: Callable[..., Any], items: Sequence[Any], *along: Sequence[Any], label: str = ""
+    ) -> list[Kept]:
+        return list(map(function, items, *along))
+
+    def each(self, function: Callable[..., Answer], kept: Sequence[Kept], *along: Sequence[Any]) -> Iterator[Answer]:
+        return map(function, kept, *along)
+
+    def summed(self, function: Callable[[Any], Answer], kept: Sequence[Kept], plus: Plus[Answer]) -> Answer:
+        return tree_sum(map(function, kept), plus)
+
 
 @contextmanager
 def open_workers(cluster: Cluster = None, *, progress: Progress = lambda _: None) -> Iterator[Workers]:
@@ -84,8 +125,8 @@ def open_workers(cluster: Cluster = None, *, progress: Progress = lambda _: None
         MissingDependencyError: Dask is not installed.
         ClusterError: it cannot be reached, or has another version of armid.
     """
-    if cluster is None:
-        yield InProcess(progress)
+    if cluster is None or isinstance(cluster, Workers):
+        yield InProcess(progress) if cluster is None else cluster
         return
     count = _local_count(cluster) if isinstance(cluster, str) else None
     try:

@@ -18,13 +18,14 @@ from typing import Protocol
 import numpy as np
 
 from armid.arrays import FloatArray
+from armid.cluster.tree import tree_sum
 from armid.estimation.autoregression import Autoregression, fit_autoregression, recursive_filter
 from armid.estimation.estimate import NORMAL_95, Estimate
 from armid.estimation.noise import NoiseModel, fitted_noise, response_length, stretches_of
 from armid.estimation.quantiles import student_quantile
 from armid.estimation.repeats import repeat_growth
 from armid.estimation.reversals import classed_information, noise_along
-from armid.estimation.run import Run
+from armid.estimation.run import Run, each_run
 from armid.information.information import Information
 from armid.information.solve import reduced, solve
 from armid.information.status import EstimationError
@@ -246,38 +247,74 @@ def _filtered_meats(estimate: Estimate, runs: Sequence[Run], noise: NoiseModel) 
         runs: whose rows are filtered, from the last to the first.
         noise: of the channels.
     """
-    r, columns, models = len(estimate), estimate.base.independent, noise.models
-    own = [np.zeros((r, r)) for _ in models]
-    full = np.zeros((r, r))
-    root = np.linalg.cholesky(noise.correlation + 1e-9 * np.eye(len(models)))
-    ringing = np.zeros((max(response_length(model) for model in models), len(models), r))
-
-    def add(rows: FloatArray, state: list[FloatArray | None], size: FloatArray) -> None:
-        """Filters rows in place, from the last sample to the first, and adds their products."""
-        nonlocal full
-        for c, model in enumerate(models):
-            if model.order:
-                rows[:, c], state[c] = recursive_filter(model.coefficients, rows[:, c], state[c])
-            rows[:, c] *= size[:, c, np.newaxis]
-            own[c] += rows[:, c].T @ rows[:, c]
-        mixed = np.einsum("cd,ncr->ndr", root, rows).reshape(-1, r)
-        full += mixed.T @ mixed
-
-    state: list[FloatArray | None] = []
-    continued = False
+    if not any(each_run(runs, _continues)):
+        own, full = tree_sum(each_run(runs, _Meats(estimate, noise)), _added)
+        return list(own), full
+    backwards = _Backwards(estimate, noise)
     for run in reversed(runs):
-        size = noise.sizes(run)
-        along = noise_along(run, estimate.sigma)
+        backwards.add(run)
+    return backwards.own, backwards.full
+
+
+def _continues(run: Run) -> bool:
+    return run.continues
+
+
+@dataclass(frozen=True, eq=False)
+class _Meats:
+    """Of one run that stands alone."""
+
+    estimate: Estimate
+    noise: NoiseModel
+
+    def __call__(self, run: Run) -> tuple[FloatArray, FloatArray]:
+        backwards = _Backwards(self.estimate, self.noise)
+        backwards.add(run)
+        return np.array(backwards.own), backwards.full
+
+
+def _added(parts: Sequence[tuple[FloatArray, FloatArray]]) -> tuple[FloatArray, FloatArray]:
+    own, full = (np.sum(values, axis=0) for values in zip(*parts, strict=True))
+    return own, full
+
+
+class _Backwards:
+    """Sums of products of rows that are filtered from the last sample of the last run to the first of the first."""
+
+    def __init__(self, estimate: Estimate, noise: NoiseModel) -> None:
+        r, models = len(estimate), noise.models
+        self._estimate, self._noise = estimate, noise
+        self.own = [np.zeros((r, r)) for _ in models]
+        self.full = np.zeros((r, r))
+        self._root = np.linalg.cholesky(noise.correlation + 1e-9 * np.eye(len(models)))
+        self._ringing = np.zeros((max(response_length(model) for model in models), len(models), r))
+        self._state: list[FloatArray | None] = []
+        self._continued = False
+
+    def add(self, run: Run) -> None:
+        """The run before those that were added."""
+        size = self._noise.sizes(run)
+        along = noise_along(run, self._estimate.sigma)
+        columns = self._estimate.base.independent
         starts_at = {start for start, _ in run.segments} - ({0} if run.continues else set())
         for part, ends, A in run.blocks(backward=True):
-            if ends and not (continued and part.stop == len(run)):
-                state = [None] * len(models)
-            add(A[::-1, :, columns] / along[part][::-1, :, np.newaxis], state, size[part][::-1])
+            if ends and not (self._continued and part.stop == len(run)):
+                self._state = [None] * len(self._noise.models)
+            self._filter(A[::-1, :, columns] / along[part][::-1, :, np.newaxis], size[part][::-1])
             if part.start in starts_at:
                 # Innovations from before the recording still sound in its first samples.
-                add(np.array(ringing), state, np.repeat(size[part][:1], len(ringing), axis=0))
-        continued = run.continues
-    return own, full
+                self._filter(np.array(self._ringing), np.repeat(size[part][:1], len(self._ringing), axis=0))
+        self._continued = run.continues
+
+    def _filter(self, rows: FloatArray, size: FloatArray) -> None:
+        """Filters rows in place, from the last sample to the first, and adds their products."""
+        for c, model in enumerate(self._noise.models):
+            if model.order:
+                rows[:, c], self._state[c] = recursive_filter(model.coefficients, rows[:, c], self._state[c])
+            rows[:, c] *= size[:, c, np.newaxis]
+            self.own[c] += rows[:, c].T @ rows[:, c]
+        mixed = np.einsum("cd,ncr->ndr", self._root, rows).reshape(-1, rows.shape[2])
+        self.full += mixed.T @ mixed
 
 
 def _student_factors(B: FloatArray, own: Sequence[FloatArray], freedom: FloatArray) -> FloatArray:

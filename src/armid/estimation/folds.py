@@ -13,7 +13,7 @@ from armid.estimation.estimate import Estimate
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.recording import torque_source
 from armid.estimation.reversals import classed_information
-from armid.estimation.run import Run
+from armid.estimation.run import Run, each_run
 from armid.identifiability.base import BaseParameters
 from armid.information.information import Information, total
 from armid.information.solve import reduced
@@ -132,7 +132,7 @@ def k_fold(runs: Sequence[Run], estimate: Estimate, *, k: int | None = None) -> 
 
 def left_out_logs(runs: Sequence[Run], estimate: Estimate) -> CrossValidation | None:
     """Every log predicted by the others, a long one whole; None when there is one only. Many logs are dealt out."""
-    names = dict.fromkeys(run.name for run in runs)
+    names = dict.fromkeys(each_run(runs, _name_of))
     if len(names) < 2:
         return None
     return _dealt_out(_joined(_named_parts(runs)), estimate, len(names) if len(names) <= _MOST_LOGS else _MOST_FOLDS)
@@ -140,9 +140,7 @@ def left_out_logs(runs: Sequence[Run], estimate: Estimate) -> CrossValidation | 
 
 def left_out_motions(runs: Sequence[Run], estimate: Estimate) -> CrossValidation | None:
     """Every motion between rests predicted by the others; None when there is one only."""
-    count = 0
-    for run in runs:
-        count += len(_motions_of(run)) - int(run.continues)
+    count = sum(each_run(runs, _count_of_motions))
     return None if count < 2 else _dealt_out(_joined(_motion_parts(runs)), estimate, _MOST_FOLDS)
 
 
@@ -150,17 +148,35 @@ Part = tuple[str, bool, Information]
 """Name of a motion, whether this goes on where the part before ended, and what it tells."""
 
 
+def _count_of_motions(run: Run) -> int:
+    """That begin in a run."""
+    return len(_motions_of(run)) - int(run.continues)
+
+
+def _name_of(run: Run) -> str:
+    return run.name
+
+
 def _named_parts(runs: Sequence[Run]) -> Iterator[Part]:
     before = ""
-    for run in runs:
-        yield run.name, run.name == before, classed_information([run])
-        before = run.name
+    for name, information in each_run(runs, _named_information):
+        yield name, name == before, information
+        before = name
+
+
+def _named_information(run: Run) -> tuple[str, Information]:
+    return run.name, classed_information([run])
 
 
 def _motion_parts(runs: Sequence[Run]) -> Iterator[Part]:
-    for run in runs:
-        for k, part in enumerate(_motions_of(run)):
-            yield part.name, run.continues and k == 0, classed_information([part])
+    for parts in each_run(runs, _motions_informations):
+        yield from parts
+
+
+def _motions_informations(run: Run) -> list[Part]:
+    return [
+        (part.name, run.continues and k == 0, classed_information([part])) for k, part in enumerate(_motions_of(run))
+    ]
 
 
 def _joined(parts: Iterable[Part]) -> Iterator[tuple[str, Information]]:

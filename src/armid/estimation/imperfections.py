@@ -396,8 +396,16 @@ def correlation_length(residuals: FloatArray, most: int = 200) -> float:
     return float(1.0 + 2.0 * rho[1:end].sum())
 
 
-def median_correlation(residuals: Sequence[FloatArray], names: Mapping[int, str] | None = None) -> float:
-    """Median over channels of the correlation length, each the mean over runs weighted by their length."""
-    lengths = np.array([[correlation_length(column) for column in run.T] for run in residuals])
-    weights = np.array([len(run) for run in residuals], dtype=np.float64)
+def median_length(found: Sequence[tuple[Sequence[float], int]]) -> float:
+    """Median over channels of the correlation length, each the mean over runs weighted by their samples.
+
+    Args:
+        found: of every run, correlation lengths by channel and samples.
+    """
+    lengths, weights = np.array([own for own, _ in found]), np.array([count for _, count in found], dtype=np.float64)
     return float(np.median(np.average(lengths, axis=0, weights=weights)))
+
+
+def median_correlation(residuals: Sequence[FloatArray], names: Mapping[int, str] | None = None) -> float:
+    """The same of residuals, by run."""
+    return median_length([([correlation_length(column) for column in run.T], len(run)) for run in residuals])

@@ -14,7 +14,7 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.estimation.autoregression import Autoregression, fit_autoregression, impulse_response
 from armid.estimation.reversals import noise_along
-from armid.estimation.run import Run
+from armid.estimation.run import Run, each_run
 from armid.estimation.runs import lengths_of
 
 _MOST_SAMPLES = 1 << 16
@@ -50,6 +50,36 @@ class ResidualStretch:
     share: float = 1.0
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _RunResiduals:
+    """Residuals of one run in units of their noise, with the motion beside them."""
+
+    residuals: FloatArray
+    speeds: FloatArray
+    positions: FloatArray
+    segments: tuple[tuple[int, int], ...]
+    rate: float
+    continues: bool
+
+
+@dataclass(frozen=True, eq=False)
+class _Residuals:
+    """Of a run, for given parameters; see `stretches_of`."""
+
+    standard: FloatArray
+    sigma: Mapping[str, float]
+
+    def __call__(self, run: Run) -> _RunResiduals:
+        return _RunResiduals(
+            residuals=run.residuals(self.standard) / noise_along(run, self.sigma),
+            speeds=own_speeds(run),
+            positions=joint_positions(run),
+            segments=run.segments,
+            rate=run.rate,
+            continues=run.continues,
+        )
+
+
 def stretches_of(runs: Sequence[Run], standard: FloatArray, sigma: Mapping[str, float]) -> tuple[ResidualStretch, ...]:
     """Residuals of full standard parameters, stretch by stretch; evenly spread runs of very long motion.
 
@@ -63,22 +93,17 @@ def stretches_of(runs: Sequence[Run], standard: FloatArray, sigma: Mapping[str, 
     pieces: list[list[tuple[FloatArray, FloatArray, FloatArray]]] = []
     rates: list[float] = []
     alone: list[bool] = []
-    last = -2
-    for k in range(0, len(runs), every):
-        run = runs[k]
-        residuals = run.residuals(standard) / noise_along(run, sigma)
-        speeds, positions = own_speeds(run), joint_positions(run)
+    for run in each_run(runs[::every], _Residuals(standard, sigma)):
         for start, stop in run.segments:
             part = slice(start, stop)
-            piece = residuals[part], speeds[part], positions[part]
-            if run.continues and start == 0 and k == last + 1 and pieces:
+            piece = run.residuals[part], run.speeds[part], run.positions[part]
+            if run.continues and start == 0 and every == 1 and pieces:
                 pieces[-1].append(piece)
                 alone[-1] = alone[-1] and len(run.segments) == 1
             else:
                 pieces.append([piece])
                 rates.append(run.rate)
                 alone.append(len(run.segments) == 1)
-        last = k
     return tuple(
         ResidualStretch(
             residuals=np.concatenate([p[0] for p in parts]),

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray
-from armid.estimation.run import Run
+from armid.estimation.run import Run, summed
 from armid.information.accumulate import accumulate, accumulate_apart
-from armid.information.information import ChannelInformation, Information, merged, total
+from armid.information.information import ChannelInformation, Information, merged
 
 EDGES = (1.0, 2.0, 4.0)
 """Periods of the cut-off from a reversal up to which rows belong to the first, second and third class: the response of the
@@ -82,7 +82,7 @@ def classed_information(runs: Sequence[Run]) -> Information:
 
     A joint that stands still turns around all the time, by its noise: all its rows are near reversals, and they stay one channel.
     """
-    return _with_whole_channels(total(_classed(run) for run in runs))
+    return _with_whole_channels(summed(runs, _classed))
 
 
 def _with_whole_channels(information: Information) -> Information:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -84,6 +84,14 @@ class Run:
     def _information(self) -> Information:
         return accumulate(self.source, self.inputs, self.y)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """The motion alone: what follows from it is found again where it is needed."""
+        return {name: value for name, value in self.__dict__.items() if name != "_information"}
+
+    def __sizeof__(self) -> int:
+        """Bytes of its arrays, by which a worker knows when to put some aside."""
+        return self.inputs.nbytes + self.y.nbytes + (0 if self.y_raw is None else self.y_raw.nbytes)
+
     def blocks(self, *, backward: bool = False) -> Iterator[tuple[slice, bool, FloatArray]]:
         """Dense rows block by block, never across segments: (samples, whether a segment starts here, rows [b, channels, p]).
 
@@ -121,18 +129,41 @@ class Run:
         return replace(self, y=y)
 
 
+Answer = TypeVar("Answer")
+
+
 @runtime_checkable
-class SummedRuns(Protocol):
-    """Runs that keep their Information themselves."""
+class KeptRuns(Protocol):
+    """Runs that are kept somewhere: they know how passes over them are done, and keep their Information."""
 
     def information(self) -> Information: ...
+
+    def each(self, function: Callable[..., Answer], *along: Sequence[Any]) -> Iterator[Answer]: ...
+
+    def summed(self, function: Callable[[Run], Information]) -> Information: ...
+
+
+def each_run(runs: Sequence[Run], function: Callable[..., Answer], *along: Sequence[Any]) -> Iterator[Answer]:
+    """What a function says of every run, in order: one pass, where the runs are.
+
+    Args:
+        runs: the motions.
+        function: picklable; gives something small.
+        along: what else it is given, one of each per run.
+    """
+    return runs.each(function, *along) if isinstance(runs, KeptRuns) else map(function, runs, *along)
+
+
+def summed(runs: Sequence[Run], function: Callable[[Run], Information]) -> Information:
+    """The sum of what every run tells, by a function that is picklable; one pass, where the runs are."""
+    if not runs:
+        raise InputError("runs", "there are none", "give at least one recording")
+    return runs.summed(function) if isinstance(runs, KeptRuns) else total(map(function, runs))
 
 
 def information_of(runs: Sequence[Run]) -> Information:
     """All runs together; channels of the same name merge."""
-    if not runs:
-        raise InputError("runs", "there are none", "give at least one recording")
-    return runs.information() if isinstance(runs, SummedRuns) else total(run.information() for run in runs)
+    return runs.information() if runs and isinstance(runs, KeptRuns) else summed(runs, Run.information)
 
 
 def weighted_information(runs: Sequence[Run], weights: Sequence[FloatArray]) -> Information:

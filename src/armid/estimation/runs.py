@@ -1,4 +1,4 @@
-"""Runs of any length in flat memory: what does not fit is put aside in a temporary file and read back run by run."""
+"""Runs of any length in flat memory: what does not fit is put aside in a temporary file, or kept by the workers of a cluster."""
 
 from __future__ import annotations
 
@@ -7,16 +7,20 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from threading import Lock
-from typing import IO, overload
+from typing import IO, Any, overload
 
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.estimation.run import Run
-from armid.information.information import Information, total
+from armid.cluster.tree import is_branch
+from armid.cluster.workers import Kept, Workers
+from armid.estimation.run import Answer, Run
+from armid.information.information import Information, added, total
 from armid.kernels.source import RowSource
 from armid.memory import give_back
+from armid.notes import Note
 
 HELD_BYTES = 16 << 20
 """Of all runs together that are held in memory: 47,000 samples of seven joints; longer motion is put aside."""
@@ -62,12 +66,164 @@ class Runs(Sequence[Run]):
     def information(self) -> Information:
         """Of all runs together: one pass over them, the first time it is asked for."""
         if self._information is None:
-            self._information = total(run.information() for run in self)
+            self._information = self.summed(Run.information)
         return self._information
+
+    def each(self, function: Callable[..., Answer], *along: Sequence[Any]) -> Iterator[Answer]:
+        """See `each_run`."""
+        return map(function, self, *along)
+
+    def summed(self, function: Callable[[Run], Information]) -> Information:
+        """See `armid.estimation.run.summed`."""
+        return total(map(function, self))
 
     def map(self, change: Callable[[Run], Run]) -> Runs:
         """The same runs, each changed whenever it is loaded."""
         return Runs(lambda k: change(self[k]), self.lengths)
+
+    def changed(self, change: Callable[..., Run], *along: Sequence[Any]) -> Sequence[Run]:
+        """See `changed_runs`."""
+        shelf = RunShelf()
+        for run in map(change, self, *along):
+            shelf.append(run)
+        return shelf.runs()
+
+
+@dataclass(frozen=True, eq=False)
+class Pile:
+    """Runs of one recording, or of a few.
+
+    Args:
+        parts: of them, such as the training and the held-out one, with their runs.
+        notes: on how they came about.
+    """
+
+    parts: tuple[tuple[Run, ...], ...]
+    notes: tuple[Note, ...] = ()
+
+    def __sizeof__(self) -> int:
+        return sum(run.__sizeof__() for part in self.parts for run in part)
+
+
+class RunsElsewhere(Runs):
+    """Runs that are kept by workers: passes are done there, and one that is asked for here is fetched.
+
+    Args:
+        workers: who keep them.
+        piles: of one recording each, or of as many.
+        lengths: samples of every run, pile by pile.
+        part: of the recordings.
+    """
+
+    def __init__(
+        self, workers: Workers, piles: Sequence[Kept], lengths: Sequence[Sequence[int]], *, part: int = 0
+    ) -> None:
+        self._workers, self._piles, self._by_pile, self._part = workers, tuple(piles), tuple(lengths), part
+        self._places = tuple((k, i) for k, own in enumerate(lengths) for i in range(len(own)))
+        super().__init__(self._fetched, [count for own in lengths for count in own])
+
+    @overload
+    def __getitem__(self, index: int) -> Run: ...
+    @overload
+    def __getitem__(self, index: slice) -> Runs: ...
+    def __getitem__(self, index: int | slice) -> Run | Runs:
+        if not isinstance(index, slice):
+            return super().__getitem__(index)
+        chosen: list[list[int]] = [[] for _ in self._piles]
+        for pile, place in self._places[index]:
+            chosen[pile].append(place)
+        piles = self._workers.keep(_Picked(self._part), self._piles, chosen)
+        lengths = [[own[k] for k in places] for own, places in zip(self._by_pile, chosen, strict=True)]
+        return RunsElsewhere(self._workers, piles, lengths)
+
+    def _fetched(self, index: int) -> Run:
+        pile, place = self._places[index]
+        (run,) = self._workers.each(_One(self._part, place), [self._piles[pile]])
+        return run
+
+    def __iter__(self) -> Iterator[Run]:
+        return self.each(_unchanged)
+
+    def each(self, function: Callable[..., Answer], *along: Sequence[Any]) -> Iterator[Answer]:
+        for answers in self._workers.each(_Every(self._part, function), self._piles, *self._dealt(along)):
+            yield from answers
+
+    def summed(self, function: Callable[[Run], Information]) -> Information:
+        sizes = [len(own) for own in self._by_pile]
+        branches = is_branch(sizes[0]) and sizes[:-1] == sizes[:1] * (len(sizes) - 1) and 0 < sizes[-1] <= sizes[0]
+        if not branches:
+            return total(self.each(function))
+        return self._workers.summed(_Sum(self._part, function), self._piles, added)
+
+    def map(self, change: Callable[[Run], Run]) -> Runs:
+        return self.changed(change)
+
+    def changed(self, change: Callable[..., Run], *along: Sequence[Any]) -> RunsElsewhere:
+        piles = self._workers.keep(_Changed(self._part, change), self._piles, *self._dealt(along))
+        return RunsElsewhere(self._workers, piles, self._by_pile)
+
+    def _dealt(self, along: Sequence[Sequence[Any]]) -> list[list[Sequence[Any]]]:
+        """What there is one of per run, by pile."""
+        edges = np.cumsum([0, *(len(own) for own in self._by_pile)]).tolist()
+        return [[values[a:b] for a, b in pairwise(edges)] for values in along]
+
+
+def _unchanged(run: Run) -> Run:
+    return run
+
+
+@dataclass(frozen=True)
+class _One:
+    """One run of a pile."""
+
+    part: int
+    place: int
+
+    def __call__(self, pile: Pile) -> Run:
+        return pile.parts[self.part][self.place]
+
+
+@dataclass(frozen=True)
+class _Every:
+    """What a function says of every run of a part of a pile."""
+
+    part: int
+    function: Callable[..., Any]
+
+    def __call__(self, pile: Pile, *along: Sequence[Any]) -> list[Any]:
+        return [self.function(*own) for own in zip(pile.parts[self.part], *along, strict=True)]
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """The sum of what the runs of a part of a pile tell: as many as a branch of the tree of all has are that branch."""
+
+    part: int
+    function: Callable[[Run], Information]
+
+    def __call__(self, pile: Pile) -> Information:
+        return total(map(self.function, pile.parts[self.part]))
+
+
+@dataclass(frozen=True)
+class _Picked:
+    """Some runs of a part of a pile."""
+
+    part: int
+
+    def __call__(self, pile: Pile, places: Sequence[int]) -> Pile:
+        return Pile((tuple(pile.parts[self.part][k] for k in places),))
+
+
+@dataclass(frozen=True)
+class _Changed:
+    """The runs of one part of a pile, changed."""
+
+    part: int
+    change: Callable[..., Run]
+
+    def __call__(self, pile: Pile, *along: Sequence[Any]) -> Pile:
+        return Pile((tuple(self.change(*own) for own in zip(pile.parts[self.part], *along, strict=True)),))
 
 
 _MOST_HOLDING = 3
@@ -92,6 +248,22 @@ def _let_go_of_others(runs: Runs) -> None:
 def map_runs(runs: Sequence[Run], change: Callable[[Run], Run]) -> Sequence[Run]:
     """Every run changed: at once when they are in memory, else whenever one is loaded."""
     return runs.map(change) if isinstance(runs, Runs) else tuple(change(run) for run in runs)
+
+
+def changed_runs(runs: Sequence[Run], change: Callable[..., Run], *along: Sequence[Any]) -> Sequence[Run]:
+    """Every run changed now; put aside again when they were, or kept by the same workers.
+
+    Args:
+        runs: the motions.
+        change: picklable.
+        along: what else it is given, one of each per run.
+    """
+    return runs.changed(change, *along) if isinstance(runs, Runs) else tuple(map(change, runs, *along))
+
+
+def before(counts: Sequence[int]) -> list[int]:
+    """How many there are before each."""
+    return [0, *np.cumsum(counts)[:-1].tolist()] if len(counts) else []
 
 
 def lengths_of(runs: Sequence[Run]) -> tuple[int, ...]:

@@ -91,6 +91,12 @@ class ErrorSums:
             self.raw += np.sum(((run.y_raw - run.y + residual) * scale) ** 2, axis=0)
             self.raw_count += len(run)
 
+    def merge(self, other: ErrorSums) -> None:
+        """Those of further runs."""
+        self.error, self.size, self.raw = self.error + other.error, self.size + other.size, self.raw + other.raw
+        self.count, self.raw_count = self.count + other.count, self.raw_count + other.raw_count
+        self.low, self.high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
+
     def errors(self) -> dict[str, TorqueErrors]:
         """Of every channel."""
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -10,9 +10,9 @@ from typing import Any
 
 from armid.cluster.workers import in_order, open_workers
 from armid.errors import ArmidError
+from armid.identification.records import STEP_SHARES
 from armid.logs.read import ReadOptions
 from armid.logs.recording import CheckedFile, Recording, checked_file, open_recording, recording_of
-from armid.notes import Note, Severity
 from armid.robot.robot import Robot
 
 Progress = Callable[[str], None]
@@ -26,6 +26,7 @@ class CheckTask:
     path: str
     robot: Robot
     options: ReadOptions | None
+    fraction: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,15 +39,20 @@ class Refusal:
 def check_there(task: CheckTask) -> CheckedFile | Refusal | None:
     """On a worker: what is known of a file; None when it has to be opened where it is used."""
     try:
-        return checked_file(task.path, task.robot, options=task.options)
+        return checked_file(task.path, task.robot, options=task.options, fraction=task.fraction, shares=STEP_SHARES)
     except ArmidError as error:
         return Refusal(str(error))
 
 
 def checked_openers(
-    paths: Sequence[str], robot: Robot, options: ReadOptions | None, cluster: Any, progress: Progress
-) -> tuple[list[Opener], Note]:
-    """Name and opening function of every file, all of them checked; and by whom.
+    paths: Sequence[str],
+    robot: Robot,
+    options: ReadOptions | None,
+    cluster: Any,
+    progress: Progress,
+    fraction: float | None = None,
+) -> list[Opener]:
+    """Name and opening function of every file, all of them checked.
 
     A file that not every worker can read is opened, and checked, here.
 
@@ -55,17 +61,15 @@ def checked_openers(
         robot, options: as `open_recording` takes them.
         cluster: see `armid.cluster`.
         progress: told how many are checked.
+        fraction: of the time, where they are going to be split; None for not.
     """
     full = [str(Path(path).resolve()) if Path(path).exists() else path for path in paths]
     with open_workers(cluster, progress=progress) as workers:
         seen = [k for k, there in enumerate(workers.sees(full)) if there]
-        answers = in_order(workers, check_there, [CheckTask(full[k], robot, options) for k in seen], "logs checked")
-        who = f"{len(seen)} of {len(paths)} logs read and checked by {workers.count} workers, {workers.retries} of them twice"
+        tasks = [CheckTask(full[k], robot, options, fraction) for k in seen]
+        answers = in_order(workers, check_there, tasks, "logs checked")
     found = dict(zip(seen, answers, strict=True))
-    openers: list[Opener] = [
-        (Path(path).name, partial(_opened, found.get(k), path, robot, options)) for k, path in enumerate(paths)
-    ]
-    return openers, Note("checked-on-cluster", Severity.INFO, who)
+    return [(Path(path).name, partial(_opened, found.get(k), path, robot, options)) for k, path in enumerate(paths)]
 
 
 def _opened(answer: CheckedFile | Refusal | None, path: str, robot: Robot, options: ReadOptions | None) -> Recording:

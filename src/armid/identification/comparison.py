@@ -68,6 +68,11 @@ class BlockSquares:
                 self._means.append(squares[part].mean(axis=0))
                 self._weights.append(float(part.stop - part.start))
 
+    def merge(self, other: BlockSquares) -> None:
+        """Those of further runs."""
+        self._means += other._means
+        self._weights += other._weights
+
     def __len__(self) -> int:
         return len(self._means)
 

@@ -13,13 +13,14 @@ from math import inf, isfinite, nan
 
 import numpy as np
 
+from armid.arrays import FloatArray
 from armid.estimation.estimate import NORMAL_95
 from armid.estimation.imperfections import FACTORS, Eliminated, block_spreads
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.recording import torque_source
 from armid.estimation.reversals import classed_information
-from armid.estimation.run import Run, information_of
-from armid.estimation.runs import lengths_of
+from armid.estimation.run import Run, each_run, information_of
+from armid.estimation.runs import before, changed_runs, lengths_of
 from armid.identifiability.base import BaseParameters
 from armid.identification.faults import Answer, Fault
 from armid.identification.gear_ratio import gear_ratio_faults
@@ -184,6 +185,33 @@ def detect(
     return search.run(candidates)
 
 
+@dataclass(frozen=True, eq=False)
+class _Squares:
+    """Of one run: sums of squared errors by channel in recorded units, and how many there are."""
+
+    standard: FloatArray
+
+    def __call__(self, run: Run) -> tuple[FloatArray, int]:
+        scale = np.array(run.torque_scale) if run.torque_scale else 1.0
+        return np.sum((run.residuals(self.standard) * scale) ** 2, axis=0), len(run)
+
+
+@dataclass(frozen=True, eq=False)
+class _WithoutDrift:
+    """A run that begins after so many samples, without torque that grows over the samples of all runs by a slope [N m or N]."""
+
+    slope: FloatArray
+    total: int
+
+    def __call__(self, run: Run, first: int) -> Run:
+        elapsed = (first + np.arange(len(run))) / self.total - 0.5
+        return replace(run, y=run.y - np.outer(elapsed, self.slope))
+
+
+def _seconds(run: Run) -> float:
+    return len(run) / run.rate
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Detector:
     train: Sequence[Run]
@@ -259,12 +287,8 @@ class _Detector:
         slope = np.zeros(len(self.train[0].channels))
         for drift in drifts:
             slope[drift.item.joint] += drift.value
-        total, first, out = sum(lengths_of(runs)), 0, []
-        for run in runs:
-            elapsed = (first + np.arange(len(run))) / total - 0.5
-            out.append(replace(run, y=run.y - np.outer(elapsed, slope)))
-            first += len(run)
-        return tuple(out)
+        lengths = lengths_of(runs)
+        return changed_runs(runs, _WithoutDrift(slope, sum(lengths)), before(lengths))
 
     def _fitted(self, record: Imperfections, drifts: Sequence[Sized]) -> tuple[Imperfections, RowNoise]:
         """The record with the model that fits runs freed from what it holds, and the noise of their rows.
@@ -312,7 +336,7 @@ class _Detector:
     @property
     def _blocks(self) -> int:
         """Blocks of time that are left out in turn."""
-        seconds = sum(len(run) / run.rate for run in self.train)
+        seconds = sum(each_run(self.train, _seconds))
         return int(np.clip(seconds, *_BLOCKS))
 
     def _refined(
@@ -356,11 +380,8 @@ class _Detector:
         if not len(self.held_out):
             return nan
         base = WeightedLeastSquares().fit(information_of(corrected_runs(self.train, record)), self.base)
-        total, count = np.zeros(len(self.train[0].channels)), 0
-        for run in corrected_runs(self.held_out, record):
-            scale = np.array(run.torque_scale) if run.torque_scale else 1.0
-            total += np.sum((run.residuals(base.standard) * scale) ** 2, axis=0)
-            count += len(run)
+        squares = each_run(corrected_runs(self.held_out, record), _Squares(base.standard))
+        total, count = (sum(parts) for parts in zip(*squares, strict=True))
         return 0.5 * float(np.mean(np.log(np.maximum(total, 1e-300) / count)))
 
     def _answered(self, seen: _Seen, whole: float) -> Fault:

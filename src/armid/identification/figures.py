@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from math import nan, sqrt
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from armid.arrays import FloatArray
 from armid.estimation.recording import torque_source
-from armid.estimation.run import Run
+from armid.estimation.run import Run, each_run
 from armid.estimation.runs import lengths_of
 from armid.identification.comparison import Comparison
 from armid.identification.evidence import Evidence, OtherLoad
@@ -90,7 +91,8 @@ def cross_predicted(runs: Sequence[Run], refit: Refit) -> dict[str, float]:
         runs: training motion.
         refit: parameters of possible bodies from the Information of some of it.
     """
-    parts = [part.information() for run in runs for part in _cut(run, max(1, -(-_FOLDS // len(runs))))]
+    pieces = partial(_informations, count=max(1, -(-_FOLDS // len(runs))))
+    parts = [part for own in each_run(runs, pieces) for part in own]
     folds = [total(parts[k::_FOLDS]) for k in range(_FOLDS) if parts[k::_FOLDS]]
     energy, size = (dict.fromkeys(runs[0].channels, 0.0) for _ in range(2))
     for k, tested in enumerate(folds):
@@ -102,6 +104,11 @@ def cross_predicted(runs: Sequence[Run], refit: Refit) -> dict[str, float]:
             energy[channel.name] += channel.error_energy(standard)
             size[channel.name] += float(np.sum(channel.factor[:, -1] ** 2))
     return {name: sqrt(energy[name] / size[name]) if size[name] > 0.0 else nan for name in energy}
+
+
+def _informations(run: Run, count: int) -> list[Information]:
+    """Of stretches of a run."""
+    return [part.information() for part in _cut(run, count)]
 
 
 def _cut(run: Run, count: int) -> Iterator[Run]:
@@ -154,15 +161,23 @@ def other_load(held_out: Sequence[Run], standard: FloatArray, *, train: Sequence
 def _load_fit(runs: Sequence[Run], standard: FloatArray) -> tuple[float, float]:
     """Mass [kg] and explained share of the squared error of a body added to the last link."""
     stride = max(1, sum(lengths_of(runs)) // _LOOKED_AT)
-    parts = []
-    for run in runs:
-        n = torque_source([run]).robot.n_joints
-        columns = [run.source.columns.index(f"link{n}.{quantity}") for quantity in _LOAD_QUANTITIES]
-        residual = run.residuals(standard)[::stride]
-        rows = evaluate_rows(run.source, run.inputs[::stride])[:, :, columns]
-        parts.append((rows.reshape(-1, len(columns)), residual.reshape(-1)))
+    parts = list(each_run(runs, _LoadRows(standard, stride)))
     rows, residual = (np.concatenate([part[k] for part in parts]) for k in range(2))
     values = smallest_solution(rows, residual, rcond=1e-6)
     before = float(residual @ residual)
     after = float(np.sum((residual - rows @ values) ** 2))
     return float(values[0]), 1.0 - after / before if before > 0.0 else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class _LoadRows:
+    """Every so many-th sample's rows of a body on the last link, and residuals, of one run."""
+
+    standard: FloatArray
+    stride: int
+
+    def __call__(self, run: Run) -> tuple[FloatArray, FloatArray]:
+        n = torque_source([run]).robot.n_joints
+        columns = [run.source.columns.index(f"link{n}.{quantity}") for quantity in _LOAD_QUANTITIES]
+        rows = evaluate_rows(run.source, run.inputs[:: self.stride])[:, :, columns]
+        return rows.reshape(-1, len(columns)), run.residuals(self.standard)[:: self.stride].reshape(-1)

@@ -19,7 +19,7 @@ from armid.estimation.estimate import Estimate, identification_notes, units_of
 from armid.estimation.population import informed
 from armid.estimation.recording import torque_source, with_torque_source
 from armid.estimation.reversals import classed_information
-from armid.estimation.run import Run
+from armid.estimation.run import Run, each_run
 from armid.identifiability.base import BaseParameters, base_parameters
 from armid.identifiability.structure import structural_base
 from armid.identification.gravity import GravityDirection
@@ -113,10 +113,14 @@ def usable_base(
 
 def _one_each(runs: Sequence[Run]) -> tuple[Run, ...]:
     """One run of every kind of rows: with and without payload, filtered and not."""
-    kinds: dict[tuple[type, bool], Run] = {}
-    for run in runs:
-        kinds.setdefault((type(run.source), torque_source([run]).loaded), run)
-    return tuple(kinds.values())
+    kinds: dict[tuple[type, bool], int] = {}
+    for k, kind in enumerate(each_run(runs, _kind)):
+        kinds.setdefault(kind, k)
+    return tuple(runs[k] for k in kinds.values())
+
+
+def _kind(run: Run) -> tuple[type, bool]:
+    return type(run.source), torque_source([run]).loaded
 
 
 def excited(information: Information, base: BaseParameters) -> bool:

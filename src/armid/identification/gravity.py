@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from armid.information.information import Information
 from armid.information.solve import solve
 from armid.information.status import Status
 from armid.notes import Note, Severity
+from armid.rows.torque import TorqueRows
 
 _TANGENTS = ("gravity.tilt1", "gravity.tilt2")
 _NOTABLE_TILT = np.deg2rad(0.2)
@@ -158,18 +160,23 @@ def _tangents(gravity: FloatArray) -> FloatArray:
 
 def with_gravity(run: Run, gravity: FloatArray) -> Run:
     """The same run under another gravity."""
-    source = torque_source([run])
-    return with_torque_source(run, replace(source, robot=source.robot.with_gravity(gravity)))
+    return with_torque_source(run, _under(torque_source([run]), tuple(np.asarray(gravity, dtype=np.float64).tolist())))
+
+
+@lru_cache(maxsize=16)
+def _under(source: TorqueRows, gravity: tuple[float, ...]) -> TorqueRows:
+    """The rows under another gravity; one for all runs that share them, so that their kernels are compiled once."""
+    return replace(source, robot=source.robot.with_gravity(gravity))
 
 
 def _with_gravity_all(runs: Sequence[Run], gravity: FloatArray) -> Sequence[Run]:
     """The same runs under another gravity."""
-    return map_runs(runs, lambda run: with_gravity(run, gravity))
+    return map_runs(runs, partial(with_gravity, gravity=gravity))
 
 
 def _widened_all(runs: Sequence[Run], base: BaseParameters, values: FloatArray, T: FloatArray) -> Sequence[Run]:
     """Every run with its tangents."""
-    return map_runs(runs, lambda run: _with_tangents(run, base, values, T))
+    return map_runs(runs, partial(_with_tangents, base=base, values=values, T=T))
 
 
 def _with_tangents(run: Run, base: BaseParameters, values: FloatArray, T: FloatArray) -> Run:

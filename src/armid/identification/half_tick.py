@@ -22,9 +22,10 @@ from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.recording import torque_source
 from armid.estimation.reversals import classed_information
 from armid.identifiability.base import BaseParameters
+from armid.identification.conditioned import RunMaker, choice_samples
 from armid.identification.gains import DriveGains
 from armid.identification.imperfections import RowsBeside, reference_of
-from armid.identification.prepare import Data, choice_samples, shelved
+from armid.identification.prepare import Data
 from armid.identification.settings import Identification
 from armid.logs.conditioning import VelocitySource
 from armid.notes import Note, Severity
@@ -135,10 +136,10 @@ def paired_with_motion(
     if found is None or not found.shift:
         return data, found
     conditioning = replace(data.conditioning, torque_delay=found.shift)
-    train, held_out = (
-        shelved(robot, recordings, settings.effects.linear, data.shapes, conditioning, gains)
-        for recordings in data.recordings
+    maker = RunMaker(
+        robot=robot, effects=settings.effects.linear, shapes=data.shapes, conditioning=conditioning, gains=gains
     )
+    train, held_out = maker.made(data.recordings, data.workers).runs
     text = (
         f"torque acts {-1e3 * found.shift:.2f} ms after it was recorded, as one held for a control tick does: "
         "it is paired with the motion of that time"
@@ -149,7 +150,7 @@ def paired_with_motion(
             train=train,
             held_out=held_out,
             conditioning=conditioning,
-            choice=choice_samples(data.recordings[0], conditioning),
+            choice=choice_samples(data.recordings[0], conditioning, data.workers),
             notes=(*data.notes, Note("torque-held", Severity.INFO, text)),
         ),
         found,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Unpack, cast
 
 from armid.closed_loop.controller import JointController
+from armid.cluster.workers import open_workers
 from armid.consistency.bounds import Bounds
 from armid.consistency.possible import Way
 from armid.estimation.essential import Rule
@@ -108,7 +109,8 @@ def identify(
         sensitivity: whether other cut-offs and leaving out each motion are tried.
         accept: codes of errors in the logs that were looked at and are accepted.
         strict: whether one unusable log among several stops everything, instead of being mended or set aside.
-        cluster: where several logs are read and checked: `local[:N]`, a scheduler's address, a Dask client; None for here.
+        cluster: where several logs are read, checked, conditioned and gone through: `local[:N]`, a scheduler's address, a Dask
+            client; None for here. The answer is the same.
         options: what log files do not say themselves.
         seed: of sampled certificates.
         progress: told in words what is being done.
@@ -117,12 +119,16 @@ def identify(
         InputError: unusable input, or options that contradict each other.
     """
     words = dict(locals())  # what this function was given, word for word
-    asked = request(words.pop("robot"), words.pop("logs"), cast(IdentifyWords, words))
-    arm, train, held_out, settings = asked.robot, asked.train, asked.held_out, asked.settings
-    if asked.calibrated is not None:
-        train, held_out = (tuple(asked.calibrated.moved(log) for log in part) for part in (train, held_out))
-        arm, settings = asked.calibrated.robot, replace(settings, described=arm)
-    return run_identification(arm, train, held_out, settings, progress=progress)
+    with open_workers(words["cluster"], progress=progress) as workers:
+        words["cluster"] = there = None if cluster is None else workers
+        asked = request(words.pop("robot"), words.pop("logs"), cast(IdentifyWords, words))
+        arm, train, held_out, settings = asked.robot, asked.train, asked.held_out, asked.settings
+        if asked.calibrated is not None:
+            train, held_out = (tuple(asked.calibrated.moved(log) for log in part) for part in (train, held_out))
+            arm, settings = asked.calibrated.robot, replace(settings, described=arm)
+        several = there if len(train) > 1 else None  # one log is faster here than its way to a worker
+        result = run_identification(arm, train, held_out, settings, workers=several, progress=progress)
+        return result if several is None else replace(result, workers=several.count, retries=several.retries)
 
 
 def requested(robot: str | Path | Robot, logs: Source | Sequence[Source], **given: Unpack[IdentifyWords]) -> Request:

@@ -15,17 +15,26 @@ from math import nan
 import numpy as np
 
 from armid.arrays import FloatArray
+from armid.cluster.tree import tree_sum
 from armid.consistency.consistent import ConsistentEstimate
 from armid.consistency.possible import PossibleBodies
 from armid.consistency.prior import nominal_prior, scaled_to_data
 from armid.errors import InputError
 from armid.estimation.estimate import Estimate
-from armid.estimation.imperfections import FOLDS, RESOLVED, BlockFactors, Effect, median_correlation, widening
+from armid.estimation.imperfections import (
+    FOLDS,
+    RESOLVED,
+    BlockFactors,
+    Effect,
+    correlation_length,
+    median_length,
+    widening,
+)
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.recording import torque_source
 from armid.estimation.reversals import classed_information, noise_along
-from armid.estimation.run import Run, information_of
-from armid.estimation.runs import lengths_of
+from armid.estimation.run import Run, each_run, information_of
+from armid.estimation.runs import before, lengths_of
 from armid.identifiability.base import BaseParameters
 from armid.identification.sensors import FamilyUse, Imperfections, Sized, corrected_runs, motion_of
 from armid.information.information import ChannelInformation, Information, triangular
@@ -183,16 +192,9 @@ def weighed(
 
 def reference_of(runs: Sequence[Run], standard: FloatArray, *, recorded_velocity: bool) -> ColumnReference:
     """Scales of the training motion, in one pass; of two sides of the drives, that behind the gears."""
-    n = torque_source(runs).robot.n_joints
-    links = np.array([not name.startswith("joint") for name in runs[0].source.columns])
-    speed, load = np.zeros(n), np.zeros(n)
-    sums = np.zeros((4, n))
-    for run in runs:
-        rigid, torque = run.predicted(np.where(links, standard, 0.0))[:, :n], run.y[:, :n]
-        speed = np.maximum(speed, np.abs(run.inputs[:, n : 2 * n]).max(axis=0))
-        load = np.maximum(load, np.abs(rigid).max(axis=0))
-        sums[0] += len(run)
-        sums[1:] += [v.sum(axis=0) for v in (torque, torque**2, run.inputs[:, 2 * n : 3 * n] ** 2)]
+    found = list(each_run(runs, _Scales(np.array(standard))))
+    speed, load = (np.max([part[k] for part in found], axis=0) for k in range(2))
+    sums = np.sum([part[2] for part in found], axis=0)
     count, total, squares, acceleration = sums
     return ColumnReference(
         standard=np.array(standard),
@@ -202,6 +204,21 @@ def reference_of(runs: Sequence[Run], standard: FloatArray, *, recorded_velocity
         acceleration=np.sqrt(acceleration / count),
         recorded_velocity=recorded_velocity,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Scales:
+    """Of one run: largest speeds and loads, and the sums that means are formed of, shape [4, n_joints]."""
+
+    standard: FloatArray
+
+    def __call__(self, run: Run) -> tuple[FloatArray, FloatArray, FloatArray]:
+        n = torque_source([run]).robot.n_joints
+        links = np.array([not name.startswith("joint") for name in run.source.columns])
+        rigid, torque = run.predicted(np.where(links, self.standard, 0.0))[:, :n], run.y[:, :n]
+        squares = (torque, torque**2, run.inputs[:, 2 * n : 3 * n] ** 2)
+        sums = np.array([np.full(n, float(len(run))), *(values.sum(axis=0) for values in squares)])
+        return np.abs(run.inputs[:, n : 2 * n]).max(axis=0), np.abs(rigid).max(axis=0), sums
 
 
 _SHAPES = (
@@ -221,22 +238,37 @@ def _linear_friction_apart(
 ) -> tuple[Imperfection, ...]:
     """Shapes of friction without what linear friction can do in their place: viscous, Coulomb and offset stay what they are."""
     shapes = [item for item in items if item.family in _SHAPES]
-    every = _every(runs)
-    grams: list[FloatArray] = []
-    products: list[FloatArray] = []
-    for run in runs:
-        columns = Columns(motion_of(run, every=every), reference)
-        friction = [columns.linear_friction(j) for j in range(len(run.channels))]
-        Z = columns.of(shapes)
-        own = [F.T @ F for F in friction]
-        seen = [friction[item.joint or 0].T @ Z[:, item.joint or 0, k] for k, item in enumerate(shapes)]
-        grams = [a + b for a, b in zip(grams, own, strict=True)] if grams else own
-        products = [a + b for a, b in zip(products, seen, strict=True)] if products else seen
+    grams, products = tree_sum(each_run(runs, _FrictionProducts(reference, tuple(shapes), _every(runs))), _both_added)
     apart = {
         item: replace(item, linear=tuple(np.linalg.lstsq(grams[item.joint or 0], h, rcond=1e-12)[0].tolist()))
         for item, h in zip(shapes, products, strict=True)
     }
     return tuple(apart.get(item, item) for item in items)
+
+
+Products = tuple[list[FloatArray], list[FloatArray]]
+"""Of linear friction with itself by joint, and with every shape."""
+
+
+@dataclass(frozen=True, eq=False)
+class _FrictionProducts:
+    """Of one run."""
+
+    reference: ColumnReference
+    shapes: tuple[Imperfection, ...]
+    every: int
+
+    def __call__(self, run: Run) -> Products:
+        columns = Columns(motion_of(run, every=self.every), self.reference)
+        friction = [columns.linear_friction(j) for j in range(len(run.channels))]
+        Z = columns.of(self.shapes)
+        seen = [friction[item.joint or 0].T @ Z[:, item.joint or 0, k] for k, item in enumerate(self.shapes)]
+        return [F.T @ F for F in friction], seen
+
+
+def _both_added(parts: Sequence[Products]) -> Products:
+    first, second = ([np.sum(same, axis=0) for same in zip(*own, strict=True)] for own in zip(*parts, strict=True))
+    return first, second
 
 
 def _beside_shapes(
@@ -310,55 +342,100 @@ class RowsBeside:
         self._runs, self._base, self._items = runs, base, items
         self._every = _every(runs, most)
 
-    def _dense(
-        self, run: Run, reference: ColumnReference, noise: RowNoise, first: int
-    ) -> Iterator[tuple[int, FloatArray]]:
-        """Weighted rows of one run that begins after `first` samples, in pieces: its start, rows [n, channels, columns]."""
-        thin = slice(None, None, self._every)
-        inputs, y, weights = run.inputs[thin], run.y[thin], noise.weights(run)[thin]
-        elapsed = (first + np.arange(len(run))) / max(sum(lengths_of(self._runs)), 1)
-        Z = Columns(motion_of(run, every=self._every, elapsed=elapsed), reference).of(self._items)
-        for start in range(0, len(y), _AT_ONCE):
-            part = slice(start, start + _AT_ONCE)
-            A = evaluate_rows(run.source, inputs[part])[:, :, self._base.independent]
-            rows = np.concatenate([A, Z[part], y[part, :, np.newaxis]], axis=2)
-            rows *= weights[part, :, np.newaxis]
-            yield start, rows
-
     def noise(self, estimate: Estimate) -> RowNoise:
         """Noise of every channel, and how many samples make one independent one."""
         sigma = np.array([estimate.sigma[name] for name in self._runs[0].channels])
-        residuals = [
-            (run.residuals(estimate.standard) / noise_along(run, estimate.sigma))[:: self._every] for run in self._runs
-        ]
-        return RowNoise(sigma, median_correlation(residuals), estimate.sigma)
+        found = each_run(self._runs, _CorrelationLengths(estimate.standard, estimate.sigma, self._every))
+        return RowNoise(sigma, median_length(list(found)), estimate.sigma)
 
     def blocks(self, reference: ColumnReference, noise: RowNoise, folds: int = FOLDS) -> BlockFactors:
         """Factors of blocks of time."""
-        count = sum(-(-length // self._every) for length in lengths_of(self._runs))
-        width = len(self._base) + len(self._items) + 1
-        factors = [np.zeros((width, width)) for _ in range(folds)]
-        seen = first = 0
-        for run in self._runs:
-            for start, dense in self._dense(run, reference, noise, first):
-                block = np.minimum((seen + start + np.arange(len(dense))) * folds // count, folds - 1)
-                for k in np.unique(block):
-                    rows = dense[block == k].reshape(-1, width)
-                    factors[k] = triangular(np.vstack([factors[k], rows]))
-            first += len(run)
-            seen += -(-len(run) // self._every)
         tolerances = np.array([item.tolerance for item in self._items])
-        return BlockFactors(len(self._base), factors, tolerances)
+        return BlockFactors(len(self._base), self._factors(reference, noise, folds), tolerances)
 
     def factor(self, reference: ColumnReference, noise: RowNoise) -> FloatArray:
         """One triangular factor of everything."""
+        return self._factors(reference, noise, 1)[0]
+
+    def _factors(self, reference: ColumnReference, noise: RowNoise, folds: int) -> list[FloatArray]:
+        """Triangular factors of blocks of time: those of every run, put together."""
+        lengths = lengths_of(self._runs)
+        thin = [-(-length // self._every) for length in lengths]
+        rows = _RowFactors(
+            base=tuple(self._base.independent),
+            items=tuple(self._items),
+            reference=reference,
+            noise=noise,
+            every=self._every,
+            samples=max(sum(lengths), 1),
+            thinned=sum(thin),
+            folds=folds,
+        )
         width = len(self._base) + len(self._items) + 1
-        factor, first = np.zeros((width, width)), 0
-        for run in self._runs:
-            for _, rows in self._dense(run, reference, noise, first):
-                factor = triangular(np.vstack([factor, rows.reshape(-1, width)]))
-            first += len(run)
-        return factor
+        factors = [np.zeros((width, width)) for _ in range(folds)]
+        for own in each_run(self._runs, rows, before(lengths), before(thin)):
+            for k, factor in own.items():
+                factors[k] = triangular(np.vstack([factors[k], factor]))
+        return factors
+
+
+@dataclass(frozen=True, eq=False)
+class _CorrelationLengths:
+    """Of the residuals of one run by channel, and its thinned samples."""
+
+    standard: FloatArray
+    sigma: Mapping[str, float]
+    every: int
+
+    def __call__(self, run: Run) -> tuple[list[float], int]:
+        residuals = (run.residuals(self.standard) / noise_along(run, self.sigma))[:: self.every]
+        return [correlation_length(column) for column in residuals.T], len(residuals)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _RowFactors:
+    """Triangular factors of the rows `[A Z y]` of one run, by block of time.
+
+    Args:
+        base: columns of A.
+        items: whose columns Z has.
+        reference, noise: where columns are taken, and what rows weigh.
+        every: of the samples is looked at.
+        samples, thinned: of all runs, before and after that.
+        folds: blocks of time.
+    """
+
+    base: tuple[int, ...]
+    items: tuple[Imperfection, ...]
+    reference: ColumnReference
+    noise: RowNoise
+    every: int
+    samples: int
+    thinned: int
+    folds: int
+
+    def __call__(self, run: Run, first: int, seen: int) -> dict[int, FloatArray]:
+        """Of a run that begins after so many samples, and so many that are looked at."""
+        factors: dict[int, FloatArray] = {}
+        for start, dense in self._dense(run, first):
+            block = np.minimum((seen + start + np.arange(len(dense))) * self.folds // self.thinned, self.folds - 1)
+            for k in np.unique(block).tolist():
+                rows = dense[block == k].reshape(-1, dense.shape[2])
+                factors[k] = triangular(np.vstack([factors[k], rows]) if k in factors else rows)
+        return factors
+
+    def _dense(self, run: Run, first: int) -> Iterator[tuple[int, FloatArray]]:
+        """Weighted rows of a run that begins after `first` samples, in pieces: its start, rows [n, channels, columns]."""
+        thin = slice(None, None, self.every)
+        inputs, y, weights = run.inputs[thin], run.y[thin], self.noise.weights(run)[thin]
+        elapsed = (first + np.arange(len(run))) / self.samples
+        Z = Columns(motion_of(run, every=self.every, elapsed=elapsed), self.reference).of(self.items)
+        for start in range(0, len(y), _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            A = evaluate_rows(run.source, inputs[part])[:, :, list(self.base)]
+            rows = np.concatenate([A, Z[part], y[part, :, np.newaxis]], axis=2)
+            rows *= weights[part, :, np.newaxis]
+            yield start, rows
 
 
 def _effects(items: Sequence[Imperfection], blocks: BlockFactors) -> list[Effect]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from armid.arrays import FloatArray
-from armid.estimation.run import Run
+from armid.estimation.run import Run, each_run
 from armid.estimation.runs import lengths_of
 from armid.estimation.torque_error import ErrorSums
 from armid.identification.comparison import BLOCK_SECONDS, BlockSquares, Comparison, compared_blocks
@@ -110,28 +110,94 @@ def predicted(
     """
     channels = runs[0].channels if len(runs) else ()
     names = (*models, *(() if constant is None else (CONSTANT,)))
-    sums = {name: ErrorSums(channels) for name in names}
-    blocks = {name: BlockSquares(channels, seconds) for name in names}
-    torque = BlockSquares(channels, seconds)
-    total, count = np.zeros(len(channels)), 0
-    motion = None
+    whole = _RunFigures(channels, names, seconds)
+    scale = None
     if CONSISTENT in models and len(runs):
         scale = largest_speeds(runs) if speeds is None or not len(speeds) else speeds
-        motion = MotionSums(channels, scale, models[CONSISTENT])
-    for run in runs:
-        residuals = {name: run.residuals(standard) for name, standard in models.items()}
-        if constant is not None:
-            residuals[CONSTANT] = run.y - constant
-        for name, residual in residuals.items():
-            sums[name].add(run, residual)
-            blocks[name].add(run, residual)
-        torque.add(run, run.y)
-        total, count = total + run.y.sum(axis=0), count + len(run)
-        if motion is not None:
-            motion.add(run, residuals[CONSISTENT])
+        whole.motion = MotionSums(channels, scale, models[CONSISTENT])
+    share = None if traces is None else traces.share
+    one = _OneRun(models=dict(models), constant=constant, seconds=seconds, speeds=scale, share=share)
+    for found in each_run(runs, one):
+        whole.merge(found)
         if traces is not None:
-            traces.add(run, residuals)
-    return Predicted(sums=sums, blocks=blocks, mean=total / max(count, 1), torque=torque, motion=motion)
+            traces.put(found.traces)
+    return Predicted(
+        sums=whole.sums,
+        blocks=whole.blocks,
+        mean=whole.total / max(whole.count, 1),
+        torque=whole.torque,
+        motion=whole.motion,
+    )
+
+
+class _RunFigures:
+    """What comes of predicting some runs, before it is put together.
+
+    Args:
+        channels: names.
+        models: names.
+        seconds: length of the blocks.
+    """
+
+    def __init__(self, channels: Sequence[str], models: Sequence[str], seconds: float) -> None:
+        self.sums = {name: ErrorSums(channels) for name in models}
+        self.blocks = {name: BlockSquares(channels, seconds) for name in models}
+        self.torque = BlockSquares(channels, seconds)
+        self.total, self.count = np.zeros(len(channels)), 0
+        self.motion: MotionSums | None = None
+        self.traces: dict[str, FloatArray] = {}
+
+    def merge(self, other: _RunFigures) -> None:
+        """Those of further runs, but for their traces."""
+        for name, sums in other.sums.items():
+            self.sums[name].merge(sums)
+            self.blocks[name].merge(other.blocks[name])
+        self.torque.merge(other.torque)
+        self.total, self.count = self.total + other.total, self.count + other.count
+        if self.motion is not None and other.motion is not None:
+            self.motion.merge(other.motion)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _OneRun:
+    """Figures of one run; arguments as for `predicted`, `share` as for `Traces`, None for no traces."""
+
+    models: Mapping[str, FloatArray]
+    constant: FloatArray | None
+    seconds: float
+    speeds: FloatArray | None
+    share: float | None
+
+    def __call__(self, run: Run) -> _RunFigures:
+        residuals = {name: run.residuals(standard) for name, standard in self.models.items()}
+        if self.constant is not None:
+            residuals[CONSTANT] = run.y - self.constant
+        out = _RunFigures(run.channels, tuple(residuals), self.seconds)
+        for name, residual in residuals.items():
+            out.sums[name].add(run, residual)
+            out.blocks[name].add(run, residual)
+        out.torque.add(run, run.y)
+        out.total, out.count = run.y.sum(axis=0), len(run)
+        if self.speeds is not None:
+            out.motion = MotionSums(run.channels, self.speeds, self.models[CONSISTENT])
+            out.motion.add(run, residuals[CONSISTENT])
+        if self.share is not None:
+            out.traces = _traced(run, residuals, self.share)
+        return out
+
+
+def _traced(run: Run, residuals: Mapping[str, FloatArray], share: float) -> dict[str, FloatArray]:
+    """Thinned motion and torque of one run; `share` is by how much all runs together are too long."""
+    every = max(1, int(np.ceil(len(run) / max(_MOST_TRACE_SAMPLES / share, 2.0))), int(share))
+    out = {
+        "time": np.arange(len(run))[::every] / run.rate,
+        "inputs": np.array(run.inputs[::every]),
+        "measured": np.array(run.y[::every]),
+    }
+    if run.y_raw is not None:
+        out["raw"] = np.array(run.y_raw[::every])
+    known = [name for name in (CONSISTENT, FREE, NOMINAL) if name in residuals]
+    return {**out, **{name: (run.y - residuals[name])[::every] for name in known}, "every": np.array(every)}
 
 
 class Traces:
@@ -144,22 +210,13 @@ class Traces:
 
     def __init__(self, runs: Sequence[Run], temperatures: Sequence[FloatArray | None] = ()) -> None:
         self.arrays: dict[str, FloatArray] = {}
+        self.share = max(1.0, sum(lengths_of(runs)) / _MOST_TRACED)
         self._temperatures = tuple(temperatures)
-        self._share = max(1.0, sum(lengths_of(runs)) / _MOST_TRACED)
         self._count = 0
 
-    def add(self, run: Run, residuals: Mapping[str, FloatArray]) -> None:
+    def put(self, traced: Mapping[str, FloatArray]) -> None:
         """One more run."""
         k, self._count = self._count, self._count + 1
-        most = max(_MOST_TRACE_SAMPLES / self._share, 2.0)
-        every = max(1, int(np.ceil(len(run) / most)), int(self._share))
-        self.arrays[f"run{k}.time"] = np.arange(len(run))[::every] / run.rate
-        self.arrays[f"run{k}.inputs"] = np.array(run.inputs[::every])
-        self.arrays[f"run{k}.measured"] = np.array(run.y[::every])
-        if run.y_raw is not None:
-            self.arrays[f"run{k}.raw"] = np.array(run.y_raw[::every])
+        self.arrays |= {f"run{k}.{name}": values for name, values in traced.items() if name != "every"}
         if k < len(self._temperatures) and (celsius := self._temperatures[k]) is not None:
-            self.arrays[f"run{k}.temperature"] = celsius[::every]
-        for name in (CONSISTENT, FREE, NOMINAL):
-            if name in residuals:
-                self.arrays[f"run{k}.{name}"] = (run.y - residuals[name])[::every]
+            self.arrays[f"run{k}.temperature"] = celsius[:: int(traced["every"])]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from math import inf, log, pi
 
@@ -20,7 +21,7 @@ from armid.estimation.bounded import bounded_least_squares
 from armid.estimation.covariance import row_inflation
 from armid.estimation.imperfections import correlation_length
 from armid.estimation.least_squares import WeightedLeastSquares
-from armid.estimation.run import Run, information_of
+from armid.estimation.run import Run, each_run, information_of
 from armid.estimation.runs import lengths_of
 from armid.identification.faults import Answer, Fault
 from armid.identification.fit import Fit, consistent_prior
@@ -299,17 +300,20 @@ def _swapped(i: int, j: int, n: int, *, motion: bool) -> Change:
 
 def _thinned(runs: Sequence[Run], count: int) -> Iterator[Run]:
     """Evenly chosen samples of all runs, about as many as said."""
-    stride = max(1, sum(lengths_of(runs)) // count)
-    for run in runs:
-        yield replace(
-            run,
-            inputs=run.inputs[::stride],
-            y=run.y[::stride],
-            y_raw=None,
-            rate=run.rate / stride,
-            segments=((0, len(run.y[::stride])),),
-            continues=False,
-        )
+    return each_run(runs, partial(_every, stride=max(1, sum(lengths_of(runs)) // count)))
+
+
+def _every(run: Run, stride: int) -> Run:
+    """Every so many-th sample of a run, in arrays of its own."""
+    return replace(
+        run,
+        inputs=np.array(run.inputs[::stride]),
+        y=np.array(run.y[::stride]),
+        y_raw=None,
+        rate=run.rate / stride,
+        segments=((0, len(run.y[::stride])),),
+        continues=False,
+    )
 
 
 def _undone(run: Run, mistake: Hypothesis) -> Run:

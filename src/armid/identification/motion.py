@@ -6,7 +6,7 @@ beyond that band; a sample in motion for all of its error.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import nan
 from typing import Any
@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.estimation.recording import torque_source
-from armid.estimation.run import Run
+from armid.estimation.run import Run, each_run
 from armid.estimation.torque_error import number
 from armid.identification.thresholds import REPEAT_DISTANCE, REST_SECONDS, REST_SPEED
 from armid.parameters.space import named_parameter
@@ -73,14 +73,15 @@ class JointMotion:
         )
 
 
-def largest_speeds(runs: Iterable[Run]) -> FloatArray:
+def largest_speeds(runs: Sequence[Run]) -> FloatArray:
     """Largest speed of every joint [rad/s or m/s]; zeros without runs."""
-    out = np.zeros(0)
-    for run in runs:
-        n = torque_source([run]).robot.n_joints
-        found = np.abs(run.inputs[:, n : 2 * n]).max(axis=0, initial=0.0)
-        out = found if not len(out) else np.maximum(out, found)
-    return out
+    found = list(each_run(runs, _largest_speeds))
+    return np.max(found, axis=0) if found else np.zeros(0)
+
+
+def _largest_speeds(run: Run) -> FloatArray:
+    n = torque_source([run]).robot.n_joints
+    return np.asarray(np.abs(run.inputs[:, n : 2 * n]).max(axis=0, initial=0.0))
 
 
 def at_rest(run: Run, speeds: FloatArray) -> Mask:
@@ -167,6 +168,14 @@ class MotionSums:
         self._speed = np.maximum(self._speed, np.abs(qd).max(axis=0))
         every = max(1, round(run.rate / _FINEST_HZ))
         self._courses += [(run.rate / every, np.array(q[start:stop:every])) for start, stop in run.segments]
+
+    def merge(self, other: MotionSums) -> None:
+        """Those of further runs."""
+        self._error, self._size = self._error + other._error, self._size + other._size
+        self._count = self._count + other._count
+        self._low, self._high = np.minimum(self._low, other._low), np.maximum(self._high, other._high)
+        self._speed = np.maximum(self._speed, other._speed)
+        self._courses += other._courses
 
     def joints(self) -> tuple[JointMotion, ...]:
         """Per channel."""

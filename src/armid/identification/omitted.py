@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import partial
 
 import numpy as np
 
 from armid.arrays import FloatArray
 from armid.estimation.estimate import Estimate
 from armid.estimation.recording import torque_source
-from armid.estimation.run import Run
+from armid.estimation.run import Run, each_run
 from armid.estimation.runs import lengths_of
 from armid.information.solve import smallest_solution
 from armid.kernels.evaluate import evaluate_rows
@@ -39,7 +40,7 @@ def missing_rotors(runs: Sequence[Run], estimate: Estimate) -> tuple[Note, ...]:
     if effects.rotor_inertia or effects.torques is not TorqueSide.LINK:
         return ()
     stride = max(1, sum(lengths_of(runs)) // _LOOKED_AT)
-    parts = [_weighted_rows(run, estimate, stride) for run in runs]
+    parts = list(each_run(runs, partial(_weighted_rows, estimate=estimate, stride=stride)))
     rows, rotors, residual = (np.concatenate([part[k] for part in parts]) for k in range(3))
     basis = np.linalg.qr(rows)[0]
     free = rotors - basis @ (basis.T @ rotors)

@@ -7,9 +7,11 @@ import resource
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
+from armid.cluster.workers import Workers
 from armid.consistency.certificates import certify
 from armid.consistency.consistent import Consistency
 from armid.errors import InputError
@@ -92,6 +94,7 @@ def run_identification(
     held_out: Sequence[Recording | Log],
     settings: Identification,
     *,
+    workers: Workers | None = None,
     progress: Progress = lambda _: None,
 ) -> Result:
     """A judged result under given settings; `armid.identify` makes them from words.
@@ -101,6 +104,7 @@ def run_identification(
         train: recordings to learn from.
         held_out: recordings no part of which is used for any choice.
         settings: see there.
+        workers: who read and condition recordings, keep their runs and go through them; None for this process.
         progress: told in words what is being done.
 
     Raises:
@@ -120,7 +124,7 @@ def run_identification(
         settings = replace(settings, conditioning=_accepting(settings.conditioning, SETTLED_BY_GRAVITY))
     settings = _with_earlier_delay(settings)
     linear = replace(settings, effects=settings.effects.linear)
-    data = prepared(robot, learned, tested, linear)
+    data = prepared(robot, learned, tested, linear, workers)
     gains = None
     measured = data.choice[0].channel(settings.effects.torques)
     if measured is Channel.CURRENT and settings.effects.torques is not TorqueSide.LINK:
@@ -370,7 +374,7 @@ def levelled(robot: Robot, data: Data, settings: Identification) -> tuple[Robot,
     turned = found.tilt > np.deg2rad(TURNED.value)
     kept = [n for n in data.notes if not (turned and n.code in SETTLED_BY_GRAVITY)]
     train, held_out = (
-        map_runs(runs, lambda run: with_gravity(run, found.gravity)) for runs in (data.train, data.held_out)
+        map_runs(runs, partial(with_gravity, gravity=found.gravity)) for runs in (data.train, data.held_out)
     )
     fresh = replace(
         data,

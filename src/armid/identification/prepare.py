@@ -1,23 +1,26 @@
 """Recordings to runs: conditioning, velocity, friction and drive gains, all settled on the training motion alone.
 
-Choices between models are made on a bounded part of the training motion (`_CHOICE_SAMPLES`), held in memory; estimates rest on
+Choices between models are made on a bounded part of the training motion (`choice_samples`), held in memory; estimates rest on
 all of it, however long.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from armid.arrays import FloatArray
+from armid.cluster.workers import Workers
 from armid.errors import InputError
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.recording import runs_of
 from armid.estimation.run import Run, information_of
-from armid.estimation.runs import RunShelf, lengths_of, map_runs
+from armid.estimation.runs import lengths_of, map_runs
 from armid.identifiability.base import BaseParameters
+from armid.identification.conditioned import RunMaker, choice_samples, in_torque, resolved_for
 from armid.identification.fit import described_structure, structure_of, usable_base
 from armid.identification.gains import DriveGains, DriveGainSearch
 from armid.identification.records import ResolvedConditioning
@@ -35,12 +38,6 @@ from armid.robot.robot import Robot
 from armid.rows.friction import Shapes
 from armid.rows.presliding import CANDIDATES, DISTANCE_WORTHWHILE, WIDTH_WORTHWHILE, WIDTHS, chosen_options
 
-_CHOICE_SAMPLES = 1 << 15
-"""Of conditioned training motion on which velocity, presliding and shapes of friction are chosen: some minutes."""
-
-_CONTEXT_SECONDS = 8.0
-"""Of the neighbouring pieces of a long log: filters, and friction that remembers its path, forget in less."""
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Data:
@@ -57,6 +54,7 @@ class Data:
         temperatures: of the drives along the held-out runs.
         notes: of logs and choices.
         imperfections: that the runs were freed from; None for none.
+        workers: who keep the runs; None when they are here.
     """
 
     train: Sequence[Run]
@@ -70,6 +68,7 @@ class Data:
     notes: tuple[Note, ...]
     temperatures: tuple[FloatArray | None, ...] = ()
     imperfections: Imperfections | None = None
+    workers: Workers | None = None
 
     @property
     def presliding(self) -> tuple[float, ...]:
@@ -124,17 +123,27 @@ def payload_effects(effects: Effects, recordings: Sequence[Recording]) -> Effect
     return effects
 
 
-def prepared(robot: Robot, train: Sequence[Recording], held_out: Sequence[Recording], settings: Identification) -> Data:
+def prepared(
+    robot: Robot,
+    train: Sequence[Recording],
+    held_out: Sequence[Recording],
+    settings: Identification,
+    workers: Workers | None = None,
+) -> Data:
     """Conditioned runs; open choices are settled on the training logs alone."""
     if not train:
         raise InputError("logs", "there are none", "give at least one recording")
-    choice, resolved, structural, notes = _chosen_velocity(robot, train, settings)
+    choice, resolved, structural, notes = _chosen_velocity(robot, train, settings, workers)
     shapes = _turning_of(robot, choice, settings, structural)
-    notes += _turning_notes(robot, shapes)
-    runs = [shelved(robot, part, settings.effects, shapes, resolved) for part in (train, held_out)]
+    maker = RunMaker(robot=robot, effects=settings.effects, shapes=shapes, conditioning=resolved)
+    made = maker.made((train, held_out), workers)
+    runs = made.runs
+    # How the cut-off was chosen is known where that was done.
+    notes = (*longest(train).conditioning_notes(resolved), *made.notes, *notes, *_turning_notes(robot, shapes))
     return Data(
         train=runs[0],
         held_out=runs[1],
+        workers=workers,
         conditioning=resolved,
         choice=choice,
         shapes=shapes,
@@ -147,7 +156,7 @@ def prepared(robot: Robot, train: Sequence[Recording], held_out: Sequence[Record
 
 
 def _chosen_velocity(
-    robot: Robot, train: Sequence[Recording], settings: Identification
+    robot: Robot, train: Sequence[Recording], settings: Identification, workers: Workers | None
 ) -> tuple[tuple[Samples, ...], Conditioning, BaseParameters, tuple[Note, ...]]:
     """Samples for choices, with the velocity that explains the training torque better, and the structure of their rows."""
     sources = [VelocitySource.POSITION] if settings.velocity is None else [settings.velocity]
@@ -157,7 +166,7 @@ def _chosen_velocity(
     for source in sources:
         try:
             resolved = _common_settings(train, replace(settings.conditioning, velocity=source))
-            options.append((choice_samples(train, resolved), resolved))
+            options.append((choice_samples(train, resolved, workers), resolved))
         except InputError:
             # A recorded velocity full of holes cannot be used; the derived one always can, or the log is refused for good.
             if source is sources[0]:
@@ -170,57 +179,21 @@ def _chosen_velocity(
             for samples, _ in options
         ]
     samples, resolved = options[int(np.argmin(scores))]
-    notes = tuple(
-        note
-        for recording in train
-        for note in (*recording.notes, *recording.conditioning_notes(_resolved_for(recording, resolved)))
-    )
-    if len(options) > 1:
-        how = "as recorded" if resolved.velocity is VelocitySource.MEASURED else "from position"
-        text = f"velocity taken {how}: it explains the training torque better"
-        notes += (Note("velocity-source", Severity.INFO, text),)
-    return samples, resolved, structural, notes
+    if len(options) == 1:
+        return samples, resolved, structural, ()
+    how = "as recorded" if resolved.velocity is VelocitySource.MEASURED else "from position"
+    text = f"velocity taken {how}: it explains the training torque better"
+    return samples, resolved, structural, (Note("velocity-source", Severity.INFO, text),)
 
 
 def _common_settings(recordings: Sequence[Recording], settings: Conditioning) -> Conditioning:
     """Conditioning of all training logs, with the choices made on the longest of them."""
-    return max(recordings, key=len).resolved(settings)
+    return longest(recordings).resolved(settings)
 
 
-def _resolved_for(recording: Recording, settings: Conditioning) -> Conditioning:
-    """Conditioning of a log that has no recorded velocity where others have one."""
-    missing = settings.velocity is VelocitySource.MEASURED and Channel.VELOCITY not in recording
-    return replace(settings, velocity=VelocitySource.POSITION) if missing else settings
-
-
-def pieces_of(recording: Recording, settings: Conditioning, *, begin: bool = False) -> Iterator[Samples]:
-    """Conditioned samples: the whole at once when it is held in memory, else piece by piece with context.
-
-    Args:
-        recording: the log.
-        settings: how.
-        begin: only the first pieces are wanted.
-    """
-    own = _resolved_for(recording, settings)
-    if not recording.streamed:
-        yield recording.condition(own)
-        return
-    rate = recording.resolved(own).rate or 100.0
-    yield from recording.samples(own, context=int(_CONTEXT_SECONDS * min(rate, 1e4)), begin=begin)
-
-
-def choice_samples(recordings: Sequence[Recording], settings: Conditioning) -> tuple[Samples, ...]:
-    """Training motion in memory, of every recording its share of `_CHOICE_SAMPLES` from the beginning."""
-    share = max(_CHOICE_SAMPLES // len(recordings), 1)
-    out = []
-    for recording in recordings:
-        count = 0
-        for piece in pieces_of(recording, settings, begin=True):
-            out.append(piece)
-            count += len(piece)
-            if count >= share:
-                break
-    return tuple(out)
+def longest(recordings: Sequence[Recording]) -> Recording:
+    """Whose spectrum cut-offs are chosen on."""
+    return max(recordings, key=len)
 
 
 def choice_runs(
@@ -228,24 +201,7 @@ def choice_runs(
 ) -> tuple[Run, ...]:
     """The motion that choices rest on as runs."""
     runs = [run for samples in choice for run in runs_of(samples, robot, effects, shapes=shapes)]
-    return tuple(runs) if gains is None else tuple(_in_torque(run, gains) for run in runs)
-
-
-def shelved(
-    robot: Robot,
-    recordings: Sequence[Recording],
-    effects: Effects,
-    shapes: Shapes,
-    settings: Conditioning,
-    gains: DriveGains | None = None,
-) -> Sequence[Run]:
-    """All motion of some recordings as runs; put aside when there is too much for memory."""
-    shelf = RunShelf()
-    for recording in recordings:
-        for samples in pieces_of(recording, settings):
-            for run in runs_of(samples, robot, effects, shapes=shapes):
-                shelf.append(run if gains is None else _in_torque(run, gains))
-    return shelf.runs()
+    return tuple(runs) if gains is None else tuple(in_torque(run, gains) for run in runs)
 
 
 def turning_at_once(robot: Robot, data: Data, effects: Effects, gains: DriveGains | None) -> Data:
@@ -262,10 +218,11 @@ def turning_at_once(robot: Robot, data: Data, effects: Effects, gains: DriveGain
     if not any((*data.shapes.presliding, *data.shapes.widths)):
         return data
     shapes = Shapes((0.0,) * robot.n_joints)
-    runs = [shelved(robot, part, effects, shapes, data.conditioning, gains) for part in data.recordings]
+    maker = RunMaker(robot=robot, effects=effects, shapes=shapes, conditioning=data.conditioning, gains=gains)
+    train, held_out = maker.made(data.recordings, data.workers).runs
     if data.imperfections is not None:
-        runs = [corrected_runs(part, data.imperfections) for part in runs]
-    return replace(data, train=runs[0], held_out=runs[1], shapes=shapes)
+        train, held_out = (corrected_runs(part, data.imperfections) for part in (train, held_out))
+    return replace(data, train=train, held_out=held_out, shapes=shapes)
 
 
 def turned_on_time(
@@ -280,15 +237,10 @@ def turned_on_time(
     """
     linear = replace(settings, effects=settings.effects.linear)
 
-    def freed(run: Run) -> Run:
-        own = run if gains is None else _in_torque(run, gains)
-        own = own if data.imperfections is None else data.imperfections.corrected(own)
-        return undone.corrected(own)
-
+    freed = _Freed(gains, data.imperfections, undone)
     shapes = _turning_of(robot, data.choice, linear, data.structural, freed)
-    runs = [
-        map_runs(shelved(robot, part, linear.effects, shapes, data.conditioning), freed) for part in data.recordings
-    ]
+    maker = RunMaker(robot=robot, effects=linear.effects, shapes=shapes, conditioning=data.conditioning)
+    runs = [map_runs(part, freed) for part in maker.made(data.recordings, data.workers).runs]
     notes = tuple(note for note in data.notes if note.code not in _TURNING)
     return replace(
         data,
@@ -298,6 +250,20 @@ def turned_on_time(
         notes=(*notes, *_turning_notes(robot, shapes)),
         imperfections=undone.after(data.imperfections),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Freed:
+    """A run in units of torque, freed from imperfections and then from faults."""
+
+    gains: DriveGains | None
+    imperfections: Imperfections | None
+    undone: Imperfections
+
+    def __call__(self, run: Run) -> Run:
+        own = run if self.gains is None else in_torque(run, self.gains)
+        own = own if self.imperfections is None else self.imperfections.corrected(own)
+        return self.undone.corrected(own)
 
 
 _TURNING = ("presliding", "friction-width")
@@ -313,7 +279,7 @@ def _temperatures_of(
     return tuple(
         values
         for recording in recordings
-        for values in run_temperatures(recording.log, robot, recording.condition(_resolved_for(recording, settings)))
+        for values in run_temperatures(recording.log, robot, recording.condition(resolved_for(recording, settings)))
     )
 
 
@@ -425,11 +391,5 @@ def drive_gains(robot: Robot, data: Data) -> DriveGains:
 
 def in_torque_units(data: Data, gains: DriveGains) -> Data:
     """Currents times gains."""
-    train, held_out = (map_runs(runs, lambda run: _in_torque(run, gains)) for runs in (data.train, data.held_out))
+    train, held_out = (map_runs(runs, partial(in_torque, gains=gains)) for runs in (data.train, data.held_out))
     return replace(data, train=train, held_out=held_out)
-
-
-def _in_torque(run: Run, gains: DriveGains) -> Run:
-    """A run whose measured currents are multiplied by the gains."""
-    k = gains.values
-    return replace(run, y=run.y * k, y_raw=None if run.y_raw is None else run.y_raw * k)

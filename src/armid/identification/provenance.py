@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from armid.arrays import FloatArray
 from armid.errors import InputError
 from armid.identification.records import STEP_SHARES, LogRecord, ResultProvenance, result_provenance
 from armid.identification.settings import Identification
@@ -59,14 +58,8 @@ def log_record(log: Recording) -> LogRecord:
         end_s=log.end_s,
         files=files,
         reader=log.source.reader,
-        steps_s=_steps(log.first_times),
+        steps_s=log.clock_steps(STEP_SHARES),
     )
-
-
-def _steps(time: FloatArray) -> tuple[float, ...]:
-    """Quantiles of the steps of the clock [s]."""
-    steps = np.diff(time[np.isfinite(time)])
-    return tuple(float(step) for step in np.quantile(steps, STEP_SHARES)) if len(steps) else ()
 
 
 def _content_hash(log: Log) -> str:

@@ -247,19 +247,21 @@ class _Opening:
     cluster: Any
     progress: Progress
 
-    def all(self, sources: Sequence[Source]) -> Usable:
-        """Recordings, read and checked."""
-        notes: tuple[Note, ...] = ()
+    def all(self, sources: Sequence[Source], fraction: float | None = None) -> Usable:
+        """Recordings, read and checked.
+
+        Args:
+            sources: of them.
+            fraction: of the time, where they are going to be split.
+        """
         if self.cluster is not None and len(sources) > 1 and all(isinstance(one, str | Path) for one in sources):
             paths = [str(one) for one in sources]
-            openers, note = checked_openers(paths, self.robot, self.options, self.cluster, self.progress)
-            notes = (note,)
+            openers = checked_openers(paths, self.robot, self.options, self.cluster, self.progress, fraction)
         else:
             openers = [(_name_of(source), partial(opened, source, self.robot, self.options)) for source in sources]
         if self.strict:
-            return Usable(tuple(opening() for _, opening in openers), notes)
-        found = usable(openers, self.robot, accept=self.accept, progress=self.progress)
-        return replace(found, notes=(*notes, *found.notes))
+            return Usable(tuple(opening() for _, opening in openers), ())
+        return usable(openers, self.robot, accept=self.accept, progress=self.progress)
 
 
 def _name_of(source: Source) -> str:
@@ -280,7 +282,7 @@ def _training_and_held_out(
         logs, validate: as `identify` takes them.
         average: repetitions are going to be averaged, so training recordings are cut to whole ones of them.
     """
-    read = opening.all(listed(logs))
+    read = opening.all(listed(logs), None if listed(validate) or average else 1.0 - _HELD_OUT)
     train = [recording.repeated() if average else recording for recording in read.recordings]
     if listed(validate):
         tested = opening.all(listed(validate))

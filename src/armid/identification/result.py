@@ -114,6 +114,8 @@ class Result(Outcome):
         notes: of logs, estimation and consistency.
         traces: held-out torque for the report: arrays by name.
         seconds, peak_memory_mb: of the run.
+        workers: processes that did the work; 1 for this one.
+        retries: pieces of work that were done again because a worker was lost.
         suspects: what could be wrong with the recordings, with an answer each; `faults` is the same as rows.
         imperfections: of sensors and friction beside the parameters; None when there are none. Errors are those with them undone.
     """
@@ -143,6 +145,8 @@ class Result(Outcome):
     traces: Mapping[str, FloatArray] = field(default_factory=dict)
     seconds: float = 0.0
     peak_memory_mb: float = 0.0
+    workers: int = 1
+    retries: int = 0
     friction: FrictionShapes | None = None
     suspects: tuple[Fault, ...] = ()
     imperfections: Imperfections | None = None
@@ -276,6 +280,8 @@ class Result(Outcome):
             "notes": [note.as_dict() for note in self.notes],
             "seconds": self.seconds,
             "peak_memory_mb": self.peak_memory_mb,
+            "workers": self.workers,
+            "retries": self.retries,
         }
 
     def _joint(self, joint: JointErrors) -> dict[str, Any]:

@@ -15,9 +15,10 @@ from armid.estimation.folds import CrossValidation, Fold, left_out_logs, left_ou
 from armid.estimation.least_squares import WeightedLeastSquares
 from armid.estimation.reversals import classed_information
 from armid.estimation.run import Run
+from armid.identification.conditioned import choice_samples
 from armid.identification.fit import Fit
 from armid.identification.gains import DriveGains
-from armid.identification.prepare import Data, choice_runs, choice_samples
+from armid.identification.prepare import Data, choice_runs, longest
 from armid.identification.records import CrossValidated, EssentialChoice, Sensitivity, Shift
 from armid.identification.sensors import corrected_runs
 from armid.identification.settings import Identification
@@ -250,8 +251,8 @@ def _other_cutoff(
     that of honest variances.
     """
     try:
-        resolved = max(data.recordings[0], key=len).resolved(conditioning)
-        samples = choice_samples(data.recordings[0], resolved)
+        resolved = longest(data.recordings[0]).resolved(conditioning)
+        samples = choice_samples(data.recordings[0], resolved, data.workers)
         runs = _perfect(choice_runs(robot, samples, settings.effects, data.shapes, gains), data)
         other = WeightedLeastSquares().fit(_with_earlier(classed_information(runs), settings), fit.estimate.base)
     except (EstimationError, InputError):

@@ -13,7 +13,7 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.estimation.recording import torque_source
 from armid.estimation.run import Run
-from armid.estimation.runs import Runs, RunShelf
+from armid.estimation.runs import changed_runs
 from armid.kernels.evaluate import residuals
 from armid.page import Table
 from armid.rows.imperfections import KINDS, ColumnReference, Columns, Family, Imperfection, Motion
@@ -292,12 +292,7 @@ def corrected_runs(runs: Sequence[Run], found: Imperfections) -> Sequence[Run]:
     """Every run corrected; put aside again when they were."""
     if not found:
         return runs
-    if not isinstance(runs, Runs):
-        return tuple(found.corrected(run) for run in runs)
-    shelf = RunShelf()
-    for run in runs:
-        shelf.append(found.corrected(run))
-    return shelf.runs()
+    return changed_runs(runs, found.corrected)
 
 
 def advanced(values: FloatArray, shifts: FloatArray, predicted: Callable[[slice], FloatArray]) -> FloatArray:

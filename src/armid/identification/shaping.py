@@ -15,11 +15,12 @@ from armid.estimation.run import Run, information_of
 from armid.estimation.runs import lengths_of
 from armid.identifiability.base import BaseParameters
 from armid.identification.comparison import BLOCK_SECONDS, compared_blocks
+from armid.identification.conditioned import RunMaker
 from armid.identification.fit import Fit, described_structure, structure_of
 from armid.identification.friction import Build, FrictionSearch, ShapeFit, rigid_part, scale_deviations
 from armid.identification.gains import DriveGains
 from armid.identification.metrics import CONSISTENT, predicted
-from armid.identification.prepare import Data, choice_runs, shelved
+from armid.identification.prepare import Data, choice_runs
 from armid.identification.records import FrictionShapes, Measured, ShapeWorth
 from armid.identification.sensors import corrected_runs
 from armid.identification.settings import Identification
@@ -87,10 +88,8 @@ def shaped(robot: Robot, data: Data, settings: Identification, plain: Fit, gains
     else:
         found = searched(build, _start_of(data, effects, plain), effects, presliding=settings.presliding)
         shapes, notes = found.shapes, _shape_notes(found)
-    train, held_out = (
-        _freed(shelved(robot, recordings, effects, shapes, data.conditioning, gains), data)
-        for recordings in data.recordings
-    )
+    maker = RunMaker(robot=robot, effects=effects, shapes=shapes, conditioning=data.conditioning, gains=gains)
+    train, held_out = (_freed(runs, data) for runs in maker.made(data.recordings, data.workers).runs)
     fresh = replace(
         data,
         train=train,

@@ -51,9 +51,9 @@ RESULT_FILES = (_JSON_NAME, _ARRAYS_NAME, _TRACES_NAME)
 """What a result folder consists of."""
 _SENSORS_NAME = "sensors.yaml"
 _SEAL = "seal"
-_RUN_ONLY = ("seconds", "peak_memory_mb", "folder")
-"""What differs between two runs of the same command: how long, how much memory, and where. The seal does not cover it, so that
-the same question gives the same seal."""
+_RUN_ONLY = ("seconds", "peak_memory_mb", "workers", "retries", "folder")
+"""What differs between two runs of the same command: how long, how much memory, by whom, and where. The seal does not cover
+it, so that the same question gives the same seal."""
 _WHAT = "a result folder, the --out of armid identify"
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -306,6 +306,8 @@ def _restored_result(text: dict[str, Any], data: Arrays, traces: dict[str, Float
         traces=traces,
         seconds=text["seconds"],
         peak_memory_mb=text["peak_memory_mb"],
+        workers=text.get("workers", 1),
+        retries=text.get("retries", 0),
     )
     return replace(stored, checks=(*_seal_checks(text, data), *checks_of(stored)))
 

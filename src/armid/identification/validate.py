@@ -19,12 +19,12 @@ from armid.estimation.runs import RunShelf
 from armid.estimation.torque_error import JointErrors, TorqueErrors
 from armid.identification.chosen import Parameters, standard_values
 from armid.identification.combine import joint_errors
+from armid.identification.conditioned import pieces_of
 from armid.identification.evidence import Evidence
 from armid.identification.figures import other_load
 from armid.identification.gate import log_checks, nominal_checks
 from armid.identification.held_out import held_out_checks
 from armid.identification.metrics import CONSISTENT, FREE, Predicted, has_masses, nominal_models, predicted
-from armid.identification.prepare import pieces_of
 from armid.identification.provenance import log_record
 from armid.identification.records import ResolvedConditioning
 from armid.identification.request import Source, listed, opened

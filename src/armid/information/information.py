@@ -12,7 +12,6 @@ repetitions, machines and time.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -20,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armid.arrays import FloatArray, read_only
+from armid.cluster.tree import tree_sum
 from armid.errors import ArmidError, UnknownNameError
 
 
@@ -187,24 +187,19 @@ def merged(first: ChannelInformation, *others: ChannelInformation) -> ChannelInf
     )
 
 
-_AT_ONCE = 8
-"""Pieces added in one step: their factors are stacked, and of any number of pieces no more than these are held."""
-
-
 def total(parts: Iterable[Information]) -> Information:
     """The sum of several, at least one: channels of the same name merge, others stand side by side.
+
+    A few at a time, along one tree: the same sum on a cluster, to the last bit.
 
     Raises:
         IncompatibleInformationError: they are not all about the same parameters.
     """
-    rest = iter(parts)
-    found = next(rest)
-    while some := list(itertools.islice(rest, _AT_ONCE - 1)):
-        found = _added([found, *some])
-    return found
+    return tree_sum(parts, added)
 
 
-def _added(parts: Sequence[Information]) -> Information:
+def added(parts: Sequence[Information]) -> Information:
+    """A few together: their factors are stacked in one step."""
     if any(part.parameters != parts[0].parameters for part in parts):
         raise IncompatibleInformationError("the two experiments are about different parameters")
     by_name: dict[str, list[ChannelInformation]] = {}

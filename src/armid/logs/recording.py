@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -95,9 +95,11 @@ class Recording:
         facts: LogFacts,
         *,
         earlier: Recording | None = None,
+        reference: RecordingReference | None = None,
     ) -> None:
         self._grid = grid
         self._earlier = earlier
+        self.reference = reference
         self.robot = robot
         self._span = span
         self._extent = extent
@@ -106,6 +108,7 @@ class Recording:
         self._looked = False
         self._repetition: Repetition | None = None
         self._levels: dict[Hashable, Mapping[Channel, FloatArray]] = {}
+        self._steps: tuple[float, ...] | None = None
 
     @property
     def name(self) -> str:
@@ -201,6 +204,17 @@ class Recording:
             return self._grid.time[self._extent.first : self._extent.last]
         return next(self.pieces()).time if self._extent.first == 0 else np.empty(0)
 
+    def clock_steps(self, shares: Sequence[float]) -> tuple[float, ...]:
+        """Quantiles of the steps of the clock [s], found once; of one too long to be held those of its first piece.
+
+        Args:
+            shares: of the steps that are shorter; the same whenever this is asked.
+        """
+        if self._steps is None:
+            steps = np.diff(self.first_times[np.isfinite(self.first_times)])
+            self._steps = tuple(float(step) for step in np.quantile(steps, shares)) if len(steps) else ()
+        return self._steps
+
     def pieces(self) -> Iterator[Log]:
         """The rows as recorded, in order, in pieces of bounded size."""
         if not isinstance(self._grid, StreamedGrid):
@@ -231,9 +245,14 @@ class Recording:
         )
         if isinstance(self._grid, StreamedGrid):
             self._grid.divide(spans)
-        extents = _extents_at(self._times(), self._extent, cut)
-        first = Recording(self._grid, self.robot, spans[0], extents[0], self._facts, earlier=self._earlier)
-        last = Recording(self._grid, self.robot, spans[1], extents[1], self._facts, earlier=first)
+        known = None if self.reference is None else self.reference.halves(fraction)
+        extents = _extents_at(self._times(), self._extent, cut) if known is None else known.extents
+        there = [None if self.reference is None else self.reference.then("split", (fraction,), k) for k in range(2)]
+        grid, earlier = self._grid, self._earlier
+        first = Recording(grid, self.robot, spans[0], extents[0], self._facts, earlier=earlier, reference=there[0])
+        last = Recording(grid, self.robot, spans[1], extents[1], self._facts, earlier=first, reference=there[1])
+        if known is not None:
+            first._steps, last._steps = known.steps
         period = None if self._repetition is None else self._repetition.period
         return first._knowing(period), last._knowing(period)
 
@@ -277,6 +296,7 @@ class Recording:
         found = self.repetition()
         stop = found.start_s + found.count * found.period
         cut = self.between(found.start_s, stop + 0.5 * self.duration / len(self))
+        cut.reference = None if self.reference is None else self.reference.then("repeated")
         return cut._knowing(found.period)
 
     def between(self, start_s: float, stop_s: float) -> Recording:
@@ -286,7 +306,8 @@ class Recording:
             self._grid.divide((span,))
         _, later = _extents_at(self._times(), self._extent, span.start)
         own, _ = _extents_at(self._times(), later, span.stop)
-        return Recording(self._grid, self.robot, span, own, self._facts, earlier=self._earlier)
+        there = None if self.reference is None else self.reference.then("between", (start_s, stop_s))
+        return Recording(self._grid, self.robot, span, own, self._facts, earlier=self._earlier, reference=there)
 
     def _thinned(self) -> tuple[FloatArray, FloatArray]:
         """Time and position of at most `_MOTION_ROWS` usable rows, evenly chosen."""
@@ -469,16 +490,87 @@ class CheckedFile:
         name: of the recording.
         facts: what it is and what was found.
         extent: its rows and times.
+        steps: quantiles of the steps of its clock [s].
+        halves: what is known of its two parts, when it is going to be split.
     """
 
     source: str
     name: str
     facts: LogFacts
     extent: Extent
+    steps: tuple[float, ...] = ()
+    halves: Halves | None = None
 
 
-def checked_file(source: str | Path, robot: Robot, *, options: ReadOptions | None = None) -> CheckedFile | None:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Halves:
+    """The two parts of a recording that is split.
+
+    Args:
+        fraction: of the time in the first.
+        extents: rows and times of both.
+        steps: quantiles of the steps of their clocks [s].
+    """
+
+    fraction: float
+    extents: tuple[Extent, Extent]
+    steps: tuple[tuple[float, ...], tuple[float, ...]]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RecordingReference:
+    """Where a recording can be had again, also on another machine that reads the same file.
+
+    Args:
+        checked: the file.
+        options: as for the check.
+        steps: what was done with it since: method of `Recording`, arguments, and which of several parts it gave.
+    """
+
+    checked: CheckedFile
+    options: ReadOptions | None = None
+    steps: tuple[tuple[str, tuple[float, ...], int | None], ...] = ()
+
+    def then(self, method: str, arguments: tuple[float, ...] = (), part: int | None = None) -> RecordingReference:
+        """The reference of what a method gives."""
+        return replace(self, steps=(*self.steps, (method, arguments, part)))
+
+    def halves(self, fraction: float) -> Halves | None:
+        """What is known of the parts of the whole file, split there."""
+        known = self.checked.halves
+        return known if known is not None and known.fraction == fraction and not self.steps else None
+
+    def opened(self, robot: Robot) -> Recording:
+        """The recording.
+
+        Args:
+            robot: as for the check.
+        """
+        return self.of(recording_of(self.checked, robot, options=self.options))
+
+    def of(self, whole: Recording) -> Recording:
+        """The recording from that of the whole file."""
+        recording = whole
+        for method, arguments, part in self.steps:
+            made = getattr(recording, method)(*arguments)
+            recording = made if part is None else made[part]
+        return recording
+
+
+def checked_file(
+    source: str | Path,
+    robot: Robot,
+    *,
+    options: ReadOptions | None = None,
+    fraction: float | None = None,
+    shares: Sequence[float] = (),
+) -> CheckedFile | None:
     """Reads and checks a recording and keeps what is known of it; None when it is too long to be held.
+
+    Args:
+        source, robot, options: as `open_recording` takes them.
+        fraction: of the time, where it is going to be split.
+        shares: for `Recording.clock_steps`.
 
     Raises:
         InputError: unreadable, or not understood.
@@ -486,7 +578,22 @@ def checked_file(source: str | Path, robot: Robot, *, options: ReadOptions | Non
     found = open_recording(source, robot, options=options)
     if found.streamed:
         return None
-    return CheckedFile(source=str(source), name=found.name, facts=found._facts, extent=found._extent)
+    halves = None
+    if fraction is not None and len(found) > 1:
+        first, last = found.split(fraction)
+        halves = Halves(
+            fraction=fraction,
+            extents=(first._extent, last._extent),
+            steps=(first.clock_steps(shares), last.clock_steps(shares)),
+        )
+    return CheckedFile(
+        source=str(source),
+        name=found.name,
+        facts=found._facts,
+        extent=found._extent,
+        steps=found.clock_steps(shares),
+        halves=halves,
+    )
 
 
 def recording_of(checked: CheckedFile, robot: Robot, *, options: ReadOptions | None = None) -> Recording:
@@ -501,7 +608,10 @@ def recording_of(checked: CheckedFile, robot: Robot, *, options: ReadOptions | N
         again = open_log(checked.source, robot, options=options).knowing(checked.facts.source)
         return joined_logs(list(again.chunks(PIECE_ROWS)))
 
-    return Recording(HeldGrid(load), robot, Span(checked.name), checked.extent, checked.facts)
+    reference = RecordingReference(checked=checked, options=options)
+    made = Recording(HeldGrid(load), robot, Span(checked.name), checked.extent, checked.facts, reference=reference)
+    made._steps = checked.steps
+    return made
 
 
 def _let_go(held: list[Log], rest: Iterator[Log]) -> Iterator[Log]:

@@ -165,6 +165,8 @@ def _measured_section(result: Result) -> Section:
     choices += [("effects in the model", ", ".join(_effect_words(result)))]
     choices += [(f"version of {name}", str(value)) for name, value in p.versions.items()]
     choices += [("time", f"{result.seconds:.2f} s, peak memory {result.peak_memory_mb:.0f} MB")]
+    if result.workers > 1:
+        choices += [("workers", f"{result.workers}; pieces done again because one was lost: {result.retries}")]
     return Section(
         "measured",
         "What was measured",

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
+from functools import cached_property
 from math import inf
+from typing import Any
+from uuid import uuid4
+from weakref import WeakValueDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -230,6 +235,18 @@ class Robot:
                 raise RobotError(self.name, f"coupling {C.tolist()}", f"expected an invertible {n} x {n} matrix")
             object.__setattr__(self, "coupling", None if np.array_equal(C, np.eye(n)) else C)
 
+    def __reduce__(self) -> tuple[Callable[..., Robot], tuple[str, dict[str, Any]]]:
+        """One robot stays one: however often it travels to another process and back, there is one of it in each.
+
+        Kernels are compiled once per robot, and robots are told apart by who they are, not by what they are.
+        """
+        _TRAVELLED[self._passport] = self
+        return _arrived, (self._passport, {part.name: getattr(self, part.name) for part in fields(self)})
+
+    @cached_property
+    def _passport(self) -> str:
+        return uuid4().hex
+
     def __repr__(self) -> str:
         kinds = "".join("P" if joint.kind is JointKind.PRISMATIC else "R" for joint in self.joints)
         known = "" if self.inertial.any() else ", no masses"
@@ -316,3 +333,17 @@ class Robot:
         """The same arm with its base turned by R_world_base in a world whose z axis points up."""
         R = np.asarray(R_world_base, dtype=np.float64)
         return self.with_gravity(R.T @ np.array([0.0, 0.0, -float(np.linalg.norm(self.gravity))]))
+
+
+_TRAVELLED: WeakValueDictionary[str, Robot] = WeakValueDictionary()
+"""Robots of this process that were sent to another one, or came from there."""
+
+
+def _arrived(passport: str, parts: dict[str, Any]) -> Robot:
+    """The robot that was sent: the one that is here, or a new one with its passport."""
+    robot = _TRAVELLED.get(passport)
+    if robot is None:
+        robot = Robot(**parts)
+        robot.__dict__["_passport"] = passport
+        _TRAVELLED[passport] = robot
+    return robot

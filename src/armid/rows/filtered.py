@@ -17,7 +17,7 @@ from armid.robot.robot import Robot
 from armid.rows.torque import TorqueRows
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class FilteredTorqueRows:
     """Torque rows whose Coulomb columns take the filtered sign of the velocity as further inputs.
 

@@ -1,0 +1,287 @@
+"""Recordings to runs: here, or by the workers of a cluster that read them, condition them, and keep the runs."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from armid.cluster.tree import WIDTH
+from armid.cluster.workers import Kept, Workers, in_order
+from armid.estimation.recording import runs_of
+from armid.estimation.run import Run
+from armid.estimation.runs import Pile, RunsElsewhere, RunShelf
+from armid.identification.gains import DriveGains
+from armid.logs.conditioning import Conditioning, VelocitySource
+from armid.logs.log import Channel
+from armid.logs.recording import Recording, RecordingReference
+from armid.logs.samples import Samples
+from armid.notes import Note
+from armid.parameters.effects import Effects
+from armid.robot.robot import Robot
+from armid.rows.friction import Shapes
+
+CHOICE_SAMPLES = 1 << 15
+"""Of conditioned training motion on which velocity, presliding and shapes of friction are chosen: some minutes."""
+
+CHOICE_RECORDINGS = 32
+"""On which the same is chosen where there are more: further ones hardly change it, and memory would grow with them."""
+
+_CONTEXT_SECONDS = 8.0
+"""Of the neighbouring pieces of a long log: filters, and friction that remembers its path, forget in less."""
+
+_LARGEST_GROUP = 16
+"""Recordings in one task: a task costs some milliseconds beside them, and a pass over a log not much more."""
+
+_TASKS_EACH = 4
+"""Tasks for every worker in each pass, so that none waits long for another."""
+
+_OPEN = 8
+"""Recordings that a worker has open: what is asked of one is asked in a row."""
+
+
+def resolved_for(recording: Recording, settings: Conditioning) -> Conditioning:
+    """Conditioning of a log that has no recorded velocity where others have one."""
+    missing = settings.velocity is VelocitySource.MEASURED and Channel.VELOCITY not in recording
+    return replace(settings, velocity=VelocitySource.POSITION) if missing else settings
+
+
+def pieces_of(recording: Recording, settings: Conditioning, *, begin: bool = False) -> Iterator[Samples]:
+    """Conditioned samples: the whole at once when it is held in memory, else piece by piece with context.
+
+    Args:
+        recording: the log.
+        settings: how.
+        begin: only the first pieces are wanted.
+    """
+    own = resolved_for(recording, settings)
+    if not recording.streamed:
+        yield recording.condition(own)
+        return
+    rate = recording.resolved(own).rate or 100.0
+    yield from recording.samples(own, context=int(_CONTEXT_SECONDS * min(rate, 1e4)), begin=begin)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RunMaker:
+    """How recordings become runs.
+
+    Args:
+        robot: the arm.
+        effects, shapes: what the rows hold.
+        conditioning: resolved.
+        gains: of the drives, where currents were measured.
+    """
+
+    robot: Robot
+    effects: Effects
+    shapes: Shapes
+    conditioning: Conditioning
+    gains: DriveGains | None = None
+
+    def runs(self, samples: Samples) -> Iterator[Run]:
+        """Of some samples."""
+        for run in runs_of(samples, self.robot, self.effects, shapes=self.shapes):
+            yield run if self.gains is None else in_torque(run, self.gains)
+
+    def each(self, recording: Recording) -> Iterator[Run]:
+        """Of a recording, one after the other."""
+        for samples in pieces_of(recording, self.conditioning):
+            yield from self.runs(samples)
+
+    def made(self, parts: Sequence[Sequence[Recording]], workers: Workers | None = None) -> Made:
+        """All motion of parts of recordings.
+
+        Args:
+            parts: such as training and held-out; where these are parts of the same files, a worker makes both at once.
+            workers: who make and keep the runs; they are made here when there are none, and put aside when they are too many.
+        """
+        if workers is None:
+            notes = tuple(note for recording in parts[0] for note in self._said(recording))
+            return Made(tuple(self._here(part) for part in parts), notes)
+        if len(parts) > 1 and not _same_files(parts):
+            apart = [self.made([part], workers) for part in parts]
+            return Made(tuple(made.runs[0] for made in apart), apart[0].notes)
+        return self._elsewhere(parts, workers)
+
+    def _here(self, recordings: Sequence[Recording]) -> Sequence[Run]:
+        shelf = RunShelf()
+        for recording in recordings:
+            for run in self.each(recording):
+                shelf.append(run)
+        return shelf.runs()
+
+    def _said(self, recording: Recording) -> tuple[Note, ...]:
+        """What was found about a recording, and how it is conditioned."""
+        return (*recording.notes, *recording.conditioning_notes(resolved_for(recording, self.conditioning)))
+
+    def __call__(self, group: Sequence[Sequence[RecordingReference]]) -> Pile:
+        """On a worker: the runs of every part of some recordings."""
+        parts: list[list[Run]] = [[] for _ in group[0]]
+        notes: list[Note] = []
+        for references in group:
+            recordings = [_opened(reference, self.robot) for reference in references]
+            for own, recording in zip(parts, recordings, strict=True):
+                own.extend(self.each(recording))
+            notes.extend(self._said(recordings[0]))
+        return Pile(tuple(map(tuple, parts)), tuple(notes))
+
+    def _elsewhere(self, parts: Sequence[Sequence[Recording]], workers: Workers) -> Made:
+        """Runs that are kept by workers; those of recordings that they cannot read themselves are made here and sent."""
+        pairs = list(zip(*parts, strict=True))
+        groups: list[list[tuple[RecordingReference, ...]]] = []
+        alone: dict[int, tuple[Recording, ...]] = {}
+        size = group_size(len(pairs), workers.count)
+        for pair in pairs:
+            references = tuple(recording.reference for recording in pair if recording.reference is not None)
+            if len(references) < len(pair):
+                alone[len(groups)] = pair
+                groups.append([])
+            elif groups and 0 < len(groups[-1]) < size:
+                groups[-1].append(references)
+            else:
+                groups.append([references])
+        there = [k for k in range(len(groups)) if k not in alone]
+        label = "logs conditioned" if size == 1 else f"groups of {size} logs conditioned"
+        kept = dict(zip(there, workers.keep(self, [groups[k] for k in there], label=label), strict=True))
+        piles: list[Kept] = []
+        for k in range(len(groups)):
+            piles += [kept[k]] if k in kept else [workers.keep(_sent, [made])[0] for made in self._pieces(alone[k])]
+        facts = list(workers.each(_facts, piles))
+        runs = [RunsElsewhere(workers, piles, [own[part] for own, _ in facts], part=part) for part in range(len(parts))]
+        return Made(tuple(runs), tuple(note for _, notes in facts for note in notes))
+
+    def _pieces(self, parts: Sequence[Recording]) -> Iterator[Pile]:
+        """Runs of a recording made here, one by one: a long one is never whole in memory."""
+        notes = self._said(parts[0])
+        for k, recording in enumerate(parts):
+            for run in self.each(recording):
+                yield Pile(tuple((run,) if k == i else () for i in range(len(parts))), notes)
+                notes = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """Runs of parts of recordings.
+
+    Args:
+        runs: of every part.
+        notes: on the recordings of the first part and how they were conditioned.
+    """
+
+    runs: tuple[Sequence[Run], ...]
+    notes: tuple[Note, ...]
+
+
+def group_size(recordings: int, workers: int) -> int:
+    """Recordings that a worker goes through in one task: fewer tasks cost less, but every worker is to have several.
+
+    Sums of groups are branches of the tree of all.
+    """
+    size = 1
+    while size < _LARGEST_GROUP and recordings >= _TASKS_EACH * workers * WIDTH * size:
+        size *= WIDTH
+    return size
+
+
+def in_torque(run: Run, gains: DriveGains) -> Run:
+    """A run whose measured currents are multiplied by the gains."""
+    k = gains.values
+    return replace(run, y=run.y * k, y_raw=None if run.y_raw is None else run.y_raw * k)
+
+
+def _same_files(parts: Sequence[Sequence[Recording]]) -> bool:
+    """Whether the recordings at one place in every part are of one file."""
+    if len({len(part) for part in parts}) > 1:
+        return False
+    files = ([None if r.reference is None else r.reference.checked for r in own] for own in zip(*parts, strict=True))
+    return all(all(file is own[0] for file in own) for own in files)
+
+
+def _sent(pile: Pile) -> Pile:
+    return pile
+
+
+def _facts(pile: Pile) -> tuple[list[list[int]], tuple[Note, ...]]:
+    """Samples of every run by part, and the notes."""
+    return [[len(run) for run in part] for part in pile.parts], pile.notes
+
+
+_recordings: OrderedDict[tuple[str, Robot], Recording] = OrderedDict()
+"""Open on this worker, by file and robot; the longest unused is closed."""
+
+
+def _opened(reference: RecordingReference, robot: Robot) -> Recording:
+    """A recording on a worker; parts of one file share what was read of it."""
+    file = reference.checked
+    key = (f"{file.source} {file.facts.source.files}", robot)
+    whole = _recordings.pop(key, None) or RecordingReference(checked=file, options=reference.options).opened(robot)
+    _recordings[key] = whole
+    while len(_recordings) > _OPEN:
+        _recordings.popitem(last=False)
+    return reference.of(whole)
+
+
+@dataclass(frozen=True, eq=False)
+class _Beginning:
+    """On a worker: conditioned samples from the beginning of a recording.
+
+    Args:
+        robot: the arm.
+        settings: resolved.
+        share: samples after which no further piece is added.
+    """
+
+    robot: Robot
+    settings: Conditioning
+    share: int
+
+    def __call__(self, reference: RecordingReference) -> list[Samples]:
+        return _first_pieces(_opened(reference, self.robot), self.settings, self.share)
+
+
+def _first_pieces(recording: Recording, settings: Conditioning, share: int) -> list[Samples]:
+    out: list[Samples] = []
+    for piece in pieces_of(recording, settings, begin=True):
+        out.append(piece)
+        if sum(len(samples) for samples in out) >= share:
+            break
+    return out
+
+
+def choice_samples(
+    recordings: Sequence[Recording], settings: Conditioning, workers: Workers | None = None
+) -> tuple[Samples, ...]:
+    """Training motion in memory: of `CHOICE_RECORDINGS` at most, their shares of `CHOICE_SAMPLES` from the beginning.
+
+    Args:
+        recordings: of the training.
+        settings: resolved.
+        workers: who read and condition what they can.
+    """
+    chosen = _evenly_chosen(recordings)
+    share = max(CHOICE_SAMPLES // len(chosen), 1)
+    far = {} if workers is None else {k: r.reference for k, r in enumerate(chosen) if r.reference is not None}
+    found: dict[int, list[Samples]] = {}
+    if workers is not None and far:
+        begin = _Beginning(chosen[0].robot, settings, share)
+        found = dict(zip(far, in_order(workers, begin, list(far.values()), "samples for choices"), strict=True))
+    return tuple(
+        piece
+        for k, recording in enumerate(chosen)
+        for piece in (found[k] if k in found else _first_pieces(recording, settings, share))
+    )
+
+
+def _evenly_chosen(recordings: Sequence[Recording]) -> list[Recording]:
+    """At most `CHOICE_RECORDINGS` of them, in order: of every payload its share, and one at least."""
+    if len(recordings) <= CHOICE_RECORDINGS:
+        return list(recordings)
+    groups: dict[float | None, list[int]] = {}
+    for k, recording in enumerate(recordings):
+        groups.setdefault(recording.conditions.payload, []).append(k)
+    kept: list[int] = []
+    for own in groups.values():
+        count = max(1, CHOICE_RECORDINGS * len(own) // len(recordings))
+        kept += [own[k * len(own) // count] for k in range(count)]
+    return [recordings[k] for k in sorted(kept)]
