@@ -1,6 +1,7 @@
 """What can be had of the goals of [Kolyubin2017], eq. 24: condition number against torque reserve, over two sets of parameters.
 
-Run: python -m bench goals [--quick]
+With --states the best that any weights on admissible states could give, a bound for every motion.
+Run: python -m bench goals [--quick | --states]
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from armid.studies.goal_states import state_front
 from armid.studies.goals import GOAL, RESERVE, GoalPoint, goal_point
 
 ESSENTIAL_GOALS = (20.0, 25.0, 30.0, 40.0)
@@ -24,7 +26,17 @@ def row(point: GoalPoint, period: float, harmonics: int) -> str:
     return one + two
 
 
+def states() -> None:
+    """Condition number over the 92 base parameters of the best weights on admissible states, round by round."""
+    print("| round | best weights | none on these states below | none met by the search below |\n|---|---|---|---|")
+    for k, front in enumerate(state_front()):
+        print(f"| {k + 1} | {front.condition_number:.1f} | {front.pool_bound:.1f} | {front.bound:.1f} |", flush=True)
+
+
 def main(arguments: Sequence[str] = ()) -> None:
+    if "--states" in arguments:
+        states()
+        return
     quick = "--quick" in arguments
     print(
         f"goals: condition number {GOAL:g}, mean reserve {RESERVE:g} on joints 6 and 7; payload 3.28 kg; one start each"

@@ -98,7 +98,7 @@ def others(folder: Path, *, quick: bool) -> None:
         "exchange",
     )
     run(folder, "poses", "lwr4plus", "--for", "calibration", *visible, "--out", "poses-visible")
-    search = ("--starts", "1" if quick else "2", "--seconds", "0", "--workers", "1")
+    search = ("--starts", "1", "--seconds", "0", "--workers", "1")
     run(folder, "design", "lwr4plus", "--preset", "kolyubin2017", *search, "--out", "goals")
 
 

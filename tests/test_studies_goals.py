@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from armid.identifiability.structure import structural_base
+from armid.kernels.evaluate import Restricted, evaluate_rows
 from armid.parameters.effects import PayloadRuns
 from armid.robot.load import load_robot
 from armid.rows.torque import TorqueRows
+from armid.studies.goal_states import admissible, goal_problem, sampled_states
 from armid.studies.goals import ARM, ESSENTIAL, GoalPoint, _both_runs, model_two
+from armid.studies.state_bound import best_weights
 
 
 def test_table_four_names_base_parameters_of_both_runs_together() -> None:
@@ -40,3 +43,16 @@ def test_attained_means_both_goals_within_all_limits() -> None:
     for change in ({"essentials": 36.0}, {"reserve": (0.91, 0.8)}, {"feasible": False}):
         fields = {name: getattr(point, name) for name in GoalPoint.__dataclass_fields__}
         assert not GoalPoint(**{**fields, **change}).attained
+
+
+def test_states_of_the_goals_are_admissible_and_bound_every_choice_of_them() -> None:
+    """Two rounds of few states: the bound lies below the best weights, and weights beat the states taken alike."""
+    problem, base = goal_problem()
+    x = sampled_states(problem, 120, np.random.default_rng(0))
+    assert admissible(problem, x).all()
+    faster = np.array(x)
+    faster[:, 7:14] *= 100.0
+    assert not admissible(problem, faster).any()
+    rows = evaluate_rows(Restricted(problem.rows, tuple(int(i) for i in base.independent)), x)
+    found = best_weights(rows, steps=20, power=8.0)
+    assert found.bound <= found.condition_number < np.linalg.cond(rows.reshape(-1, 92))

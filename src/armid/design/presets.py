@@ -35,12 +35,13 @@ def _kolyubin2017(n_joints: int) -> dict[str, Any]:
     """[Kolyubin2017] eq. 24: condition number 35 and a mean torque reserve of 0.9 on the last two joints as goals, at rest at the
     beginning, limits of position, velocity and torque, the tool 0.3 m off the first axis and above -0.2 m.
 
-    Model 2 has friction and offsets on both sides of the gears and rotor inertias. The base period of its figures is 25 s.
+    Model 2 has friction and offsets on both sides of the gears and rotor inertias. The base period of its figures is 25 s. How
+    many harmonics there are is not said, only that they stay below the joints' resonance; these reach 1.2 Hz.
     """
     last = f"joint{n_joints - 1}=0.9,joint{n_joints}=0.9"
     return {
         "period": "25",
-        "harmonics": 5,
+        "harmonics": 30,
         "torques": "both",
         "rotor_inertia": True,
         "friction": "viscous,coulomb,offset",
