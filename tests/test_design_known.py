@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 import armid
-from armid.design.known import Wish, concerned, known_from, periods_needed, wishes_of
+from armid.design.known import Wish, check_wishes, concerned, known_from, periods_needed, wishes_of
 from armid.errors import InputError, UnknownNameError
 from armid.identifiability.smooth import Merit, SmoothCriterion
 from armid.identifiability.structure import structural_base
-from armid.parameters.effects import Effects
+from armid.parameters.effects import Effects, effects_of
 from armid.robot.load import load_robot
+from armid.robot.robot import Drive
 from armid.rows.torque import TorqueRows
 from support.identified import trusted
 
@@ -105,3 +106,17 @@ def test_a_wish_sets_the_number_of_periods():
     assert asked.trajectory.duration == pytest.approx(asked.wishes[0].periods * asked.excitation.period)
     assert "takes longest" in asked.summary()
     assert replace(asked, wishes=()).as_dict().get("until") is None
+
+
+def test_a_share_needs_a_value_to_be_a_share_of():
+    """A plain URDF says nothing of friction: 1 % of nothing is refused before the search; of an identified value it is not."""
+    result = trusted()
+    bare = replace(result.described, joints=tuple(replace(joint, drive=Drive()) for joint in result.described.joints))
+    rows = TorqueRows(bare, effects_of())
+    base = structural_base(rows)
+    wish = wishes_of("friction 1 %")
+    with pytest.raises(InputError, match=r"friction: .* gives no value of .*--after"):
+        check_wishes(wish, bare, rows, base)
+    check_wishes(wish, result.robot, rows, base)
+    with pytest.raises(InputError, match="--after"):
+        armid.design_motion(bare, until="friction 1 %", seconds=1000.0, workers=1)

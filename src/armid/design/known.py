@@ -12,7 +12,7 @@ import numpy as np
 from armid.arrays import FloatArray
 from armid.errors import InputError, UnknownNameError
 from armid.identifiability.base import BaseParameters
-from armid.identifiability.expectation import REPORT_RATE_HZ
+from armid.identifiability.expectation import REPORT_RATE_HZ, relative_deviations
 from armid.identification.result import Result, load_result
 from armid.robot.robot import Robot
 from armid.rows.torque import TorqueRows
@@ -149,6 +149,30 @@ def concerned(wish: Wish, rows: TorqueRows, base: BaseParameters) -> list[int]:
     matching = np.array([parameters[i].quantity in wanted for i in base.dependent], dtype=np.bool_)
     leading = [parameters[i].quantity in wanted for i in base.independent]
     return [k for k in range(len(base)) if leading[k] or (base.K[k][matching] != 0.0).any()]
+
+
+def check_wishes(wishes: Sequence[Wish], robot: Robot, rows: TorqueRows, base: BaseParameters) -> None:
+    """Whether every wish is about parameters of which there is a value to be a share of.
+
+    Args:
+        wishes: how well parameters shall be known.
+        robot: whose values shares refer to.
+        rows: of the torque.
+        base: the parameters.
+
+    Raises:
+        InputError: the arm gives no value of that kind at all, as a plain URDF of friction.
+    """
+    told = np.isfinite(relative_deviations(robot, rows, base, np.ones(len(base))))
+    for wish in wishes:
+        if not told[concerned(wish, rows, base)].all():
+            missing = [base.names[k] for k in concerned(wish, rows, base) if not told[k]]
+            raise InputError(
+                "until",
+                f"{wish.what}: {robot.name} gives no value of {', '.join(missing[:3])}{', ...' if missing[3:] else ''} to be a "
+                "share of",
+                "identify once and give the result with --after, or describe the drives",
+            )
 
 
 def periods_needed(

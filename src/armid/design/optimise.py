@@ -12,7 +12,7 @@ from armid.design.approach import safe_transition
 from armid.design.candidate import Candidate, Workshop
 from armid.design.certificate import certify
 from armid.design.excitation import ExcitationProblem
-from armid.design.known import Fulfilment, known_from, periods_needed
+from armid.design.known import Fulfilment, check_wishes, known_from, periods_needed
 from armid.design.motion import Design
 from armid.design.prediction import channel_noise, goal_misses, period_information, predicted_deviations
 from armid.design.room import check_room
@@ -82,6 +82,7 @@ def design_excitation(
         budget = _half(budget or Budget())
     problem, base, notes = excitation_problem(robot, wanted, cell, after=after)
     check_start(problem, wanted)
+    check_wishes(wanted.wishes, _known_arm(problem.robot, after), problem.rows, base)
     check_room(problem)
     found = search(problem, bases, budget or Budget(), seed=seed, watch=watch, resume=resume, kept=kept, name=name)
     if not found.best.feasible:
@@ -151,7 +152,8 @@ def _describe(
     """The motion around the best candidate, and what it will tell."""
     excitation = Workshop(problem, bases, seed).trajectory(found.best)
     known = None if after is None else known_from(after, problem.robot, problem.rows, base).information
-    wishes = _fulfilments(problem, settings, base, excitation, known)
+    arm = _known_arm(problem.robot, after)
+    wishes = _fulfilments(problem, settings, base, excitation, known, arm)
     if wishes:
         settings = replace(settings, repetitions=max(settings.repetitions, *(w.periods or 1 for w in wishes)))
     all_periods = predicted_deviations(problem, excitation, periods=settings.repetitions, known=known)
@@ -175,7 +177,7 @@ def _describe(
         limits=problem.limits,
         scene=problem.scene,
         deviations=predicted_deviations(problem, excitation, known=known),
-        relative=relative_deviations(problem.robot, problem.rows, base, all_periods),
+        relative=relative_deviations(arm, problem.rows, base, all_periods),
         noise=channel_noise(problem),
         wishes=wishes,
         misses=goal_misses(problem, excitation, condition),
@@ -187,17 +189,23 @@ def _describe(
     )
 
 
+def _known_arm(robot: Robot, after: Result | None) -> Robot:
+    """Whose values shares refer to: as identified before, or as described."""
+    return robot if after is None else after.robot
+
+
 def _fulfilments(
     problem: ExcitationProblem,
     settings: DesignSettings,
     base: BaseParameters,
     excitation: Trajectory,
     known: FloatArray | None,
+    arm: Robot,
 ) -> tuple[Fulfilment, ...]:
     """How many periods each wish takes."""
     if not settings.wishes:
         return ()
-    one, scale = period_information(problem, excitation), deviation_scale(problem.robot, problem.rows, base)
+    one, scale = period_information(problem, excitation), deviation_scale(arm, problem.rows, base)
     return tuple(
         periods_needed(wish, rows=problem.rows, base=base, scale=scale, one=one, known=known)
         for wish in settings.wishes
