@@ -239,7 +239,7 @@ KINDS: tuple[Kind, ...] = (
         name="gear ratio off, joint 2",
         sizes=(0.9, 1.1, 1.3),
         change=_geared,
-        words=("gear-ratio", "position-limits"),
+        words=("gear-ratio", "gain", "scale", "position-limits"),
         where=_second,
         amount=_share,
     ),

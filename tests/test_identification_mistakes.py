@@ -11,7 +11,7 @@ import pytest
 
 from armid.arrays import FloatArray
 from armid.identification.faults import Answer
-from armid.identification.mistakes import _answers, _Score, signs
+from armid.identification.mistakes import _answers, _not_tried, _Score, signs
 from armid.identification.pipeline import run_identification
 from armid.identification.result import Result, load_result
 from armid.identification.settings import Identification
@@ -113,3 +113,21 @@ def test_few_independent_rows_decide_nothing() -> None:
     assert not few.found
     assert few.tied
     assert [fault.answer for fault in _answers([few])] == [Answer.UNDECIDABLE]
+
+
+def test_directions_of_coupled_drives_are_listed_as_not_tried() -> None:
+    """Of the TX40 the last two drives are coupled; the others are tried like those of any arm."""
+    robot = load_robot("tx40")
+    tried = {(h.kind, h.joint) for h in signs(robot)}
+    listed = {(fault.kind, fault.joint) for fault in _not_tried(robot)}
+    every = {(kind, joint) for kind in ("position-sign", "mirrored") for joint in robot.joint_names}
+    assert listed == {(kind, joint) for kind in ("position-sign", "mirrored") for joint in robot.joint_names[-2:]}
+    assert every - listed == {own for own in tried if own[0] != "torque-sign"}
+    assert not _not_tried(load_robot("ur10e"))
+
+
+@pytest.mark.parametrize(("ratio", "said"), [(0.8, 0), (0.95, 1), (1.05, 1), (1.2, 1)])
+def test_what_fits_better_though_not_enough_to_be_found_is_undecidable(ratio: float, said: int) -> None:
+    """Between as good and found there is no gap in which nothing is said."""
+    score = _Score(next(signs(load_robot("ur10e"))), np.array([ratio, 1.0, 1.0, 1.0, 1.0, 1.0]), 100.0)
+    assert [fault.answer for fault in _answers([score])] == [Answer.UNDECIDABLE] * said

@@ -126,7 +126,7 @@ def mistakes(robot: Robot, runs: Sequence[Run], fit: Fit, settings: Identificati
         found = ((m, _errors(robot, [_undone(run, m) for run in thin], fit, settings)) for _, m in near)
         return [_Score(m, own / other, rows) for m, other in found if other is not None]
 
-    answers = _answers(scored(signs(robot), thin, log(TIED.value)))
+    answers = (*_answers(scored(signs(robot), thin, log(TIED.value))), *_not_tried(robot))
     if any(fault.answer is Answer.FOUND for fault in answers) or not _unexplained(thin, fit):
         return answers
     return (*_answers(scored(exchanges(robot), tuple(_thinned(runs, _FEW)), 0.0)), *answers)
@@ -164,10 +164,10 @@ class _Score:
 
     @property
     def tied(self) -> bool:
-        """Whether nothing tells it from the recording as it is, or too few rows do."""
+        """Whether it fits as well as the recording as it is, or better though not so much that it is found."""
         if self.better:
             return not self.found
-        return abs(self.gain) < log(TIED.value) and not self.mistake.exchange
+        return self.gain > -log(TIED.value) and not self.mistake.exchange
 
     @property
     def explains(self) -> float:
@@ -183,6 +183,26 @@ def _answers(scores: Sequence[_Score]) -> tuple[Fault, ...]:
         chosen = next(score for score in better if score.gain > best - log(TIED.value))
         return (chosen.mistake.fault(Answer.FOUND, chosen.explains),)
     return tuple(score.mistake.fault(Answer.UNDECIDABLE, 0.0) for score in scores if score.tied)
+
+
+def _not_tried(robot: Robot) -> tuple[Fault, ...]:
+    """Directions of drives that move several joints: reversed, their coupling would be another one too."""
+    return tuple(
+        Fault(
+            kind=kind,
+            joint=robot.joint_names[j],
+            experiment=f"turn {robot.joint_names[j]} and look which way it counts",
+        )
+        for j in range(robot.n_joints)
+        if _coupled(robot, j)
+        for kind in ("position-sign", "mirrored")
+    )
+
+
+def _coupled(robot: Robot, j: int) -> bool:
+    """Whether a drive moves more than its own joint, or another drive moves that too."""
+    C = robot.coupling
+    return C is not None and bool(np.count_nonzero(C[j]) + np.count_nonzero(C[:, j]) > 2)
 
 
 def _independent_rows(runs: Sequence[Run], fit: Fit) -> float:
@@ -208,7 +228,7 @@ def _unexplained(runs: Sequence[Run], fit: Fit) -> bool:
 
 
 def signs(robot: Robot) -> Iterator[Hypothesis]:
-    """Signs of torque and position, joint by joint; where drives are coupled, of torque alone."""
+    """Signs of torque and position, joint by joint; of drives that are coupled, of torque alone."""
     n, names = robot.n_joints, robot.joint_names
     for j, name in enumerate(names):
         yield Hypothesis(
@@ -218,7 +238,7 @@ def signs(robot: Robot) -> Iterator[Hypothesis]:
             experiment=f"move {name} against a spring or a hand and look at the sign",
             undo=_flipped(j, n, position=False, torque=True),
         )
-        if robot.coupling is not None:
+        if _coupled(robot, j):
             continue
         yield Hypothesis(
             kind="position-sign",
