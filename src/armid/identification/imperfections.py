@@ -38,7 +38,7 @@ from armid.estimation.runs import before, lengths_of
 from armid.identifiability.base import BaseParameters
 from armid.identification.sensors import FamilyUse, Imperfections, Sized, corrected_runs, motion_of
 from armid.information.information import ChannelInformation, Information, triangular
-from armid.kernels.evaluate import evaluate_rows
+from armid.kernels.evaluate import evaluate_rows, residuals
 from armid.parameters.space import OwnerKind, Parameter
 from armid.robot.robot import Robot
 from armid.rows.imperfections import KINDS, ColumnReference, Columns, Family, Imperfection, imperfections
@@ -388,8 +388,9 @@ class _CorrelationLengths:
     every: int
 
     def __call__(self, run: Run) -> tuple[list[float], int]:
-        residuals = (run.residuals(self.standard) / noise_along(run, self.sigma))[:: self.every]
-        return [correlation_length(column) for column in residuals.T], len(residuals)
+        thin = slice(None, None, self.every)
+        left = residuals(run.source, run.inputs[thin], run.y[thin], self.standard) / noise_along(run, self.sigma)[thin]
+        return [correlation_length(column) for column in left.T], len(left)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -197,7 +197,7 @@ def _traced(run: Run, residuals: Mapping[str, FloatArray], share: float) -> dict
     if run.y_raw is not None:
         out["raw"] = np.array(run.y_raw[::every])
     known = [name for name in (CONSISTENT, FREE, NOMINAL) if name in residuals]
-    return {**out, **{name: (run.y - residuals[name])[::every] for name in known}, "every": np.array(every)}
+    return {**out, **{name: run.y[::every] - residuals[name][::every] for name in known}, "every": np.array(every)}
 
 
 class Traces:
@@ -219,4 +219,4 @@ class Traces:
         k, self._count = self._count, self._count + 1
         self.arrays |= {f"run{k}.{name}": values for name, values in traced.items() if name != "every"}
         if k < len(self._temperatures) and (celsius := self._temperatures[k]) is not None:
-            self.arrays[f"run{k}.temperature"] = celsius[:: int(traced["every"])]
+            self.arrays[f"run{k}.temperature"] = np.array(celsius[:: int(traced["every"])])
