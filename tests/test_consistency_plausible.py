@@ -181,3 +181,18 @@ def test_what_the_description_has_wrong_is_not_held_against_the_result():
         result, replace(robot, links=tuple(links)), link=5, change=np.array([0.0, 0, 0, 0, 2.0, 0, 0, 2.0, 0, 2.0])
     )
     assert same == {}
+
+
+def test_an_arm_as_light_as_its_description_is_not_held_against_the_result():
+    """Shapes drawn large: a torso whose hull is mostly air makes the described arm itself lighter than foam."""
+    robot, _, result = heavy_rotors()
+
+    def failed(share: float, described: float) -> set[str]:
+        bodies = [replace(link, inertial=described * np.array(link.inertial)) for link in robot.links]
+        light = replace(result.consistent, values=share * np.array(result.consistent.values))
+        arm = replace(robot, links=tuple(bodies))
+        return {check.code for check in plausibility_checks(arm, light) if not check.passed}
+
+    assert "plausible-total-mass" in failed(0.02, 1.0)
+    assert "plausible-total-mass" not in failed(0.02, 0.02)
+    assert "plausible-total-mass" in failed(0.01, 0.02)

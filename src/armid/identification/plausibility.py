@@ -10,6 +10,7 @@ from armid.consistency.bodies import Body
 from armid.consistency.consistent import ConsistentEstimate
 from armid.consistency.link_shapes import link_shapes, relative_spreads
 from armid.consistency.plausible import (
+    AS_DESCRIBED,
     HEAVIEST_ARM,
     LIGHTEST_ARM,
     densities,
@@ -83,10 +84,17 @@ def _total_mass_checks(robot: Robot, consistent: ConsistentEstimate, bodies: Seq
     volume = sum(shape.volume for shape in shapes)
     total = float(sum(body.of(consistent.values)[0] for body in bodies))
     density = total / volume
-    passed = LIGHTEST_ARM.value <= density <= HEAVIEST_ARM.value
+    lightest, heaviest = _arm_densities(robot, volume)
     text = f"all links together {total:.3g} kg, {density:.3g} kg per m^3 of their shapes"
-    limit = HEAVIEST_ARM.value if density > LIGHTEST_ARM.value else LIGHTEST_ARM.value
+    passed, limit = lightest <= density <= heaviest, heaviest if density > lightest else lightest
     return (Check(code="plausible-total-mass", passed=passed, value=density, limit=limit, message=text),)
+
+
+def _arm_densities(robot: Robot, volume: float) -> tuple[float, float]:
+    """Lightest and heaviest plausible arm per volume of its shapes [kg/m^3]; wider where the description's own is."""
+    described = float(sum(0.0 if link.inertial is None else link.inertial[0] for link in robot.links)) / volume
+    lightest = min(LIGHTEST_ARM.value, described / AS_DESCRIBED.value) if described > 0.0 else LIGHTEST_ARM.value
+    return lightest, max(HEAVIEST_ARM.value, AS_DESCRIBED.value * described)
 
 
 def _extent_check(robot: Robot, consistent: ConsistentEstimate, bodies: Sequence[Body], hint: str) -> Check:
