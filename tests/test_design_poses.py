@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import combinations, pairwise
+from math import prod
 
 import numpy as np
 import pytest
 
 from armid.design.approach import NoTransitionError, edge_is_free, safe_transition, safe_waypoints
 from armid.design.certificate import certify
-from armid.design.pose_pool import Spread, free_poses, generate_poses, reference_pose
+from armid.design.pose_pool import Spread, free_poses, generate_poses, grid_values, reference_pose
 from armid.design.pose_refine import refined_poses, set_value
 from armid.design.pose_selection import Pool, exchange, multi_start_exchange, tabu_search
 from armid.design.poses import PoseMethod, PoseSettings, Purpose, design_poses
@@ -27,6 +28,23 @@ from armid.scene.cell import parse_cell
 from armid.scene.scene import build_scene
 
 WALL = "format: armid-cell/1\nobstacles: [{name: wall, box: {size: [0.05, 1.0, 0.9]}, xyz: [0.45, 0, 0.55]}]"
+
+
+@pytest.mark.parametrize("spread", [Spread.UNIFORM, Spread.WEIGHTED])
+@pytest.mark.parametrize(("total", "varying"), [(50_000, 5), (20_000, 7), (10_000, 1), (100, 12)])
+def test_a_grid_has_as_many_poses_as_asked_for_at_most(spread, total, varying):
+    steps = grid_values(spread, total, varying)
+    assert min(steps) >= 2
+    assert prod(steps) <= max(total, 2**varying)
+    assert list(steps) == sorted(steps, reverse=True)
+    assert spread is Spread.WEIGHTED or len(set(steps)) == 1
+
+
+def test_a_grid_beyond_counting_is_refused():
+    """50,000 values of five joints: more combinations than a machine word counts."""
+    limits = motion_limits(load_robot("mabi-max100"))
+    with pytest.raises(InputError, match="combinations"):
+        generate_poses(limits.middle, limits, Spread.UNIFORM, 50_000, fixed=1)
 
 
 def test_ideal_targets_of_axis_five():

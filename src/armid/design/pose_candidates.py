@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from armid.arrays import FloatArray
 from armid.design.pose_list import PoseList, usable
-from armid.design.pose_pool import Spread, free_poses, generate_poses, pose_places, reference_pose
+from armid.design.pose_pool import Spread, free_poses, generate_poses, grid_values, pose_places, reference_pose
 from armid.design.pose_refine import Places
 from armid.design.pose_selection import Pool
 from armid.design.target_matrix import RatedSelection, rated_selection, safe_condition, target_matrix
@@ -241,7 +241,9 @@ def _generated(
 ) -> tuple[FloatArray, int]:
     """Free poses of a pool, and how many were generated."""
     size: int | tuple[int, ...] = _POOL_SIZE if settings.pool is None else settings.pool
-    if settings.spread is not Spread.WEIGHTED and isinstance(size, tuple):
+    if settings.pool is None and settings.spread is not Spread.RANDOM:
+        size = grid_values(settings.spread, _POOL_SIZE, len(limits.lower))
+    elif settings.spread is not Spread.WEIGHTED and isinstance(size, tuple):
         size = size[0]
     generated = generate_poses(limits.middle, limits, settings.spread, size, rng=rng)
     free = free_poses(scene, generated)
@@ -321,7 +323,9 @@ def axis_pool(
         if reference.shape != (n,):
             raise InputError("reference", f"{reference.size} positions", f"expected {n}")
     sizes = settings.pool or _POOL_SIZES
-    size = sizes[min(axis, len(sizes) - 1)]
+    size: int | tuple[int, ...] = sizes[min(axis, len(sizes) - 1)]
+    if settings.pool is None and settings.spread is not Spread.RANDOM and axis + 1 < n:
+        size = grid_values(settings.spread, sizes[min(axis, len(sizes) - 1)], n - axis - 1)
     generated = generate_poses(reference, limits, settings.spread, size, fixed=axis + 1, rng=rng)
     free = free_poses(scene, generated)
     return _enough(scene, generated, free, 1, len(generated)), len(generated)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from enum import StrEnum
-from itertools import product
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
@@ -101,15 +101,27 @@ def _steps_of(spread: Spread, count: int | tuple[int, ...], varying: int) -> tup
         raise InputError(
             "poses", f"{len(steps)} numbers of values", f"weighted poses need one for each of {varying} joints"
         )
-    if min(steps) < 1 or int(np.prod(steps)) > _MOST_COMBINATIONS:
+    if min(steps) < 1 or prod(steps) > _MOST_COMBINATIONS:
         raise InputError("poses", f"{' x '.join(map(str, steps))} combinations", f"at most {_MOST_COMBINATIONS}")
     return steps
+
+
+def grid_values(spread: Spread, total: int, varying: int) -> tuple[int, ...]:
+    """Values for each varying joint whose combinations are at most `total` poses, two of each at least.
+
+    As many for every joint; with weights joints nearer to the axis, which move more of the arm, get what is left of the total.
+    """
+    steps = [max(2, int(total ** (1.0 / varying) + 1e-9))] * varying
+    for k in range(varying if spread is Spread.WEIGHTED else 0):
+        while prod(steps[:k]) * (steps[k] + 1) * prod(steps[k + 1 :]) <= total and steps[k] < 2 * steps[-1]:
+            steps[k] += 1
+    return tuple(steps)
 
 
 def _combinations(low: FloatArray, high: FloatArray, steps: tuple[int, ...]) -> FloatArray:
     """All combinations of equally spaced values."""
     axes = [np.linspace(a, b, n) for a, b, n in zip(low, high, steps, strict=True)]
-    return np.array(list(product(*axes)))
+    return np.stack([values.ravel() for values in np.meshgrid(*axes, indexing="ij")], axis=1)
 
 
 _BLOCK = 4096
