@@ -42,7 +42,7 @@ def test_a_grid_has_as_many_poses_as_asked_for_at_most(spread, total, varying):
 
 def test_a_grid_beyond_counting_is_refused():
     """50,000 values of five joints: more combinations than a machine word counts."""
-    limits = motion_limits(load_robot("mabi-max100"))
+    limits = motion_limits(load_robot("mabi-max100"))[0]
     with pytest.raises(InputError, match="combinations"):
         generate_poses(limits.middle, limits, Spread.UNIFORM, 50_000, fixed=1)
 
