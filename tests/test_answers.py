@@ -17,7 +17,8 @@ from armid.answers import ARRAYS_NAME, JSON_NAME, load_answer, write_answer
 from armid.documents import digest, read_arrays, write_json
 from armid.errors import InputError
 from armid.inspection.inspect import inspect
-from armid.outcome import Outcome
+from armid.notes import Note, Severity
+from armid.outcome import Listing, Outcome
 from armid.payload.payload import Payload
 from support.planar import planar_arm
 
@@ -30,7 +31,7 @@ def kept(value: Any, folder: Path) -> Any:
 
 
 def test_numbers_come_back_to_the_last_bit(tmp_path: Path) -> None:
-    numbers = (0.1, -0.0, 5e-324, 1e308, inf, -inf, 7, True, None, "text", np.float32(0.1))
+    numbers = (0.1, -0.0, 5e-324, 1e308, inf, -inf, 1.5 - 2e-300j, 7, True, None, "text", np.float32(0.1))
     back = kept(numbers, tmp_path)
     assert back == numbers
     assert [type(x) for x in back] == [type(x) for x in numbers]
@@ -42,6 +43,13 @@ def test_containers_keep_their_kind_and_their_order(tmp_path: Path) -> None:
     back = kept(value, tmp_path)
     assert back == value
     assert list(back) == list(value)
+
+
+def test_rows_of_records_come_back_as_rows(tmp_path: Path) -> None:
+    rows = Listing([Note("one", Severity.INFO, "first"), Note("two", Severity.ERROR, "second")])
+    back = kept(rows, tmp_path)
+    assert type(back) is Listing
+    assert tuple(back) == tuple(rows)
 
 
 def test_an_array_that_is_shared_is_kept_once_and_stays_shared(tmp_path: Path) -> None:

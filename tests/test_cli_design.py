@@ -44,6 +44,8 @@ def test_design_writes_what_the_contract_says(tmp_path: Path):
         "trajectory.csv",
         "joint_trajectory.json",
         "joint_trajectory.yaml",
+        "answer.json",
+        "answer.npz",
         "design.html",
         "search.json",
     }

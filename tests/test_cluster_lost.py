@@ -79,7 +79,7 @@ def test_a_worker_killed_during_a_fleet_costs_time_and_nothing_else(place, sched
     for one, other in zip(here.visits, there.visits, strict=True):
         np.testing.assert_array_equal(one.values, other.values)
         np.testing.assert_array_equal(one.covariance, other.covariance)
-    assert there.retries >= 1
+    # Whether the worker had a visit in its hands at that moment is chance; the next test kills one that has.
 
 
 def test_a_worker_killed_with_conditioned_logs_in_its_hands_costs_time_and_nothing_else(place, scheduler):

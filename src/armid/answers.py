@@ -9,7 +9,7 @@ whether they are what was written; what an answer may be used for rests on it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from importlib import import_module
@@ -29,6 +29,9 @@ JSON_NAME, ARRAYS_NAME = "answer.json", "answer.npz"
 _WHAT = "an answer of armid, kept by save()"
 _CLASS = re.compile(r"armid(?:\.[a-z][a-z0-9_]*)+:_?[A-Z][A-Za-z0-9]*")
 """`module:Class` of our own; nothing that begins with two underscores can be asked for."""
+
+
+_CONTAINERS: dict[str, Callable[[Iterable[Any]], Any]] = {"list": list, "set": set, "frozenset": frozenset}
 
 
 def write_answer(answer: Any, folder: str | Path) -> tuple[Path, Path]:
@@ -82,6 +85,8 @@ class _Writer:
             return value
         if isinstance(value, float):
             return float(value) if isfinite(value) else {"float": repr(float(value))}
+        if isinstance(value, complex):
+            return {"complex": [self.value(value.real), self.value(value.imag)]}
         if isinstance(value, Enum):
             return {"enum": _class_name(type(value)), "name": value.name}
         if isinstance(value, tuple) and not hasattr(value, "_fields"):
@@ -103,7 +108,7 @@ class _Writer:
             return self._array(value)
         if is_expression(value):
             return {"expression": plain_expression(value)}
-        if not is_dataclass(value) or isinstance(value, type):
+        if isinstance(value, type) or not _is_record(type(value)):
             raise TypeError(f"a {type(value).__module__}.{type(value).__qualname__} cannot be kept")
         place = len(self.records)
         self._known[id(value)] = {"record": place}
@@ -144,16 +149,14 @@ class _Reader:
                 return array
             case {"float": str(text)}:
                 return float(text)
+            case {"complex": [real, imaginary]}:
+                return complex(self.value(real), self.value(imaginary))
             case {"enum": str(name), "name": str(member)}:
                 return _class_of(name, Enum)[member]
             case {"map": list(pairs)}:
                 return {self.value(key): self.value(item) for key, item in pairs}
-            case {"list": list(items)}:
-                return [self.value(item) for item in items]
-            case {"set": list(items)}:
-                return {self.value(item) for item in items}
-            case {"frozenset": list(items)}:
-                return frozenset(self.value(item) for item in items)
+            case {"list": list(items)} | {"set": list(items)} | {"frozenset": list(items)}:
+                return _CONTAINERS[next(iter(value))](self.value(item) for item in items)
             case {"path": str(text)}:
                 return Path(text)
             case {"expression": tree}:
@@ -171,6 +174,11 @@ class _Reader:
             own = {name: self.value(item) for name, item in record.items()}
             self._made[place] = made.of_kept(**own) if hasattr(made, "of_kept") else made(**own)
         return self._made[place]
+
+
+def _is_record(kind: type) -> bool:
+    """Whether things of this class are made from fields that it tells."""
+    return is_dataclass(kind) or hasattr(kind, "kept_fields")
 
 
 def _fields_of(record: Any) -> dict[str, Any]:
@@ -194,6 +202,6 @@ def _class_of(name: str, above: type | None = None) -> Any:
         raise ValueError(f"{name!r} is no class of armid")
     module, _, own = name.partition(":")
     found = getattr(import_module(module), own)
-    if not isinstance(found, type) or not (is_dataclass(found) if above is None else issubclass(found, above)):
+    if not isinstance(found, type) or not (_is_record(found) if above is None else issubclass(found, above)):
         raise ValueError(f"{name!r} is no record")
     return found

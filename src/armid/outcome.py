@@ -358,6 +358,10 @@ class Listing(Sequence[Record], Generic[Record]):
     def __init__(self, records: Iterable[Record]) -> None:
         self._records = tuple(records)
 
+    def kept_fields(self) -> dict[str, object]:
+        """What it is made from, for answers that are kept."""
+        return {"records": self._records}
+
     def __len__(self) -> int:
         return len(self._records)
 
