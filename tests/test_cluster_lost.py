@@ -33,7 +33,7 @@ def place(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def scheduler(tmp_path_factory):
-    """Address of a scheduler, and its workers, started by hand on the loopback; every test may take one of them away."""
+    """Address of a scheduler with workers, started by hand on the loopback; every test may take one of them away."""
     file, processes = tmp_path_factory.mktemp("scheduler") / "scheduler.json", []
 
     def start(*words: str) -> subprocess.Popen[bytes]:
@@ -42,7 +42,8 @@ def scheduler(tmp_path_factory):
         return processes[-1]
 
     start("scheduler", "--host", "127.0.0.1", "--port", "0")
-    workers = [start("worker", "--nthreads", "1", "--no-nanny", "--host", "127.0.0.1") for _ in range(WORKERS)]
+    for _ in range(WORKERS):
+        start("worker", "--nthreads", "1", "--no-nanny", "--host", "127.0.0.1")
     for _ in range(300):
         if file.is_file() and file.stat().st_size:
             break
@@ -50,30 +51,34 @@ def scheduler(tmp_path_factory):
     address = str(json.loads(file.read_text())["address"])
     with distributed.Client(address, timeout=20) as client:
         client.wait_for_workers(WORKERS, timeout=60)
-    yield address, workers
+    yield address
     for process in processes:
         process.kill()
         process.wait()
 
 
 class Killer:
-    """A progress that kills a worker when something is said for the first time."""
+    """A progress that kills the worker that holds most when something is said for the first time."""
 
-    def __init__(self, worker: subprocess.Popen[bytes], when: str) -> None:
-        self.worker, self.when, self.done = worker, when, False
+    def __init__(self, address: str, when: str) -> None:
+        self.address, self.when, self.done = address, when, False
 
     def __call__(self, text: str) -> None:
-        if text.startswith(self.when) and not self.done:
-            self.done = True
-            self.worker.kill()
-            self.worker.wait()
+        if not text.startswith(self.when) or self.done:
+            return
+        self.done = True
+        with distributed.Client(self.address, timeout=20, set_as_default=False) as client:
+            held = client.has_what()
+            busiest = max(held, key=lambda worker: len(held[worker]))
+            process = client.run(os.getpid, workers=[busiest])[busiest]
+        os.kill(process, signal.SIGKILL)
 
 
 def test_a_worker_killed_during_a_fleet_costs_time_and_nothing_else(place, scheduler, monkeypatch):
-    address, workers = scheduler
+    address = scheduler
     monkeypatch.setattr("armid.cluster.dask_workers.DaskWorkers.sees", lambda self, paths: [False] * len(paths))
     here = armid.fleet(place / "fleet.csv", **FLEET)
-    killer = Killer(workers.pop(), "visits: 1 done")
+    killer = Killer(address, "visits: 1 done")
     there = armid.fleet(place / "fleet.csv", **FLEET, cluster=address, progress=killer)
     assert killer.done
     for one, other in zip(here.visits, there.visits, strict=True):
@@ -83,10 +88,10 @@ def test_a_worker_killed_during_a_fleet_costs_time_and_nothing_else(place, sched
 
 
 def test_a_worker_killed_with_conditioned_logs_in_its_hands_costs_time_and_nothing_else(place, scheduler):
-    address, workers = scheduler
+    address = scheduler
     logs = sorted(place.glob("r*/*.csv"))
     here = armid.identify(place / "elbow.yaml", logs, **WORDS)
-    killer = Killer(workers.pop(), f"logs conditioned: {len(logs) - 1} done")
+    killer = Killer(address, f"logs conditioned: {len(logs) - 1} done")
     there = armid.identify(place / "elbow.yaml", logs, **WORDS, cluster=address, progress=killer)
     assert killer.done
     np.testing.assert_array_equal(here.estimate.values, there.estimate.values)
@@ -97,7 +102,7 @@ def test_a_worker_killed_with_conditioned_logs_in_its_hands_costs_time_and_nothi
 
 
 def test_a_worker_that_loses_its_connection_costs_time_and_nothing_else(scheduler):
-    address, _ = scheduler
+    address = scheduler
     with distributed.Client(address) as client, open_workers(client) as workers:
         work = workers.map(time.sleep, [0.3] * 8)
         next(work)
@@ -120,7 +125,7 @@ def test_a_worker_out_of_memory_costs_time_and_nothing_else(tmp_path):
 
 
 def test_an_interrupt_cancels_what_is_on_the_cluster(scheduler):
-    address, _ = scheduler
+    address = scheduler
     code = (
         "import time\nfrom armid.cluster.workers import open_workers\n"
         f"with open_workers({address!r}, progress=print) as w: list(w.map(time.sleep, [0.5] * 200, label='naps'))"
@@ -145,7 +150,7 @@ def test_an_interrupt_cancels_what_is_on_the_cluster(scheduler):
 
 
 def test_another_version_is_refused(scheduler, monkeypatch):
-    address, _ = scheduler
+    address = scheduler
     monkeypatch.setattr("armid.cluster.dask_workers.__version__", "0.0.1")
     with pytest.raises(ClusterError, match=r"has armid .*, here it is 0\.0\.1"), open_workers(address):
         pass
