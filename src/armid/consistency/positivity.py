@@ -107,6 +107,7 @@ def _joint_range(robot: Robot) -> tuple[FloatArray, FloatArray]:
 def with_standard(robot: Robot, values: Mapping[str, float]) -> Robot:
     """The arm with exactly these standard parameters, zero where none is named; a payload rides on the last link.
 
+    A drive has one friction: where both sides of the transmission were told apart, it is their sum, as the motor feels it.
     Base parameters in their leading columns move the arm as the true bodies do, although no body has such values.
     """
     inertial = np.zeros((robot.n_joints, N_INERTIAL))
@@ -117,9 +118,12 @@ def with_standard(robot: Robot, values: Mapping[str, float]) -> Robot:
             link = parameter.body if parameter.of_link else robot.n_joints - 1
             inertial[link, INERTIAL_NAMES.index(parameter.quantity)] += value
     for i, joint in enumerate(joints):
-        drive = {q: float(values.get(f"joint{i + 1}.{q}", 0.0)) for q in _DRIVE_QUANTITIES}
+        drive = {
+            q: float(sum(values.get(f"joint{i + 1}.{side}{q}", 0.0) for side in _SIDES)) for q in _DRIVE_QUANTITIES
+        }
         joints[i] = replace(joint, drive=replace(joint.drive, **drive))
     return replace(robot.with_inertial(inertial), joints=tuple(joints))
 
 
+_SIDES = ("", "motor_")
 _DRIVE_QUANTITIES = ("rotor_inertia", "viscous", "coulomb", "offset")

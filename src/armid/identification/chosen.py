@@ -60,16 +60,13 @@ def standard_values(result: Result, parameters: Parameters) -> FloatArray:
 def chosen_robot(result: Result, parameters: Parameters) -> Robot:
     """The arm with the values meant; those without bodies stand in the leading parameters, zeros elsewhere.
 
-    A drive has one friction, the sum of both sides where they were told apart; a payload told apart is not part of the arm.
+    A payload told apart is not part of the arm.
     """
     if parameters is Parameters.CONSISTENT:
         return result.robot
     values = dict(zip(result.estimate.base.parameters, standard_values(result, parameters), strict=True))
     if result.effects.payload is PayloadRuns.BOTH:
         values = {name: value for name, value in values.items() if not name.startswith("payload.")}
-    for name in [name for name in values if ".motor_" in name]:
-        joint, quantity = name.split(".motor_")
-        values[f"{joint}.{quantity}"] = values.get(f"{joint}.{quantity}", 0.0) + values.pop(name)
     return with_standard(result.described, values)
 
 

@@ -109,18 +109,10 @@ def read_sensors(path: str | Path, robot: Robot, *, recorded_velocity: bool = Fa
     clock = document.get("clock")
     if isinstance(clock, dict):
         sizes.append(_sized(Family.CLOCK, None, _number(path, "value of clock", clock.get("value"))))
-    ones = np.ones(robot.n_joints)
     return Imperfections(
         joints=robot.joint_names,
         sizes=tuple(sizes),
-        reference=ColumnReference(
-            standard=np.empty(0),
-            speed=ones,
-            load=ones,
-            size=ones,
-            acceleration=ones,
-            recorded_velocity=recorded_velocity,
-        ),
+        reference=ColumnReference.without_model(robot.n_joints, recorded_velocity=recorded_velocity),
         moves=True,
     )
 

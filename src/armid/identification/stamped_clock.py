@@ -52,15 +52,7 @@ def clock_record(robot: Robot, clock: Sized, *, recorded_velocity: bool) -> Impe
         clock: its size.
         recorded_velocity: whether velocities were recorded and not derived.
     """
-    ones = np.ones(robot.n_joints)
-    reference = ColumnReference(
-        standard=np.empty(0),
-        speed=ones,
-        load=ones,
-        size=ones,
-        acceleration=ones,
-        recorded_velocity=recorded_velocity,
-    )
+    reference = ColumnReference.without_model(robot.n_joints, recorded_velocity=recorded_velocity)
     return Imperfections(joints=robot.joint_names, sizes=(clock,), reference=reference)
 
 

@@ -173,6 +173,19 @@ class ColumnReference:
     acceleration: FloatArray
     recorded_velocity: bool = False
 
+    @classmethod
+    def without_model(cls, n_joints: int, *, recorded_velocity: bool) -> ColumnReference:
+        """For what is undone without a model: gains, zeros, scales, delays and the clock of sensors."""
+        ones = np.ones(n_joints)
+        return cls(
+            standard=np.empty(0),
+            speed=ones,
+            load=ones,
+            size=ones,
+            acceleration=ones,
+            recorded_velocity=recorded_velocity,
+        )
+
 
 def imperfections(
     robot: Robot, effects: Effects, reference: ColumnReference, families: Iterable[Family]

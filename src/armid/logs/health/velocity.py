@@ -105,9 +105,9 @@ def velocity_ratios(log: Log, robot: Robot) -> VelocityRatios | None:
     rows = usable_rows(log)
     t, q, qd = log.time[rows], log[Channel.POSITION][rows], log[Channel.VELOCITY][rows]
     n = q.shape[1]
-    nothing = VelocityRatios(joints=log.joints, ratio=np.full(n, np.nan), deviation=np.full(n, np.inf))
+    found = VelocityRatios(joints=log.joints, ratio=np.full(n, np.nan), deviation=np.full(n, np.inf))
     if len(t) < 4 * _FEWEST_WINDOWS:
-        return nothing
+        return found
     step = float(np.median(np.diff(t)))
     k = max(_FEWEST_STEPS, round(_WINDOW / max(step, 1e-9)))
     h = max(1, k // 8)
@@ -115,12 +115,14 @@ def velocity_ratios(log: Log, robot: Robot) -> VelocityRatios | None:
     span = t[at + k + h] - t[at - h]
     at = at[np.abs(span - (k + 2 * h) * step) < 0.1 * span] if len(at) else at
     if len(at) < _FEWEST_WINDOWS:
-        return nothing
-    area, ratio, deviation = _integral(t, qd), nothing.ratio, nothing.deviation
+        return found
+    area = _integral(t, qd)
     for j in range(n):
         if np.ptp(q[:, j]) > minimum_range(robot, j):
-            ratio[j], deviation[j] = _ratio(_regressors(t, q[:, j], at, k, h), area[at + k, j] - area[at, j])
-    return nothing
+            found.ratio[j], found.deviation[j] = _ratio(
+                _regressors(t, q[:, j], at, k, h), area[at + k, j] - area[at, j]
+            )
+    return found
 
 
 def usable_rows(log: Log) -> Index:
